@@ -19,6 +19,15 @@ class InputError(Exception):
         return f"{self.what}: {self.where}: {self.remedy}"
 
 
+class NoBufferAssignmentError(InputError):
+    """A `module` at a stage of its compilation that has no buffer assignment: another file may have one."""
+
+    def __init__(self, where: str, module: str) -> None:
+        what, remedy = "the program has no buffer assignment", "dump or profile the program after compilation"
+        super().__init__(what, where, remedy)
+        self.module = module
+
+
 class ReadError(InputError):
     """A failure that the file's content did not cause: of the disk, permissions, the network or free memory.
 

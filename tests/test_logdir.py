@@ -179,6 +179,29 @@ def test_times_of_remote_stores(info: dict[str, object], seconds: int) -> None:
     assert folders._modified_ns(info) == seconds * 10**9
 
 
+def test_a_program_in_any_folder_is_found_but_not_beside_the_profile_that_contains_it(tmp_path: Path) -> None:
+    for name in ("exp/xla/step.hlo.pb", "exp/old/deep/step.hlo_proto.pb.gz", "copy/h.xplane.pb", "copy/step.hlo.pb"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"x")
+    assert {run.name for run in logdir.find_runs(str(tmp_path))} == {"exp/xla", "exp/old/deep"}
+
+
+def test_a_folder_in_a_session_is_searched_and_a_link_out_of_the_logdir_is_not(tmp_path: Path) -> None:
+    session, outside = tmp_path / "logs" / "plugins" / "profile" / "today", tmp_path / "outside"
+    for folder in (session / "xla", outside):
+        folder.mkdir(parents=True)
+        (folder / "step.hlo.pb").write_bytes(b"x")
+    (session / "host.xplane.pb").write_bytes(b"x")
+    (session / "linked").symlink_to(outside)
+    (session / "xla" / "linked.hlo.pb").symlink_to(outside / "step.hlo.pb")
+    (session / "xla" / "module_0001.jit_f.after_optimizations.hlo.pb").symlink_to(outside / "step.hlo.pb")
+    runs = {run.name: [file.path for file in run.files] for run in logdir.find_runs(str(tmp_path / "logs"))}
+    assert runs == {
+        "today": [str(session / "host.xplane.pb")],
+        "plugins/profile/today/xla": [str(session / "xla" / "step.hlo.pb")],
+    }
+
+
 def test_files_that_scripts_write_are_runs_of_their_folders_in_number_order(tmp_path: Path) -> None:
     for name in ("memory10.prof", "memory2.prof", "memory1.prof", "notes.txt", "module.hlo.pb"):
         (tmp_path / "leak" / name).parent.mkdir(exist_ok=True)
@@ -188,8 +211,7 @@ def test_files_that_scripts_write_are_runs_of_their_folders_in_number_order(tmp_
     for name in ("host.xplane.pb", "module.hlo_proto.pb", "step3.prof"):
         (session / name).write_bytes(b"x")
     runs = {run.name: [file.host for file in run.files] for run in logdir.find_runs(str(tmp_path))}
-    assert runs == {"leak": ["memory1", "memory2", "memory10"], "today": ["host", "step3"]}
+    assert runs == {"leak": ["", "memory1", "memory2", "memory10"], "today": ["host", "step3"]}
     [own] = logdir.find_runs(str(tmp_path / "leak"))
     assert own.name == "leak"
-    # A program that is not named may be one of thousands in a dump, but a folder that is named is meant to be read.
     assert [file.host for file in own.files] == ["", "memory1", "memory2", "memory10"]

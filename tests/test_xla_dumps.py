@@ -17,6 +17,7 @@ from tb_memplugin import logdir
 from tb_memplugin.catalog import Catalog, Listing, dumps, listing_of_path
 from tb_memplugin.catalog import catalog as catalog_module
 from tb_memplugin.catalog.listing import read_file
+from tb_memplugin.catalog.stages import skipped_text
 from tb_memplugin.cli import main
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import HostFile
@@ -170,6 +171,50 @@ def test_stages_without_program_are_one_problem_with_a_remedy(dump: Path) -> Non
     assert "jit_step" in problem.text
     assert "--xla_dump_hlo_as_proto" in problem.text
     assert problem.file.startswith(str(dump))
+
+
+def test_stages_of_modules_with_a_program_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    listing = listing_of_path(str(DATA / "tpu_v5e"))
+    assert (len(listing.recordings), listing.problems) == (9, [])
+    assert skipped_text(listing.stages) == "12 stages without buffer assignment skipped."
+    assert main(["summary", str(DATA / "tpu_v5e")]) == 0
+    error = capsys.readouterr().err
+    assert error == "tb-memplugin: 12 stages without buffer assignment skipped.\n"
+
+
+def test_a_module_without_program_is_named_beside_the_others(dump: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = dump / f"{TPU}.before_optimizations.hlo.pb"
+    shutil.copy(before, dump / "module_0009.jit_large.cl_1.before_optimizations.hlo.pb")
+    listing = listing_of_path(str(dump))
+    assert not listing.problems
+    assert "5 stages without buffer assignment skipped. No program of jit_large: " in skipped_text(listing.stages)
+    assert main(["check", str(dump), "--max-peak", "1TiB", "--json"]) == 2  # it may be above the budget
+    (problem,) = json.loads(capsys.readouterr().out)["problems"]
+    assert problem["file"].endswith("module_0009.jit_large.cl_1.before_optimizations.hlo.pb")
+    assert "jit_large" in problem["text"]
+
+
+def test_renamed_stages_are_paired_by_their_module(dump: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "logs" / "deep" / "below"
+    folder.mkdir(parents=True)
+    for stage, name in (("after_optimizations", "step"), ("before_optimizations", "first"), ("after_codegen", "last")):
+        shutil.copy(dump / f"{TPU}.{stage}.hlo.pb", folder / f"{name}.hlo.pb")
+    listing = listing_of_path(str(tmp_path / "logs"))
+    assert {recording.run for recording in listing.recordings} == {"deep/below"}
+    assert not listing.problems
+    assert skipped_text(listing.stages) == "2 stages without buffer assignment skipped."
+    (folder / "step.hlo.pb").unlink()
+    listing = listing_of_path(str(tmp_path / "logs"))
+    (problem,) = listing.problems
+    assert (listing.recordings, listing.stages) == ([], ())
+    assert "--xla_dump_hlo_as_proto" in problem.text
+
+
+def test_the_catalog_counts_the_stages_that_are_there_now(dump: Path) -> None:
+    catalog = Catalog(str(dump.parent))
+    assert skipped_text(catalog.listing("dump").stages).startswith("4 stages ")
+    (dump / f"{TPU}.after_codegen.hlo.pb").unlink()
+    assert skipped_text(catalog.listing("dump").stages).startswith("3 stages ")
 
 
 def test_a_dump_as_text_is_one_problem_with_a_remedy(capsys: pytest.CaptureFixture[str]) -> None:

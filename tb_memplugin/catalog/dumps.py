@@ -66,17 +66,26 @@ def largest_programs(
 ) -> tuple[Sequence[HostFile], LeftOut | None]:
     """Return the files without the smallest programs of dumps, where there are more than MAX_PROGRAMS, and these.
 
-    Programs that have a recording with a `wanted` id stay.
+    Programs that have a recording with a `wanted` id stay, and those whose ids are unknown before they are read.
     """
-    programs = [file for file in files if file.dumped is not None]
+    programs = [file for file in files if file.dumped is not None or _is_single_program(file)]
     if len(programs) <= MAX_PROGRAMS:
         return files, None
     size = {file: _size(file) for file in programs}
     ordered = sorted(programs, key=lambda file: -size[file])
-    left = {file for file in ordered[MAX_PROGRAMS:] if wanted is None or not any(map(wanted, _ids(file, run)))}
+    left = {file for file in ordered[MAX_PROGRAMS:] if wanted is None or not _may_be_wanted(file, run, wanted)}
     if not left:
         return files, None
     return [file for file in files if file not in left], LeftOut(len(left), max(size[file] for file in left))
+
+
+def _is_single_program(file: HostFile) -> bool:
+    """Return whether a file is a program that is not of an XLA dump, by its name."""
+    return file.stages is None and logdir.is_program(file.path)
+
+
+def _may_be_wanted(file: HostFile, run: str, wanted: Callable[[str], object]) -> bool:
+    return file.dumped is None or any(map(wanted, _ids(file, run)))
 
 
 def _ids(file: HostFile, run: str) -> list[str]:

@@ -13,8 +13,9 @@ from tb_memplugin.analysis.usage.headroom import with_device_limits
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.catalog.dumps import LeftOut, largest_programs, with_dump_files
 from tb_memplugin.catalog.program_chunks import link_chunks
+from tb_memplugin.catalog.stages import SkippedStages, unexplained
 from tb_memplugin.catalog.timelines import link_timelines
-from tb_memplugin.errors import InputError, ReadError
+from tb_memplugin.errors import InputError, NoBufferAssignmentError, ReadError
 from tb_memplugin.logdir import HostFile
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
@@ -48,6 +49,7 @@ class Listing:
     problems: list[Problem] = field(default_factory=list)
     no_events: dict[str, NoEventsReason] = field(default_factory=dict)  # by host without a recording over time
     left_out: tuple[LeftOut, ...] = ()
+    stages: tuple[SkippedStages, ...] = ()
 
 
 def listing_of_path(path: str, wanted: Callable[[str], object] | None = None) -> Listing:
@@ -56,7 +58,7 @@ def listing_of_path(path: str, wanted: Callable[[str], object] | None = None) ->
     Of a dump with very many programs only the largest are read, and those of which an id is `wanted`.
     """
     if not logdir.is_remote(path) and not os.path.isdir(path):
-        return read_file(logdir.dumped_file(path), run="")
+        return stages_explained(read_file(logdir.dumped_file(path), run=""))
     return merge(listing_of_files(run.files, run.name, read_file, wanted) for run in logdir.find_runs(path))
 
 
@@ -68,7 +70,8 @@ def listing_of_files(
 ) -> Listing:
     """List the recordings of a run's files, without the smallest programs of a large dump."""
     chosen, left_out = largest_programs(files, run, wanted)
-    listing = merge(read(file, run) for file in chosen)
+    # The entry for the stages of a dump is no file.
+    listing = stages_explained(merge((read_file if file.stages else read)(file, run) for file in chosen))
     return replace(listing, left_out=(left_out,)) if left_out else listing
 
 
@@ -85,6 +88,9 @@ def listing_of_stream(stream: BinaryIO, source: str) -> Listing:
 def read_file(file: HostFile, run: str) -> Listing:
     """List the recordings of one file; damaged parts are problems."""
     listing = Listing()
+    if file.stages is not None:
+        stages = SkippedStages(logdir.path_text(file.path), file.stages.count, file.stages.modules, numbered=True)
+        return Listing(stages=(stages,))
     if file.unreadable:
         listing.problems.append(Problem(file.path, file.unreadable))
         return listing
@@ -102,6 +108,8 @@ def read_file(file: HostFile, run: str) -> Listing:
             if not recordings and part.no_events_reason is not None:
                 listing.no_events[file.host] = part.no_events_reason()
         except Exception as error:
+            if isinstance(error, NoBufferAssignmentError) and logdir.is_program(file.path):
+                return Listing(stages=(SkippedStages(logdir.path_text(file.path), 1, (error.module,)),))
             listing.problems.append(_problem(file.path, part.title, error))
         else:
             listing.recordings.extend(recordings)
@@ -111,6 +119,20 @@ def read_file(file: HostFile, run: str) -> Listing:
     return merge([listing])
 
 
+def stages_explained(listing: Listing) -> Listing:
+    """Return the listing of a run or file with its stages paired with its programs.
+
+    Where it has no recording, there is a problem instead of skipped stages.
+    """
+    if not listing.stages:
+        return listing
+    if not listing.recordings:
+        problem = Problem(listing.stages[0].path, unexplained(listing.stages))
+        return replace(listing, problems=[*listing.problems, problem], stages=())
+    programs = {recording.program.module for recording in listing.recordings if recording.program is not None}
+    return replace(listing, stages=tuple(skipped.without(programs) for skipped in listing.stages))
+
+
 def merge(listings: Iterable[Listing]) -> Listing:
     """Merge listings into one."""
     merged = Listing()
@@ -118,7 +140,8 @@ def merge(listings: Iterable[Listing]) -> Listing:
         merged.recordings.extend(listing.recordings)
         merged.problems.extend(listing.problems)
         merged.no_events.update(listing.no_events)
-        merged = replace(merged, left_out=(*merged.left_out, *listing.left_out))
+        left_out, stages = (*merged.left_out, *listing.left_out), (*merged.stages, *listing.stages)
+        merged = replace(merged, left_out=left_out, stages=stages)
     merged.recordings[:] = link_chunks(link_timelines(merged.recordings))
     merged.recordings.sort(key=lambda recording: (-peak(recording).bytes, recording.id))
     return merged

@@ -54,6 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check_recordings(arguments: argparse.Namespace, limit: int) -> int:
+    from tb_memplugin.catalog.stages import missing_text
     from tb_memplugin.views.shared.budget import budget, budget_lines
     from tb_memplugin.views.shared.json_types import problems_json
 
@@ -61,7 +62,8 @@ def _check_recordings(arguments: argparse.Namespace, limit: int) -> int:
     listing = listing_of(arguments.path, pattern.search if arguments.recording else None)
     answer = budget(listing.recordings, limit, pattern)
     print_problems(answer["problems"])
-    answer["problems"] = unchecked = [*problems_json(listing.problems), *answer["problems"]]
+    stages = [{"file": skipped.path, "text": missing_text([skipped])} for skipped in listing.stages if skipped.modules]
+    answer["problems"] = unchecked = [*problems_json(listing.problems), *stages, *answer["problems"]]
     if not answer["checked"]:
         raise InputError(
             "No recordings to check",

@@ -26,6 +26,7 @@ def listing_of(path: str, wanted: Callable[[str], object] | None = None) -> List
     Of a dump with very many programs only the largest are read, and those of which an id is `wanted`.
     """
     from tb_memplugin.catalog import listing_of_path, listing_of_stream
+    from tb_memplugin.catalog.stages import skipped_text
     from tb_memplugin.views.shared.json_types import problems_json
 
     if path == "-":
@@ -37,6 +38,8 @@ def listing_of(path: str, wanted: Callable[[str], object] | None = None) -> List
         logging.getLogger(f"tb_memplugin.{room}").setLevel(logging.ERROR)
     listing = listing_of_path(path, wanted)
     print_problems(problems_json(listing.problems))
+    if text := skipped_text(listing.stages):
+        print(f"tb-memplugin: {printable(text)}", file=sys.stderr)
     return listing
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from tb_memplugin.catalog import Catalog
+from tb_memplugin.catalog.stages import skipped_text
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.endpoints.source import FitOutcomes, RunHosts, RunRecordings, Unreadable
 
@@ -33,10 +34,10 @@ class CatalogSource:
     def run(self, name: str, host: str | None = None) -> RunRecordings:
         listing = self._catalog.listing(name, host)
         problems = [Unreadable(problem.file, problem.text) for problem in listing.problems]
-        # The page shows both beside the recordings.
-        problems += [Unreadable(name, left_out.text) for left_out in listing.left_out]
+        notes = [left_out.text for left_out in listing.left_out]
+        notes += [text] if (text := skipped_text(listing.stages)) else []
         empty = {host: reason._asdict() for host, reason in listing.no_events.items()}
-        return RunRecordings(listing.recordings, problems, empty, partial=bool(listing.left_out))
+        return RunRecordings(listing.recordings, problems, empty, bool(listing.left_out), notes)
 
     def recording(self, recording_id: str) -> Recording:
         return self._catalog.recording(recording_id)

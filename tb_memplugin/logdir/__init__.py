@@ -11,21 +11,25 @@
 
 from __future__ import annotations
 
-from tb_memplugin.logdir.dumps import dumped_file
-from tb_memplugin.logdir.files import DumpedProgram, HostFile, host_file, read_beside, read_bytes, read_content
+from tb_memplugin.logdir.dumps import FLAGS, dumped_file, without_program
+from tb_memplugin.logdir.files import DumpedProgram, HostFile, Stages, host_file, read_beside, read_bytes, read_content
 from tb_memplugin.logdir.paths import is_inside, is_read_with, is_remote, path_text
 from tb_memplugin.logdir.runs import Run, find_all, find_runs, has_runs, list_again, newest_first, no_runs
+from tb_memplugin.logdir.suffixes import is_program
 
 __all__ = [
+    "FLAGS",
     "DumpedProgram",
     "HostFile",
     "Run",
+    "Stages",
     "dumped_file",
     "find_all",
     "find_runs",
     "has_runs",
     "host_file",
     "is_inside",
+    "is_program",
     "is_read_with",
     "is_remote",
     "list_again",
@@ -35,4 +39,5 @@ __all__ = [
     "read_beside",
     "read_bytes",
     "read_content",
+    "without_program",
 ]

@@ -14,7 +14,7 @@ from tb_memplugin.logdir.dump_names import (
     names_beside,
     parse_program,
 )
-from tb_memplugin.logdir.files import DumpedProgram, HostFile, host_file
+from tb_memplugin.logdir.files import DumpedProgram, HostFile, Stages, host_file
 from tb_memplugin.logdir.folders import Entry
 from tb_memplugin.logdir.paths import is_remote, path_text
 
@@ -24,13 +24,13 @@ FLAGS = "XLA_FLAGS='--xla_dump_to=FOLDER --xla_dump_hlo_as_proto'"
 
 
 def dumped_programs(entries: Sequence[Entry]) -> tuple[HostFile, ...]:
-    """Return the programs of a folder, in order of compilation, and one unreadable file for modules that have none."""
+    """Return the programs of a folder, in order of compilation, and one entry for stages without buffer assignment."""
     parsed = [(program, entry) for entry in entries if not entry.is_folder and (program := parse_program(entry.name))]
     parsed.sort(key=lambda pair: (pair[0].time, pair[0].number, pair[1].name))
     paths = {entry.name: entry.path for entry in entries}
     taken: set[str] = set()
     files = [_program_file(program, entry, paths, taken) for program, entry in parsed]
-    return (*files, *_modules_without_program(entries, [entry.name for _, entry in parsed]))
+    return (*files, *_other_stages(entries, [entry.name for _, entry in parsed]))
 
 
 def dumped_file(path: str) -> HostFile:
@@ -66,21 +66,24 @@ def _program_file(program: ProgramName, entry: Entry, paths: Mapping[str, str], 
     return HostFile(entry.path, "", entry.size, entry.stamp, dumped, modified_ns=entry.modified_ns)
 
 
-def _modules_without_program(entries: Iterable[Entry], programs: Iterable[str]) -> tuple[HostFile, ...]:
-    found = {module[0] for name in programs if (module := module_of(name))}
-    missing: dict[str, tuple[str, Entry]] = {}
-    as_proto = False
-    for entry in entries:
-        if entry.is_folder or not (is_stage(entry.name) or is_stage_text(entry.name)):
-            continue
-        key, name = module_of(entry.name) or (entry.name.partition(".")[0], entry.name.partition(".")[0])
+def _other_stages(entries: Sequence[Entry], programs: Iterable[str]) -> tuple[HostFile, ...]:
+    """Return one entry for all stages without buffer assignment; none where a folder has none."""
+    found = {numbered[0] for name in programs if (numbered := module_of(name))}
+    names = [entry.name for entry in entries if not entry.is_folder and is_stage(entry.name)]
+    texts = [entry.name for entry in entries if not entry.is_folder and is_stage_text(entry.name)]
+    missing: dict[str, str] = {}
+    first = ""
+    for file in (*names, *texts):
+        unnumbered = file.partition(".")[0]
+        key, module = module_of(file) or (unnumbered, unnumbered)
         if key not in found:
-            missing.setdefault(key, (name, entry))
-            as_proto |= is_stage(entry.name)
-    if not missing:
+            missing.setdefault(key, path_text(module))
+            first = first or file
+    if not names and not missing:
         return ()
-    names, first = [name for name, _ in missing.values()], next(iter(missing.values()))[1]
-    return (HostFile(first.path, "", 0, "", unreadable=without_program(names, as_proto)),)
+    stages = Stages(len(names), tuple(missing.values()))
+    path = next(entry.path for entry in entries if entry.name == (first or names[0]))
+    return (HostFile(path, "", 0, f"{stages.count} stages, {len(missing)} modules", stages=stages),)
 
 
 def without_program(names: Sequence[str], as_proto: bool) -> str:

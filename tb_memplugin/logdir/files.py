@@ -32,11 +32,23 @@ class DumpedProgram:
 
 
 @dataclass(frozen=True, slots=True)
+class Stages:
+    """Files of an XLA dump with modules at stages of compilation that have no buffer assignment.
+
+    `count`: files that are protos. `modules`: modules that were dumped at no other stage.
+    """
+
+    count: int
+    modules: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class HostFile:
     """A profile of one host, or a standalone file. `stamp` changes when the file does.
 
     `modified_ns`: the modification time, in nanoseconds since 1970; 0 where it is unknown.
     `unreadable`: the reason why the file cannot be read, and the remedy, where its name alone shows that.
+    `stages`: this entry stands for all files of its folder that are stages without buffer assignment.
     """
 
     path: str
@@ -46,6 +58,7 @@ class HostFile:
     dumped: DumpedProgram | None = None
     unreadable: str = ""
     modified_ns: int = 0
+    stages: Stages | None = None
 
 
 def host_file(path: str) -> HostFile:

@@ -1,7 +1,7 @@
 """The search for runs in a logdir.
 
 A run is a folder `<logdir>/<any>/plugins/profile/<session>/` with `<host>.xplane.pb` files, as jax.profiler writes
-them, or any other folder with an XLA dump or standalone files, such as `memory1.prof`.
+them, or any other folder with an XLA dump, a compiled program or standalone files, such as `memory1.prof`.
 """
 
 from __future__ import annotations
@@ -104,10 +104,7 @@ def _search(root: str) -> Iterator[Run]:
         if in_folder or record:
             relative = os.path.relpath(folder, top).replace(os.sep, "/")
             yield Run(path_text(name if relative == os.curdir else relative), in_folder, folder, root, record)
-        in_dump = any(file.dumped or file.unreadable for file in in_folder)
-        for entry in entries:
-            if not entry.is_folder or (in_dump and module_of(entry.name)):
-                continue  # a dump has a folder for each module, without runs
+        for entry in _folders_to_search(entries, in_folder):
             if not in_profile:
                 folders.append(entry.path)
                 continue
@@ -118,22 +115,30 @@ def _search(root: str) -> Iterator[Run]:
                 at_root = tb_run == os.curdir or tb_run.startswith(os.pardir)
                 run = entry.name if at_root else f"{tb_run.replace(os.sep, '/')}/{entry.name}"
                 yield Run(path_text(run), files, entry.path, root, record)
+            folders.extend(folder.path for folder in _folders_to_search(inside, files))
+
+
+def _folders_to_search(entries: list[Entry], files: tuple[HostFile, ...]) -> Iterator[Entry]:
+    """Yield the folders that may contain runs. A dump has a folder for each module, without runs."""
+    in_dump = any(file.dumped or file.stages for file in files)
+    return (entry for entry in entries if entry.is_folder and not (in_dump and module_of(entry.name)))
 
 
 def _profiles(entries: list[Entry]) -> tuple[HostFile, ...]:
     """Return a session's files. Programs are included only where there is no profile, which would contain them."""
     files = _sorted_files(entries)
     profiles = tuple(_host_file(file) for file in files if file.name.endswith(XPLANE))
-    if profiles:
-        return (*profiles, *_standalone(files))
-    programs = [file for file in files if file.name.endswith(HLO_PROTO)]
-    named = tuple(_host_file(file) for file in programs if file.name != NO_MODULE)
-    return (*named, *_files_under_any_name(entries))
+    return (*profiles, *_standalone(files)) if profiles else _files_under_any_name(entries)
 
 
 def _files_under_any_name(entries: list[Entry]) -> tuple[HostFile, ...]:
-    """Return the programs of an XLA dump and the standalone files of any folder."""
-    return (*dumped_programs(entries), *_standalone(_sorted_files(entries)))
+    """Return the programs and the standalone files of any folder."""
+    files = _sorted_files(entries)
+    # XProf writes the programs of a profile beside it.
+    beside_profile = any(file.name.endswith(XPLANE) for file in files)
+    programs = [file for file in files if file.name.endswith(HLO_PROTO) and file.name != NO_MODULE]
+    named = () if beside_profile else tuple(map(_host_file, programs))
+    return (*named, *dumped_programs(entries), *_standalone(files))
 
 
 def _standalone(files: list[Entry]) -> tuple[HostFile, ...]:

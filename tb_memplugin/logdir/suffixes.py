@@ -14,6 +14,11 @@ RECORD = "fit.json"  # of a fit's candidate, beside its compiled program
 NO_MODULE = "NO_MODULE.hlo_proto.pb"  # an empty file, by which XProf marks profiles without a program
 
 
+def is_program(path: str) -> bool:
+    """Return whether a file is a compiled program, by its name."""
+    return path.endswith(HLO_PROTO)
+
+
 def host_name(file_name: str) -> str:
     """Return the host in a profile's name, or the name of a standalone file; empty for programs without a profile."""
     suffixes = (XPLANE, *STANDALONE)

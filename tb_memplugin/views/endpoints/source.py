@@ -33,6 +33,7 @@ class RunRecordings(NamedTuple):
     # By host: the code, text and remedy of why it has no recording over time.
     empty: Mapping[str, Mapping[str, str]] = {}
     partial: bool = False  # recordings were left out of this list
+    notes: Sequence[str] = ()  # sentences about what is not listed without being a problem
 
 
 class FitOutcomes(NamedTuple):

@@ -47,6 +47,8 @@ class ListingJson(TypedDict):
     problems: list[ProblemJson]
     empty: dict[str, ReasonJson]
     """By host: why it has no recording over time. Empty where any host has one."""
+    notes: list[str]
+    """Sentences about what is not listed, without being a problem."""
 
 
 @endpoint("runs", SOURCE, report=EACH_CHOICE)
@@ -76,4 +78,5 @@ def recordings(source: Source, run: str, host: str) -> ListingJson:
             host: {"code": reason["code"], "text": reason["text"], "remedy": reason["remedy"]}
             for host, reason in found.empty.items()
         },
+        "notes": list(found.notes),
     }

@@ -466,6 +466,8 @@ export interface Listing {
   problems: Problem[];
   /** By host: why it has no recording over time. Empty where any host has one. */
   empty: Record<string, Reason>;
+  /** Sentences about what is not listed, without being a problem. */
+  notes: string[];
 }
 
 /** The measured peak of an allocator. */

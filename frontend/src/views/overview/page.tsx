@@ -4,7 +4,7 @@ import type { Store } from "../../base/store";
 import type { Api } from "../../payload/api";
 import type { Listing } from "../../payload/generated/answers";
 import { useFetched } from "../data/use_fetched";
-import { ErrorMessage, Message } from "../widgets/message";
+import { ErrorMessage, Message, Notes } from "../widgets/message";
 import { Headline } from "../figures/headline";
 import type { OnPageState } from "../data/use_recording";
 import type { ViewState } from "../state/view_state";
@@ -39,6 +39,7 @@ export function OverviewPage({ api, run, listing, store, dark, onState }: Props)
           caveats={[]}
           problems={[...listing.problems, ...value.problems]}
         />
+        <Notes notes={listing.notes} />
         {value.rows.length === 0 ? (
           <Message title="No recordings in this run">
             The overview lists programs and allocators of a profile with at least one step

@@ -2,7 +2,7 @@ import type { ComponentChildren, JSX } from "preact";
 import type { Store } from "../../base/store";
 import type { Listing, Runs } from "../../payload/generated/answers";
 import type { RecordingOptions } from "../../payload/choose_recording";
-import { Message } from "../widgets/message";
+import { Message, Notes } from "../widgets/message";
 import type { Tab, ViewState } from "../state/view_state";
 import { NoEvents } from "./no_events";
 import { TabsWithData } from "./tabs_with_data";
@@ -47,6 +47,7 @@ export function EmptyPage({ runs, listing, options, tab, store, onPaste }: Props
       <Message title={title} more={links}>
         {advice}
       </Message>
+      <Notes notes={listing.notes} />
       {problems.map(({ file, text }) => (
         <Message key={file} error title={file}>
           {text}

@@ -21,6 +21,18 @@ export function Message(props: {
   );
 }
 
+/** Sentences about what a page does not list, without being problems. */
+export function Notes({ notes }: { notes: readonly string[] }): JSX.Element | null {
+  if (notes.length === 0) return null;
+  return (
+    <div class="notes muted" data-testid="notes">
+      {notes.map((note) => (
+        <p key={note}>{note}</p>
+      ))}
+    </div>
+  );
+}
+
 export function ErrorMessage({ error }: { error: Error }): JSX.Element {
   if (!(error instanceof ApiError))
     return (

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.errors import InputError
+from tb_memplugin.errors import InputError, NoBufferAssignmentError
 from tb_memplugin.model.arrays import I32
 from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.protobuf.messages import Plan, scan
@@ -86,9 +86,7 @@ class HloModule:
                 "pass a profile, or an HloProto with its buffer assignment",
             )
         if not len(self.allocations["index"]):
-            raise InputError(
-                "the program has no buffer assignment", source, "dump or profile the program after compilation"
-            )
+            raise NoBufferAssignmentError(source, self.name)
 
     def text_at(self, span: Spans, row: int = 0) -> str:
         start, length = int(span.start[row]), int(span.length[row])
