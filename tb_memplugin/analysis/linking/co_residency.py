@@ -7,12 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.linking.runtime_to_program import PROGRAM_TITLE
+from tb_memplugin.analysis.linking.executions import count_runs, run_count
 from tb_memplugin.analysis.ownership.by_model import PARAMETER
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.model.kinds import RegionKind, SpanKind
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.tables import NamedSpans
 
 
 class ResidentProgram(NamedTuple):
@@ -43,7 +42,7 @@ def co_residency(recordings: Sequence[Recording]) -> list[CoResidency]:
     found = []
     for host in dict.fromkeys(recording.host for recording in recordings):
         here = [recording for recording in recordings if recording.host == host]
-        runs = _count_runs(here)
+        runs = count_runs(here)
         programs = [recording for recording in here if recording.kind.has_program]
         for memory in dict.fromkeys(program.memory for program in programs):
             ran = _resident_programs([program for program in programs if program.memory == memory], runs)
@@ -67,7 +66,7 @@ def _resident_programs(programs: Sequence[Recording], runs: dict[str, int] | Non
     """Return the programs that ran, largest first."""
     found, seen = list[ResidentProgram](), set[tuple[str, str]]()
     for program in sorted(programs, key=lambda program: -reserved_bytes(program)):
-        ran = _run_count(program.title, runs)
+        ran = run_count(program.title, runs)
         if ran == 0:
             continue
         arguments = _argument_bytes(program)
@@ -78,39 +77,9 @@ def _resident_programs(programs: Sequence[Recording], runs: dict[str, int] | Non
     return found
 
 
-def _run_count(title: str, runs: dict[str, int] | None) -> int | None:
-    """Return a program's number of runs. Device events name the program; host events only name the function."""
-    if runs is None:
-        return None
-    named = PROGRAM_TITLE.fullmatch(title)
-    return runs.get(title) or runs.get(named[1] if named else title, 0)
-
-
 def _argument_bytes(program: Recording) -> dict[tuple[str, str], int]:
     """Return the bytes of each named argument, by path and shape."""
     rows = program.allocations
     given = rows.op.isin({PARAMETER}) & ((program.regions.kind[rows.region] & RegionKind.PARAMETER) != 0)
     of = np.flatnonzero(given).tolist()
     return {(rows.scope[row], rows.shape[row]): int(rows.size[row]) for row in of if rows.scope[row]}
-
-
-def _count_runs(recordings: Sequence[Recording]) -> dict[str, int] | None:
-    """Return the number of executions of each program or jitted function of a host; None if none are recorded."""
-    counts: dict[str, int] = {}
-    for allocator in recordings:
-        if allocator.kind.runs_programs and allocator.spans is not None:
-            for name, count in _count_executions(allocator.spans).items():
-                counts[name] = max(counts.get(name, 0), count)  # allocators repeat their host's executions
-    return counts or None
-
-
-def _count_executions(spans: NamedSpans) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    executions = np.flatnonzero(spans.kind == SpanKind.EXECUTION)
-    codes = spans.name.codes[executions]
-    for code in np.unique(codes).tolist():
-        of = executions[codes == code]
-        # A call within a call of the same name is part of it. Spans are in order of their starts.
-        reach = np.maximum.accumulate(spans.end_ns[of])
-        counts[spans.name.strings[code] if code >= 0 else ""] = 1 + int((spans.start_ns[of][1:] >= reach[:-1]).sum())
-    return counts

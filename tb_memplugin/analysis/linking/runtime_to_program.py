@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from tb_memplugin.analysis.linking.executions import PROGRAM_TITLE
 from tb_memplugin.model.arrays import I32, I64, Mask
 from tb_memplugin.model.kinds import RegionKind, SpanKind
 from tb_memplugin.model.program import PROGRAM_FRAMES
 from tb_memplugin.model.recording import Recording
 
 ROUNDING = 256  # bytes; the runtime rounds requests up to multiples of this
-PROGRAM_TITLE = re.compile(r"(?:jit_|pmap_)?(.+?)\(\d+\)")
 
 
 class RuntimeToProgram(NamedTuple):

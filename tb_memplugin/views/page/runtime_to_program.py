@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
 from tb_memplugin.analysis.isolate import usable
+from tb_memplugin.analysis.linking.executions import count_runs, run_count
 from tb_memplugin.analysis.linking.runtime_to_program import link_to_programs, running_intervals, running_programs
+from tb_memplugin.analysis.linking.stack_of_program import stack_of_program
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
 from tb_memplugin.views.endpoints.inputs import PROGRAMS, RECORDING, Integer, last_position
+
+MAX_STACKS = 1000  # changes of the stack in a report; a TPU has a few
 
 
 class AmountJson(TypedDict):
@@ -24,12 +28,24 @@ class AmountJson(TypedDict):
 
 
 class LinkedProgramJson(AmountJson):
-    """The allocations of one program's executions; `running` is about the requested position."""
+    """A program that ran or whose planned memory was allocated; `running` is about the requested position."""
 
     recording: str
     title: str
     memory: str
     running: bool
+    runs: int | None
+    """Executions in the profile; null if the profile records none."""
+
+
+class StackJson(TypedDict):
+    """The stack that is reserved at the requested position, and the program whose temporaries it holds."""
+
+    bytes: int
+    recording: str
+    title: str
+    memory: str
+    temporary_bytes: int
 
 
 class RuntimeToProgramJson(TypedDict):
@@ -40,6 +56,8 @@ class RuntimeToProgramJson(TypedDict):
     unjoined: AmountJson
     """Those of `executable` that match no planned memory."""
     programs: list[LinkedProgramJson]
+    stack: StackJson | None
+    """Null without a stack, or if no program explains it."""
 
 
 class AllRuntimeToProgramJson(TypedDict):
@@ -53,16 +71,29 @@ class AllRuntimeToProgramJson(TypedDict):
 def _of_every_position(recording: Recording, programs: Sequence[Recording]) -> AllRuntimeToProgramJson:
     """Return each distinct answer once: number `answer[i]` is that of the positions from `start[i]` on."""
     programs, _ = usable(programs, lambda some: running_intervals(recording, some))
-    stretches = running_intervals(recording, programs)
-    first: dict[tuple[int, ...], int] = {}  # the first position at which each set of programs runs, in that order
-    for position, now in stretches:
-        first.setdefault(tuple(now), position)
-    numbers = {now: number for number, now in enumerate(first)}
+    stretches = [(position, (tuple(now), stack)) for position, now, stack in _stretches(recording, programs)]
+    # The first position at which each set of programs runs, in that order, and at which each stack is reserved.
+    first: dict[tuple[tuple[int, ...], int], int] = {}
+    for position, state in stretches:
+        first.setdefault(state, position)
+    numbers = {state: number for number, state in enumerate(first)}
     return {
         "start": [position for position, _ in stretches],
-        "answer": [numbers[tuple(now)] for _, now in stretches],
+        "answer": [numbers[state] for _, state in stretches],
         "answers": [joins(recording, programs, position) for position in first.values()],
     }
+
+
+def _stretches(recording: Recording, programs: Sequence[Recording]) -> Iterator[tuple[int, list[int], int]]:
+    """Yield each position where the running programs or the stack change, with both from there on."""
+    running = running_intervals(recording, programs)
+    reserved = recording.reported.reserved if recording.reported is not None else np.empty(0, np.int64)
+    changes = np.flatnonzero(np.diff(reserved)) + 1
+    changes = np.r_[0, changes] if 0 < len(reserved) and len(changes) < MAX_STACKS else changes[:0]
+    starts = np.array([position for position, _ in running])
+    for position in np.union1d(starts, changes).tolist():
+        now = running[int(np.searchsorted(starts, position, "right")) - 1][1]
+        yield position, now, int(reserved[position]) if len(changes) and position >= 0 else 0
 
 
 @endpoint(
@@ -75,8 +106,9 @@ def _of_every_position(recording: Recording, programs: Sequence[Recording]) -> A
 def joins(recording: Recording, programs: Sequence[Recording], position: int) -> RuntimeToProgramJson:
     """Return the allocations of programs' executions, and those that match no planned memory.
 
-    The programs in the answer are those with a matching allocation, the most bytes first, and those that run at the
-    position. A program with several memories and no matching allocation is listed once.
+    The programs in the answer are those with a matching allocation, the most bytes first, and those that ran in the
+    profile: on TPU, the runtime allocates nothing for them. A program with several memories and no matching allocation
+    is listed once.
     """
     programs, _ = usable(programs, lambda some: link_to_programs(recording, some))
     joined = link_to_programs(recording, programs)
@@ -88,7 +120,9 @@ def joins(recording: Recording, programs: Sequence[Recording], position: int) ->
     now = running_programs(recording, programs, position)
     listed = set(np.unique(joined.program[joined.program >= 0]).tolist())
     titles = {programs[number].title for number in listed}
-    for number in now:
+    runs = count_runs([recording])
+    ran = (number for number, program in enumerate(programs) if run_count(program.title, runs))
+    for number in (*now, *ran):
         if programs[number].title not in titles:
             titles.add(programs[number].title)
             listed.add(number)
@@ -98,6 +132,7 @@ def joins(recording: Recording, programs: Sequence[Recording], position: int) ->
             "title": program.title,
             "memory": program.memory,
             "running": number in now,
+            "runs": run_count(program.title, runs),
             **both(joined.program == number),
         }
         for number, program in enumerate(programs)
@@ -107,5 +142,20 @@ def joins(recording: Recording, programs: Sequence[Recording], position: int) ->
         "at": position,
         "executable": both(joined.executable),
         "unjoined": both(joined.executable & (joined.program < 0)),
-        "programs": sorted(found, key=lambda program: -program["bytes"]),
+        "programs": sorted(found, key=lambda program: (-program["bytes"], -(program["runs"] or 0))),
+        "stack": _stack(recording, programs, position),
+    }
+
+
+def _stack(recording: Recording, programs: Sequence[Recording], position: int) -> StackJson | None:
+    found = stack_of_program(recording, programs, position)
+    if found is None:
+        return None
+    program = programs[found.program]
+    return {
+        "bytes": found.bytes,
+        "recording": program.id,
+        "title": program.title,
+        "memory": program.memory,
+        "temporary_bytes": found.temporary,
     }

@@ -129,7 +129,9 @@ def _each(group: dict[str, Any]) -> str:
 
 
 def _programs(joins: dict[str, Any]) -> Iterator[str]:
-    """Format the live allocations that compiled programs made, by program."""
+    """Format the stack and the live allocations of compiled programs."""
+    if (stack := joins["stack"]) is not None:
+        yield f"{bytes_text(stack['bytes'])} stack = temporaries of {stack['title']}"
     made, unmatched = joins["executable"], joins["unjoined"]
     if not made["allocations"]:
         return

@@ -47,7 +47,7 @@ def test_the_line_in_the_headline_has_the_bytes_that_rows_of_the_table_have_toge
     most = heaviest_line(of)
     assert most is not None
     rows, at, lines = of.allocations, peak(of).position, source_lines(of)
-    live = np.flatnonzero((rows.start <= at) & (at < rows.end))
+    live = np.flatnonzero((rows.start <= at) & (at < rows.end)).tolist()
     assert most.bytes == sum(int(rows.charge[row]) for row in live if Path(lines[row]).name == most.line)
 
 

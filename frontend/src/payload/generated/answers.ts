@@ -452,12 +452,14 @@ export interface LeftOut {
   largest: number;
 }
 
-/** The allocations of one program's executions; `running` is about the requested position. */
+/** A program that ran or whose planned memory was allocated; `running` is about the requested position. */
 export interface LinkedProgram extends Amount {
   recording: string;
   title: string;
   memory: string;
   running: boolean;
+  /** Executions in the profile; null if the profile records none. */
+  runs: number | null;
 }
 
 /** The recordings of a run, largest peak first, and the files and recordings that cannot be shown. */
@@ -629,6 +631,8 @@ export interface RuntimeToProgram {
   /** Those of `executable` that match no planned memory. */
   unjoined: Amount;
   programs: LinkedProgram[];
+  /** Null without a stack, or if no program explains it. */
+  stack: Stack | null;
 }
 
 /** A position, and the instruction there; empty outside a program. */
@@ -659,6 +663,15 @@ export interface Site {
   size: number | null;
   /** The innermost frame comes first. */
   stack: StackFrame[];
+}
+
+/** The stack that is reserved at the requested position, and the program whose temporaries it holds. */
+export interface Stack {
+  bytes: number;
+  recording: string;
+  title: string;
+  memory: string;
+  temporary_bytes: number;
 }
 
 /** One frame of a call stack. */

@@ -1,9 +1,9 @@
 import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
 import type { Store } from "../../base/store";
-import { formatBytes, formatCount, formatCounted } from "../../base/units";
+import { formatBytes, formatCount, formatCounted, formatExact } from "../../base/units";
 import type { Api } from "../../payload/api";
-import type { RuntimeToProgram } from "../../payload/generated/answers";
+import type { Stack as StackOfProgram, RuntimeToProgram } from "../../payload/generated/answers";
 import type { FirstView } from "../../payload/recording/recording";
 import { useFetched } from "../data/use_fetched";
 import type { ViewState } from "../state/view_state";
@@ -15,6 +15,9 @@ interface Props {
   view: FirstView;
   store: Store<ViewState>;
 }
+
+/** Programs listed at first. */
+const MAX_LISTED = 12;
 
 /** Programs that ran, the ones running at the inspected event, and the memory that executions allocated. */
 export function Executions({ api, view, store }: Props): JSX.Element | null {
@@ -32,26 +35,66 @@ export function Executions({ api, view, store }: Props): JSX.Element | null {
         <h2>Programs that ran</h2>
         <span class="muted">{summaryOf(joins)}</span>
       </header>
-      <ul class="executions">
-        {joins.programs.map(({ recording, title, memory, running, allocations, bytes }) => (
+      {joins.stack !== null && <Stack stack={joins.stack} store={store} />}
+      <Programs joins={joins} from={0} to={MAX_LISTED} store={store} />
+      {joins.programs.length > MAX_LISTED && (
+        <details>
+          <summary>{formatCounted(joins.programs.length - MAX_LISTED, "more program")}</summary>
+          <Programs joins={joins} from={MAX_LISTED} to={joins.programs.length} store={store} />
+        </details>
+      )}
+    </section>
+  );
+}
+
+interface ProgramsProps {
+  joins: RuntimeToProgram;
+  from: number;
+  to: number;
+  store: Store<ViewState>;
+}
+
+function Programs({ joins, from, to, store }: ProgramsProps): JSX.Element {
+  return (
+    <ul class="executions">
+      {joins.programs
+        .slice(from, to)
+        .map(({ recording, title, memory, running, runs, allocations, bytes }) => (
           <li key={recording}>
             <ProgramLink {...{ title, memory, store }} about="Open the compiled program">
               {title}
             </ProgramLink>
             <span>{running && <b>running at event {formatCount(joins.at)}</b>}</span>
             <span class="muted">
+              {runs !== null && runs > 0 && (runs === 1 ? "ran once, " : `ran ${formatCount(runs)} times, `)}
               {allocations > 0
                 ? `${formatCounted(allocations, "allocation")} matched to its planned memory, ${formatBytes(bytes)}`
-                : "none of its memory was allocated during the profile"}
+                : "no allocation of its own"}
             </span>
           </li>
         ))}
-      </ul>
-    </section>
+    </ul>
+  );
+}
+
+/** On TPU a program's temporaries are not allocated: the runtime reserves them as stack. */
+function Stack({ stack, store }: { stack: StackOfProgram; store: Store<ViewState> }): JSX.Element {
+  const { bytes, title, memory, temporary_bytes: temporary } = stack;
+  return (
+    <p
+      data-testid="stack-of-program"
+      title={`Stack ${formatExact(bytes)}, temporaries ${formatExact(temporary)}`}
+    >
+      {formatBytes(bytes)} stack = temporaries of{" "}
+      <ProgramLink {...{ title, memory, store }} about="Open the program whose temporaries are in the stack">
+        {title}
+      </ProgramLink>
+    </p>
   );
 }
 
 function summaryOf({ executable, unjoined }: RuntimeToProgram): string {
+  if (executable.allocations === 0) return "";
   const all = `executions made ${formatCounted(executable.allocations, "allocation")}, ${formatBytes(executable.bytes)} in all`;
   if (unjoined.allocations === 0) return all;
   return `${all}; ${formatCount(unjoined.allocations)} of them, ${formatBytes(unjoined.bytes)}, match no program`;
