@@ -31,6 +31,7 @@ CHARTS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
         LEAK | {"tab": "snapshots", "host": "memory9"},
         ("memory1", "memory9", "2 MiB", "anotherfunc", "leak"),
     ),
+    "usage-chart": (PROGRAM, ("768 MiB", "position 215", "live, unpadded", "reserved")),
     "waterfall": (LEAK | {"tab": "compare"}, ("A", "live arrays", "+1.68 MiB", "5.53 MiB")),
     "address-map": ({"tab": "snapshots", "run": "fragmented"}, ("in use", "largest hole 3.97 MiB")),
 }
@@ -68,7 +69,8 @@ def save_chart(
     for ending in ("svg", "png"):
         with page.expect_download() as download:
             viewer.get(f"save-{chart}-{ending}").first.click()
-        assert download.value.suggested_filename.endswith(f".{ending}")
+        name = download.value.suggested_filename
+        assert name.startswith(state["run"].replace("/", "_")) and name.endswith(f".{ending}")
         path = folder / f"{chart}.{ending}"
         download.value.save_as(path)
         found.append(path)
@@ -88,6 +90,10 @@ def test_a_chart_is_saved(chart: str, host: Host, dark: BrowserContext, tmp_path
     ground = root.find(f"{SVG}rect")
     assert ground is not None and ground.get("fill") == "#ffffff"
     all_text = "\n".join(texts(svg))
+    # The title: what the chart is, and of which run.
+    assert texts(svg) and chart.replace("-", " ") in all_text.lower()
+    run = state.get("run", "")
+    assert run in all_text and svg.name != png.name
     for word in words:
         assert word in all_text
     assert "var(" not in svg.read_text() and "color-mix" not in svg.read_text() and "color(" not in svg.read_text()
@@ -95,6 +101,18 @@ def test_a_chart_is_saved(chart: str, host: Host, dark: BrowserContext, tmp_path
     assert content.startswith(b"\x89PNG\r\n\x1a\n")
     width = int.from_bytes(content[16:20], "big")
     assert width == 2 * int(root.attrib["width"])
+
+
+def test_a_picture_names_program_memory_and_position_and_explains_its_colors(
+    host: Host, dark: BrowserContext, tmp_path: Path
+) -> None:
+    svg, _ = save_chart(host, dark, "flame-graph", PROGRAM | {"chart": "flame", "position": "100"}, tmp_path)
+    found = texts(svg)
+    assert "train_step/cpu · localhost · jit_train_step(0) · HBM" in found
+    assert "at position 100" in found
+    assert {"parameter", "activation"} <= set(found)
+    colors = {text.get("fill") for text in ElementTree.parse(svg).getroot().iter(f"{SVG}rect")}
+    assert "#0072b2" in colors  # of parameters, in the light theme
 
 
 @pytest.mark.parametrize("chart", ["flame-graph", "call-graph"])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser
 from support.browser.hosts import Host
+from support.browser.logs import LARGEST, TRAIN
 from support.browser.pages import Open, new_context
 from support.browser.viewer import PATIENCE_MS, Viewer, until
 
@@ -76,3 +77,29 @@ def test_the_menu_works_with_keys(open_at: Open) -> None:
         seen.append(viewer.frame.evaluate("document.activeElement.dataset.testid"))
         viewer.page.keyboard.press("ArrowDown")
     assert seen == ["share-link", "share-report", "share-print"]
+
+
+def test_a_printed_page_is_light_without_controls_and_has_all_rows(open_at: Open) -> None:
+    viewer = open_at(tab="memory_viewer", run=TRAIN, module=LARGEST, chart="flame")
+    page = viewer.page
+    page.emulate_media(color_scheme="dark")
+    until(lambda: viewer.frame.evaluate("document.documentElement.dataset.theme"), lambda to: to == "dark", "no theme")
+    rows = "document.querySelectorAll('[data-testid=buffer-table] .virtual-line').length"
+    few = viewer.frame.evaluate(rows)
+    page.emulate_media(media="print", color_scheme="dark")
+    until(lambda: viewer.frame.evaluate(rows), lambda count: count > few, "only the visible rows")
+    wanted = int(viewer.get("buffer-table").get_by_role("grid").get_attribute("aria-rowcount") or 0)
+    assert viewer.frame.evaluate(rows) == min(wanted, 500)
+    assert viewer.frame.evaluate("document.documentElement.dataset.theme") == "light"
+    assert TRAIN in viewer.text("print-title") and LARGEST in viewer.text("print-title")
+    for control in ("share", "run-picker", "tree-search", "save-usage-chart-png", "timeline-all"):
+        assert not viewer.get(control).is_visible(), control
+    flame = viewer.get("flame-graph").evaluate("host => [host.clientHeight, host.querySelector('canvas').clientHeight]")
+    assert flame[0] >= flame[1]
+    corner = """() => {
+      const canvas = document.querySelector('[data-testid=timeline-picture]');
+      return [...canvas.getContext('2d').getImageData(2, 2, 1, 1).data.slice(0, 3)];
+    }"""
+    until(lambda: viewer.frame.evaluate(corner), lambda pixel: min(pixel) > 200, "the timeline stays dark")
+    page.emulate_media(media="screen", color_scheme="light")
+    until(lambda: viewer.frame.evaluate(rows), lambda count: count == few, "the rows stay")

@@ -4,6 +4,7 @@ import type { SegmentPiece, Segment } from "../../layout/address_map/address_map
 import { segmentPieces } from "../../layout/address_map/address_map";
 import type { Rows } from "../../payload/recording/rows";
 import type { Picture } from "../drawing/picture";
+import { roleLegend } from "../drawing/role_legend";
 import { withLightTheme } from "../drawing/picture";
 import { HATCH, hatchDefinition, type Surface, SvgSurface } from "../drawing/svg_surface";
 
@@ -70,9 +71,13 @@ export function drawSegments(segments: readonly Segment[], rows: Rows, span: num
     surface.fillStyle = colors.ink;
     surface.fillText(describeSegment(segment), left + STRIP_WIDTH + GAP, top + STRIP_HEIGHT / 2);
   });
+  const drawn = segments.flatMap((segment) => segmentPieces(segment, rows, scale).map(({ color }) => color));
+  const inUse =
+    rows.color === rows.role ? roleLegend(drawn) : [{ color: "", label: "In use: one color per size." }];
   return {
     width: left + STRIP_WIDTH + GAP + DESCRIPTION_WIDTH,
     height: segments.length * LINE_HEIGHT,
     shapes: [hatchDefinition(colors.line), ...surface.shapes],
+    legend: [...inUse, { color: colors.line, label: "free" }],
   };
 }

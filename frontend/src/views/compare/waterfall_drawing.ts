@@ -53,6 +53,11 @@ export function drawWaterfall({ bars, origin }: Waterfall): Picture {
     width: left + TRACK + GAP + FIGURES,
     height: height + (origin > 0 ? LINE : 0),
     shapes: surface.shapes,
+    legend: [
+      { color: colors.total, label: "total" },
+      { color: colors.grown, label: "grows" },
+      { color: colors.shrunk, label: "shrinks" },
+    ],
   };
 }
 

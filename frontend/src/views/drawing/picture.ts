@@ -1,5 +1,13 @@
 import { escapeXml } from "../../render/painter/svg";
 
+/** A color of a picture and its meaning; without a color, a remark. */
+export interface LegendEntry {
+  color: string;
+  label: string;
+  /** The color of a line; otherwise of areas. */
+  line?: boolean;
+}
+
 /** Picture of a chart, in colors for a light background. */
 export interface Picture {
   /** CSS pixels. */
@@ -7,6 +15,7 @@ export interface Picture {
   height: number;
   /** SVG elements with escaped text. */
   shapes: readonly string[];
+  legend?: readonly LegendEntry[];
 }
 
 const MARGIN = 8;

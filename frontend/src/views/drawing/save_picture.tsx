@@ -1,9 +1,11 @@
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useContext, useState } from "preact/hooks";
 import { ButtonGroup } from "../widgets/button_group";
 import { saveBlob } from "../browser/save_file";
+import { capitalize } from "../data/terms";
 import type { Picture } from "./picture";
 import { pngOf, svgText } from "./picture";
+import { pictureFileName, PictureNamesContext, titledPicture } from "./titled_picture";
 
 interface Props {
   /** Name of the chart, such as "flame graph". */
@@ -19,15 +21,18 @@ const FORMATS = [
   { format: "png", label: "PNG", about: "as an image" },
 ] as const;
 
-/** Buttons that save a chart as SVG or PNG, on a light background in either theme. */
+/** Buttons that save a chart with its title and legend as SVG or PNG, on a light background in either theme. */
 export function SavePicture({ of, fileName, draw }: Props): JSX.Element {
   const [failed, setFailed] = useState("");
+  const names = useContext(PictureNamesContext);
   const save = async (format: "svg" | "png"): Promise<void> => {
-    const drawing = draw();
-    if (drawing === null) return;
+    const drawn = draw();
+    if (drawn === null) return;
+    const { run, lines } = names();
+    const drawing = titledPicture(drawn, [capitalize(of), ...lines]);
     const blob =
       format === "png" ? await pngOf(drawing) : new Blob([svgText(drawing)], { type: "image/svg+xml" });
-    saveBlob(blob, `${fileName.replaceAll(/[^\w.()-]+/g, "_")}.${format}`);
+    saveBlob(blob, `${pictureFileName(run, fileName)}.${format}`);
   };
   return (
     <ButtonGroup label={`Save the ${of}`}>

@@ -4,6 +4,7 @@ import type { Store } from "../../base/store";
 import { formatBytes } from "../../base/units";
 import type { Api } from "../../payload/api";
 import { copyText } from "../browser/copy_text";
+import { printPage } from "../browser/printing";
 import { saveBlob } from "../browser/save_file";
 import { sharedUrl } from "../state/url";
 import type { ViewState } from "../state/view_state";
@@ -87,8 +88,7 @@ export function ShareMenu({ api, run, store }: Props): JSX.Element {
               about="Whole charts and tables, on white"
               onPick={() => {
                 setOpen(false);
-                // After the menu has closed.
-                setTimeout(() => window.print());
+                printPage();
               }}
             />
           </div>

@@ -6,7 +6,9 @@ import type { Api } from "../../payload/api";
 import type { RecordingChoice, RecordingOptions } from "../../payload/choose_recording";
 import { chooseProgram, chooseMemory } from "../../payload/choose_recording";
 import type { Summary } from "../../payload/generated/answers";
+import { PrintingContext, usePrinting } from "../browser/printing";
 import { ComparePage } from "../compare/page";
+import { type PictureNames, PictureNamesContext } from "../drawing/titled_picture";
 import { useFetched } from "../data/use_fetched";
 import type { PageState, Positions } from "../recording/recording_page";
 import { RecordingPage } from "../recording/recording_page";
@@ -22,6 +24,7 @@ import { Header } from "./header";
 import { Help } from "./help";
 import { bindKeys } from "./keys";
 import { EmptyPage } from "./empty_page";
+import { pictureNames } from "./picture_names";
 import { NotInReport, tabsOf } from "./report";
 
 interface Props {
@@ -42,7 +45,8 @@ const CHOOSERS: Record<Tab, ((recordings: Summary[], choice: RecordingChoice) =>
 };
 
 export function App({ api, pageUrl, store }: Props): JSX.Element {
-  const dark = useDark(store);
+  const printing = usePrinting();
+  const dark = useDark(store) && !printing;
   const boundary = useErrorBoundary();
   const broken = boundary[0] as Error | undefined;
   const [help, setHelp] = useState(false);
@@ -140,6 +144,7 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
       <RecordingPage {...one} tab={tab} id={chosen.id} />
     );
   };
+  const names = (): PictureNames => pictureNames(store.get(), run, chosen);
   return (
     <div class={full ? "app app-full" : "app"}>
       <Header
@@ -156,7 +161,12 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
         onHelp={() => setHelp(true)}
       />
       {error !== null && <ErrorMessage error={error} />}
-      {page()}
+      <PrintingContext.Provider value={printing}>
+        <PictureNamesContext.Provider value={names}>
+          {printing && <PrintTitle lines={names().lines} />}
+          {page()}
+        </PictureNamesContext.Provider>
+      </PrintingContext.Provider>
       {help && <Help onClose={() => setHelp(false)} />}
       {paste.text !== null && (
         <PasteBox
@@ -168,5 +178,16 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
         />
       )}
     </div>
+  );
+}
+
+/** What the printed page is about, in place of tabs and pickers. */
+function PrintTitle({ lines }: { lines: readonly string[] }): JSX.Element {
+  return (
+    <header class="print-title" data-testid="print-title">
+      {lines.map((line) => (
+        <p key={line}>{line}</p>
+      ))}
+    </header>
   );
 }

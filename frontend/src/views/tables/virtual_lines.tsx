@@ -1,5 +1,7 @@
 import type { JSX } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useContext, useEffect, useId, useRef, useState } from "preact/hooks";
+import { formatCount } from "../../base/units";
+import { PrintingContext } from "../browser/printing";
 
 const LINE_HEIGHT = 26;
 /** Lines drawn above and below the visible ones, so that fast scrolling shows no blanks. */
@@ -7,6 +9,8 @@ const MARGIN_LINES = 8;
 /** Lines exchanged at a time, so that most scroll events change nothing. */
 const STEP = 4;
 const MAX_VISIBLE_LINES = 20;
+/** Lines on paper: some pages. */
+const MAX_PRINTED_LINES = 500;
 
 interface Props {
   count: number;
@@ -40,8 +44,10 @@ export function VirtualLines(props: Props): JSX.Element {
       node.scrollTop = above + 2 * LINE_HEIGHT - node.clientHeight;
   }, [at]);
 
-  const pool = inSight + STEP + 2 * MARGIN_LINES;
-  const first = Math.max(Math.min(scrolled, count - inSight) - MARGIN_LINES, 0);
+  const printing = useContext(PrintingContext);
+  const printed = Math.min(count, MAX_PRINTED_LINES);
+  const pool = printing ? Math.max(printed, 1) : inSight + STEP + 2 * MARGIN_LINES;
+  const first = printing ? 0 : Math.max(Math.min(scrolled, count - inSight) - MARGIN_LINES, 0);
   const last = Math.min(first + pool, count);
   const steps: Partial<Record<string, number>> = {
     ArrowDown: 1,
@@ -60,7 +66,7 @@ export function VirtualLines(props: Props): JSX.Element {
       aria-rowcount={count}
       aria-activedescendant={first <= at && at < last ? `${id}-${at}` : undefined}
       tabindex={0}
-      style={{ height: `${(inSight + 1) * LINE_HEIGHT + 12}px` }}
+      style={{ height: printing ? "auto" : `${(inSight + 1) * LINE_HEIGHT + 12}px` }}
       onScroll={(event) => setScrolled(Math.floor(event.currentTarget.scrollTop / LINE_HEIGHT / STEP) * STEP)}
       onKeyDown={(event) => {
         const by = steps[event.key];
@@ -71,7 +77,7 @@ export function VirtualLines(props: Props): JSX.Element {
     >
       {head}
       {count === 0 && <p class="muted virtual-empty">{empty}</p>}
-      <div class="virtual-body" style={{ height: `${count * LINE_HEIGHT}px` }}>
+      <div class="virtual-body" style={{ height: `${(printing ? printed : count) * LINE_HEIGHT}px` }}>
         {Array.from({ length: Math.max(last - first, 0) }, (_, i) => (
           // A line that leaves at one end is reused at the other: cheaper than a new element.
           <div
@@ -83,6 +89,9 @@ export function VirtualLines(props: Props): JSX.Element {
           </div>
         ))}
       </div>
+      {printing && printed < count && (
+        <p class="muted">{formatCount(count - printed)} more lines; a saved CSV has all of them.</p>
+      )}
     </div>
   );
 }

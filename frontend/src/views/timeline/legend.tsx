@@ -4,6 +4,8 @@ import type { Store } from "../../base/store";
 import { hasBlock } from "../../layout/timeline/blocks";
 import { hasStack } from "../../layout/usage/live_set";
 import { ROLES } from "../../payload/generated/constants";
+import type { LegendEntry } from "../drawing/picture";
+import { roleLegend } from "../drawing/role_legend";
 import { Role } from "../widgets/role";
 import type { ViewState } from "../state/view_state";
 import { useDark } from "../state/theme";
@@ -22,6 +24,12 @@ export function Legend({ scene, store }: { scene: Scene; store: Store<ViewState>
       ))}
     </span>
   );
+}
+
+/** Return the legend of a saved picture. */
+export function pictureLegend(scene: Scene): LegendEntry[] {
+  const roles = rolesOf(scene);
+  return roles.every((role) => role === 0) ? [{ color: "", label: legendOf(scene) }] : roleLegend(roles);
 }
 
 /** Legend for recordings without roles, where colors stand for sizes. */

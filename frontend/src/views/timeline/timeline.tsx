@@ -19,7 +19,8 @@ import { useTerms } from "../data/terms";
 import { readColors, type TimelineColors } from "./drawing/colors";
 import { Holes } from "./holes";
 import { PointerText } from "./hover";
-import { Legend } from "./legend";
+import { PictureNamesContext } from "../drawing/titled_picture";
+import { Legend, pictureLegend } from "./legend";
 import { Minimap } from "./minimap";
 import { Plot } from "./plot";
 import { savePicture } from "./drawing/save_timeline";
@@ -27,6 +28,7 @@ import { blockOf, rowsAcross, type Scene, useScene } from "./drawing/scene";
 import { Toolbar } from "./toolbar";
 import { useRenderer } from "./drawing/use_renderer";
 import { useSearch } from "../data/use_search";
+import { PrintingContext } from "../browser/printing";
 import { useDeferred } from "../browser/use_deferred";
 
 interface Props {
@@ -68,13 +70,13 @@ export function Timeline({ store, height, ...of }: Props): JSX.Element {
   );
   const { renderer, failure } = useRenderer(scene, highlighted);
   const colors = useColors(store);
-  const root = useRef<HTMLDivElement>(null);
+  const pictureNames = useContext(PictureNamesContext);
 
   const onMatch = (step: 1 | -1): void => goToMatch(scene, matches.rows, store, view, onView, step);
   useMatchKeys(onMatch);
   const shared = { scene, view, onView, renderer, highlighted, colors };
   return (
-    <div ref={root} class={full ? "timeline timeline-full" : "timeline"} data-testid="timeline">
+    <div class={full ? "timeline timeline-full" : "timeline"} data-testid="timeline">
       <Toolbar
         store={store}
         placing={of.placing}
@@ -88,8 +90,12 @@ export function Timeline({ store, height, ...of }: Props): JSX.Element {
           onView({ ...view, x: zoom(view.x, scene.extent.x, middle, factor, MIN_POSITIONS) });
         }}
         onSave={(format) => {
-          if (colors !== null && renderer !== null && root.current !== null)
-            void savePicture(format, { root: root.current, scene, renderer, highlighted, colors });
+          if (renderer !== null)
+            void savePicture(
+              format,
+              { scene, renderer, highlighted, legend: pictureLegend(scene) },
+              pictureNames(),
+            );
         }}
       />
       <Plot {...shared} store={store} onPointer={setPointer} height={full ? "auto" : `${height}px`} />
@@ -133,7 +139,8 @@ function useView(scene: Scene, store: Store<ViewState>): { view: View; onView: (
 
 /** Read colors after the page has applied its theme, which happens in the same tick. */
 function useColors(store: Store<ViewState>): TimelineColors | null {
-  const dark = useDark(store);
+  const printing = useContext(PrintingContext);
+  const dark = useDark(store) && !printing;
   const [colors, setColors] = useState<TimelineColors | null>(null);
   useEffect(() => setColors(readColors(dark)), [dark]);
   return colors;

@@ -24,8 +24,10 @@ import { useUsage } from "./use_usage";
 import { bindPointer, startsBrush, onKey } from "./gestures";
 import { drawMarks } from "./marks";
 import { UsageHover } from "./hover";
+import { drawUsage } from "./usage_drawing";
 import { usageColumns, usageOptions } from "./chart_options";
 import { GUTTER_LEFT, GUTTER_RIGHT } from "../drawing/gutters";
+import type { Picture } from "../drawing/picture";
 import { pageColors } from "../drawing/page_colors";
 
 const HEIGHT = 220;
@@ -40,6 +42,8 @@ interface Props {
   available: AvailableRows;
   store: Store<ViewState>;
   dark: boolean;
+  /** Set to a function that draws the chart for a file. */
+  picture: { current: () => Picture | null };
 }
 
 /** Live bytes over the axis, with the peak. */
@@ -52,6 +56,7 @@ export function UsageChart({
   available: available,
   store,
   dark,
+  picture,
 }: Props): JSX.Element {
   const host = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | null>(null);
@@ -75,10 +80,11 @@ export function UsageChart({
     [whole, usage, end],
   );
   const plotWidth = Math.max(width - GUTTER_LEFT - GUTTER_RIGHT, 1);
-  const columns = useMemo(
-    () => usageColumns(reduceToPixels(series, window, plotWidth * devicePixelRatio)) as uPlot.AlignedData,
+  const visible = useMemo(
+    () => reduceToPixels(series, window, plotWidth * devicePixelRatio),
     [series, window[0], window[1], plotWidth],
   );
+  const columns = useMemo(() => usageColumns(visible) as uPlot.AlignedData, [visible]);
   // The ceiling: capacity for an allocator, reserved memory for a program.
   const { axis: kind, capacity_bytes, reserved_bytes, peak_bytes } = view.recording;
   const events = kind === "TIME";
@@ -113,6 +119,13 @@ export function UsageChart({
     hovered,
     dark,
   };
+  picture.current = () =>
+    width === 0
+      ? null
+      : drawUsage({
+          ...{ view, series: visible, axis, window, bytes, ceiling, limit: most, position, terms, width },
+          height: HEIGHT,
+        });
   const curves = series.curves.map(({ key }) => key).join();
   // The chart outlives a render, so its callbacks read current values from here.
   const current = useRef({ marks, columns, limit });

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useMemo } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import type { Store } from "../../base/store";
 import type { Axis } from "../../layout/axis/axis";
 import { type CurveKey, availableCurves, isNear } from "../../layout/usage/usage_series";
@@ -9,6 +9,8 @@ import type { Program } from "../../payload/recording/program";
 import type { Spans } from "../../payload/recording/spans";
 import type { ViewState } from "../state/view_state";
 import { useTerms } from "../data/terms";
+import type { Picture } from "../drawing/picture";
+import { SavePicture } from "../drawing/save_picture";
 import { AxisChoices } from "../widgets/axis_choices";
 import { CurveLegend } from "./legend";
 import { Executions } from "./executions";
@@ -45,14 +47,15 @@ export function UsageSection(props: UsageSectionProps): JSX.Element {
       ),
     [view],
   );
+  const picture = useRef<() => Picture | null>(() => null);
   return (
     <>
       <section aria-label={`Usage over the ${terms.extent}`}>
-        <UsageHeading {...{ view, program, known, store, dark }} />
+        <UsageHeading {...{ view, program, known, store, dark, picture }} />
         {spans !== null && program?.time_ns != null && (
           <SpanLanes spans={spans} times={program.time_ns} axis={axis} store={store} />
         )}
-        <UsageChart {...{ api, view, program, axis, known, available, store, dark }} />
+        <UsageChart {...{ api, view, program, axis, known, available, store, dark, picture }} />
         {children}
       </section>
       {view.recording.kind === "allocator" && available.complete && <Executions {...{ api, view, store }} />}
@@ -62,9 +65,10 @@ export function UsageSection(props: UsageSectionProps): JSX.Element {
 
 type HeadingProps = Pick<UsageSectionProps, "view" | "program" | "store" | "dark"> & {
   known: readonly CurveKey[];
+  picture: { current: () => Picture | null };
 };
 
-function UsageHeading({ view, program, known, store, dark }: HeadingProps): JSX.Element {
+function UsageHeading({ view, program, known, store, dark, picture }: HeadingProps): JSX.Element {
   const terms = useTerms();
   const position = usePosition(store, view);
   const timed = program === null || program.time_ns !== null;
@@ -82,6 +86,11 @@ function UsageHeading({ view, program, known, store, dark }: HeadingProps): JSX.
         program={program}
         store={store}
       />
+      <SavePicture of="usage chart" fileName={usageName(view)} draw={() => picture.current()} />
     </header>
   );
+}
+
+function usageName({ recording: { title, memory } }: FirstView): string {
+  return `${title}-${memory}-usage`;
 }

@@ -10,8 +10,8 @@ export interface TimelineColors {
 }
 
 /** Colors of the page, which canvases do not inherit. Regions are slightly darker than the background. */
-export function readColors(dark: boolean): TimelineColors {
-  const style = getComputedStyle(document.documentElement);
+export function readColors(dark: boolean, page: Element = document.documentElement): TimelineColors {
+  const style = getComputedStyle(page);
   const read = (name: string, otherwise: string): string => {
     const value = style.getPropertyValue(name).trim();
     return /^#[0-9a-f]{6}$/i.test(value) ? value : otherwise;

@@ -5,66 +5,75 @@ import type { PaintOrder, VectorParts } from "../../../render/painter/picture";
 import type { TimelineRenderer } from "../../../render/workers/timeline_renderer";
 import { rgbOf } from "../../../render/frame/palette";
 import { blockShapes, escapeXml, textureShapes } from "../../../render/painter/svg";
+import type { FrameBuffer } from "../../../render/frame/raster";
 import { saveBlob } from "../../browser/save_file";
-import type { TimelineColors } from "./colors";
+import type { LegendEntry, Picture } from "../../drawing/picture";
+import { pngOf, svgText, withLightTheme } from "../../drawing/picture";
+import { pictureFileName, type PictureNames, titledPicture } from "../../drawing/titled_picture";
+import { readColors, type TimelineColors } from "./colors";
 import { GUTTER_LEFT, GUTTER_RIGHT } from "../../drawing/gutters";
 import { AXIS_HEIGHT, pixelRatio } from "./geometry";
 import { shorten } from "./labels";
 import type { Scene } from "./scene";
 
 interface SaveParts {
-  root: HTMLElement;
   scene: Scene;
   renderer: TimelineRenderer;
   /** Rows that match the search, as in Painter.setLit. */
   highlighted: Uint8Array | null;
-  colors: TimelineColors;
+  legend: readonly LegendEntry[];
 }
 
-/** Download the visible part of the plot. */
-export async function savePicture(format: "png" | "svg", saved: SaveParts): Promise<void> {
-  const blob = format === "png" ? await pngOf(saved) : await svgOf(saved);
-  saveBlob(blob, `allocation-timeline.${format}`);
+/** Download the visible part of the plot, with title and legend, on a light background in either theme. */
+export async function savePicture(
+  format: "png" | "svg",
+  saved: SaveParts,
+  { run, lines }: PictureNames,
+): Promise<void> {
+  const picture = titledPicture(await draw(saved, format === "png"), ["Allocation timeline", ...lines]);
+  const blob =
+    format === "png" ? await pngOf(picture) : new Blob([svgText(picture)], { type: "image/svg+xml" });
+  saveBlob(blob, `${pictureFileName(run, "allocation-timeline")}.${format}`);
 }
 
-/** Return both canvases of the plot, combined on the page's background. */
-async function pngOf({ root, colors }: SaveParts): Promise<Blob> {
-  const picture = root.querySelector<HTMLCanvasElement>(".timeline-picture");
-  const overlay = root.querySelector<HTMLCanvasElement>(".timeline-overlay");
-  const canvas = document.createElement("canvas");
-  const ctx = canvas.getContext("2d");
-  if (picture === null || overlay === null || ctx === null) throw new Error("There is nothing to save yet.");
-  canvas.width = overlay.width;
-  canvas.height = overlay.height;
-  ctx.fillStyle = colors.surface;
-  ctx.fillRect(0, 0, canvas.width, canvas.height);
-  ctx.drawImage(picture, GUTTER_LEFT * pixelRatio(), 0);
-  ctx.drawImage(overlay, 0, 0);
-  return new Promise((resolve, reject) => {
-    canvas.toBlob((blob) =>
-      blob === null ? reject(new Error("The browser could not create a PNG.")) : resolve(blob),
-    );
-  });
-}
-
-async function svgOf({ scene, renderer, highlighted, colors }: SaveParts): Promise<Blob> {
+/** `image`: blocks too small to be shapes are an image, which is drawn faster than as many shapes. */
+async function draw(saved: SaveParts, image: boolean): Promise<Picture> {
+  const { scene, renderer, highlighted, legend } = saved;
   // The order that drew the current picture.
   const order = renderer.drawn.plot?.order;
   if (order === undefined) throw new Error("There is nothing to save yet.");
   const ratio = pixelRatio();
-  const size = { width: Math.round(order.width / ratio), height: Math.round(order.height / ratio) };
-  const parts = await renderer.parts({ ...order, ...size });
-  return new Blob([svgText(scene, order, size, parts, highlighted, colors)], { type: "image/svg+xml" });
+  const width = Math.round(order.width / ratio);
+  const height = Math.round(order.height / ratio);
+  const colors = withLightTheme(document.body, (holder) => readColors(false, holder));
+  const light = { ...order, width, height, palette: colors.palette };
+  const parts = await renderer.parts(light);
+  const texture = image ? [imageOf(parts.texture)] : textureShapes(parts.texture, parts.ground);
+  return {
+    width: width + GUTTER_LEFT + GUTTER_RIGHT,
+    height: height + AXIS_HEIGHT,
+    shapes: shapesOf(scene, light, parts, texture, highlighted, colors),
+    legend,
+  };
 }
 
-function svgText(
+function imageOf({ width, height, pixels }: FrameBuffer): string {
+  const canvas = document.createElement("canvas");
+  canvas.width = width;
+  canvas.height = height;
+  const bytes = new Uint8ClampedArray(pixels.buffer, pixels.byteOffset, pixels.byteLength);
+  canvas.getContext("2d")?.putImageData(new ImageData(bytes, width, height), 0, 0);
+  return `<image width="${width}" height="${height}" href="${canvas.toDataURL()}"/>`;
+}
+
+function shapesOf(
   scene: Scene,
-  { view, palette }: PaintOrder,
-  { width, height }: { width: number; height: number },
+  { view, palette, width, height }: PaintOrder,
   parts: VectorParts,
+  texture: readonly string[],
   highlighted: Uint8Array | null,
   colors: TimelineColors,
-): string {
+): string[] {
   const { rows, regions } = scene;
   const titleOf = (row: number): string =>
     `${rows.name.at(row)}\n${formatBytes(rows.size[row])} ${rows.shape.at(row)}\n${rows.op_name.at(row)}`;
@@ -79,13 +88,10 @@ function svgText(
       ? ""
       : `<rect y="${top}" width="${width}" height="${bottom - top}" fill="${region}"/>`;
   });
-  const all = [width + GUTTER_LEFT + GUTTER_RIGHT, height + AXIS_HEIGHT].join(" ");
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${all}" font-family="sans-serif" font-size="11">`,
-    `<rect width="100%" height="100%" fill="${colors.surface}"/>`,
-    `<g transform="translate(${GUTTER_LEFT} 0)" shape-rendering="crispEdges">`,
+    `<g font-size="11"><g transform="translate(${GUTTER_LEFT} 0)" shape-rendering="crispEdges">`,
     ...grounds,
-    ...textureShapes(parts.texture, parts.ground),
+    ...texture,
     ...blockShapes(parts.shapes, palette, highlighted, titleOf),
     `</g><g transform="translate(${GUTTER_LEFT} 0)" fill="${colors.ink}">`,
     ...peakLine(xPixel(scene.axis.mark(scene.peak), view.x, width), width, height, colors.ink),
@@ -101,8 +107,8 @@ function svgText(
         ({ value, label }) =>
           `<text x="${GUTTER_LEFT + xPixel(value, view.x, width)}" y="${height + 16}" text-anchor="middle">${label}</text>`,
       ),
-    `</g></svg>`,
-  ].join("\n");
+    `</g></g>`,
+  ];
 }
 
 function peakLine(x: number, width: number, height: number, ink: string): string[] {

@@ -3,6 +3,7 @@ import type { TreeBox } from "../../../layout/tree/flame";
 import { labelOf } from "../../../layout/tree/tree";
 import { fitText } from "../../drawing/fit_text";
 import type { Picture } from "../../drawing/picture";
+import { roleLegend } from "../../drawing/role_legend";
 import { HATCH, hatchDefinition, type Surface, SvgSurface } from "../../drawing/svg_surface";
 import { hatchPattern, mixColors, type TreeColors } from "./tree_colors";
 import type { Scene } from "../scene/scene";
@@ -38,12 +39,22 @@ export function paintTree(canvas: HTMLCanvasElement, picture: TreePicture): void
   paintBoxes(context, picture, hatchPattern(context, picture.paints.hatch));
 }
 
-/** Draw the boxes for a file. */
-export function drawTree(picture: TreePicture): Picture {
+/** Draw the boxes for a file; with `roles`, colors are those of roles. */
+export function drawTree(picture: TreePicture, roles: boolean): Picture {
   const surface = new SvgSurface();
   paintBoxes(surface, picture, HATCH);
   const { width, height, paints } = picture;
-  return { width, height, shapes: [hatchDefinition(paints.hatch), ...surface.shapes] };
+  const { tree, weights } = picture.scene;
+  const framework = picture.boxes.some(({ node, gathered }) => gathered === 0 && tree.framework[node] === 1);
+  const drawn = picture.boxes.filter(({ node }) => tree.framework[node] === 0);
+  const legend = [
+    ...(roles ? roleLegend(drawn.map(({ node }) => weights.role[node])) : []),
+    ...(framework ? [{ color: cssColor(paints.framework), label: "framework" }] : []),
+    ...(picture.boxes.some(({ gathered }) => gathered > 0)
+      ? [{ color: paints.hatch, label: "too small to draw" }]
+      : []),
+  ];
+  return { width, height, shapes: [hatchDefinition(paints.hatch), ...surface.shapes], legend };
 }
 
 function paintBoxes(surface: Surface, picture: TreePicture, hatch: CanvasPattern | string): void {

@@ -74,7 +74,10 @@ export function TreeCanvas(props: Props): JSX.Element {
     width === 0
       ? null
       : withLightTheme(document.body, (holder) =>
-          drawTree({ scene, boxes, paints: readTreeColors(false, roles, holder), width, height, nested }),
+          drawTree(
+            { scene, boxes, paints: readTreeColors(false, roles, holder), width, height, nested },
+            roles,
+          ),
         );
 
   const id = `${testid}-focused`;
