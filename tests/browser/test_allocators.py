@@ -50,7 +50,7 @@ def test_a_window_is_the_same_on_either_axis(profile: Viewer) -> None:
     profile.picture()
     curve = profile.curve()
     profile.page.mouse.move(*curve.at(0.5, 0.5))
-    profile.page.mouse.wheel(0, -600)
+    profile.wheel(-600, "Control")
     until(profile.state, lambda state: "zoom" in state, "no zoom in the address")
     zoom = profile.state()["zoom"]
     blocks = profile.picture()

@@ -203,6 +203,16 @@ class Viewer:
         zoom, yzoom = state.get("zoom", ""), state.get("yzoom", "")
         return [float(x) for x in zoom.split(",") if x], [float(y) for y in yzoom.split(",") if y]
 
+    def wheel(self, by: float, *keys: str) -> None:
+        """Turn the wheel at the pointer while these keys are down."""
+        for key in keys:
+            self.page.keyboard.down(key)
+        self.page.mouse.wheel(0, by)
+        # Without this, the keys can be up before the event arrives.
+        self.rest()
+        for key in keys:
+            self.page.keyboard.up(key)
+
     def download(self, button: str) -> Download:
         with self.page.expect_download(timeout=PATIENCE_MS) as saved:
             self.frame.get_by_role("button", name=button, exact=True).click()

@@ -1,6 +1,8 @@
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { onMoveKeys, panOf, zoomOf } from "../../base/keys";
 import { formatExact } from "../../base/units";
+import { isPinch, onWheel, sidewaysBy, zoomFactor } from "../../base/wheel";
 import type { FunctionBox, CallGraphLayout as Layout } from "../../layout/call_graph/call_graph";
 import { curvePath } from "../../layout/call_graph/call_graph";
 import type { CallGraph } from "../../payload/generated/answers";
@@ -23,12 +25,16 @@ interface Props {
 
 const MAX_HEIGHT = 620;
 const MIN_SCALE = 0.15;
+const MAX_SCALE = 3;
 const ZOOM = 1.25;
 
 /** Minimum scale at which boxes are readable; larger pictures scroll instead. */
 const MIN_READABLE_SCALE = 0.6;
 
-/** Boxes and arrows. Scaled to fit if readable; dragging and scroll bars pan, buttons and Ctrl+wheel zoom. */
+/**
+ * Boxes and arrows. Scaled to fit if readable. Dragging, A and D pan, buttons, Ctrl + wheel, W and S zoom, and the wheel
+ * scrolls the page.
+ */
 export function GraphPicture({ graph, picture, picked, onPick, change, fileName }: Props): JSX.Element {
   const frame = useRef<HTMLDivElement>(null);
   const drawing = useRef<SVGSVGElement>(null);
@@ -43,9 +49,29 @@ export function GraphPicture({ graph, picture, picked, onPick, change, fileName 
   useEffect(() => {
     if (frame.current !== null) scrollIntoView(frame.current, shown, scale);
   }, [shown?.node, picture, width]);
-  const zoomBy = (factor: number): void => setZoom(Math.min(Math.max(scale * factor, MIN_SCALE), 3));
+  /** Point of the frame that keeps its place in the picture at the next zoom. */
+  const anchor = useRef<{ x: number; y: number; scale: number } | null>(null);
+  const zoomBy = (factor: number, event: MouseEvent | null = null): void => {
+    const box = frame.current?.getBoundingClientRect();
+    if (box !== undefined) {
+      const x = event === null ? box.width / 2 : event.clientX - box.left;
+      anchor.current = { x, y: event === null ? box.height / 2 : event.clientY - box.top, scale };
+    }
+    setZoom(Math.min(Math.max(scale * factor, MIN_SCALE), MAX_SCALE));
+  };
+  useLayoutEffect(() => {
+    const [held, node] = [anchor.current, frame.current];
+    anchor.current = null;
+    if (held === null || node === null) return;
+    node.scrollLeft = ((node.scrollLeft + held.x) * scale) / held.scale - held.x;
+    node.scrollTop = ((node.scrollTop + held.y) * scale) / held.scale - held.y;
+  }, [scale]);
+  const moves = useRef({ zoomBy });
+  moves.current = { zoomBy };
+  const isEmpty = picture.boxes.length === 0;
+  useEffect(() => (frame.current === null ? undefined : bindMoves(frame.current, moves)), [isEmpty]);
   const near = new Set(neighbors(graph, picked));
-  if (picture.boxes.length === 0)
+  if (isEmpty)
     return <div class="call-graph-frame muted">No stack is left: clear focus, ignore and hide.</div>;
   return (
     <div class="call-graph-place">
@@ -73,11 +99,6 @@ export function GraphPicture({ graph, picture, picked, onPick, change, fileName 
         data-testid="call-graph"
         style={{ maxHeight: `${MAX_HEIGHT}px` }}
         onPointerDown={(event) => startDrag(event, event.currentTarget)}
-        onWheel={(event) => {
-          if (!event.ctrlKey && !event.metaKey) return;
-          event.preventDefault();
-          zoomBy(event.deltaY < 0 ? ZOOM : 1 / ZOOM);
-        }}
       >
         <svg
           ref={drawing}
@@ -144,6 +165,30 @@ export function GraphPicture({ graph, picture, picked, onPick, change, fileName 
       </div>
     </div>
   );
+}
+
+/** Listen to the wheel and W A S D over the picture. Return a function that stops listening. */
+function bindMoves(
+  frame: HTMLElement,
+  moves: { current: { zoomBy: (factor: number, event: MouseEvent | null) => void } },
+): () => void {
+  const unwheel = onWheel(frame, (event) => {
+    const sideways = sidewaysBy(event);
+    if (sideways === 0 && !isPinch(event)) return false;
+    if (sideways === 0) moves.current.zoomBy(1 / zoomFactor(event), event);
+    const before = frame.scrollLeft;
+    frame.scrollLeft += sideways;
+    return sideways === 0 || frame.scrollLeft !== before;
+  });
+  const unkey = onMoveKeys(frame, (key) => {
+    const factor = zoomOf(key);
+    if (factor === null) frame.scrollLeft += panOf(key) * frame.clientWidth;
+    else moves.current.zoomBy(1 / factor, key.pointer);
+  });
+  return () => {
+    unwheel();
+    unkey();
+  };
 }
 
 function scrollIntoView(frame: HTMLElement, box: FunctionBox | undefined, scale: number): void {

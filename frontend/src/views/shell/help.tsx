@@ -9,6 +9,8 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["p", "inspect the peak"],
   ["Enter", "select the current match"],
   ["Esc", "close this help, the full-window timeline, the selection or the side panel"],
+  ["W  S", "zoom in, zoom out, in the chart with the pointer or the focus; with Shift in larger steps"],
+  ["A  D", "pan left, pan right, in the same"],
   ["+  \u2212  0", "zoom in, zoom out, reset zoom, in the focused chart"],
   ["\u2190 \u2192 \u2191 \u2193", "move within the focused chart, table or tab bar"],
   ["Alt +  Alt \u2212", "zoom the byte axis of the focused chart"],
@@ -21,8 +23,10 @@ const KEYS: readonly (readonly [string, string])[] = [
 
 const POINTER: readonly (readonly [string, string])[] = [
   ["Click", "on the usage chart: inspect that position; on a buffer: select it in all charts"],
-  ["Wheel", "zoom at the pointer; with Shift, or sideways: pan"],
-  ["Alt + wheel", "zoom the byte axis; on the timeline with Ctrl: both axes"],
+  ["Wheel", "scroll the page; in the full-window timeline: zoom at the pointer"],
+  ["Ctrl + wheel", "zoom a chart at the pointer, as a pinch does; in the full-window timeline: both axes"],
+  ["Alt + wheel", "zoom the byte axis"],
+  ["Shift + wheel", "pan a chart, as a sideways wheel does"],
   ["Drag", "pan; when fully zoomed out: zoom to the selected range"],
   ["Shift + drag", "zoom to the selected range"],
   ["Double click", "reset zoom; on a block of the timeline: zoom to that block"],

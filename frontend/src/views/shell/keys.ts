@@ -1,3 +1,4 @@
+import { isTyping } from "../../base/keys";
 import type { Store } from "../../base/store";
 import type { Positions } from "../data/use_recording";
 import type { ViewState } from "../state/view_state";
@@ -43,11 +44,10 @@ export function bindKeys({ store, steps, onHelp }: Keys): () => void {
     Escape: escape,
   };
   const onKeyDown = (event: KeyboardEvent): void => {
-    const typing = event.target instanceof HTMLElement && event.target.matches("input, select, textarea");
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
     // An open dialog covers the page and closes itself on Escape, unless that is prevented.
     if (document.querySelector("dialog[open]") !== null) return;
-    if (typing) {
+    if (isTyping(event)) {
       if (event.key === "Escape" && event.target instanceof HTMLElement) event.target.blur();
       return;
     }

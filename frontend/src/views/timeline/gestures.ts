@@ -1,4 +1,5 @@
-import { onWheel } from "../../base/wheel";
+import { type MoveKey, onMoveKeys, panOf, zoomOf } from "../../base/keys";
+import { isPinch, onWheel, sidewaysBy, zoomFactor } from "../../base/wheel";
 import type { View } from "../../layout/axis/span";
 import { MIN_BYTES, MIN_POSITIONS, pan, saveSpan, zoom } from "../../layout/axis/view";
 import type { Size } from "../browser/use_size";
@@ -7,13 +8,11 @@ import { pictureSize, valueAt } from "./drawing/geometry";
 
 /** Movement in pixels below which a press is a click. */
 const CLICK_SLACK = 4;
-/** Zoom per wheel unit, as on the usage chart: one notch, 100 units, zooms by 1.22. */
-const WHEEL_ZOOM = 0.002;
 
 /** Callbacks of the gestures; points are in pixels of the picture. */
 export interface GestureHost {
-  /** Current view, full extent, and size of the plot. */
-  current: () => { view: View; extent: View; size: Size };
+  /** Current view, full extent, size of the plot, and whether it fills the window. */
+  current: () => { view: View; extent: View; size: Size; full: boolean };
   show: (view: View) => void;
   hover: (x: number, y: number) => void;
   /** A drag has started; nothing is hovered until it ends. */
@@ -35,7 +34,7 @@ interface Press {
   moved: boolean;
 }
 
-/** Listen to pointer and wheel over the plot. Return a function that stops listening. */
+/** Listen to pointer, wheel, and W A S D over the plot. Return a function that stops listening. */
 export function bindGestures(element: HTMLElement, host: GestureHost): () => void {
   let press: Press | null = null;
   const pointOf = (event: MouseEvent): { x: number; y: number } => {
@@ -96,14 +95,20 @@ export function bindGestures(element: HTMLElement, host: GestureHost): () => voi
   element.addEventListener("dblclick", onDoubleClick);
   const unwheel = onWheel(element, (event) => {
     const { x, y } = pointOf(event);
-    host.show(wheelView(host, event, x, y));
+    const view = wheelView(host, event, x, y);
+    if (view !== null) host.show(view);
+    return view !== null;
   });
+  const unkey = onMoveKeys(element, ({ pointer, ...key }) =>
+    host.show(letterView(host, key, pointer === null ? null : pointOf(pointer).x)),
+  );
   return () => {
     for (const [name, listener] of Object.entries(listeners))
       element.removeEventListener(name, listener as (event: Event) => void);
     element.removeEventListener("pointerleave", host.leave);
     element.removeEventListener("dblclick", onDoubleClick);
     unwheel();
+    unkey();
   };
 }
 
@@ -133,19 +138,33 @@ function bandView(host: GestureHost, press: Press, x: number, y: number): View {
   };
 }
 
-/** Return the view after a wheel event: zoom x; with Alt y; with Ctrl, which a pinch also sends, both; Shift or sideways pans. */
-function wheelView(host: GestureHost, event: WheelEvent, x: number, y: number): View {
-  const { view, extent, size } = host.current();
-  const both = event.ctrlKey || event.metaKey;
-  const sideways = event.shiftKey ? event.deltaX || event.deltaY : event.deltaX;
-  if (!both && !event.altKey && (event.shiftKey || Math.abs(sideways) > Math.abs(event.deltaY)))
-    return panView(host, view, sideways, 0);
-  // A pinch sends a tenth of the wheel's delta.
-  const pinch = both && Math.abs(event.deltaY) < 50 ? 5 : 1;
-  const factor = Math.exp(event.deltaY * WHEEL_ZOOM * pinch);
+/**
+ * Return the view after a wheel event; null for one that scrolls the page. Ctrl, which a pinch also sends, zooms x,
+ * Alt y; Shift or sideways pans. In the full window there is nothing to scroll: the wheel zooms x, with Ctrl y too.
+ */
+function wheelView(host: GestureHost, event: WheelEvent, x: number, y: number): View | null {
+  const { view, extent, size, full } = host.current();
+  const sideways = sidewaysBy(event);
+  const isZoomed = saveSpan(view.x, extent.x) !== null;
+  if (sideways !== 0) return isZoomed ? panView(host, view, sideways, 0) : null;
+  const along = isPinch(event) || (full && !event.altKey);
+  const up = event.altKey || (full && isPinch(event));
+  if (!along && !up) return null;
+  const factor = zoomFactor(event);
   const at = valueAt(view, pictureSize(size), x, y);
   return {
-    x: event.altKey ? view.x : zoom(view.x, extent.x, at.along, factor, MIN_POSITIONS),
-    y: event.altKey || both ? zoom(view.y, extent.y, at.byte, factor, MIN_BYTES) : view.y,
+    x: along ? zoom(view.x, extent.x, at.along, factor, MIN_POSITIONS) : view.x,
+    y: up ? zoom(view.y, extent.y, at.byte, factor, MIN_BYTES) : view.y,
   };
+}
+
+/** Return the view after W A S D, zoomed about the pointer at `x`, or about the middle. */
+function letterView(host: GestureHost, key: { key: MoveKey; shift: boolean }, x: number | null): View {
+  const { view, extent, size } = host.current();
+  const { width, height } = pictureSize(size);
+  const factor = zoomOf(key);
+  if (factor === null) return panView(host, view, panOf(key) * width, 0);
+  const inside = x !== null && x >= 0 && x < width ? x : width / 2;
+  const { along } = valueAt(view, { width, height }, inside, 0);
+  return { ...view, x: zoom(view.x, extent.x, along, factor, MIN_POSITIONS) };
 }

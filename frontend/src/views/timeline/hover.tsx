@@ -43,12 +43,15 @@ function lifetimeOf({ rows, program, length }: Scene, row: number, terms: Terms)
 export function PointerText(props: {
   scene: Scene;
   at: { position: number; byte: number } | null;
+  /** The timeline fills the window. */
+  full: boolean;
 }): JSX.Element {
-  const { scene, at } = props;
+  const { scene, at, full } = props;
   if (at === null)
     return (
       <span class="muted">
-        wheel: zoom, with Alt bytes, with Ctrl both · drag: pan or select a range · click: select
+        {full ? "wheel: zoom, with Alt bytes, with Ctrl both" : "Ctrl + wheel: zoom, Alt + wheel: bytes"} · W
+        A S D: zoom and pan · drag: pan or select a range · click: select
       </span>
     );
   const position = Math.min(Math.max(Math.floor(at.position), 0), scene.length - 1);

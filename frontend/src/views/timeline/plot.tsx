@@ -134,7 +134,7 @@ export function Plot(props: Props): JSX.Element {
 
   // Listeners outlive a render, so they read current values from here.
   const gestures: GestureHost = {
-    current: () => ({ view, extent: scene.extent, size }),
+    current: () => ({ view, extent: scene.extent, size, full: store.get().timeline_only }),
     show: onView,
     hold: () => setPointer(null),
     hover: (x, y) => {
@@ -206,7 +206,7 @@ export function Plot(props: Props): JSX.Element {
       data-testid="timeline-plot"
       tabindex={0}
       role="application"
-      aria-label={`Allocation timeline: ${scene.listed} ${terms.items} over ${scene.length} ${terms.positions}. Arrow keys pan, plus and minus zoom, n steps through the matches or the ${terms.items} at the inspected ${terms.position}, Enter selects.`}
+      aria-label={`Allocation timeline: ${scene.listed} ${terms.items} over ${scene.length} ${terms.positions}. Arrow keys pan, plus and minus zoom, as do W, A, S and D; n steps through the matches or the ${terms.items} at the inspected ${terms.position}, Enter selects.`}
       style={{ height: props.height }}
       onKeyDown={onKeyDown}
     >

@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { isTyping } from "../../base/keys";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import type { View } from "../../layout/axis/span";
@@ -101,7 +102,7 @@ export function Timeline({ store, height, ...of }: Props): JSX.Element {
       <Plot {...shared} store={store} onPointer={setPointer} height={full ? "auto" : `${height}px`} />
       <Minimap {...shared} />
       <footer class="timeline-foot">
-        <PointerText scene={scene} at={pointer} />
+        <PointerText scene={scene} at={pointer} full={full} />
         <span class="spacer" />
         <Legend scene={scene} store={store} />
       </footer>
@@ -178,8 +179,7 @@ function useMatchKeys(onMatch: (step: 1 | -1) => void): void {
   latest.current = onMatch;
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent): void => {
-      const typing = event.target instanceof HTMLElement && event.target.matches("input, select, textarea");
-      if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (isTyping(event) || event.ctrlKey || event.metaKey || event.altKey) return;
       if (event.key === "n") latest.current(1);
       else if (event.key === "N") latest.current(-1);
     };

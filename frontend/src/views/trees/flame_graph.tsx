@@ -5,9 +5,6 @@ import type { Actions } from "./scene/actions";
 import type { Scene } from "./scene/scene";
 import { TreeCanvas } from "./canvas/tree_canvas";
 
-/** Visible levels; deeper trees scroll. */
-const MAX_LINES = 32;
-
 interface Props {
   scene: Scene;
   actions: Actions;
@@ -27,7 +24,6 @@ export function FlameGraph({ scene, actions, bottomUp, roles, fileName, dark }: 
     <TreeCanvas
       {...{ scene, actions, layout, roles, fileName, dark }}
       height={levels * FLAME_LINE_HEIGHT}
-      inSight={Math.min(levels, MAX_LINES) * FLAME_LINE_HEIGHT}
       nested={false}
       label={bottomUp ? "Flame graph, bottom-up" : "Flame graph"}
       testid="flame-graph"

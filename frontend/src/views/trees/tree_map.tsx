@@ -27,7 +27,6 @@ export function TreeMap({ scene, actions, roles, fileName, dark }: Props): JSX.E
     <TreeCanvas
       {...{ scene, actions, layout, roles, fileName, dark }}
       height={HEIGHT}
-      inSight={HEIGHT}
       nested
       label="Treemap"
       testid="treemap"

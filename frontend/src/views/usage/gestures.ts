@@ -1,6 +1,7 @@
 import type uPlot from "uplot";
 import type { Store } from "../../base/store";
-import { onWheel } from "../../base/wheel";
+import { onMoveKeys, panOf, zoomOf } from "../../base/keys";
+import { isPinch, onWheel, sidewaysBy, zoomFactor } from "../../base/wheel";
 import type { Span } from "../../layout/axis/span";
 import type { Axis } from "../../layout/axis/axis";
 import { MIN_BYTES, MIN_POSITIONS, pan, restoreSpan, saveSpan, zoom } from "../../layout/axis/view";
@@ -10,8 +11,6 @@ import type { ViewState } from "../state/view_state";
 const PEAK_SNAP = 5;
 /** Movement in pixels below which a press is a click. */
 const CLICK_SLACK = 4;
-/** Zoom per wheel unit: one notch of a mouse wheel, 100 units, zooms by 1.22. */
-const WHEEL_ZOOM = 0.002;
 
 /** Dragging pans, as on the timeline; with Shift, or when fully zoomed out, it selects a range. */
 export function startsBrush(event: MouseEvent, store: Store<ViewState>): boolean {
@@ -19,7 +18,7 @@ export function startsBrush(event: MouseEvent, store: Store<ViewState>): boolean
   return event.shiftKey || (zoom === null && bytes === null);
 }
 
-/** Listen to wheel, drag, click and double click over the plot. Return a function that stops listening. */
+/** Listen to wheel, W A S D, drag, click and double click over the plot. Return a function that stops listening. */
 export function bindPointer(
   chart: uPlot,
   store: Store<ViewState>,
@@ -62,21 +61,32 @@ export function bindPointer(
   };
   // The clicks of a double click must not move the inspected position.
   const onDoubleClick = (): void => store.set({ zoom: null, usage_zoom: null, position: inspectedBefore });
+  // Ctrl, which a pinch also sends, zooms x, Alt y; Shift or sideways pans. The wheel alone scrolls the page.
   const unwheel = onWheel(area, (event) => {
-    const factor = Math.exp(event.deltaY * WHEEL_ZOOM);
-    if (event.altKey) {
-      const byte = chart.posToVal(event.clientY - area.getBoundingClientRect().top, "y");
-      showBytes(zoom(bytes(), limit(), byte, factor, MIN_BYTES));
-      return;
-    }
     const [from, to] = window();
-    const sideways = event.shiftKey ? event.deltaX || event.deltaY : event.deltaX;
-    if (Math.abs(sideways) > Math.abs(event.shiftKey ? 0 : event.deltaY)) {
-      show(pan([from, to], extent, (sideways / area.clientWidth) * (to - from)));
+    const sideways = sidewaysBy(event);
+    const along = isPinch(event);
+    if (sideways !== 0 ? store.get().zoom === null : !along && !event.altKey) return false;
+    if (sideways !== 0) show(pan([from, to], extent, (sideways / area.clientWidth) * (to - from)));
+    const { left, top } = area.getBoundingClientRect();
+    const factor = zoomFactor(event);
+    if (along)
+      show(zoom([from, to], extent, chart.posToVal(event.clientX - left, "x"), factor, MIN_POSITIONS));
+    if (event.altKey)
+      showBytes(zoom(bytes(), limit(), chart.posToVal(event.clientY - top, "y"), factor, MIN_BYTES));
+    return true;
+  });
+  const unkey = onMoveKeys(area.closest<HTMLElement>("[tabindex]") ?? area, (key) => {
+    const [from, to] = window();
+    const factor = zoomOf(key);
+    if (factor === null) {
+      show(pan([from, to], extent, panOf(key) * (to - from)));
       return;
     }
-    const at = chart.posToVal(event.clientX - area.getBoundingClientRect().left, "x");
-    show(zoom([from, to], extent, at, factor, MIN_POSITIONS));
+    const { left, width } = area.getBoundingClientRect();
+    const x = key.pointer === null ? -1 : key.pointer.clientX - left;
+    const anchor = x >= 0 && x < width ? chart.posToVal(x, "x") : axis.mark(store.get().position ?? peak);
+    show(zoom([from, to], extent, anchor, factor, MIN_POSITIONS));
   });
 
   area.addEventListener("mousedown", onMouseDown);
@@ -85,6 +95,7 @@ export function bindPointer(
   document.addEventListener("mouseup", onMouseUp);
   return () => {
     unwheel();
+    unkey();
     area.removeEventListener("mousedown", onMouseDown);
     area.removeEventListener("dblclick", onDoubleClick);
     document.removeEventListener("mousemove", onMouseMove);

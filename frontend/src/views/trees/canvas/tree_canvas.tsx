@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type TreeBox, boxAt } from "../../../layout/tree/flame";
 import { labelOf } from "../../../layout/tree/tree";
 import { useWidth } from "../../browser/use_width";
@@ -13,16 +13,15 @@ import { readTreeColors } from "./tree_colors";
 import type { Scene } from "../scene/scene";
 import type { Actions } from "../scene/actions";
 import { describe } from "./describe";
-import { onTreeKey } from "./keys";
+import { nodeBeside, onTreeKey, stepIn, stepOut } from "./keys";
+import { bindSteps } from "./gestures";
 
 interface Props {
   scene: Scene;
   actions: Actions;
   /** Place the boxes in a picture of this width. */
   layout: (width: number) => TreeBox[];
-  /** Height of the picture, and of its visible part if it scrolls. */
   height: number;
-  inSight: number;
   nested: boolean;
   /** True if rows have roles, which colors show. */
   roles: boolean;
@@ -35,7 +34,7 @@ interface Props {
 
 /** Tree as boxes on a canvas, with keyboard navigation and a description of each node for screen readers. */
 export function TreeCanvas(props: Props): JSX.Element {
-  const { scene, actions, layout, height, inSight, nested, roles, dark, testid } = props;
+  const { scene, actions, layout, height, nested, roles, dark, testid } = props;
   const terms = useTerms();
   const host = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -55,8 +54,7 @@ export function TreeCanvas(props: Props): JSX.Element {
 
   const move = (event: MouseEvent): void => {
     const box = boxAt(boxes, event.offsetX, event.offsetY);
-    const top = host.current?.scrollTop ?? 0;
-    setPointer(box === null ? null : { box, x: event.offsetX, y: event.offsetY - top });
+    setPointer(box === null ? null : { box, x: event.offsetX, y: event.offsetY });
   };
   const press = (event: MouseEvent): void => {
     const box = boxAt(boxes, event.offsetX, event.offsetY);
@@ -64,11 +62,25 @@ export function TreeCanvas(props: Props): JSX.Element {
   };
   const walk = (event: KeyboardEvent): void => {
     const to = onTreeKey(event, scene, focused, actions);
-    if (to === null) return;
+    if (to !== null) goTo(to);
+  };
+  const goTo = (to: number): void => {
     setFocus(to);
     const box = boxes.find(({ node, gathered, own }) => node === to && gathered === 0 && !own);
     if (box !== undefined && host.current !== null) scrollTo(host.current, box);
   };
+
+  const zoomTo = (to: number): void => {
+    if (to !== scene.top) actions.zoom(to);
+  };
+  const steps = {
+    in: () => zoomTo(stepIn(scene, pointer?.box.node ?? focused)),
+    out: () => zoomTo(stepOut(scene)),
+    beside: (by: number) => goTo(nodeBeside(scene, focused, by)),
+  };
+  const latest = useRef(steps);
+  latest.current = steps;
+  useEffect(() => (host.current === null ? undefined : bindSteps(host.current, latest)), []);
 
   const draw = (): Picture | null =>
     width === 0
@@ -91,9 +103,8 @@ export function TreeCanvas(props: Props): JSX.Element {
         aria-label={`${props.label}. Arrows move, Enter zooms, Escape zooms out, o filters all charts by the node.`}
         aria-activedescendant={id}
         data-testid={testid}
-        style={{ height: `${inSight}px` }}
+        style={{ height: `${height}px` }}
         onKeyDown={walk}
-        onScroll={() => setPointer(null)}
       >
         <canvas
           ref={canvas}
@@ -164,8 +175,9 @@ function Frame({ box, kind }: { box: TreeBox; kind: string }): JSX.Element {
   return <i class={`box-frame ${kind}`} style={style} />;
 }
 
+/** Scroll the page to a box, where it is not visible. */
 function scrollTo(host: HTMLElement, box: TreeBox): void {
-  if (box.y < host.scrollTop) host.scrollTop = box.y;
-  else if (box.y + box.height > host.scrollTop + host.clientHeight)
-    host.scrollTop = box.y + box.height - host.clientHeight;
+  const top = host.getBoundingClientRect().top + box.y;
+  const below = top + box.height - window.innerHeight;
+  if (top < 0 || below > 0) window.scrollBy(0, top < 0 ? top - box.height : below + box.height);
 }

@@ -1,0 +1,92 @@
+"""The wheel over charts: alone it scrolls the page, with Ctrl it zooms. W, A, S and D zoom and pan."""
+
+from __future__ import annotations
+
+import pytest
+from support.browser.pages import Open
+from support.browser.viewer import Viewer, box_of, until
+
+CHARTS = {"usage-chart": "bars", "timeline-plot": "bars", "flame-graph": "flame", "treemap": "treemap"}
+# A gesture that began elsewhere stays a scroll: its pause in base/wheel.ts, and a margin.
+PAUSE_MS = 250
+
+
+def scrolled(viewer: Viewer) -> float:
+    return float(viewer.frame.evaluate("scrollY"))
+
+
+def point_at(viewer: Viewer, testid: str) -> None:
+    """Move the pointer over a chart near the top of the window."""
+    viewer.get(testid).evaluate("chart => scrollTo(0, scrollY + chart.getBoundingClientRect().top - 80)")
+    box = box_of(viewer.get(testid))
+    viewer.page.mouse.move(*box.at(0.4, 0.5))
+    viewer.page.mouse.move(*box.at(0.4, 0.52))
+    viewer.page.wait_for_timeout(PAUSE_MS)
+
+
+@pytest.mark.parametrize("testid", CHARTS)
+def test_the_wheel_scrolls_the_page_over_a_chart_and_zooms_with_ctrl(testid: str, go_to: Open) -> None:
+    viewer = go_to(run="train_step/cpu", module="jit_train_step(0)", chart=CHARTS[testid])
+    viewer.get(testid).wait_for()
+    point_at(viewer, testid)
+    zoom = "node" if testid in ("flame-graph", "treemap") else "zoom"
+    top = scrolled(viewer)
+    viewer.wheel(-60)
+    up = until(lambda: scrolled(viewer), lambda now: now < top, "the page does not scroll up")
+    viewer.page.wait_for_timeout(PAUSE_MS)
+    viewer.wheel(60)
+    until(lambda: scrolled(viewer), lambda now: now > up, "the page does not scroll down")
+    point_at(viewer, testid)
+    assert zoom not in viewer.state()
+    before = scrolled(viewer)
+    viewer.wheel(-240, "Control")
+    until(viewer.state, lambda state: zoom in state, "Ctrl does not zoom")
+    # A flame graph is lower when zoomed in, so that the page can end above.
+    assert scrolled(viewer) == before or testid == "flame-graph"
+    viewer.wheel(2400, "Control")
+    viewer.wheel(2400, "Control")
+    until(viewer.state, lambda state: zoom not in state, "Ctrl does not zoom out")
+
+
+@pytest.mark.parametrize("testid", CHARTS)
+def test_letters_zoom_the_chart_under_the_pointer(testid: str, go_to: Open) -> None:
+    viewer = go_to(run="train_step/cpu", module="jit_train_step(0)", chart=CHARTS[testid])
+    viewer.get(testid).wait_for()
+    zoom = "node" if testid in ("flame-graph", "treemap") else "zoom"
+    search = viewer.get("timeline-search")
+    point_at(viewer, testid)
+    search.focus(timeout=5000)
+    viewer.page.keyboard.type("was")
+    viewer.wait_for_state(search="was")
+    assert zoom not in viewer.state(), "typing zooms"
+    search.fill("")
+    search.blur()
+    point_at(viewer, testid)
+    viewer.page.keyboard.press("w")
+    state = until(viewer.state, lambda state: zoom in state, "W does not zoom in")
+    if zoom == "zoom":
+        for key in "ad":
+            viewer.page.keyboard.press(key)
+            state = until(viewer.state, lambda now, before=state: now != before, f"{key} does not pan")
+    for _ in range(3):
+        viewer.page.keyboard.press("s")
+        viewer.rest()
+    until(viewer.state, lambda state: zoom not in state, "S does not zoom out")
+
+
+def test_letters_zoom_the_focused_chart(viewer: Viewer) -> None:
+    viewer.get("timeline-plot").focus()
+    viewer.page.keyboard.press("w")
+    until(viewer.state, lambda state: "zoom" in state, "W does not zoom in")
+
+
+def test_the_wheel_alone_zooms_the_timeline_of_the_full_window(go_to: Open) -> None:
+    viewer = go_to(run="train_step/cpu", module="jit_train_step(0)", full="true")
+    plot = viewer.plot()
+    viewer.page.mouse.move(*plot.at(0.4, 0.5))
+    viewer.wheel(-240)
+    zoom, yzoom = viewer.windows()
+    assert len(zoom) == 2
+    assert yzoom == []
+    viewer.wheel(-240, "Control")
+    assert len(viewer.windows()[1]) == 2
