@@ -12,6 +12,8 @@ import { bindUrl, readUrl } from "./views/state/url";
 
 /** Build the page in document.body. TensorBoard calls this; page.ts does on our own page. */
 export async function render(): Promise<void> {
+  // TensorBoard's frame has no language, without which screen readers guess the pronunciation.
+  document.documentElement.lang = "en";
   const home = new URL(/* @vite-ignore */ "./", import.meta.url).href;
   await loadStylesheet(fileUrl(stylesheet));
   const api = (await reportApi()) ?? createApi(fetchFromServer(home));

@@ -42,13 +42,23 @@ export function cssColor(rgb: number): string {
   return `#${rgb.toString(16).padStart(6, "0")}`;
 }
 
-/** Return black or white, whichever is easier to read on 0xRRGGBB (relative luminance of WCAG 2). */
+/** Return black or white, whichever is easier to read on 0xRRGGBB. */
 export function inkOn(rgb: number): string {
+  // Contrast with black is (L + .05) / .05 and with white 1.05 / (L + .05); they are equal at L = 0.179.
+  return luminanceOf(rgb) > 0.179 ? "#000000" : "#ffffff";
+}
+
+/** Return the contrast ratio of two colors, 1 to 21 (WCAG 2). */
+export function contrast(a: number, b: number): number {
+  const [dark, light] = [luminanceOf(a), luminanceOf(b)].sort((x, y) => x - y);
+  return (light + 0.05) / (dark + 0.05);
+}
+
+/** Return the relative luminance of 0xRRGGBB (WCAG 2). */
+function luminanceOf(rgb: number): number {
   const [red, green, blue] = [16, 8, 0].map((shift) => {
     const part = ((rgb >> shift) & 255) / 255;
     return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
   }) as [number, number, number];
-  const luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-  // Contrast with black is (L + .05) / .05 and with white 1.05 / (L + .05); they are equal at L = 0.179.
-  return luminance > 0.179 ? "#000000" : "#ffffff";
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }

@@ -1,4 +1,4 @@
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { formatBytes, formatCounted, formatExact, formatShare } from "../../base/units";
 import type { TableLine } from "../../layout/table/table_lines";
 import type { RowSortKey } from "../../layout/table/row_order";
@@ -20,33 +20,44 @@ export function GroupLine({ line, total, columns, template, onToggle }: Props): 
   const count = formatCounted(line.count, terms.item, terms.items);
   const sums = line.kind === "group" && total !== null;
   return (
-    <button
-      class={`fold fold-${line.kind} ${sums ? "fold-sums" : ""}`}
-      data-testid={`${line.kind}-line`}
-      aria-expanded={line.open}
-      style={sums ? { gridTemplateColumns: template } : {}}
-      onClick={onToggle}
-    >
-      {sums && <Sums {...{ bytes: line.bytes, requested: line.requested, columns }} />}
-      <span
-        class="fold-label"
-        style={sums ? spanFromName(columns) : {}}
-        title={line.kind === "group" ? line.label : ""}
+    <GroupRow>
+      <button
+        class={`fold fold-${line.kind} ${sums ? "fold-sums" : ""}`}
+        data-testid={`${line.kind}-line`}
+        aria-expanded={line.open}
+        style={sums ? { gridTemplateColumns: template } : {}}
+        onClick={onToggle}
       >
-        {sums && <Share part={line.bytes} whole={total} />}
-        <span aria-hidden="true">{line.open ? "▾" : "▸"}</span>
-        {/* Paths begin alike: where there is no room, their beginning gives way. */}
-        <span class="from-end">
-          <bdi>{line.kind === "small" ? "smaller than 16 KiB" : line.label}</bdi>
+        {sums && <Sums {...{ bytes: line.bytes, requested: line.requested, columns }} />}
+        <span
+          class="fold-label"
+          style={sums ? spanFromName(columns) : {}}
+          title={line.kind === "group" ? line.label : ""}
+        >
+          {sums && <Share part={line.bytes} whole={total} />}
+          <span aria-hidden="true">{line.open ? "▾" : "▸"}</span>
+          {/* Paths begin alike: where there is no room, their beginning gives way. */}
+          <span class="from-end">
+            <bdi>{line.kind === "small" ? "smaller than 16 KiB" : line.label}</bdi>
+          </span>
+          {sums && <span class="muted">{count}</span>}
         </span>
-        {sums && <span class="muted">{count}</span>}
-      </span>
-      {!sums && (
-        <span class="muted">
-          {count}, <span title={formatExact(line.bytes)}>{formatBytes(line.bytes)}</span>
-        </span>
-      )}
-    </button>
+        {!sums && (
+          <span class="muted">
+            {count}, <span title={formatExact(line.bytes)}>{formatBytes(line.bytes)}</span>
+          </span>
+        )}
+      </button>
+    </GroupRow>
+  );
+}
+
+/** Row with one cell: a grid may contain rows only. */
+function GroupRow({ testid, children }: { testid?: string; children: ComponentChildren }): JSX.Element {
+  return (
+    <div role="row" data-testid={testid}>
+      <div role="rowheader">{children}</div>
+    </div>
   );
 }
 
@@ -61,18 +72,15 @@ interface UnexplainedProps {
 export function UnexplainedLine({ bytes, total, columns, template }: UnexplainedProps): JSX.Element {
   const terms = useTerms();
   return (
-    <div
-      class="fold fold-group fold-sums"
-      role="row"
-      data-testid="unexplained"
-      style={{ gridTemplateColumns: template }}
-    >
-      <Sums {...{ bytes, requested: null, columns }} />
-      <span class="fold-label" style={spanFromName(columns)}>
-        <Share part={bytes} whole={total} />
-        {terms.unexplained}
-      </span>
-    </div>
+    <GroupRow testid="unexplained">
+      <div class="fold fold-group fold-sums" style={{ gridTemplateColumns: template }}>
+        <Sums {...{ bytes, requested: null, columns }} />
+        <span class="fold-label" style={spanFromName(columns)}>
+          <Share part={bytes} whole={total} />
+          {terms.unexplained}
+        </span>
+      </div>
+    </GroupRow>
   );
 }
 

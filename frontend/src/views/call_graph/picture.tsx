@@ -239,7 +239,6 @@ function BoxShape({ box, graph, state, change, onPick }: BoxProps): JSX.Element 
       role="button"
       tabindex={0}
       aria-pressed={state === "picked"}
-      aria-label={box.lines.join(", ")}
       data-testid="call-graph-box"
       style={{ "--heat": `${Math.round(4 + 30 * Math.sqrt(heat))}%` }}
       onClick={() => onPick(box.node)}

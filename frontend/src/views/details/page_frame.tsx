@@ -17,10 +17,10 @@ interface FrameProps {
 /** Page with a side panel for the selected item. */
 export function PageFrame({ full = false, drawer, children }: FrameProps): JSX.Element {
   return (
-    <main class={`${full ? "full" : "page"} ${drawer === null ? "" : "with-details"}`}>
+    <div class={`${full ? "full" : "page"} ${drawer === null ? "" : "with-details"}`}>
       <div class="content">{children}</div>
       {drawer}
-    </main>
+    </div>
   );
 }
 

@@ -32,7 +32,7 @@ export function OverviewPage({ api, run, listing, store, dark, onState }: Props)
   if (error !== null) return <ErrorMessage error={error} />;
   if (value === null) return <div class="placeholder" aria-busy="true" />;
   return (
-    <main class="page">
+    <div class="page">
       <div class="content">
         <Headline
           headline={value.headline}
@@ -53,6 +53,6 @@ export function OverviewPage({ api, run, listing, store, dark, onState }: Props)
           <CoResidency key={`${place.host} ${place.memory}`} place={place} rows={value.rows} store={store} />
         ))}
       </div>
-    </main>
+    </div>
   );
 }

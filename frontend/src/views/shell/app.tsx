@@ -160,13 +160,15 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
         onPaste={paste.open}
         onHelp={() => setHelp(true)}
       />
-      {error !== null && <ErrorMessage error={error} />}
-      <PrintingContext.Provider value={printing}>
-        <PictureNamesContext.Provider value={names}>
-          {printing && <PrintTitle lines={names().lines} />}
-          {page()}
-        </PictureNamesContext.Provider>
-      </PrintingContext.Provider>
+      <main>
+        {error !== null && <ErrorMessage error={error} />}
+        <PrintingContext.Provider value={printing}>
+          <PictureNamesContext.Provider value={names}>
+            {printing && <PrintTitle lines={names().lines} />}
+            {page()}
+          </PictureNamesContext.Provider>
+        </PrintingContext.Provider>
+      </main>
       {help && <Help onClose={() => setHelp(false)} />}
       {paste.text !== null && (
         <PasteBox

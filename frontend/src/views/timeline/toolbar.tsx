@@ -26,9 +26,11 @@ interface Props {
 export function Toolbar(props: Props): JSX.Element {
   const { placing, busy, timed, store, matches, onMatch, onZoom, onAll, onSave } = props;
   const full = useStore(store, (state) => state.timeline_only);
+  // Alone in the window, it is the first heading below the page's.
+  const Heading = full ? "h2" : "h3";
   return (
     <div class="toolbar timeline-toolbar">
-      <h3>Allocation timeline</h3>
+      <Heading>Allocation timeline</Heading>
       <Search store={store} matches={matches} onMatch={onMatch} />
       <span class="spacer" />
       {busy !== null && (
