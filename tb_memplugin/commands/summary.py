@@ -1,7 +1,7 @@
 """List the recordings in a file or logdir, with peak, capacity and caveats.
 
 Prints one line per recording: one memory of a compiled program, or one
-allocator over time.
+allocator over time. Programs that are equal on several hosts share a line.
 
 examples:
   tb-memplugin summary /tmp/xprof
@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tb_memplugin.commands.terminal import JSON, PATH, listing_of, print_problems, printable
+from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.terminal.text_table import align
 
@@ -81,9 +82,18 @@ COLUMNS: dict[str, Callable[[Mapping[str, Any]], str]] = {
 NUMERIC_COLUMNS = 5  # the first ones, right-aligned
 
 
+def fold_hosts(summaries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return one row for equal programs of several hosts, the first of each, with `x8` in place of the host."""
+    folded: dict[str, list[Mapping[str, Any]]] = {}
+    for row in summaries:
+        key = json.dumps({**row, "id": "", "host": ""}) if row["kind"] == RecordingKind.PROGRAM else row["id"]
+        folded.setdefault(key, []).append(row)
+    return [{**same[0], "host": f"x{len(same)} hosts"} if len(same) > 1 else same[0] for same in folded.values()]
+
+
 def table(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return lines of text: a heading, one line per recording, and an explanation of each caveat."""
-    lines = [list(COLUMNS), *([cell(row) for cell in COLUMNS.values()] for row in summaries)]
+    """Return lines of text: a heading, a line per recording or for equal hosts, and an explanation of each caveat."""
+    lines = [list(COLUMNS), *([cell(row) for cell in COLUMNS.values()] for row in fold_hosts(summaries))]
     texts = align(lines, NUMERIC_COLUMNS)
     meanings = {caveat["code"]: caveat["text"] for row in summaries for caveat in row["caveats"]}
     notes = [f"{printable(code)}: {printable(text)}" for code, text in meanings.items()]

@@ -170,6 +170,17 @@ def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:
     assert r"\x1b[31mred" in done.stdout
 
 
+def test_summary_folds_programs_of_equal_hosts(tmp_path: Path) -> None:
+    session = tmp_path / "plugins" / "profile" / "2026_01_01"
+    session.mkdir(parents=True)
+    for host in ("h1", "h2", "h3"):
+        (session / f"{host}.xplane.pb").write_bytes(PROFILE.read_bytes())
+    lines = run("summary", str(tmp_path)).stdout.splitlines()
+    assert sum("jit_train_step" in line for line in lines) == 1
+    assert any("jit_train_step" in line and "x3 hosts" in line for line in lines)
+    assert len(json.loads(run("summary", str(tmp_path), "--json").stdout)["recordings"]) % 3 == 0
+
+
 def test_summary_imports_no_host_and_no_framework() -> None:
     """Check the imports: the page's servers, XProf, TensorBoard and JAX take seconds to import."""
     code = (

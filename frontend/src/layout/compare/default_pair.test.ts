@@ -36,6 +36,29 @@ describe("defaultPair", () => {
     expect(defaultPair([summary("f")], before)).toEqual({ a: "old f", b: "f", at_a: null });
   });
 
+  it("compares with the same host of another run, even if other hosts ran the program too", () => {
+    const now = ["h1", "h2"].map((host) => summary(`now ${host}`, { host }));
+    const before = ["h2", "h1"].map((host) => summary(`old ${host}`, { host }));
+    expect(defaultPair(now, before)).toEqual({ a: "old h1", b: "now h1", at_a: null });
+    expect(defaultPair(now, before, true)).toEqual({ a: "now h1", b: "old h1", at_a: null });
+  });
+
+  it("compares two hosts only if there is no other run", () => {
+    const hosts = ["h10", "h2", "h1"].map((host) => summary(host, { host }));
+    expect(defaultPair(hosts, null)).toEqual({ a: "h1", b: "h10", at_a: null });
+    expect(defaultPair(hosts, [])).toEqual({ a: "h10", b: "h10", at_a: 0 });
+    expect(defaultPair(hosts, [summary("g", { title: "jit_g(1)" })])).toEqual({
+      a: "h10",
+      b: "h10",
+      at_a: 0,
+    });
+  });
+
+  it("compares two compilations of a program on one host", () => {
+    const again = summary("again", { title: "jit_f(2)" });
+    expect(defaultPair([summary("f"), again], [])).toEqual({ a: "f", b: "again", at_a: null });
+  });
+
   it("compares the start and the peak of the largest recording otherwise, and returns null for an empty run", () => {
     expect(defaultPair([summary("f")], [])).toEqual({ a: "f", b: "f", at_a: 0 });
     expect(defaultPair([summary("m", { axis: "INSTANT" })], [])).toEqual({ a: "m", b: "m", at_a: null });

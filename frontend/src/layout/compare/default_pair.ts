@@ -15,29 +15,61 @@ function seriesKey({ kind, title, memory }: Summary): string {
 
 const byNumber = new Intl.Collator("en", { numeric: true }).compare;
 
+/** Hosts that run the same program are no series: their difference is rarely what changed. */
+const HAS_HOSTS = new Set(["program", "allocator"]);
+
 /**
  * Choose the recordings to compare first. If several recordings of the run have the same kind and memory, use
- * the first and last of the largest such series, in numeric order. Otherwise use the same recording of the
- * previous run, if it exists, or the start and the peak of the largest recording.
+ * the first and last of the largest such series, in numeric order. Otherwise use the same recording of another run,
+ * or the start and the peak of the largest recording. Two hosts are compared only if there is no other run.
+ *
+ * `other` are the recordings of another run, null without one; they are the later state if `isLater`.
  */
-export function defaultPair(now: readonly Summary[], before: readonly Summary[]): RecordingPair | null {
+export function defaultPair(
+  now: readonly Summary[],
+  other: readonly Summary[] | null,
+  isLater = false,
+): RecordingPair | null {
   if (now.length === 0) return null;
-  const series = new Map<string, Summary[]>();
-  for (const recording of now) {
-    const same = series.get(seriesKey(recording)) ?? [];
-    series.set(seriesKey(recording), [...same, recording]);
-  }
-  const longest = [...series.values()].sort((x, y) => y.length - x.length)[0];
-  if (longest.length > 1) {
-    const ordered = longest.slice().sort((x, y) => byNumber(`${x.host} ${x.title}`, `${y.host} ${y.title}`));
-    return { a: ordered[0].id, b: ordered[ordered.length - 1].id, at_a: null };
-  }
-  for (const recording of now) {
-    const earlier = before.find((other) => seriesKey(other) === seriesKey(recording));
-    if (earlier !== undefined) return { a: earlier.id, b: recording.id, at_a: null };
-  }
+  const found =
+    longestSeries(now, (each) => `${seriesKey(each)}|${HAS_HOSTS.has(each.kind) ? each.host : ""}`) ??
+    sameInOther(now, other ?? [], isLater) ??
+    (other === null ? longestSeries(now, seriesKey) : null);
+  if (found !== null) return found;
   const [{ id, axis }] = now;
   return { a: id, b: id, at_a: axis === "INSTANT" ? null : 0 };
+}
+
+function longestSeries(now: readonly Summary[], key: (recording: Summary) => string): RecordingPair | null {
+  const longest = [...groupBy(now, key).values()].sort((x, y) => y.length - x.length)[0];
+  if (longest.length < 2) return null;
+  const ordered = longest.slice().sort((x, y) => byNumber(`${x.host} ${x.title}`, `${y.host} ${y.title}`));
+  return { a: ordered[0].id, b: ordered[ordered.length - 1].id, at_a: null };
+}
+
+function sameInOther(
+  now: readonly Summary[],
+  others: readonly Summary[],
+  isLater: boolean,
+): RecordingPair | null {
+  for (const recording of now) {
+    const same = others.filter((other) => seriesKey(other) === seriesKey(recording));
+    const other = same.find(({ host }) => host === recording.host) ?? same.at(0);
+    if (other === undefined) continue;
+    const [a, b] = isLater ? [recording.id, other.id] : [other.id, recording.id];
+    return { a, b, at_a: null };
+  }
+  return null;
+}
+
+function groupBy(
+  recordings: readonly Summary[],
+  key: (recording: Summary) => string,
+): Map<string, Summary[]> {
+  const groups = new Map<string, Summary[]>();
+  for (const recording of recordings)
+    groups.set(key(recording), [...(groups.get(key(recording)) ?? []), recording]);
+  return groups;
 }
 
 /** Return the recordings that can be compared with another one: those of its kind, equal names first. */

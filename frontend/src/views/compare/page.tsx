@@ -116,14 +116,18 @@ function usePair(
   const a = useStore(store, (state) => state.a);
   const b = useStore(store, (state) => state.b);
   const at_a = useStore(store, (state) => state.at_a);
-  const alone = useMemo(() => defaultPair(listing.recordings, []), [listing]);
-  const before = runs.runs[runs.runs.findIndex(({ name }) => name === run) + 1]?.name ?? null;
+  const place = runs.runs.findIndex(({ name }) => name === run);
+  // The previous run; the oldest run has only a later one.
+  const isLater = place + 1 >= runs.runs.length;
+  const other = runs.runs.at(isLater ? place - 1 : place + 1)?.name ?? run;
   const open = a === "" || b === "";
-  const needed = open && alone !== null && alone.a === alone.b ? before : null;
-  const earlier = useFetched(needed, (name, signal) => api.recordings({ run: name }, signal));
+  const alone = useMemo(() => defaultPair(listing.recordings, []), [listing]);
+  const needed = open && alone !== null && alone.a === alone.b && other !== run ? other : null;
+  const compared = useFetched(needed, (name, signal) => api.recordings({ run: name }, signal));
   return useMemo(() => {
     if (!open) return { a, b, at_a };
-    const waiting = needed !== null && earlier.value === null && earlier.error === null;
-    return waiting ? null : defaultPair(listing.recordings, earlier.value?.recordings ?? []);
-  }, [open, a, b, at_a, needed, listing, earlier.value, earlier.error]);
+    const waiting = needed !== null && compared.value === null && compared.error === null;
+    const others = needed === null && other === run ? null : (compared.value?.recordings ?? []);
+    return waiting ? null : defaultPair(listing.recordings, others, isLater);
+  }, [open, a, b, at_a, needed, isLater, listing, compared.value, compared.error]);
 }

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { formatBytes, formatExact, formatShare } from "../../base/units";
+import { formatBytes, formatCount, formatExact, formatShare } from "../../base/units";
 import type { OverviewKey } from "../../layout/overview/overview_table";
 import type { OverviewRow } from "../../payload/generated/answers";
 import type { AdviceById } from "../../payload/responses/overview";
@@ -8,7 +8,8 @@ import type { Column } from "../tables/data_table";
 import { Role } from "../widgets/role";
 
 export interface OverviewColumn extends Column<OverviewKey> {
-  cell(row: OverviewRow): JSX.Element | string;
+  /** `equal`: all rows that are folded into this one. */
+  cell(row: OverviewRow, equal: readonly OverviewRow[]): JSX.Element | string;
 }
 
 const KINDS: Record<string, string> = {
@@ -42,7 +43,7 @@ export function overviewColumns(
 
 function allColumns(advice: AdviceById, dark: boolean, onOpen: (row: OverviewRow) => void): OverviewColumn[] {
   return [
-    column("name", "Recording", "Compiled program, or allocator", "minmax(170px, 1.6fr)", (row) => (
+    column("name", "Recording", "Compiled program, or allocator", "minmax(170px, 1.6fr)", (row, equal) => (
       <button
         class="link"
         data-testid="open-recording"
@@ -52,13 +53,21 @@ function allColumns(advice: AdviceById, dark: boolean, onOpen: (row: OverviewRow
           onOpen(row);
         }}
       >
-        {recordingName(row)}
+        {equal.length > 1 ? `${recordingName(row)} ×${formatCount(equal.length)}` : recordingName(row)}
       </button>
     )),
     column("memory", "Memory", "Memory space or device memory", "minmax(76px, .6fr)", (row) =>
       withTitle(row.memory),
     ),
-    column("host", "Host", "Host that ran it", "minmax(80px, .7fr)", (row) => withTitle(row.host)),
+    column("host", "Host", "Host that ran it", "minmax(80px, .7fr)", (row, equal) =>
+      equal.length > 1 ? (
+        <span
+          title={equal.map(({ host }) => host).join("\n")}
+        >{`${formatCount(equal.length)} equal hosts`}</span>
+      ) : (
+        withTitle(row.host)
+      ),
+    ),
     column("peak", "Peak", "Maximum of the live bytes", "76px", (row) => bytes(row.peak_bytes), true),
     column(
       "needed",

@@ -1,7 +1,8 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
-import { formatCount } from "../../base/units";
+import { useStore } from "../../base/store";
+import { formatCount, formatCounted } from "../../base/units";
 import type { OverviewKey } from "../../layout/overview/overview_table";
 import {
   filterOverview,
@@ -9,10 +10,12 @@ import {
   overviewTexts,
   sortOverview,
 } from "../../layout/overview/overview_table";
+import { foldHosts } from "../../layout/overview/equal_hosts";
 import type { OverviewRow } from "../../payload/generated/answers";
 import type { AdviceById } from "../../payload/responses/overview";
 import { Cell, DataTable, stepLine, TableRow, useTable } from "../tables/data_table";
 import type { ViewState } from "../state/view_state";
+import { Toggle } from "../widgets/toggle";
 import { overviewColumns } from "./recordings_columns";
 import { openRecording } from "../state/open_recording";
 import { useSearch } from "../data/use_search";
@@ -40,10 +43,17 @@ export function RecordingsTable({ rows, advice, run, store, dark }: Props): JSX.
     of.rows.flatMap((row) => overviewTexts(row, of.advice)),
   );
   const filtered = useMemo(() => filterOverview(rows, search, size, advice), [rows, search, size, advice]);
-  const lines = useMemo(
+  const sorted = useMemo(
     () => sortOverview(filtered.rows, sort.key === "" ? null : { ...sort, key: sort.key }, advice),
     [filtered, sort, advice],
   );
+  const each = useStore(store, (state) => state.each_host);
+  const folded = useMemo(() => foldHosts(sorted), [sorted]);
+  const lines = useMemo(
+    () => (each ? sorted.map((row) => ({ row, equal: [row] })) : folded),
+    [each, sorted, folded],
+  );
+  const equal = sorted.length - folded.length;
   return (
     <section
       class="recordings-table"
@@ -51,15 +61,16 @@ export function RecordingsTable({ rows, advice, run, store, dark }: Props): JSX.
       aria-label="Recordings of the run"
       onKeyDown={(event) => {
         const onList = event.target instanceof HTMLElement && event.target.matches("[role=grid]");
-        const row = lines.at(selected);
-        if (event.key === "Enter" && onList && selected >= 0 && row !== undefined) open(row);
+        const line = lines.at(selected);
+        if (event.key === "Enter" && onList && selected >= 0 && line !== undefined) open(line.row);
       }}
     >
       <DataTable
         {...{ store, table }}
+        {...(equal > 0 || each ? { options: <EachHost on={each} equal={equal} store={store} /> } : {})}
         errors={filtered.errors}
-        summary={`${formatCount(lines.length)} of ${formatCount(rows.length)} recordings`}
-        csv={() => overviewCsv(lines, advice)}
+        summary={`${formatCount(sorted.length)} of ${formatCount(rows.length)} recordings`}
+        csv={() => overviewCsv(sorted, advice)}
         fileName={`${run.replaceAll("/", "_")}_overview.csv`}
         count={lines.length}
         at={selected}
@@ -71,16 +82,36 @@ export function RecordingsTable({ rows, advice, run, store, dark }: Props): JSX.
             {...{ id, template }}
             testid="recording-row"
             selected={i === selected}
-            onPick={() => open(lines[i])}
+            onPick={() => open(lines[i].row)}
           >
             {columns.map((column) => (
               <Cell key={column.key} numeric={column.numeric}>
-                {column.cell(lines[i])}
+                {column.cell(lines[i].row, lines[i].equal)}
               </Cell>
             ))}
           </TableRow>
         )}
       />
     </section>
+  );
+}
+
+/** Switch between a row for each host and one row for programs that are equal on several. */
+function EachHost({
+  on,
+  equal,
+  store,
+}: {
+  on: boolean;
+  equal: number;
+  store: Store<ViewState>;
+}): JSX.Element {
+  return (
+    <Toggle
+      label="each host"
+      title={`${formatCounted(equal, "row")} of equal programs on other hosts`}
+      on={on}
+      onChange={(wanted) => store.set({ each_host: wanted })}
+    />
   );
 }

@@ -43,6 +43,8 @@ export const SCHEMA = {
   /** Groups of a table, and nodes of a tree table, that differ from their initial state, expanded or collapsed. */
   expanded: text("opened", { reset: "recording", toUrl: truncateForUrl }),
   tree_expanded: text("tree_opened", { reset: "recording", toUrl: truncateForUrl }),
+  /** List programs of equal hosts one by one. */
+  each_host: flag("each_host"),
   /** Group a program's buffers by category. */
   group_by_role: flag("grouped"),
   /** List buffers that share the memory of a live buffer, too. */

@@ -1,0 +1,51 @@
+import { describe, expect, it } from "vitest";
+import type { OverviewRow } from "../../payload/generated/answers";
+import { foldHosts } from "./equal_hosts";
+
+function row(host: string, more: Partial<OverviewRow> = {}): OverviewRow {
+  return {
+    id: `run|${host}|jit_f(1)`,
+    kind: "program",
+    title: "jit_f(1)",
+    run: "run",
+    host,
+    memory: "HBM",
+    axis: "PROGRAM_ORDER",
+    allocations: 1,
+    peak_bytes: 100,
+    peak_position: 0,
+    reserved_bytes: 100,
+    reported_peak_bytes: null,
+    capacity_bytes: null,
+    caveats: [],
+    needed_bytes: 100,
+    capacity_source: "",
+    headroom_bytes: null,
+    role: null,
+    part: null,
+    remedy: null,
+    ...more,
+  };
+}
+
+describe("foldHosts", () => {
+  it("folds equal programs of several hosts into the first, with hosts in numeric order", () => {
+    const [tenth, second, first] = [row("h10"), row("h2"), row("h1")];
+    expect(foldHosts([tenth, second, first])).toEqual([{ row: tenth, equal: [first, second, tenth] }]);
+  });
+
+  it("keeps a program apart that differs in any figure", () => {
+    const other = row("h2", { peak_bytes: 101 });
+    expect(
+      foldHosts([row("h1"), other, row("h3")]).map(({ equal }) => equal.map(({ host }) => host)),
+    ).toEqual([["h1", "h3"], ["h2"]]);
+    expect(foldHosts([row("h1"), row("h2", { memory: "VMEM" })])).toHaveLength(2);
+    expect(foldHosts([row("h1"), row("h2", { role: { role: 1, bytes: 1, share: 0.01 } })])).toHaveLength(2);
+  });
+
+  it("does not fold allocators: each device may differ later", () => {
+    expect(
+      foldHosts([row("h1", { kind: "allocator" }), row("h2", { kind: "allocator", id: "b" })]),
+    ).toHaveLength(2);
+  });
+});
