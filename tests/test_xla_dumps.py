@@ -20,11 +20,13 @@ from tb_memplugin.catalog.listing import read_file
 from tb_memplugin.catalog.stages import skipped_text
 from tb_memplugin.cli import main
 from tb_memplugin.errors import InputError
+from tb_memplugin.hosts.catalog_source import CatalogSource
 from tb_memplugin.logdir import HostFile
 from tb_memplugin.logdir.dump_names import is_stage, parse_program
 from tb_memplugin.model.chips import V5E
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.xla_dump.target import read_target
+from tb_memplugin.views.page.failed_program import failed_program
 from tb_memplugin.views.page.kernels import kernels
 
 DATA = Path(__file__).parent / "data" / "xla_dumps"
@@ -294,6 +296,26 @@ def test_a_compilers_error_leads_to_the_module_in_the_logdir(
     (tmp_path / "error.oom.txt").write_text(text)
     assert main(["explain", str(tmp_path), "--recording", "OOM"]) == 0
     assert "--recording 'dump||jit_step|HBM'" in capsys.readouterr().out
+
+
+def test_a_compilers_error_leads_to_a_renamed_program_too(tmp_path: Path) -> None:
+    (tmp_path / "keep").mkdir()
+    (program,) = (DATA / "tpu_v5e_refused").glob("*after_optimizations.hlo.pb")
+    shutil.copy(program, tmp_path / "keep" / "too_large.hlo.pb")
+    (tmp_path / "keep" / "damaged.hlo.pb").write_bytes(b"\xff" * 99)
+    text = (DATA.parent / "oom_texts" / "tpu_v5e_hbm.txt").read_text()
+    for name in ("jit_step", "jit_other"):
+        (tmp_path / f"{name}.oom.txt").write_text(text.replace("jit_f.", f"{name}."))
+    catalog = Catalog(str(tmp_path))
+    source = CatalogSource(catalog)
+    answers = {}
+    for recording in catalog.listing(tmp_path.name).recordings:
+        assert recording.out_of_memory is not None
+        answers[recording.out_of_memory.program] = failed_program(recording, source)
+    assert [program["title"] for program in answers["jit_step"]["programs"]] == ["jit_step(0)"]
+    assert answers["jit_step"]["recipe"] is None
+    assert answers["jit_other"]["programs"] == []
+    assert "--xla_dump_hlo_as_proto" in str(answers["jit_other"]["recipe"])
 
 
 def test_a_kernels_memory_is_unknown_without_the_stage_after_code_generation(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 
 from tb_memplugin import logdir
+from tb_memplugin.catalog.dumps import files_of_modules
 from tb_memplugin.catalog.fit_records import FitRecords, read_records
 from tb_memplugin.catalog.listing import Listing, listing_of_files, merge, read_file
 from tb_memplugin.catalog.listing_cache import FileVersion, ListingCache
@@ -136,9 +137,9 @@ class Catalog:
         return link_timelines([*own, *others])[: len(own)]
 
     def programs(self, modules: Collection[str]) -> list[Recording]:
-        """Return the programs of XLA dumps that are compiled from modules of these names."""
+        """Return the programs of XLA dumps, and of other files, that are compiled from modules of these names."""
         known = self._runs or self._known_runs()
-        files = [(file, run) for run in known for file in run.files if file.dumped and file.dumped.module in modules]
+        files = [(file, run) for run in known for file in files_of_modules(run.files, modules)]
         return [r for file, run in files for r in self._read_once(file, run.name).recordings]
 
     def _known_runs(self) -> list[Run]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -17,7 +17,7 @@ from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.common.gzip_file import decompress
 from tb_memplugin.readers.hlo.kernels.memory import used_by_kernel
 from tb_memplugin.readers.xla_dump.reports import differences, reported_totals, scheduled_instructions
-from tb_memplugin.readers.xla_dump.reserved import reserved_by_memory
+from tb_memplugin.readers.xla_dump.reserved import module_name, reserved_by_memory
 from tb_memplugin.readers.xla_dump.target import read_target
 from tb_memplugin.sizes import agree, bytes_text, counted
 
@@ -92,6 +92,33 @@ def _ids(file: HostFile, run: str) -> list[str]:
     """Return the ids of a program's recordings, as Recording.id has them, without reading it."""
     title = file.dumped.title if file.dumped else ""
     return ["|".join((run, file.host, title, memory)) for memory in reserved(file)]
+
+
+def files_of_modules(files: Sequence[HostFile], modules: Collection[str]) -> list[HostFile]:
+    """Return the programs compiled from modules of these names, by file names in dumps and by contents elsewhere.
+
+    Of a run with very many single programs only the first are looked into.
+    """
+    single = [file for file in files if file.dumped is None and _is_single_program(file)][:MAX_PROGRAMS]
+    named = [file for file in files if file.dumped is not None and file.dumped.module in modules]
+    return [*named, *(file for file in single if _module(file) in modules)]
+
+
+def _module(file: HostFile) -> str:
+    try:
+        return _module_name(file)
+    except ReadError:  # not cached
+        return ""
+
+
+@lru_cache(maxsize=50_000)
+def _module_name(file: HostFile) -> str:
+    try:
+        return module_name(logdir.read_bytes(file), file.path)
+    except ReadError:
+        raise
+    except InputError:
+        return ""
 
 
 def _size(file: HostFile) -> int:

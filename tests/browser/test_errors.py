@@ -99,6 +99,16 @@ def test_chunks_are_drawn_by_address(page: Viewer, files: Host) -> None:
     assert "0x7f6631cf9040" in details and "Defined" not in details and "Shares its memory" not in details
 
 
+def test_an_error_without_buffers_has_a_recipe_in_place_of_an_empty_table(page: Viewer, files: Host) -> None:
+    show(page, files, "tpu_v5e_hbm")
+    page.get("oom-recipe").wait_for()
+    assert "XLA_FLAGS='--xla_dump_to=FOLDER --xla_dump_hlo_as_proto'" in page.text("oom-recipe")
+    assert page.get("live-heading").count() == page.get("buffer-table").count() == 0
+    assert "0 buffers" not in page.frame.locator("main").inner_text()
+    page.get("copy-recipe").click()
+    page.get("oom-recipe").get_by_text("Copied").wait_for()
+
+
 def test_keys_step_through_chunks(page: Viewer, files: Host) -> None:
     show(page, files, "bfc_old")
     segment = page.get("segment")

@@ -1,4 +1,4 @@
-"""The memory that a program reserves, read without the program's instructions and buffers."""
+"""The memory that a program reserves and its module's name, read without the program's instructions and buffers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.native.protobuf.messages import Plan, scan
-from tb_memplugin.protos.hlo_pb2 import HloProto
+from tb_memplugin.protos.hlo_pb2 import HloModuleProto, HloProto
 from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.common.gzip_file import decompress
 from tb_memplugin.readers.hlo.module.tables import ALLOCATIONS, MAX_BYTES
@@ -25,6 +25,22 @@ SIZES = Plan(
         f"{ALLOCATIONS}.parameter_shape_index",
     ),
 )
+
+
+_OTHERS = (f"hlo_module.{field.name}" for field in HloModuleProto.DESCRIPTOR.fields if field.name != "name")
+NAME = Plan(HloProto.DESCRIPTOR, skip=("buffer_assignment", *_OTHERS))
+
+
+def module_name(data: bytes | memoryview, path: str) -> str:
+    """Return the name of a program's module; empty where the file is damaged."""
+    budget = ReadBudget(data, path)
+    try:
+        content = decompress(data, budget)
+        name = scan(content, NAME, budget=budget)[""]["hlo_module.name"]
+    except (ValueError, InputError):
+        return ""
+    start, length = int(name.start[0]), int(name.length[0])
+    return bytes(content[start : start + length]).decode("utf-8", "replace")
 
 
 def reserved_by_memory(data: bytes | memoryview, path: str) -> dict[str, int]:

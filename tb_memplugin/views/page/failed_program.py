@@ -11,6 +11,7 @@ from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
 from tb_memplugin.views.endpoints.inputs import OUTLINE, SOURCE
 from tb_memplugin.views.endpoints.source import Source
 from tb_memplugin.views.shared.json_types import SummaryJson
+from tb_memplugin.views.shared.oom_hints import DUMP_FLAGS, lacks_buffers
 from tb_memplugin.views.shared.summary import summary
 
 MAX_PROGRAMS = 4
@@ -21,6 +22,8 @@ class FailedProgramJson(TypedDict):
     """The program in the memory that was too small, or in its main memory; of several, the likeliest first."""
 
     programs: list[SummaryJson]
+    recipe: str | None
+    """The setting that makes XLA write the program with its buffers; null where one is known, or none is named."""
 
 
 def names_program(recording: Recording) -> bool:
@@ -34,11 +37,12 @@ def failed_program(recording: Recording, source: Source) -> FailedProgramJson:
     """Return the programs of the name in an error without buffers: those that need as much, or else all of the name."""
     failure = recording.out_of_memory
     if failure is None or not names_program(recording):
-        return {"programs": []}
+        return {"programs": [], "recipe": None}
     every = source.programs([failure.program])
     found = [p for p in every if p.memory == recording.memory] or [p for p in every if p.is_main_memory]
     found, _ = each(found, lambda program: (reserved_bytes(program), program)[1])
     needs = {program.id: abs(reserved_bytes(program) - (failure.asked or 0)) for program in found}
     exact = [program for program in found if failure.asked and ROUNDING * needs[program.id] <= failure.asked]
     found = sorted(exact or found, key=lambda program: (program.run != recording.run, needs[program.id], program.id))
-    return {"programs": [summary(program.outline) for program in found[:MAX_PROGRAMS]]}
+    recipe = DUMP_FLAGS if lacks_buffers(recording) and not found else None
+    return {"programs": [summary(program.outline) for program in found[:MAX_PROGRAMS]], "recipe": recipe}

@@ -36,15 +36,24 @@ def hints(recording: Recording, failure: OutOfMemory) -> list[str]:
     return [*_dump_hint(recording, failure), *(texts or [_general_hint(recording, failure)])]
 
 
+DUMP_FLAGS = "XLA_FLAGS='--xla_dump_to=FOLDER --xla_dump_hlo_as_proto'"
+
+
 def _dump_hint(recording: Recording, failure: OutOfMemory) -> list[str]:
     """Return where the buffers are, for a compiler's message that lists none."""
-    if failure.phase is not OutOfMemoryPhase.COMPILE or not failure.program or len(recording.allocations):
+    if not lacks_buffers(recording):
         return []
     return [
         f"The text lists no buffers. XLA writes them into a dump, also where it refuses the program: set "
-        f"XLA_FLAGS='--xla_dump_to=FOLDER --xla_dump_hlo_as_proto', or call capture.compile(lowered); then open "
-        f"{failure.program} in FOLDER."
+        f"{DUMP_FLAGS}, or call capture.compile(lowered); then open {failure.program} in FOLDER."
     ]
+
+
+def lacks_buffers(recording: Recording) -> bool:
+    """Return whether the recording is of a compiler's message that names a program, without its buffers."""
+    failure = recording.out_of_memory
+    compiling = failure is not None and failure.phase is OutOfMemoryPhase.COMPILE and bool(failure.program)
+    return compiling and not len(recording.allocations)
 
 
 def _general_hint(recording: Recording, failure: OutOfMemory) -> str:

@@ -219,6 +219,10 @@ export interface DeviceProfile {
 /** The program in the memory that was too small, or in its main memory; of several, the likeliest first. */
 export interface FailedProgram {
   programs: Summary[];
+  /**
+   * The setting that makes XLA write the program with its buffers; null where one is known, or none is named.
+   */
+  recipe: string | null;
 }
 
 /** A number of bytes with its label and a sentence that defines it. */

@@ -75,7 +75,7 @@ function Loaded(props: Shared & { view: FirstView; everything: RecordingData | n
   return (
     <PageFrame drawer={drawer}>
       <Headline headline={view.headline} caveats={view.caveats} problems={problems}>
-        <OomHints sentences={view.out_of_memory?.sentences.slice(2) ?? []} />
+        <OomHints sentences={view.out_of_memory?.sentences.slice(2).filter(isHint) ?? []} />
         <FailedProgram api={api} id={view.recording.id} store={store} />
         <Figures view={view} available={available} dark={dark} />
       </Headline>
@@ -91,11 +91,16 @@ function Loaded(props: Shared & { view: FirstView; everything: RecordingData | n
           fileName={`${view.recording.title}-addresses`}
         />
       )}
-      {view.recording.peak_bytes > 0 && (
+      {view.recording.peak_bytes > 0 && view.recording.allocations > 0 && (
         <Breakdown {...shared} view={view} available={available} program={everything?.program ?? null} />
       )}
     </PageFrame>
   );
+}
+
+/** FailedProgram shows how to dump a program, with a button. */
+function isHint(sentence: string): boolean {
+  return !sentence.includes("--xla_dump_to=");
 }
 
 /** Advice, largest effect first. */
