@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tb_memplugin.analysis.address.addresses import addresses, region_numbers, regions_have_addresses
+from tb_memplugin.analysis.ownership.copy_scopes import copy_scopes
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.ownership.source_lines import source_lines
 from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak
@@ -52,6 +53,7 @@ def row_table(recording: Recording, which: I64) -> Table:
         "name": table.name.take(which),
         "op": table.op.take(which),
         "op_name": table.scope.take(which),
+        "copied": _copied(recording).take(which),
         "source": source_lines(recording).take(which),
         "shape": table.shape.take(which),
         "dtype": table.dtype.take(which),
@@ -67,6 +69,12 @@ def row_table(recording: Recording, which: I64) -> Table:
         "offset": table.offset[which],
         "canonical": table.canonical[which],
     }
+
+
+def _copied(recording: Recording) -> Text:
+    """Return the op_name of the copied value for copies without one of their own, else empty, as trees place them."""
+    own, found = recording.allocations.scope, copy_scopes(recording)
+    return Text(np.where(found.codes == own.codes, -1, found.codes).astype(np.int32), found.strings)
 
 
 def address_table(recording: Recording, which: I64) -> Table:

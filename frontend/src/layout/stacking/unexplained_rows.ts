@@ -39,6 +39,7 @@ export function appendUnexplained(rows: Rows, { unexplained }: Program, name: st
     name: new TextColumn(extend(rows.name.codes, every(names.length - 1)), names),
     op: blank(rows.op),
     op_name: blank(rows.op_name),
+    copied: blank(rows.copied),
     source: blank(rows.source),
     shape: blank(rows.shape),
     dtype: blank(rows.dtype),

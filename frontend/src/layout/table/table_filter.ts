@@ -26,13 +26,23 @@ export interface FilteredRows {
   errors: string[];
 }
 
-/** Return the rows that contain the search in any of their texts and match the size filter. */
-export function filterRows(rows: Rows, selected: Uint32Array, search: Search, size: string): FilteredRows {
+/**
+ * Return the rows that contain the search in any of their texts and match the size filter. Rows with a 1 in `found`
+ * match the search, too.
+ */
+export function filterRows(
+  rows: Rows,
+  selected: Uint32Array,
+  search: Search,
+  size: string,
+  found: Uint8Array | null = null,
+): FilteredRows {
   const { text, matchesSize, errors } = parseFilters(search, size);
   if (text.empty && size.trim() === "") return { rows: selected, errors };
 
   const texts = searchedColumns(rows).map((column) => matchOncePerText(column, text.matches));
-  const matches = (row: number): boolean => text.empty || texts.some((matchesRow) => matchesRow(row));
+  const matches = (row: number): boolean =>
+    text.empty || found?.[row] === 1 || texts.some((matchesRow) => matchesRow(row));
   return {
     rows: selected.filter((row) => matchesSize(rows.size[row]) && matches(row)),
     errors,
@@ -44,8 +54,9 @@ export function rowTexts(rows: Rows): PackedTexts[] {
   return [...new Set(searchedColumns(rows).map(({ dictionary }) => dictionary))].map(({ packed }) => packed);
 }
 
-function searchedColumns({ name, op_name, source, shape, op, dtype, stack, step }: Rows): TextColumn[] {
-  return [name, op_name, source, shape, op, dtype, stack, step];
+function searchedColumns(rows: Rows): TextColumn[] {
+  const { name, op_name, copied, source, shape, op, dtype, stack, step } = rows;
+  return [name, op_name, copied, source, shape, op, dtype, stack, step];
 }
 
 /** Test each distinct text of a column once. */

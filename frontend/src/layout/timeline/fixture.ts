@@ -34,6 +34,7 @@ export function rowsOf(buffers: readonly BufferLike[]): Rows {
     name: textColumn(buffers.map((buffer, row) => buffer.name ?? `buffer.${row}`)),
     op: blank,
     op_name: blank,
+    copied: blank,
     source: blank,
     shape: blank,
     dtype: blank,

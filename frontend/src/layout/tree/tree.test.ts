@@ -6,7 +6,8 @@ import type { Program } from "../../payload/recording/program";
 import { childrenOf, buildTree, labelOf, pathNodes, findNode, pathOf, rowsBelow, type Tree } from "./tree";
 import { invert } from "./invert";
 import { liveAt } from "../usage/live_set";
-import { searchTree } from "./tree_search";
+import { rowsBelowMatches, searchTree, type TreeMatches } from "./tree_search";
+import { filterRows } from "../table/table_filter";
 import { byteTime, weighTree } from "./weights";
 
 const PATHS = [
@@ -166,23 +167,46 @@ describe("invert", () => {
 });
 
 describe("searchTree", () => {
-  const { total } = weighTree(tree, rows, liveAt(rows, 5), rows.charge, 0);
+  const live = liveAt(rows, 5);
+  const { total } = weighTree(tree, rows, live, rows.charge, 0);
+  const find = (text: string): TreeMatches =>
+    searchTree(tree, total, compileSearch(text), { rows, live, column: rows.charge, rest: 0 });
 
   it("counts nested matches once", () => {
-    expect(searchTree(tree, total, compileSearch("layer|w"))).toMatchObject({ nodes: 5, weight: 270 });
-    expect(searchTree(tree, total, compileSearch("LAYER_0"))).toMatchObject({ nodes: 1, weight: 110 });
-    expect(searchTree(tree, total, compileSearch("nothing"))).toMatchObject({ nodes: 0, weight: 0 });
+    expect(find("layer|w")).toMatchObject({ nodes: 5, weight: 270 });
+    expect(find("LAYER_0")).toMatchObject({ nodes: 1, weight: 110 });
+    expect(find("nothing")).toMatchObject({ nodes: 0, weight: 0 });
+  });
+
+  it("finds the same rows as the table, by their own texts and by the labels above them", () => {
+    const named = fixtureRows([
+      { size: 100, op_name: "jit(step)/mlp/dot" },
+      { size: 32, name: "copy.1" },
+      { size: 8, source: "mlp (model.py:7)" },
+      { size: 1, name: "copy.2" },
+    ]);
+    const paths = [["forward", "mlp", "dot"], ["copies", "mlp"], ["forward", "dot"], ["copies"]];
+    const named_tree = buildTree(fixtureForest(paths), named, UNSAID, false);
+    const all = liveAt(named, 5);
+    const weights = weighTree(named_tree, named, all, named.charge, 0);
+    const search = compileSearch("mlp");
+    const weighed = { rows: named, live: all, column: named.charge, rest: 0 };
+    const found = searchTree(named_tree, weights.total, search, weighed);
+    const listed = filterRows(named, all, search, "", rowsBelowMatches(named_tree, search));
+    expect([...listed.rows]).toEqual([0, 1, 2]);
+    expect(found.weight).toBe(140);
+    expect(found.highlighted?.[findNode(named_tree, "forward/dot")]).toBe(1);
   });
 
   it("highlights matches and their descendants", () => {
-    const { matching, highlighted } = searchTree(tree, total, compileSearch("layer_0"));
+    const { matching, highlighted } = find("layer_0");
     const [layer, weight, other] = [at("params/layer_0"), at("params/layer_0/w"), at("params/layer_1")];
     expect([layer, weight, other, 0].map((node) => matching?.[node])).toEqual([1, 0, 0, 0]);
     expect([layer, weight, other, 0].map((node) => highlighted?.[node])).toEqual([1, 1, 0, 0]);
   });
 
   it("marks nothing without a search, and no nodes without weight", () => {
-    expect(searchTree(tree, total, compileSearch("")).matching).toBeNull();
-    expect(searchTree(tree, total, compileSearch("live before")).nodes).toBe(0);
+    expect(find("").matching).toBeNull();
+    expect(find("live before").nodes).toBe(0);
   });
 });

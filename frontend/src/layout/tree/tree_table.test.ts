@@ -24,7 +24,12 @@ const weights = weighTree(tree, rows, Uint32Array.of(0, 1, 2, 3, 4), rows.charge
 const LARGEST: TreeSort = { key: "total", descending: true };
 
 function lines(sort: TreeSort, toggled: string[] = [], search = "", top = ""): string[] {
-  const { matching } = searchTree(tree, weights.total, compileSearch(search));
+  const { matching } = searchTree(tree, weights.total, compileSearch(search), {
+    rows,
+    live: Uint32Array.of(0, 1, 2, 3, 4),
+    column: rows.charge,
+    rest: 0,
+  });
   const nodes = new Set(toggled.map((path) => findNode(tree, path)));
   return treeLines(tree, weights, findNode(tree, top), sort, nodes, matching).map(
     ({ node, level, expanded }) =>

@@ -9,6 +9,8 @@ export interface Rows {
   name: TextColumn;
   op: TextColumn;
   op_name: TextColumn;
+  /** Op_name of the copied value, for copies without one of their own; trees place them there. */
+  copied: TextColumn;
   source: TextColumn;
   shape: TextColumn;
   dtype: TextColumn;
@@ -55,6 +57,7 @@ function readColumns(table: Table): Omit<Rows, "color"> {
     name: table.text("name"),
     op: table.text("op"),
     op_name: table.text("op_name"),
+    copied: table.has("copied") ? table.text("copied") : blankColumn(table.length),
     source: table.text("source"),
     shape: table.text("shape"),
     dtype: table.text("dtype"),

@@ -11,7 +11,7 @@ import { Choice } from "../widgets/choice";
 import type { ViewState } from "../state/view_state";
 import { AddressMap } from "../address_map/address_map";
 import { RowFilterContext } from "../row_filter/use_row_filter";
-import { TreeCharts } from "../trees/tree_charts";
+import { TreeCharts, useTree } from "../trees/tree_charts";
 import { useTerms } from "../data/terms";
 import { BufferCharts } from "./buffer_charts";
 import { BufferTable } from "../buffer_table/buffer_table";
@@ -52,6 +52,9 @@ export function Breakdown({ view, available, program, store, dark }: BreakdownPr
     [chart, rows, regions, view],
   );
   const terms = useTerms();
+  const compiled = view.recording.axis === "PROGRAM_ORDER";
+  const asTree = chart !== "bars" && chart !== "address";
+  const { tree } = useTree(store, complete ? rows : null, compiled, asTree && complete);
   const allocator = isAllocator(view);
   const moment = view.recording.axis === "INSTANT";
   const {
@@ -106,7 +109,7 @@ export function Breakdown({ view, available, program, store, dark }: BreakdownPr
           program={program}
           live={filtered}
           unexplained={rest}
-          compiled={view.recording.axis === "PROGRAM_ORDER"}
+          compiled={compiled}
           fileName={fileName}
           store={store}
           dark={dark}
@@ -114,6 +117,7 @@ export function Breakdown({ view, available, program, store, dark }: BreakdownPr
       )}
       <BufferTable
         available={available}
+        tree={tree}
         live={filtered}
         unexplained={rest}
         allocator={allocator}

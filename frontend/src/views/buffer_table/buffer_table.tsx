@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
+import type { Search } from "../../base/search";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted } from "../../base/units";
@@ -9,9 +10,12 @@ import { groupKeys } from "../../layout/table/grouping";
 import { liveBytes, sharersAt } from "../../layout/usage/live_set";
 import { readExpanded, toggleExpanded } from "../../layout/url_values/expanded";
 import { filterRows, rowTexts } from "../../layout/table/table_filter";
+import { rowsBelowMatches, treeTexts } from "../../layout/tree/tree_search";
+import type { Tree } from "../../layout/tree/tree";
 import { tableLines } from "../../layout/table/table_lines";
 import type { RowSort } from "../../layout/table/row_order";
 import { sortRows } from "../../layout/table/row_order";
+import type { Rows } from "../../payload/recording/rows";
 import type { ViewState } from "../state/view_state";
 import { capitalize, useTerms } from "../data/terms";
 import { DataTable, stepLine, useTable } from "../tables/data_table";
@@ -27,6 +31,8 @@ const LARGEST_FIRST: RowSort = { key: "size", descending: true };
 
 interface Props {
   available: AvailableRows;
+  /** Tree shown above the table, whose labels a search looks at, too; null without one. */
+  tree: Tree | null;
   live: Uint32Array;
   /** Live bytes at this position without a row. */
   unexplained: number;
@@ -43,11 +49,30 @@ interface Props {
   dark: boolean;
 }
 
+/** Return the search, and 1 for each row below a label of the tree that matches. */
+function useRowSearch(
+  typed: string,
+  rows: Rows,
+  tree: Tree | null,
+): { search: Search; found: Uint8Array | null } {
+  const searched = useMemo(() => ({ rows, tree }), [rows, tree]);
+  const search = useSearch(typed, searched, (of) => [
+    ...rowTexts(of.rows),
+    ...(of.tree === null ? [] : treeTexts(of.tree)),
+  ]);
+  const found = useMemo(
+    () => (tree === null || search.empty ? null : rowsBelowMatches(tree, search)),
+    [tree, search],
+  );
+  return { search, found };
+}
+
 /** Table of the buffers live at the inspected position: sorted, filtered, grouped, copied and saved. */
 export function BufferTable(props: Props): JSX.Element {
   const { available, live, unexplained, allocator, moment, times, position, length, fileName, store, dark } =
     props;
   const { rows } = available;
+  const { tree } = props;
   const terms = useTerms();
   const group = useStore(store, (state) => state.group);
   const selected = available.indexOf(useStore(store, (state) => state.selected));
@@ -71,8 +96,11 @@ export function BufferTable(props: Props): JSX.Element {
   );
   const table = useTable(store, columns, LARGEST_FIRST);
   const { size, sort, template } = table;
-  const search = useSearch(table.search, rows, rowTexts);
-  const filtered = useMemo(() => filterRows(rows, wanted, search, size), [rows, wanted, search, size]);
+  const { search, found } = useRowSearch(table.search, rows, tree);
+  const filtered = useMemo(
+    () => filterRows(rows, wanted, search, size, found),
+    [rows, wanted, search, size, found],
+  );
   const sorted = useMemo(() => sortRows(rows, filtered.rows, sort, times), [rows, filtered, sort, times]);
   const by = allocator ? group : grouped ? "role" : "none";
   const lines = useMemo(() => {

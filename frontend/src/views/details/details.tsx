@@ -90,6 +90,11 @@ export function Details(props: Props): JSX.Element {
           )}
         </Fact>
         <Fact name={terms.op_name}>{rows.op_name.at(row) !== "" && <code>{rows.op_name.at(row)}</code>}</Fact>
+        {rows.copied.at(row) !== "" && (
+          <Fact name="Copy of">
+            <code>{rows.copied.at(row)}</code>
+          </Fact>
+        )}
         <Fact name="Source">{rows.source.at(row) !== "" && <code>{rows.source.at(row)}</code>}</Fact>
         {!moment && (
           <Lifetime rows={rows} row={row} length={length} times={times} details={value} onInspect={inspect} />

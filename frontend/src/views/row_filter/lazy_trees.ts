@@ -53,7 +53,7 @@ export class LazyTrees {
 
   constructor(
     private readonly api: Api,
-    private readonly id: string,
+    readonly id: string,
     private readonly everything: RecordingData,
     /** Label of live bytes without a row. */
     private readonly rest: string,

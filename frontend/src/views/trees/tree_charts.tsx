@@ -37,11 +37,7 @@ interface Props {
 /** Trees of the live buffers: by model path, source, function, role, shape or type. */
 export function TreeCharts(props: Props): JSX.Element {
   const { rows, program, compiled, store } = props;
-  const trees = useContext(LazyTreesContext);
-  const kind = useKind(store, rows, compiled);
-  const { value: tree, error } = useFetched(trees === null ? null : treeKey(kind), () =>
-    trees === null ? Promise.reject(new Error("no rows")) : trees.get(kind),
-  );
+  const { tree, kind, error } = useTree(store, rows, compiled, true);
   if (tree !== null && rows !== null && program !== null)
     return <Charts {...props} tree={tree} kind={kind} rows={rows} program={program} />;
   return (
@@ -52,7 +48,29 @@ export function TreeCharts(props: Props): JSX.Element {
   );
 }
 
-/** Return the tree that the state selects. */
+interface ShownTree {
+  /** Null until it has loaded. */
+  tree: Tree | null;
+  kind: TreeKind;
+  error: Error | null;
+}
+
+/** Return the tree that the state selects; without one if it is not wanted. */
+export function useTree(
+  store: Store<ViewState>,
+  rows: Rows | null,
+  compiled: boolean,
+  wanted: boolean,
+): ShownTree {
+  const trees = useContext(LazyTreesContext);
+  const kind = useKind(store, rows, compiled);
+  const { value, error } = useFetched(
+    trees === null || !wanted ? null : `${trees.id} ${treeKey(kind)}`,
+    () => (trees === null ? Promise.reject(new Error("no rows")) : trees.get(kind)),
+  );
+  return { tree: value, kind, error };
+}
+
 function useKind(store: Store<ViewState>, rows: Rows | null, compiled: boolean): TreeKind {
   const chosen = useStore(store, (state) => state.classification);
   const first = useMemo(
