@@ -59,15 +59,19 @@ def bytes_text(count: int | None, digits: int = 3) -> str:
     """Format bytes with significant digits: `1.50 GiB`, `71.2 GiB`, `512 B`; a dash where they are unknown."""
     if count is None:
         return "-"
-    value, unit = float(count), 0
+    value, unit = abs(float(count)), 0
     # From 999.5 on, three digits round up to four, and 0.98 MiB is easier to read than 1000 KiB.
-    while abs(value) >= 999.5 and unit < len(BINARY) - 1:
+    while value >= 999.5 and unit < len(BINARY) - 1:
         value /= 1024
         unit += 1
     if unit == 0:
         return f"{count} B"
-    decimals = 2 if abs(value) < 9.995 else 1 if abs(value) < 99.95 else 0
-    return f"{value:.{decimals + digits - 3}f} {BINARY[unit]}"
+    decimals = (2 if value < 9.995 else 1 if value < 99.95 else 0) + digits - 3
+    # Sizes are multiples of powers of two, so halves are common: 1.125 MiB is 1.13, as on the page and in school.
+    tenths, whole = 10**decimals, 1024**unit
+    number = (2 * abs(int(count)) * tenths + whole) // (2 * whole)
+    fraction = f".{number % tenths:0{decimals}}" if decimals else ""
+    return f"{'-' if count < 0 else ''}{number // tenths}{fraction} {BINARY[unit]}"
 
 
 def counted(count: int, noun: str) -> str:

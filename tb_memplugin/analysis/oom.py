@@ -8,6 +8,8 @@ from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
 
+ROUNDING = 100  # printed figures have three digits or two decimals, so their difference is off by less than 1 %
+
 
 class Cause(StrEnum):
     HOST = "host memory"
@@ -44,8 +46,26 @@ def missing_bytes(failure: OutOfMemory) -> int | None:
     if failure.asked is None:
         return None
     if failure.phase is OutOfMemoryPhase.COMPILE:
-        return max(failure.asked - failure.capacity, 0) if failure.capacity is not None else None
+        computed = max(failure.asked - failure.capacity, 0) if failure.capacity is not None else None
+        return failure.exceeded if _is_printed(computed, failure) else computed
     return max(failure.asked - failure.free, 0) if failure.free is not None else None
+
+
+def _is_printed(computed: int | None, failure: OutOfMemory) -> bool:
+    """Return whether the printed excess is the computed one, but for the rounding of the figures of the text."""
+    if failure.exceeded is None or failure.asked is None:
+        return False
+    return computed is None or abs(computed - failure.exceeded) * ROUNDING <= failure.asked
+
+
+def shortfall(failure: OutOfMemory) -> int | None:
+    """Return by how much the request does not fit, at least 1; of free blocks the largest counts. None if unknown."""
+    missing = missing_bytes(failure)
+    if not missing and failure.asked is not None and failure.largest_free is not None:
+        missing = failure.asked - failure.largest_free
+    if missing is None and failure.asked is not None and failure.capacity is not None and failure.in_use is not None:
+        missing = failure.asked - (failure.capacity - failure.in_use)
+    return None if missing is None else max(missing, 1)
 
 
 def required_bytes(recording: Recording) -> int:

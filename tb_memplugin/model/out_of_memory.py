@@ -21,7 +21,8 @@ class OutOfMemory:
     """A request that a memory could not satisfy, in bytes; None where the source has no such figure.
 
     `asked` is one allocation; when compiling, it is everything the program needs. `free` is the total that was free,
-    `largest_free` its largest block. `rank` orders the failures of one source: 0 is the most detailed.
+    `largest_free` its largest block. `exceeded` is the excess over the capacity as the source prints it, which rounds
+    each figure. `rank` orders the failures of one source: 0 is the most detailed.
     """
 
     asked: int | None = None
@@ -29,6 +30,7 @@ class OutOfMemory:
     largest_free: int | None = None
     capacity: int | None = None
     in_use: int | None = None
+    exceeded: int | None = None
     phase: OutOfMemoryPhase = OutOfMemoryPhase.RUN
     host: bool = False  # host memory, not an accelerator's
     wanted_by: str = ""  # the operation, program or array that needed it

@@ -74,7 +74,7 @@ def test_figures_and_unlisted_bytes(page: Viewer, files: Host) -> None:
     figures = page.figures()
     assert figures["live_peak"] == figures["asked"] == "20,669,530,112 bytes"
     assert figures["missing"] == "3,758,096,384 bytes"  # 3.50 GiB
-    assert page.text("live-heading") == "19.3 GiB needed in 6 buffers"
+    assert page.text("live-heading") == "19.3 GiB needed: 17.0 GiB in 6 buffers, 2.23 GiB not listed by the text"
     assert "not listed" in page.text("unexplained") and "2.23 GiB" in page.text("unexplained")
     assert page.get("address-map").count() == 0  # the text has no addresses
     assert page.get("timeline-link").count() == 0

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from tb_memplugin.analysis.oom import shortfall
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.model.recording import Recording
 
@@ -28,7 +29,9 @@ def headroom(recording: Recording) -> Headroom:
     needed = max(peak(recording).bytes, reserved_bytes(recording))
     capacity, source = recording.capacity, recording.capacity_source or "from the recording"
     if failure := recording.out_of_memory:
-        return Headroom(needed, failure.capacity or capacity, "from the error message", _shortfall(recording))
+        lacking = shortfall(failure)
+        left = None if lacking is None else -lacking
+        return Headroom(needed, failure.capacity or capacity, "from the error message", left)
     if not capacity:
         return Headroom(needed, None, "", None)
     return Headroom(needed, capacity, source, capacity - needed)
@@ -63,16 +66,3 @@ def device_allocators(host: str, recordings: Sequence[Recording]) -> list[Record
         for recording in recordings
         if recording.host == host and recording.kind.runs_programs and DEVICE_ALLOCATOR.fullmatch(recording.memory)
     ]
-
-
-def _shortfall(recording: Recording) -> int | None:
-    """Return the free bytes less the requested ones, at most -1; of free blocks the largest counts, where known."""
-    failure = recording.out_of_memory
-    if failure is None or failure.asked is None:
-        return None
-    left = failure.free if failure.largest_free is None else failure.largest_free
-    if left is None and failure.capacity is not None and failure.in_use is not None:
-        left = failure.capacity - failure.in_use
-    if left is None and failure.capacity is not None and failure.phase == "compile":
-        left = failure.capacity
-    return None if left is None else min(left - failure.asked, -1)

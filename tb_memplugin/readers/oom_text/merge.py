@@ -75,6 +75,7 @@ def _fill_missing(first: OutOfMemory, second: OutOfMemory) -> OutOfMemory:
         largest_free=either("largest_free"),
         capacity=either("capacity"),
         in_use=either("in_use"),
+        exceeded=either("exceeded"),
         wanted_by=longer[0] if longer and short in longer[0] else ", ".join([short, *longer]),
     )
 

@@ -18,7 +18,10 @@ from tb_memplugin.views.terminal.text_table import align
 
 UNEXPLAINED = "explained by no allocation"
 # An allocator's counters include the stacks that programs reserve.
-UNEXPLAINED_OF = {RecordingKind.ALLOCATOR: f"stack, or {UNEXPLAINED}"}
+UNEXPLAINED_OF = {
+    RecordingKind.ALLOCATOR: f"stack, or {UNEXPLAINED}",
+    RecordingKind.OUT_OF_MEMORY: "not listed by the text",
+}
 MIN_SHARE = 0.005  # of a line in a terminal
 MAX_LINES = 24
 

@@ -40,6 +40,9 @@ def lines(answer: dict[str, Any]) -> Iterator[str]:
     yield ""
     if any(role["role"] != "unknown" for role in answer["roles"]):
         roles = [[bytes_text(role["bytes"]), f"{role['share']:.1%}", role["role"]] for role in answer["roles"]]
+        rest = answer.get("unexplained", {"bytes": 0})
+        if rest["bytes"]:
+            roles.append([bytes_text(rest["bytes"]), f"{rest['share']:.1%}", _unexplained(answer)])
         yield from align([["bytes", "share", "role"], *roles], 2)
         yield ""
     trees = (TREES[0], MARKS, TREES[2]) if answer["recording"]["kind"].startswith("torch") else TREES
@@ -110,8 +113,7 @@ def _groups(answer: dict[str, Any]) -> Iterator[str]:
     if before["bytes"]:
         shown.append((before["bytes"], before["share"], "-", "-", BEFORE))
     if rest["bytes"]:
-        name = UNEXPLAINED_OF.get(answer["recording"]["kind"], UNEXPLAINED)
-        shown.append((rest["bytes"], rest["share"], "-", "-", name))
+        shown.append((rest["bytes"], rest["share"], "-", "-", _unexplained(answer)))
     cells = [[bytes_text(size), f"{part:.1%}", *texts] for size, part, *texts in shown]
     yield from align([["bytes", "share", "count", "shape", "site"], *cells], 3)
     yield from _more(len(rows) - MAX_LINES, "site", "; --json lists all")
@@ -122,6 +124,12 @@ def _groups(answer: dict[str, Any]) -> Iterator[str]:
     yield f"With a call stack: {counts.format(**answer['stacks'])}"
     yield from _programs(answer["joins"]) if "joins" in answer else ()
     yield from _findings(answer["leaks"], answer["recording"]["peak_bytes"])
+
+
+def _unexplained(answer: dict[str, Any]) -> str:
+    """Return the name of the live bytes without a row."""
+    name: str = UNEXPLAINED_OF.get(answer["recording"]["kind"], UNEXPLAINED)
+    return name
 
 
 def _each(group: dict[str, Any]) -> str:

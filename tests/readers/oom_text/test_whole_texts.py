@@ -58,7 +58,7 @@ def test_a_program_that_does_not_fit_a_tpu() -> None:
     recording = read("tpu_compile.txt")
     assert recording.memory == "HBM"
     assert recording.out_of_memory == OutOfMemory(
-        asked=20_669_530_112, capacity=16_911_433_728, phase=OutOfMemoryPhase.COMPILE
+        asked=20_669_530_112, capacity=16_911_433_728, exceeded=3_758_096_384, phase=OutOfMemoryPhase.COMPILE
     )  # 19.25G
     assert peak(recording).bytes == 20_669_530_112
     assert rows(recording) == [

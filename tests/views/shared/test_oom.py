@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 from support.servers import TESTS
 
-from tb_memplugin.analysis.oom import Cause, cause, missing_bytes, required_bytes
+from tb_memplugin.analysis.oom import Cause, cause, missing_bytes, required_bytes, shortfall
+from tb_memplugin.analysis.usage.headroom import headroom
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.oom_text import read_oom_text
+from tb_memplugin.views.page.overview import overview
 from tb_memplugin.views.shared.oom import figures, sentences
 
 COMPILE = OutOfMemoryPhase.COMPILE
@@ -30,11 +32,38 @@ TEXTS = TESTS / "data" / "oom_texts"
         (OutOfMemory(asked=110, capacity=100, phase=COMPILE), Cause.LIVE, 10),
         (OutOfMemory(asked=110, capacity=100, phase=COMPILE, wanted_by="copy.1"), Cause.TOO_LARGE, 10),
         (OutOfMemory(asked=90, phase=COMPILE), Cause.LIVE, None),
+        (OutOfMemory(asked=1734, capacity=1551, exceeded=184, phase=COMPILE), Cause.LIVE, 184),  # as the text rounds
+        (OutOfMemory(asked=1734, capacity=1551, exceeded=900, phase=COMPILE), Cause.LIVE, 183),
     ],
 )  # fmt: skip
 def test_the_reason_follows_from_the_numbers(failure: OutOfMemory, why: Cause, more: int | None) -> None:
     assert cause(failure) == why
     assert missing_bytes(failure) == more
+
+
+def test_an_excess_is_the_one_that_the_log_prints_in_every_place() -> None:
+    """Each figure of the log is rounded: 17.34 - 15.51 is 1.83."""
+    log = "Ran out of memory in memory space hbm. Used 17.34G of 15.51G hbm. Exceeded hbm capacity by 1.84G.\n"
+    found = of(log)
+    excess = int(1.84 * 2**30)
+    assert sentences(found)[1] == "That is 1.84 GiB too much."
+    assert missing_bytes(found.out_of_memory or OutOfMemory()) == excess
+    assert headroom(found).left == -excess
+    assert [figure.bytes for figure in figures(found) if figure.key == "missing"] == [excess]
+    assert "1.84 GiB" in overview([found])["headline"]
+
+
+@pytest.mark.parametrize(
+    ("failure", "bytes_short"),
+    [
+        (OutOfMemory(asked=32, free=9, largest_free=4, capacity=64), 23),  # as the headline says
+        (OutOfMemory(asked=10, free=28, largest_free=4), 6),  # fragmented: a block of 6 more would do
+        (OutOfMemory(asked=10, in_use=95, capacity=100), 5),
+        (OutOfMemory(asked=10), None),
+    ],
+)
+def test_the_headroom_is_what_the_sentences_miss(failure: OutOfMemory, bytes_short: int | None) -> None:
+    assert shortfall(failure) == bytes_short
 
 
 def of(text: str) -> Recording:

@@ -76,7 +76,10 @@ export function Breakdown({ view, available, program, store, dark }: BreakdownPr
         <h2 data-testid="live-heading">
           {part}
           {bytes === null ? "…" : formatBytes(bytes)} {terms.live}
-          {complete && ` in ${count} ${terms.items}`}
+          {complete &&
+            (rest === 0
+              ? ` in ${count} ${terms.items}`
+              : `: ${formatBytes(liveBytes(rows, live))} in ${count} ${terms.items}, ${formatBytes(rest)} ${terms.unexplained}`)}
           {position === view.peak && !moment ? " at the peak" : ""}
         </h2>
         {!moment && (
@@ -94,7 +97,7 @@ export function Breakdown({ view, available, program, store, dark }: BreakdownPr
           onPick={(picked) => store.set({ chart: picked })}
         />
       </header>
-      {roles && <Categories rows={rows} live={filtered} peak={view.peak} dark={dark} />}
+      {roles && <Categories rows={rows} live={filtered} unexplained={rest} peak={view.peak} dark={dark} />}
       {chart === "bars" ? (
         <BufferCharts available={available} live={filtered} store={store} dark={dark} />
       ) : chart === "address" && map !== null ? (

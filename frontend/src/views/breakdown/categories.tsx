@@ -3,24 +3,28 @@ import { useMemo } from "preact/hooks";
 import { formatBytes, formatShare } from "../../base/units";
 import { bytesByRole, liveAt, liveBytes } from "../../layout/usage/live_set";
 import type { Rows } from "../../payload/recording/rows";
+import { useTerms } from "../data/terms";
 import { Role } from "../widgets/role";
 
 interface Props {
   rows: Rows;
   live: Uint32Array;
+  /** Live bytes without a row. */
+  unexplained: number;
   peak: number;
   dark: boolean;
 }
 
 /** Live bytes at the inspected position by role; the legend of all colors on the page. */
-export function Categories({ rows, live, peak, dark }: Props): JSX.Element {
+export function Categories({ rows, live, unexplained, peak, dark }: Props): JSX.Element {
   // All roles of the recording, in the order at the peak, so that nothing moves while stepping through positions.
   const roles = useMemo(() => {
     const ever = bytesByRole(rows, rows.charge.keys());
     return [...new Set([...bytesByRole(rows, liveAt(rows, peak)).keys(), ...ever.keys()])];
   }, [rows, peak]);
   const bytes = bytesByRole(rows, live);
-  const total = liveBytes(rows, live);
+  const total = liveBytes(rows, live) + unexplained;
+  const terms = useTerms();
   return (
     <ul class="categories" aria-label="Live bytes by role">
       {roles.map((role) => (
@@ -29,6 +33,12 @@ export function Categories({ rows, live, peak, dark }: Props): JSX.Element {
           <span class="muted">{formatShare(bytes.get(role) ?? 0, total)}</span>
         </li>
       ))}
+      {unexplained > 0 && (
+        <li>
+          {terms.unexplained} <b>{formatBytes(unexplained)}</b>{" "}
+          <span class="muted">{formatShare(unexplained, total)}</span>
+        </li>
+      )}
     </ul>
   );
 }

@@ -152,7 +152,7 @@ export function BufferTable(props: Props): JSX.Element {
           )
         }
         errors={filtered.errors}
-        summary={`${formatCount(sorted.length)} of ${formatCounted(wanted.length, terms.item, terms.items)}, ${formatBytes(liveBytes(rows, sorted) + rest)}`}
+        summary={`${formatCount(sorted.length)} of ${formatCounted(wanted.length, terms.item, terms.items)}, ${formatBytes(liveBytes(rows, sorted))}${rest === 0 ? "" : `, and ${formatBytes(rest)} ${terms.unexplained}`}`}
         csv={() =>
           times === null
             ? buffersCsv(rows, sorted, available.places)

@@ -86,7 +86,7 @@ export const SNAPSHOT_TERMS: Terms = {
   op_name: "Op name",
   function_label: "jitted function",
   default_op: "",
-  unexplained: "not listed",
+  unexplained: "not listed by the text",
 };
 
 /** Return the terms for a recording. */

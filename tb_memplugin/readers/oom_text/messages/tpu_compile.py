@@ -42,7 +42,7 @@ from tb_memplugin.sizes import PRINTED as SIZE
 MARKS = ("Ran out of memory in memory space",)
 HEAD = re.compile(
     rf"Ran out of memory in memory space (\w{{1,20}})\.\s+\*{{0,2}}Used ({SIZE}) of ({SIZE}) \w{{1,20}}\."
-    rf"(?:\s+Exceeded \w{{1,20}} capacity by {SIZE})?"
+    rf"(?:\s+Exceeded \w{{1,20}} capacity by ({SIZE}))?"
 )
 TOTAL = re.compile(rf"Total \w{{1,20}} usage >= ({SIZE})")
 RESERVED = re.compile(rf"(?m)^reserved\s+({SIZE})")
@@ -65,7 +65,7 @@ ROLES = {"HLO temp": Role.TEMPORARY, "scoped": Role.TEMPORARY, "Constant": Role.
 
 def find(text: str) -> Iterator[Failure]:
     for head, block in blocks(HEAD, text):
-        used, capacity = size_of(head, 2), size_of(head, 3)
+        used, capacity, exceeded = (size_of(head, group) for group in (2, 3, 4))
         if used is None:
             continue
         listed, cut = _list_allocations(block)
@@ -73,7 +73,9 @@ def find(text: str) -> Iterator[Failure]:
         rows = named_buffers([*totals, *(buffer for _, buffer in listed), *_unlisted_parts(block, listed)])
         buffers = _kernel_buffers(block)
         phase = OutOfMemoryPhase.COMPILE
-        out_of_memory = OutOfMemory(asked=used, capacity=capacity, phase=phase, kernel_buffers=buffers)
+        out_of_memory = OutOfMemory(
+            asked=used, capacity=capacity, exceeded=exceeded, phase=phase, kernel_buffers=buffers
+        )
         yield Failure(head.start(), "tpu", head[1].upper(), out_of_memory, rows,
             used=used, cut=cut, caveats=_caveats(block),
         )  # fmt: skip
