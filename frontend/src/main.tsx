@@ -7,7 +7,7 @@ import stylesheet from "./styles/page.css?url";
 import { App } from "./views/shell/app";
 import { tabsOf } from "./views/shell/report";
 import { initialState } from "./views/state/view_state";
-import { readStoredTheme } from "./views/state/theme";
+import { bindTheme, readStoredTheme } from "./views/state/theme";
 import { bindUrl, readUrl } from "./views/state/url";
 
 /** Build the page in document.body. TensorBoard calls this; page.ts does on our own page. */
@@ -20,6 +20,7 @@ export async function render(): Promise<void> {
   document.querySelector("[data-unread]")?.remove();
   const start = { ...initialState, tab: tabsOf(api.report, false)[0], theme: readStoredTheme() };
   const store = createStore({ ...start, ...readUrl() });
+  bindTheme(store);
   bindUrl(store, start);
   const pageUrl = api.report === null ? `${home}index.html` : location.href.replace(/#.*/s, "");
   renderInto(<App {...{ api, pageUrl, store }} />, document.body);

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from support.browser.hosts import Host
 from support.browser.logs import LARGEST, REMAT, SMALL, TRAIN
 from support.browser.pages import Open
 from support.browser.viewer import Viewer, until
@@ -88,9 +87,9 @@ def test_rapid_clicks_lose_no_entry_and_add_none(overview: Viewer) -> None:
     assert entries(overview) == before + len(tabs)
 
 
-def test_a_run_that_is_picked_can_be_left_again(overview: Viewer, host: Host) -> None:
-    if host.name == "xprof":
-        pytest.skip("the sidebar of XProf picks the run")
+# In XProf, the sidebar picks the run.
+@pytest.mark.parametrize("host", ["standalone", "tensorboard"], indirect=True, scope="session")
+def test_a_run_that_is_picked_can_be_left_again(overview: Viewer) -> None:
     overview.pick("run-picker", REMAT, REMAT)
     overview.wait_for_state(run=REMAT)
     remat = read(overview)

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useEffect, useErrorBoundary, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useErrorBoundary, useMemo, useRef, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import type { Api } from "../../payload/api";
@@ -19,7 +19,7 @@ import { PasteBox } from "../paste/paste_box";
 import { usePaste } from "../paste/use_paste";
 import { SnapshotPage } from "../snapshots/page";
 import type { Tab, ViewState } from "../state/view_state";
-import { useDark } from "../state/theme";
+import { applyTheme, useDark } from "../state/theme";
 import { Header } from "./header";
 import { Help } from "./help";
 import { bindKeys } from "./keys";
@@ -47,6 +47,7 @@ const CHOOSERS: Record<Tab, ((recordings: Summary[], choice: RecordingChoice) =>
 export function App({ api, pageUrl, store }: Props): JSX.Element {
   const printing = usePrinting();
   const dark = useDark(store) && !printing;
+  applyTheme(dark);
   const boundary = useErrorBoundary();
   const broken = boundary[0] as Error | undefined;
   const [help, setHelp] = useState(false);
@@ -94,9 +95,6 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
   }, [chosen, listing.value, tab, wantedRun, host, module, space]);
   // An error in one recording must not hide the next.
   useEffect(boundary[1], [wantedRun, tab, host, module, space]);
-  useLayoutEffect(() => {
-    document.documentElement.dataset["theme"] = dark ? "dark" : "light";
-  }, [dark]);
   useEffect(() => bindKeys({ store, steps: () => steps.current, onHelp: () => setHelp(true) }), [store]);
   const setPageState = (state: PageState, shown: Positions | null = null): void => {
     document.documentElement.dataset["state"] = state;

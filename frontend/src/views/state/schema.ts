@@ -54,6 +54,8 @@ export const SCHEMA = {
   /** Only the timeline, over the whole window. */
   timeline_only: flag("full", { xprofNames: ["view_memory_allocation_timeline"], ofProgram: true }),
   theme: privateField<"auto" | "light" | "dark">("auto"),
+  /** Theme of the host or the system, which "auto" follows. */
+  host_dark: privateField(false),
   /** X axis of an allocator: equally spaced events, or time. */
   axis: choice("axis", ["events", "time"], "events"),
   /** Top of an allocator's usage chart: the peak, the capacity, or the maximum of the visible part. */

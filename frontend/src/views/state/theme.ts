@@ -1,4 +1,3 @@
-import { useEffect, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { hostWindow } from "../browser/host_window";
@@ -27,26 +26,33 @@ function storeTheme(theme: ViewState["theme"]): void {
 
 const system = window.matchMedia("(prefers-color-scheme: dark)");
 
-/** TensorBoard has its own theme switch, which sets a class on its body. */
-function isHostDark(): boolean {
-  const { body } = hostWindow().document;
-  return body.classList.contains("dark-mode") || system.matches;
+/** TensorBoard has its own theme switch, which sets a class on its body. Elsewhere the system's theme counts. */
+function readHostTheme(): boolean {
+  const { document } = hostWindow();
+  const isTensorBoard = document.querySelector("tb-webapp") !== null;
+  return document.body.classList.contains("dark-mode") || (!isTensorBoard && system.matches);
+}
+
+/** Follow the theme of TensorBoard and of the system, whichever changed last, and remember the user's choice. */
+export function bindTheme(store: Store<ViewState>): void {
+  store.fill({ host_dark: readHostTheme() });
+  const observer = new MutationObserver(() => store.fill({ host_dark: readHostTheme() }));
+  observer.observe(hostWindow().document.body, { attributeFilter: ["class"] });
+  system.addEventListener("change", () => store.fill({ host_dark: system.matches }));
+  store.subscribe((before) => {
+    const { theme } = store.get();
+    if (theme !== before.theme) storeTheme(theme);
+  });
 }
 
 /** Return true for the dark theme: the user's choice, or else that of the host or the system. */
 export function useDark(store: Store<ViewState>): boolean {
-  const theme = useStore(store, (state) => state.theme);
-  const [hostDark, setHostDark] = useState(isHostDark);
-  useEffect(() => storeTheme(theme), [theme]);
-  useEffect(() => {
-    const update = (): void => setHostDark(isHostDark());
-    const observer = new MutationObserver(update);
-    observer.observe(hostWindow().document.body, { attributeFilter: ["class"] });
-    system.addEventListener("change", update);
-    return () => {
-      observer.disconnect();
-      system.removeEventListener("change", update);
-    };
-  }, []);
-  return theme === "auto" ? hostDark : theme === "dark";
+  return useStore(store, ({ theme, host_dark: hostDark }) =>
+    theme === "auto" ? hostDark : theme === "dark",
+  );
+}
+
+/** Set the theme of the page. Charts read its colors in their layout effects, so it must be set before those. */
+export function applyTheme(dark: boolean): void {
+  document.documentElement.dataset["theme"] = dark ? "dark" : "light";
 }

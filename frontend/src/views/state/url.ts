@@ -164,9 +164,11 @@ export function bindUrl(store: Store<ViewState>, start: ViewState): void {
     settle();
     known = found;
     isReading = true;
+    const { theme, host_dark } = store.get();
     store.set({
       ...start,
-      theme: store.get().theme,
+      theme,
+      host_dark,
       ...(values.size > 0 ? fromValues(values) : readUrl()),
     });
     isReading = false;

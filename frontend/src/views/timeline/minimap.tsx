@@ -18,7 +18,7 @@ interface Props {
   onView: (view: View) => void;
   renderer: TimelineRenderer | null;
   highlighted: Uint8Array | null;
-  colors: TimelineColors | null;
+  colors: TimelineColors;
 }
 
 /** Overview of the full extent; the visible range can be dragged. */
@@ -30,7 +30,7 @@ export function Minimap({ scene, view, onView, renderer, highlighted, colors }: 
   const { extent } = scene;
 
   useEffect(() => {
-    if (renderer === null || colors === null || width === 0) return;
+    if (renderer === null || width === 0) return;
     const ratio = pixelRatio();
     renderer.paint("map", {
       view: extent,

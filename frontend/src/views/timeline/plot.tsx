@@ -37,7 +37,7 @@ interface Props {
   onView: (view: View) => void;
   renderer: TimelineRenderer | null;
   highlighted: Uint8Array | null;
-  colors: TimelineColors | null;
+  colors: TimelineColors;
   store: Store<ViewState>;
   /** Position and byte under the pointer; null when it is not over the blocks. */
   onPointer: (at: { position: number; byte: number } | null) => void;
@@ -65,7 +65,7 @@ export function Plot(props: Props): JSX.Element {
   const ratio = pixelRatio();
 
   useLayoutEffect(() => {
-    if (renderer === null || colors === null || size.width === 0) return;
+    if (renderer === null || size.width === 0) return;
     const { width, height } = pictureSize(size);
     if (picture.current !== null) picture.current.ariaBusy = "true";
     renderer.paint("plot", {
@@ -89,7 +89,7 @@ export function Plot(props: Props): JSX.Element {
   const drawOver = (): void => {
     const ctx = overlay.current?.getContext("2d");
     const drawn = renderer?.drawn.plot;
-    if (!ctx || !drawn || colors === null) return;
+    if (!ctx || !drawn) return;
     fitCanvas(ctx.canvas, size.width * ratio, size.height * ratio);
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     const marks = { position, selected, beside: [...sharers, ...beside], hovered, match, band };

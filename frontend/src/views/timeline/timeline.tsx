@@ -138,13 +138,10 @@ function useView(scene: Scene, store: Store<ViewState>): { view: View; onView: (
   return { view, onView };
 }
 
-/** Read colors after the page has applied its theme, which happens in the same tick. */
-function useColors(store: Store<ViewState>): TimelineColors | null {
+function useColors(store: Store<ViewState>): TimelineColors {
   const printing = useContext(PrintingContext);
   const dark = useDark(store) && !printing;
-  const [colors, setColors] = useState<TimelineColors | null>(null);
-  useEffect(() => setColors(readColors(dark)), [dark]);
-  return colors;
+  return useMemo(() => readColors(dark), [dark]);
 }
 
 /** Go to the next match; without a search, to the next block at the inspected position. */
