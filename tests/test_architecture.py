@@ -27,10 +27,11 @@ ALLOWED: dict[str, set[str]] = {
     "views": {"analysis", "errors", "model", "regex", "sizes"},
     "logdir": {"errors", "formats", "free_memory", "sizes"},
     "catalog": {"analysis", "errors", "logdir", "readers", "model", "sizes"},
-    "hosts": {"catalog", "errors", "logdir", "model", "views"},
+    "source_files": {"errors"},
+    "hosts": {"catalog", "errors", "logdir", "model", "source_files", "views"},
     "capture": {"analysis", "errors", "readers", "model", "sizes", "views"},  # knows jax; loads these when asked
     "fit": {"analysis", "errors", "logdir", "model", "protos", "readers", "sizes"},
-    "commands": {"catalog", "errors", "fit", "hosts", "logdir", "model", "regex", "sizes", "views"},
+    "commands": {"catalog", "errors", "fit", "hosts", "logdir", "model", "regex", "sizes", "source_files", "views"},
     "pytest_plugin": {"capture", "catalog", "errors", "regex", "sizes", "views"},  # runs in a user's tests
     "cli": {"commands", "errors"},
 }

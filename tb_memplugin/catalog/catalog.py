@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -51,6 +52,10 @@ class Catalog:
         self._lock = threading.Lock()
         self._reading: dict[FileVersion, Future[Listing]] = {}
         self._readers = threading.BoundedSemaphore(MAX_READERS)
+
+    def local_roots(self) -> list[str]:
+        """Return the paths of the logdirs that are on this machine."""
+        return [os.path.expanduser(root) for root in self._roots.values() if not logdir.is_remote(root)]
 
     def runs(self) -> list[Run]:
         """Return all runs, newest first, then the pasted texts. InputError if there are none."""

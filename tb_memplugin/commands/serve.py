@@ -28,11 +28,26 @@ def options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="also answer to this name, such as a proxy's; .example.com includes the names below it; may be repeated",
     )
+    parser.add_argument(
+        "--source-root",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="show lines of the source files below this folder beside stack frames, as for files in the logdir; "
+        "may be repeated",
+    )
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
 
 
 def run(arguments: argparse.Namespace) -> int:
     from tb_memplugin.hosts import standalone
 
-    standalone.serve(arguments.logdir, arguments.host, arguments.port, arguments.open, arguments.allowed_host)
+    standalone.serve(
+        arguments.logdir,
+        arguments.host,
+        arguments.port,
+        arguments.open,
+        arguments.allowed_host,
+        arguments.source_root,
+    )
     return 0

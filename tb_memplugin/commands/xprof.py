@@ -7,6 +7,7 @@ example:
 from __future__ import annotations
 
 import argparse
+import os
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -33,13 +34,25 @@ def options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="also answer to this name, such as a proxy's; .example.com includes the names below it; may be repeated",
     )
+    parser.add_argument(
+        "--source-root",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="show lines of the source files below this folder beside stack frames, as for files in the logdir; "
+        "may be repeated",
+    )
     parser.epilog = "XProf's own options, such as --src_prefix, may follow; `xprof --help` lists them."
     parser.set_defaults(accepts_unknown=True)
 
 
 def run(arguments: argparse.Namespace) -> int:
     from tb_memplugin.hosts import xprof_server
+    from tb_memplugin.source_files import VARIABLE, checked_roots
 
+    # XProf's own code makes the app, so the folders reach it through the environment.
+    named = [*checked_roots(arguments.source_root), os.environ.get(VARIABLE, "")]
+    os.environ[VARIABLE] = os.pathsep.join(filter(None, named))
     binding = xprof_server.Binding(
         arguments.port, arguments.bind_all, arguments.grpc_port, tuple(arguments.allowed_host)
     )

@@ -17,7 +17,7 @@ from tb_memplugin.catalog.quick import WouldReadError, without_reading
 from tb_memplugin.hosts.responses import Finished
 from tb_memplugin.hosts.serving.lanes import PostponedError
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.views.endpoints.source import FitOutcomes, RunHosts, RunRecordings, Source
+from tb_memplugin.views.endpoints.source import CodeAround, FitOutcomes, RunHosts, RunRecordings, Source
 
 MAX_BYTES = 128 << 20
 MAX_SHARE = 4  # a larger part of the cache than a quarter would evict too many others
@@ -73,6 +73,10 @@ class RecordedSource:
 
     def fit(self) -> FitOutcomes:
         found: FitOutcomes = self._ask("fit")
+        return found
+
+    def code(self, file: str, line: int) -> CodeAround | None:
+        found: CodeAround | None = self._ask("code", file, line)
         return found
 
     def paste(self, text: bytes) -> tuple[str, Sequence[Recording]]:

@@ -7,7 +7,8 @@ GET and HEAD with an ETag, compressed where the client accepts gzip. POST routes
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from werkzeug.wrappers import Request, Response
@@ -20,6 +21,7 @@ from tb_memplugin.hosts.request_body import NotAccepted
 from tb_memplugin.hosts.responses import Finished, error_response, finish
 from tb_memplugin.hosts.routes import Routes
 from tb_memplugin.hosts.serving.lanes import PostponedError
+from tb_memplugin.source_files import SourceFiles, roots_of_environment
 from tb_memplugin.views.endpoints.inputs import BadParameter
 
 if TYPE_CHECKING:
@@ -29,10 +31,11 @@ logger = logging.getLogger(__name__)
 
 
 class MemoryApp:
-    """The app for one logdir."""
+    """The app for one logdir. Source code is read below it and below `source_roots`, which are paths without links."""
 
-    def __init__(self, catalog: Catalog) -> None:
-        self._routes = Routes(catalog)
+    def __init__(self, catalog: Catalog, source_roots: Sequence[str] = ()) -> None:
+        logdirs = [os.path.realpath(root) for root in catalog.local_roots()]
+        self._routes = Routes(catalog, SourceFiles([*source_roots, *roots_of_environment(), *logdirs]))
 
     def paths(self) -> frozenset[str]:
         """Return all paths below the mount, for hosts that route by complete paths."""

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from tb_memplugin.catalog import Catalog
+from tb_memplugin.catalog.quick import before_reading
 from tb_memplugin.catalog.stages import skipped_text
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.views.endpoints.source import FitOutcomes, RunHosts, RunRecordings, Unreadable
+from tb_memplugin.source_files import SourceFiles
+from tb_memplugin.views.endpoints.source import CodeAround, FitOutcomes, RunHosts, RunRecordings, Unreadable
 
 
 class CatalogSource:
     """Implements views.endpoints.source.Source."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, files: SourceFiles) -> None:
         self._catalog = catalog
+        self._files = files
 
     @property
     def logdir(self) -> str:
@@ -54,6 +57,11 @@ class CatalogSource:
     def fit(self) -> FitOutcomes:
         found = self._catalog.fit()
         return FitOutcomes(found.outcomes, [Unreadable(problem.file, problem.text) for problem in found.problems])
+
+    def code(self, file: str, line: int) -> CodeAround | None:
+        before_reading()
+        found = self._files.around(file, line)
+        return None if found is None else CodeAround(*found)
 
     def paste(self, text: bytes) -> tuple[str, Sequence[Recording]]:
         pasted = self._catalog.pasted.add(text)

@@ -12,6 +12,7 @@ from tb_memplugin.hosts.report_download import ReportDownload
 from tb_memplugin.hosts.request_body import read_body
 from tb_memplugin.hosts.responses import Finished, finished
 from tb_memplugin.hosts.serving.lanes import Lane, lane_of
+from tb_memplugin.source_files import SourceFiles
 from tb_memplugin.views.endpoints.endpoint import endpoints
 from tb_memplugin.views.endpoints.inputs import Call
 from tb_memplugin.views.endpoints.source import Source
@@ -22,8 +23,8 @@ PREFIX = "api/"
 class Routes:
     """Answers requests. InputError where nothing has the requested name, BadParameter where a parameter is wrong."""
 
-    def __init__(self, catalog: Catalog) -> None:
-        self._source = CatalogSource(catalog)
+    def __init__(self, catalog: Catalog, files: SourceFiles) -> None:
+        self._source = CatalogSource(catalog, files)
         self._reports = ReportDownload(self._source)
         self._endpoints = endpoints()
         self._paths = frozenset({report_download.PATH, *(PREFIX + route for route in self._endpoints)})

@@ -12,6 +12,7 @@ from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.hosts.serving.host_names import HostNames, checked
 from tb_memplugin.hosts.serving.server import serve as serve_app
 from tb_memplugin.hosts.serving.sockets import listen, url_of
+from tb_memplugin.source_files import checked_roots
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -19,8 +20,16 @@ if TYPE_CHECKING:
 ALLOW = "if you know this name, start the server with --allowed-host {name}"
 
 
-def serve(root: str, host: str, port: int, open_browser: bool = False, allowed: Collection[str] = ()) -> None:
-    """Print the URL, and serve until interrupted. InputError if the port is not available."""
+def serve(
+    root: str,
+    host: str,
+    port: int,
+    open_browser: bool = False,
+    allowed: Collection[str] = (),
+    source_roots: Collection[str] = (),
+) -> None:
+    """Print the URL, and serve until interrupted. InputError if the port is not available, or a source root is not."""
+    sources = checked_roots(source_roots)
     catalog = Catalog(root)
     listening = listen([host], port)
     try:
@@ -28,7 +37,7 @@ def serve(root: str, host: str, port: int, open_browser: bool = False, allowed: 
     except InputError as error:
         # Profiles may be written later.
         print(f"warning: {error}", flush=True)
-    app = checked(below_any_prefix(MemoryApp(catalog)), HostNames(host, allowed).accepts, ALLOW)
+    app = checked(below_any_prefix(MemoryApp(catalog, sources)), HostNames(host, allowed).accepts, ALLOW)
     url = url_of(host, listening)
 
     def ready() -> None:

@@ -36,6 +36,15 @@ class RunRecordings(NamedTuple):
     notes: Sequence[str] = ()  # sentences about what is not listed without being a problem
 
 
+class CodeAround(NamedTuple):
+    """Lines of a file: its path below its root, its complete path, the number of the first line, and the lines."""
+
+    path: str
+    file: str
+    first: int
+    lines: tuple[str, ...]
+
+
 class FitOutcomes(NamedTuple):
     """The outcomes of the candidates of a fit, and the records that cannot be read."""
 
@@ -71,6 +80,9 @@ class Source(Protocol):
 
     def fit(self) -> FitOutcomes:
         """Return the candidates of fits, each with the name of its run, which has recordings if it was compiled."""
+
+    def code(self, file: str, line: int) -> CodeAround | None:
+        """Return the code around a line of the file that a profile calls `file`; None where it is not readable."""
 
     def paste(self, text: bytes) -> tuple[str, Sequence[Recording]]:
         """Add an error's text as a run; return the run's name and recordings. InputError where it is not one."""

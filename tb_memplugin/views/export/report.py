@@ -14,7 +14,7 @@ from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.endpoints.endpoint import Endpoint, Query, endpoints
-from tb_memplugin.views.endpoints.source import NO_CANDIDATES, FitOutcomes, RunHosts, RunRecordings, Source
+from tb_memplugin.views.endpoints.source import NO_CANDIDATES, CodeAround, FitOutcomes, RunHosts, RunRecordings, Source
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,9 @@ class ReportSource:
 
     def fit(self) -> FitOutcomes:
         return self.candidates
+
+    def code(self, file: str, line: int) -> CodeAround | None:
+        return None
 
     def paste(self, text: bytes) -> tuple[str, Sequence[Recording]]:
         raise InputError("A report takes no text", "paste", "paste it where the profile is")

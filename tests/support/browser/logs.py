@@ -29,6 +29,7 @@ _XPLANE = f"{_PROFILE}/localhost.xplane.pb"
 def build_logs(root: Path) -> Path:
     for run in ("train_step", "scan_remat", "oom"):
         shutil.copytree(DEMO / run, root / run)
+    shutil.copy(DEMO / "make_demo.py", root)  # the code that the frames name
     profile = (DEMO / "train_step" / _XPLANE).read_bytes()
     _write(root / "damaged" / _PROFILE / f"{GOOD_HOST}.xplane.pb", profile)
     _write(root / "damaged" / _PROFILE / f"{BAD_HOST}.xplane.pb", profile[: len(profile) // 2])

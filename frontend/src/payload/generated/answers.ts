@@ -125,6 +125,17 @@ export interface CoResidency {
   measured: Measured[];
 }
 
+/**
+ * Lines around a frame's line: the file's path below its root, its complete path, and the first line's
+ * number.
+ */
+export interface Code {
+  path: string;
+  file: string;
+  first: number;
+  lines: string[];
+}
+
 /** Allocations of one or both recordings with the same model path, source, operation and shape. */
 export interface ComparedEntry {
   change: Change;
@@ -667,6 +678,11 @@ export interface Site {
   size: number | null;
   /** The innermost frame comes first. */
   stack: StackFrame[];
+}
+
+/** The code of each frame; null where its file is not readable. */
+export interface SourceCode {
+  frames: (Code | null)[];
 }
 
 /** The stack that is reserved at the requested position, and the program whose temporaries it holds. */

@@ -20,6 +20,7 @@ import type {
   PasteResult,
   Runs,
   RuntimeToProgram,
+  SourceCode,
 } from "./answers";
 import type { Classification, CompareBy, Granularity } from "./constants";
 
@@ -105,6 +106,10 @@ export interface RecordingsQuery {
 
 export interface RowsQuery {
   id: string;
+}
+
+export interface SourceCodeQuery {
+  frames: string;
 }
 
 export interface TreeQuery {
@@ -198,6 +203,9 @@ export function createClient(fetch: Fetch) {
       requestTables(fetch, "rows", { ...query }, signal),
     /** Return all runs. For an empty logdir, `message` is the reason. */
     runs: (signal: Signal): Promise<Runs> => requestJson<Runs>(fetch, "runs", {}, signal),
+    /** Return the code around some frames, which the query lists as JSON: `[["train.py", 12], ...]`. */
+    sourceCode: (query: SourceCodeQuery, signal: Signal): Promise<SourceCode> =>
+      requestJson<SourceCode>(fetch, "source_code", { ...query }, signal),
     /** Return the tables `tree`, one row per node in preorder, and `leaf`, the node of each allocation. */
     tree: (query: TreeQuery, signal: Signal): Promise<Tables> =>
       requestTables(fetch, "tree", { ...query }, signal),

@@ -9,6 +9,7 @@ import type { Summary } from "../../payload/generated/answers";
 import { PrintingContext, usePrinting } from "../browser/printing";
 import { ComparePage } from "../compare/page";
 import { type PictureNames, PictureNamesContext } from "../drawing/titled_picture";
+import { SourceCodeContext } from "../data/source_code";
 import { useFetched } from "../data/use_fetched";
 import type { PageState, Positions } from "../recording/recording_page";
 import { RecordingPage } from "../recording/recording_page";
@@ -163,7 +164,9 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
         <PrintingContext.Provider value={printing}>
           <PictureNamesContext.Provider value={names}>
             {printing && <PrintTitle lines={names().lines} />}
-            {page()}
+            <SourceCodeContext.Provider value={report === null ? api : null}>
+              {page()}
+            </SourceCodeContext.Provider>
           </PictureNamesContext.Provider>
         </PrintingContext.Provider>
       </main>

@@ -1,25 +1,40 @@
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
+import { editorLink, useEditor } from "../data/editor";
+import { type Code, useSourceCode } from "../data/source_code";
 import { useTerms } from "../data/terms";
 import type { StackFrame } from "../../payload/generated/answers";
+import { EditorChoice } from "./editor_choice";
 
 /** Frames shown before the list is expanded. */
 const MAX_FRAMES = 12;
 
-/** Call stack of a buffer or allocation, innermost frame first. */
-export function CallStack({
-  frames,
-  title = "Stack",
-}: {
+interface Props {
   frames: StackFrame[];
   title?: string;
-}): JSX.Element {
+}
+
+/** Call stack of a buffer or allocation, innermost frame first, with the code of frames whose files are readable. */
+export function CallStack({ frames, title = "Stack" }: Props): JSX.Element {
   const terms = useTerms();
   const [all, setAll] = useState(false);
-  const shown = all ? frames : frames.slice(0, MAX_FRAMES);
+  const [toggled, setToggled] = useState<ReadonlySet<number>>(new Set());
+  const [template, setTemplate] = useEditor();
+  const shown = useMemo(() => (all ? frames : frames.slice(0, MAX_FRAMES)), [all, frames]);
+  const code = useSourceCode(shown);
+  // The innermost frame of the user's own code is open.
+  const first = code.findIndex((lines) => lines !== null);
+  const toggle = (i: number): void => {
+    const next = new Set(toggled);
+    if (!next.delete(i)) next.add(i);
+    setToggled(next);
+  };
   return (
     <section>
-      <h3>{title}</h3>
+      <header class="stack-head">
+        <h3>{title}</h3>
+        {frames.some(({ file }) => file !== "") && <EditorChoice template={template} onPick={setTemplate} />}
+      </header>
       {frames.length === 0 && (
         <p class="muted">
           The profile has no call stack for this {terms.item}.
@@ -28,14 +43,14 @@ export function CallStack({
       )}
       <ol class="stack">
         {shown.map((frame, i) => (
-          <li key={i}>
-            <b>{frame.function === "" ? "(unnamed)" : frame.function}</b>
-            {frame.file !== "" && (
-              <code title={`${frame.file}:${frame.line}`}>
-                {shortPath(frame.file)}:{frame.line}
-              </code>
-            )}
-          </li>
+          <Frame
+            key={i}
+            frame={frame}
+            code={code[i]}
+            open={(i === first) !== toggled.has(i)}
+            template={template}
+            onToggle={() => toggle(i)}
+          />
         ))}
       </ol>
       {shown.length < frames.length && (
@@ -44,6 +59,69 @@ export function CallStack({
         </button>
       )}
     </section>
+  );
+}
+
+interface FrameProps {
+  frame: StackFrame;
+  code: Code | null;
+  open: boolean;
+  /** Link template of the user's editor; empty for none. */
+  template: string;
+  onToggle: () => void;
+}
+
+function Frame({ frame: { function: called, file, line }, code, open, template, onToggle }: FrameProps) {
+  const link = editorLink(template, code?.file ?? file, line);
+  const place = file === "" ? "" : `${shortPath(file)}:${line}`;
+  return (
+    <li>
+      <b>{called === "" ? "(unnamed)" : called}</b>
+      {file !== "" && (
+        <code title={`${file}:${line}`}>
+          {code === null ? (
+            place
+          ) : (
+            <button
+              class="link"
+              data-testid="frame-code-toggle"
+              aria-expanded={open}
+              title={`${open ? "Hide" : "Show"} the code of ${code.path}`}
+              onClick={onToggle}
+            >
+              {open ? "▾" : "▸"} {place}
+            </button>
+          )}
+        </code>
+      )}
+      {link !== null && (
+        <a
+          href={link}
+          data-testid="editor-link"
+          aria-label={`Open ${place} in the editor`}
+          title="Open in the editor"
+        >
+          ↗
+        </a>
+      )}
+      {code !== null && open && <CodeLines code={code} line={line} />}
+    </li>
+  );
+}
+
+function CodeLines({ code: { path, first, lines }, line }: { code: Code; line: number }): JSX.Element {
+  return (
+    <figure class="frame-code" data-testid="frame-code">
+      <figcaption class="muted">{path}</figcaption>
+      <pre tabindex={0} aria-label={`Lines ${first} to ${first + lines.length - 1} of ${path}`}>
+        {lines.map((text, i) => (
+          <span key={i} class={first + i === line ? "here" : ""}>
+            <i>{first + i}</i>
+            {`${text}\n`}
+          </span>
+        ))}
+      </pre>
+    </figure>
   );
 }
 
