@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { OverviewRow } from "../../payload/generated/answers";
-import { foldHosts } from "./equal_hosts";
+import type { CoResidency, OverviewRow } from "../../payload/generated/answers";
+import { foldHosts, foldPlaces } from "./equal_hosts";
 
 function row(host: string, more: Partial<OverviewRow> = {}): OverviewRow {
   return {
@@ -47,5 +47,22 @@ describe("foldHosts", () => {
     expect(
       foldHosts([row("h1", { kind: "allocator" }), row("h2", { kind: "allocator", id: "b" })]),
     ).toHaveLength(2);
+  });
+});
+
+describe("foldPlaces", () => {
+  it("folds memories with the same programs and figures, whatever their ids", () => {
+    const place = (host: string, bytes = 7): CoResidency => ({
+      host,
+      memory: "HBM",
+      bytes,
+      sentence: "",
+      programs: [
+        { id: `${host}|f`, title: "f", held_bytes: 1, again_bytes: 0, temporary_bytes: 2, runs: null },
+      ],
+      measured: [{ id: `${host}|m`, memory: "GPU_0", bytes }],
+    });
+    const folded = foldPlaces([place("h10"), place("h2"), place("h1", 8)]);
+    expect(folded.map(({ hosts }) => hosts)).toEqual([["h2", "h10"], ["h1"]]);
   });
 });

@@ -7,6 +7,8 @@ import { openRecording } from "../state/open_recording";
 
 interface Props {
   place: CoResidency;
+  /** Hosts with equal programs in this memory. */
+  hosts: readonly string[];
   rows: readonly OverviewRow[];
   store: Store<ViewState>;
 }
@@ -15,21 +17,27 @@ interface Props {
 const MAX_LISTED = 12;
 
 /** Programs that shared one memory: persistent bytes of each, and temporary bytes while it runs. */
-export function CoResidency({ place, rows, store }: Props): JSX.Element {
+export function CoResidency({ place, hosts, rows, store }: Props): JSX.Element {
   const listed = place.programs.slice(0, MAX_LISTED);
   const largest = Math.max(...listed.map((program) => program.held_bytes + program.temporary_bytes), 1);
   const open = (id: string): void => {
     const row = rows.find((candidate) => candidate.id === id);
     if (row !== undefined) openRecording(store, row);
   };
+  const on =
+    hosts.length > 1
+      ? ` on each of ${formatCount(hosts.length)} equal hosts`
+      : place.host === ""
+        ? ""
+        : ` on ${place.host}`;
   return (
     <section
       class="co-residency"
       data-testid="co-residency"
-      aria-label={`Programs sharing ${place.memory} on ${place.host}`}
+      aria-label={`Programs sharing ${place.memory}${on}`}
     >
       <header class="section-head">
-        <h2>{`Programs sharing ${place.memory}${place.host === "" ? "" : ` on ${place.host}`}`}</h2>
+        <h2 title={hosts.join("\n")}>{`Programs sharing ${place.memory}${on}`}</h2>
         <ul class="co-residency-key" aria-label="Parts of the bars">
           {PARTS.map(([name, label]) => (
             <li key={name}>

@@ -3,6 +3,7 @@ import { useEffect } from "preact/hooks";
 import type { Store } from "../../base/store";
 import type { Api } from "../../payload/api";
 import type { Listing } from "../../payload/generated/answers";
+import { foldPlaces } from "../../layout/overview/equal_hosts";
 import { useFetched } from "../data/use_fetched";
 import { ErrorMessage, Message, Notes } from "../widgets/message";
 import { Headline } from "../figures/headline";
@@ -49,8 +50,8 @@ export function OverviewPage({ api, run, listing, store, dark, onState }: Props)
         ) : (
           <RecordingsTable rows={value.rows} advice={advice} run={run} store={store} dark={dark} />
         )}
-        {value.together.map((place) => (
-          <CoResidency key={`${place.host} ${place.memory}`} place={place} rows={value.rows} store={store} />
+        {foldPlaces(value.together).map(({ place, hosts }) => (
+          <CoResidency key={`${place.host} ${place.memory}`} {...{ place, hosts, store }} rows={value.rows} />
         ))}
       </div>
     </div>
