@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Route
 from support.browser.hosts import Host, open_demo
 from support.browser.logs import LARGEST, SMALL, TRAIN
 from support.browser.pages import Open, new_context
@@ -62,6 +62,22 @@ def lines(viewer: Viewer) -> list[dict[str, str]]:
     }"""
     found: list[dict[str, str]] = viewer.get("recordings-table").evaluate(read)
     return found
+
+
+def test_rows_are_shown_before_roles_and_parts(train: Viewer, server: Host) -> None:
+    held: list[Route] = []
+    train.page.route("**/api/overview?*", lambda route: held.append(route))
+    train.page.goto("about:blank")
+    train.page.goto(server.address({"tab": "overview", "run": TRAIN}))
+    train.get("recording-row").first.wait_for()
+    until(lambda: len(held), bool, "the whole overview is not asked for")
+    assert {line["Largest role"] for line in lines(train)} == {"…"}
+    assert names(train) == [row["title"] for row in answer(server)["rows"]]
+    assert train.text("headline") == answer(server)["headline"]
+    held[0].continue_()
+    train.page.unroute("**/api/overview?*")
+    train.wait_until_ready()
+    until(lambda: {line["Largest role"] for line in lines(train)}, lambda roles: "…" not in roles, "no roles")
 
 
 def test_the_table_shows_the_answer_of_the_server(train: Viewer, server: Host) -> None:

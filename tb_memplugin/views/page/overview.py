@@ -104,17 +104,30 @@ def overview_of_run(source: Source, run: str) -> OverviewJson:
     return {**answer, "together": []} if found.partial else answer
 
 
+@endpoint("overview_figures", SOURCE, RUN)
+def overview_figures(source: Source, run: str) -> OverviewJson:
+    """Return a run's overview without roles, parts and shared memories, which take seconds for large programs."""
+    found, failed = each(source.run(run).recordings, _figures)
+    entries = sorted(found, key=lambda entry: _tightness(entry.recording, entry.room))
+    return _answer(entries, [], problems_json(failed))
+
+
 def overview(recordings: Sequence[Recording]) -> OverviewJson:
     """Return the overview of all recordings of a run."""
     found, failed = each(recordings, _entry)
     entries = sorted(found, key=lambda entry: _tightness(entry.recording, entry.room))
     ordered = [entry.recording for entry in entries]
     sharing, not_shared = usable(ordered, _together)
+    return _answer(entries, _together(sharing), problems_json(failed, not_shared))
+
+
+def _answer(entries: Sequence[_Entry], together: list[CoResidencyJson], problems: list[ProblemJson]) -> OverviewJson:
+    ordered = [entry.recording for entry in entries]
     return {
         "headline": headline(ordered, {entry.recording.id: entry.room for entry in entries}),
         "rows": [entry.row for entry in entries],
-        "together": _together(sharing),
-        "problems": problems_json(failed, not_shared),
+        "together": together,
+        "problems": problems,
     }
 
 
@@ -128,6 +141,13 @@ def _entry(recording: Recording) -> _Entry:
     readable = _readable(recording)
     room = headroom(readable)
     return _Entry(readable, room, _row(readable, room))
+
+
+def _figures(recording: Recording) -> _Entry:
+    """Return a recording's row without role and part. Nothing that is read on access is read."""
+    outline = recording.outline
+    room = headroom(outline)
+    return _Entry(outline, room, _row_of_figures(outline, room))
 
 
 def _together(recordings: Sequence[Recording]) -> list[CoResidencyJson]:
@@ -191,17 +211,27 @@ def _name(recording: Recording) -> str:
     return f"{recording.memory} of {where}" if where else recording.memory
 
 
-def _row(recording: Recording, room: Headroom) -> OverviewRowJson:
-    top = peak(recording)
-    roles = bytes_by_role(recording, top.position)
-    role = next(iter(roles), Role.UNKNOWN)
-    part = heaviest_layer(recording)
+def _row_of_figures(recording: Recording, room: Headroom) -> OverviewRowJson:
     return {
         **summary(recording),
         "needed_bytes": room.needed,
         "capacity_bytes": room.capacity,
         "capacity_source": room.source,
         "headroom_bytes": room.left,
+        "role": None,
+        "part": None,
+        # From the text of an out-of-memory failure. The other advice takes longer, and the page requests it separately.
+        "remedy": next(iter(sentences(recording)[2:]), None),
+    }
+
+
+def _row(recording: Recording, room: Headroom) -> OverviewRowJson:
+    top = peak(recording)
+    roles = bytes_by_role(recording, top.position)
+    role = next(iter(roles), Role.UNKNOWN)
+    part = heaviest_layer(recording)
+    return {
+        **_row_of_figures(recording, room),
         "role": {"role": int(role), "bytes": roles[role], "share": share(roles[role], top.bytes)} if role else None,
         "part": {
             "name": part.name,
@@ -211,8 +241,6 @@ def _row(recording: Recording, room: Headroom) -> OverviewRowJson:
         }
         if part is not None
         else None,
-        # From the text of an out-of-memory failure. The other advice takes longer, and the page requests it separately.
-        "remedy": next(iter(sentences(recording)[2:]), None),
     }
 
 

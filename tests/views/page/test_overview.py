@@ -21,12 +21,14 @@ from tb_memplugin.analysis.usage.headroom import Headroom, headroom, with_device
 from tb_memplugin.catalog import Catalog, listing_of_path
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.api import MemoryApp
+from tb_memplugin.hosts.catalog_source import CatalogSource
 from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind, Role, SpanKind
 from tb_memplugin.model.lazy_recording import LazyRecording
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
-from tb_memplugin.views.page.overview import overview
+from tb_memplugin.views.page import overview as overview_module
+from tb_memplugin.views.page.overview import overview, overview_figures, overview_of_run
 from tb_memplugin.views.shared.summary import summary
 
 PARAMETER, OUTPUT, TEMPORARY = RegionKind.PARAMETER, RegionKind.OUTPUT, RegionKind.TEMPORARY
@@ -265,6 +267,25 @@ def test_a_recording_whose_stacks_are_damaged_is_still_listed() -> None:
         raise InputError("the host's events are damaged", "file", "profile again")
 
     assert len(overview([LazyRecording.of(train_step(), damaged)])["rows"]) == 1
+
+
+@pytest.mark.parametrize("name", ["train_step", "leak", "h100_train_step", "v5e_out_of_memory", "device_profile"])
+def test_the_figures_are_those_of_the_whole_overview_without_reading_every_buffer(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = CatalogSource(Catalog(str(DEMO / name)))
+    run = source.runs()[0].name
+    whole = overview_of_run(source, run)
+
+    def reads_every_buffer(*_: object) -> None:
+        raise AssertionError("reads every buffer")
+
+    for function in ("bytes_by_role", "heaviest_layer", "co_residency"):
+        monkeypatch.setattr(overview_module, function, reads_every_buffer)
+    figures = overview_figures(source, run)
+    assert figures["headline"] == whole["headline"]
+    assert figures["rows"] == [{**row, "role": None, "part": None} for row in whole["rows"]]
+    assert (figures["together"], figures["problems"]) == ([], [])
 
 
 @pytest.mark.parametrize("path", profiles(), ids=lambda path: path.parents[3].name)

@@ -99,6 +99,10 @@ export interface OverviewQuery {
   run: string;
 }
 
+export interface OverviewFiguresQuery {
+  run: string;
+}
+
 export interface RecordingsQuery {
   run: string;
   host?: string;
@@ -189,6 +193,12 @@ export function createClient(fetch: Fetch) {
     /** Return a run's overview. Programs that share a memory are known only if no recording was omitted. */
     overview: (query: OverviewQuery, signal: Signal): Promise<Overview> =>
       requestJson<Overview>(fetch, "overview", { ...query }, signal),
+    /**
+     * Return a run's overview without roles, parts and shared memories, which take seconds for large
+     * programs.
+     */
+    overviewFigures: (query: OverviewFiguresQuery, signal: Signal): Promise<Overview> =>
+      requestJson<Overview>(fetch, "overview_figures", { ...query }, signal),
     /** Add the text of an error as a run. `message` is the reason why it is not one, which the page shows. */
     paste: (body: string, signal: Signal): Promise<PasteResult> =>
       requestJson<PasteResult>(fetch, "paste", {}, signal, body),

@@ -24,12 +24,17 @@ interface Props {
 
 /** Every program and memory of a run, least headroom first, and the programs that shared a memory. */
 export function OverviewPage({ api, run, listing, store, dark, onState }: Props): JSX.Element {
-  const { value, error } = useFetched(run, (name, signal) => api.overview({ run: name }, signal));
-  const advice = useAdvice(api, value?.rows ?? null);
-  useEffect(
-    () => onState(error !== null ? "error" : value === null ? "loading" : "ready", null),
-    [value, error],
+  // Roles and parts read every buffer, so the rows are shown without them first. A report has all at once.
+  const figures = useFetched(api.report === null ? run : null, (name, signal) =>
+    api.overviewFigures({ run: name }, signal),
   );
+  const asked = api.report !== null || figures.value !== null || figures.error !== null;
+  const all = useFetched(asked ? run : null, (name, signal) => api.overview({ run: name }, signal));
+  const { error } = all;
+  const pending = all.value === null;
+  const value = all.value ?? figures.value;
+  const advice = useAdvice(api, all.value?.rows ?? null);
+  useEffect(() => onState(error !== null ? "error" : pending ? "loading" : "ready", null), [pending, error]);
   if (error !== null) return <ErrorMessage error={error} />;
   if (value === null) return <div class="placeholder" aria-busy="true" />;
   return (
@@ -48,7 +53,7 @@ export function OverviewPage({ api, run, listing, store, dark, onState }: Props)
             snapshots, and out-of-memory errors.
           </Message>
         ) : (
-          <RecordingsTable rows={value.rows} advice={advice} run={run} store={store} dark={dark} />
+          <RecordingsTable rows={value.rows} {...{ pending, advice, run, store, dark }} />
         )}
         {foldPlaces(value.together).map(({ place, hosts }) => (
           <CoResidency key={`${place.host} ${place.memory}`} {...{ place, hosts, store }} rows={value.rows} />

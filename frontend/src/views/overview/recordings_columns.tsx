@@ -29,19 +29,25 @@ export function overviewColumns(
   advice: AdviceById,
   dark: boolean,
   onOpen: (row: OverviewRow) => void,
+  pending: boolean,
 ): OverviewColumn[] {
   const says: Partial<Record<OverviewKey, boolean>> = {
     host: new Set(rows.map(({ host }) => host)).size > 1,
     needed: rows.some(({ needed_bytes, peak_bytes }) => needed_bytes > MIN_RATIO * peak_bytes),
     capacity: rows.some(({ capacity_bytes }) => capacity_bytes !== null),
     left: rows.some(({ headroom_bytes }) => headroom_bytes !== null),
-    role: rows.some(({ role }) => role !== null),
-    part: rows.some(({ part }) => part !== null),
+    role: pending || rows.some(({ role }) => role !== null),
+    part: pending || rows.some(({ part }) => part !== null),
   };
-  return allColumns(advice, dark, onOpen).filter(({ key }) => says[key] !== false);
+  return allColumns(advice, dark, onOpen, pending ? "…" : "–").filter(({ key }) => says[key] !== false);
 }
 
-function allColumns(advice: AdviceById, dark: boolean, onOpen: (row: OverviewRow) => void): OverviewColumn[] {
+function allColumns(
+  advice: AdviceById,
+  dark: boolean,
+  onOpen: (row: OverviewRow) => void,
+  unknown: string,
+): OverviewColumn[] {
   return [
     column("name", "Recording", "Compiled program, or allocator", "minmax(170px, 1.6fr)", (row, equal) => (
       <button
@@ -100,7 +106,7 @@ function allColumns(advice: AdviceById, dark: boolean, onOpen: (row: OverviewRow
       "minmax(130px, .9fr)",
       (row) =>
         row.role === null ? (
-          <span class="muted">–</span>
+          <span class="muted">{unknown}</span>
         ) : (
           <span title={formatExact(row.role.bytes)}>
             <Role role={row.role.role} dark={dark} /> {formatShare(row.role.share, 1)}
@@ -112,7 +118,7 @@ function allColumns(advice: AdviceById, dark: boolean, onOpen: (row: OverviewRow
       "Largest part",
       "Repeated layers merged; otherwise the largest scope, function or line",
       "minmax(130px, 1.1fr)",
-      largestPart,
+      (row) => largestPart(row, unknown),
     ),
     column(
       "advice",
@@ -153,8 +159,8 @@ function headroom(row: OverviewRow): JSX.Element {
 /** Above 90%, fragmentation alone can cause an out-of-memory error. */
 const TIGHT_SHARE = 0.9;
 
-function largestPart(row: OverviewRow): JSX.Element {
-  if (row.part === null) return <span class="muted">–</span>;
+function largestPart(row: OverviewRow, unknown: string): JSX.Element {
+  if (row.part === null) return <span class="muted">{unknown}</span>;
   const { name, bytes, share } = row.part;
   return (
     <span title={`${name}: ${formatBytes(bytes)}, ${formatShare(share, 1)} of the peak`}>

@@ -25,6 +25,8 @@ const TIGHTEST_FIRST = { key: "", descending: false } as const;
 
 interface Props {
   rows: readonly OverviewRow[];
+  /** Roles and parts of the rows are still to come. */
+  pending: boolean;
   advice: AdviceById;
   run: string;
   store: Store<ViewState>;
@@ -32,10 +34,13 @@ interface Props {
 }
 
 /** Table of a run's recordings, least headroom first; a click or Enter opens one. */
-export function RecordingsTable({ rows, advice, run, store, dark }: Props): JSX.Element {
+export function RecordingsTable({ rows, pending, advice, run, store, dark }: Props): JSX.Element {
   const [selected, setSelected] = useState(-1);
   const open = (row: OverviewRow): void => openRecording(store, row);
-  const columns = useMemo(() => overviewColumns(rows, advice, dark, open), [rows, advice, dark]);
+  const columns = useMemo(
+    () => overviewColumns(rows, advice, dark, open, pending),
+    [rows, advice, dark, pending],
+  );
   const table = useTable<OverviewKey | "">(store, columns, TIGHTEST_FIRST);
   const { size, sort, template } = table;
   const source = useMemo(() => ({ rows, advice }), [rows, advice]);
