@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import inspect
+import json
 import logging
 import sys
 from collections.abc import Iterable
@@ -20,7 +21,7 @@ from tb_memplugin.catalog import Catalog
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.hosts.page_request import PageRequest
-from tb_memplugin.hosts.responses import finish
+from tb_memplugin.hosts.responses import finish, json_response
 from tb_memplugin.hosts.serving.lanes import Lane, PostponedError, lane_of
 from tb_memplugin.hosts.xprof_answers import Answers, Elsewhere
 
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-TESTED = "2.24."  # the version of the contract test; other versions get a link instead of the overlay
+# The versions of the contract tests; others get a link instead of the overlay.
+TESTED = ("2.24.", "2.25.")
 PREFIX = "/data/plugin/profile"
 TAGS = ("memory_viewer", "memory_profile")
 LISTS = ("/runs", "/run_tools", "/hosts", "/module_list")
@@ -44,7 +46,7 @@ def install(server: ModuleType) -> None:
         raise InputError(
             "Unknown interface of XProf",
             version(),
-            "use tb-memplugin serve, or pip install 'xprof>=2.24,<2.25'",
+            "use tb-memplugin serve, or pip install 'xprof>=2.24,<2.26'",
         )
     if not version().startswith(TESTED):
         print(
@@ -127,7 +129,7 @@ class XProfApp:
             body = stock.get_data()
             body = gzip.decompress(body) if stock.headers.get("Content-Encoding") == "gzip" else body
             if stock.status_code == 200 and body not in (b"", b"[]"):
-                return stock
+                return finish(request, _with_memory_tools(body)) if route == "/run_tools" else stock
         except Exception:
             logger.exception("XProf failed to answer %s; tb-memplugin answers", request.full_path)
             stock = Response("No Data", 500, content_type="text/plain")
@@ -135,3 +137,9 @@ class XProfApp:
             return finish(request, self._answers.listed(route, request.args))
         except (InputError, Elsewhere):
             return stock
+
+
+def _with_memory_tools(body: bytes) -> Response:
+    """Return XProf's list of a run's tools with both of ours. Without one of them XProf leaves our page for another."""
+    tools = json.loads(body)
+    return json_response([*tools, *(tag for tag in TAGS if tag not in tools)])

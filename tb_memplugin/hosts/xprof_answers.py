@@ -7,7 +7,8 @@ with `run`; `host`; `module_name`, or `program_id`; `memory_space`. `use_saved_r
 from __future__ import annotations
 
 import os
-from urllib.parse import urlencode
+from collections.abc import Mapping
+from urllib.parse import quote, urlencode
 
 from werkzeug.datastructures import MultiDict
 from werkzeug.wrappers import Response
@@ -78,17 +79,17 @@ class Answers:
         return json_response(memory_profile.memory_profile(of_host))
 
     def timeline(self, parameters: Parameters) -> str:
-        """Return the URL of our page for XProf's timeline link, relative to `/data`."""
+        """Return the URL of XProf's page with our timeline, for XProf's timeline link, relative to `/data`."""
         run = self._run(parameters)
-        kept = {"run": run.name}
-        for name in ("host", "module_name"):
-            if value := parameters.get(name):
-                kept[name] = value
-        if "module_name" not in kept and parameters.get("program_id"):
-            kept["module_name"] = self._module(run, parameters)[0].title
-        kept["memory_space"] = str(memory_space(parameters))
-        kept["view_memory_allocation_timeline"] = "true"
-        return f"memory/index.html?{urlencode(kept)}"
+        host, module = parameters.get("host"), parameters.get("module_name")
+        if not module and parameters.get("program_id"):
+            module = self._module(run, parameters)[0].title
+        # XProf needs the path to find the run again.
+        folder = {name: parameters.get(name) for name in ("session_path", "run_path")}
+        page = {"tag": "memory_viewer", "run": run.name, "host": host, "moduleName": module, **folder}
+        place = {"tab": "memory_viewer", "run": run.name, "host": host, "module": module}
+        state = {**place, "space": str(memory_space(parameters)), "full": "true"}
+        return f"./?{_query(page)}#{_query(state)}"
 
     def _run(self, parameters: Parameters) -> Run:
         name = parameters.get("run", "")
@@ -123,6 +124,10 @@ class Answers:
                     same = self._programs(run, program.host)
                     return [recording for recording in same if recording.title == program.title]
         raise InputError("Unknown module", name or number or "(none)", "choose one that /module_list lists")
+
+
+def _query(values: Mapping[str, str | None]) -> str:
+    return urlencode({name: value for name, value in values.items() if value}, quote_via=quote)
 
 
 def memory_space(parameters: Parameters) -> int:

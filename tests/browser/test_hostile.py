@@ -35,7 +35,9 @@ def test_a_damaged_host_is_named_and_the_other_one_works(go_to: Open, host: Host
     assert f"{BAD_HOST}.xplane.pb" in problem
     assert len(problem) > len(f"{BAD_HOST}.xplane.pb") + 10, "a file without a reason"
     assert viewer.text("headline") == recording(host, DAMAGED, LARGEST).meta["headline"]
-    assert viewer.get("host-picker").input_value() == GOOD_HOST
+    if host.name != "xprof":  # its sidebar has the hosts
+        assert viewer.get("host-picker").input_value() == GOOD_HOST
+    viewer.wait_for_state(host=GOOD_HOST)
     assert len(viewer.table()) > 10
 
 

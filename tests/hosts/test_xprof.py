@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 from support.servers import BIN, DEMO, Server
@@ -220,12 +220,14 @@ def test_the_timeline_link_leads_to_our_timeline(server: Server) -> None:
         answer = server.get(f"{PREFIX}data?{urlencode(parameters)}")
         assert answer.status == 302
         target = urlsplit(answer.headers["Location"])
-        # Relative, so that a proxy's prefix is kept.
-        assert (target.scheme, target.netloc, target.path) == ("", "", "memory/index.html")
-        found = {name: value for name, [value] in parse_qs(target.query).items()}
-        assert found == {**asked, "view_memory_allocation_timeline": "true"}
+        # XProf's page, relative, so that a proxy's prefix is kept.
+        assert (target.scheme, target.netloc, target.path) == ("", "", "./")
+        page = {"tag": "memory_viewer", "run": RUN, "host": "localhost", "moduleName": MODULE}
+        assert dict(parse_qsl(target.query)) == page
+        place = {"tab": "memory_viewer", "run": RUN, "host": "localhost", "module": MODULE}
+        assert dict(parse_qsl(target.fragment)) == {**place, "space": "5", "full": "true"}
     by_id = server.get(f"{PREFIX}data?tag=memory_viewer&run={RUN}&program_id=2&view_memory_allocation_timeline=true")
-    assert parse_qs(urlsplit(by_id.headers["Location"]).query)["module_name"] == ["jit_loss(2)"]
+    assert dict(parse_qsl(urlsplit(by_id.headers["Location"]).query))["moduleName"] == "jit_loss(2)"
 
 
 def test_a_read_only_logdir_will_do(tmp_path: Path) -> None:

@@ -3,7 +3,24 @@
  * shows our page instead; the Tools list stays, and a button switches to XProf's own view and back.
  */
 import { stubCharts } from "./charts_stub";
-import { correctUrl, isMemoryTool, pageUrl, readPage, isSamePage, type XprofPage } from "./xprof_url";
+import {
+  dropWaiting,
+  lastQuery,
+  sendWaiting,
+  sidebarLists,
+  subscribe,
+  watchRequests,
+} from "./xprof_requests";
+import {
+  correctUrl,
+  hasPlace,
+  isSamePage,
+  pageUrl,
+  readPage,
+  withFragment,
+  withParameters,
+  type XprofPage,
+} from "./xprof_url";
 
 /** Element in which XProf shows the selected tool, to the right of the Tools list. */
 const MAIN_AREA = "mat-sidenav-content";
@@ -19,32 +36,39 @@ const STYLE = `
 
 let currentPage: XprofPage | null = null;
 let isStock = false;
-/** Pattern of data requests by XProf's hidden page, which can take seconds and hundreds of megabytes. */
-let pendingRequests: (() => void)[] = [];
-/** Parameters of XProf's last request. */
-let lastQuery = new URLSearchParams();
+/** The places that XProf wrote and that it was told last. */
+let written: XprofPage | null = null;
+let told: XprofPage | null = null;
+let isTelling = false;
+/** A navigation of XProf that was under way may override what it is told; a place that it does not have stays so. */
+const MAX_REPEATS = 2;
+const REPEAT_AFTER_MS = 300;
+let repeats = 0;
+let repeatTimer = 0;
 
 const frame = document.createElement("iframe");
 frame.title = "Memory";
-frame.dataset["host"] = "xprof";
 const button = document.createElement("button");
 button.className = "tb-memplugin-button";
 button.dataset["testid"] = "xprof-stock-toggle";
 button.onclick = () => {
   isStock = !isStock;
-  update();
+  placeFrame();
 };
 
+/** Show our page while XProf's URL names one of our tools. Once it is shown, it follows the fragment by itself. */
 function update(): void {
-  const place = readPage(new URL(location.href));
-  if (place !== null && (currentPage === null || !isSamePage(currentPage, place))) load(place);
+  const place = readPage(address());
   if (place === null) {
     isStock = false;
-    pendingRequests = [];
-  }
+    dropWaiting();
+  } else if (currentPage === null) load(place);
   currentPage = place;
   placeFrame();
 }
+
+const address = (): URL => new URL(location.href);
+const listedRuns = (): readonly string[] | null => sidebarLists("").runs;
 
 function load(place: XprofPage): void {
   const url = new URL(pageUrl(place), document.baseURI).href;
@@ -69,52 +93,90 @@ function placeFrame(): void {
   frame.style.display = isStock ? "none" : "";
   // Moving a frame within the document reloads it.
   if (frame.parentElement !== area) area.append(frame);
-  button.textContent = isStock ? "Back to tb-memplugin" : "Stock view";
+  button.textContent = isStock ? "Back to tb-memplugin" : "XProf's view";
   document.body.append(button);
-  if (isStock) sendPending();
-}
-
-function sendPending(): void {
-  const requests = pendingRequests;
-  pendingRequests = [];
-  for (const send of requests) send();
+  if (!isStock) return;
+  sendWaiting();
   // Charts laid out while hidden have no size yet.
   window.dispatchEvent(new Event("resize"));
 }
 
-function followUrl(): void {
-  for (const name of ["pushState", "replaceState"] as const) {
-    const write = history[name].bind(history);
-    history[name] = (state: unknown, title: string, url?: string | URL | null) => {
-      if (url === undefined || url === null) write(state, title);
-      else {
-        const text = new URL(url, document.baseURI).href;
-        write(state, title, correctUrl(new URL(location.href), text, name === "pushState"));
-      }
+type Writer = (state: unknown, title: string, url?: string | URL | null) => void;
+
+/** Keep XProf's URL and sidebar, and our page in its frame, at the same place. */
+function connect(): void {
+  const pushState = history.pushState.bind(history);
+  const replaceState = history.replaceState.bind(history);
+  const follow =
+    (write: Writer, isNewEntry: boolean): Writer =>
+    (state, title, url) => {
+      const next = new URL(url ?? location.href, document.baseURI);
+      const wasShown = currentPage !== null;
+      written = readPage(next);
+      if (isNewEntry) told = written;
+      write(state, title, correctUrl(address(), next, isNewEntry, listedRuns()));
       update();
+      repeatLater();
+      // XProf's router ignores this event, and our page reads the fragment.
+      if (isNewEntry && wasShown) window.dispatchEvent(new HashChangeEvent("hashchange"));
     };
-  }
-  window.addEventListener("popstate", update);
+  history.pushState = follow(pushState, true);
+  history.replaceState = follow(replaceState, false);
+  const lead =
+    (write: Writer): Writer =>
+    (state, title, url) => {
+      write(state, title, withParameters(new URL(url ?? location.href, document.baseURI), listedRuns()));
+      currentPage = readPage(address());
+      tellSidebar();
+    };
+  window.tbMemplugin = {
+    history: {
+      get state(): unknown {
+        return history.state as unknown;
+      },
+      pushState: lead(pushState),
+      replaceState: lead(replaceState),
+    },
+    lists: sidebarLists,
+    subscribe,
+  };
+  subscribe(tellSidebar);
+  window.addEventListener("popstate", () => {
+    if (isTelling) return;
+    told = readPage(address());
+    // An entry from before our page wrote its place.
+    if (currentPage !== null && told !== null && !hasPlace(address()))
+      replaceState(history.state, "", withFragment(address()));
+    update();
+  });
 }
 
-function holdRequests(): void {
-  const addresses = new WeakMap<XMLHttpRequest, string>();
-  // eslint-disable-next-line @typescript-eslint/unbound-method -- called with their request below
-  const { open, send } = XMLHttpRequest.prototype;
-  XMLHttpRequest.prototype.open = function (this: XMLHttpRequest, ...details: unknown[]) {
-    addresses.set(this, String(details[1]));
-    Reflect.apply(open, this, details);
-  };
-  XMLHttpRequest.prototype.send = function (this: XMLHttpRequest, body) {
-    const url = new URL(addresses.get(this) ?? "", document.baseURI);
-    const isAboutMemory = url.pathname.endsWith("/data") && isMemoryTool(url.searchParams.get("tag"));
-    if (isAboutMemory) lastQuery = url.searchParams;
-    if (isAboutMemory && currentPage !== null && !isStock)
-      pendingRequests.push(() => {
-        if (this.readyState === XMLHttpRequest.OPENED) send.call(this, body);
-      });
-    else send.call(this, body);
-  };
+/** Let XProf's router read the URL that our page wrote. It replaces this entry, and its sidebar follows. */
+function tellSidebar(): void {
+  const place = readPage(address());
+  const isKnown = isSamePage(place, told) || isSamePage(place, written);
+  // A sidebar without a list of runs has not started. It then reads the URL by itself.
+  if (place === null || !hasPlace(address()) || isKnown || listedRuns() === null) return;
+  told = place;
+  repeats = 0;
+  navigate();
+}
+
+function repeatLater(): void {
+  clearTimeout(repeatTimer);
+  repeatTimer = window.setTimeout(() => {
+    const place = readPage(address());
+    if (place === null || !isSamePage(place, told) || isSamePage(place, written) || repeats === MAX_REPEATS)
+      return;
+    repeats++;
+    navigate();
+  }, REPEAT_AFTER_MS);
+}
+
+function navigate(): void {
+  isTelling = true;
+  window.dispatchEvent(new PopStateEvent("popstate", { state: history.state as unknown }));
+  isTelling = false;
 }
 
 /** Fix XProf's link to the timeline, which omits host, memory space and path prefix. */
@@ -144,8 +206,8 @@ const style = document.createElement("style");
 style.textContent = STYLE;
 document.head.append(style);
 if (isTested) {
-  followUrl();
-  holdRequests();
+  connect();
+  watchRequests(() => currentPage !== null && !isStock);
   stubCharts();
   fixTimelineLink();
   document.addEventListener("DOMContentLoaded", update);

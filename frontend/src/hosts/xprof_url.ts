@@ -11,10 +11,14 @@ export interface XprofPage {
 
 export const isMemoryTool = (tool: string | null): boolean => tool !== null && TOOLS.includes(tool);
 
-/** Return the parameters, or null for another tool. XProf names the tool in the query, in some links only in the path. */
+/**
+ * Return the parameters, or null for another tool. XProf's router names the tool in the path, its links in the query.
+ * For a moment after another tool, XProf writes that tool's query to the path of ours.
+ */
 export function readPage(url: URL): XprofPage | null {
   const query = url.searchParams;
-  const tool = query.get("tag") ?? query.get("tool") ?? url.pathname.replace(/.*\//, "");
+  const named = url.pathname.replace(/.*\//, "");
+  const tool = isMemoryTool(named) ? named : (query.get("tag") ?? query.get("tool") ?? "");
   if (!isMemoryTool(tool)) return null;
   return {
     tool,
@@ -24,32 +28,100 @@ export function readPage(url: URL): XprofPage | null {
   };
 }
 
-/** Return true if `to` is the current place: XProf adds a missing run and host to the URL. */
-export function isSamePage(from: XprofPage | null, to: XprofPage | null): boolean {
-  if (from === null || to === null) return from === to;
-  const same = (before: string, after: string) => before === after || before === "";
-  return (
-    from.tool === to.tool && same(from.run, to.run) && same(from.host, to.host) && from.module === to.module
-  );
+export function isSamePage(a: XprofPage | null, b: XprofPage | null): boolean {
+  if (a === null || b === null) return a === b;
+  return a.tool === b.tool && a.run === b.run && a.host === b.host && a.module === b.module;
 }
 
 /**
- * Return the URL to write when XProf writes `text`. XProf adds the alphabetically first module by itself, while our page
- * starts with the largest, so only a module that the user chose (a new history entry, in the tool) is kept. XProf's
- * router also drops the fragment, which contains the state of our page.
+ * Return the URL to write when XProf writes `next`. A new entry is a choice in XProf's sidebar, which our page follows.
+ * Otherwise XProf completes or repeats a place: it omits our fragment, adds the alphabetically first module, while our
+ * page starts with the largest, and replaces a host that it does not have. There our fragment decides.
  */
-export function correctUrl(current: URL, text: string, isNewEntry: boolean): URL {
-  const next = new URL(text, current);
-  const from = readPage(current);
-  const to = readPage(next);
-  if (to === null) return next;
-  const isChosen = from !== null && from.run === to.run && isNewEntry;
-  if (!isChosen && to.module !== from?.module) {
-    next.searchParams.delete("moduleName");
-    next.searchParams.delete("module_name");
-  }
-  if (!text.includes("#") && isSamePage(from, readPage(next))) next.hash = current.hash;
+export function correctUrl(
+  current: URL,
+  next: URL,
+  isNewEntry: boolean,
+  runs: readonly string[] | null = null,
+): URL {
+  const [from, to] = [readPage(current), readPage(next)];
+  const corrected = new URL(next);
+  if (to === null) return corrected;
+  const wasChosen = from !== null && from.tool === to.tool && from.run === to.run && isNewEntry;
+  if (!wasChosen && to.module !== from?.module) dropModule(corrected);
+  if (from === null) return corrected;
+  corrected.hash = current.hash;
+  return isNewEntry ? withFragment(corrected) : withParameters(corrected, runs);
+}
+
+/** Return a URL with the place of its parameters in its fragment, without any other state of our page. */
+export function withFragment(url: URL): URL {
+  const page = readPage(url);
+  if (page === null) return url;
+  const values = { tab: page.tool, run: page.run, host: page.host, module: page.module };
+  const ours = Object.entries(values).flatMap(([key, value]) =>
+    value === "" ? [] : [`${key}=${encode(value)}`],
+  );
+  const next = new URL(url);
+  next.hash = [...parts(url).filter((part) => !part.includes("=")), ...ours].join("&");
   return next;
+}
+
+/**
+ * Return a URL with the place of its fragment in its parameters. XProf cannot open a run that is not among `runs`; null:
+ * these are not known.
+ */
+export function withParameters(url: URL, runs: readonly string[] | null): URL {
+  const { tab, run, host, module } = readFragment(url);
+  const page = readPage(url);
+  if (page === null || run === "" || runs?.includes(run) === false) return url;
+  const next = new URL(url);
+  const query = next.searchParams;
+  query.set("run", run);
+  if (!isMemoryTool(tab)) {
+    // Our other tabs are not tools of XProf: its sidebar stays at the last one.
+    if (run !== page.run) dropModule(next);
+    if (run !== page.run) query.delete("host");
+    return next;
+  }
+  if (tab !== page.tool) next.pathname = next.pathname.replace(new RegExp(`${page.tool}$`), tab);
+  query.delete("tool");
+  query.set("tag", tab);
+  if (host !== "") query.set("host", host);
+  dropModule(next);
+  if (tab === "memory_viewer" && module !== "") query.set("moduleName", module);
+  return next;
+}
+
+/** Return true if the fragment names a run: our page has written its place. */
+export const hasPlace = (url: URL): boolean => readFragment(url).run !== "";
+
+function readFragment(url: URL): { tab: string; run: string; host: string; module: string } {
+  const found = { tab: "", run: "", host: "", module: "" };
+  for (const part of parts(url)) {
+    const [key, ...rest] = part.split("=");
+    if (key in found) found[key as keyof typeof found] = decode(rest.join("="));
+  }
+  return found;
+}
+
+const parts = (url: URL): string[] => url.hash.replace(/^#/, "").split("&").filter(Boolean);
+
+function encode(value: string): string {
+  return encodeURIComponent(value).replace(/%(2F|28|29)/g, (code) => decodeURIComponent(code));
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll("+", "%20"));
+  } catch {
+    return text;
+  }
+}
+
+function dropModule(url: URL): void {
+  url.searchParams.delete("moduleName");
+  url.searchParams.delete("module_name");
 }
 
 /** Return the URL of our page for a place, relative to XProf's base. */

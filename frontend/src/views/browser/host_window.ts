@@ -1,3 +1,5 @@
+import type { XprofBridge } from "../../base/xprof_bridge";
+
 /**
  * The outermost window, whose URL users copy and whose theme surrounds the page. TensorBoard and XProf show the page
  * in a frame of their own origin; elsewhere it is the page's own window.
@@ -14,5 +16,10 @@ export function hostWindow(): Window {
 
 /** Return whether XProf shows the page, in place of one of its tools. */
 export function isInXprof(): boolean {
-  return window.frameElement?.getAttribute("data-host") === "xprof";
+  return xprofBridge() !== null;
+}
+
+/** Return the connection to XProf where XProf shows the page; null elsewhere. */
+export function xprofBridge(): XprofBridge | null {
+  return hostWindow() === window ? null : (hostWindow().tbMemplugin ?? null);
 }

@@ -6,7 +6,8 @@ import type { Api, Report } from "../../payload/api";
 import type { Runs, Summary } from "../../payload/generated/answers";
 import type { RecordingOptions } from "../../payload/choose_recording";
 import type { ViewState } from "../state/view_state";
-import { fragmentOf } from "../state/url";
+import { isInXprof } from "../browser/host_window";
+import { fragmentOf, sharedUrl } from "../state/url";
 import { nextTheme } from "./keys";
 import { PasteIcon } from "../paste/paste_icon";
 import { Pickers } from "./pickers";
@@ -48,6 +49,8 @@ export function Header(props: Props): JSX.Element {
     observer.observe(current);
     return () => observer.disconnect();
   }, []);
+  const timelineUrl = (shown: ViewState): string =>
+    isInXprof() ? sharedUrl(shown) : `${pageUrl}${fragmentOf(shown)}`;
   return (
     <header class="top" ref={header}>
       <h1>Memory</h1>
@@ -62,7 +65,7 @@ export function Header(props: Props): JSX.Element {
         {!state.timeline_only && options?.chosen != null && options.chosen.axis !== "INSTANT" && (
           <a
             data-testid="timeline-link"
-            href={`${pageUrl}${fragmentOf({ ...state, timeline_only: true })}`}
+            href={timelineUrl({ ...state, timeline_only: true })}
             target="_blank"
             rel="noopener"
             title="Open the allocation timeline in a new tab"

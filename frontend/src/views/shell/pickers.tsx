@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
 import type { Store } from "../../base/store";
+import { useSidebar } from "../browser/use_sidebar";
 import { formatBytes, formatShare } from "../../base/units";
 import type { Runs } from "../../payload/generated/answers";
 import type { RecordingOptions } from "../../payload/choose_recording";
@@ -24,6 +25,7 @@ interface Props {
 export function Pickers({ runs, run, recordings, options, store }: Props): JSX.Element {
   const peaks = useRef<RunPeaks>(new Map());
   if (recordings !== null) peaks.current = withPeak(peaks.current, recordings);
+  const sidebar = useSidebar(run);
   const chosen = options?.chosen ?? null;
   const { tab, host, module, space } = store.get();
   const pick = (patch: Partial<ViewState>): void => store.set({ ...patch, ...NEW_RECORDING });
@@ -41,15 +43,20 @@ export function Pickers({ runs, run, recordings, options, store }: Props): JSX.E
   }));
   return (
     <div class="pickers">
-      <Combobox
-        label="Run"
-        testid="run-picker"
-        options={runOptions(runs?.runs ?? [], peaks.current)}
-        value={run}
-        onPick={(name) => pick({ run: name, host: "", module: "", space: "", ...NEW_COMPARISON })}
-      />
+      {!offersAll(
+        sidebar.runs,
+        runs?.runs.map(({ name }) => name),
+      ) && (
+        <Combobox
+          label="Run"
+          testid="run-picker"
+          options={runOptions(runs?.runs ?? [], peaks.current)}
+          value={run}
+          onPick={(name) => pick({ run: name, host: "", module: "", space: "", ...NEW_COMPARISON })}
+        />
+      )}
       {/* An XLA dump does not name its host. */}
-      {options !== null && hosts.some((name) => name !== "") && (
+      {options !== null && hosts.some((name) => name !== "") && !offersAll(sidebar.hosts, hosts) && (
         <Select
           label={tab === "snapshots" ? "File" : "Host"}
           testid="host-picker"
@@ -78,6 +85,11 @@ export function Pickers({ runs, run, recordings, options, store }: Props): JSX.E
       )}
     </div>
   );
+}
+
+/** Return true if XProf's sidebar offers all that a picker would, and shows what is chosen. */
+function offersAll(offered: readonly string[] | null, names: readonly string[] = []): boolean {
+  return offered !== null && names.every((name) => offered.includes(name));
 }
 
 /** Return the detail of a memory: its peak, and for an allocator the share of capacity. */

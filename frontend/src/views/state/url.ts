@@ -1,6 +1,6 @@
 import type { Store } from "../../base/store";
 import { readParts, writeParts } from "../../base/url_state";
-import { hostWindow } from "../browser/host_window";
+import { hostWindow, xprofBridge } from "../browser/host_window";
 import type { Field } from "./fields";
 import { SCHEMA } from "./schema";
 import { initialState, isSamePlace, STATE_KEYS, type StateKey, type ViewState } from "./view_state";
@@ -92,7 +92,8 @@ function hostTab(fragment: string): string {
  * place; all other changes are part of the entry in its history. `start`: the state without parameters.
  */
 export function bindUrl(store: Store<ViewState>, start: ViewState): void {
-  const { location, history } = hostWindow();
+  const { location } = hostWindow();
+  const { history } = xprofBridge() ?? hostWindow();
   const { dataset } = document.documentElement;
   const ours = (): Map<string, string> => readParts(location.hash, NAMES);
   /** Our parameters in the URL, as last read or written. */
