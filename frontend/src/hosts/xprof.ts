@@ -36,13 +36,14 @@ const STYLE = `
 
 let currentPage: XprofPage | null = null;
 let isStock = false;
-/** The places that XProf wrote and that it was told last. */
+/** The place that XProf was told last, and the one that it wrote since. */
 let written: XprofPage | null = null;
 let told: XprofPage | null = null;
 let isTelling = false;
 /** A navigation of XProf that was under way may override what it is told; a place that it does not have stays so. */
 const MAX_REPEATS = 2;
 const REPEAT_AFTER_MS = 300;
+const FILL_MS = 1000;
 let repeats = 0;
 let repeatTimer = 0;
 
@@ -108,20 +109,23 @@ function connect(): void {
   const pushState = history.pushState.bind(history);
   const replaceState = history.replaceState.bind(history);
   const follow =
-    (write: Writer, isNewEntry: boolean): Writer =>
+    (isPush: boolean): Writer =>
     (state, title, url) => {
       const next = new URL(url ?? location.href, document.baseURI);
       const wasShown = currentPage !== null;
       written = readPage(next);
+      // Told two places at once, XProf pushes the second one again.
+      const isNewEntry = isPush && (written === null || !isSamePage(written, readPage(address())));
       if (isNewEntry) told = written;
+      const write = isNewEntry ? pushState : replaceState;
       write(state, title, correctUrl(address(), next, isNewEntry, listedRuns()));
       update();
       repeatLater();
       // XProf's router ignores this event, and our page reads the fragment.
       if (isNewEntry && wasShown) window.dispatchEvent(new HashChangeEvent("hashchange"));
     };
-  history.pushState = follow(pushState, true);
-  history.replaceState = follow(replaceState, false);
+  history.pushState = follow(true);
+  history.replaceState = follow(false);
   const lead =
     (write: Writer): Writer =>
     (state, title, url) => {
@@ -140,7 +144,7 @@ function connect(): void {
     lists: sidebarLists,
     subscribe,
   };
-  subscribe(tellSidebar);
+  subscribe(() => tellSidebar());
   window.addEventListener("popstate", () => {
     if (isTelling) return;
     told = readPage(address());
@@ -152,11 +156,15 @@ function connect(): void {
 }
 
 /** Let XProf's router read the URL that our page wrote. It replaces this entry, and its sidebar follows. */
-function tellSidebar(): void {
+function tellSidebar(isFilled = false): void {
   const place = readPage(address());
-  const isKnown = isSamePage(place, told) || isSamePage(place, written);
   // A sidebar without a list of runs has not started. It then reads the URL by itself.
-  if (place === null || !hasPlace(address()) || isKnown || listedRuns() === null) return;
+  if (place === null || !hasPlace(address()) || isSamePage(place, told) || listedRuns() === null) return;
+  if (!isFilled && place.tool === "memory_viewer" && place.module === "") {
+    // Our page names the module as soon as it knows the run's.
+    setTimeout(tellSidebar, FILL_MS, true);
+    return;
+  }
   told = place;
   repeats = 0;
   navigate();
@@ -174,6 +182,7 @@ function repeatLater(): void {
 }
 
 function navigate(): void {
+  written = null;
   isTelling = true;
   window.dispatchEvent(new PopStateEvent("popstate", { state: history.state as unknown }));
   isTelling = false;
