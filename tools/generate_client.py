@@ -149,7 +149,10 @@ def _client(endpoint: Endpoint, declared: _Declarations) -> tuple[str, str]:
     interface = f"\nexport interface {query} {{\n" + "\n".join(fields) + "\n}\n" if fields else ""
     request = "requestTables" if tables else f"requestJson<{kind}>"
     if endpoint.post:
+        # Without parameters, the body is a text.
         given, sent = ["body: string", "signal: Signal"], ["{}", "signal", "body"]
+        if fields:
+            given, sent = [f"query: {query}", "body: Blob", "signal: Signal"], ["{ ...query }", "signal", "body"]
     elif fields:
         given, sent = [f"query: {query}", "signal: Signal"], ["{ ...query }", "signal"]
     else:

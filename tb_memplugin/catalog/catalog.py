@@ -20,6 +20,7 @@ from tb_memplugin.catalog.quick import before_reading, before_searching
 from tb_memplugin.catalog.run_peaks import RunPeaks
 from tb_memplugin.catalog.shared_call import SharedCall
 from tb_memplugin.catalog.timelines import link_timelines
+from tb_memplugin.catalog.uploads import Uploads
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import HostFile, Run
 from tb_memplugin.model.recording import Recording
@@ -43,6 +44,7 @@ class Catalog:
         self._roots = {"": roots} if isinstance(roots, str) else roots
         self.logdir = logdir.path_text(", ".join(self._roots.values()))  # for display
         self.pasted = PastedTexts()
+        self.uploads = Uploads()
         self._runs: list[Run] = []  # of the last search
         self._records: list[tuple[str, HostFile]] = []  # of a fit's candidates, by run
         self._searched = float("-inf")
@@ -168,7 +170,7 @@ class Catalog:
     def _read_once(self, file: HostFile, run: str) -> Listing:
         """Read a file, or return its cached listing. Concurrent requests for a file share one reading of it."""
         if (pasted := self.pasted.get(run)) is not None:
-            return merge([Listing(pasted.recordings)])
+            return merge([pasted.listing])
         version = FileVersion(file.path, file.stamp, run)
         if (cached := self._cache.get(version)) is not None:
             return cached

@@ -96,6 +96,16 @@ def read_file(file: HostFile, run: str) -> Listing:
         return listing
     try:
         content, skipped = logdir.read_content(file)
+    except Exception as error:
+        listing.problems.append(_problem(file.path, "", error))
+        return listing
+    return listing_of_content(file, run, content, skipped)
+
+
+def listing_of_content(file: HostFile, run: str, content: bytes | memoryview, skipped: int = 0) -> Listing:
+    """List the recordings of a file's content; damaged parts are problems. `skipped`: as for readers.open_file."""
+    listing = Listing()
+    try:
         parts = readers.open_file(content, logdir.path_text(file.path), run=run, host=file.host, skipped=skipped)
     except Exception as error:
         listing.problems.append(_problem(file.path, "", error))

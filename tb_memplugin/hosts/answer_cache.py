@@ -17,7 +17,7 @@ from tb_memplugin.catalog.quick import WouldReadError, without_reading
 from tb_memplugin.hosts.responses import Finished
 from tb_memplugin.hosts.serving.lanes import PostponedError
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.views.endpoints.source import CodeAround, FitOutcomes, RunHosts, RunRecordings, Source
+from tb_memplugin.views.endpoints.source import CodeAround, FitOutcomes, OpenedFile, RunHosts, RunRecordings, Source
 
 MAX_BYTES = 128 << 20
 MAX_SHARE = 4  # a larger part of the cache than a quarter would evict too many others
@@ -81,6 +81,9 @@ class RecordedSource:
 
     def paste(self, text: bytes) -> tuple[str, Sequence[Recording]]:
         return self._source.paste(text)
+
+    def open_file(self, key: str, name: str, size: int, at: int, piece: bytes) -> OpenedFile:
+        return self._source.open_file(key, name, size, at, piece)
 
     def _ask(self, method: str, *arguments: Any) -> Any:
         returned = getattr(self._source, method)(*arguments)

@@ -9,7 +9,7 @@ from tb_memplugin.catalog.quick import before_reading
 from tb_memplugin.catalog.stages import skipped_text
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.source_files import SourceFiles
-from tb_memplugin.views.endpoints.source import CodeAround, FitOutcomes, RunHosts, RunRecordings, Unreadable
+from tb_memplugin.views.endpoints.source import CodeAround, FitOutcomes, OpenedFile, RunHosts, RunRecordings, Unreadable
 
 
 class CatalogSource:
@@ -66,3 +66,10 @@ class CatalogSource:
     def paste(self, text: bytes) -> tuple[str, Sequence[Recording]]:
         pasted = self._catalog.pasted.add(text)
         return pasted.run.name, pasted.recordings
+
+    def open_file(self, key: str, name: str, size: int, at: int, piece: bytes) -> OpenedFile:
+        received, content = self._catalog.uploads.add(key, name, size, at, piece)
+        if content is None:
+            return OpenedFile(received)
+        pasted = self._catalog.pasted.add_file(name, content)
+        return OpenedFile(received, pasted.run.name, pasted.recordings)

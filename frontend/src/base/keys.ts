@@ -3,7 +3,11 @@ const WITHOUT_TEXT = "[type=checkbox], [type=radio], [type=button], [type=range]
 
 /** Return true if a key is text for the element with the focus, or a choice in it. */
 export function isTyping(event: KeyboardEvent): boolean {
-  const { target } = event;
+  return isEditable(event.target);
+}
+
+/** Return true for an element that takes text or has choices. */
+export function isEditable(target: EventTarget | null): boolean {
   return (
     target instanceof HTMLElement &&
     target.matches("input, select, textarea, [contenteditable]") &&

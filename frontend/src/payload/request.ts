@@ -13,7 +13,7 @@ export async function requestJson<Answer>(
   route: string,
   query: Query,
   signal: Signal,
-  body?: string,
+  body?: string | Blob,
 ): Promise<Answer> {
   const init = body === undefined ? undefined : { method: "POST", body };
   return (await (await fetch(route, parameters(query), signal, init)).json()) as Answer;

@@ -45,6 +45,14 @@ class CodeAround(NamedTuple):
     lines: tuple[str, ...]
 
 
+class OpenedFile(NamedTuple):
+    """The bytes that have arrived of a file, and once it is complete its run and recordings."""
+
+    received: int
+    run: str = ""
+    recordings: Sequence[Recording] = ()
+
+
 class FitOutcomes(NamedTuple):
     """The outcomes of the candidates of a fit, and the records that cannot be read."""
 
@@ -86,3 +94,6 @@ class Source(Protocol):
 
     def paste(self, text: bytes) -> tuple[str, Sequence[Recording]]:
         """Add an error's text as a run; return the run's name and recordings. InputError where it is not one."""
+
+    def open_file(self, key: str, name: str, size: int, at: int, piece: bytes) -> OpenedFile:
+        """Add a piece of a file, which becomes a run once it is complete. InputError where it cannot be read."""

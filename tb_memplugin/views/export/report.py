@@ -14,7 +14,15 @@ from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.endpoints.endpoint import Endpoint, Query, endpoints
-from tb_memplugin.views.endpoints.source import NO_CANDIDATES, CodeAround, FitOutcomes, RunHosts, RunRecordings, Source
+from tb_memplugin.views.endpoints.source import (
+    NO_CANDIDATES,
+    CodeAround,
+    FitOutcomes,
+    OpenedFile,
+    RunHosts,
+    RunRecordings,
+    Source,
+)
 
 
 @dataclass(frozen=True)
@@ -63,6 +71,9 @@ class ReportSource:
 
     def paste(self, text: bytes) -> tuple[str, Sequence[Recording]]:
         raise InputError("A report takes no text", "paste", "paste it where the profile is")
+
+    def open_file(self, key: str, name: str, size: int, at: int, piece: bytes) -> OpenedFile:
+        raise InputError("A report takes no file", name, "open it where the profile is")
 
 
 @dataclass(frozen=True)

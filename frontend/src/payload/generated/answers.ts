@@ -494,6 +494,16 @@ export interface Measured {
   bytes: number;
 }
 
+/** The recordings of a file, once all of its pieces have arrived. */
+export interface OpenedFile {
+  recordings: Summary[];
+  run: string;
+  /** Bytes that have arrived. */
+  received: number;
+  /** The reason why the file cannot be shown; null if it can be, so far. */
+  message: string | null;
+}
+
 /** An out-of-memory failure: the request, the memory that was free, and the cause. */
 export interface OutOfMemory {
   asked_bytes: number | null;

@@ -16,6 +16,7 @@ import type {
   Kernels,
   Leaks,
   Listing,
+  OpenedFile,
   Overview,
   PasteResult,
   Runs,
@@ -93,6 +94,13 @@ export interface MemoryProfileQuery {
 
 export interface MemoryViewerQuery {
   id: string;
+}
+
+export interface OpenFileQuery {
+  key: string;
+  name: string;
+  size: number;
+  at: number;
 }
 
 export interface OverviewQuery {
@@ -190,6 +198,11 @@ export function createClient(fetch: Fetch) {
     /** Return the first view of a program, or of an out-of-memory failure. */
     memoryViewer: (query: MemoryViewerQuery, signal: Signal): Promise<Tables> =>
       requestTables(fetch, "memory_viewer", { ...query }, signal),
+    /**
+     * Add a piece of a file, which is a run once it is complete. `key` is the same for all pieces of a file.
+     */
+    openFile: (query: OpenFileQuery, body: Blob, signal: Signal): Promise<OpenedFile> =>
+      requestJson<OpenedFile>(fetch, "open_file", { ...query }, signal, body),
     /** Return a run's overview. Programs that share a memory are known only if no recording was omitted. */
     overview: (query: OverviewQuery, signal: Signal): Promise<Overview> =>
       requestJson<Overview>(fetch, "overview", { ...query }, signal),

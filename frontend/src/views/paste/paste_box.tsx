@@ -1,18 +1,20 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
-import type { PasteResult } from "../../payload/generated/answers";
+import { formatBytes, formatShare } from "../../base/units";
+import type { PasteResult, Summary } from "../../payload/generated/answers";
 import type { Api } from "../../payload/api";
 import { ErrorMessage } from "../widgets/message";
-import { NEW_RECORDING } from "../state/view_state";
+import { openRecording } from "../state/open_recording";
 import type { ViewState } from "../state/view_state";
-import { hasFile, readText } from "./dropped_file";
+import { hasFile, readGiven } from "./dropped_file";
+import { sendFile } from "./send_file";
 
 interface Props {
   api: Api;
   store: Store<ViewState>;
-  /** Text of a dropped file; empty if the box was opened for pasting. */
-  dropped: string;
+  /** Pasted or dropped text, or a dropped profile; empty if the box was opened for pasting. */
+  given: string | File;
   onClose: () => void;
   /** Called after a text was added as a run, so that the list of runs is fetched again. */
   onPasted: () => void;
@@ -20,11 +22,14 @@ interface Props {
 
 type Answer = PasteResult | Error | "pending" | null;
 
-/** Dialog that explains the text of an out-of-memory error and opens it as a snapshot. */
-export function PasteBox({ api, store, dropped, onClose, onPasted }: Props): JSX.Element {
+/** Dialog that explains the text of an out-of-memory error, and opens it or a dropped profile as a run. */
+export function PasteBox({ api, store, given, onClose, onPasted }: Props): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
-  const [text, setText] = useState(dropped);
+  const [text, setText] = useState(typeof given === "string" ? given : "");
   const [answer, setAnswer] = useState<Answer>(null);
+  const [sent, setSent] = useState<{ file: File; bytes: number } | null>(null);
+  const sending = useRef(new AbortController());
+  useEffect(() => () => sending.current.abort(), []);
   useEffect(() => dialog.current?.showModal(), []);
 
   const read = (newText: string): void => {
@@ -39,28 +44,38 @@ export function PasteBox({ api, store, dropped, onClose, onPasted }: Props): JSX
       (error: unknown) => setAnswer(error instanceof Error ? error : new Error(String(error))),
     );
   };
-  // A dropped file needs no further click.
-  useEffect(() => read(dropped), [dropped]);
-  const open = (pasted: PasteResult): void => {
-    const [first] = pasted.recordings;
-    const { run, host, memory: space } = first;
-    store.set({
-      ...NEW_RECORDING,
-      tab: "snapshots",
-      run,
-      host,
-      module: "",
-      space,
-      search: "",
-      timeline_only: false,
-    });
+  const send = (file: File): void => {
+    sending.current.abort();
+    const { signal } = (sending.current = new AbortController());
+    setAnswer("pending");
+    setSent({ file, bytes: 0 });
+    sendFile(api, file, signal, (bytes) => setSent({ file, bytes })).then(
+      ({ recordings, run, message }) => {
+        setSent(null);
+        setAnswer({ recordings, run, message, explanation: [] });
+        if (recordings.length === 0) return;
+        onPasted();
+        open(recordings);
+      },
+      (error: unknown) => {
+        if (signal.aborted) return;
+        setSent(null);
+        setAnswer(error instanceof Error ? error : new Error(String(error)));
+      },
+    );
+  };
+  const take = (found: string | File): void => (typeof found === "string" ? read(found) : send(found));
+  // What was dropped or pasted needs no further click.
+  useEffect(() => take(given), [given]);
+  const open = (recordings: readonly Summary[]): void => {
+    openRecording(store, recordings[0]);
     onClose();
   };
   const drop = (event: DragEvent): void => {
     if (!hasFile(event)) return;
     event.preventDefault();
     event.stopPropagation();
-    void readText(event).then(read);
+    void readGiven(event.dataTransfer).then(take);
   };
   return (
     <dialog
@@ -82,8 +97,8 @@ export function PasteBox({ api, store, dropped, onClose, onPasted }: Props): JSX
           </button>
         </header>
         <p class="muted">
-          Paste the complete error from the log (XLA, TPU, BFC allocator, PyTorch or CUDA), or drop a file.
-          The text stays on the server of this page.
+          Paste the complete error from the log (XLA, TPU, BFC allocator, PyTorch or CUDA), or drop a file: an
+          error, a profile, a compiled program or a snapshot. It stays in memory on the server of this page.
         </p>
         <textarea
           data-testid="paste-text"
@@ -112,6 +127,11 @@ export function PasteBox({ api, store, dropped, onClose, onPasted }: Props): JSX
             {answer === "pending" ? "Reading…" : "Explain"}
           </button>
         </div>
+        {sent !== null && (
+          <p role="status" data-testid="sending">
+            {`Reading ${sent.file.name}: ${formatBytes(sent.bytes)} of ${formatBytes(sent.file.size)}, ${formatShare(sent.bytes, sent.file.size)}`}
+          </p>
+        )}
         <Explanation answer={answer} onOpen={open} />
       </div>
     </dialog>
@@ -124,7 +144,7 @@ function Explanation({
   onOpen,
 }: {
   answer: Answer;
-  onOpen: (pasted: PasteResult) => void;
+  onOpen: (recordings: readonly Summary[]) => void;
 }): JSX.Element | null {
   if (answer === null || answer === "pending") return null;
   if (answer instanceof Error) return <ErrorMessage error={answer} />;
@@ -136,7 +156,7 @@ function Explanation({
         <p key={i}>{sentence}</p>
       ))}
       {recordings.length > 0 && (
-        <button class="primary" data-testid="paste-open" onClick={() => onOpen(answer)}>
+        <button class="primary" data-testid="paste-open" onClick={() => onOpen(recordings)}>
           Show memory contents
         </button>
       )}

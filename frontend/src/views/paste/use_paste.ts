@@ -1,16 +1,17 @@
 import { useEffect, useState } from "preact/hooks";
-import { hasFile, readText } from "./dropped_file";
+import { isEditable } from "../../base/keys";
+import { hasFile, readGiven } from "./dropped_file";
 
 interface Pasting {
-  /** Initial text of the dialog; null while it is closed. */
-  text: string | null;
+  /** Text or file that the dialog starts with; null while it is closed. */
+  given: string | File | null;
   open: () => void;
   close: () => void;
 }
 
-/** Manage the paste dialog. With a server, dropping a file anywhere on the page opens it. */
+/** Manage the paste dialog. With a server, dropping a file or pasting anywhere on the page opens it. */
 export function usePaste(possible: boolean): Pasting {
-  const [text, setText] = useState<string | null>(null);
+  const [given, setGiven] = useState<string | File | null>(null);
   useEffect(() => {
     if (!possible) return;
     const over = (event: DragEvent): void => {
@@ -19,14 +20,22 @@ export function usePaste(possible: boolean): Pasting {
     const drop = (event: DragEvent): void => {
       if (!hasFile(event)) return;
       event.preventDefault();
-      void readText(event).then(setText);
+      void readGiven(event.dataTransfer).then(setGiven);
+    };
+    const paste = (event: ClipboardEvent): void => {
+      if (isEditable(event.target) || document.querySelector("dialog[open]") !== null) return;
+      void readGiven(event.clipboardData).then((found) => {
+        if (typeof found !== "string" || found.trim() !== "") setGiven(found);
+      });
     };
     document.addEventListener("dragover", over);
     document.addEventListener("drop", drop);
+    document.addEventListener("paste", paste);
     return () => {
       document.removeEventListener("dragover", over);
       document.removeEventListener("drop", drop);
+      document.removeEventListener("paste", paste);
     };
   }, []);
-  return { text, open: () => setText(""), close: () => setText(null) };
+  return { given, open: () => setGiven(""), close: () => setGiven(null) };
 }

@@ -171,11 +171,11 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
         </PrintingContext.Provider>
       </main>
       {help && <Help onClose={() => setHelp(false)} />}
-      {paste.text !== null && (
+      {paste.given !== null && (
         <PasteBox
           api={api}
           store={store}
-          dropped={paste.text}
+          given={paste.given}
           onClose={paste.close}
           onPasted={() => setPasted(pasted + 1)}
         />

@@ -76,13 +76,14 @@ export function Header(props: Props): JSX.Element {
         {report === null && <ShareMenu api={api} run={run} store={store} />}
         {report === null && (
           <button
-            class="quiet"
+            class="quiet paste-button"
             data-testid="paste"
-            aria-label="Paste an error"
-            title="Paste an out-of-memory error, or drop its file on the page"
+            aria-label="Paste error"
+            title="Paste an out-of-memory error ( Ctrl + V ), or drop a file on the page"
             onClick={onPaste}
           >
             <PasteIcon />
+            <span>Paste error</span>
           </button>
         )}
         <button
