@@ -111,11 +111,11 @@ def compile_run(run: str, folder: Path) -> None:
         (folder / "compile.oom.txt").write_text(f"jax.errors.JaxRuntimeError: {error}\n")
 
 
-def make_run(run: str) -> None:
+def make_run(run: str, script: str = __file__) -> None:
     """Compile a run in a process of its own, and keep the files of the step that a reader needs."""
     with tempfile.TemporaryDirectory() as name:
         dump, kept = Path(name), LOGDIR / run
-        child = subprocess.Popen([sys.executable, __file__, "--child", run, name], env=os.environ | ENVIRONMENT)
+        child = subprocess.Popen([sys.executable, script, "--child", run, name], env=os.environ | ENVIRONMENT)
         while child.poll() is None and not is_assigned(dump):
             time.sleep(0.1)
         child.kill()  # what follows the buffer assignment is code generation

@@ -24,7 +24,9 @@ SCRIPTS = {
 SCRIPT = {run: script for script, runs in SCRIPTS.items() for run in runs}
 RUNS = set(SCRIPT)
 ACCELERATORS = LOGDIR / "make_accelerator_demo.py"
-DUMPS = {"v5e_train_step", "v5e_out_of_memory", "h100_train_step"}
+MENDED = LOGDIR / "make_mended_demo.py"
+DUMP_SCRIPTS = {ACCELERATORS: {"v5e_train_step", "v5e_out_of_memory", "h100_train_step"}, MENDED: {"v5e_mended"}}
+DUMPS = {run for runs in DUMP_SCRIPTS.values() for run in runs}
 DUMPED = (
     "after_optimizations.hlo.pb.gz", "after_optimizations-memory-usage-report.txt.gz", "target_arguments.txt",
     "gpu_target_config.pbtxt", "topology.pb", "compile.oom.txt",
@@ -63,10 +65,10 @@ def instructions(proto: hlo_pb2.HloProto) -> Iterator[hlo_pb2.HloInstructionProt
 def test_a_logdir_holds_the_scripts_and_profiles_and_nothing_derived() -> None:
     files = {path for path in LOGDIR.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
     dumped = {path for path in files if path.relative_to(LOGDIR).parts[0] in DUMPS and path.name.endswith(DUMPED)}
-    assert files == {*SCRIPTS, ACCELERATORS, *map(profile, RUNS), *DEVICE_PROFILES, *dumped}
+    assert files == {*SCRIPTS, *DUMP_SCRIPTS, *map(profile, RUNS), *DEVICE_PROFILES, *dumped}
 
 
-@pytest.mark.parametrize("path", [*SCRIPTS, ACCELERATORS], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*SCRIPTS, *DUMP_SCRIPTS], ids=lambda path: path.stem)
 def test_a_script_knows_how_to_make_its_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("jax")
     monkeypatch.syspath_prepend(LOGDIR)  # as in a normal run
@@ -74,7 +76,7 @@ def test_a_script_knows_how_to_make_its_runs(path: Path, monkeypatch: pytest.Mon
     assert spec and spec.loader
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
-    runs = SCRIPTS.get(path, DUMPS)
+    runs = {**SCRIPTS, **DUMP_SCRIPTS}[path]
     assert set(script.RUNS) == runs
     assert all(f"    {run} " in str(script.__doc__) for run in runs)
 
@@ -94,20 +96,21 @@ def dumped(run: str) -> hlo_pb2.HloProto:
 
 @pytest.mark.parametrize("run", sorted(RUNS | DUMPS))
 def test_the_recorded_source_lines_are_those_of_the_script_as_it_is_now(run: str) -> None:
-    script = SCRIPT.get(run, ACCELERATORS)
+    scripts = [SCRIPT[run]] if run in SCRIPT else [ACCELERATORS, *([MENDED] if run in DUMP_SCRIPTS[MENDED] else [])]
     lines = {
-        node.name.encode(): range(node.lineno, (node.end_lineno or 0) + 1)
+        (f"demo_logdir/{script.name}".encode(), node.name.encode()): range(node.lineno, (node.end_lineno or 0) + 1)
+        for script in scripts
         for node in ast.walk(ast.parse(script.read_text()))
         if isinstance(node, ast.FunctionDef)
     }
+    functions = {function for _, function in lines}
     checked = 0
     for proto in [dumped(run)] if run in DUMPS else modules(run).values():
         index = proto.hlo_module.stack_frame_index
         for location in index.file_locations:
             function = index.function_names[location.function_name_id - 1].split(b".")[-1]
-            if function in lines:
-                assert index.file_names[location.file_name_id - 1] == f"demo_logdir/{script.name}".encode()
-                assert location.line in lines[function]
+            if function in functions:
+                assert location.line in lines[index.file_names[location.file_name_id - 1], function]
                 checked += 1
     assert checked
 
@@ -198,3 +201,8 @@ def test_the_step_that_was_refused_is_larger_than_the_chip_and_has_the_compilers
     assert reserved > limit
     error = (LOGDIR / "v5e_out_of_memory" / "compile.oom.txt").read_text()
     assert "RESOURCE_EXHAUSTED: E1000: CompileTimeHbmOom" in error and "jit_train_step" in error
+
+
+def test_the_mended_step_of_the_same_batch_fits() -> None:
+    reserved, limit = reserved_and_capacity("v5e_mended")
+    assert reserved < limit == reserved_and_capacity("v5e_out_of_memory")[1]
