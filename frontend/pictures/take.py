@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,22 @@ VIEWS = {
     "memory_viewer": (f"#{RUN}", 1400, 1180),
     "timeline": (f"#{RUN}&full=true", 1400, 760),
 }
+
+
+REFUSED, MENDED = "v5e_out_of_memory||jit_train_step|HBM", "v5e_mended||jit_train_step|HBM"
+PROGRAM = "#tab=memory_viewer&run=v5e_out_of_memory&module=jit_train_step&space=HBM"
+# One investigation, from the error to the step that fits: a caption, a state of the page, and the element to scroll to.
+STRIP = (
+    ("1. The compiler refuses the step. Its dump has the program.", "#tab=snapshots&run=v5e_out_of_memory", None),
+    ("2. Where the memory goes, and from which line most of it comes.", PROGRAM, None),
+    ("3. Microbatches save most. The change comes as code.", PROGRAM, "advice"),
+    ("4. With four microbatches, the same batch fits.", f"#tab=compare&run=v5e_mended&a={REFUSED}&b={MENDED}", None),
+)
+STRIP_PAGE = """<style>
+body { display: grid; grid-template-columns: 1fr 1fr; gap: 14px; margin: 0; padding: 14px; font: 600 15px sans-serif; }
+figure { margin: 0 } figcaption { padding: 4px 0 6px } img { width: 100%; border: 1px solid #ccc; border-radius: 4px }
+</style>"""
+STRIP_SIZE = {"width": 1100, "height": 720}
 
 
 @contextmanager
@@ -49,6 +66,28 @@ def take(page: Page, url: str, name: str) -> None:
     page.screenshot(path=HERE / f"{name}.png")
 
 
+def take_strip(page: Page, url: str) -> None:
+    """Save the pictures of the investigation, two in a row, each under its caption."""
+    figures = []
+    for caption, address, element in STRIP:
+        page.set_viewport_size(STRIP_SIZE)
+        page.goto("about:blank")
+        page.goto(url + address)
+        page.locator("html[data-state=ready]").wait_for()
+        page.wait_for_timeout(1500)
+        if element is not None:
+            page.locator(f"[data-testid={element}]").evaluate("e => e.scrollIntoView()")
+            page.wait_for_timeout(500)
+        picture = b64encode(page.screenshot()).decode()
+        figures.append(
+            f"<figure><figcaption>{caption}</figcaption><img src='data:image/png;base64,{picture}'></figure>"
+        )
+    page.set_viewport_size({"width": 1400, "height": 1000})
+    page.goto("about:blank")
+    page.set_content(STRIP_PAGE + "".join(figures))
+    page.locator("body").screenshot(path=HERE / "investigation.png")
+
+
 def main() -> None:
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     with serve() as url, sync_playwright() as playwright:
@@ -56,6 +95,7 @@ def main() -> None:
         page = browser.new_page(color_scheme="light")
         for name in VIEWS:
             take(page, url, name)
+        take_strip(page, url)
         browser.close()
 
 
