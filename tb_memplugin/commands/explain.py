@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from tb_memplugin.model.recording import Recording
 
 
-MAX_PROGRAMS = 4  # to point to; a program has a recording for each memory
-
-
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="PATH", help=PATH)
     parser.add_argument(
@@ -61,11 +58,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _program_hint(chosen: Recording, recordings: Sequence[Recording]) -> Iterator[str]:
     """Point from a compiler's error without buffers to the program of that name in the logdir."""
+    from tb_memplugin.views.page.failed_program import likely_programs, names_program
+
     failure = chosen.out_of_memory
-    if failure is None or not failure.program or len(chosen.allocations):
+    if failure is None or not names_program(chosen):
         return
-    same = (r for r in recordings if r.program is not None and r.program.module == failure.program)
-    for other in list(same)[:MAX_PROGRAMS]:
+    same = [r for r in recordings if r.program is not None and r.program.module == failure.program]
+    for other in likely_programs(chosen, same):
         yield ""
         yield f"The logdir contains {failure.program}, with its buffers: --recording '{other.id}'"
 

@@ -101,7 +101,7 @@ def test_explain_reads_an_error_from_standard_input() -> None:
     done = tb_memplugin("explain", "-", stdin=(TEXTS / "tpu_compile.txt").read_bytes())
     lines = done.stdout.decode().splitlines()
     assert done.returncode == 0
-    assert lines[0] == "The program needs 19.2 GiB of HBM, which has 15.8 GiB. That is 3.50 GiB too much."
+    assert lines[0] == "The program needs 19.3 GiB of HBM, which has 15.8 GiB. That is 3.50 GiB too much."
     assert "4.00 GiB  20.8%      1  -" in done.stdout.decode()
 
 

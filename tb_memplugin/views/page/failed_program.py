@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypedDict
 
 from tb_memplugin.analysis.isolate import each
@@ -38,11 +39,20 @@ def failed_program(recording: Recording, source: Source) -> FailedProgramJson:
     failure = recording.out_of_memory
     if failure is None or not names_program(recording):
         return {"programs": [], "recipe": None}
-    every = source.programs([failure.program])
-    found = [p for p in every if p.memory == recording.memory] or [p for p in every if p.is_main_memory]
-    found, _ = each(found, lambda program: (reserved_bytes(program), program)[1])
-    needs = {program.id: abs(reserved_bytes(program) - (failure.asked or 0)) for program in found}
-    exact = [program for program in found if failure.asked and ROUNDING * needs[program.id] <= failure.asked]
-    found = sorted(exact or found, key=lambda program: (program.run != recording.run, needs[program.id], program.id))
+    found = likely_programs(recording, source.programs([failure.program]))
     recipe = DUMP_FLAGS if lacks_buffers(recording) and not found else None
-    return {"programs": [summary(program.outline) for program in found[:MAX_PROGRAMS]], "recipe": recipe}
+    return {"programs": [summary(program.outline) for program in found], "recipe": recipe}
+
+
+def likely_programs(error: Recording, named: Sequence[Recording]) -> list[Recording]:
+    """Return those of the programs of the name in an error that need as much, or else all; the likeliest first.
+
+    Programs are those in the memory that was too small, or in their main memory.
+    """
+    asked = error.out_of_memory.asked if error.out_of_memory is not None else None
+    found = [p for p in named if p.memory == error.memory] or [p for p in named if p.is_main_memory]
+    found, _ = each(found, lambda program: (reserved_bytes(program), program)[1])
+    needs = {program.id: abs(reserved_bytes(program) - (asked or 0)) for program in found}
+    exact = [program for program in found if asked and ROUNDING * needs[program.id] <= asked]
+    ordered = sorted(exact or found, key=lambda program: (program.run != error.run, needs[program.id], program.id))
+    return ordered[:MAX_PROGRAMS]
