@@ -9,6 +9,8 @@ export interface TreeBox {
   gathered: number;
   /** Whether the box stands for the rows of the node itself, next to its children. */
   own: boolean;
+  /** Number of common root frames that the box stands for, from `from` to `node`; 0 for other boxes. */
+  folded: number;
   /** Top of a chain of nodes drawn as one box, with `node` at the bottom; otherwise the node itself. */
   from: number;
   x: number;
@@ -23,15 +25,51 @@ const MIN_WIDTH = 2;
 /** Deeper levels are visible after zooming. Canvas heights are limited. */
 export const MAX_LEVELS = 100;
 
+/** Chains of nodes that are drawn as one line: the last node of each by the first. */
+export type Folds = ReadonlyMap<number, number>;
+export const NO_FOLDS: Folds = new Map();
+
+/** Chains of fewer nodes are not worth a click. */
+const MIN_FOLDED = 2;
+
+/**
+ * Return the common root frames of a tree: below the root, the frames that call one other frame each, and nothing
+ * else. The frame where the paths part stays a line of its own.
+ */
+export function rootFolds(tree: Tree, total: Float64Array): Folds {
+  const folds = new Map<number, number>();
+  for (const first of childrenOf(tree, 0)) {
+    let end = first;
+    for (let next = onlyChild(tree, total, end); next >= 0; next = onlyChild(tree, total, end)) end = next;
+    const last = end === first ? first : tree.parent[end];
+    if (total[first] > 0 && tree.depth[last] - tree.depth[first] + 1 >= MIN_FOLDED) folds.set(first, last);
+  }
+  return folds;
+}
+
+/** Return the child that has all of a node's weight, or -1. */
+function onlyChild(tree: Tree, total: Float64Array, node: number): number {
+  const children = childrenOf(tree, node).filter((child) => total[child] > 0);
+  return children.length === 1 && total[children[0]] === total[node] ? children[0] : -1;
+}
+
 /**
  * Lay out `top` and its descendants, one line for each level. Widths are proportional to weights, largest
  * first.
  */
-export function flame(tree: Tree, total: Float64Array, top: number, width: number): TreeBox[] {
+export function flame(
+  tree: Tree,
+  total: Float64Array,
+  top: number,
+  width: number,
+  folds: Folds = NO_FOLDS,
+): TreeBox[] {
   const boxes: TreeBox[] = [];
   const perWeight = total[top] > 0 ? width / total[top] : 0;
-  const put = (node: number, x: number, level: number): void => {
-    boxes.push(box(node, 0, x, level, total[node] * perWeight));
+  const put = (first: number, x: number, level: number): void => {
+    const node = folds.get(first) ?? first;
+    const folded = node === first ? 0 : tree.depth[node] - tree.depth[first] + 1;
+    boxes.push({ ...box(node, 0, x, level, total[node] * perWeight), from: first, folded });
     if (level + 1 === MAX_LEVELS) return;
     const children = childrenOf(tree, node).filter((child) => total[child] > 0);
     children.sort((a, b) => total[b] - total[a] || a - b);
@@ -54,6 +92,7 @@ function box(node: number, gathered: number, x: number, level: number, width: nu
     node,
     gathered,
     own: false,
+    folded: 0,
     from: node,
     x,
     y: level * FLAME_LINE_HEIGHT,
@@ -69,10 +108,15 @@ function sum(total: Float64Array, nodes: number[], from: number): number {
 }
 
 /** Return the number of levels in the flame graph of `top`. */
-export function levelsBelow(tree: Tree, total: Float64Array, top: number): number {
+export function levelsBelow(tree: Tree, total: Float64Array, top: number, folds: Folds = NO_FOLDS): number {
   let deepest = tree.depth[top];
-  for (let node = top; node < tree.end[top]; node++)
-    if (total[node] > 0) deepest = Math.max(deepest, tree.depth[node]);
+  // Below a fold, each level is higher by the levels that it saves.
+  let [end, saved] = [0, 0];
+  for (let node = top; node < tree.end[top]; node++) {
+    const last = folds.get(node);
+    if (last !== undefined) [end, saved] = [tree.end[node], tree.depth[last] - tree.depth[node]];
+    if (total[node] > 0) deepest = Math.max(deepest, tree.depth[node] - (node < end ? saved : 0));
+  }
   return Math.min(deepest - tree.depth[top] + 1, MAX_LEVELS);
 }
 

@@ -18,38 +18,22 @@ export function invert(tree: Tree): Tree {
   };
   const rest = end(tree.rest);
   const ends = tree.leaf.map(end);
-  const { order, last } = paths.preorder();
-  const place = new Int32Array(order.length);
-  order.forEach((path, at) => (place[path] = at));
-
-  const inverted = emptyTree(order.length);
-  order.forEach((path, at) => {
-    const source = paths.source[path];
-    inverted.end[at] = last[path];
-    inverted.name[at] = tree.name[source];
-    inverted.merged[at] = tree.merged[source];
-    inverted.framework[at] = tree.framework[source];
-    if (at === 0) return;
-    inverted.parent[at] = place[paths.parent[path]];
-    inverted.depth[at] = inverted.depth[inverted.parent[at]] + 1;
-  });
-  const { text, names } = tree;
-  return { ...inverted, leaf: ends.map((path) => place[path]), rest: place[rest], text, names };
+  return paths.tree(ends, rest);
 }
 
 /** A trie of paths. Path 0 is the empty path. */
-class Paths {
+export class Paths {
   readonly parent = [-1];
   /** A node of the tree with the path's last name. */
   readonly source = [0];
   private readonly known = new Map<number, number>();
 
-  constructor(private readonly tree: Tree) {}
+  constructor(private readonly of: Tree) {}
 
   /** Return the path that extends another one by a node's name. */
   below(path: number, node: number): number {
     // Both factors are below 2**26 for any tree that fits into a browser, so the product is exact.
-    const key = path * this.tree.names + this.tree.name[node];
+    const key = path * this.of.names + this.of.name[node];
     const found = this.known.get(key);
     if (found !== undefined) return found;
     const made = this.parent.push(path) - 1;
@@ -58,8 +42,29 @@ class Paths {
     return made;
   }
 
+  /** Return the paths as a tree; `ends` are the paths of the rows, `rest` is that of bytes without a row. */
+  tree(ends: Int32Array, rest: number): Tree {
+    const tree = this.of;
+    const { order, last } = this.preorder();
+    const place = new Int32Array(order.length);
+    order.forEach((path, at) => (place[path] = at));
+    const made = emptyTree(order.length);
+    order.forEach((path, at) => {
+      const source = this.source[path];
+      made.end[at] = last[path];
+      made.name[at] = tree.name[source];
+      made.merged[at] = tree.merged[source];
+      made.framework[at] = tree.framework[source];
+      if (at === 0) return;
+      made.parent[at] = place[this.parent[path]];
+      made.depth[at] = made.depth[made.parent[at]] + 1;
+    });
+    const { text, names } = tree;
+    return { ...made, leaf: ends.map((path) => place[path]), rest: place[rest], text, names };
+  }
+
   /** Return the paths in preorder, and the end of each path's subtree. */
-  preorder(): { order: Int32Array; last: Int32Array } {
+  private preorder(): { order: Int32Array; last: Int32Array } {
     const count = this.parent.length;
     const size = new Int32Array(count).fill(1);
     for (let path = count - 1; path > 0; path--) size[this.parent[path]] += size[path];

@@ -95,6 +95,26 @@ export function labelOf(tree: Tree, node: number): string {
   return tree.text(tree.name[node]);
 }
 
+/** Return a node's label for display: of a frame `layer (src/model.py:20)`, `model.py:20 layer`. */
+export function shortLabel(tree: Tree, node: number): string {
+  return shortFrame(labelOf(tree, node));
+}
+
+const FRAME = /^(?:(.+) \()?([^()]*[\w>])(:\d+)(\))?$/s;
+
+/** Return a frame with the name of its file and its line first; other labels as they are. */
+export function shortFrame(label: string): string {
+  const [, called = "", file = "", line = "", end = ""] = FRAME.exec(label) ?? [];
+  if (file === "" || (called === "") !== (end === "")) return label;
+  return `${file.replace(/^.*[\\/]/s, "")}${line}${called === "" ? "" : ` ${called}`}`;
+}
+
+/** Return the function of a frame, `layer (src/model.py)`, in which it may be at any line. */
+export function functionOf(label: string): string {
+  const [, called = "", file = "", , end = ""] = FRAME.exec(label) ?? [];
+  return called === "" || end === "" ? label : `${called} (${file})`;
+}
+
 /** Return the children of a node. */
 export function childrenOf(tree: Tree, node: number): number[] {
   const children: number[] = [];

@@ -30,7 +30,7 @@ export function treemap(
   const boxes: TreeBox[] = [];
   const put = (from: number, rect: Rect): void => {
     const { node, children } = chain(tree, total, from);
-    boxes.push({ node, gathered: 0, own: false, from, ...rect });
+    boxes.push({ node, gathered: 0, own: false, folded: 0, from, ...rect });
     if (children.length === 0 || rect.width < MIN_HEADED.width || rect.height < MIN_HEADED.height) return;
     const inside = {
       x: rect.x + GAP,
@@ -48,11 +48,12 @@ export function treemap(
     }));
     items.push({
       area: area(small),
-      put: (at) => void boxes.push({ node, gathered: small.length, own: false, from: node, ...at }),
+      put: (at) =>
+        void boxes.push({ node, gathered: small.length, own: false, folded: 0, from: node, ...at }),
     });
     items.push({
       area: total[node] * perWeight - area(children),
-      put: (at) => void boxes.push({ node, gathered: 0, own: true, from: node, ...at }),
+      put: (at) => void boxes.push({ node, gathered: 0, own: true, folded: 0, from: node, ...at }),
     });
     const some = items.filter((item) => item.area >= 1).sort((a, b) => b.area - a.area);
     squarify(

@@ -21,7 +21,16 @@ import { usePosition } from "../state/use_position";
 
 const CHARTS = [
   { value: "bars", label: "Bars", about: "Buffers side by side: by order, by size, by padding" },
-  { value: "flame", label: "Flame graph", about: "Hierarchy; width shows the weight" },
+  {
+    value: "flame",
+    label: "Flame graph",
+    about: "Hierarchy; width shows the weight, largest first (left-heavy)",
+  },
+  {
+    value: "sandwich",
+    label: "Sandwich",
+    about: "Callers of one function above it, callees below it",
+  },
   { value: "treemap", label: "Treemap", about: "Hierarchy; area shows the weight" },
   { value: "tree", label: "Tree table", about: "Hierarchy with numbers" },
 ] as const;

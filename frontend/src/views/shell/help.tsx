@@ -16,6 +16,7 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["Alt +  Alt \u2212", "zoom the byte axis of the focused chart"],
   ["Enter  Esc", "in a flame graph, treemap or tree table: zoom to the node, zoom out"],
   ["o", "in the same: filter all charts by the node; also Shift + click"],
+  ["c", "in the same: show callers and callees of the node's function"],
   ["f", "full-window timeline on, off"],
   ["Ctrl + V", "open an out-of-memory error; a file dropped on the page opens too"],
   ["t", "theme: light, dark, system"],

@@ -154,6 +154,11 @@ function Devices({
 
 const CHARTS = [
   { value: "flame", label: "Flame graph", about: "Width shows the bytes of a frame and its callees" },
+  {
+    value: "sandwich",
+    label: "Sandwich",
+    about: "Callers of one function above it, callees below it",
+  },
   { value: "treemap", label: "Treemap", about: "Area shows the bytes of a frame and its callees" },
   { value: "tree", label: "Tree table", about: "Hierarchy with numbers" },
 ] as const;

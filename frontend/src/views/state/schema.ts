@@ -67,7 +67,7 @@ export const SCHEMA = {
   /** What an allocator's table groups its rows by. */
   group: choice("group", GROUP_KEYS, "name"),
   /** Chart of what is live at the inspected position. */
-  chart: choice("chart", ["bars", "flame", "treemap", "tree", "address"], "bars"),
+  chart: choice("chart", ["bars", "flame", "sandwich", "treemap", "tree", "address"], "bars"),
   /** What trees classify rows by; "auto" depends on the kind of recording. */
   classification: choice("by", CLASSIFICATIONS, "auto"),
   /** Weight of a row in a tree: its bytes, or its bytes times its lifetime. */
@@ -76,6 +76,10 @@ export const SCHEMA = {
   merge_layers: flag("merge"),
   /** Bottom-up trees, from callee to caller. */
   invert_tree: flag("invert"),
+  /** Show the common root frames of a flame graph, instead of folding them into one line. */
+  root_frames: flag("roots"),
+  /** Function whose callers and callees the sandwich shows; empty is the one that allocates most itself. */
+  sandwich_function: text("around", { reset: "recording" }),
   /** Path of the node that a tree is zoomed to; empty is the root. */
   tree_node: text("node", { reset: "recording" }),
   /** Rows that all charts are restricted to, as layout/url_values/row_filter.ts writes them; empty is all. */

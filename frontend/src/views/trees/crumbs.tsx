@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { labelOf, pathNodes } from "../../layout/tree/tree";
+import { labelOf, pathNodes, shortLabel } from "../../layout/tree/tree";
 import type { Actions } from "./scene/actions";
 import type { Scene } from "./scene/scene";
 
@@ -23,18 +23,26 @@ export function Crumbs({ scene, actions }: { scene: Scene; actions: Actions }): 
               </span>
             )}
             {node === top ? (
-              <b aria-current="location">
-                <span>{labelOf(tree, node)}</span>{" "}
+              <b aria-current="location" title={labelOf(tree, node)}>
+                <span>{shortLabel(tree, node)}</span>{" "}
                 <span class="muted">{unit.format(weights.total[node])}</span>
               </b>
             ) : (
-              <button class="link" onClick={() => actions.zoom(node)}>
-                {labelOf(tree, node)}
+              <button class="link" title={labelOf(tree, node)} onClick={() => actions.zoom(node)}>
+                {shortLabel(tree, node)}
               </button>
             )}
           </li>
         ))}
       </ol>
+      {top !== 0 && (
+        <button
+          title="Show its callers above it and its callees below it ( c )"
+          onClick={() => actions.sandwich(top)}
+        >
+          Callers and callees
+        </button>
+      )}
       {top !== 0 && weights.count[top] > 0 && (
         <button
           data-testid="only-these"

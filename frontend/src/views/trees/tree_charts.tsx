@@ -13,6 +13,7 @@ import { useTerms } from "../data/terms";
 import { actionsOf } from "./scene/actions";
 import { Crumbs } from "./crumbs";
 import { FlameGraph } from "./flame_graph";
+import { Sandwich } from "./sandwich";
 import { useTreeScene } from "./scene/scene";
 import { TreeMap } from "./tree_map";
 import { TreeTable } from "./tree_table";
@@ -73,13 +74,16 @@ export function useTree(
 
 function useKind(store: Store<ViewState>, rows: Rows | null, compiled: boolean): TreeKind {
   const chosen = useStore(store, (state) => state.classification);
+  const chart = useStore(store, (state) => state.chart);
+  // Of a program, too, callers and callees are those of its source.
+  const sandwich = chart === "sandwich";
   const first = useMemo(
-    () => (rows === null ? "model" : defaultClassification(rows, compiled)),
-    [rows, compiled],
+    () => (rows === null ? "model" : defaultClassification(rows, compiled && !sandwich)),
+    [rows, compiled, sandwich],
   );
   const by = chosen === "auto" ? first : chosen;
   const merge = useStore(store, (state) => state.merge_layers) && by === "model";
-  const invert = useStore(store, (state) => state.invert_tree);
+  const invert = useStore(store, (state) => state.invert_tree) && !sandwich;
   return useMemo(() => ({ by, merge, invert }), [by, merge, invert]);
 }
 
@@ -107,6 +111,7 @@ function Charts({
   dark,
 }: ChartsProps): JSX.Element {
   const chart = useStore(store, (state) => state.chart);
+  const unfolded = useStore(store, (state) => state.root_frames);
   const scene = useTreeScene({ tree, rows, program, live, unexplained, store });
   const actions = useMemo(() => actionsOf(scene, kind, live, store), [scene, kind, live, store]);
   const roles = useMemo(() => hasRoles(rows), [rows]);
@@ -115,13 +120,20 @@ function Charts({
   return (
     <div class="tree-charts">
       <TreeToolbar by={kind.by} scene={scene} lasting={program.length > 1} store={store} />
-      <Crumbs scene={scene} actions={actions} />
-      {chart === "treemap" ? (
+      {chart !== "sandwich" && <Crumbs scene={scene} actions={actions} />}
+      {chart === "sandwich" ? (
+        <Sandwich {...shared} rows={rows} live={live} store={store} />
+      ) : chart === "treemap" ? (
         <TreeMap {...shared} />
       ) : chart === "tree" ? (
         <TreeTable {...shared} store={store} />
       ) : (
-        <FlameGraph {...shared} bottomUp={kind.invert} />
+        <FlameGraph
+          {...shared}
+          bottomUp={kind.invert}
+          unfolded={unfolded}
+          onUnfold={() => store.set({ root_frames: true })}
+        />
       )}
     </div>
   );

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { formatCount, formatShare } from "../../base/units";
-import { labelOf } from "../../layout/tree/tree";
+import { labelOf, shortFrame } from "../../layout/tree/tree";
 import type { TreeLine, TreeSortKey } from "../../layout/tree/tree_table";
 import { ROLES } from "../../payload/generated/constants";
 import type { Column } from "../tables/data_table";
@@ -108,7 +108,7 @@ export function TreeTableLine({ scene, line, actions, roles, dark, ...on }: Prop
             <Swatch role={role[node]} dark={dark} />
           </span>
         )}{" "}
-        {marked ? <mark>{label}</mark> : label}
+        {marked ? <mark>{shortFrame(label)}</mark> : shortFrame(label)}
         {tree.merged[node] > 1 && <span class="muted"> ×{formatCount(tree.merged[node])}</span>}
       </span>
       <span

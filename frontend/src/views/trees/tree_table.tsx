@@ -121,6 +121,7 @@ function keysOf(
     },
     Enter: () => actions.press(boxOfNode(node), false),
     o: () => actions.filterRows(node),
+    c: () => actions.sandwich(node),
   };
 }
 

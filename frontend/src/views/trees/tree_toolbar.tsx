@@ -1,7 +1,9 @@
 import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatCount } from "../../base/units";
+import { rootFolds } from "../../layout/tree/flame";
 import type { Classification } from "../../payload/generated/constants";
 import { Choice } from "../widgets/choice";
 import { Toggle } from "../widgets/toggle";
@@ -36,6 +38,12 @@ export function TreeToolbar({ by, scene, lasting, store }: Props): JSX.Element {
   const merge = useStore(store, (state) => state.merge_layers);
   const invert = useStore(store, (state) => state.invert_tree);
   const search = useStore(store, (state) => state.search);
+  const chart = useStore(store, (state) => state.chart);
+  const unfolded = useStore(store, (state) => state.root_frames);
+  const foldable = useMemo(
+    () => scene !== null && !invert && rootFolds(scene.tree, scene.weights.total).size > 0,
+    [scene, invert],
+  );
   // The path and the expanded nodes belong to the previous tree.
   const pick = (patch: Partial<ViewState>): void => store.set({ ...patch, tree_node: "", tree_expanded: "" });
   return (
@@ -78,12 +86,22 @@ export function TreeToolbar({ by, scene, lasting, store }: Props): JSX.Element {
           onChange={(on) => pick({ merge_layers: on })}
         />
       )}
-      <Toggle
-        label="Bottom-up"
-        title="Callee to caller"
-        on={invert}
-        onChange={(on) => pick({ invert_tree: on })}
-      />
+      {chart !== "sandwich" && (
+        <Toggle
+          label="Bottom-up"
+          title="Callee to caller"
+          on={invert}
+          onChange={(on) => pick({ invert_tree: on })}
+        />
+      )}
+      {chart === "flame" && foldable && (
+        <Toggle
+          label="Root frames"
+          title="Show the frames that all stacks begin with, instead of one line for them"
+          on={unfolded}
+          onChange={(on) => store.set({ root_frames: on })}
+        />
+      )}
       <input
         type="search"
         data-testid="tree-search"

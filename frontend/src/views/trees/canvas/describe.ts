@@ -1,5 +1,5 @@
 import { formatCount, formatShare } from "../../../base/units";
-import { childrenOf, labelOf } from "../../../layout/tree/tree";
+import { childrenOf, shortLabel } from "../../../layout/tree/tree";
 import { ROLES } from "../../../payload/generated/constants";
 import type { Scene } from "../scene/scene";
 
@@ -9,7 +9,7 @@ export function describe(scene: Scene, node: number): Record<string, string | nu
   const { total, count, role } = weights;
   const siblings = weightedChildren(scene, tree.parent[node]);
   const described = [
-    labelOf(tree, node),
+    shortLabel(tree, node),
     unit.format(total[node]),
     `${formatShare(total[node], total[0])} of the total`,
     `${formatCount(count[node])} rows`,

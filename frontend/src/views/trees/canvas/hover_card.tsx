@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { formatCount, formatCounted, formatShare } from "../../../base/units";
 import type { TreeBox } from "../../../layout/tree/flame";
-import { labelOf, pathNodes } from "../../../layout/tree/tree";
+import { labelOf, pathNodes, shortFrame, shortLabel } from "../../../layout/tree/tree";
 import { ROLES } from "../../../payload/generated/constants";
 import { Tooltip } from "../../widgets/tooltip";
 import { useTerms } from "../../data/terms";
@@ -26,11 +26,15 @@ export function HoverCard({ scene, box, x, y, width, actions }: Props): JSX.Elem
   const { node, gathered, own, from } = box;
   const terms = useTerms();
   const below = own || gathered > 0;
-  const above = nearest(pathNodes(tree, below ? node : tree.parent[from]).map((at) => labelOf(tree, at)));
+  const above = nearest(pathNodes(tree, below ? node : tree.parent[from]).map((at) => shortLabel(tree, at)));
   const leaf = actions.rowOf(box) >= 0;
+  const label = labelOf(tree, node);
+  // The full path of a frame's file.
+  const full = gathered === 0 && !own && shortFrame(label) !== label ? label : "";
   return (
     <Tooltip x={x} y={y + 18} width={width}>
       <b>{gathered > 0 ? `${formatCount(gathered)} more, too small to draw` : labelOfBox(scene, box)}</b>
+      {full !== "" && <code>{full}</code>}
       {above.length > 0 && <span class="muted">{above.join(" › ")}</span>}
       {gathered === 0 && (
         <Weight
@@ -42,8 +46,11 @@ export function HoverCard({ scene, box, x, y, width, actions }: Props): JSX.Elem
       {!below && <About scene={scene} node={node} />}
       {(node !== top || below) && (
         <span class="muted">
-          Click {leaf ? `selects this ${terms.item}` : "zooms in"} · Shift + click shows only{" "}
-          {leaf ? "it" : "these"} everywhere
+          Click{" "}
+          {box.folded > 0
+            ? "shows each of them"
+            : (actions.clickText ?? (leaf ? `selects this ${terms.item}` : "zooms in"))}{" "}
+          · Shift + click shows only {leaf ? "it" : "these"} everywhere
         </span>
       )}
     </Tooltip>
@@ -63,7 +70,7 @@ function Weight({ scene, weight, of }: { scene: Scene; weight: number; of: numbe
     <span>
       <b>{unit.format(weight)}</b>
       {`, ${formatShare(weight, all)} of ${unit.format(all)}`}
-      {of > 0 && `, ${formatShare(weight, weights.total[of])} of ${labelOf(tree, of)}`}
+      {of > 0 && `, ${formatShare(weight, weights.total[of])} of ${shortLabel(tree, of)}`}
     </span>
   );
 }

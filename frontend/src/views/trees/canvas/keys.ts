@@ -24,7 +24,13 @@ export function nodeBeside(scene: Scene, node: number, by: number): number {
 }
 
 /** Handle a key for the focused node. Return the node with the focus afterwards, or null for other keys. */
-export function onTreeKey(event: KeyboardEvent, scene: Scene, node: number, actions: Actions): number | null {
+export function onTreeKey(
+  event: KeyboardEvent,
+  scene: Scene,
+  node: number,
+  actions: Actions,
+  upward = false,
+): number | null {
   if (event.ctrlKey || event.metaKey || event.altKey) return null;
   const { tree, top } = scene;
   const stay = (act: () => void) => (): number => {
@@ -32,13 +38,14 @@ export function onTreeKey(event: KeyboardEvent, scene: Scene, node: number, acti
     return node;
   };
   const keys: Partial<Record<string, () => number>> = {
-    ArrowDown: () => weightedChildren(scene, node)[0] ?? node,
-    ArrowUp: () => (node === top ? top : tree.parent[node]),
+    [upward ? "ArrowUp" : "ArrowDown"]: () => weightedChildren(scene, node)[0] ?? node,
+    [upward ? "ArrowDown" : "ArrowUp"]: () => (node === top ? top : tree.parent[node]),
     ArrowRight: () => nodeBeside(scene, node, 1),
     ArrowLeft: () => nodeBeside(scene, node, -1),
     Home: () => top,
     Enter: stay(() => actions.press(boxOfNode(node), event.shiftKey)),
     o: stay(() => actions.filterRows(node)),
+    c: stay(() => actions.sandwich(node)),
   };
   // At the root, Escape closes other things.
   if (top !== 0) keys["Escape"] = stay(() => actions.zoom(Math.max(tree.parent[top], 0)));

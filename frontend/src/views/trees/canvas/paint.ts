@@ -1,6 +1,6 @@
 import { cssColor, inkOn } from "../../../base/colors";
 import type { TreeBox } from "../../../layout/tree/flame";
-import { labelOf } from "../../../layout/tree/tree";
+import { shortLabel } from "../../../layout/tree/tree";
 import { fitText } from "../../drawing/fit_text";
 import type { Picture } from "../../drawing/picture";
 import { roleLegend } from "../../drawing/role_legend";
@@ -136,13 +136,15 @@ function fillOf(scene: Scene, { node }: TreeBox, paints: TreeColors): number {
 }
 
 /** Return the text of a box: its label, those of merged ancestors, and the number of merged nodes. */
-export function labelOfBox({ tree }: Scene, { node, from, own }: TreeBox): string {
+export function labelOfBox({ tree }: Scene, { node, from, own, folded }: TreeBox): string {
   if (own) return "itself";
+  if (folded > 0)
+    return `▸ ${folded} common frames: ${shortLabel(tree, from)} › ${folded > 2 ? "… › " : ""}${shortLabel(tree, node)}`;
   const labels: string[] = [];
   for (let at = node; at > tree.parent[from]; at = tree.parent[at]) labels.push(labelWithCount(tree, at));
   return labels.reverse().join(" › ");
 }
 
 function labelWithCount(tree: Scene["tree"], node: number): string {
-  return tree.merged[node] > 1 ? `${labelOf(tree, node)} ×${tree.merged[node]}` : labelOf(tree, node);
+  return tree.merged[node] > 1 ? `${shortLabel(tree, node)} ×${tree.merged[node]}` : shortLabel(tree, node);
 }

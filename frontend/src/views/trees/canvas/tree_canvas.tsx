@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type TreeBox, boxAt } from "../../../layout/tree/flame";
-import { labelOf } from "../../../layout/tree/tree";
+import { shortLabel } from "../../../layout/tree/tree";
 import { useWidth } from "../../browser/use_width";
 import { useTerms } from "../../data/terms";
 import { HoverCard } from "./hover_card";
@@ -23,6 +23,10 @@ interface Props {
   layout: (width: number) => TreeBox[];
   height: number;
   nested: boolean;
+  /** Children are above their parents. */
+  upward?: boolean;
+  /** Show the frames that a folded box stands for. */
+  onUnfold?: () => void;
   /** True if rows have roles, which colors show. */
   roles: boolean;
   label: string;
@@ -34,7 +38,7 @@ interface Props {
 
 /** Tree as boxes on a canvas, with keyboard navigation and a description of each node for screen readers. */
 export function TreeCanvas(props: Props): JSX.Element {
-  const { scene, actions, layout, height, nested, roles, dark, testid } = props;
+  const { scene, actions, layout, height, nested, roles, dark, testid, upward = false } = props;
   const terms = useTerms();
   const host = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -58,10 +62,12 @@ export function TreeCanvas(props: Props): JSX.Element {
   };
   const press = (event: MouseEvent): void => {
     const box = boxAt(boxes, event.offsetX, event.offsetY);
-    if (box !== null) actions.press(box, event.shiftKey);
+    if (box === null) return;
+    if (box.folded > 0 && !event.shiftKey) props.onUnfold?.();
+    else actions.press(box, event.shiftKey);
   };
   const walk = (event: KeyboardEvent): void => {
-    const to = onTreeKey(event, scene, focused, actions);
+    const to = onTreeKey(event, scene, focused, actions, upward);
     if (to !== null) goTo(to);
   };
   const goTo = (to: number): void => {
@@ -100,7 +106,7 @@ export function TreeCanvas(props: Props): JSX.Element {
         class="tree-host"
         role="tree"
         tabindex={0}
-        aria-label={`${props.label}. Arrows move, Enter zooms, Escape zooms out, o filters all charts by the node.`}
+        aria-label={`${props.label}. Arrows move, Enter zooms, Escape zooms out, o filters all charts by the node, c shows its callers and callees.`}
         aria-activedescendant={id}
         data-testid={testid}
         style={{ height: `${height}px` }}
@@ -118,7 +124,7 @@ export function TreeCanvas(props: Props): JSX.Element {
         {pointer !== null && <Frame box={pointer.box} kind="hovered" />}
         {boxes.length === 0 && width > 0 && (
           <p class="muted tree-nothing">
-            Nothing {scene.top === 0 ? "" : `of ${labelOf(scene.tree, scene.top)} `}is {terms.live} here.
+            Nothing {scene.top === 0 ? "" : `of ${shortLabel(scene.tree, scene.top)} `}is {terms.live} here.
           </p>
         )}
         <div id={id} class="read-out" {...describe(scene, focused)} />

@@ -1,6 +1,6 @@
 import type { Store } from "../../../base/store";
 import type { TreeBox } from "../../../layout/tree/flame";
-import { pathOf } from "../../../layout/tree/tree";
+import { functionOf, labelOf, pathOf } from "../../../layout/tree/tree";
 import { writeFilter } from "../../../layout/url_values/row_filter";
 import type { ViewState } from "../../state/view_state";
 import type { Scene } from "./scene";
@@ -20,6 +20,10 @@ export interface Actions {
   zoom: (node: number) => void;
   /** Filter all charts by the rows below a node. */
   filterRows: (node: number) => void;
+  /** Show callers and callees of a node's function. */
+  sandwich: (node: number) => void;
+  /** Effect of a click, where it is not the usual one. */
+  clickText?: string;
   /** Return the only row of a box, or -1. */
   rowOf: (place: NodeBox) => number;
 }
@@ -43,5 +47,7 @@ export function actionsOf(scene: Scene, kind: TreeKind, live: Uint32Array, store
     else if (row >= 0) store.set({ selected: row === store.get().selected ? null : row });
     else zoom(place.node);
   };
-  return { press, zoom, filterRows: only, rowOf };
+  const sandwich = (node: number): void =>
+    store.set({ chart: "sandwich", sandwich_function: functionOf(labelOf(tree, node)) });
+  return { press, zoom, filterRows: only, sandwich, rowOf };
 }

@@ -1,6 +1,7 @@
 import { useMemo } from "preact/hooks";
 import type { Store } from "../../../base/store";
 import { useStore } from "../../../base/store";
+import type { Search } from "../../../base/search";
 import { findNode, type Tree } from "../../../layout/tree/tree";
 import { type TreeMatches, searchTree, treeTexts } from "../../../layout/tree/tree_search";
 import { rowTexts } from "../../../layout/table/table_filter";
@@ -24,6 +25,9 @@ export interface Scene {
   found: TreeMatches;
   /** Node of the selected row, or -1. */
   selected: number;
+  /** Weight of every row, and what the user searches for. */
+  column: Float64Array;
+  search: Search;
 }
 
 interface Parts {
@@ -69,7 +73,7 @@ export function useTreeScene({ tree, rows, program, live, unexplained, store }: 
   );
   const selected = row !== null && row < rows.length ? tree.leaf[row] : -1;
   return useMemo(
-    () => ({ tree, weights, unit, top, found, selected }),
-    [tree, weights, unit, top, found, selected],
+    () => ({ tree, weights, unit, top, found, selected, column, search }),
+    [tree, weights, unit, top, found, selected, column, search],
   );
 }
