@@ -10,12 +10,13 @@ from concurrent.futures import Future
 from dataclasses import replace
 
 from tb_memplugin import logdir
-from tb_memplugin.catalog.dumps import files_of_modules
+from tb_memplugin.catalog.dumps import MAX_PROGRAMS, files_of_modules
 from tb_memplugin.catalog.fit_records import FitRecords, read_records
 from tb_memplugin.catalog.listing import Listing, listing_of_files, merge, read_file
 from tb_memplugin.catalog.listing_cache import FileVersion, ListingCache
 from tb_memplugin.catalog.pasted_texts import PastedTexts
 from tb_memplugin.catalog.program_chunks import chunk_programs, link_chunks
+from tb_memplugin.catalog.progress import Progress
 from tb_memplugin.catalog.quick import before_reading, before_searching
 from tb_memplugin.catalog.run_peaks import RunPeaks
 from tb_memplugin.catalog.shared_call import SharedCall
@@ -45,6 +46,7 @@ class Catalog:
         self.logdir = logdir.path_text(", ".join(self._roots.values()))  # for display
         self.pasted = PastedTexts()
         self.uploads = Uploads()
+        self.progress = Progress()
         self._runs: list[Run] = []  # of the last search
         self._records: list[tuple[str, HostFile]] = []  # of a fit's candidates, by run
         self._searched = float("-inf")
@@ -104,7 +106,8 @@ class Catalog:
         if not files:
             hosts = ", ".join(dict.fromkeys(file.host for file in run.files))
             raise InputError("Unknown host", str(host), f"the hosts of {run.name} are: {hosts}")
-        listing = listing_of_files(files, run.name, self._read_once)
+        with self.progress.files(run.name, files if len(files) <= MAX_PROGRAMS else ()):
+            listing = listing_of_files(files, run.name, self._read_once)
         if host is None:
             self._peaks.add(run, listing)
         if names := chunk_programs(listing.recordings):
@@ -173,6 +176,7 @@ class Catalog:
             return merge([pasted.listing])
         version = FileVersion(file.path, file.stamp, run)
         if (cached := self._cache.get(version)) is not None:
+            self.progress.finished(run, file)
             return cached
         before_reading()
         with self._lock:
@@ -185,7 +189,8 @@ class Catalog:
         try:
             with self._readers:
                 # Another thread may have read it since this one looked into the cache.
-                listing = self._cache.get(version) or read_file(file, version.run)
+                with self.progress.file(version.run, file):
+                    listing = self._cache.get(version) or read_file(file, version.run)
             if not any(problem.may_pass for problem in listing.problems):
                 self._cache.add(version, listing)
             reading.set_result(listing)

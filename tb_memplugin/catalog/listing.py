@@ -13,6 +13,7 @@ from tb_memplugin.analysis.usage.headroom import with_device_limits
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.catalog.dumps import LeftOut, largest_programs, with_dump_files
 from tb_memplugin.catalog.program_chunks import link_chunks
+from tb_memplugin.catalog.progress import Progress
 from tb_memplugin.catalog.stages import SkippedStages, unexplained
 from tb_memplugin.catalog.timelines import link_timelines
 from tb_memplugin.errors import InputError, NoBufferAssignmentError, ReadError
@@ -52,14 +53,29 @@ class Listing:
     stages: tuple[SkippedStages, ...] = ()
 
 
-def listing_of_path(path: str, wanted: Callable[[str], object] | None = None) -> Listing:
+def listing_of_path(
+    path: str, wanted: Callable[[str], object] | None = None, progress: Progress | None = None
+) -> Listing:
     """List the recordings of a logdir, a run's folder, or a file. InputError where there is nothing to read.
 
     Of a dump with very many programs only the largest are read, and those of which an id is `wanted`.
     """
     if not logdir.is_remote(path) and not os.path.isdir(path):
-        return stages_explained(read_file(logdir.dumped_file(path), run=""))
-    return merge(listing_of_files(run.files, run.name, read_file, wanted) for run in logdir.find_runs(path))
+        return stages_explained(_counted(progress or Progress())(logdir.dumped_file(path), ""))
+    runs = logdir.find_runs(path)
+    progress = progress or Progress()
+    with progress.files("", (file for run in runs for file in run.files)):
+        return merge(listing_of_files(run.files, run.name, _counted(progress), wanted) for run in runs)
+
+
+def _counted(progress: Progress) -> Callable[[HostFile, str], Listing]:
+    """Return a function that reads a file, and counts its bytes."""
+
+    def read(file: HostFile, run: str) -> Listing:
+        with progress.file("", file):
+            return read_file(file, run)
+
+    return read
 
 
 def listing_of_files(

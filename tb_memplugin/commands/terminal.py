@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from tb_memplugin.commands.progress import shown_on_terminal
 from tb_memplugin.errors import InputError
 from tb_memplugin.regex import Regex
 
@@ -26,6 +27,7 @@ def listing_of(path: str, wanted: Callable[[str], object] | None = None) -> List
     Of a dump with very many programs only the largest are read, and those of which an id is `wanted`.
     """
     from tb_memplugin.catalog import listing_of_path, listing_of_stream
+    from tb_memplugin.catalog.progress import Progress
     from tb_memplugin.catalog.stages import skipped_text
     from tb_memplugin.views.shared.json_types import problems_json
 
@@ -36,7 +38,9 @@ def listing_of(path: str, wanted: Callable[[str], object] | None = None) -> List
     # The log is for servers; a command prints each problem as one line instead. The log of capture is for scripts.
     for room in ("catalog", "analysis", "views", "hosts"):
         logging.getLogger(f"tb_memplugin.{room}").setLevel(logging.ERROR)
-    listing = listing_of_path(path, wanted)
+    progress = Progress()
+    with shown_on_terminal(progress):
+        listing = listing_of_path(path, wanted, progress)
     print_problems(problems_json(listing.problems))
     if text := skipped_text(listing.stages):
         print(f"tb-memplugin: {printable(text)}", file=sys.stderr)

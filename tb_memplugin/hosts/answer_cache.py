@@ -79,6 +79,9 @@ class RecordedSource:
         found: CodeAround | None = self._ask("code", file, line)
         return found
 
+    def progress(self, run: str) -> tuple[int, int, float]:
+        return self._source.progress(run)
+
     def paste(self, text: bytes) -> tuple[str, Sequence[Recording]]:
         return self._source.paste(text)
 

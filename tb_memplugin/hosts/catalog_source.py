@@ -63,6 +63,9 @@ class CatalogSource:
         found = self._files.around(file, line)
         return None if found is None else CodeAround(*found)
 
+    def progress(self, run: str) -> tuple[int, int, float]:
+        return self._catalog.progress.of(run)
+
     def paste(self, text: bytes) -> tuple[str, Sequence[Recording]]:
         pasted = self._catalog.pasted.add(text)
         return pasted.run.name, pasted.recordings

@@ -47,6 +47,8 @@ class Routes:
         query = request.args.to_dict()
         if endpoint.post:
             return finished(endpoint.answer(Call(query, self._source, read_body(request))))
+        if endpoint.live:
+            return finished(endpoint.answer(Call(query, self._source)))
         # Parameters that the endpoint does not read would make other answers of the same.
         query = {name: query[name] for name in sorted(p.name for p in endpoint.parameters) if name in query}
         key: AnswerKey = (path, *(part for item in query.items() for part in item))

@@ -5,12 +5,14 @@
 - files: one file, its host name and its bytes
 - dumps: the programs of an XLA dump folder
 - dump_names: names of the files in an XLA dump folder
+- counting: the bytes that are read, while they are read
 - suffixes: which files are profiles, by their names
 - paths: questions about paths
 """
 
 from __future__ import annotations
 
+from tb_memplugin.logdir.counting import counting
 from tb_memplugin.logdir.dumps import FLAGS, dumped_file, without_program
 from tb_memplugin.logdir.files import DumpedProgram, HostFile, Stages, host_file, read_beside, read_bytes, read_content
 from tb_memplugin.logdir.paths import is_inside, is_read_with, is_remote, path_text
@@ -23,6 +25,7 @@ __all__ = [
     "HostFile",
     "Run",
     "Stages",
+    "counting",
     "dumped_file",
     "find_all",
     "find_runs",

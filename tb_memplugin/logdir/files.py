@@ -11,6 +11,7 @@ import numpy as np
 from tb_memplugin.errors import InputError, ReadError
 from tb_memplugin.formats import format_of
 from tb_memplugin.free_memory import require
+from tb_memplugin.logdir.counting import CHUNK_BYTES, count_bytes
 from tb_memplugin.logdir.paths import is_remote, path_text
 from tb_memplugin.logdir.suffixes import host_name
 from tb_memplugin.sizes import bytes_text
@@ -109,8 +110,15 @@ def _read_remote(file: HostFile, begin: int, max_bytes: int | None) -> tuple[byt
     with fsspec.open(file.path, "rb") as stream:
         if begin:
             stream.seek(begin)
-        content: bytes = stream.read(size if file.size else MAX_UNKNOWN_BYTES)
-    return content, begin
+        if not file.size:
+            content: bytes = stream.read(MAX_UNKNOWN_BYTES)
+            return content, begin
+        chunks = []
+        while size > 0 and (chunk := stream.read(min(size, CHUNK_BYTES))):
+            size -= len(chunk)
+            chunks.append(chunk)
+            count_bytes(len(chunk))
+    return b"".join(chunks), begin
 
 
 def _read_local(path: str, begin: int, max_bytes: int | None) -> tuple[memoryview, int]:
@@ -123,8 +131,9 @@ def _read_local(path: str, begin: int, max_bytes: int | None) -> tuple[memoryvie
         content = np.empty(size, np.uint8).data
         stream.seek(begin)
         done = 0
-        while done < size and (count := stream.readinto(content[done:])):
+        while done < size and (count := stream.readinto(content[done : done + CHUNK_BYTES])):
             done += count
+            count_bytes(count)
         after = os.fstat(stream.fileno())
     # A longer file is one that grows: what was read is its beginning, as it was.
     rewritten = after.st_size <= before.st_size and stamp_of(after) != stamp_of(before)

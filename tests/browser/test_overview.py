@@ -18,6 +18,7 @@ from support.browser.pages import Open, new_context
 from support.browser.viewer import Viewer, until
 
 LEAK = "leak/cpu"
+MIB = 1 << 20
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +63,23 @@ def lines(viewer: Viewer) -> list[dict[str, str]]:
     }"""
     found: list[dict[str, str]] = viewer.get("recordings-table").evaluate(read)
     return found
+
+
+def test_the_page_shows_the_bytes_that_are_read(train: Viewer, server: Host) -> None:
+    held: list[Route] = []
+    found = [{"read_bytes": MIB, "total_bytes": 3 * MIB, "seconds": 2.2}]
+    train.page.route("**/api/recordings?*", lambda route: held.append(route))
+    train.page.route("**/api/progress?*", lambda route: route.fulfill(json=found[0]))
+    train.page.goto("about:blank")
+    train.page.goto(server.address({"tab": "overview", "run": TRAIN}))
+    train.get("reading").get_by_text("Reading 1.00 MiB of 3.00 MiB, 2 s").wait_for()
+    found[0] = {"read_bytes": 3 * MIB, "total_bytes": 3 * MIB, "seconds": 4.2}
+    train.get("reading").get_by_text("Analyzing 3.00 MiB, 4 s").wait_for()
+    held[0].continue_()
+    train.page.unroute("**/api/recordings?*")
+    train.page.unroute("**/api/progress?*")
+    train.wait_until_ready()
+    assert train.get("reading").count() == 0
 
 
 def test_rows_are_shown_before_roles_and_parts(train: Viewer, server: Host) -> None:

@@ -45,6 +45,11 @@ def test_a_tab_without_data_is_gray_and_links_to_the_one_with_data(go_to: Open) 
     viewer.wait_until_ready()
 
 
+def test_every_host_answers_about_the_progress_of_reading(viewer: Viewer) -> None:
+    ask = "run => fetch(`api/progress?run=${encodeURIComponent(run)}`).then(answer => answer.json())"
+    assert viewer.frame.evaluate(ask, TRAIN) == {"read_bytes": 0, "total_bytes": 0, "seconds": 0}
+
+
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     folder = tmp_path_factory.mktemp("mixed")

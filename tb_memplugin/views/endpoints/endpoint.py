@@ -56,6 +56,7 @@ class Endpoint:
     function: Callable[..., Any]
     report: InReport | None
     post: bool
+    live: bool = False  # its answer changes by itself, and is made at once
 
     @property
     def parameters(self) -> list[Parameter]:
@@ -91,12 +92,12 @@ ENDPOINTS: dict[str, Endpoint] = {}  # by route
 
 
 def endpoint(
-    route: str, *inputs: Input, report: InReport | None = NOT_IN_REPORTS, post: bool = False
+    route: str, *inputs: Input, report: InReport | None = NOT_IN_REPORTS, post: bool = False, live: bool = False
 ) -> Callable[[Function], Function]:
     """Declare a function as the endpoint of a route; the function is unchanged."""
 
     def declare(function: Function) -> Function:
-        ENDPOINTS[route] = Endpoint(route, inputs, function, report, post)
+        ENDPOINTS[route] = Endpoint(route, inputs, function, report, post, live)
         return function
 
     return declare

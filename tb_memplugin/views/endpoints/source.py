@@ -92,6 +92,9 @@ class Source(Protocol):
     def code(self, file: str, line: int) -> CodeAround | None:
         """Return the code around a line of the file that a profile calls `file`; None where it is not readable."""
 
+    def progress(self, run: str) -> tuple[int, int, float]:
+        """Return the bytes read of a run, all that are to be read, and the seconds since the reading began."""
+
     def paste(self, text: bytes) -> tuple[str, Sequence[Recording]]:
         """Add an error's text as a run; return the run's name and recordings. InputError where it is not one."""
 

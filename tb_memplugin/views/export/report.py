@@ -69,6 +69,9 @@ class ReportSource:
     def code(self, file: str, line: int) -> CodeAround | None:
         return None
 
+    def progress(self, run: str) -> tuple[int, int, float]:
+        return 0, 0, 0.0  # all is read
+
     def paste(self, text: bytes) -> tuple[str, Sequence[Recording]]:
         raise InputError("A report takes no text", "paste", "paste it where the profile is")
 

@@ -593,6 +593,15 @@ export interface Problem {
   text: string;
 }
 
+/**
+ * Bytes read of all files of a run, and the seconds since the reading began; 0 where nothing is being read.
+ */
+export interface Progress {
+  read_bytes: number;
+  total_bytes: number;
+  seconds: number;
+}
+
 /** The reason why something is missing, and what to do about it. `code` is for programs. */
 export interface Reason {
   code: string;

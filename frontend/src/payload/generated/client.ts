@@ -19,6 +19,7 @@ import type {
   OpenedFile,
   Overview,
   PasteResult,
+  Progress,
   Runs,
   RuntimeToProgram,
   SourceCode,
@@ -108,6 +109,10 @@ export interface OverviewQuery {
 }
 
 export interface OverviewFiguresQuery {
+  run: string;
+}
+
+export interface ProgressQuery {
   run: string;
 }
 
@@ -215,6 +220,12 @@ export function createClient(fetch: Fetch) {
     /** Add the text of an error as a run. `message` is the reason why it is not one, which the page shows. */
     paste: (body: string, signal: Signal): Promise<PasteResult> =>
       requestJson<PasteResult>(fetch, "paste", {}, signal, body),
+    /**
+     * Return how many bytes of a run's files are read. Answered at once, while other requests wait for the
+     * files.
+     */
+    progress: (query: ProgressQuery, signal: Signal): Promise<Progress> =>
+      requestJson<Progress>(fetch, "progress", { ...query }, signal),
     /** Return the recordings of a run, or of one host of it, and what could not be read. */
     recordings: (query: RecordingsQuery, signal: Signal): Promise<Listing> =>
       requestJson<Listing>(fetch, "recordings", { ...query }, signal),

@@ -133,7 +133,7 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
     if (chosen === null)
       return (
         <EmptyPage
-          {...{ runs: runs.value, listing: listing.value, options, tab, store }}
+          {...{ api, run, runs: runs.value, listing: listing.value, options, tab, store }}
           onPaste={paste.open}
         />
       );

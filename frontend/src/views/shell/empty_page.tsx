@@ -1,13 +1,17 @@
 import type { ComponentChildren, JSX } from "preact";
 import type { Store } from "../../base/store";
+import type { Api } from "../../payload/api";
 import type { Listing, Runs } from "../../payload/generated/answers";
 import type { RecordingOptions } from "../../payload/choose_recording";
 import { Message, Notes } from "../widgets/message";
 import type { Tab, ViewState } from "../state/view_state";
 import { NoEvents } from "./no_events";
+import { Reading } from "./reading";
 import { TabsWithData } from "./tabs_with_data";
 
 interface Props {
+  api: Api;
+  run: string;
   runs: Runs | null;
   listing: Listing | null;
   options: RecordingOptions | null;
@@ -17,7 +21,7 @@ interface Props {
 }
 
 /** Reason why there is no recording to show, and the remedy. */
-export function EmptyPage({ runs, listing, options, tab, store, onPaste }: Props): JSX.Element {
+export function EmptyPage({ api, run, runs, listing, options, tab, store, onPaste }: Props): JSX.Element {
   if (runs !== null && runs.runs.length === 0)
     return (
       <Message title="No profile found">
@@ -29,7 +33,7 @@ export function EmptyPage({ runs, listing, options, tab, store, onPaste }: Props
         instead.
       </Message>
     );
-  if (options === null || listing === null) return <div class="placeholder" aria-busy="true" />;
+  if (options === null || listing === null) return <Reading api={api} run={run} />;
   const { problems, recordings } = listing;
   const links = <TabsWithData recordings={recordings} store={store} />;
   if (options.missing === null && problems.length === 0) {
