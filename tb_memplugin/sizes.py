@@ -74,6 +74,11 @@ def bytes_text(count: int | None, digits: int = 3) -> str:
     return f"{'-' if count < 0 else ''}{number // tenths}{fraction} {BINARY[unit]}"
 
 
+def percent_text(part: int, whole: int) -> str:
+    """Format a share in whole percent, halves up as the page does: `63%` of 5 in 8."""
+    return f"{(200 * part + whole) // (2 * whole)}%" if whole else "0%"
+
+
 def counted(count: int, noun: str) -> str:
     """Return `1 tensor` or `1,234 tensors`."""
     return f"{count:,} {noun}{agree(count, '', 's')}"

@@ -50,6 +50,10 @@ class CaveatCode(Code):
         "Events are earlier than the one before on their thread; they are sorted by time.",
     )
     UNKNOWN_STATS = "unknown_stats", "Events have stats that this version does not read."
+    MORE_THAN_IN_USE = (
+        "more_than_in_use",
+        "At the peak, live allocations add up to more than the bytes in use: events contradict each other.",
+    )
     UNKNOWN_DTYPE = "unknown_dtype", "Events have an unknown data type."
     DEVICE_DAMAGED = "device_damaged", "The device's own executions cannot be read; the host's calls are shown."
 

@@ -47,12 +47,12 @@ def test_a_pasted_error_is_explained_and_shown(open_at: Open, host: Host) -> Non
     viewer.get("paste-text").fill((TEXTS / "tpu_compile.txt").read_text())
     viewer.get("paste-read").click()
     viewer.get("paste-open").wait_for()
-    assert "The program needs 19.2 GiB of HBM, which has 15.8 GiB." in viewer.text("paste-answer")
+    assert "The program needs 19.3 GiB of HBM, which has 15.8 GiB." in viewer.text("paste-answer")
     viewer.get("paste-open").click()
     viewer.get("oom-hints").wait_for()
     viewer.wait_until_ready()
     assert viewer.text("headline") == (
-        "The program needs 19.2 GiB of HBM, which has 15.8 GiB. That is 3.50 GiB too much."
+        "The program needs 19.3 GiB of HBM, which has 15.8 GiB. That is 3.50 GiB too much."
     )
     runs = json.loads(host.server.get(f"{host.api}runs").text)["runs"]
     assert any(run["name"].startswith("pasted/") for run in runs)

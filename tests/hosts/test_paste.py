@@ -31,7 +31,7 @@ def test_a_text_becomes_a_run_with_all_views(client: Client) -> None:
     answer = paste(client).json
     assert answer is not None and answer["message"] is None
     assert answer["explanation"][:2] == [
-        "The program needs 19.2 GiB of HBM, which has 15.8 GiB.",
+        "The program needs 19.3 GiB of HBM, which has 15.8 GiB.",
         "That is 3.50 GiB too much.",
     ]
     (recording,) = answer["recordings"]

@@ -24,6 +24,11 @@ class Breakdown(NamedTuple):
     unexplained: int  # bytes of no known allocation, such as those reserved for the stack
     total: int
 
+    @property
+    def whole(self) -> int:
+        """The bytes that shares are of: more than the total where the rows exceed the bytes in use."""
+        return self.total - min(self.unexplained, 0)
+
 
 def breakdown(recording: Recording, position: int) -> Breakdown:
     """Group the allocations that are live at `position` by site; -1 is before the first event."""

@@ -8,11 +8,10 @@ from typing import Literal, TypedDict
 import numpy as np
 
 from tb_memplugin.analysis.advice import advise
-from tb_memplugin.analysis.usage.figures import share
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.sizes import bytes_text, percent_text
 from tb_memplugin.views.endpoints.endpoint import EACH_CHOICE, endpoint
 from tb_memplugin.views.endpoints.inputs import RECORDING
 
@@ -99,7 +98,7 @@ def lines(pieces: Sequence[AdviceJson]) -> Iterator[str]:
         saved = piece["saving_bytes"]
         of = " of reserved" if piece["saving_of"] == "reserved" else ""
         yield ""
-        yield f"  -{bytes_text(saved)} ({share(saved, piece['before_bytes']):.0%}{of})  {piece['title']}"
+        yield f"  -{bytes_text(saved)} ({percent_text(saved, piece['before_bytes'])}{of})  {piece['title']}"
         yield f"      {piece['sentence']}"
         yield from (f"      {line}" for line in piece["change"].splitlines())
     if len(pieces) > MAX_LINES:

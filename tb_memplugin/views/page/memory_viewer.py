@@ -10,7 +10,7 @@ from tb_memplugin.analysis.usage.live_set import bytes_by_role, live_rows
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Axis, Role
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.sizes import bytes_text, counted
+from tb_memplugin.sizes import bytes_text, counted, percent_text
 from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
 from tb_memplugin.views.endpoints.inputs import RECORDING
 from tb_memplugin.views.page.first_view import encode_first_view
@@ -48,7 +48,7 @@ def headline(recording: Recording) -> str:
     if not top.bytes:
         return f"{recording.title} uses no {recording.memory}."
     parts = [
-        f"{share(size, top.bytes):.0%} {_plural(role)}"
+        f"{percent_text(size, top.bytes)} {_plural(role)}"
         for role, size in bytes_by_role(recording, top.position).items()
         if share(size, top.bytes) >= 0.01 or role is Role.UNKNOWN
     ]

@@ -8,6 +8,7 @@ from typing import NamedTuple, TypedDict
 from tb_memplugin.analysis.isolate import each, usable
 from tb_memplugin.analysis.linking.co_residency import CoResidency, co_residency, running_at_peak
 from tb_memplugin.analysis.ownership.layers import heaviest_layer
+from tb_memplugin.analysis.usage.contradictions import doubts, excess_bytes
 from tb_memplugin.analysis.usage.figures import share
 from tb_memplugin.analysis.usage.headroom import DEVICE_MEMORY, Headroom, device_allocators, headroom
 from tb_memplugin.analysis.usage.live_bytes import peak
@@ -19,7 +20,13 @@ from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.endpoints.endpoint import EACH_CHOICE, endpoint
 from tb_memplugin.views.endpoints.inputs import RUN, SOURCE
 from tb_memplugin.views.endpoints.source import Source
-from tb_memplugin.views.shared.json_types import ProblemJson, SummaryJson, problems_json
+from tb_memplugin.views.shared.json_types import (
+    CaveatJson,
+    ProblemJson,
+    SummaryJson,
+    caveat_json,
+    problems_json,
+)
 from tb_memplugin.views.shared.oom import sentences
 from tb_memplugin.views.shared.summary import summary
 
@@ -92,6 +99,8 @@ class OverviewJson(TypedDict):
     headline: str
     rows: list[OverviewRowJson]
     together: list[CoResidencyJson]
+    caveats: list[CaveatJson]
+    """Those that put figures in doubt, each with the name of its recording."""
     problems: list[ProblemJson]
     """Recordings that cannot be analyzed. Unreadable files are in the list of recordings."""
 
@@ -127,8 +136,13 @@ def _answer(entries: Sequence[_Entry], together: list[CoResidencyJson], problems
         "headline": headline(ordered, {entry.recording.id: entry.room for entry in entries}),
         "rows": [entry.row for entry in entries],
         "together": together,
+        "caveats": [caveat for entry in entries for caveat in _doubts(entry.recording)],
         "problems": problems,
     }
+
+
+def _doubts(recording: Recording) -> list[CaveatJson]:
+    return [{**caveat_json(caveat), "text": f"{_name(recording)}: {caveat.text}"} for caveat in doubts(recording)]
 
 
 class _Entry(NamedTuple):
@@ -228,8 +242,10 @@ def _row_of_figures(recording: Recording, room: Headroom) -> OverviewRowJson:
 def _row(recording: Recording, room: Headroom) -> OverviewRowJson:
     top = peak(recording)
     roles = bytes_by_role(recording, top.position)
-    role = next(iter(roles), Role.UNKNOWN)
-    part = heaviest_layer(recording)
+    # Rows that exceed the bytes in use are no parts of them.
+    consistent = not excess_bytes(recording)
+    role = next(iter(roles), Role.UNKNOWN) if consistent else Role.UNKNOWN
+    part = heaviest_layer(recording) if consistent else None
     return {
         **_row_of_figures(recording, room),
         "role": {"role": int(role), "bytes": roles[role], "share": share(roles[role], top.bytes)} if role else None,

@@ -14,7 +14,7 @@ from tb_memplugin.analysis.usage.live_set import bytes_by_role
 from tb_memplugin.analysis.usage.traffic import traffic
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.sizes import bytes_text, percent_text
 
 
 def headline(recording: Recording) -> str:
@@ -24,9 +24,11 @@ def headline(recording: Recording) -> str:
     if recording.reserved is not None:
         parts.append(f" of {bytes_text(reserved_bytes(recording))} reserved")
     parts.append(f" on {recording.memory}")
+    live = bytes_by_role(recording, top.position)
+    whole = max(top.bytes, sum(live.values()))  # rows may exceed the bytes in use
     known = [
-        f"{size / top.bytes:.0%} {role.name.lower().replace('_', ' ')}"
-        for role, size in bytes_by_role(recording, top.position).items()
+        f"{percent_text(size, whole)} {role.name.lower().replace('_', ' ')}"
+        for role, size in live.items()
         if size * 100 >= top.bytes
     ]
     parts.append(f": {', '.join(known)}." if known else ".")

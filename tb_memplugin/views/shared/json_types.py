@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Protocol, TypedDict
 
 from tb_memplugin.analysis.usage.figure_definitions import Figure
+from tb_memplugin.model.caveats import Caveat
 
 
 class CaveatJson(TypedDict):
@@ -14,6 +15,10 @@ class CaveatJson(TypedDict):
     code: str
     text: str
     bytes: int | None
+
+
+def caveat_json(caveat: Caveat) -> CaveatJson:
+    return {"code": caveat.code, "text": caveat.text, "bytes": caveat.bytes}
 
 
 class SummaryJson(TypedDict):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tb_memplugin.analysis.isolate import each
+from tb_memplugin.analysis.usage.contradictions import caveats
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.views.shared.json_types import ProblemJson, SummaryJson, problems_json
+from tb_memplugin.views.shared.json_types import ProblemJson, SummaryJson, caveat_json, problems_json
 
 
 def summary(recording: Recording) -> SummaryJson:
@@ -28,7 +29,7 @@ def summary(recording: Recording) -> SummaryJson:
         "reported_peak_bytes": recording.reported_peak,
         "capacity_bytes": recording.capacity,
         "capacity_source": recording.capacity_source if recording.capacity else "",
-        "caveats": [{"code": c.code, "text": c.text, "bytes": c.bytes} for c in recording.caveats],
+        "caveats": [*map(caveat_json, caveats(recording))],
     }
 
 

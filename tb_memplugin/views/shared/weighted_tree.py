@@ -34,7 +34,8 @@ def weighted_nodes(
     rows = live_rows(recording, position)
     weight = weigh(found, rows, recording.allocations.charge[rows])
     rest = unexplained_bytes(recording, position)
-    total = int(weight[found.parent < 0].sum()) + rest
+    # Rows that exceed the bytes in use leave a negative rest, and would be more than the whole.
+    total = int(weight[found.parent < 0].sum()) + max(rest, 0)
     nodes = [
         {
             "depth": depth,

@@ -57,7 +57,7 @@ def _same_host(one: Recording, other: Recording) -> bool:
 
 def _trees(recording: Recording, position: int) -> dict[str, Any]:
     """Return the live bytes by role, model path, source and jitted function; each breakdown adds up to the total."""
-    total = breakdown(recording, position).total
+    total = breakdown(recording, position).whole
     roles = [
         {"role": role.name.lower().replace("_", " "), "bytes": size, "share": share(size, total)}
         for role, size in bytes_by_role(recording, position).items()
@@ -85,7 +85,7 @@ def moment(recording: Recording, position: int) -> dict[str, Any]:
 
 
 def _program(recording: Recording, position: int) -> dict[str, Any]:
-    rows, total = recording.allocations, breakdown(recording, position).total
+    rows, total = recording.allocations, breakdown(recording, position).whole
     largest = live_rows(recording, position)
     return {
         "buffers": [
@@ -107,11 +107,11 @@ def _allocator(recording: Recording, position: int) -> dict[str, Any]:
 def _site_groups(recording: Recording, position: int) -> dict[str, Any]:
     live = breakdown(recording, position)
     groups = [
-        {**site(recording, row), "allocations": count, "bytes": size, "share": share(size, live.total)}
+        {**site(recording, row), "allocations": count, "bytes": size, "share": share(size, live.whole)}
         for row, count, size in zip(live.row.tolist(), live.allocations.tolist(), live.bytes.tolist(), strict=True)
     ]
     return {
         "groups": groups,
-        "before": {"bytes": live.before, "share": share(live.before, live.total)},
-        "unexplained": {"bytes": live.unexplained, "share": share(live.unexplained, live.total)},
+        "before": {"bytes": live.before, "share": share(live.before, live.whole)},
+        "unexplained": {"bytes": live.unexplained, "share": share(live.unexplained, live.whole)},
     }

@@ -30,6 +30,27 @@ from tb_memplugin.model.text import Text
 from tb_memplugin.views.page import overview as overview_module
 from tb_memplugin.views.page.overview import overview, overview_figures, overview_of_run
 from tb_memplugin.views.shared.summary import summary
+from tb_memplugin.views.terminal.explain import explain
+
+
+def test_no_share_is_shown_where_events_contradict_each_other() -> None:
+    """The rows add up to 656 bytes, of which the allocator says that 100 are in use."""
+    made = allocator([Block("jit_step", 600, 0, None), Block("jit_eval", 56, 0, None)], 1)
+    assert made.reported is not None
+    in_use = np.full(made.length, 100)
+    odd = dataclasses.replace(made, reported=dataclasses.replace(made.reported, in_use=in_use))
+    answer = overview([odd])
+    (row,) = answer["rows"]
+    assert (row["peak_bytes"], row["role"], row["part"]) == (100, None, None)
+    (caveat,) = answer["caveats"]
+    assert caveat["text"].startswith("GPU_0_bfc of host: At the peak, live allocations add up to more")
+    assert caveat["code"] == "more_than_in_use"
+    assert caveat["code"] in [found["code"] for found in row["caveats"]]
+    explained = explain(odd)
+    shares = [part["share"] for name in ("roles", "model", "source", "function", "groups") for part in explained[name]]
+    assert max(shares) <= 1
+    assert overview([made])["caveats"] == []
+
 
 PARAMETER, OUTPUT, TEMPORARY = RegionKind.PARAMETER, RegionKind.OUTPUT, RegionKind.TEMPORARY
 

@@ -529,6 +529,8 @@ export interface Overview {
   headline: string;
   rows: OverviewRow[];
   together: CoResidency[];
+  /** Those that put figures in doubt, each with the name of its recording. */
+  caveats: Caveat[];
   /** Recordings that cannot be analyzed. Unreadable files are in the list of recordings. */
   problems: Problem[];
 }

@@ -120,7 +120,7 @@ export function Breakdown({ view, available, program, store, dark }: BreakdownPr
           rows={complete ? rows : null}
           program={program}
           live={filtered}
-          unexplained={rest}
+          unexplained={Math.max(rest, 0)}
           compiled={compiled}
           fileName={fileName}
           store={store}

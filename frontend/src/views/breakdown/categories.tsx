@@ -23,7 +23,7 @@ export function Categories({ rows, live, unexplained, peak, dark }: Props): JSX.
     return [...new Set([...bytesByRole(rows, liveAt(rows, peak)).keys(), ...ever.keys()])];
   }, [rows, peak]);
   const bytes = bytesByRole(rows, live);
-  const total = liveBytes(rows, live) + unexplained;
+  const total = liveBytes(rows, live) + Math.max(unexplained, 0);
   const terms = useTerms();
   return (
     <ul class="categories" aria-label="Live bytes by role">

@@ -112,7 +112,8 @@ export function BufferTable(props: Props): JSX.Element {
   }, [rows, sorted, by, allocator, expanded]);
   // A filter cannot match bytes without a row.
   const rest = unexplained !== 0 && filtered.rows === wanted ? unexplained : 0;
-  const total = liveBytes(rows, live) + unexplained;
+  // Rows may exceed the bytes in use: shares are of whichever is more.
+  const total = liveBytes(rows, live) + Math.max(unexplained, 0);
   const keys = useMemo(() => groupKeys(rows), [rows]);
 
   const select = (row: number): void => {

@@ -42,7 +42,7 @@ export function OverviewPage({ api, run, listing, store, dark, onState }: Props)
       <div class="content">
         <Headline
           headline={value.headline}
-          caveats={[]}
+          caveats={value.caveats}
           problems={[...listing.problems, ...value.problems]}
         />
         <Notes notes={listing.notes} />

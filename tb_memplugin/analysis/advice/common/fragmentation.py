@@ -16,7 +16,7 @@ from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.sizes import bytes_text, percent_text
 
 MIN_SHARE = 0.05  # of the allocator's memory
 TORCH = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
@@ -63,7 +63,7 @@ def _advise_holes(recording: Recording, live: I64, held: int, lost: int, change:
         return
     yield Advice(
         kind=AdviceKind.FRAGMENTATION,
-        title=f"Fragmentation: {lost / held:.0%} of the allocator's memory",
+        title=f"Fragmentation: {percent_text(lost, held)} of the allocator's memory",
         sentence=f"At the peak, {bytes_text(lost)} of the {bytes_text(held)} of the allocator's memory are gaps "
         "between buffers: reserved, but only usable for buffers smaller than a gap. They are not part of the peak, "
         "but must fit in the device.",
