@@ -71,10 +71,10 @@ def shortfall(failure: OutOfMemory) -> int | None:
 def required_bytes(recording: Recording) -> int:
     """Return the bytes that must fit: what a program reserves, as compilers compare with their limit, else the peak.
 
-    After an out-of-memory failure: the bytes in use plus the failed request.
+    After an out-of-memory failure: the bytes in use plus the failed request, or all that the program needs, if more.
     """
     failure = recording.out_of_memory
     used = reserved_bytes(recording) if recording.kind.has_program else peak(recording).bytes
     if failure is None or failure.phase is OutOfMemoryPhase.COMPILE:
         return used
-    return (failure.in_use or 0) + (failure.asked or 0)
+    return max((failure.in_use or 0) + (failure.asked or 0), used)

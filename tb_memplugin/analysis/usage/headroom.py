@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from tb_memplugin.analysis.oom import shortfall
-from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
+from tb_memplugin.analysis.oom import required_bytes, shortfall
 from tb_memplugin.model.recording import Recording
 
 DEVICE_MEMORY = "HBM"  # a program's name for the memory that its device's allocator manages
@@ -25,8 +24,8 @@ class Headroom(NamedTuple):
 
 
 def headroom(recording: Recording) -> Headroom:
-    """Return how many bytes are left above the peak, or above the reserved bytes if these are more."""
-    needed = max(peak(recording).bytes, reserved_bytes(recording))
+    """Return how many bytes are left above those that must fit, as `check` compares them with its limit."""
+    needed = required_bytes(recording)
     capacity, source = recording.capacity, recording.capacity_source or "from the recording"
     if failure := recording.out_of_memory:
         lacking = shortfall(failure)

@@ -4,7 +4,7 @@ import type { RowSortKey } from "../../layout/table/row_order";
 import { expansion } from "../../layout/table/row_order";
 import { rowName, type Rows } from "../../payload/recording/rows";
 import { formatTime } from "../../layout/axis/ticks";
-import { lifetimeText, positionText } from "../widgets/position_text";
+import { lastUseText, lifetimeText, positionText } from "../widgets/position_text";
 import type { Terms } from "../data/terms";
 import type { Column } from "../tables/data_table";
 import { Role } from "../widgets/role";
@@ -51,9 +51,6 @@ function bytes(key: "size" | "unpadded"): ColumnView["cell"] {
 
 /** Return the columns for the buffers of a program with a schedule of `length` positions. */
 export function bufferColumns(length: number): ColumnView[] {
-  const place = (key: "defined" | "last_used"): ColumnView["cell"] => {
-    return (rows, row) => positionText(rows[key][row], length);
-  };
   return [
     column("name", "Name", "HLO instruction, with its tuple index", "minmax(140px, 1.2fr)", text("name")),
     column("role", "Category", "Role of the buffer", "116px", (rows, row, dark) => (
@@ -76,8 +73,22 @@ export function bufferColumns(length: number): ColumnView[] {
     column("op", "Op", "HLO opcode", "88px", text("op")),
     column("op_name", "Op name", "Model path", "minmax(140px, 1.6fr)", path),
     column("source", "Source", "Source line", "minmax(130px, 1fr)", source),
-    column("defined", "Defined", "Position that writes it", "68px", place("defined"), true),
-    column("last_used", "Last used", "Last position that reads it", "74px", place("last_used"), true),
+    column(
+      "defined",
+      "Defined",
+      "Position that writes it",
+      "68px",
+      (rows, row) => positionText(rows.defined[row], length),
+      true,
+    ),
+    column(
+      "last_used",
+      "Last used",
+      "Last position that reads it, and if a buffer that shares its memory is live for longer, the last position of that",
+      "92px",
+      (rows, row) => lastUseText(rows, row, length),
+      true,
+    ),
   ];
 }
 

@@ -14,9 +14,9 @@ import type { ViewState } from "../state/view_state";
 import { capitalize, useTerms } from "../data/terms";
 import { PlannedBuffers } from "./planned_buffers";
 import { Role } from "../widgets/role";
-import { Sharers } from "./sharers";
+import { Occupants, Sharers } from "./sharers";
 import { CallStack } from "../widgets/call_stack";
-import { positionText } from "../widgets/position_text";
+import { isSharedLater, liveUntil, positionText } from "../widgets/position_text";
 
 interface Props {
   api: Api;
@@ -97,7 +97,12 @@ export function Details(props: Props): JSX.Element {
         )}
         <Fact name="Source">{rows.source.at(row) !== "" && <code>{rows.source.at(row)}</code>}</Fact>
         {!moment && (
-          <Lifetime rows={rows} row={row} length={length} times={times} details={value} onInspect={inspect} />
+          <Lifetime
+            {...{ rows, row, length, times }}
+            details={value}
+            onInspect={inspect}
+            onPick={(picked) => store.set({ selected: picked })}
+          />
         )}
         {value?.region != null && value.offset >= 0 && (
           <Fact name={addressed ? "Address" : "Allocation"}>
@@ -136,9 +141,10 @@ interface LifetimeProps {
   times: Float64Array | null;
   details: BufferDetails | null;
   onInspect: (position: number) => void;
+  onPick: (row: number) => void;
 }
 
-function Lifetime({ rows, row, length, times, details, onInspect }: LifetimeProps): JSX.Element {
+function Lifetime({ rows, row, length, times, details, onInspect, onPick }: LifetimeProps): JSX.Element {
   const terms = useTerms();
   const place = (position: number, instruction: string | undefined): JSX.Element =>
     position < 0 || position >= length ? (
@@ -159,7 +165,15 @@ function Lifetime({ rows, row, length, times, details, onInspect }: LifetimeProp
         {place(rows.defined[row], details?.defined.instruction)}
       </Fact>
       {times === null ? (
-        <Fact name="Last used at">{place(rows.last_used[row], details?.last_used.instruction)}</Fact>
+        <>
+          <Fact name="Last used at">{place(rows.last_used[row], details?.last_used.instruction)}</Fact>
+          {isSharedLater(rows, row, length) && (
+            <Fact name="In use until">
+              {place(liveUntil(rows, row, length), undefined)}
+              <Occupants details={details} after={rows.last_used[row]} onPick={onPick} />
+            </Fact>
+          )}
+        </>
       ) : (
         <>
           {rows.end[row] - rows.last_used[row] > 1 && rows.last_used[row] > rows.start[row] && (

@@ -2,6 +2,35 @@ import type { JSX } from "preact";
 import { formatBytes, formatCount } from "../../base/units";
 import type { Details, Sharer } from "../../payload/generated/answers";
 
+/** Occupants listed without scrolling; the list of sharers has all. */
+const MAX_OCCUPANTS = 3;
+
+/** Buffers of the same memory that use it after the last use of this one. */
+export function Occupants(props: {
+  details: Details | null;
+  after: number;
+  onPick: (row: number) => void;
+}): JSX.Element | null {
+  const { details, after, onPick } = props;
+  const later =
+    details?.shares.filter((other) => other.relation === "same buffer" && other.last_used > after) ?? [];
+  if (later.length === 0) return null;
+  return (
+    <ul class="sharers" data-testid="occupants" aria-label="Buffers that use this memory later">
+      {later.slice(0, MAX_OCCUPANTS).map(({ row, name, defined, last_used }) => (
+        <li key={row}>
+          <button class="link" onClick={() => onPick(row)}>
+            {name}
+          </button>
+          <span class="muted">
+            uses it from {formatCount(defined)} to {formatCount(last_used)}
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
 /** Other buffers in the same bytes, at the same or at another time. */
 export function Sharers({
   details,

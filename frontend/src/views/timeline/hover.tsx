@@ -3,7 +3,7 @@ import { formatBytes, formatCount, formatCounted } from "../../base/units";
 import { ROLES } from "../../payload/generated/constants";
 import { rowName } from "../../payload/recording/rows";
 import { formatTime } from "../../layout/axis/ticks";
-import { lifetimeText } from "../widgets/position_text";
+import { isSharedLater, lifetimeText, liveUntil } from "../widgets/position_text";
 import { useTerms, type Terms } from "../data/terms";
 import type { Scene } from "./drawing/scene";
 
@@ -36,7 +36,12 @@ function lifetimeOf({ rows, program, length }: Scene, row: number, terms: Terms)
   const to = lastUsed >= length ? "after its end" : formatCount(lastUsed);
   const positions = Math.min(lastUsed, length - 1) - Math.max(defined, 0) + 1;
   const time = program.time_ns === null ? "" : `, ${lifetimeText(rows, row, program.time_ns)}`;
-  return `lives ${from} to ${to}, ${formatCounted(positions, terms.position, terms.positions)}${time}`;
+  // Buffers that share its memory have blocks of their own.
+  const longer =
+    program.time_ns === null && isSharedLater(rows, row, length)
+      ? `, its memory to ${formatCount(liveUntil(rows, row, length))}`
+      : "";
+  return `lives ${from} to ${to}, ${formatCounted(positions, terms.position, terms.positions)}${longer}${time}`;
 }
 
 /** Status line below the plot: instruction and byte under the pointer. */
