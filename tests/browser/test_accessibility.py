@@ -50,7 +50,9 @@ PAGES: dict[str, dict[str, str]] = {
 }
 # One part of a page, so that the rest is scanned once only.
 PARTS: dict[str, tuple[dict[str, str], str]] = {
-    **{f"program as {chart}": ({**PROGRAM, "chart": chart}, LIVE) for chart in ("flame", "treemap", "tree")},
+    **{
+        f"program as {chart}": ({**PROGRAM, "chart": chart}, LIVE) for chart in ("flame", "sandwich", "treemap", "tree")
+    },
     "program by role": ({**PROGRAM, "chart": "flame", "only": "role:temporary"}, LIVE),
     "allocator as tree": ({**LEAK, "chart": "tree"}, LIVE),
     "address map": ({**TORCH, "chart": "address", "layout": "address"}, LIVE),
