@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Browser, Page
@@ -152,3 +153,19 @@ def test_the_timeline_link_stays_in_xprof(host: Host, page: Page) -> None:
     timeline = Viewer(popup.value).wait_until_ready()
     assert timeline.wait_for_state(full="true")["module"] == LARGEST
     wait_for_sidebar(popup.value, TRAIN, "Memory Viewer", "localhost", LARGEST)
+
+
+def test_a_buffer_leads_to_xprofs_graph_viewer(host: Host, page: Page) -> None:
+    viewer = opened(host, page, f"tag=memory_viewer&run={TRAIN}")
+    viewer.wait_for_state(module=LARGEST)
+    viewer.get("buffer-table").get_by_role("row").nth(3).click()
+    link = viewer.get("xprof-graph_viewer")
+    link.wait_for()
+    instruction = str(link.get_attribute("title")).removeprefix("Show ").partition(" in ")[0]
+    assert instruction in viewer.get("details").inner_text()
+    drawn = ("/data?", "tag=graph_viewer", f"node_name={instruction}&module_name={quote(LARGEST, safe='')}")
+    with page.expect_request(lambda request: all(part in request.url for part in drawn)):
+        link.click()
+    wait_for_sidebar(page, TRAIN, "Graph Viewer")
+    page.go_back()
+    viewer.wait_for_state(module=LARGEST)

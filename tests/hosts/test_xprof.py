@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
-from support.servers import BIN, DEMO, Server
+from support import xprof_contract
+from support.servers import BIN, DEMO, REPOSITORY, TESTS, Server
 from support.xprof_server import PREFIX, serving
 from werkzeug.test import Client
 from werkzeug.wrappers import Response
 
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.errors import InputError
-from tb_memplugin.hosts import xprof, xprof_server
+from tb_memplugin.hosts import xprof
 from tb_memplugin.views.xprof import memory_viewer
 
 if TYPE_CHECKING:
@@ -56,24 +57,28 @@ def data(server: Server, **parameters: str) -> dict[str, object]:
 
 
 def test_xprof_still_has_the_functions_that_we_replace() -> None:
-    """Check the parts of XProf that hosts/xprof.py uses; after a failure, read XProf's changes."""
-    from xprof import profile_plugin, server
+    xprof_contract.check()
 
-    assert xprof.version().startswith(xprof.TESTED)
-    assert list(inspect.signature(server.make_wsgi_app).parameters) == ["plugin"]
-    assert "make_wsgi_app(plugin)" in inspect.getsource(server.run_server)
-    assert list(inspect.signature(server.main).parameters) == ["argv"]
-    assert xprof_server._has_known_server(server)
-    launch = inspect.getsource(server._launch_server)
-    for landmark in ("run_server(plugin, ", "_pywrap_profiler_plugin.start_grpc_server(", "initialize_stubs("):
-        assert landmark in launch
-    assert "self.logdir = context.logdir" in inspect.getsource(profile_plugin.ProfilePlugin.__init__)
-    page = (Path(server.__file__).parent / "static" / "index.html").read_text()
-    assert page.index("<base") if "<base" in page else 'createElement("base")' in page
-    assert page.count("</head>") == 1
-    bundle = (Path(server.__file__).parent / "static" / "bundle.js").read_text()
-    for landmark in ("mat-sidenav-content", "view_memory_allocation_timeline", '"memory_viewer"', "pushState"):
-        assert landmark in bundle
+
+@pytest.mark.parametrize("release", ["xprof==2.24.0", "xprof-nightly==2.25.0a20261027"])
+def test_so_have_the_oldest_and_the_newest_release_that_we_support(
+    release: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("release")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", f"--target={folder}", release]
+    installed = subprocess.run(pip, capture_output=True, text=True, timeout=300)
+    if installed.returncode:
+        assert os.environ.get("CI") != "true", installed.stderr
+        pytest.skip(f"{release} cannot be installed here")
+    path = os.pathsep.join([str(folder), str(REPOSITORY), str(TESTS)])
+    done = subprocess.run(
+        [sys.executable, "-m", "support.xprof_contract"],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.stdout.strip() == release.partition("==")[2], done.stderr
 
 
 def test_a_seam_that_moved_is_refused() -> None:

@@ -15,6 +15,7 @@ import { capitalize, useTerms } from "../data/terms";
 import { PlannedBuffers } from "./planned_buffers";
 import { Role } from "../widgets/role";
 import { Occupants, Sharers } from "./sharers";
+import { GraphViewerLink } from "../widgets/xprof_link";
 import { CallStack } from "../widgets/call_stack";
 import { isSharedLater, liveUntil, positionText } from "../widgets/position_text";
 
@@ -118,6 +119,11 @@ export function Details(props: Props): JSX.Element {
       )}
       {value !== null && (
         <>
+          {!addressed && (
+            <p class="xprof-links">
+              <GraphViewerLink instruction={value.defined.instruction} store={store} />
+            </p>
+          )}
           <CallStack frames={value.stack} />
           {value.freed_stack.length > 0 && <CallStack frames={value.freed_stack} title="Freed at" />}
           {value.planned != null && <PlannedBuffers planned={value.planned} store={store} />}

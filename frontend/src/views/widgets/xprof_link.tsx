@@ -1,0 +1,54 @@
+import type { JSX } from "preact";
+import type { Store } from "../../base/store";
+import { hostWindow } from "../browser/host_window";
+import { useSidebar } from "../browser/use_sidebar";
+import type { ViewState } from "../state/view_state";
+
+interface Props {
+  /** Name of a tool in XProf's URLs. */
+  tool: string;
+  parameters?: Record<string, string>;
+  title: string;
+  store: Store<ViewState>;
+  children: string;
+}
+
+/** Link to another tool of XProf for the run; nothing outside XProf, or for a run that XProf does not have. */
+export function XprofLink({ tool, parameters = {}, title, store, children }: Props): JSX.Element | null {
+  const { run, host } = store.get();
+  const { runs } = useSidebar(run);
+  if (runs?.includes(run) !== true) return null;
+  const query = new URLSearchParams({ run, tag: tool, ...(host === "" ? {} : { host }), ...parameters });
+  const href = new URL(`${tool}?${query.toString()}`, hostWindow().document.baseURI).href;
+  return (
+    <a data-testid={`xprof-${tool}`} href={href} target="_top" title={title}>
+      {children}
+    </a>
+  );
+}
+
+/** XProf's Graph Viewer does not draw an instruction with one of these names. */
+const NOT_DRAWN = /^(parameter|root)(\.\d+)?$/i;
+
+interface GraphProps {
+  /** Name of an HLO instruction; empty outside a program. */
+  instruction: string;
+  store: Store<ViewState>;
+}
+
+/** Link to XProf's Graph Viewer for an instruction of the selected program. */
+export function GraphViewerLink({ instruction, store }: GraphProps): JSX.Element | null {
+  const { module } = store.get();
+  if (module === "" || instruction === "" || NOT_DRAWN.test(instruction)) return null;
+  const parameters = { moduleName: module, module_name: module, node_name: instruction };
+  return (
+    <XprofLink
+      tool="graph_viewer"
+      parameters={parameters}
+      title={`Show ${instruction} in XProf's Graph Viewer`}
+      store={store}
+    >
+      Graph Viewer
+    </XprofLink>
+  );
+}
