@@ -13,6 +13,7 @@ UNITS = {"": 1, "B": 1, "KB": 1000, **SI, **IEC}
 MAX_SIZE = 2**63 - 1
 MAX_PRINTED = 2**53  # larger sizes come from damaged text, and the sum of a few would overflow 64 bits
 BINARY = ("B", *IEC)
+MINUS = "\N{MINUS SIGN}"  # of sentences and tables; CSV and JSON have hyphens, which programs read
 
 # At most two digits of exponent: 1e999999999 would exhaust memory when evaluated.
 WRITTEN = re.compile(r"(\d{1,20}(?:\.\d{1,20})?(?:[eE]\+?\d{1,2})?) ?([A-Za-z]{0,3})", re.ASCII)
@@ -59,7 +60,9 @@ def bytes_text(count: int | None, digits: int = 3) -> str:
     """Format bytes with significant digits: `1.50 GiB`, `71.2 GiB`, `512 B`; a dash where they are unknown."""
     if count is None:
         return "-"
-    value, unit = abs(float(count)), 0
+    if count < 0:
+        return f"{MINUS}{bytes_text(-count, digits)}"
+    value, unit = float(count), 0
     # From 999.5 on, three digits round up to four, and 0.98 MiB is easier to read than 1000 KiB.
     while value >= 999.5 and unit < len(BINARY) - 1:
         value /= 1024
@@ -69,9 +72,19 @@ def bytes_text(count: int | None, digits: int = 3) -> str:
     decimals = (2 if value < 9.995 else 1 if value < 99.95 else 0) + digits - 3
     # Sizes are multiples of powers of two, so halves are common: 1.125 MiB is 1.13, as on the page and in school.
     tenths, whole = 10**decimals, 1024**unit
-    number = (2 * abs(int(count)) * tenths + whole) // (2 * whole)
+    number = (2 * int(count) * tenths + whole) // (2 * whole)
     fraction = f".{number % tenths:0{decimals}}" if decimals else ""
-    return f"{'-' if count < 0 else ''}{number // tenths}{fraction} {BINARY[unit]}"
+    return f"{number // tenths}{fraction} {BINARY[unit]}"
+
+
+def signed_bytes(count: int, digits: int = 3) -> str:
+    """Format a difference in bytes: `+1.50 GiB`."""
+    return f"{'+' if count > 0 else ''}{bytes_text(count, digits)}"
+
+
+def signed_percent(part: float) -> str:
+    """Format a relative difference: `+12.5%`."""
+    return f"{part:+.1%}".replace("-", MINUS)
 
 
 def percent_text(part: int, whole: int) -> str:

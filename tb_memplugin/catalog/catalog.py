@@ -97,7 +97,7 @@ class Catalog:
         """List the recordings of a run, or of one host of it. InputError for an unknown run or host."""
         if not (matches := self.find(lambda candidate: candidate.name == run)):
             runs = self.runs()
-            raise InputError("Unknown run", run, f"the newest of {len(runs)} is {runs[0].name}")
+            raise InputError("Unknown run", run, f"the newest of {len(runs):,} is {runs[0].name}")
         return self.listing_of_run(matches[0], host)
 
     def listing_of_run(self, run: Run, host: str | None = None) -> Listing:

@@ -72,7 +72,7 @@ class Sweep:
         choices = [[(one.name, value) for value in one.values] for one in self.varied if not one.searched]
         rows = [Row(targets, (*self.fixed, *knobs)) for targets, knobs in product(self.targets, product(*choices))]
         if len(rows) > MAX_ROWS:
-            raise InputError(f"{len(rows)} combinations", self.step, f"ask for at most {MAX_ROWS}")
+            raise InputError(f"{len(rows):,} combinations", self.step, f"ask for at most {MAX_ROWS:,}")
         return rows
 
     def run(self) -> list[LargestValue]:

@@ -83,12 +83,12 @@ def _other_stages(entries: Sequence[Entry], programs: Iterable[str]) -> tuple[Ho
         return ()
     stages = Stages(len(names), tuple(missing.values()))
     path = next(entry.path for entry in entries if entry.name == (first or names[0]))
-    return (HostFile(path, "", 0, f"{stages.count} stages, {len(missing)} modules", stages=stages),)
+    return (HostFile(path, "", 0, f"{stages.count:,} stages, {len(missing):,} modules", stages=stages),)
 
 
 def without_program(names: Sequence[str], as_proto: bool) -> str:
     """Return the reason why modules have no program, and the remedy."""
-    listed = ", ".join(names[:MAX_NAMED]) + (f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else "")
+    listed = ", ".join(names[:MAX_NAMED]) + (f" and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else "")
     if as_proto:
         return (
             f"{listed}: dumped only at stages of compilation that have no buffer assignment: compile to the end, so "

@@ -60,7 +60,7 @@ def steps(recording: Recording) -> Steps:
         text = f"The profile marks {found}; the {len(ends):,} runs of {name} are used instead."
         return Steps(_last_positions(clock, ends), f"run of {name}", False, text)
     return _no_steps(
-        f"Growth needs at least {MIN_STEPS} steps; this profile has {len(marked)}."
+        f"Growth needs at least {MIN_STEPS} steps; this profile has {len(marked):,}."
         if len(marked)
         else "The profile marks no steps, and no program in it repeats often enough to use its runs instead."
     )

@@ -98,9 +98,9 @@ def lines(pieces: Sequence[AdviceJson]) -> Iterator[str]:
         saved = piece["saving_bytes"]
         of = " of reserved" if piece["saving_of"] == "reserved" else ""
         yield ""
-        yield f"  -{bytes_text(saved)} ({percent_text(saved, piece['before_bytes'])}{of})  {piece['title']}"
+        yield f"  {bytes_text(-saved)} ({percent_text(saved, piece['before_bytes'])}{of})  {piece['title']}"
         yield f"      {piece['sentence']}"
         yield from (f"      {line}" for line in piece["change"].splitlines())
     if len(pieces) > MAX_LINES:
         yield ""
-        yield f"and {len(pieces) - MAX_LINES} more; --json lists all"
+        yield f"and {len(pieces) - MAX_LINES:,} more; --json lists all"

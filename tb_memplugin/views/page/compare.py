@@ -13,7 +13,7 @@ from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.usage.figures import share
 from tb_memplugin.model.arrays import U8
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.sizes import bytes_text, signed_bytes, signed_percent
 from tb_memplugin.views.endpoints.endpoint import endpoint
 from tb_memplugin.views.endpoints.inputs import Choice, OptionalInteger, RecordingOf
 from tb_memplugin.views.shared.json_types import SummaryJson
@@ -26,7 +26,7 @@ REST = "everything else"
 MAX_PERCENT = 1000
 ChangeKind = Literal["only_a", "only_b", "grown", "shrunk", "same"]
 CHANGES: tuple[ChangeKind, ...] = get_args(ChangeKind)
-__all__ = ["CompareBy", "Pair", "compared", "pairs", "signed"]
+__all__ = ["CompareBy", "Pair", "compared", "pairs"]
 
 Pair = tuple[Recording, Recording]
 
@@ -145,7 +145,7 @@ def _amount(change: int, before: int) -> str:
     size, part = bytes_text(abs(change)), share(change, before)
     if part > MAX_PERCENT / 100:
         return f"{size} more, {part + 1:,.0f} times as much"
-    return f"{size}{f' ({part:+.1%})' if before else ''} {'more' if change > 0 else 'less'}"
+    return f"{size}{f' ({signed_percent(part)})' if before else ''} {'more' if change > 0 else 'less'}"
 
 
 def headline(a: Recording, b: Recording, found: Comparison) -> str:
@@ -156,9 +156,9 @@ def headline(a: Recording, b: Recording, found: Comparison) -> str:
     most = int(entries.bytes_b[0] - entries.bytes_a[0]) if len(entries.row_a) else 0
     rest = next((step.bytes_b - step.bytes_a for step in found.steps if step.label == UNEXPLAINED), 0)
     largest = (
-        f"{signed(rest)} unexplained by allocations"
+        f"{signed_bytes(rest)} unexplained by allocations"
         if abs(rest) > abs(most)
-        else f"{signed(most)} of {_largest_name(a, b, entries)}"
+        else f"{signed_bytes(most)} of {_largest_name(a, b, entries)}"
     )
     return f"{verdict(found)} The largest change is {largest}."
 
@@ -175,10 +175,6 @@ def _largest_name(a: Recording, b: Recording, entries: Entries) -> str:
 def changed(found: Comparison) -> bool:
     moved = bool((found.entries.bytes_a != found.entries.bytes_b).any())
     return moved or found.total_a != found.total_b
-
-
-def signed(size: int) -> str:
-    return f"+{bytes_text(size)}" if size > 0 else bytes_text(size)
 
 
 def pairs(a: Sequence[Recording], b: Sequence[Recording]) -> list[Pair]:

@@ -159,11 +159,11 @@ def _sentence(step: FitStep, target: str, answers: Mapping[KnobChoice, LargestVa
     ]
     if not fitting:
         tried = [outcome for outcome in step.outcomes if outcome.candidate.target == target]
-        return f"{verdict(tried[0])}." if len(tried) == 1 else f"None of {len(tried)} candidates fits on {target}."
+        return f"{verdict(tried[0])}." if len(tried) == 1 else f"None of {len(tried):,} candidates fits on {target}."
     if not step.searched:
         every = sum(choice.target == target for choice in answers)
         fits = agree(len(fitting), "fits", "fit")
-        return f"{len(fitting)} of {counted(every, 'candidate')} {fits} on {target}."
+        return f"{len(fitting):,} of {counted(every, 'candidate')} {fits} on {target}."
     # Of equal values, the one with the fewest changes, then the one with the most memory left.
     fitting.sort(key=lambda pair: (-_number(step.value(pair[1])), len(pair[0].changes), pair[1].reserved_bytes or 0))
     choice, best = next((pair for pair in fitting if not pair[0].changes), fitting[0])

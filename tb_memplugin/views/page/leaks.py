@@ -124,11 +124,11 @@ def sentence(found: Leaks, sites: LeakSites, i: int) -> str:
         case Verdict.LEAK:
             measured = len(found.steps.position) - found.warm_up
             return (
-                f"Grows by {rate} per {unit}: it grew in {evidence} of the {measured} {units} after the warm-up, "
+                f"Grows by {rate} per {unit}: it grew in {evidence:,} of the {measured:,} {units} after the warm-up, "
                 f"has {held} at the end, and shows no sign of stopping.{_later(found, sites, i)}"
             )
         case Verdict.CACHE:
-            return f"Grew to {held} after the warm-up, and has not grown in the last {evidence} {units}."
+            return f"Grew to {held} after the warm-up, and has not grown in the last {evidence:,} {units}."
         case Verdict.SAWTOOTH:
             return f"Accumulates up to {most} over several {units}, then frees it; this happened {_times(evidence)}."
         case Verdict.KEPT:
@@ -137,7 +137,7 @@ def sentence(found: Leaks, sites: LeakSites, i: int) -> str:
                 "still live. Typical causes are parameters that are not donated and gradients that are not cleared."
             )
         case Verdict.WARM_UP:
-            return f"Has {held} since the warm-up, unchanged in the {evidence} {units} after it."
+            return f"Has {held} since the warm-up, unchanged in the {evidence:,} {units} after it."
         case Verdict.STEADY:
             return f"Does not grow: {held} at the end, at most {most} between {units}."
 
@@ -155,4 +155,4 @@ def several(unit: str) -> str:
 
 
 def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
+    return "once" if count == 1 else f"{count:,} times"

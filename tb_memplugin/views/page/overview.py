@@ -192,7 +192,7 @@ def headline(ordered: Sequence[Recording], room: dict[str, Headroom]) -> str:
     """Return a sentence about the recording with the least headroom, the first of `ordered`."""
     if not ordered:
         return "This run has no recordings."
-    many = f"{len(ordered)} recordings. " if len(ordered) > 1 else ""
+    many = f"{len(ordered):,} recordings. " if len(ordered) > 1 else ""
     first = ordered[0]
     name, known = _name(first), room[first.id]
     if first.out_of_memory is not None:
@@ -286,7 +286,7 @@ def _how(place: CoResidency, fullest: Recording | None) -> str:
     """Return how the sum is computed, and how far it can be trusted."""
     which = "ran in this profile" if place.executed else "are in this run; whether all of them ran is not recorded"
     return (
-        f"At most {bytes_text(place.bytes)}, from the {len(place.programs)} programs that {which}. They run one "
+        f"At most {bytes_text(place.bytes)}, from the {len(place.programs):,} programs that {which}. They run one "
         "after the other, so only the largest temporaries count. Persistent memory is added up; arguments of the same "
         "path and shape count once. The sum is smaller where one program's output is another's argument."
     ) + (_measured(fullest) if fullest is not None else "")

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tb_memplugin.sizes import bytes_text, counted
-from tb_memplugin.views.page.compare import CHANGES, signed
+from tb_memplugin.sizes import bytes_text, counted, signed_bytes
+from tb_memplugin.views.page.compare import CHANGES
 from tb_memplugin.views.terminal.text_table import align
 
 MAX_ENTRIES = 20
@@ -84,7 +84,7 @@ def _entries(answer: Mapping[str, Any]) -> list[list[str]]:
 
 def _figures(line: Mapping[str, Any]) -> list[str]:
     a, b = line["bytes_a"], line["bytes_b"]
-    return [bytes_text(a), bytes_text(b), signed(b - a)]
+    return [bytes_text(a), bytes_text(b), signed_bytes(b - a)]
 
 
 def _shape(entry: Mapping[str, Any]) -> str:
@@ -93,7 +93,8 @@ def _shape(entry: Mapping[str, Any]) -> str:
 
 def _count_sentence(answer: Mapping[str, Any]) -> str:
     parts = [
-        f"{change['entries']:,} {CHANGE_LABELS[kind]}" + (f" ({signed(change['bytes'])})" if change["bytes"] else "")
+        f"{change['entries']:,} {CHANGE_LABELS[kind]}"
+        + (f" ({signed_bytes(change['bytes'])})" if change["bytes"] else "")
         for kind in CHANGES
         if (change := answer["changes"][kind])["entries"]
     ]

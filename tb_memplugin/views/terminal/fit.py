@@ -82,7 +82,7 @@ def sentences(one: LargestValue) -> Iterator[str]:
     if one.at_end:
         yield f"{one.searched}={one.value} is the last value that was asked for; a larger one may fit"
     if one.failed:
-        values = "a value" if len(one.failed) == 1 else f"{len(one.failed)} values"
+        values = "a value" if len(one.failed) == 1 else f"{len(one.failed):,} values"
         yield f"{values} could not be compiled: {_knobs_text(one.failed[0])}: {shorten(one.failed[0].error, MAX_ERROR)}"
 
 

@@ -33,7 +33,7 @@ def tried_lines(tried: Sequence[Tried]) -> Iterator[str]:
 
 
 def _row(one: Tried, first: Tried) -> list[str]:
-    saving = "unknown" if one.saving_bytes is None else _signed(one.saving_bytes)
+    saving = "unknown" if one.saving_bytes is None else bytes_text(one.saving_bytes, digits=4)
     about = "" if one.is_compiled else "about "
     if not one.searched:
         value = []
@@ -46,10 +46,6 @@ def _row(one: Tried, first: Tried) -> list[str]:
     at, answer = (dict(outcome.candidate.knobs).get(one.searched) for outcome in (one.before, first.before))
     saves = f"{about}{saving}{f' at {at}' if at != answer else ''}"
     return [one.title, saves, *value, "compiled" if one.is_compiled else CODE]
-
-
-def _signed(size: int) -> str:
-    return bytes_text(size, digits=4) if size >= 0 else f"-{bytes_text(-size, digits=4)}"
 
 
 def tried_json(one: Tried) -> dict[str, Any]:

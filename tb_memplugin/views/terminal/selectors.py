@@ -30,7 +30,7 @@ def choose(recordings: Sequence[Recording], wanted: str | None, path: str) -> Re
     if len(matches) == 1:
         return matches[0]
     ids = ", ".join(recording.id for recording in (matches or recordings)[:MAX_IDS_LISTED])
-    what = f"{len(matches)} recordings match" if matches else "No such recording"
+    what = f"{len(matches):,} recordings match" if matches else "No such recording"
     raise InputError(what, wanted, f"give --recording an id or a unique part of one: {ids}")
 
 

@@ -164,7 +164,7 @@ def _advise_results(
         return None
     size, ordered = int(table.size[rows].sum()), sort_by_size(recording, rows)
     largest, several = row_name(recording, int(ordered[0])), len(rows) > 1
-    what = f"{len(rows)} results, {bytes_text(size)}, are" if several else f"{largest}, {bytes_text(size)}, is"
+    what = f"{len(rows):,} results, {bytes_text(size)}, are" if several else f"{largest}, {bytes_text(size)}, is"
     reason = sentence.format(what=what, copies="copies" if several else "a copy")
     return Advice(
         kind=AdviceKind.OUTPUTS,

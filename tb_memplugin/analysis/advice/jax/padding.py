@@ -70,7 +70,7 @@ def _advise_shape(recording: Recording, code: int, live: I64, padding: I64) -> A
     if saved is None:
         return None
     size, wasted = int(table.size[live].sum()), int(padding[live].sum())
-    count = f"{len(live)} tensors" if len(live) > 1 else "One tensor"
+    count = f"{len(live):,} tensors" if len(live) > 1 else "One tensor"
     return Advice(
         kind=AdviceKind.PADDING,
         title=f"Padding of {shape.partition('{')[0]}",

@@ -54,14 +54,14 @@ def _advise_axis(recording: Recording, split: Shardable) -> Advice | None:
         return None
     table, (axis, devices) = recording.allocations, split.axis
     size, names = int(table.size[split.rows].sum()), _names(recording, split.rows)
-    of_axis = f"the mesh axis '{axis}'" if axis else f"{devices} devices"
+    of_axis = f"the mesh axis '{axis}'" if axis else f"{devices:,} devices"
     gathered = bool((roles(recording)[split.rows] == Role.PARAMETER).any())
     ordered = sort_by_size(recording, split.rows)
     dimension = dict(zip(split.rows.tolist(), split.dimension.tolist(), strict=True))[int(ordered[0])]
     cost = " Each parameter is gathered where it is used, which takes time." if gathered else ""
     return Advice(
         kind=AdviceKind.REPLICATION,
-        title=f"Shard {', '.join(names)} over {f'{axis!r}, ' if axis else ''}{devices} devices",
+        title=f"Shard {', '.join(names)} over {f'{axis!r}, ' if axis else ''}{devices:,} devices",
         sentence=f"Each device holds {bytes_text(size)} of {', '.join(names)} that {of_axis} can split: the largest is "
         f"{row_name(recording, int(ordered[0]))}, in dimension {dimension}. Sharding {agree(len(names), 'it', 'them')} "
         f"{saved.effect} per device.{cost}",

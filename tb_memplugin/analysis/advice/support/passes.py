@@ -196,7 +196,7 @@ class ProgramPasses:
         frame = function_of(self.stacks, self.stack[inside], lines)
         comment = f"the function of one {name}"
         code = layer_code(self.stacks, frame, self.stack[inside], comment) if frame >= 0 else f"{UNKNOWN}  # {comment}"
-        return Layers(name, f"{len(members)} {name}", code, len(members), of_position)
+        return Layers(name, f"{len(members):,} {name}", code, len(members), of_position)
 
 
 @memoize

@@ -129,7 +129,7 @@ def _named(recording: Recording, site: CallSite, leaves: I32, turn: I32, turns: 
     ):
         text = frame_text(stacks, called[0])
         code = layer_code(stacks, called[0], leaves, "where the layers are called")
-        return Layers(text, f"{turns} calls of {text}", code, turns, turn)
+        return Layers(text, f"{turns:,} calls of {text}", code, turns, turn)
     loop = f"the loop in {frame_text(stacks, min(site.frames, key=lambda frame: int(stacks.line[frame])))}"
     code = "body = jax.checkpoint(body)  # the loop's body, as a function"
-    return Layers(loop, f"{turns} iterations of {loop}", code, turns, turn)
+    return Layers(loop, f"{turns:,} iterations of {loop}", code, turns, turn)

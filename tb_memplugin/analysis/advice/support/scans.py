@@ -113,7 +113,7 @@ def _around_body(
     rows = np.concatenate([scan.stacks.dropped.memory for scan in found])
     size = int(recording.allocations.size[rows].sum())
     counts = " and ".join(str(count) for count in sorted({scan.stacks.iterations for scan in found}))
-    scan = f"a scan over {counts} iterations" if len(found) == 1 else f"{len(found)} scans over {counts} iterations"
+    scan = f"a scan over {counts} iterations" if len(found) == 1 else f"{len(found):,} scans over {counts} iterations"
     stack = agree(len(found), "forward loop stacks", "forward loops stack")
     return Advice(
         kind=AdviceKind.REMATERIALIZATION,

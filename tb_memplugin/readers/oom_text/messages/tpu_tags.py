@@ -26,6 +26,6 @@ def kernel_buffer(tag: str, size: int, shape: str = "") -> KernelBuffer:
 
 def row_of(buffer: KernelBuffer, kernel: str, scope: str = "") -> Buffer:
     """Return an allocation of a kernel as a row."""
-    buffers = f", {buffer.buffers} buffers" if buffer.buffers > 1 else ""
+    buffers = f", {buffer.buffers:,} buffers" if buffer.buffers > 1 else ""
     name = f"{kernel}: {buffer.operand}{buffers}" if kernel else f"{buffer.operand}{buffers}"
     return Buffer(buffer.bytes, name=name, op="custom-call", scope=scope, shape=buffer.shape, role=Role.TEMPORARY)
