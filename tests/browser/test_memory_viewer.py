@@ -19,7 +19,7 @@ SMALL_BYTES = 16 * 1024  # the table folds smaller rows into one line
 
 
 def figures_of(expected: Recording) -> dict[str, str]:
-    known = [figure for figure in expected.meta["figures"] if figure["bytes"] is not None]
+    known = [figure for figure in expected.meta["figures"] if figure["bytes"]]
     return {figure["key"]: f"{int(figure['bytes']):,} bytes" for figure in known}
 
 

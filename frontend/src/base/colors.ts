@@ -33,6 +33,27 @@ const DARK = [
   0xa5eef0, // state
 ] as const;
 
+/**
+ * Colors of sizes, for rows without roles. Each is far from every role's color: at least 32 in CIE Lab, where 2 can be
+ * seen and neighboring roles differ by 20.
+ */
+const SIZES_LIGHT = [
+  0x980028, 0x506800, 0xc0d088, 0xf88078, 0x900068, 0x00e0e8, 0x783800, 0xf8b878, 0x783848, 0xe090f8,
+] as const;
+
+const SIZES_DARK = [
+  0x980030, 0x305000, 0x880870, 0x703800, 0x005048, 0x683848, 0x78b048, 0xf87878, 0x403898, 0x908018,
+] as const;
+
+/** Number of the first size color in `rowColors`, and how many there are. */
+export const FIRST_SIZE_COLOR = LIGHT.length;
+export const SIZE_COLORS = SIZES_LIGHT.length;
+
+/** Return the colors of blocks: those of roles, then those of sizes. */
+export function rowColors(dark: boolean): readonly number[] {
+  return [...roleColors(dark), ...(dark ? SIZES_DARK : SIZES_LIGHT)];
+}
+
 export function roleColors(dark: boolean): readonly number[] {
   return dark ? DARK : LIGHT;
 }

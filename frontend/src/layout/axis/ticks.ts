@@ -71,6 +71,11 @@ export function formatTime(ns: number): string {
   return `${(ns / scale).toFixed(scale === 1 ? 0 : 3)} ${unit}`;
 }
 
+/** Return the x of a label's center: at its tick, but within the chart, whose margin is narrower than half a label. */
+export function labelCenter(tick: number, labelWidth: number, chartWidth: number): number {
+  return Math.min(Math.max(tick, labelWidth / 2 + 1), chartWidth - labelWidth / 2 - 1);
+}
+
 function multiples(span: Span, step: number): number[] {
   const values: number[] = [];
   // Multiplying avoids the drift of repeated addition.

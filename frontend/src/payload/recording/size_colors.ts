@@ -1,7 +1,4 @@
-/**
- * Number of available colors: 1 to 10 of base/colors.ts. Color 0, gray, marks rows older than the recording.
- */
-const COLORS = 10;
+import { FIRST_SIZE_COLOR, SIZE_COLORS } from "../../base/colors";
 
 /** The columns of Rows that decide the color. */
 interface Sizes {
@@ -12,7 +9,7 @@ interface Sizes {
 
 /**
  * Return one color for each size: repeated requests of the same size usually have the same purpose, even if
- * the profile does not name it. Different sizes may share a color.
+ * the profile does not name it. Different sizes may share a color. Color 0, gray, marks rows older than the recording.
  */
 export function sizeColors({ length, size, start }: Sizes): Uint8Array {
   const colors = new Uint8Array(length);
@@ -23,5 +20,5 @@ export function sizeColors({ length, size, start }: Sizes): Uint8Array {
 function colorOfSize(bytes: number): number {
   // Sizes are multiples of powers of two, so their low digits carry little information. 61 shares no factor
   // with 2 or 10.
-  return 1 + ((Math.floor(bytes / 64) % 61) % COLORS);
+  return FIRST_SIZE_COLOR + ((Math.floor(bytes / 64) % 61) % SIZE_COLORS);
 }

@@ -1,4 +1,4 @@
-import { cssColor, roleColors } from "../../base/colors";
+import { cssColor, rowColors } from "../../base/colors";
 import { formatBytes, formatShare } from "../../base/units";
 import type { SegmentPiece, Segment } from "../../layout/address_map/address_map";
 import { segmentPieces } from "../../layout/address_map/address_map";
@@ -20,7 +20,7 @@ export function paintPieces(
   left: number,
   top: number,
 ): void {
-  const palette = roleColors(dark);
+  const palette = rowColors(dark);
   for (const { x, width, color: color } of drawn) {
     surface.fillStyle = cssColor(palette[color]);
     surface.fillRect(left + x, top, width >= MIN_GAP_WIDTH ? width - 1 : width, STRIP_HEIGHT);

@@ -1,4 +1,4 @@
-import { cssColor, inkOn, roleColors } from "../../base/colors";
+import { cssColor, inkOn, rowColors } from "../../base/colors";
 import type { BufferBar } from "../../layout/usage/buffer_bar";
 import { barSegments } from "../../layout/usage/buffer_bar";
 import type { Rows } from "../../payload/recording/rows";
@@ -32,7 +32,7 @@ export function drawBar(canvas: HTMLCanvasElement, picture: BarPicture, colors: 
   context.clearRect(0, 0, width, height);
   context.font = "11px system-ui, sans-serif";
   context.textBaseline = "middle";
-  const palette = roleColors(dark);
+  const palette = rowColors(dark);
   for (const { x, width: wide, color, row } of barSegments(bar, rows, width)) {
     const filled = wide >= MIN_GAP_WIDTH ? wide - 1 : wide;
     context.fillStyle = cssColor(palette[color]);

@@ -93,7 +93,7 @@ export function Breakdown({ view, available, program, store, dark }: BreakdownPr
         </h2>
         {!moment && (
           <span class="muted">
-            {terms.position} {position}
+            {terms.position} {formatCount(position)}
             {program !== null && position < program.length && `, ${program.name.at(position)}`}
           </span>
         )}

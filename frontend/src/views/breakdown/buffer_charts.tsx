@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import { formatBytes, formatShare } from "../../base/units";
+import { formatBytes, formatCount, formatShare } from "../../base/units";
 import type { BarOrder } from "../../layout/usage/buffer_bar";
 import { bufferAt, bufferBar } from "../../layout/usage/buffer_bar";
 import { ROLES } from "../../payload/generated/constants";
@@ -35,9 +35,12 @@ interface Props {
 
 /** Bars of the buffers live at the inspected position: in program order, by size and by padding. */
 export function BufferCharts(props: Props): JSX.Element {
+  const { rows } = props.available;
+  // By recording, not by position: stepping through positions must not move the page.
+  const padded = useMemo(() => rows.charge.some((_, row) => rows.charge[row] > rows.unpadded[row]), [rows]);
   return (
     <div class="buffer-charts">
-      {BARS.map((bar) => (
+      {BARS.filter(({ order }) => order !== "padding" || padded).map((bar) => (
         <BufferBar key={bar.order} {...props} {...bar} />
       ))}
     </div>
@@ -92,7 +95,7 @@ function BufferBar(props: Props & (typeof BARS)[number]): JSX.Element {
         class={total > 0 ? "buffer-bar-host" : "buffer-bar-host empty"}
         tabindex={0}
         role="application"
-        aria-label={`${label}: ${bar.rows.length} ${terms.items}. Left and right arrows select the next one.`}
+        aria-label={`${label}: ${formatCount(bar.rows.length)} ${terms.items}. Left and right arrows select the next one.`}
         data-testid={`bar-${order}`}
         style={{ height: `${HEIGHT}px` }}
         onKeyDown={step}

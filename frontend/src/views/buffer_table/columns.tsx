@@ -7,6 +7,7 @@ import { formatTime } from "../../layout/axis/ticks";
 import { lastUseText, lifetimeText, positionText } from "../widgets/position_text";
 import type { Terms } from "../data/terms";
 import type { Column } from "../tables/data_table";
+import { Middle } from "../widgets/middle";
 import { Role } from "../widgets/role";
 
 export interface ColumnView extends Column<RowSortKey> {
@@ -22,14 +23,22 @@ function name(rows: Rows, row: number): JSX.Element | string {
 function text(key: "name" | "shape" | "op" | "dtype" | "step" | "stack"): ColumnView["cell"] {
   return (rows, row) => {
     const value = rows[key].at(row);
-    return <span title={value}>{value}</span>;
+    return (
+      <span title={value}>
+        <Middle text={value} />
+      </span>
+    );
   };
 }
 
 /** File name and line; the tooltip has the whole path. */
 function source(rows: Rows, row: number): JSX.Element {
   const value = rows.source.at(row);
-  return <span title={value}>{value.slice(value.lastIndexOf("/") + 1)}</span>;
+  return (
+    <span title={value}>
+      <Middle text={value.slice(value.lastIndexOf("/") + 1)} />
+    </span>
+  );
 }
 
 /** Model path, shortened at the start because paths differ at the end. */

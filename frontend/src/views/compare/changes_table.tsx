@@ -20,6 +20,7 @@ import { CHANGES } from "../../payload/generated/constants";
 import { ButtonGroup } from "../widgets/button_group";
 import type { Column } from "../tables/data_table";
 import { Cell, DataTable, stepLine, TableRow, useTable } from "../tables/data_table";
+import { Middle } from "../widgets/middle";
 import { Role } from "../widgets/role";
 import type { ViewState } from "../state/view_state";
 import { useSearch } from "../data/use_search";
@@ -169,7 +170,11 @@ function EntryCell(props: { column: EntryKey; entry: ComparedEntry; dark: boolea
       </Cell>
     );
   const text = textOf(column, entry);
-  return <Cell title={text}>{text}</Cell>;
+  return (
+    <Cell title={text}>
+      <Middle text={text} />
+    </Cell>
+  );
 }
 
 function textOf(column: "change" | "shape" | "site" | "source", entry: ComparedEntry): string {

@@ -2,12 +2,13 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import { formatBytes, formatExact } from "../../base/units";
+import { formatBytes, formatCount, formatExact } from "../../base/units";
 import { formatSigned } from "../../layout/compare/change_table";
 import { stepName } from "../../layout/compare/selected_change";
 import type { WaterfallBar } from "../../layout/compare/waterfall";
 import { waterfall } from "../../layout/compare/waterfall";
 import type { Comparison } from "../../payload/generated/answers";
+import { Middle } from "../widgets/middle";
 import { Choice } from "../widgets/choice";
 import { SavePicture } from "../drawing/save_picture";
 import type { ViewState } from "../state/view_state";
@@ -30,7 +31,7 @@ export function WaterfallSection(props: { comparison: Comparison; store: Store<V
       <header class="section-head">
         <h2>From A to B</h2>
         <span class="muted">
-          {chart.unchanged > 0 && `${chart.unchanged} unchanged`}
+          {chart.unchanged > 0 && `${formatCount(chart.unchanged)} unchanged`}
           {chart.unchanged > 0 && chart.origin > 0 && ", "}
           {chart.origin > 0 && `the axis starts at ${formatBytes(chart.origin)}`}
         </span>
@@ -60,7 +61,7 @@ function Bar({ bar, store }: { bar: WaterfallBar; store: Store<ViewState> }): JS
   const total = bar.kind === "total";
   const parts = (
     <>
-      <span class="label">{total ? bar.label : <bdi>{bar.label}</bdi>}</span>
+      <span class="label">{total ? bar.label : <Middle text={bar.label} />}</span>
       <span class="track">
         <i style={{ left: `${100 * left}%`, width: `${100 * (right - left)}%` }} />
       </span>

@@ -58,7 +58,7 @@ export function Sharers({
                 </button>
                 <span>{formatBytes(sharer.size)}</span>
                 <span class="muted">
-                  {sharer.defined}–{sharer.last_used}
+                  {formatCount(sharer.defined)}–{formatCount(sharer.last_used)}
                 </span>
               </li>
             ))}

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { formatBytes, formatExact } from "../../base/units";
+import { formatBytes, formatCount, formatExact } from "../../base/units";
 import type { Problem } from "../../payload/generated/answers";
 import type { Caveat } from "../../payload/generated/answers";
 
@@ -34,7 +34,7 @@ export function Caveats({
       <ul aria-label="Caveats">{lines.slice(0, MAX_CAVEATS)}</ul>
       {hidden.length > 0 && (
         <details>
-          <summary>{hidden.length} more</summary>
+          <summary>{formatCount(hidden.length)} more</summary>
           <ul>{hidden}</ul>
         </details>
       )}

@@ -14,6 +14,8 @@ export function Figures(props: { view: FirstView; available: AvailableRows; dark
     kind === "allocator" || (kind === "oom" && capacity !== null)
       ? { bytes: capacity, label: "of the capacity" }
       : { bytes: reserved ?? peak, label: reserved === null ? "of the peak" : "of reserved memory" };
+  // Unknown and zero answer no question; caveats name what is unknown.
+  const shown = view.figures.filter(({ bytes }) => bytes !== null && bytes !== 0);
   return (
     <section class="figures" aria-label="Figures">
       {view.out_of_memory === null ? (
@@ -21,8 +23,8 @@ export function Figures(props: { view: FirstView; available: AvailableRows; dark
       ) : (
         <OutOfMemoryBar view={view} outOfMemory={view.out_of_memory} />
       )}
-      <dl class={view.figures.length > MAX_IN_ONE_LINE ? "two-lines" : ""}>
-        {view.figures.map((figure) => (
+      <dl class={shown.length > MAX_IN_ONE_LINE ? "two-lines" : ""}>
+        {shown.map((figure) => (
           <FigureCell key={figure.key} figure={figure} whole={total} />
         ))}
       </dl>

@@ -41,7 +41,7 @@ export function BarsSection({ step, dark, actions }: SectionProps): JSX.Element 
         <h2>Peak by role, and reserved memory</h2>
         {shown.length < step.candidates.length && (
           <span class="muted">
-            the first {shown.length} of {formatCount(step.candidates.length)}
+            the first {formatCount(shown.length)} of {formatCount(step.candidates.length)}
           </span>
         )}
         <span class="spacer" />

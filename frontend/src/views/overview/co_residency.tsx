@@ -2,6 +2,7 @@ import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatExact } from "../../base/units";
 import type { OverviewRow, ResidentProgram, CoResidency } from "../../payload/generated/answers";
+import { Middle } from "../widgets/middle";
 import type { ViewState } from "../state/view_state";
 import { openRecording } from "../state/open_recording";
 
@@ -51,7 +52,7 @@ export function CoResidency({ place, hosts, rows, store }: Props): JSX.Element {
         {listed.map((program) => (
           <li key={program.id}>
             <button class="link" title={program.title} onClick={() => open(program.id)}>
-              {program.title}
+              <Middle text={program.title} />
             </button>
             <Bar program={program} whole={largest} />
             <span class="numeric">{describeProgram(program)}</span>

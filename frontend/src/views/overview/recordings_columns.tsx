@@ -5,6 +5,7 @@ import type { OverviewRow } from "../../payload/generated/answers";
 import type { AdviceById } from "../../payload/responses/overview";
 import { recordingName, partText } from "../../payload/responses/overview";
 import type { Column } from "../tables/data_table";
+import { Middle } from "../widgets/middle";
 import { Role } from "../widgets/role";
 
 export interface OverviewColumn extends Column<OverviewKey> {
@@ -59,7 +60,9 @@ function allColumns(
           onOpen(row);
         }}
       >
-        {equal.length > 1 ? `${recordingName(row)} ×${formatCount(equal.length)}` : recordingName(row)}
+        <Middle
+          text={equal.length > 1 ? `${recordingName(row)} ×${formatCount(equal.length)}` : recordingName(row)}
+        />
       </button>
     )),
     column("memory", "Memory", "Memory space or device memory", "minmax(76px, .6fr)", (row) =>

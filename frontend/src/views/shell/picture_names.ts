@@ -1,3 +1,4 @@
+import { formatCount } from "../../base/units";
 import type { Summary } from "../../payload/generated/answers";
 import { termsOf } from "../data/terms";
 import type { PictureNames } from "../drawing/titled_picture";
@@ -18,7 +19,7 @@ export function pictureNames(state: ViewState, run: string, chosen: Summary | nu
 
 function positionText({ position }: ViewState, chosen: Summary): string {
   if (chosen.axis === "INSTANT") return "";
-  return position === null ? "at the peak" : `at ${termsOf(chosen).position} ${position}`;
+  return position === null ? "at the peak" : `at ${termsOf(chosen).position} ${formatCount(position)}`;
 }
 
 function comparedText({ a, b }: ViewState): string {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { View } from "../../layout/axis/span";
 import { keyView } from "./keys";
-import { shorten } from "./drawing/labels";
+import { shorten } from "../drawing/fit_text";
 
 const extent: View = { x: [0, 1000], y: [0, 1000] };
 const view: View = { x: [400, 600], y: [400, 600] };

@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { formatCount } from "../../base/units";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import type { View } from "../../layout/axis/span";
@@ -206,7 +207,7 @@ export function Plot(props: Props): JSX.Element {
       data-testid="timeline-plot"
       tabindex={0}
       role="application"
-      aria-label={`Allocation timeline: ${scene.listed} ${terms.items} over ${scene.length} ${terms.positions}. Arrow keys pan, plus and minus zoom, as do W, A, S and D; n steps through the matches or the ${terms.items} at the inspected ${terms.position}, Enter selects.`}
+      aria-label={`Allocation timeline: ${formatCount(scene.listed)} ${terms.items} over ${formatCount(scene.length)} ${terms.positions}. Arrow keys pan, plus and minus zoom, as do W, A, S and D; n steps through the matches or the ${terms.items} at the inspected ${terms.position}, Enter selects.`}
       style={{ height: props.height }}
       onKeyDown={onKeyDown}
     >

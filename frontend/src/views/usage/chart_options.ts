@@ -1,6 +1,6 @@
 import type uPlot from "uplot";
 import type { Axis } from "../../layout/axis/axis";
-import { byteTicks } from "../../layout/axis/ticks";
+import { byteTicks, labelCenter } from "../../layout/axis/ticks";
 import type { Span } from "../../layout/axis/span";
 import type { CurveKey, UsageSeries } from "../../layout/usage/usage_series";
 import { GUTTER_LEFT, GUTTER_RIGHT } from "../drawing/gutters";
@@ -8,6 +8,7 @@ import type { PageColors } from "../drawing/page_colors";
 import { curveStyle, DASHES } from "./curve_style";
 
 const X_AXIS_HEIGHT = 24;
+const X_LABEL_GAP = 4;
 
 interface Parts {
   width: number;
@@ -65,7 +66,8 @@ export function usageOptions(parts: Parts, colors: PageColors): uPlot.Options {
         gap: 2,
         splits: (chart, _axis, min, max) =>
           parts.axis.ticks([min, max], chart.width / 110).map((tick) => tick.value),
-        values: (chart, splits) => labelsOf(parts.axis.ticks, chart.scales["x"], splits, chart.width / 110),
+        // drawXLabels draws them: uPlot would cut the last one off.
+        values: (_chart, splits) => splits.map(() => ""),
       },
       {
         ...axis,
@@ -78,6 +80,7 @@ export function usageOptions(parts: Parts, colors: PageColors): uPlot.Options {
     ],
     series: [{}, ...parts.shown.flatMap((key) => curveSeries(key, parts))],
     hooks: {
+      drawAxes: [(chart) => drawXLabels(chart, parts.axis, axis)],
       draw: [parts.draw],
       setCursor: [parts.onCursor],
       setSelect: [
@@ -89,6 +92,25 @@ export function usageOptions(parts: Parts, colors: PageColors): uPlot.Options {
       ],
     },
   };
+}
+
+/** Draw the labels of the x axis, within the chart. */
+function drawXLabels(chart: uPlot, { ticks }: Axis, look: { stroke: string; font: string }): void {
+  const { ctx, bbox, scales } = chart;
+  const { min = 0, max = 1 } = scales["x"] ?? {};
+  const ratio = devicePixelRatio;
+  ctx.save();
+  ctx.scale(ratio, ratio);
+  ctx.font = look.font;
+  ctx.fillStyle = look.stroke;
+  ctx.textAlign = "center";
+  ctx.textBaseline = "top";
+  const top = (bbox.top + bbox.height) / ratio + X_LABEL_GAP;
+  for (const { value, label } of ticks([min, max], chart.width / 110)) {
+    const x = chart.valToPos(value, "x", true) / ratio;
+    ctx.fillText(label, labelCenter(x, ctx.measureText(label).width, chart.width), top);
+  }
+  ctx.restore();
 }
 
 /** Return the columns of a chart: x, then the maximum and minimum of each curve. */

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { formatBytes, formatShare } from "../../base/units";
+import { formatBytes, formatCount, formatShare } from "../../base/units";
 import { type Axis, stepAt } from "../../layout/axis/axis";
 import { formatTime } from "../../layout/axis/ticks";
 import type { UsageSeries } from "../../layout/usage/usage_series";
@@ -23,10 +23,10 @@ export function UsageHover({ view, series, position, axis, program }: Props): JS
   const known = program !== null && position < program.length;
   return (
     <>
-      <b>{known ? program.name.at(position) : `${terms.position} ${position}`}</b>
+      <b>{known ? program.name.at(position) : `${terms.position} ${formatCount(position)}`}</b>
       {known && program.op_name.at(position) !== "" && <span>{program.op_name.at(position)}</span>}
       <span class="muted">
-        {terms.position} {position}
+        {terms.position} {formatCount(position)}
         {known && program.computation.at(position) !== "" && ` in ${program.computation.at(position)}`}
         {known && program.time_ns !== null && `, ${formatTime(program.time_ns[position])}`}
       </span>

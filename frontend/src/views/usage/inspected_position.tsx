@@ -41,7 +41,8 @@ export function InspectedPosition({ position, peak, length, program, store }: Pr
           ‹
         </button>
         <span>
-          {terms.position} <b data-testid="inspected-position">{position}</b> of {formatCount(length)}
+          {terms.position} <b data-testid="inspected-position">{formatCount(position)}</b> of{" "}
+          {formatCount(length)}
           {times !== null && known && ` at ${formatTime(times[position])}`}
         </span>
         <button

@@ -1,5 +1,5 @@
 import type uPlot from "uplot";
-import { cssColor, roleColors } from "../../base/colors";
+import { cssColor, rowColors } from "../../base/colors";
 import type { Axis } from "../../layout/axis/axis";
 import type { Rows } from "../../payload/recording/rows";
 import type { PageColors } from "../drawing/page_colors";
@@ -54,7 +54,7 @@ function drawLife(chart: uPlot, { rows, dark, axis }: Marks, row: number, alpha:
   // Short lifetimes and small buffers stay visible.
   const width = Math.max(x1 - x0, 2 * pxRatio);
   const height = Math.max(y0 - y1, 3 * pxRatio);
-  const color = cssColor(roleColors(dark)[rows.color[row]]);
+  const color = cssColor(rowColors(dark)[rows.color[row]]);
   ctx.globalAlpha = alpha;
   ctx.fillStyle = color;
   ctx.fillRect(x0, y0 - height, width, height);

@@ -3,7 +3,7 @@ import { useContext, useLayoutEffect, useMemo, useRef, useState } from "preact/h
 import uPlot from "uplot";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import { formatBytes } from "../../base/units";
+import { formatBytes, formatCount } from "../../base/units";
 import type { Axis } from "../../layout/axis/axis";
 import { MIN_POSITIONS, restoreSpan } from "../../layout/axis/view";
 import { bytesOver } from "../../layout/usage/live_set";
@@ -199,7 +199,7 @@ export function UsageChart({
       data-testid="usage-chart"
       tabindex={0}
       role="application"
-      aria-label={`Bytes ${terms.live} over ${view.length} ${terms.positions} of the ${terms.extent}, at most ${formatBytes(peak_bytes)} at ${terms.position} ${view.peak}. Arrow keys move the inspected ${terms.position}.`}
+      aria-label={`Bytes ${terms.live} over ${formatCount(view.length)} ${terms.positions} of the ${terms.extent}, at most ${formatBytes(peak_bytes)} at ${terms.position} ${formatCount(view.peak)}. Arrow keys move the inspected ${terms.position}.`}
       style={{ height: `${HEIGHT}px` }}
       onKeyDown={(event) => onKey(event, store, axis, limit, view.length, view.peak)}
     >

@@ -1,8 +1,8 @@
-import { byteTicks } from "../../layout/axis/ticks";
+import { byteTicks, labelCenter } from "../../layout/axis/ticks";
 import type { Axis } from "../../layout/axis/axis";
 import type { Span } from "../../layout/axis/span";
 import type { UsageSeries } from "../../layout/usage/usage_series";
-import { formatBytes } from "../../base/units";
+import { formatBytes, formatCount } from "../../base/units";
 import { escapeXml } from "../../render/painter/svg";
 import type { FirstView } from "../../payload/recording/recording";
 import type { Terms } from "../data/terms";
@@ -66,7 +66,12 @@ export function drawUsage(chart: DrawnUsage): Picture {
     legend.push({ color: color("--warn"), label: curveLabels("limit", terms, view)[0], line: true });
   }
   const marks = [
-    mark(x(axis.mark(chart.position)), plot, color("--ink"), `${terms.position} ${chart.position}`),
+    mark(
+      x(axis.mark(chart.position)),
+      plot,
+      color("--ink"),
+      `${terms.position} ${formatCount(chart.position)}`,
+    ),
     chart.position === view.peak
       ? ""
       : mark(
@@ -93,6 +98,9 @@ export function drawUsage(chart: DrawnUsage): Picture {
   };
 }
 
+/** Upper bound of a letter's width at 11 px. */
+const LETTER = 6.5;
+
 interface PlotSize {
   width: number;
   height: number;
@@ -106,6 +114,7 @@ function ticks(
   y: Pixel,
   color: (name: string) => string,
 ): string[] {
+  const chartWidth = GUTTER_LEFT + plot.width + GUTTER_RIGHT;
   const [grid, muted] = [color("--line"), color("--muted")];
   return [
     ...byteTicks(bytes, plot.height / 36).flatMap(({ value, label }) => [
@@ -116,7 +125,7 @@ function ticks(
       .ticks(window, plot.width / 110)
       .flatMap(({ value, label }) => [
         `<path d="M${x(value)} 0v${plot.height}" stroke="${grid}"/>`,
-        `<text x="${x(value)}" y="${plot.height + 16}" text-anchor="middle" fill="${muted}">${escapeXml(label)}</text>`,
+        `<text x="${labelCenter(GUTTER_LEFT + x(value), LETTER * label.length, chartWidth) - GUTTER_LEFT}" y="${plot.height + 16}" text-anchor="middle" fill="${muted}">${escapeXml(label)}</text>`,
       ]),
   ];
 }

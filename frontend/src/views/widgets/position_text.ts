@@ -1,3 +1,4 @@
+import { formatCount } from "../../base/units";
 import { rowLifetime } from "../../layout/table/row_order";
 import { formatTime } from "../../layout/axis/ticks";
 import type { Rows } from "../../payload/recording/rows";
@@ -34,5 +35,5 @@ export function isSharedLater(rows: Rows, row: number, length: number): boolean 
 /** Return a position as text; positions before and after the program have names. */
 export function positionText(position: number, length: number): string {
   if (position < 0) return "before";
-  return position >= length ? "after" : String(position);
+  return position >= length ? "after" : formatCount(position);
 }

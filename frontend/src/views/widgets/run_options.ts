@@ -1,4 +1,4 @@
-import { formatBytes } from "../../base/units";
+import { formatBytes, formatCount } from "../../base/units";
 import type { Runs, Summary } from "../../payload/generated/answers";
 import type { Option } from "./combobox";
 
@@ -16,7 +16,7 @@ export function runOptions(runs: Runs["runs"], peaks: RunPeaks = new Map(), now 
   return runs.map(({ name, hosts, modified_ns, peak_bytes }) => {
     const peak = peaks.get(name) ?? peak_bytes;
     const details = [
-      hosts.length > 1 ? `${hosts.length} hosts` : "",
+      hosts.length > 1 ? `${formatCount(hosts.length)} hosts` : "",
       peak === null ? "" : formatBytes(peak),
       modified_ns === null ? "" : dateText(new Date(modified_ns / 1e6), now),
     ];

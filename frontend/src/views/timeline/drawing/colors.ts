@@ -1,4 +1,4 @@
-import { roleColors } from "../../../base/colors";
+import { rowColors } from "../../../base/colors";
 import { makePalette, mixPixels, type Palette, pixelOf, rgbOf } from "../../../render/frame/palette";
 
 export interface TimelineColors {
@@ -24,7 +24,7 @@ export function readColors(dark: boolean, page: Element = document.documentEleme
     muted: read("--muted", "#808080"),
     surface,
     accent: read("--accent", "#2f6fb3"),
-    palette: makePalette(rgbOfCss(surface), towardsInk(0.045), towardsInk(0.22), roleColors(dark)),
+    palette: makePalette(rgbOfCss(surface), towardsInk(0.045), towardsInk(0.22), rowColors(dark)),
   };
 }
 

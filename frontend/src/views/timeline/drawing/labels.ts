@@ -1,4 +1,5 @@
 import { formatBytes } from "../../../base/units";
+import { shorten } from "../../drawing/fit_text";
 import type { Labels } from "../../../render/painter/picture";
 
 /** Minimum size for a label in CSS pixels: one line of five characters. */
@@ -51,12 +52,4 @@ export function drawLabels(
     ctx.globalAlpha = 1;
   });
   ctx.restore();
-}
-
-/** Shorten a name in the middle: neighbors differ at the end ("fusion.3" and "fusion.4"). */
-export function shorten(text: string, letters: number): string {
-  if (text.length <= letters) return text;
-  if (letters < 3) return text.slice(0, Math.max(letters, 0));
-  const head = Math.ceil((letters - 1) / 2);
-  return `${text.slice(0, head)}…${text.slice(text.length - (letters - 1 - head))}`;
 }

@@ -1,5 +1,5 @@
 import { inkOn } from "../../../base/colors";
-import { byteTicks } from "../../../layout/axis/ticks";
+import { byteTicks, labelCenter } from "../../../layout/axis/ticks";
 import { boxInPixels, xPixel, yPixel } from "../../../layout/timeline/rects";
 import type { TimelineBox, View } from "../../../layout/axis/span";
 import { rowName } from "../../../payload/recording/rows";
@@ -91,9 +91,7 @@ function drawAxes(
     const x = GUTTER_LEFT + Math.round(xPixel(value, view.x, picture.width)) + 0.5;
     ctx.moveTo(x, picture.height);
     ctx.lineTo(x, picture.height + 4);
-    // The right gutter is narrower than half a label.
-    const half = ctx.measureText(label).width / 2;
-    ctx.fillText(label, Math.min(x, size.width - half - 1), picture.height + 7);
+    ctx.fillText(label, labelCenter(x, ctx.measureText(label).width, size.width), picture.height + 7);
   }
   ctx.stroke();
 }

@@ -1,4 +1,4 @@
-import { byteTicks } from "../../../layout/axis/ticks";
+import { byteTicks, labelCenter } from "../../../layout/axis/ticks";
 import { xPixel, yPixel } from "../../../layout/timeline/rects";
 import { formatBytes } from "../../../base/units";
 import type { PaintOrder, VectorParts } from "../../../render/painter/picture";
@@ -13,7 +13,7 @@ import { pictureFileName, type PictureNames, titledPicture } from "../../drawing
 import { readColors, type TimelineColors } from "./colors";
 import { GUTTER_LEFT, GUTTER_RIGHT } from "../../drawing/gutters";
 import { AXIS_HEIGHT, pixelRatio } from "./geometry";
-import { shorten } from "./labels";
+import { shorten } from "../../drawing/fit_text";
 import type { Scene } from "./scene";
 
 interface SaveParts {
@@ -105,7 +105,7 @@ function shapesOf(
       .ticks(view.x, width / 110)
       .map(
         ({ value, label }) =>
-          `<text x="${GUTTER_LEFT + xPixel(value, view.x, width)}" y="${height + 16}" text-anchor="middle">${label}</text>`,
+          `<text x="${labelCenter(GUTTER_LEFT + xPixel(value, view.x, width), LETTER * label.length, GUTTER_LEFT + width + GUTTER_RIGHT)}" y="${height + 16}" text-anchor="middle">${label}</text>`,
       ),
     `</g></g>`,
   ];
