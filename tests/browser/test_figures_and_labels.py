@@ -11,7 +11,7 @@ from playwright.sync_api import Browser
 from support.browser.hosts import Host, open_standalone
 from support.browser.logs import LARGEST, TRAIN
 from support.browser.pages import Open, new_context
-from support.browser.viewer import Viewer
+from support.browser.viewer import Viewer, until
 from support.servers import DEMO
 from support.torch_training import Training
 
@@ -113,3 +113,34 @@ def test_labels_of_one_file_differ_where_they_are_shortened(at: Open) -> None:
     assert len(found) >= 1
     assert all(shortened and tail for shortened, tail in found), found
     assert len({tail for _, tail in found}) == len(found)
+
+
+def test_a_click_on_a_category_restricts_all_charts_and_the_url(at: Open) -> None:
+    viewer = at(**PROGRAM)
+    every = viewer.picture()
+    for place in (".categories", ".timeline-legend"):
+        button = viewer.frame.locator(place).get_by_test_id("role-temporary")
+        button.click()
+        viewer.wait_for_state(only="roles:temporary")
+        assert button.get_attribute("aria-pressed") == "true"
+        until(lambda: {row["Category"] for row in viewer.table()}, lambda found: found == {"temporary"}, "other roles")
+        assert " of " in viewer.text("live-heading")
+        assert viewer.picture() != every  # the others are dimmed
+        other = viewer.frame.locator(".categories").get_by_test_id("role-parameter")
+        assert "MiB" in other.inner_text(), "its figure is gone"
+        other.click()
+        viewer.wait_for_state(only="roles:parameter,temporary")
+        other.click()
+        button.click()
+        viewer.wait_for_state(only=None)
+    viewer.assert_picture(every)
+
+
+def test_columns_that_are_the_same_in_all_rows_are_one_line(at: Open) -> None:
+    viewer = at(tab="overview", run=TRAIN)
+    headings = viewer.frame.get_by_role("columnheader").all_inner_texts()
+    assert "Memory" not in headings and "Host" not in headings
+    assert viewer.text("constant-columns") == "Same in all rows: Host localhost, Memory HBM"
+    rows = [row.keys() for row in at(**LEAK, group="none").table()]
+    assert rows and "Requested" not in rows[0]
+    assert "Requested as Size" in viewer.text("constant-columns")

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { maskOf, readFilter, writeFilter, type RowFilter } from "./row_filter";
+import { maskOf, readFilter, toggleRole, writeFilter, type RowFilter } from "./row_filter";
 
 describe("a row filter in the URL", () => {
   const filters: [string, RowFilter][] = [
@@ -11,6 +11,7 @@ describe("a row filter in the URL", () => {
       "stack.merged.inverted:a.py:12 f/g",
       { kind: "node", by: "stack", merge: true, invert: true, path: "a.py:12 f/g" },
     ],
+    ["roles:gradient,activation", { kind: "roles", roles: [4, 5] }],
     [
       "rows:3,7-9",
       {
@@ -41,5 +42,19 @@ describe("a row filter in the URL", () => {
     expect(marked("rows:0,2-3")).toEqual([1, 0, 1, 1, 0, 0]);
     expect(marked("rows:4-99999999999999999999")).toEqual([0, 0, 0, 0, 1, 1]);
     expect(marked("rows:9,3-1")).toEqual([0, 0, 0, 0, 0, 0]);
+  });
+});
+
+describe("a click on a role in a legend", () => {
+  it("leaves only that role at first, then adds and removes", () => {
+    const clicks = [5, 4, 5, 4].reduce<string[]>(
+      (texts, role) => [...texts, toggleRole(texts.at(-1) ?? "", role)],
+      [],
+    );
+    expect(clicks).toEqual(["roles:activation", "roles:gradient,activation", "roles:gradient", ""]);
+  });
+
+  it("replaces a filter of another kind", () => {
+    expect(toggleRole("rows:3", 5)).toBe("roles:activation");
   });
 });

@@ -1,20 +1,22 @@
 import type { Classification } from "../../payload/generated/constants";
-import { CLASSIFICATIONS } from "../../payload/generated/constants";
+import { CLASSIFICATIONS, ROLES } from "../../payload/generated/constants";
 
 /** First and last number, both included. */
 export type RowRange = readonly [number, number];
 
-/** A filter that applies to all charts: the rows below a node of a tree, or rows by number. */
+/** A filter that applies to all charts: the rows below a node of a tree, those of some roles, or rows by number. */
 export type RowFilter =
   | { kind: "node"; by: Classification; merge: boolean; invert: boolean; path: string }
+  | { kind: "roles"; roles: number[] }
   | { kind: "rows"; ranges: RowRange[] };
 
 /**
  * Format a filter for the state and the URL: "model:params/layer_3", "stack.merged.inverted:f/g",
- * "rows:3,7-12".
+ * "roles:gradient,activation", "rows:3,7-12".
  */
 export function writeFilter(filter: RowFilter): string {
   if (filter.kind === "rows") return `rows:${filter.ranges.map(writeRange).join(",")}`;
+  if (filter.kind === "roles") return `roles:${filter.roles.map((role) => ROLES[role]).join(",")}`;
   const { by, merge, invert, path } = filter;
   return `${by}${merge ? ".merged" : ""}${invert ? ".inverted" : ""}:${path}`;
 }
@@ -28,6 +30,10 @@ export function readFilter(text: string): RowFilter | null {
     const ranges = rest.split(",").flatMap(readRange);
     return ranges.length === 0 ? null : { kind: "rows", ranges };
   }
+  if (first === "roles") {
+    const roles = [...ROLES.keys()].filter((role) => rest.split(",").includes(ROLES[role]));
+    return roles.length === 0 ? null : { kind: "roles", roles };
+  }
   const by = CLASSIFICATIONS.find((known) => known === first);
   if (by === undefined || rest === "") return null;
   return {
@@ -37,6 +43,14 @@ export function readFilter(text: string): RowFilter | null {
     invert: flags.includes("inverted"),
     path: rest,
   };
+}
+
+/** Return the filter's text after a click on a role in a legend: the first click leaves only it, others add and remove. */
+export function toggleRole(text: string, role: number): string {
+  const filter = readFilter(text);
+  const shown = filter?.kind === "roles" ? filter.roles : [];
+  const roles = [...ROLES.keys()].filter((known) => shown.includes(known) !== (known === role));
+  return roles.length === 0 ? "" : writeFilter({ kind: "roles", roles });
 }
 
 function writeRange([first, last]: RowRange): string {

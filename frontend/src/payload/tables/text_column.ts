@@ -65,6 +65,13 @@ export class TextColumn {
     return this.codes.every((_, row) => this.at(row) === "");
   }
 
+  /** The text of all rows, if they have the same; otherwise null. */
+  get constant(): string | null {
+    if (this.length === 0) return null;
+    const first = this.codes[0];
+    return this.codes.every((code) => code === first) ? this.at(0) : null;
+  }
+
   /** Return the text of a row. A code outside the dictionary (-1 is all bits set) is the empty text. */
   at(row: number): string {
     const code = this.codes[row];

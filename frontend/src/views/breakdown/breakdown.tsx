@@ -5,6 +5,7 @@ import { useStore } from "../../base/store";
 import { formatBytes, formatCount } from "../../base/units";
 import { hasRoles, liveAt, liveBytes } from "../../layout/usage/live_set";
 import { mapByAddress } from "../../layout/stacking/stacking";
+import { readFilter } from "../../layout/url_values/row_filter";
 import type { FirstView } from "../../payload/recording/recording";
 import type { Program } from "../../payload/recording/program";
 import { Choice } from "../widgets/choice";
@@ -78,6 +79,8 @@ export function Breakdown({ view, available, program, store, dark }: BreakdownPr
   // With a row filter its total comes first, which the charts below add up to.
   const part = filtered === live ? "" : `${formatBytes(liveBytes(rows, filtered))} of `;
   const count = `${filtered === live ? "" : `${formatCount(filtered.length)} of `}${formatCount(live.length)}`;
+  // A legend that filters keeps the figures of the categories that it leaves out.
+  const byRole = useStore(store, (state) => readFilter(state.row_filter)?.kind === "roles");
   const fileName = `${view.recording.title}-${view.recording.memory}-at-${position}`;
   return (
     <section aria-label="Live at the inspected position">
@@ -106,7 +109,14 @@ export function Breakdown({ view, available, program, store, dark }: BreakdownPr
           onPick={(picked) => store.set({ chart: picked })}
         />
       </header>
-      {roles && <Categories rows={rows} live={filtered} unexplained={rest} peak={view.peak} dark={dark} />}
+      {roles && (
+        <Categories
+          {...{ rows, store, dark }}
+          live={byRole ? live : filtered}
+          unexplained={byRole ? unexplained : rest}
+          peak={view.peak}
+        />
+      )}
       {chart === "bars" ? (
         <BufferCharts available={available} live={filtered} store={store} dark={dark} />
       ) : chart === "address" && map !== null ? (

@@ -9,11 +9,12 @@ import { buffersCsv } from "../../layout/table/buffers_csv";
 import { groupKeys } from "../../layout/table/grouping";
 import { liveBytes, sharersAt } from "../../layout/usage/live_set";
 import { readExpanded, toggleExpanded } from "../../layout/url_values/expanded";
+import { constantText, isBlank, splitConstant } from "../../layout/table/constant_columns";
 import { filterRows, rowTexts } from "../../layout/table/table_filter";
 import { rowsBelowMatches, treeTexts } from "../../layout/tree/tree_search";
 import type { Tree } from "../../layout/tree/tree";
 import { tableLines } from "../../layout/table/table_lines";
-import type { RowSort } from "../../layout/table/row_order";
+import type { RowSort, RowSortKey } from "../../layout/table/row_order";
 import { sortRows } from "../../layout/table/row_order";
 import type { Rows } from "../../payload/recording/rows";
 import type { ViewState } from "../state/view_state";
@@ -22,7 +23,7 @@ import { DataTable, stepLine, useTable } from "../tables/data_table";
 import { GroupLine, UnexplainedLine } from "./group_line";
 import { GroupChoice } from "./group_choice";
 import type { AvailableRows } from "../data/available_rows";
-import { allocationColumns, bufferColumns, momentColumns } from "./columns";
+import { allocationColumns, bufferColumns, type ColumnView, momentColumns } from "./columns";
 import { RowLine } from "./row_line";
 import { Toggle } from "../widgets/toggle";
 import { useSearch } from "../data/use_search";
@@ -85,16 +86,15 @@ export function BufferTable(props: Props): JSX.Element {
     () => (sharers ? Uint32Array.from([...live, ...sharersAt(rows, position)]) : live),
     [rows, live, position, sharers],
   );
-  const columns = useMemo(
-    () =>
-      allocator
-        ? allocationColumns(rows, times, terms)
-        : moment
-          ? momentColumns(rows)
-          : bufferColumns(length),
-    [allocator, moment, rows, times, length, terms],
-  );
-  const table = useTable(store, columns, LARGEST_FIRST);
+  const { columns, constant } = useMemo(() => {
+    const all = allocator
+      ? allocationColumns(times, terms)
+      : moment
+        ? momentColumns()
+        : bufferColumns(length);
+    return splitConstant<ColumnView, RowSortKey>(all, (key) => (isBlank(rows, key) ? "" : constantText(rows, key)));
+  }, [allocator, moment, rows, times, length, terms]);
+  const table = useTable(store, columns, LARGEST_FIRST, constant);
   const { size, sort, template } = table;
   const { search, found } = useRowSearch(table.search, rows, tree);
   const filtered = useMemo(

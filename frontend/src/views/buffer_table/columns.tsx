@@ -101,8 +101,8 @@ export function bufferColumns(length: number): ColumnView[] {
   ];
 }
 
-/** Return the columns for an allocator's allocations that are not empty. `times` are those of its events. */
-export function allocationColumns(of: Rows, times: Float64Array | null, terms: Terms): ColumnView[] {
+/** Return the columns for an allocator's allocations. `times` are those of its events. */
+export function allocationColumns(times: Float64Array | null, terms: Terms): ColumnView[] {
   const length = times?.length ?? Infinity;
   const event = (rows: Rows, row: number): string => positionText(rows.defined[row], length);
   const when = (rows: Rows, row: number): string =>
@@ -139,24 +139,13 @@ export function allocationColumns(of: Rows, times: Float64Array | null, terms: T
       true,
     ),
   ];
-  return columns.filter(({ key }) => !isBlank(of, key));
+  return columns;
 }
 
-/** Return the columns for memory at one moment that are not empty. */
-export function momentColumns(of: Rows): ColumnView[] {
-  const saysNothing: RowSortKey[] = ["defined", "last_used"];
-  if (of.size.every((size, row) => size === of.unpadded[row])) saysNothing.push("unpadded", "expansion");
-  return bufferColumns(1).filter(({ key }) => !saysNothing.includes(key) && !isBlank(of, key));
+/** Return the columns for memory at one moment. */
+export function momentColumns(): ColumnView[] {
+  return bufferColumns(1).filter(({ key }) => key !== "defined" && key !== "last_used");
 }
-
-function isBlank(of: Rows, key: RowSortKey): boolean {
-  if (key === "role") return of.role.every((role) => role === 0);
-  const text = TEXT_COLUMNS.find((blankable) => blankable === key);
-  return text !== undefined && of[text].blank;
-}
-
-/** Text columns that can be empty throughout a profile. */
-const TEXT_COLUMNS = ["shape", "dtype", "op", "op_name", "source", "stack", "step"] as const;
 
 function column(
   key: RowSortKey,

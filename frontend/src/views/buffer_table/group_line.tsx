@@ -108,9 +108,11 @@ function Sums({ bytes, requested, columns }: SumsProps): JSX.Element {
       <span style={{ gridColumn: gridColumnOf(columns, "size") }} title={formatExact(bytes)}>
         {formatBytes(bytes)}
       </span>
-      <span class="muted" style={{ gridColumn: gridColumnOf(columns, "unpadded") }}>
-        {requested !== null && <span title={formatExact(requested)}>{formatBytes(requested)}</span>}
-      </span>
+      {columns.some(({ key }) => key === "unpadded") && (
+        <span class="muted" style={{ gridColumn: gridColumnOf(columns, "unpadded") }}>
+          {requested !== null && <span title={formatExact(requested)}>{formatBytes(requested)}</span>}
+        </span>
+      )}
     </>
   );
 }

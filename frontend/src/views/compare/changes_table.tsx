@@ -13,10 +13,12 @@ import {
   formatSigned,
   sortEntries,
 } from "../../layout/compare/change_table";
+import type { ConstantColumn } from "../../layout/table/constant_columns";
+import { sameText, splitConstant } from "../../layout/table/constant_columns";
 import { entryName } from "../../layout/compare/selected_change";
 import type { Comparison, ComparedEntry } from "../../payload/generated/answers";
 import type { Change } from "../../payload/generated/constants";
-import { CHANGES } from "../../payload/generated/constants";
+import { CHANGES, ROLES } from "../../payload/generated/constants";
 import { ButtonGroup } from "../widgets/button_group";
 import type { Column } from "../tables/data_table";
 import { Cell, DataTable, stepLine, TableRow, useTable } from "../tables/data_table";
@@ -59,15 +61,21 @@ const COLUMNS: readonly Column<EntryKey>[] = [
     track: "minmax(140px, 1fr)",
   },
 ];
-/** Omit columns that are empty throughout: device profiles have no roles or shapes. */
-function columnsOf(entries: readonly ComparedEntry[]): typeof COLUMNS {
-  const told: Partial<Record<EntryKey, boolean>> = {
-    role: entries.some(({ role }) => role !== 0),
-    shape: entries.some(({ shape }) => shape !== ""),
-    source: entries.some(({ source }) => source !== ""),
-  };
-  return COLUMNS.filter(({ key }) => told[key] ?? true);
+/** Split off columns that are empty or the same throughout: device profiles have no roles or shapes. */
+function columnsOf(entries: readonly ComparedEntry[]): {
+  columns: Column<EntryKey>[];
+  constant: ConstantColumn[];
+} {
+  return splitConstant(COLUMNS, (key) => {
+    if (key === "role") return entries.every(({ role }) => role === 0) ? "" : sameText(entries, roleOf);
+    if (key !== "shape" && key !== "source") return null;
+    return entries.every((entry) => entry[key] === "")
+      ? ""
+      : sameText(entries, (entry) => textOf(key, entry));
+  });
 }
+
+const roleOf = ({ role }: ComparedEntry): string => ROLES[role];
 
 const LARGEST_FIRST: EntrySort = { key: "delta", descending: true };
 
@@ -83,8 +91,8 @@ export function ChangesTable({ comparison, store, dark }: Props): JSX.Element {
   const kinds = useStore(store, (state) => state.change_kinds);
   const wanted = useMemo(() => new Set(CHANGES.filter((kind) => kinds.split(",").includes(kind))), [kinds]);
   const change = useStore(store, (state) => state.selected_change);
-  const columns = useMemo(() => columnsOf(entries), [entries]);
-  const table = useTable(store, columns, LARGEST_FIRST);
+  const { columns, constant } = useMemo(() => columnsOf(entries), [entries]);
+  const table = useTable(store, columns, LARGEST_FIRST, constant);
   const { size, sort, template } = table;
   const search = useSearch(table.search, entries, (of) => of.flatMap(entryTexts));
   const filtered = useMemo(

@@ -1,5 +1,7 @@
 import type { JSX } from "preact";
 import { formatBytes, formatCount, formatExact, formatShare } from "../../base/units";
+import type { ConstantColumn } from "../../layout/table/constant_columns";
+import { sameText } from "../../layout/table/constant_columns";
 import type { OverviewKey } from "../../layout/overview/overview_table";
 import type { OverviewRow } from "../../payload/generated/answers";
 import type { AdviceById } from "../../payload/responses/overview";
@@ -34,6 +36,7 @@ export function overviewColumns(
 ): OverviewColumn[] {
   const says: Partial<Record<OverviewKey, boolean>> = {
     host: new Set(rows.map(({ host }) => host)).size > 1,
+    memory: sameText(rows, ({ memory }) => memory) === null,
     needed: rows.some(({ needed_bytes, peak_bytes }) => needed_bytes > MIN_RATIO * peak_bytes),
     capacity: rows.some(({ capacity_bytes }) => capacity_bytes !== null),
     left: rows.some(({ headroom_bytes }) => headroom_bytes !== null),
@@ -41,6 +44,17 @@ export function overviewColumns(
     part: pending || rows.some(({ part }) => part !== null),
   };
   return allColumns(advice, dark, onOpen, pending ? "…" : "–").filter(({ key }) => says[key] !== false);
+}
+
+/** Return the columns that are left out because they are the same in all rows. */
+export function constantColumns(rows: readonly OverviewRow[]): ConstantColumn[] {
+  const [host, memory] = [sameText(rows, (row) => row.host), sameText(rows, (row) => row.memory)];
+  return (
+    [
+      ["Host", host],
+      ["Memory", memory],
+    ] as const
+  ).flatMap(([heading, value]) => (value === null || value === "" ? [] : [[heading, value] as const]));
 }
 
 function allColumns(

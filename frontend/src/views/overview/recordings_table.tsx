@@ -16,7 +16,7 @@ import type { AdviceById } from "../../payload/responses/overview";
 import { Cell, DataTable, stepLine, TableRow, useTable } from "../tables/data_table";
 import type { ViewState } from "../state/view_state";
 import { Toggle } from "../widgets/toggle";
-import { overviewColumns } from "./recordings_columns";
+import { constantColumns, overviewColumns } from "./recordings_columns";
 import { openRecording } from "../state/open_recording";
 import { useSearch } from "../data/use_search";
 
@@ -41,7 +41,8 @@ export function RecordingsTable({ rows, pending, advice, run, store, dark }: Pro
     () => overviewColumns(rows, advice, dark, open, pending),
     [rows, advice, dark, pending],
   );
-  const table = useTable<OverviewKey | "">(store, columns, TIGHTEST_FIRST);
+  const constant = useMemo(() => constantColumns(rows), [rows]);
+  const table = useTable<OverviewKey | "">(store, columns, TIGHTEST_FIRST, constant);
   const { size, sort, template } = table;
   const source = useMemo(() => ({ rows, advice }), [rows, advice]);
   const search = useSearch(table.search, source, (of) =>

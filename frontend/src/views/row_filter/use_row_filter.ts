@@ -5,6 +5,7 @@ import { useStore } from "../../base/store";
 import { formatCount } from "../../base/units";
 import { labelOf, pathNodes, findNode, rowsBelow, type Tree } from "../../layout/tree/tree";
 import { maskOf, readFilter, type RowRange, type RowFilter } from "../../layout/url_values/row_filter";
+import { ROLES } from "../../payload/generated/constants";
 import type { Rows } from "../../payload/recording/rows";
 import { useFetched } from "../data/use_fetched";
 import type { ViewState } from "../state/view_state";
@@ -40,6 +41,7 @@ export function useRowFilter(
     if (text === "" || rows === null) return ALL_ROWS;
     if (filter === null) return { label: text, rows: null, error: "is not a valid filter" };
     if (filter.kind === "rows") return filterByRanges(filter.ranges, rows);
+    if (filter.kind === "roles") return filterByRoles(filter.roles, rows);
     if (tree.error !== null) return { label: filter.path, rows: null, error: tree.error.message };
     return tree.value === null
       ? { label: filter.path, rows: null, error: null }
@@ -52,6 +54,11 @@ function filterByRanges(ranges: readonly RowRange[], rows: Rows): FilteredRows {
   const count = mask.reduce((sum, chosen) => sum + chosen, 0);
   const name = count === 1 ? rows.name.at(mask.indexOf(1)) : "";
   return { label: name || `${formatCount(count)} chosen`, rows: mask, error: null };
+}
+
+function filterByRoles(roles: readonly number[], rows: Rows): FilteredRows {
+  const label = roles.map((role) => ROLES[role]).join(", ");
+  return { label, rows: rows.role.map((role) => (roles.includes(role) ? 1 : 0)), error: null };
 }
 
 function filterByNode(filter: Extract<RowFilter, { kind: "node" }>, tree: Tree): FilteredRows {

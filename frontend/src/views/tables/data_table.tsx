@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
+import type { ConstantColumn } from "../../layout/table/constant_columns";
 import type { Sorting } from "../../layout/url_values/sorting";
 import type { ViewState } from "../state/view_state";
 import { TableHead } from "./table_head";
@@ -25,6 +26,8 @@ export interface TableState<Key extends string> {
   onSort: (sort: Sorting<Key>) => void;
   columns: readonly Column<Key>[];
   template: string;
+  /** Columns that are left out, since they are the same in all rows. */
+  constant: readonly ConstantColumn[];
 }
 
 /** `first` is the initial sorting: always the same object. */
@@ -32,12 +35,13 @@ export function useTable<Key extends string>(
   store: Store<ViewState>,
   columns: readonly Column<Key>[],
   first: Sorting<Key>,
+  constant: readonly ConstantColumn[] = [],
 ): TableState<Key> {
   const search = useStore(store, (state) => state.search);
   const size = useStore(store, (state) => state.size_filter);
   const [sort, onSort] = useSorting(store, columns, first);
   const template = columns.map(({ track }) => track).join(" ");
-  return { search, size, sort, onSort, columns, template };
+  return { search, size, sort, onSort, columns, template, constant };
 }
 
 interface Props<Key extends string> {
@@ -63,7 +67,7 @@ interface Props<Key extends string> {
 /** Table with a toolbar to filter, copy and save, sortable headings, and lines. */
 export function DataTable<Key extends string>(props: Props<Key>): JSX.Element {
   const { store, table, options, errors, summary, csv, fileName, ...lines } = props;
-  const { search, size, sort, onSort, columns, template } = table;
+  const { search, size, sort, onSort, columns, template, constant } = table;
   return (
     <>
       <TableToolbar
@@ -73,6 +77,17 @@ export function DataTable<Key extends string>(props: Props<Key>): JSX.Element {
         onSize={(text) => store.set({ size_filter: text })}
         {...{ options, errors, summary, csv, fileName }}
       />
+      {constant.length > 0 && (
+        <p class="muted constant-columns" data-testid="constant-columns">
+          Same in all rows:{" "}
+          {constant.map(([heading, value], i) => (
+            <span key={heading}>
+              {i > 0 && ", "}
+              {heading} <b>{value}</b>
+            </span>
+          ))}
+        </p>
+      )}
       <VirtualLines {...lines} head={<TableHead {...{ columns, template, sort, onSort }} />} />
     </>
   );

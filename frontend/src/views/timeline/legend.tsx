@@ -6,12 +6,12 @@ import { hasStack } from "../../layout/usage/live_set";
 import { ROLES } from "../../payload/generated/constants";
 import type { LegendEntry } from "../drawing/picture";
 import { roleLegend } from "../drawing/role_legend";
-import { Role } from "../widgets/role";
+import { RoleFilter } from "../row_filter/role_filter";
 import type { ViewState } from "../state/view_state";
 import { useDark } from "../state/theme";
 import type { Scene } from "./drawing/scene";
 
-/** Roles of the blocks, with their colors. */
+/** Roles of the blocks, with their colors; a click on one restricts all charts to it. */
 export function Legend({ scene, store }: { scene: Scene; store: Store<ViewState> }): JSX.Element {
   const dark = useDark(store);
   const roles = useMemo(() => rolesOf(scene), [scene]);
@@ -20,7 +20,7 @@ export function Legend({ scene, store }: { scene: Scene; store: Store<ViewState>
   return (
     <span class="timeline-legend">
       {roles.map((role) => (
-        <Role key={role} role={role} dark={dark} />
+        <RoleFilter key={role} role={role} dark={dark} store={store} />
       ))}
     </span>
   );
