@@ -152,7 +152,7 @@ def _of_position(recording: Recording, source: ReportSource, tables: Any, at: in
     for by in CompareBy:
         answer = compared(recording, recording, at, at, by)
         for side in ("a", "b"):
-            yield name, f"compare {side} by {by}", answer[side]["bytes"]  # type: ignore[literal-required]
+            yield name, f"compare {side} by {by}", answer[side]["bytes"]
             yield name, f"steps {side} by {by}", sum(step[f"bytes_{side}"] for step in answer["steps"])  # type: ignore[literal-required]
         if not answer["left_out_bytes"] and answer["entries_total"] == len(answer["entries"]):
             yield name, f"entries by {by}", sum(entry["bytes_a"] for entry in answer["entries"]) + rest

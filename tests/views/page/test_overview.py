@@ -27,6 +27,7 @@ from tb_memplugin.model.lazy_recording import LazyRecording
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
+from tb_memplugin.source_files import SourceFiles
 from tb_memplugin.views.page import overview as overview_module
 from tb_memplugin.views.page.overview import overview, overview_figures, overview_of_run
 from tb_memplugin.views.shared.summary import summary
@@ -294,7 +295,7 @@ def test_a_recording_whose_stacks_are_damaged_is_still_listed() -> None:
 def test_the_figures_are_those_of_the_whole_overview_without_reading_every_buffer(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = CatalogSource(Catalog(str(DEMO / name)))
+    source = CatalogSource(Catalog(str(DEMO / name)), SourceFiles([]))
     run = source.runs()[0].name
     whole = overview_of_run(source, run)
 
