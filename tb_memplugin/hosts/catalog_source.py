@@ -15,9 +15,9 @@ from tb_memplugin.views.endpoints.source import CodeAround, FitOutcomes, OpenedF
 class CatalogSource:
     """Implements views.endpoints.source.Source."""
 
-    def __init__(self, catalog: Catalog, files: SourceFiles) -> None:
+    def __init__(self, catalog: Catalog, files: SourceFiles | None = None) -> None:
         self._catalog = catalog
-        self._files = files
+        self._files = files or SourceFiles()
 
     @property
     def logdir(self) -> str:
