@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tb_memplugin import sizes
 from tb_memplugin.errors import InputError
 from tb_memplugin.sizes import parse_size, printed_size
 
@@ -88,3 +89,10 @@ def test_what_is_not_a_size_is_none(text: str) -> None:
 
 def test_numpy_leaves_the_digits_after_a_point_out() -> None:
     assert printed_size("745. GiB") == 745 * 2**30
+
+
+def test_negative_figures_have_a_minus_sign() -> None:
+    assert sizes.bytes_text(-3 * 2**20) == "\N{MINUS SIGN}3.00 MiB"
+    assert sizes.signed_bytes(-512) == "\N{MINUS SIGN}512 B"
+    assert sizes.signed_bytes(512) == "+512 B"
+    assert sizes.signed_percent(-0.814) == "\N{MINUS SIGN}81.4%"

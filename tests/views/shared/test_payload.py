@@ -121,7 +121,7 @@ def test_a_program_that_uses_nothing_says_so() -> None:
         (1536, "1.50 KiB"),
         (71 * 2**30 + 2**28, "71.3 GiB"),  # 71.25: halves round up, as on the page
         (1152 * 2**10, "1.13 MiB"),
-        (-1152 * 2**10, "-1.13 MiB"),
+        (-1152 * 2**10, "\N{MINUS SIGN}1.13 MiB"),
         (999 * 2**20, "999 MiB"),
         (1023 * 2**20, "1.00 GiB"),
         (2**70, "1024 EiB"),
