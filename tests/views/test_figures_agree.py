@@ -51,7 +51,7 @@ def _stored(folder: Path) -> list[Path]:
 
 def _one_per_program(paths: Sequence[Path]) -> list[Path]:
     """Return one file per program: `lm.v4.hlo.pb.gz` and `lm.v5e.hlo.pb.gz` differ in the chip only."""
-    return list({path.name.partition(".")[0]: path for path in paths}.values())
+    return list({path.name.partition(".")[0]: path for path in paths if path.suffix == ".gz"}.values())
 
 
 OTHERS = [path for name in ("oom_texts", "pprof_answers", "xla_dumps") for path in _stored(TESTS / "data" / name)]
