@@ -1,5 +1,5 @@
-import { render as renderInto } from "preact";
-import { createStore } from "./base/store";
+import { type JSX, render as renderInto } from "preact";
+import { createStore, useStore } from "./base/store";
 import { fetchFromServer } from "./payload/server";
 import { createApi } from "./payload/api";
 import { fileUrl, isReport, reportApi } from "./payload/report/embedded";
@@ -16,14 +16,26 @@ export async function render(): Promise<void> {
   document.documentElement.lang = "en";
   const home = new URL(/* @vite-ignore */ "./", import.meta.url).href;
   await loadStylesheet(fileUrl(stylesheet));
-  const api = (await reportApi()) ?? createApi(fetchFromServer(home));
+  const server = fetchFromServer(home);
+  const capacity = (): Record<string, number> => {
+    const bytes = store.get().capacity;
+    return bytes === null ? {} : { capacity: bytes };
+  };
+  const api =
+    (await reportApi()) ??
+    createApi((route, query, ...more) => server(route, { ...query, ...capacity() }, ...more));
   document.querySelector("[data-unread]")?.remove();
   const start = { ...initialState, tab: tabsOf(api.report, false)[0], theme: readStoredTheme() };
   const store = createStore({ ...start, ...readUrl() });
   bindTheme(store);
   bindUrl(store, start);
   const pageUrl = api.report === null ? `${home}index.html` : location.href.replace(/#.*/s, "");
-  renderInto(<App {...{ api, pageUrl, store }} />, document.body);
+  const Page = (): JSX.Element => {
+    // Every answer depends on it: the page starts again.
+    const assumed = useStore(store, (state) => state.capacity);
+    return <App key={assumed} {...{ api, pageUrl, store }} />;
+  };
+  renderInto(<Page />, document.body);
 }
 
 // A report is a single file with this script, so page.ts cannot call it.

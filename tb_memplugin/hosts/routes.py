@@ -7,6 +7,7 @@ from werkzeug.wrappers import Request, Response
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.hosts import report_download
 from tb_memplugin.hosts.answer_cache import AnswerCache, AnswerKey
+from tb_memplugin.hosts.assumed_capacity import MAX_CAPACITY, PARAMETER, Assumed, AssumedCapacity
 from tb_memplugin.hosts.catalog_source import CatalogSource
 from tb_memplugin.hosts.report_download import ReportDownload
 from tb_memplugin.hosts.request_body import read_body
@@ -14,10 +15,11 @@ from tb_memplugin.hosts.responses import Finished, finished
 from tb_memplugin.hosts.serving.lanes import Lane, lane_of
 from tb_memplugin.source_files import SourceFiles
 from tb_memplugin.views.endpoints.endpoint import endpoints
-from tb_memplugin.views.endpoints.inputs import Call
+from tb_memplugin.views.endpoints.inputs import Call, OptionalInteger
 from tb_memplugin.views.endpoints.source import Source
 
 PREFIX = "api/"
+CAPACITY = OptionalInteger(PARAMETER, 1, MAX_CAPACITY)
 
 
 class Routes:
@@ -29,6 +31,7 @@ class Routes:
         self._endpoints = endpoints()
         self._paths = frozenset({report_download.PATH, *(PREFIX + route for route in self._endpoints)})
         self._cache = AnswerCache()
+        self._assumed = Assumed()
 
     def paths(self) -> frozenset[str]:
         """Return all routes, relative to the mount."""
@@ -52,12 +55,16 @@ class Routes:
         # Parameters that the endpoint does not read would make other answers of the same.
         query = {name: query[name] for name in sorted(p.name for p in endpoint.parameters) if name in query}
         key: AnswerKey = (path, *(part for item in query.items() for part in item))
+        source: Source = self._source
+        capacity = CAPACITY.read(Call(request.args.to_dict(), source), ())
+        if capacity is not None:
+            source, key = AssumedCapacity(source, capacity, self._assumed), (*key, PARAMETER, str(capacity))
         lane = lane_of(request.environ)
         if lane in (Lane.QUICK, Lane.SEARCH):
-            return self._cache.answer_kept(key, self._source, lane is Lane.SEARCH)
+            return self._cache.answer_kept(key, source, lane is Lane.SEARCH)
         may_wait = lane is None  # other servers have a thread for each connection
 
         def make(source: Source) -> Finished:
             return finished(endpoint.answer(Call(query, source)))
 
-        return self._cache.answer(key, self._source, make, may_wait)
+        return self._cache.answer(key, source, make, may_wait)

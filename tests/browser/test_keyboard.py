@@ -25,6 +25,8 @@ def test_tabs_are_one_tab_stop_and_arrows_move_between_them(host: Host, page: Pa
     viewer = Viewer(page).wait_until_ready()
     focused = page.locator(":focus")
     page.keyboard.press("Tab")
+    assert focused.inner_text() == "Skip to contents"
+    page.keyboard.press("Tab")
     assert focused.inner_text() == "Compare"
     page.keyboard.press("ArrowRight")  # the last tab has no next one
     assert focused.inner_text() == "Compare"

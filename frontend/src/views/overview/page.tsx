@@ -6,6 +6,7 @@ import type { Listing } from "../../payload/generated/answers";
 import { foldPlaces } from "../../layout/overview/equal_hosts";
 import { useFetched } from "../data/use_fetched";
 import { ErrorMessage, Message, Notes } from "../widgets/message";
+import { AssumedCapacity } from "../figures/assumed_capacity";
 import { Headline } from "../figures/headline";
 import type { OnPageState } from "../data/use_recording";
 import type { ViewState } from "../state/view_state";
@@ -45,6 +46,7 @@ export function OverviewPage({ api, run, listing, store, dark, onState }: Props)
           caveats={value.caveats}
           problems={[...listing.problems, ...value.problems]}
         />
+        <AssumedCapacity recordings={value.rows} store={store} />
         <Notes notes={listing.notes} />
         {value.rows.length === 0 ? (
           <Message title="No recordings in this run">

@@ -4,6 +4,7 @@ import { AdvicePanel } from "../advice/advice_panel";
 import { useFetched } from "../data/use_fetched";
 import { Headline } from "../figures/headline";
 import { Breakdown } from "../breakdown/breakdown";
+import { AssumedCapacity } from "../figures/assumed_capacity";
 import { Figures } from "../figures/figures";
 import { KernelsPanel } from "./kernels_panel";
 import { StepGrowth } from "./step_growth";
@@ -30,6 +31,7 @@ export function Sections(props: Props): JSX.Element {
         problems={problems}
       >
         <Figures view={view} available={available} dark={dark} />
+        <AssumedCapacity recordings={[view.recording]} store={store} />
       </Headline>
       <UsageSection {...{ api, view, available, program, spans, axis, store, dark }}>{children}</UsageSection>
       {view.recording.axis === "TIME" && <StepGrowth api={api} recording={view.recording} store={store} />}

@@ -56,6 +56,7 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
   const paste = usePaste(report === null);
   const [pasted, setPasted] = useState(0);
   const steps = useRef<Positions | null>(null);
+  const contents = useRef<HTMLElement>(null);
   const tab = useStore(store, (state) => state.tab);
   const wantedRun = useStore(store, (state) => state.run);
   const host = useStore(store, (state) => state.host);
@@ -146,6 +147,10 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
   const names = (): PictureNames => pictureNames(store.get(), run, chosen);
   return (
     <div class={full ? "app app-full" : "app"}>
+      {/* No link: the fragment of the URL is the state of the page. */}
+      <button class="skip-link" data-testid="skip-link" onClick={() => contents.current?.focus()}>
+        Skip to contents
+      </button>
       <Header
         api={api}
         runs={runs.value}
@@ -159,7 +164,7 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
         onPaste={paste.open}
         onHelp={() => setHelp(true)}
       />
-      <main>
+      <main ref={contents} tabindex={-1} data-testid="contents">
         {error !== null && <ErrorMessage error={error} />}
         <PrintingContext.Provider value={printing}>
           <PictureNamesContext.Provider value={names}>

@@ -62,6 +62,8 @@ export const SCHEMA = {
   usage_range: choice("range", ["peak", "capacity", "fit"], "peak"),
   /** Lines of the usage chart that are not in their initial state, shown or hidden: layout/usage/usage_series.ts. */
   toggled_curves: text("curves"),
+  /** Bytes of memory that the user assumes where a profile records no capacity; null: none. */
+  capacity: integer("capacity"),
   /** Y axis of an allocator's timeline: stacked by age, each block at a fixed height, or addresses. */
   timeline_layout: choice("layout", ["age", "stacked", "address"], "age"),
   /** What an allocator's table groups its rows by. */
