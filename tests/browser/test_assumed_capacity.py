@@ -8,12 +8,12 @@ from support.browser.viewer import Viewer, until
 def test_a_typed_capacity_reaches_figures_and_the_address(viewer: Viewer) -> None:
     limit = viewer.get("curve-limit")
     assert limit.count() == 0
-    viewer.get("assumed-capacity").fill("15.75 GiB")
+    viewer.get("assumed-capacity").fill("1 GiB")
     viewer.get("assumed-capacity").press("Enter")
-    viewer.wait_for_state(capacity="16911433728")
+    viewer.wait_for_state(capacity="1073741824")
     until(limit.count, bool, "the chart has no limit")
     assert "assumed" in (limit.get_attribute("title") or "")
-    assert viewer.get("assumed-capacity").input_value() == "15.75 GiB"
+    assert viewer.get("assumed-capacity").input_value() == "1 GiB"
     viewer.get("assumed-capacity").fill("")
     viewer.get("assumed-capacity").press("Enter")
     viewer.wait_for_state(capacity=None)
