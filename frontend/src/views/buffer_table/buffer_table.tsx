@@ -92,7 +92,9 @@ export function BufferTable(props: Props): JSX.Element {
       : moment
         ? momentColumns()
         : bufferColumns(length);
-    return splitConstant<ColumnView, RowSortKey>(all, (key) => (isBlank(rows, key) ? "" : constantText(rows, key)));
+    return splitConstant<ColumnView, RowSortKey>(all, (key) =>
+      isBlank(rows, key) ? "" : constantText(rows, key),
+    );
   }, [allocator, moment, rows, times, length, terms]);
   const table = useTable(store, columns, LARGEST_FIRST, constant);
   const { size, sort, template } = table;
