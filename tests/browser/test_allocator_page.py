@@ -178,7 +178,7 @@ def test_the_csv_adds_up_to_the_bytes_in_use_and_has_times(busy: Host, page: Pag
 def test_holes_are_listed_and_link_to_the_blocks_that_pin_them(busy: Host, page: Page) -> None:
     viewer = open_run(page, busy, SMALL, layout="address")
     rows = rows_of(busy, SMALL)
-    position = int(viewer.text("inspected-position"))
+    position = int(viewer.text("inspected-position").replace(",", ""))
     live = [row for row, start in enumerate(rows["start"]) if start <= position < rows["end"][row]]
     live.sort(key=lambda row: rows["offset"][row])
     ends = [rows["offset"][row] + rows["size"][row] for row in live]
