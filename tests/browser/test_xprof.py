@@ -123,8 +123,8 @@ def test_the_sidebar_has_runs_and_hosts_and_our_pickers_have_room(host: Host, pa
     viewer.get("module-picker").wait_for()
     for picker in ("run-picker", "host-picker"):
         until(viewer.get(picker).count, lambda count: count == 0, picker)
-    picker = viewer.frame.locator(".module-picker")
-    assert (picker.bounding_box() or {"width": 0})["width"] >= 160
+    field = viewer.frame.locator(".module-picker")
+    assert (field.bounding_box() or {"width": 0})["width"] >= 160
 
 
 def test_a_run_that_xprof_does_not_have_can_be_picked(tmp_path: Path, page: Page) -> None:
