@@ -50,4 +50,4 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--child"]:
         demo.compile_run(sys.argv[2], Path(sys.argv[3]))
     else:
-        demo.make_run(*RUNS, __file__)
+        demo.make_run(next(iter(RUNS)), __file__)

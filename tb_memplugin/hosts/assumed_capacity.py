@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
+from tb_memplugin.model.lazy_recording import LazyRecording
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.endpoints.source import CodeAround, FitOutcomes, OpenedFile, RunHosts, RunRecordings, Source
 
 PARAMETER = "capacity"
 MAX_CAPACITY = 1 << 50
-MAX_KEPT = 256  # recordings, so that analyses of them are made once
 
 
-class Assumed:
-    """Recordings with the assumed capacity, the latest used last. Methods may be called from any thread."""
+def assume(recording: Recording, capacity: int) -> Recording:
+    """Return the recording with an assumed capacity, where it is of a main memory that has none.
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[int, int], tuple[Recording, Recording]] = OrderedDict()
-
-    def recording(self, recording: Recording, capacity: int) -> Recording:
-        if recording.capacity or not recording.is_main_memory:
-            return recording
-        key = id(recording), capacity
-        with self._lock:
-            original, assumed = self._kept.pop(key, (None, None))
-            if assumed is None or original is not recording:
-                assumed = replace(recording, capacity=capacity, capacity_source="assumed")
-            self._kept[key] = recording, assumed
-            while len(self._kept) > MAX_KEPT:
-                self._kept.popitem(last=False)
-        return assumed
+    The recording keeps the last one, with the analyses that were made of it, so that caches count and drop it.
+    """
+    if recording.capacity or not recording.is_main_memory:
+        return recording
+    kept: Recording | None = recording.memo.get(assume)
+    if kept is None or kept.capacity != capacity:
+        outline = replace(recording.outline, capacity=capacity, capacity_source="assumed")
+        kept = outline if recording.outline is recording else LazyRecording.of(outline, recording.load)
+        recording.memo[assume] = kept
+    return kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +34,6 @@ class AssumedCapacity:
 
     source: Source
     capacity: int
-    assumed: Assumed
 
     @property
     def logdir(self) -> str:
@@ -56,7 +47,7 @@ class AssumedCapacity:
         return found._replace(recordings=self._all(found.recordings))
 
     def recording(self, recording_id: str) -> Recording:
-        return self.assumed.recording(self.source.recording(recording_id), self.capacity)
+        return assume(self.source.recording(recording_id), self.capacity)
 
     def file_of(self, recording_id: str) -> Sequence[Recording]:
         return self._all(self.source.file_of(recording_id))
@@ -73,6 +64,9 @@ class AssumedCapacity:
     def code(self, file: str, line: int) -> CodeAround | None:
         return self.source.code(file, line)
 
+    def progress(self, run: str) -> tuple[int, int, float]:
+        return self.source.progress(run)
+
     def paste(self, text: bytes) -> tuple[str, Sequence[Recording]]:
         return self.source.paste(text)
 
@@ -80,4 +74,4 @@ class AssumedCapacity:
         return self.source.open_file(key, name, size, at, piece)
 
     def _all(self, recordings: Sequence[Recording]) -> list[Recording]:
-        return [self.assumed.recording(recording, self.capacity) for recording in recordings]
+        return [assume(recording, self.capacity) for recording in recordings]

@@ -7,7 +7,7 @@ from werkzeug.wrappers import Request, Response
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.hosts import report_download
 from tb_memplugin.hosts.answer_cache import AnswerCache, AnswerKey
-from tb_memplugin.hosts.assumed_capacity import MAX_CAPACITY, PARAMETER, Assumed, AssumedCapacity
+from tb_memplugin.hosts.assumed_capacity import MAX_CAPACITY, PARAMETER, AssumedCapacity
 from tb_memplugin.hosts.catalog_source import CatalogSource
 from tb_memplugin.hosts.report_download import ReportDownload
 from tb_memplugin.hosts.request_body import read_body
@@ -31,7 +31,6 @@ class Routes:
         self._endpoints = endpoints()
         self._paths = frozenset({report_download.PATH, *(PREFIX + route for route in self._endpoints)})
         self._cache = AnswerCache()
-        self._assumed = Assumed()
 
     def paths(self) -> frozenset[str]:
         """Return all routes, relative to the mount."""
@@ -58,7 +57,7 @@ class Routes:
         source: Source = self._source
         capacity = CAPACITY.read(Call(request.args.to_dict(), source), ())
         if capacity is not None:
-            source, key = AssumedCapacity(source, capacity, self._assumed), (*key, PARAMETER, str(capacity))
+            source, key = AssumedCapacity(source, capacity), (*key, PARAMETER, str(capacity))
         lane = lane_of(request.environ)
         if lane in (Lane.QUICK, Lane.SEARCH):
             return self._cache.answer_kept(key, source, lane is Lane.SEARCH)

@@ -61,10 +61,10 @@ def test_back_and_forward_restore_tabs_modules_and_pairs(overview: Viewer) -> No
     assert entries(overview) == before + 4
     for at in (3, 2, 1, 0):
         overview.page.go_back()
-        until(lambda: read(overview), lambda now, at=at: now == steps[at], f"Back to step {at}")
+        until(lambda: read(overview), steps[at].__eq__, f"Back to step {at}")
     for at, by in ((1, 1), (4, 3)):
         overview.page.evaluate(f"history.go({by})")
-        until(lambda: read(overview), lambda now, at=at: now == steps[at], f"Forward to step {at}")
+        until(lambda: read(overview), steps[at].__eq__, f"Forward to step {at}")
     assert entries(overview) == before + 4
 
 

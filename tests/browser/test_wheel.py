@@ -67,7 +67,7 @@ def test_letters_zoom_the_chart_under_the_pointer(testid: str, go_to: Open) -> N
     if zoom == "zoom":
         for key in "ad":
             viewer.page.keyboard.press(key)
-            state = until(viewer.state, lambda now, before=state: now != before, f"{key} does not pan")
+            state = until(viewer.state, state.__ne__, f"{key} does not pan")
     for _ in range(3):
         viewer.page.keyboard.press("s")
         viewer.rest()

@@ -112,7 +112,7 @@ def test_every_answer_is_the_servers(document: Document, client: Client) -> None
         assert answer.get_data() == content, key
     assert routes == {
         "runs", "recordings", "overview", "rows", "details", "advice", "tree", "memory_viewer", "memory_profile",
-        "leaks", "joins", "device_profile", "growth", "callgraph", "failed_program", "fit",
+        "leaks", "joins", "device_profile", "growth", "callgraph", "failed_program", "fit", "headline",
     }  # fmt: skip
 
 
