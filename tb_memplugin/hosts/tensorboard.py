@@ -27,6 +27,9 @@ ACTIVE_WAIT_SECONDS = 1.0
 
 class MemoryPluginLoader(base_plugin.TBLoader):  # type: ignore[misc]
     def load(self, context: Any) -> MemoryPlugin:
+        from tb_memplugin.hosts.tensorboard_link import add_link
+
+        add_link()
         return MemoryPlugin(context)
 
 

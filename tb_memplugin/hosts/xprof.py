@@ -21,6 +21,7 @@ from tb_memplugin.catalog import Catalog
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.hosts.page_request import PageRequest
+from tb_memplugin.hosts.page_script import with_script
 from tb_memplugin.hosts.responses import finish, json_response
 from tb_memplugin.hosts.serving.lanes import Lane, PostponedError, lane_of
 from tb_memplugin.hosts.xprof_answers import Answers, Elsewhere
@@ -99,12 +100,7 @@ class XProfApp:
 
     def _page(self, request: Request) -> Response:
         """Return XProf's page with our script, which shows our page over the tool's."""
-        page = Response.from_app(self._stock, request.environ)
-        if page.mimetype == "text/html" and page.status_code == 200:
-            compressed = page.headers.pop("Content-Encoding", None) == "gzip"
-            html = gzip.decompress(page.get_data()) if compressed else page.get_data()
-            page.set_data(html.replace(b"</head>", self._script.encode() + b"</head>", 1))
-        return page
+        return with_script(self._stock, request.environ, self._script)
 
     def _data(self, request: Request) -> WSGIApplication:
         """Answer XProf's memory tools with our numbers. Their timeline link leads to our timeline."""

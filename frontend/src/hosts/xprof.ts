@@ -3,6 +3,7 @@
  * shows our page instead; the Tools list stays, and a button switches to XProf's own view and back.
  */
 import { stubCharts } from "./charts_stub";
+import { linkToMemory } from "./tensorboard_link";
 import {
   dropWaiting,
   lastQuery,
@@ -210,11 +211,13 @@ function addLink(): void {
   document.body.append(anchor);
 }
 
-const isTested = document.currentScript?.dataset["tested"] === "True";
+const { host, tested } = document.currentScript?.dataset ?? {};
 const style = document.createElement("style");
 style.textContent = STYLE;
 document.head.append(style);
-if (isTested) {
+if (host === "tensorboard") {
+  linkToMemory(button.className);
+} else if (tested === "True") {
   connect();
   watchRequests(() => currentPage !== null && !isStock);
   stubCharts();
