@@ -169,3 +169,11 @@ def test_a_buffer_leads_to_xprofs_graph_viewer(host: Host, page: Page) -> None:
     wait_for_sidebar(page, TRAIN, "Graph Viewer")
     page.go_back()
     viewer.wait_for_state(module=LARGEST)
+
+
+def test_memory_over_time_leads_to_xprofs_trace_viewer(tmp_path: Path, page: Page) -> None:
+    shutil.copytree(DEMO / "leak", tmp_path / "logs" / "leak")
+    with open_xprof(tmp_path / "logs", tmp_path) as host:
+        viewer = opened(host, page, "tag=memory_profile&run=leak/cpu")
+        viewer.get("xprof-trace_viewer").click()
+        wait_for_sidebar(page, "leak/cpu", "Trace Viewer")

@@ -105,9 +105,9 @@ describe("boxLines", () => {
     expect(boxLines(graph(), 3)).toEqual(["op", "80.0 MiB (95.24%)"]);
   });
 
-  it("formats shares as pprof does", () => {
+  it("formats shares in as many digits as pprof does", () => {
     expect(formatPercent(1, 3)).toBe("33.33%");
-    expect(formatPercent(-44, 101)).toBe("-43.56%");
+    expect(formatPercent(-44, 101)).toBe("\u221243.56%");
     expect(formatPercent(1, 10_000)).toBe("0.010%");
     expect(formatPercent(5, 0)).toBe("new");
     expect(formatPercent(0, 0)).toBe("0%");

@@ -115,11 +115,13 @@ function formatWithShare(bytes: number, total: number): string {
   return `${formatBytes(bytes)} (${formatPercent(bytes, total)})`;
 }
 
-/** Format a share as pprof does: "47.62%". In a comparison, the share is relative to the base profile. */
+/** Format a share in as many digits as pprof does: "47.62%". In a comparison, the share is relative to the base profile. */
 export function formatPercent(bytes: number, total: number): string {
   if (total === 0) return bytes === 0 ? "0%" : "new";
   const part = (100 * bytes) / Math.abs(total);
-  return `${Math.abs(part) >= 99.995 || part === 0 ? part.toFixed(0) : part.toPrecision(Math.abs(part) < 1 ? 2 : 4)}%`;
+  const size = Math.abs(part);
+  const digits = size >= 99.995 || size === 0 ? size.toFixed(0) : size.toPrecision(size < 1 ? 2 : 4);
+  return `${part < 0 ? "\u2212" : ""}${digits}%`;
 }
 
 /** The end of a long name identifies it better than its start. */

@@ -11,6 +11,7 @@ import type { ViewState } from "../state/view_state";
 import { useTerms } from "../data/terms";
 import type { Picture } from "../drawing/picture";
 import { SavePicture } from "../drawing/save_picture";
+import { TraceViewerLink } from "../widgets/xprof_link";
 import { AxisChoices } from "../widgets/axis_choices";
 import { CurveLegend } from "./legend";
 import { Executions } from "./executions";
@@ -86,6 +87,7 @@ function UsageHeading({ view, program, known, store, dark, picture }: HeadingPro
         program={program}
         store={store}
       />
+      {view.recording.kind === "allocator" && <TraceViewerLink store={store} />}
       <SavePicture of="usage chart" fileName={usageName(view)} draw={() => picture.current()} />
     </header>
   );
