@@ -19,6 +19,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
+from tb_memplugin.model.chips import BY_SHORT_NAME
 from tb_memplugin.model.kinds import Axis, RecordingKind, Role, SpanKind
 from tb_memplugin.readers.hlo.recordings import SPARSE_CORE_SPACES, memory_name
 from tb_memplugin.views.endpoints.endpoint import Endpoint, endpoints
@@ -208,6 +209,12 @@ def _constants(enums: dict[str, type[StrEnum]]) -> str:
         *((_summary(enum), _plural(name), name, [*enum]) for name, enum in sorted(enums.items())),
     ]
     texts = [_list(*each) for each in lists]
+    chips = "".join(f'  ["{name}", {chip.hbm}],\n' for name, chip in BY_SHORT_NAME.items())
+    type_of_chips = "readonly (readonly [name: string, bytes: number])[]"
+    texts.append(
+        f"\n{_comment('Main memory of the devices of TPUs.')}\n"
+        f"// prettier-ignore\nexport const CHIPS: {type_of_chips} = [\n{chips}];\n"
+    )
     texts += [f"\nexport const {kind.name}_SPAN = {kind.value};\n" for kind in SpanKind]
     texts += [
         f"\n{_comment('Allocations that share bytes with the selected one: more are only counted.')}\n"

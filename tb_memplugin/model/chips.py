@@ -46,6 +46,8 @@ BY_NAME = {
     "tpu7x": TPU7X,
     "tpu v7x": TPU7X,
 }
+# Names that people type.
+BY_SHORT_NAME = {"v2": V2, "v3": V3, "v4": V4_MEGACORE, "v5e": V5E, "v5p": V5P, "v6e": V6E, "7x": TPU7X}
 # Names in target_arguments.txt: version and variant.
 BY_VERSION = {
     ("JELLYFISH", ""): V2,

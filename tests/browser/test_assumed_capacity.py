@@ -14,6 +14,9 @@ def test_a_typed_capacity_reaches_figures_and_the_address(viewer: Viewer) -> Non
     until(limit.count, bool, "the chart has no limit")
     assert "assumed" in (limit.get_attribute("title") or "")
     assert viewer.get("assumed-capacity").input_value() == "1 GiB"
+    viewer.get("assumed-capacity").fill("V5e")
+    viewer.get("assumed-capacity").press("Enter")
+    viewer.wait_for_state(capacity=str(int(15.75 * 2**30)))
     viewer.get("assumed-capacity").fill("")
     viewer.get("assumed-capacity").press("Enter")
     viewer.wait_for_state(capacity=None)

@@ -81,6 +81,18 @@ export const RECORDING_KINDS = [
 ] as const;
 export type RecordingKind = (typeof RECORDING_KINDS)[number];
 
+/** Main memory of the devices of TPUs. */
+// prettier-ignore
+export const CHIPS: readonly (readonly [name: string, bytes: number])[] = [
+  ["v2", 8031588843],
+  ["v3", 16621523435],
+  ["v4", 33017561088],
+  ["v5e", 16911433728],
+  ["v5p", 102789304811],
+  ["v6e", 33543694581],
+  ["7x", 101726300405],
+];
+
 export const STEP_SPAN = 0;
 
 export const EXECUTION_SPAN = 1;

@@ -1,13 +1,16 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import { parseBytes } from "../../base/units";
+import { formatBytes, parseBytes } from "../../base/units";
+import { CHIPS } from "../../payload/generated/constants";
 import type { Summary } from "../../payload/generated/answers";
 import { useDraft } from "../browser/use_draft";
 import type { ViewState } from "../state/view_state";
 
 /** What the server calls the source of a capacity that a user typed. */
 const ASSUMED = "assumed";
+
+const BY_CHIP = new Map(CHIPS);
 
 /** Input for the capacity of memories whose profile records none. */
 export function AssumedCapacity(props: {
@@ -17,7 +20,7 @@ export function AssumedCapacity(props: {
   const { recordings, store } = props;
   const capacity = useStore(store, (state) => state.capacity);
   const field = useDraft(capacity === null ? "" : `${capacity / 2 ** 30} GiB`, (typed) => {
-    const bytes = Math.round(parseBytes(typed) ?? 0);
+    const bytes = Math.round(BY_CHIP.get(typed.trim().toLowerCase()) ?? parseBytes(typed) ?? 0);
     store.set({ capacity: bytes > 0 && bytes <= Number.MAX_SAFE_INTEGER / 8 ? bytes : null });
   });
   const isUnknown = recordings.some(
@@ -27,10 +30,22 @@ export function AssumedCapacity(props: {
   return (
     <label
       class="assumed-capacity muted"
-      title="The profile does not record the capacity. Figures and charts use the one that you type; the URL keeps it."
+      title="The profile does not record the capacity. Figures and charts use the size or the TPU that you type; the URL keeps it."
     >
       Assumed capacity{" "}
-      <input type="text" size={12} placeholder="15.75 GiB" data-testid="assumed-capacity" {...field} />
+      <input
+        type="text"
+        size={16}
+        placeholder="v5e, or 15.75 GiB"
+        list="chips"
+        data-testid="assumed-capacity"
+        {...field}
+      />
+      <datalist id="chips">
+        {CHIPS.map(([name, bytes]) => (
+          <option key={name} value={name} label={formatBytes(bytes)} />
+        ))}
+      </datalist>
     </label>
   );
 }
