@@ -1,32 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { CoResidency, OverviewRow } from "../../payload/generated/answers";
+import { overviewRow } from "./row_fixture";
 import { foldHosts, foldPlaces } from "./equal_hosts";
 
-function row(host: string, more: Partial<OverviewRow> = {}): OverviewRow {
-  return {
-    id: `run|${host}|jit_f(1)`,
-    kind: "program",
-    title: "jit_f(1)",
-    run: "run",
-    host,
-    memory: "HBM",
-    axis: "PROGRAM_ORDER",
-    allocations: 1,
-    peak_bytes: 100,
-    peak_position: 0,
-    reserved_bytes: 100,
-    reported_peak_bytes: null,
-    capacity_bytes: null,
-    caveats: [],
-    needed_bytes: 100,
-    capacity_source: "",
-    headroom_bytes: null,
-    role: null,
-    part: null,
-    remedy: null,
-    ...more,
-  };
-}
+const row = (host: string, more: Partial<OverviewRow> = {}): OverviewRow =>
+  overviewRow(`run|${host}|jit_f(1)`, { title: "jit_f(1)", host, ...more });
 
 describe("foldHosts", () => {
   it("folds equal programs of several hosts into the first, with hosts in numeric order", () => {

@@ -3,33 +3,10 @@ import { compileSearch } from "../../base/search";
 import type { OverviewRow } from "../../payload/generated/answers";
 import type { TopAdvice } from "../../payload/responses/overview";
 import { recordingName, partText } from "../../payload/responses/overview";
+import { overviewRow } from "./row_fixture";
 import { filterOverview, overviewCsv, sortOverview } from "./overview_table";
 
-function row(id: string, more: Partial<OverviewRow> = {}): OverviewRow {
-  return {
-    id,
-    kind: "program",
-    title: id,
-    run: "run",
-    host: "host",
-    memory: "HBM",
-    axis: "PROGRAM_ORDER",
-    allocations: 1,
-    peak_bytes: 100,
-    peak_position: 0,
-    reserved_bytes: 100,
-    reported_peak_bytes: null,
-    capacity_bytes: null,
-    caveats: [],
-    needed_bytes: 100,
-    capacity_source: "",
-    headroom_bytes: null,
-    role: null,
-    part: null,
-    remedy: null,
-    ...more,
-  };
-}
+const row = overviewRow;
 
 const NOTHING = new Map<string, TopAdvice | null>();
 const train = row("jit_train(1)", {
