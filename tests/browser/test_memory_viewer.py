@@ -132,7 +132,8 @@ def at_peak(open_at: Open) -> Viewer:
     return open_at(run=TRAIN, module=LARGEST)
 
 
-NUMBERS = ("Size", "Unpadded", "Exp.", "Defined", "Last used")
+# Nothing is padded on CPU: the columns "Unpadded" and "Exp." are the same in all rows, and left out.
+NUMBERS = ("Size", "Defined", "Last used")
 TEXTS = ("Name", "Category", "Shape", "Op", "Op name", "Source")
 
 

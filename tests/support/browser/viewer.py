@@ -106,9 +106,10 @@ class Viewer:
         self.wait_until_ready()
 
     def details(self) -> str:
-        """Return the text of the selected buffer's details once its call stack has loaded."""
+        """Return the text of the selected buffer's details once its call stack has loaded, with its code."""
         details = self.get("details")
         until(details.get_by_role("heading", name="Stack").count, bool, "no details, or no stack in them")
+        until(details.locator("section[aria-busy=true]").count, lambda busy: busy == 0, "no code of frames")
         return details.inner_text()
 
     def options(self) -> Locator:

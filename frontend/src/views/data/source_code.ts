@@ -13,14 +13,21 @@ const MAX_QUERY = 16_384;
 /** What answers about source code: null in a report, which has none. */
 export const SourceCodeContext = createContext<Api | null>(null);
 
-/** Return the code around each frame; null where it is not readable or has not loaded. */
-export function useSourceCode(frames: readonly StackFrame[]): (Code | null)[] {
+interface FramesCode {
+  /** The code around each frame; null where it is not readable or has not loaded. */
+  code: (Code | null)[];
+  loading: boolean;
+}
+
+/** Fetch the code around frames. */
+export function useSourceCode(frames: readonly StackFrame[]): FramesCode {
   const api = useContext(SourceCodeContext);
   const asked = api === null ? "" : queryOf(frames);
-  const { value } = useFetched(asked === "" ? null : asked, (key, signal) =>
+  const { value, error } = useFetched(asked === "" ? null : asked, (key, signal) =>
     api === null ? Promise.reject(new Error("no server")) : api.sourceCode({ frames: key }, signal),
   );
-  return frames.map((_, i) => value?.frames[i] ?? null);
+  const loading = asked !== "" && value === null && error === null;
+  return { code: frames.map((_, i) => value?.frames[i] ?? null), loading };
 }
 
 function queryOf(frames: readonly StackFrame[]): string {

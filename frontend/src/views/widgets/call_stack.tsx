@@ -21,7 +21,7 @@ export function CallStack({ frames, title = "Stack" }: Props): JSX.Element {
   const [toggled, setToggled] = useState<ReadonlySet<number>>(new Set());
   const [template, setTemplate] = useEditor();
   const shown = useMemo(() => (all ? frames : frames.slice(0, MAX_FRAMES)), [all, frames]);
-  const code = useSourceCode(shown);
+  const { code, loading } = useSourceCode(shown);
   // The innermost frame of the user's own code is open.
   const first = code.findIndex((lines) => lines !== null);
   const toggle = (i: number): void => {
@@ -30,7 +30,7 @@ export function CallStack({ frames, title = "Stack" }: Props): JSX.Element {
     setToggled(next);
   };
   return (
-    <section>
+    <section aria-busy={loading}>
       <header class="stack-head">
         <h3>{title}</h3>
         {frames.some(({ file }) => file !== "") && <EditorChoice template={template} onPick={setTemplate} />}
