@@ -128,7 +128,15 @@ def test_names_that_are_markup_stay_text(standalone: Host, browser: Browser) -> 
 
     def hostile(route: Route) -> None:
         piece = {"kind": "donation", "title": MARKUP, "sentence": MARKUP, "change": MARKUP, "bytes": 1}
-        piece |= {"saving_bytes": 1, "new_peak_bytes": 1, "rows": [[0, 0]], "rows_total": 1}
+        piece |= {
+            "saving_of": "peak",
+            "before_bytes": 2,
+            "after_bytes": 1,
+            "saving_bytes": 1,
+            "new_peak_bytes": 1,
+            "rows": [[0, 0]],
+            "rows_total": 1,
+        }
         route.fulfill(json={"advice": [piece], "peak_bytes": 2})
 
     context.route("**/api/advice?*", hostile)

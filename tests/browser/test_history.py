@@ -68,6 +68,8 @@ def test_back_and_forward_restore_tabs_modules_and_pairs(overview: Viewer) -> No
     assert entries(overview) == before + 4
 
 
+# Told several places within moments, XProf's router may add an entry of its own.
+@pytest.mark.parametrize("host", ["standalone", "tensorboard"], indirect=True, scope="session")
 def test_rapid_clicks_lose_no_entry_and_add_none(overview: Viewer) -> None:
     before = entries(overview)
     tabs = ("memory_viewer", "compare", "snapshots", "memory_viewer")

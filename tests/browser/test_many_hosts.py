@@ -77,7 +77,7 @@ def test_headlines_name_the_line_and_the_leak(viewer: Viewer, server: Host) -> N
     until(lambda: viewer.text("headline"), lambda text: said in text, "no leak in the headline")
 
 
-@pytest.mark.shared_data
+@pytest.mark.skipif(not TPU.exists(), reason="the real profiles are not beside the repository")
 def test_the_stack_of_a_tpu_opens_the_program_that_it_holds(viewer: Viewer, server: Host) -> None:
     viewer.go(server.address({"tab": "memory_profile", "run": "tpu/session"}))
     until(

@@ -136,7 +136,7 @@ def _answer(entries: Sequence[_Entry], together: list[CoResidencyJson], problems
         "headline": headline(ordered, {entry.recording.id: entry.room for entry in entries}),
         "rows": [entry.row for entry in entries],
         "together": together,
-        "caveats": [caveat for entry in entries for caveat in _doubts(entry.recording)],
+        "caveats": [caveat for entry in entries for caveat in entry.doubts],
         "problems": problems,
     }
 
@@ -149,19 +149,20 @@ class _Entry(NamedTuple):
     recording: Recording
     room: Headroom
     row: OverviewRowJson
+    doubts: list[CaveatJson]
 
 
 def _entry(recording: Recording) -> _Entry:
     readable = _readable(recording)
     room = headroom(readable)
-    return _Entry(readable, room, _row(readable, room))
+    return _Entry(readable, room, _row(readable, room), _doubts(readable))
 
 
 def _figures(recording: Recording) -> _Entry:
     """Return a recording's row without role and part. Nothing that is read on access is read."""
     outline = recording.outline
     room = headroom(outline)
-    return _Entry(outline, room, _row_of_figures(outline, room))
+    return _Entry(outline, room, _row_of_figures(outline, room), _doubts(outline))
 
 
 def _together(recordings: Sequence[Recording]) -> list[CoResidencyJson]:

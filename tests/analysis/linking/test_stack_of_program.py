@@ -80,7 +80,7 @@ def test_a_report_has_the_stack_of_every_position() -> None:
         assert answer["stack"] == joins(made, PROGRAMS, at)["stack"]
 
 
-@pytest.mark.shared_data
+@pytest.mark.skipif(not DATA.is_dir(), reason="the real profiles are not beside the repository")
 def test_the_stack_of_a_real_tpu_profile_holds_the_temporaries_of_its_program() -> None:
     catalog = Catalog(str(DATA / "xplane" / "xprof_tpu_inference_2_old"))
     recordings = catalog.listing_of_run(catalog.runs()[0]).recordings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -106,11 +107,15 @@ class Viewer:
         self.wait_until_ready()
 
     def details(self) -> str:
-        """Return the text of the selected buffer's details once its call stack has loaded, with its code."""
+        """Return the text of the selected buffer's details once its call stack has loaded, without code of frames."""
         details = self.get("details")
         until(details.get_by_role("heading", name="Stack").count, bool, "no details, or no stack in them")
         until(details.locator("section[aria-busy=true]").count, lambda busy: busy == 0, "no code of frames")
-        return details.inner_text()
+        code: list[str] = details.get_by_test_id("frame-code").all_inner_texts()
+        text = details.inner_text()
+        for each in code:
+            text = text.replace(each, "")
+        return re.sub(r"\n+", "\n", re.sub("[▾▸] ", "", text))
 
     def options(self) -> Locator:
         """Return the options of the open picker; the document contains those of closed pickers too."""
