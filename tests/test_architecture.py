@@ -27,7 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "views": {"analysis", "errors", "model", "regex", "sizes"},
     "logdir": {"errors", "formats", "free_memory", "sizes"},
     "catalog": {"analysis", "errors", "free_memory", "logdir", "readers", "model", "sizes"},
-    "source_files": {"errors"},
+    "source_files": {"errors", "model"},
     "hosts": {"catalog", "errors", "logdir", "model", "source_files", "views"},
     "capture": {"analysis", "errors", "readers", "model", "sizes", "views"},  # knows jax; loads these when asked
     "fit": {"analysis", "errors", "logdir", "model", "protos", "readers", "sizes"},

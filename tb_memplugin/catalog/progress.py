@@ -1,4 +1,4 @@
-"""How many bytes of the files of a run are read, while they are read."""
+"""The progress of reading the files of a run, in bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tb_memplugin.logdir import HostFile
 
 
 class BytesRead(NamedTuple):
-    """Bytes read of all, and the seconds since the reading began; all 0 where nothing is being read."""
+    """Bytes read, bytes of all files, and the seconds since the reading began; all 0 unless files are being read."""
 
     read: int = 0
     total: int = 0

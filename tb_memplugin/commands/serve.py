@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import argparse
 
+from tb_memplugin.commands.server_options import add_server_options
+
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
@@ -21,21 +23,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--port", type=int, default=6007, help="port to listen on; 0 picks a free one (default: %(default)s)"
     )
-    parser.add_argument(
-        "--allowed-host",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="also answer to this name, such as a proxy's; .example.com includes the names below it; may be repeated",
-    )
-    parser.add_argument(
-        "--source-root",
-        action="append",
-        default=[],
-        metavar="DIR",
-        help="show lines of the source files below this folder beside stack frames, as for files in the logdir; "
-        "may be repeated",
-    )
+    add_server_options(parser)
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import argparse
 import os
 
+from tb_memplugin.commands.server_options import add_server_options
+
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--logdir", required=True, metavar="DIR", help="folder with profiles")
@@ -27,21 +29,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         metavar="PORT",
         help="port of XProf's worker service, with --bind-all (default: a free one)",
     )
-    parser.add_argument(
-        "--allowed-host",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="also answer to this name, such as a proxy's; .example.com includes the names below it; may be repeated",
-    )
-    parser.add_argument(
-        "--source-root",
-        action="append",
-        default=[],
-        metavar="DIR",
-        help="show lines of the source files below this folder beside stack frames, as for files in the logdir; "
-        "may be repeated",
-    )
+    add_server_options(parser)
     parser.epilog = "XProf's own options, such as --src_prefix, may follow; `xprof --help` lists them."
     parser.set_defaults(accepts_unknown=True)
 

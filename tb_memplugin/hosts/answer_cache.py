@@ -17,7 +17,8 @@ from tb_memplugin.catalog.quick import WouldReadError, without_reading
 from tb_memplugin.hosts.responses import Finished
 from tb_memplugin.hosts.serving.lanes import PostponedError
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.views.endpoints.source import CodeAround, FitOutcomes, OpenedFile, RunHosts, RunRecordings, Source
+from tb_memplugin.model.source_code import CodeLines
+from tb_memplugin.views.endpoints.source import FitOutcomes, OpenedFile, RunHosts, RunRecordings, Source
 
 MAX_BYTES = 128 << 20
 MAX_SHARE = 4  # a larger part of the cache than a quarter would evict too many others
@@ -75,8 +76,8 @@ class RecordedSource:
         found: FitOutcomes = self._ask("fit")
         return found
 
-    def code(self, file: str, line: int) -> CodeAround | None:
-        found: CodeAround | None = self._ask("code", file, line)
+    def code(self, file: str, line: int) -> CodeLines | None:
+        found: CodeLines | None = self._ask("code", file, line)
         return found
 
     def progress(self, run: str) -> tuple[int, int, float]:

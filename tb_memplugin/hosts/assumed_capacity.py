@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from tb_memplugin.model.lazy_recording import LazyRecording
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.views.endpoints.source import CodeAround, FitOutcomes, OpenedFile, RunHosts, RunRecordings, Source
+from tb_memplugin.model.source_code import CodeLines
+from tb_memplugin.views.endpoints.source import FitOutcomes, OpenedFile, RunHosts, RunRecordings, Source
 
 PARAMETER = "capacity"
 MAX_CAPACITY = 1 << 50
@@ -61,7 +62,7 @@ class AssumedCapacity:
     def fit(self) -> FitOutcomes:
         return self.source.fit()
 
-    def code(self, file: str, line: int) -> CodeAround | None:
+    def code(self, file: str, line: int) -> CodeLines | None:
         return self.source.code(file, line)
 
     def progress(self, run: str) -> tuple[int, int, float]:

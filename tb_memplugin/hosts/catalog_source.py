@@ -8,8 +8,9 @@ from tb_memplugin.catalog import Catalog
 from tb_memplugin.catalog.quick import before_reading
 from tb_memplugin.catalog.stages import skipped_text
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.source_code import CodeLines
 from tb_memplugin.source_files import SourceFiles
-from tb_memplugin.views.endpoints.source import CodeAround, FitOutcomes, OpenedFile, RunHosts, RunRecordings, Unreadable
+from tb_memplugin.views.endpoints.source import FitOutcomes, OpenedFile, RunHosts, RunRecordings, Unreadable
 
 
 class CatalogSource:
@@ -58,10 +59,9 @@ class CatalogSource:
         found = self._catalog.fit()
         return FitOutcomes(found.outcomes, [Unreadable(problem.file, problem.text) for problem in found.problems])
 
-    def code(self, file: str, line: int) -> CodeAround | None:
+    def code(self, file: str, line: int) -> CodeLines | None:
         before_reading()
-        found = self._files.around(file, line)
-        return None if found is None else CodeAround(*found)
+        return self._files.around(file, line)
 
     def progress(self, run: str) -> tuple[int, int, float]:
         return self._catalog.progress.of(run)

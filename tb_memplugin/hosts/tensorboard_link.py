@@ -23,7 +23,7 @@ SCRIPT = '<script src="../memory/xprof.js" data-host="tensorboard"></script>'
 
 
 def add_link() -> None:
-    """Let the page of XProf's plugin link to ours. A failure is logged: XProf's page then stays as it is."""
+    """Let the page of XProf's plugin link to ours. A failure is logged, and XProf's page has no link."""
     if find_spec("xprof") is None:
         return
     try:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from tb_memplugin.model.source_code import CodeLines
 from tb_memplugin.source_files.opening import read_below
 from tb_memplugin.source_files.suffixes import path_parts, suffixes_of
 
@@ -14,15 +14,6 @@ LINES_AROUND = 3
 MAX_LINE = 300  # characters; a longer line is data
 # As Python counts lines: form feeds and Unicode's separators end none.
 LINE_END = re.compile(r"\r\n|\r|\n")
-
-
-class CodeLines(NamedTuple):
-    """Lines of a file: its path below its root, its complete path, the number of the first line, and the lines."""
-
-    path: str
-    file: str
-    first: int
-    lines: tuple[str, ...]
 
 
 class SourceFiles:
@@ -52,7 +43,7 @@ class SourceFiles:
         parts = path_parts(path)
         if parts is None:
             return None
-        for root in self._roots:  # a path that is below a root as it is
+        for root in self._roots:  # first a path that begins with a root
             below = os.path.join(root, "")
             if path.startswith(below) and not any(part.startswith(".") for part in path[len(below) :].split("/")):
                 found = read_below(root, [part for part in path[len(below) :].split("/") if part])
@@ -68,7 +59,7 @@ class SourceFiles:
 
 
 def _lines(content: bytes) -> list[str]:
-    """Return the lines of a text; none of other content."""
+    """Return the lines of a text. A file that is no text has no lines."""
     if b"\0" in content:
         return []
     try:

@@ -1,4 +1,4 @@
-"""Figures, labels, ticks, legends and columns of the page: what is shown, shortened, filtered and left out."""
+"""Figures, labels, ticks, legends and columns: shown, shortened, filtered or left out."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class Saving:
     """Bytes by which a change lowers the peak, and the peak after it.
 
     Where the compiler decides how much a change saves, `at_least` and `at_most` bound it; else they equal `bytes`.
-    `reserved` is what an allocator reserves at the peak, for a change that lowers that and leaves the peak as it is.
+    `reserved` are the bytes that an allocator reserves at the peak, for a change that lowers them and not the peak.
     """
 
     bytes: int

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.source_code import CodeLines
 
 
 class RunHosts(NamedTuple):
@@ -34,15 +35,6 @@ class RunRecordings(NamedTuple):
     empty: Mapping[str, Mapping[str, str]] = {}
     partial: bool = False  # recordings were left out of this list
     notes: Sequence[str] = ()  # sentences about what is not listed without being a problem
-
-
-class CodeAround(NamedTuple):
-    """Lines of a file: its path below its root, its complete path, the number of the first line, and the lines."""
-
-    path: str
-    file: str
-    first: int
-    lines: tuple[str, ...]
 
 
 class OpenedFile(NamedTuple):
@@ -89,7 +81,7 @@ class Source(Protocol):
     def fit(self) -> FitOutcomes:
         """Return the candidates of fits, each with the name of its run, which has recordings if it was compiled."""
 
-    def code(self, file: str, line: int) -> CodeAround | None:
+    def code(self, file: str, line: int) -> CodeLines | None:
         """Return the code around a line of the file that a profile calls `file`; None where it is not readable."""
 
     def progress(self, run: str) -> tuple[int, int, float]:

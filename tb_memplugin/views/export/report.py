@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.source_code import CodeLines
 from tb_memplugin.views.endpoints.endpoint import Endpoint, Query, endpoints
 from tb_memplugin.views.endpoints.source import (
     NO_CANDIDATES,
-    CodeAround,
     FitOutcomes,
     OpenedFile,
     RunHosts,
@@ -66,7 +66,7 @@ class ReportSource:
     def fit(self) -> FitOutcomes:
         return self.candidates
 
-    def code(self, file: str, line: int) -> CodeAround | None:
+    def code(self, file: str, line: int) -> CodeLines | None:
         return None
 
     def progress(self, run: str) -> tuple[int, int, float]:

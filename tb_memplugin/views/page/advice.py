@@ -33,7 +33,7 @@ class AdviceJson(TypedDict):
     saving_at_most: int
     new_peak_bytes: int
     saving_of: Literal["peak", "reserved"]
-    """What the change lowers: the peak of live bytes, or the bytes that the allocator reserves at the peak."""
+    """The figure that the change lowers: the peak of live bytes, or the bytes that the allocator reserves then."""
     before_bytes: int
     """The bytes of `saving_of` now, and after the change."""
     after_bytes: int

@@ -24,7 +24,7 @@ class FailedProgramJson(TypedDict):
 
     programs: list[SummaryJson]
     recipe: str | None
-    """The setting that makes XLA write the program with its buffers; null where one is known, or none is named."""
+    """The setting that makes XLA write the program with its buffers; null if one is known, or the error names none."""
 
 
 def names_program(recording: Recording) -> bool:

@@ -1,4 +1,4 @@
-"""How far the reading of a run's files has come."""
+"""The progress of reading a run's files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tb_memplugin.views.endpoints.source import Source
 
 
 class ProgressJson(TypedDict):
-    """Bytes read of all files of a run, and the seconds since the reading began; 0 where nothing is being read."""
+    """Bytes read of all files of a run, and the seconds since the reading began; all 0 unless files are being read."""
 
     read_bytes: int
     total_bytes: int

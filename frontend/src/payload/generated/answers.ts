@@ -16,7 +16,9 @@ export interface Advice {
   saving_at_least: number;
   saving_at_most: number;
   new_peak_bytes: number;
-  /** What the change lowers: the peak of live bytes, or the bytes that the allocator reserves at the peak. */
+  /**
+   * The figure that the change lowers: the peak of live bytes, or the bytes that the allocator reserves then.
+   */
   saving_of: "peak" | "reserved";
   /** The bytes of `saving_of` now, and after the change. */
   before_bytes: number;
@@ -231,7 +233,8 @@ export interface DeviceProfile {
 export interface FailedProgram {
   programs: Summary[];
   /**
-   * The setting that makes XLA write the program with its buffers; null where one is known, or none is named.
+   * The setting that makes XLA write the program with its buffers; null if one is known, or the error names
+   * none.
    */
   recipe: string | null;
 }
@@ -596,7 +599,8 @@ export interface Problem {
 }
 
 /**
- * Bytes read of all files of a run, and the seconds since the reading began; 0 where nothing is being read.
+ * Bytes read of all files of a run, and the seconds since the reading began; all 0 unless files are being
+ * read.
  */
 export interface Progress {
   read_bytes: number;

@@ -29,7 +29,7 @@ describe("runOptions", () => {
 });
 
 describe("withPeak", () => {
-  it("returns the same peaks where nothing is new", () => {
+  it("returns the same peaks if no run is new", () => {
     const peaks = withPeak(new Map(), listing(5));
     expect(withPeak(peaks, listing(5))).toBe(peaks);
     expect(withPeak(peaks, listing())).toBe(peaks);
