@@ -22,27 +22,24 @@ MAX_MORE_BYTES, MAX_MORE_SHARE = 64 * 2**20, 0.05
 
 
 class StackOfProgram(NamedTuple):
-    bytes: int  # of the stack
-    program: int  # index of the program
-    temporary: int  # bytes of its temporaries
+    program: I64  # per position: the index of the program whose temporaries the stack holds, -1 for none
+    stack: I64  # per position: bytes of the stack; 0 where no program fits
+    temporary: I64  # per program: bytes of its temporaries; 0 if it did not run
 
 
-def stack_of_program(allocator: Recording, programs: Sequence[Recording], position: int) -> StackOfProgram | None:
-    """Return the stack at a position and the program that it fits; None without a stack, or where no program fits.
-
-    Of the programs that ran, the one is chosen whose temporaries fill the stack best.
-    """
-    reported = allocator.reported
-    if reported is None or not 0 <= position < len(reported.reserved):
-        return None
-    stack = int(reported.reserved[position])
+def stack_of_program(allocator: Recording, programs: Sequence[Recording]) -> StackOfProgram:
+    """Find the program that fits the stack at each position: of those that ran, the one that fills it best."""
     temporary = _temporary_bytes(allocator, programs)
-    spare = stack - temporary
-    fits = (temporary > 0) & (spare >= 0) & (spare <= min(MAX_MORE_BYTES, stack // 2) + MAX_MORE_SHARE * temporary)
-    if not fits.any():
-        return None
-    best = int(np.argmax(np.where(fits, temporary, -1)))
-    return StackOfProgram(stack, best, int(temporary[best]))
+    reserved = allocator.reported.reserved if allocator.reported is not None else np.empty(0, np.int64)
+    if not len(programs):
+        return StackOfProgram(np.full(len(reserved), -1), np.zeros_like(reserved), temporary)
+    # The largest temporaries that are not larger than the stack; of equal programs the first.
+    order = np.lexsort((-np.arange(len(programs)), temporary))
+    best = order[np.maximum(np.searchsorted(temporary[order], reserved, "right") - 1, 0)]
+    needed, spare = temporary[best], reserved - temporary[best]
+    most = np.minimum(MAX_MORE_BYTES, reserved // 2) + MAX_MORE_SHARE * needed
+    fits = (needed > 0) & (spare >= 0) & (spare <= most)
+    return StackOfProgram(np.where(fits, best, -1), np.where(fits, reserved, 0), temporary)
 
 
 def _temporary_bytes(allocator: Recording, programs: Sequence[Recording]) -> I64:

@@ -6,18 +6,18 @@ from collections.abc import Iterator, Sequence
 from typing import TypedDict
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_memplugin.analysis.isolate import usable
 from tb_memplugin.analysis.linking.executions import count_runs, run_count
 from tb_memplugin.analysis.linking.runtime_to_program import link_to_programs, running_intervals, running_programs
 from tb_memplugin.analysis.linking.stack_of_program import stack_of_program
+from tb_memplugin.model.arrays import Mask
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
 from tb_memplugin.views.endpoints.inputs import PROGRAMS, RECORDING, Integer, last_position
 
-MAX_STACKS = 1000  # changes of the stack in a report; a TPU has a few
+MAX_STACKS = 1000  # in a report; a TPU has a few. Reports of more have none
 
 
 class AmountJson(TypedDict):
@@ -71,8 +71,11 @@ class AllRuntimeToProgramJson(TypedDict):
 def _of_every_position(recording: Recording, programs: Sequence[Recording]) -> AllRuntimeToProgramJson:
     """Return each distinct answer once: number `answer[i]` is that of the positions from `start[i]` on."""
     programs, _ = usable(programs, lambda some: running_intervals(recording, some))
-    stretches = [(position, (tuple(now), stack)) for position, now, stack in _stretches(recording, programs)]
-    # The first position at which each set of programs runs, in that order, and at which each stack is reserved.
+    linked = _Linked(recording, programs)
+    if len(np.unique(linked.stack.stack)) > MAX_STACKS:
+        linked.stack = linked.stack._replace(program=np.full_like(linked.stack.program, -1))
+    stretches = list(_stretches(linked))
+    # The first position at which each set of programs runs, in that order, and each stack is reserved.
     first: dict[tuple[tuple[int, ...], int], int] = {}
     for position, state in stretches:
         first.setdefault(state, position)
@@ -80,20 +83,19 @@ def _of_every_position(recording: Recording, programs: Sequence[Recording]) -> A
     return {
         "start": [position for position, _ in stretches],
         "answer": [numbers[state] for _, state in stretches],
-        "answers": [joins(recording, programs, position) for position in first.values()],
+        "answers": [linked.answer(position) for position in first.values()],
     }
 
 
-def _stretches(recording: Recording, programs: Sequence[Recording]) -> Iterator[tuple[int, list[int], int]]:
-    """Yield each position where the running programs or the stack change, with both from there on."""
-    running = running_intervals(recording, programs)
-    reserved = recording.reported.reserved if recording.reported is not None else np.empty(0, np.int64)
-    changes = np.flatnonzero(np.diff(reserved)) + 1
-    changes = np.r_[0, changes] if 0 < len(reserved) and len(changes) < MAX_STACKS else changes[:0]
+def _stretches(linked: _Linked) -> Iterator[tuple[int, tuple[tuple[int, ...], int]]]:
+    """Yield each position where the running programs or the explained stack change, with both from there on."""
+    running = running_intervals(linked.recording, linked.programs)
     starts = np.array([position for position, _ in running])
-    for position in np.union1d(starts, changes).tolist():
+    # Before the first event, no stack is known.
+    stack = np.where(linked.stack.program >= 0, linked.stack.stack, 0)
+    for position in np.union1d(starts, np.flatnonzero(np.diff(stack, prepend=0))).tolist():
         now = running[int(np.searchsorted(starts, position, "right")) - 1][1]
-        yield position, now, int(reserved[position]) if len(changes) and position >= 0 else 0
+        yield position, (tuple(now), int(stack[position]) if 0 <= position < len(stack) else 0)
 
 
 @endpoint(
@@ -111,51 +113,64 @@ def joins(recording: Recording, programs: Sequence[Recording], position: int) ->
     is listed once.
     """
     programs, _ = usable(programs, lambda some: link_to_programs(recording, some))
-    joined = link_to_programs(recording, programs)
-    size = recording.allocations.size
+    return _Linked(recording, programs).answer(position)
 
-    def both(which: npt.NDArray[np.bool_]) -> AmountJson:
-        return {"allocations": int(which.sum()), "bytes": int(size[which].sum())}
 
-    now = running_programs(recording, programs, position)
-    listed = set(np.unique(joined.program[joined.program >= 0]).tolist())
-    titles = {programs[number].title for number in listed}
-    runs = count_runs([recording])
-    ran = (number for number, program in enumerate(programs) if run_count(program.title, runs))
-    for number in (*now, *ran):
-        if programs[number].title not in titles:
-            titles.add(programs[number].title)
-            listed.add(number)
-    found: list[LinkedProgramJson] = [
-        {
-            "recording": program.id,
-            "title": program.title,
-            "memory": program.memory,
-            "running": number in now,
-            "runs": run_count(program.title, runs),
-            **both(joined.program == number),
+class _Linked:
+    """An allocator's links to programs, which all positions share."""
+
+    def __init__(self, recording: Recording, programs: Sequence[Recording]) -> None:
+        self.recording, self.programs = recording, programs
+        self.stack = stack_of_program(recording, programs)
+        joined, size = link_to_programs(recording, programs), recording.allocations.size
+
+        def both(which: Mask) -> AmountJson:
+            return {"allocations": int(which.sum()), "bytes": int(size[which].sum())}
+
+        self._executable = both(joined.executable)
+        self._unjoined = both(joined.executable & (joined.program < 0))
+        self._amounts = [both(joined.program == number) for number in range(len(programs))]
+        runs = count_runs([recording])
+        self._runs = [run_count(program.title, runs) for program in programs]
+        allocating = [number for number, amount in enumerate(self._amounts) if amount["allocations"]]
+        ran = [number for number, count in enumerate(self._runs) if count]
+        self._listed = self._with_titles(allocating, ran)
+
+    def answer(self, position: int) -> RuntimeToProgramJson:
+        now = running_programs(self.recording, self.programs, position)
+        found: list[LinkedProgramJson] = [
+            {
+                "recording": self.programs[number].id,
+                "title": self.programs[number].title,
+                "memory": self.programs[number].memory,
+                "running": number in now,
+                "runs": self._runs[number],
+                **self._amounts[number],
+            }
+            for number in sorted(self._with_titles(self._listed, now))
+        ]
+        return {
+            "at": position,
+            "executable": self._executable,
+            "unjoined": self._unjoined,
+            "programs": sorted(found, key=lambda program: (-program["bytes"], -(program["runs"] or 0))),
+            "stack": self._stack_at(position),
         }
-        for number, program in enumerate(programs)
-        if number in listed
-    ]
-    return {
-        "at": position,
-        "executable": both(joined.executable),
-        "unjoined": both(joined.executable & (joined.program < 0)),
-        "programs": sorted(found, key=lambda program: (-program["bytes"], -(program["runs"] or 0))),
-        "stack": _stack(recording, programs, position),
-    }
 
+    def _with_titles(self, listed: Sequence[int], more: Sequence[int]) -> list[int]:
+        """Return the listed programs, and more of those of other titles: a program has a recording for each memory."""
+        by_title = {self.programs[number].title: number for number in reversed(more)}
+        titles = {self.programs[number].title for number in listed}
+        return [*listed, *(number for title, number in by_title.items() if title not in titles)]
 
-def _stack(recording: Recording, programs: Sequence[Recording], position: int) -> StackJson | None:
-    found = stack_of_program(recording, programs, position)
-    if found is None:
-        return None
-    program = programs[found.program]
-    return {
-        "bytes": found.bytes,
-        "recording": program.id,
-        "title": program.title,
-        "memory": program.memory,
-        "temporary_bytes": found.temporary,
-    }
+    def _stack_at(self, position: int) -> StackJson | None:
+        number = int(self.stack.program[position]) if 0 <= position < len(self.stack.program) else -1
+        if number < 0:
+            return None
+        return {
+            "bytes": int(self.stack.stack[position]),
+            "recording": self.programs[number].id,
+            "title": self.programs[number].title,
+            "memory": self.programs[number].memory,
+            "temporary_bytes": int(self.stack.temporary[number]),
+        }

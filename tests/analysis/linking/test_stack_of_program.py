@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,12 +11,14 @@ from support.allocators import Block, allocator
 from support.recordings import recording
 from support.servers import DATA
 
+from tb_memplugin.analysis.linking.runtime_to_program import link_to_programs
 from tb_memplugin.analysis.linking.stack_of_program import MAX_MORE_BYTES, stack_of_program
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.model.kinds import RecordingKind, RegionKind, SpanKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import NamedSpans
 from tb_memplugin.model.text import Text
+from tb_memplugin.views.page import runtime_to_program
 from tb_memplugin.views.page.runtime_to_program import _of_every_position, joins
 
 GIB = 2**30
@@ -57,7 +60,7 @@ def test_the_stack_belongs_to_the_program_that_ran_and_fills_it_best(stack: int,
 
 def test_a_small_stack_is_not_that_of_a_program_with_almost_no_temporaries() -> None:
     small = program("jit_f(1)", 512)
-    assert stack_of_program(with_stack([MAX_MORE_BYTES // 8], ["f"]), [small], 0) is None
+    assert stack_of_program(with_stack([MAX_MORE_BYTES // 8], ["f"]), [small]).program.tolist() == [-1]
 
 
 def test_without_a_stack_or_in_another_memory_nothing_is_linked() -> None:
@@ -78,6 +81,27 @@ def test_a_report_has_the_stack_of_every_position() -> None:
     for at in range(-1, made.length):
         answer = every["answers"][every["answer"][int(np.searchsorted(every["start"], at, "right")) - 1]]
         assert answer["stack"] == joins(made, PROGRAMS, at)["stack"]
+
+
+def test_a_report_of_more_stacks_than_it_lists_has_none_rather_than_that_of_another_position(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(runtime_to_program, "MAX_STACKS", 2)
+    made = with_stack([20 * GIB, 4 * GIB, 20 * GIB + 1], ["f", "g"])
+    every = _of_every_position(made, PROGRAMS)
+    assert len(every["answers"]) > 1 and all(answer["stack"] is None for answer in every["answers"])
+
+
+def test_programs_are_linked_once_for_all_positions(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def link(*linked: Any) -> Any:
+        calls.append(linked)
+        return link_to_programs(*linked)
+
+    monkeypatch.setattr(runtime_to_program, "link_to_programs", link)
+    _of_every_position(with_stack([0, 20 * GIB, 4 * GIB, 20 * GIB + 1], ["f", "g"]), PROGRAMS)
+    assert len(calls) == 1
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the real profiles are not beside the repository")
