@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from tb_memplugin import logdir
 from tb_memplugin.sizes import counted
 
-MAX_NAMED = 5
-
 
 @dataclass(frozen=True, slots=True)
 class SkippedStages:
@@ -49,5 +47,4 @@ def missing_text(stages: Sequence[SkippedStages]) -> str:
     modules = [module for skipped in stages for module in skipped.modules]
     if not modules:
         return ""
-    more = f" and {len(modules) - MAX_NAMED:,} more" if len(modules) > MAX_NAMED else ""
-    return f"No program of {', '.join(modules[:MAX_NAMED])}{more}: compile to the end, and dump with {logdir.FLAGS}."
+    return f"No program of {logdir.listed_names(modules)}: compile to the end, and dump with {logdir.FLAGS}."

@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 from tb_memplugin.logdir.counting import counting
-from tb_memplugin.logdir.dumps import FLAGS, dumped_file, without_program
+from tb_memplugin.logdir.dumps import FLAGS, dumped_file, listed_names, without_program
 from tb_memplugin.logdir.files import DumpedProgram, HostFile, Stages, host_file, read_beside, read_bytes, read_content
 from tb_memplugin.logdir.paths import is_inside, is_read_with, is_remote, path_text
 from tb_memplugin.logdir.runs import Run, find_all, find_runs, has_runs, list_again, newest_first, no_runs
@@ -36,6 +36,7 @@ __all__ = [
     "is_read_with",
     "is_remote",
     "list_again",
+    "listed_names",
     "newest_first",
     "no_runs",
     "path_text",

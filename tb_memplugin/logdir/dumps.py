@@ -88,10 +88,16 @@ def _other_stages(entries: Sequence[Entry], programs: Iterable[str]) -> tuple[Ho
 
 def without_program(names: Sequence[str], as_proto: bool) -> str:
     """Return the reason why modules have no program, and the remedy."""
-    listed = ", ".join(names[:MAX_NAMED]) + (f" and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else "")
+    listed = listed_names(names)
     if as_proto:
         return (
             f"{listed}: dumped only at stages of compilation that have no buffer assignment: compile to the end, so "
             f"that XLA writes *after_optimizations.hlo.pb, and dump with {FLAGS}"
         )
     return f"{listed}: dumped only as text, which has no buffer assignment: dump with {FLAGS}"
+
+
+def listed_names(names: Sequence[str]) -> str:
+    """Return the first names in words, and the number of the others."""
+    more = f" and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
+    return f"{', '.join(names[:MAX_NAMED])}{more}"

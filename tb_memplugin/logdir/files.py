@@ -103,7 +103,7 @@ def _read(file: HostFile, begin: int, max_bytes: int | None) -> tuple[memoryview
         raise ReadError("Cannot read the file", file.path, reason(error)) from error
 
 
-def _read_remote(file: HostFile, begin: int, max_bytes: int | None) -> tuple[bytes, int]:
+def _read_remote(file: HostFile, begin: int, max_bytes: int | None) -> tuple[memoryview | bytes, int]:
     import fsspec
 
     begin, size = _part(begin, max_bytes, file.size, file.path)
@@ -111,14 +111,14 @@ def _read_remote(file: HostFile, begin: int, max_bytes: int | None) -> tuple[byt
         if begin:
             stream.seek(begin)
         if not file.size:
-            content: bytes = stream.read(MAX_UNKNOWN_BYTES)
-            return content, begin
-        chunks = []
-        while size > 0 and (chunk := stream.read(min(size, CHUNK_BYTES))):
-            size -= len(chunk)
-            chunks.append(chunk)
+            unknown: bytes = stream.read(MAX_UNKNOWN_BYTES)
+            return unknown, begin
+        content, done = np.empty(size, np.uint8).data, 0
+        while done < size and (chunk := stream.read(min(size - done, CHUNK_BYTES))):
+            content[done : done + len(chunk)] = chunk
+            done += len(chunk)
             count_bytes(len(chunk))
-    return b"".join(chunks), begin
+    return content[:done].toreadonly(), begin
 
 
 def _read_local(path: str, begin: int, max_bytes: int | None) -> tuple[memoryview, int]:
