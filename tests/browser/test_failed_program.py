@@ -29,6 +29,7 @@ def test_the_page_of_a_pasted_error_leads_to_the_program(standalone: Host, brows
     page = context.new_page()
     page.goto(standalone.address({"tab": "overview", "run": REFUSED}))
     viewer = Viewer(page).wait_until_ready()
+    assert viewer.get("assumed-capacity").count() == 0, "only memories on the chip have no capacity"
     viewer.get("paste").click()
     viewer.get("paste-text").fill(TEXT)
     viewer.get("paste-read").click()

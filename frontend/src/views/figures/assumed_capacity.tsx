@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatBytes, parseBytes } from "../../base/units";
-import { CHIPS } from "../../payload/generated/constants";
+import { CHIPS, MEMORY_SPACES } from "../../payload/generated/constants";
 import type { Summary } from "../../payload/generated/answers";
 import { useDraft } from "../browser/use_draft";
 import type { ViewState } from "../state/view_state";
@@ -14,7 +14,7 @@ const BY_CHIP = new Map(CHIPS);
 
 /** Input for the capacity of memories whose profile records none. */
 export function AssumedCapacity(props: {
-  recordings: readonly Pick<Summary, "capacity_bytes" | "capacity_source">[];
+  recordings: readonly Summary[];
   store: Store<ViewState>;
 }): JSX.Element | null {
   const { recordings, store } = props;
@@ -24,7 +24,8 @@ export function AssumedCapacity(props: {
     store.set({ capacity: bytes > 0 && bytes <= Number.MAX_SAFE_INTEGER / 8 ? bytes : null });
   });
   const isUnknown = recordings.some(
-    ({ capacity_bytes: bytes, capacity_source: source }) => bytes === null || source === ASSUMED,
+    (recording) =>
+      isMainMemory(recording) && (recording.capacity_bytes === null || recording.capacity_source === ASSUMED),
   );
   if (!isUnknown) return null;
   return (
@@ -48,4 +49,9 @@ export function AssumedCapacity(props: {
       </datalist>
     </label>
   );
+}
+
+/** Memories on the chip and of the host have sizes of their own. */
+function isMainMemory({ kind, memory }: Summary): boolean {
+  return kind !== "program" || memory === MEMORY_SPACES[0];
 }

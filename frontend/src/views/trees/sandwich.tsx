@@ -4,6 +4,7 @@ import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatShare } from "../../base/units";
 import { flame, FLAME_LINE_HEIGHT, levelsBelow } from "../../layout/tree/flame";
+import { Middle } from "../widgets/middle";
 import { type FunctionTotal, functionTotals, sandwich } from "../../layout/tree/sandwich";
 import { functionOf, labelOf, shortFrame, type Tree } from "../../layout/tree/tree";
 import { searchTree } from "../../layout/tree/tree_search";
@@ -119,7 +120,7 @@ function FunctionList({ functions, label, scene: { unit, weights }, onPick }: Li
               onClick={() => onPick(name)}
             >
               <span role="gridcell" title={name}>
-                {shortFunction(name)}
+                <Middle text={shortFunction(name)} />
               </span>
               <span role="gridcell" class="numeric" title={unit.exact(total)}>
                 {unit.format(total)} <span class="muted">{formatShare(total, weights.total[0])}</span>
