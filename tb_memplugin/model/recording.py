@@ -7,6 +7,7 @@ allocation or event, strings interned. A million rows is normal, so no row is a 
 from __future__ import annotations
 
 from collections.abc import Hashable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -96,4 +97,9 @@ class Recording:
     @cached_property
     def memo(self) -> dict[Hashable, Any]:
         """Results of functions of this recording, by function: they live as long as it does."""
+        return {}
+
+    @cached_property
+    def computing(self) -> dict[Hashable, AbstractContextManager[Any]]:
+        """A lock for each function of `memo`, so that threads do not compute the same result at once."""
         return {}

@@ -22,6 +22,9 @@ from tb_memplugin.views.shared.summary import summary
 # More rows than a screen shows. The others follow in a second request, so that the first answer is small for programs
 # of any size.
 FIRST_ROWS = 512
+# Positions of a program. Roles of a longer one take longer than the rest of its first view, so api/headline and
+# api/rows have them. Roles of a shorter one take milliseconds.
+MAX_LENGTH_WITH_ROLES = 20_000
 
 
 class AxisInfoJson(TypedDict):
@@ -50,6 +53,11 @@ class FirstViewMetaJson(TypedDict):
     out_of_memory: OutOfMemoryJson | None
 
 
+def roles_follow(recording: Recording) -> bool:
+    """Return whether the first view of a recording leaves out roles, which take long to find."""
+    return recording.program is not None and recording.length > MAX_LENGTH_WITH_ROLES
+
+
 def encode_first_view(recording: Recording, headline: str, figures: Sequence[Figure], usage: Table) -> bytes:
     """Return the headline and figures, `usage` in buckets, and the largest `rows` that are live at the peak."""
     top = peak(recording)
@@ -68,7 +76,7 @@ def encode_first_view(recording: Recording, headline: str, figures: Sequence[Fig
     }
     rows = {
         name: compact(column) if isinstance(column, Text) else column
-        for name, column in row_table(recording, largest).items()
+        for name, column in row_table(recording, largest, with_roles=not roles_follow(recording)).items()
     }
     listed = {"row": largest.astype(np.uint32), **rows, **address_table(recording, largest)}
     return encode(meta, {"usage": usage, "rows": listed})

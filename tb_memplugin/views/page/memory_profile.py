@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 
@@ -31,18 +31,6 @@ def first_view(recording: Recording) -> bytes:
     recording = recording.outline  # the rest takes longer to read, and follows with api/rows
     usage = usage_over_time(recording, 0, recording.length, FIRST_BUCKETS)
     return encode_first_view(recording, headline(recording, outline=True), figures(recording), usage)
-
-
-class HeadlineJson(TypedDict):
-    """The headline, with the sentences that need call stacks and steps, which take longer to read."""
-
-    headline: str
-
-
-@endpoint("headline", RECORDING, report=InReport(lambda recording: recording.axis is Axis.TIME))
-def complete_headline(recording: Recording) -> HeadlineJson:
-    """Return the headline of a recording over time with the line that has the most memory, and with leaks."""
-    return {"headline": headline(recording)}
 
 
 def headline(recording: Recording, *, outline: bool = False) -> str:

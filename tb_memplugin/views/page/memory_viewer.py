@@ -13,7 +13,7 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text, counted, percent_text
 from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
 from tb_memplugin.views.endpoints.inputs import RECORDING
-from tb_memplugin.views.page.first_view import encode_first_view
+from tb_memplugin.views.page.first_view import encode_first_view, roles_follow
 from tb_memplugin.views.page.usage import FIRST_BUCKETS, usage_of_program
 from tb_memplugin.views.shared import oom
 from tb_memplugin.views.shared.headlines import most_from
@@ -31,11 +31,14 @@ def first_view(recording: Recording) -> bytes:
     recording = recording.outline  # the rest takes longer to read; api/rows returns it
     numbers = figures(recording) if recording.out_of_memory is None else oom.figures(recording)
     usage = usage_of_program(recording, 0, recording.length, FIRST_BUCKETS)
-    return encode_first_view(recording, headline(recording), numbers, usage)
+    return encode_first_view(recording, headline(recording, outline=roles_follow(recording)), numbers, usage)
 
 
-def headline(recording: Recording) -> str:
-    """Return by how much the program does not fit, its peak, and the roles and the heaviest line then, in sentences."""
+def headline(recording: Recording, *, outline: bool = False) -> str:
+    """Return by how much the program does not fit, its peak, and the roles and the heaviest line then, in sentences.
+
+    Roles and lines are left out of an outline's headline.
+    """
     if recording.out_of_memory is not None:
         return oom.headline(recording)
     top = peak(recording)
@@ -47,18 +50,18 @@ def headline(recording: Recording) -> str:
         )
     if not top.bytes:
         return f"{recording.title} uses no {recording.memory}."
+    left = headroom(recording).left
+    too_much = f"{bytes_text(-left)} more than fits. " if left is not None and left < 0 else ""
+    reserved = f"{bytes_text(reserved_bytes(recording))} reserved in {recording.title}, {recording.memory}"
+    needs = f"{too_much}Peak {bytes_text(top.bytes)} of {reserved}"
+    live = live_rows(recording, top.position)
+    if outline or not len(live):  # without live rows, only the total is known
+        return f"{needs}."
     parts = [
         f"{percent_text(size, top.bytes)} {_plural(role)}"
         for role, size in bytes_by_role(recording, top.position).items()
         if share(size, top.bytes) >= 0.01 or role is Role.UNKNOWN
     ]
-    live = live_rows(recording, top.position)
-    left = headroom(recording).left
-    too_much = f"{bytes_text(-left)} more than fits. " if left is not None and left < 0 else ""
-    reserved = f"{bytes_text(reserved_bytes(recording))} reserved in {recording.title}, {recording.memory}"
-    needs = f"{too_much}Peak {bytes_text(top.bytes)} of {reserved}"
-    if not len(live):  # only the total is known
-        return f"{needs}."
     return f"{needs}: {', '.join(parts)}. {_largest(recording, live)}"
 
 

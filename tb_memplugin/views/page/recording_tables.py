@@ -45,19 +45,19 @@ def rows(recording: Recording) -> bytes:
     )
 
 
-def row_table(recording: Recording, which: I64) -> Table:
-    """Return these rows of the allocation table, with roles and sources."""
+def row_table(recording: Recording, which: I64, *, with_roles: bool = True) -> Table:
+    """Return these rows of the allocation table, with sources, and with what data flow reveals: roles and copies."""
     table = recording.allocations
     return {
         "id": table.id[which],
         "name": table.name.take(which),
         "op": table.op.take(which),
         "op_name": table.scope.take(which),
-        "copied": _copied(recording).take(which),
+        **({"copied": _copied(recording).take(which)} if with_roles else {}),
         "source": source_lines(recording).take(which),
         "shape": table.shape.take(which),
         "dtype": table.dtype.take(which),
-        "role": roles(recording)[which],
+        **({"role": roles(recording)[which]} if with_roles else {}),
         "size": table.size[which],
         "unpadded": table.requested[which],
         "charge": table.charge[which],

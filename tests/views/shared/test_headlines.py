@@ -17,6 +17,7 @@ from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.page import memory_profile, memory_viewer
+from tb_memplugin.views.page.headline import complete_headline
 from tb_memplugin.views.shared.headlines import leaking
 
 DEMO = Path(__file__).parents[3] / "demo_logdir"
@@ -55,7 +56,7 @@ def test_a_leak_is_named_in_the_headline_of_everything_but_not_of_the_outline() 
     of = largest("leak", "allocator")
     words = "Leak: make_leak_demo.py:61 grows 2.00 MiB per step."
     assert words in memory_profile.headline(of)
-    assert words in memory_profile.complete_headline(of)["headline"]
+    assert words in complete_headline(of)["headline"]
     assert "Leak" not in memory_profile.headline(of.outline, outline=True)
     assert "eak:" not in memory_profile.headline(largest("leak_mended", "allocator"))
 

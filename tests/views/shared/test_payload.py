@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+from inspect import unwrap
 
 import numpy as np
 import pytest
 from support.payload_decoder import decode
 from support.recordings import Row, recording
 
+from tb_memplugin.analysis.dataflow.graph import dataflow_graph
+from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.kinds import RegionKind, Role
 from tb_memplugin.model.text import Text
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.page import details, memory_viewer, recording_tables, usage
+from tb_memplugin.views.page.first_view import MAX_LENGTH_WITH_ROLES
+from tb_memplugin.views.page.headline import complete_headline
 from tb_memplugin.views.shared.payload import Table, compact, encode
 
 
@@ -72,6 +77,18 @@ def test_first_view_has_the_answer_and_the_largest_live_rows() -> None:
     assert tables["usage"]["live_max"] == [100, 196, 164, 100]
     words = "Peak 196 B of 196 B reserved in jit_f(1), HBM: 51% parameters, 49% temporaries."
     assert meta["headline"].startswith(words)
+
+
+def test_the_first_view_of_a_long_program_leaves_its_roles_to_the_complete_headline_and_all_rows() -> None:
+    r = recording(ROWS, MAX_LENGTH_WITH_ROLES + 1, KINDS)
+    meta, tables = decode(memory_viewer.first_view(r))
+    assert meta["headline"] == "Peak 196 B of 196 B reserved in jit_f(1), HBM."
+    assert not {"role", "copied"} & {*tables["rows"]}
+    assert not {unwrap(roles), unwrap(dataflow_graph)} & {*r.memo}
+    complete = "Peak 196 B of 196 B reserved in jit_f(1), HBM: 51% parameters, 49% temporaries."
+    assert complete_headline(r)["headline"].startswith(complete)
+    _, everything = decode(recording_tables.rows(r))
+    assert everything["rows"]["role"] == [row.role for row in ROWS]
 
 
 def test_rows_has_everything_and_stacks_temporaries_first() -> None:

@@ -46,6 +46,7 @@ export function appendUnexplained(rows: Rows, { unexplained }: Program, name: st
     stack: blank(rows.stack),
     step: blank(rows.step),
     role: extend(rows.role, every(0)),
+    roles_follow: rows.roles_follow,
     color: extend(rows.color, every(0)),
     size: extend(rows.size, bytes),
     unpadded: extend(rows.unpadded, bytes),

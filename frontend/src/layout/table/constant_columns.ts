@@ -9,7 +9,7 @@ const TEXT_KEYS = ["shape", "dtype", "op", "op_name", "source", "stack", "step"]
 
 /** Return whether a column is empty throughout a recording. */
 export function isBlank(rows: Rows, key: RowSortKey): boolean {
-  if (key === "role") return rows.role.every((role) => role === 0);
+  if (key === "role") return !rows.roles_follow && rows.role.every((role) => role === 0);
   const text = TEXT_KEYS.find((known) => known === key);
   return text !== undefined && rows[text].blank;
 }
@@ -17,7 +17,10 @@ export function isBlank(rows: Rows, key: RowSortKey): boolean {
 /** Return the text that a column has in all rows of a recording; null if rows differ, or there is one row only. */
 export function constantText(rows: Rows, key: RowSortKey): string | null {
   if (rows.length < 2) return null;
-  if (key === "role") return rows.role.every((role) => role === rows.role[0]) ? ROLES[rows.role[0]] : null;
+  if (key === "role")
+    return !rows.roles_follow && rows.role.every((role) => role === rows.role[0])
+      ? ROLES[rows.role[0]]
+      : null;
   // Requested bytes that are those of the size, of all rows, are no second figure.
   if (key === "expansion" || key === "unpadded") {
     const exact = rows.size.every((size, row) => size === rows.unpadded[row]);

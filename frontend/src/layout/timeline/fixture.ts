@@ -41,6 +41,7 @@ export function rowsOf(buffers: readonly BufferLike[]): Rows {
     stack: blank,
     step: blank,
     role,
+    roles_follow: false,
     color: role,
     size,
     unpadded: size,

@@ -378,7 +378,7 @@ export interface GrowthSite {
   curve: number[];
 }
 
-/** The headline, with the sentences that need call stacks and steps, which take longer to read. */
+/** The headline, with the sentences that need call stacks, steps and data flow, which take longer to read. */
 export interface Headline {
   headline: string;
 }

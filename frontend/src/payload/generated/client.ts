@@ -180,9 +180,7 @@ export function createClient(fetch: Fetch) {
     /** Return the series of `recording`: a point for each profile, and its call sites, leaks first. */
     growth: (query: GrowthQuery, signal: Signal): Promise<Growth> =>
       requestJson<Growth>(fetch, "growth", { ...query }, signal),
-    /**
-     * Return the headline of a recording over time with the line that has the most memory, and with leaks.
-     */
+    /** Return the headline with roles and the line that has the most memory, and over time with leaks. */
     headline: (query: HeadlineQuery, signal: Signal): Promise<Headline> =>
       requestJson<Headline>(fetch, "headline", { ...query }, signal),
     /** Return the holes at a position, largest first; -1 is before the first position. */

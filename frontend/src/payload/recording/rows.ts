@@ -21,6 +21,8 @@ export interface Rows {
   stack: TextColumn;
   step: TextColumn;
   role: Uint8Array;
+  /** Roles are not known yet: the first view of a large program. All rows, which load next, have them. */
+  roles_follow: boolean;
   /** Color number in base/colors.ts: by role, or by size if no role is known. */
   color: Uint8Array;
   size: Float64Array;
@@ -45,9 +47,9 @@ export function readRows(table: Table): Rows {
   return { ...columns, color: rowColors(columns) };
 }
 
-/** Color by role if any role is known, otherwise by size. */
+/** Color by role if any role is known or follows, otherwise by size. */
 function rowColors(rows: Omit<Rows, "color">): Uint8Array {
-  return rows.role.some((role) => role !== 0) ? rows.role : sizeColors(rows);
+  return rows.roles_follow || rows.role.some((role) => role !== 0) ? rows.role : sizeColors(rows);
 }
 
 function readColumns(table: Table): Omit<Rows, "color"> {
@@ -63,7 +65,8 @@ function readColumns(table: Table): Omit<Rows, "color"> {
     dtype: table.text("dtype"),
     stack: table.has("stack") ? table.text("stack") : blankColumn(table.length),
     step: blankColumn(table.length),
-    role: table.u8("role"),
+    role: table.has("role") ? table.u8("role") : new Uint8Array(table.length),
+    roles_follow: !table.has("role"),
     size: table.f64("size"),
     unpadded: table.f64("unpadded"),
     charge: table.f64("charge"),

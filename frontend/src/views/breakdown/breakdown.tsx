@@ -109,6 +109,7 @@ export function Breakdown({ view, available, program, store, dark }: BreakdownPr
           onPick={(picked) => store.set({ chart: picked })}
         />
       </header>
+      {rows.roles_follow && <p class="categories muted">Finding roles…</p>}
       {roles && (
         <Categories
           {...{ rows, store, dark }}

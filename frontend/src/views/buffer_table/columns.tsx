@@ -8,7 +8,7 @@ import { lastUseText, lifetimeText, positionText } from "../widgets/position_tex
 import type { Terms } from "../data/terms";
 import type { Column } from "../tables/data_table";
 import { Middle } from "../widgets/middle";
-import { Role } from "../widgets/role";
+import { RowRole } from "../widgets/role";
 
 export interface ColumnView extends Column<RowSortKey> {
   cell(rows: Rows, row: number, dark: boolean): JSX.Element | string;
@@ -63,7 +63,7 @@ export function bufferColumns(length: number): ColumnView[] {
   return [
     column("name", "Name", "HLO instruction, with its tuple index", "minmax(140px, 1.2fr)", text("name")),
     column("role", "Category", "Role of the buffer", "116px", (rows, row, dark) => (
-      <Role role={rows.role[row]} dark={dark} />
+      <RowRole {...{ rows, row, dark }} />
     )),
     column("size", "Size", "Allocated bytes, including padding", "76px", bytes("size"), true),
     column("unpadded", "Unpadded", "Bytes of the shape, without padding", "76px", bytes("unpadded"), true),
@@ -113,7 +113,7 @@ export function allocationColumns(times: Float64Array | null, terms: Terms): Col
     column("unpadded", "Requested", "Requested bytes", "82px", bytes("unpadded"), true),
     column("name", "Name", "Op that requested it, if recorded", "minmax(220px, 3fr)", name),
     column("role", "Category", "Role of the tensor", "116px", (rows, row, dark) => (
-      <Role role={rows.role[row]} dark={dark} />
+      <RowRole {...{ rows, row, dark }} />
     )),
     column("shape", "Shape", "Shape with layout", "minmax(110px, 1fr)", text("shape")),
     column("dtype", "Type", "Type of the elements", "60px", text("dtype")),

@@ -13,7 +13,7 @@ import { lifetimeText } from "../widgets/position_text";
 import type { ViewState } from "../state/view_state";
 import { capitalize, useTerms } from "../data/terms";
 import { PlannedBuffers } from "./planned_buffers";
-import { Role } from "../widgets/role";
+import { RowRole } from "../widgets/role";
 import { Occupants, Sharers } from "./sharers";
 import { GraphViewerLink } from "../widgets/xprof_link";
 import { CallStack } from "../widgets/call_stack";
@@ -56,7 +56,7 @@ export function Details(props: Props): JSX.Element {
       <dl class="facts">
         {(times === null || rows.role[row] !== 0) && (
           <Fact name="Category">
-            <Role role={rows.role[row]} dark={dark} />
+            <RowRole {...{ rows, row, dark }} />
           </Fact>
         )}
         <Fact name="Size">

@@ -5,6 +5,8 @@ import { Caveats } from "./caveats";
 
 interface Props {
   headline: string;
+  /** The rest of the headline has not loaded: its space is kept free. */
+  grows?: boolean;
   caveats: Caveat[];
   problems: Problem[];
   /** Details under the headline: figures or advice. */
@@ -12,10 +14,10 @@ interface Props {
 }
 
 /** Top of every page: headline, figures, advice and caveats. */
-export function Headline({ headline, caveats, problems, children }: Props): JSX.Element {
+export function Headline({ headline, grows = false, caveats, problems, children }: Props): JSX.Element {
   return (
     <>
-      <p class="headline" data-testid="headline">
+      <p class={grows ? "headline grows" : "headline"} data-testid="headline">
         {headline}
       </p>
       {children}

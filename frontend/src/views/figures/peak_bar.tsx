@@ -18,7 +18,8 @@ export function PeakBar(props: { view: FirstView; available: AvailableRows; dark
   const parts = useMemo(() => {
     const live = liveAt(available.rows, view.peak);
     const byRole = bytesByRole(available.rows, live);
-    return allocator && byRole.size < 2 ? [] : [...byRole];
+    const unknown = available.rows.roles_follow || (allocator && byRole.size < 2);
+    return unknown ? [] : [...byRole];
   }, [available, view]);
   const colors = roleColors(dark);
   const width = (bytes: number): string => `${(100 * bytes) / whole}%`;

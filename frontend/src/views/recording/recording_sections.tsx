@@ -18,15 +18,16 @@ interface Props extends UsageSectionProps {
 /** Sections of the page: headline, usage, breakdown and table. */
 export function Sections(props: Props): JSX.Element {
   const { api, view, available, program, spans, axis, problems, store, dark, children } = props;
-  // The lines with the most memory and with leaks are known once everything is read.
-  const overTime = available.complete && view.recording.axis === "TIME";
-  const complete = useFetched(overTime ? view.recording.id : null, (id, signal) =>
+  // The lines with the most memory and with leaks are known once everything is read, roles sooner.
+  const follows = view.rows.roles_follow || (available.complete && view.recording.axis === "TIME");
+  const complete = useFetched(follows ? view.recording.id : null, (id, signal) =>
     api.headline({ id }, signal),
   );
   return (
     <>
       <Headline
         headline={complete.value?.headline ?? view.headline}
+        grows={view.rows.roles_follow && complete.value === null}
         caveats={view.caveats}
         problems={problems}
       >

@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import { cssColor, roleColors } from "../../base/colors";
 import { ROLES } from "../../payload/generated/constants";
+import type { Rows } from "../../payload/recording/rows";
 
 /** Color and name of a role. */
 export function Role({ role, dark }: { role: number; dark: boolean }): JSX.Element {
@@ -10,6 +11,11 @@ export function Role({ role, dark }: { role: number; dark: boolean }): JSX.Eleme
       {ROLES[role]}
     </span>
   );
+}
+
+/** Role of a row; an ellipsis until it has loaded. */
+export function RowRole({ rows, row, dark }: { rows: Rows; row: number; dark: boolean }): JSX.Element {
+  return rows.roles_follow ? <>…</> : <Role role={rows.role[row]} dark={dark} />;
 }
 
 export function Swatch({ role, dark }: { role: number; dark: boolean }): JSX.Element {

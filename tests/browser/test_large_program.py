@@ -1,0 +1,56 @@
+"""The page of a program whose roles load after its first view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Route
+from support.browser.hosts import Host, open_standalone
+from support.browser.pages import new_context
+from support.browser.viewer import Viewer, until
+
+from benchmarks.generate import write
+from tb_memplugin.views.page.first_view import MAX_LENGTH_WITH_ROLES
+
+SECTIONS = "sections => sections.slice(0, 2).map(section => section.getBoundingClientRect().top)"
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    folder = tmp_path_factory.mktemp("large")
+    write(folder / "logs", MAX_LENGTH_WITH_ROLES)  # and as many instructions, some of which have no buffer
+    with open_standalone(folder / "logs", folder) as host:
+        yield host
+
+
+def test_roles_that_load_later_complete_the_headline_and_move_nothing(large: Host, browser: Browser) -> None:
+    context = new_context(browser)
+    page, held = context.new_page(), list[Route]()
+    for name in ("rows", "headline", "advice"):
+        page.route(f"**/api/{name}?**", lambda route: held.append(route))
+    viewer = Viewer(page)
+    try:
+        page.goto(large.address({}))
+        until(viewer.get("buffer-row").count, bool, "no first view")
+        headline = viewer.text("headline")
+        assert headline.startswith("Peak ")
+        assert headline.endswith(", HBM.")
+        assert viewer.get("buffer-row").first.locator("> *").nth(1).inner_text() == "…"
+        assert page.get_by_text("Finding roles…").is_visible()
+        sections = page.locator("main section")
+        before = sections.evaluate_all(SECTIONS)
+        until(lambda: len(held), lambda count: count >= 2, "rows and headline are not requested")
+        page.unroute("**/api/rows?**")
+        page.unroute("**/api/headline?**")
+        for route in held:
+            route.continue_()
+        viewer.wait_until_ready()
+        whole = until(lambda: viewer.text("headline"), lambda text: " parameters" in text, "no roles in the headline")
+        assert whole.startswith(headline.removesuffix("."))
+        assert "Most from " in whole
+        until(viewer.get("buffer-row").first.locator(".role").count, bool, "no roles in the table")
+        assert page.get_by_text("Finding roles…").count() == 0
+        assert sections.evaluate_all(SECTIONS) == before
+    finally:
+        context.close()
