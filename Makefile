@@ -55,8 +55,9 @@ types: .venv/tested frontend/node_modules/.package-lock.json ## check the types 
 	$(BIN)/mypy $(filter-out setup.py,$(wildcard $(PYTHON_CODE)))
 	cd frontend && npm run types$(QUICK)
 
-bench: .venv/tested ## measure speed, against XProf's converter on the same files
-	$(BIN)/python -m benchmarks
+bench: .venv/tested ## measure speed and memory, beside XProf and xprof-rs on the same files: one table
+	$(BIN)/python -m pip install --quiet 'tb-memplugin[bench]'
+	$(BIN)/python -m benchmarks.rivals
 
 # Coverage guides it where atheris is installed. SANITIZE=1 runs the compiled modules under ASan and UBSan instead.
 MINUTES ?= 60

@@ -1,1 +1,1 @@
-"""Benchmarks. Run one as a module, such as `python -m benchmarks.cold_first_view`; see README.md."""
+"""Benchmarks. Run one as a module, such as `python -m benchmarks.rivals`; see README.md."""

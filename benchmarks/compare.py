@@ -2,7 +2,7 @@
 
     python -m benchmarks.compare [--buffers 100000] [--rounds 3]
 
-Reading the modules, which benchmarks.cold_first_view measures, and imports are not timed. At the peaks, as few buffers
+Reading the modules, which benchmarks.first_view measures, and imports are not timed. At the peaks, as few buffers
 are live as in a real step; `all live` compares two modules in which every buffer is live.
 """
 

@@ -1,14 +1,27 @@
 """Timing of commands that run alternately, so that a slow minute of the machine slows all of them."""
 
 import json
+import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
+
+BIN = Path(sys.executable).parent
+
+
+class Cost(NamedTuple):
+    """What one run of a process cost."""
+
+    whole: float  # seconds, from the start of the process
+    answer: float  # seconds, from the first request; all of them where nothing is asked
+    memory: int  # largest memory of the process in bytes
+    size: int  # of the answer in bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +57,30 @@ def _run(command: list[str]) -> Sample:
         return Sample(wall, None)
 
 
-def process_bytes(name: str) -> int:
-    """Return a figure of this process in bytes, from /proc. Unlike with getrusage, peaks begin at the exec."""
-    status = Path("/proc/self/status").read_text()
+def cost_of(command: list[str]) -> Cost:
+    """Run a command to its end. Raises SystemExit where it fails."""
+    start = time.perf_counter()
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as problems:
+        process = subprocess.Popen(command, stdout=output, stderr=problems)
+        _, status, used = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            problems.seek(0)
+            raise SystemExit(f"{' '.join(command)}\nfailed:\n{problems.read()[-2000:].decode(errors='replace')}")
+        return Cost(seconds, seconds, used.ru_maxrss * 1024, output.tell())
+
+
+def process_bytes(name: str, process: int | str = "self") -> int:
+    """Return a figure of a process in bytes, from /proc. Unlike with getrusage, peaks begin at the exec."""
+    status = Path(f"/proc/{process}/status").read_text()
     return int(status.partition(f"{name}:")[2].split()[0]) * 1024
+
+
+def tree_bytes(process: int) -> int:
+    """Return the sum of the largest memory of a process and of its children that run, in bytes."""
+    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return process_bytes("VmHWM", process) + sum(tree_bytes(int(child)) for child in children)
 
 
 def spread(seconds: Sequence[float]) -> str:

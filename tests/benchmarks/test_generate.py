@@ -5,10 +5,14 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from support.payload_decoder import decode
 
-from benchmarks import cold_first_view, generate, xprof_converter
+from benchmarks import generate, xprof_converter
 from benchmarks.heap import BestFitHeap
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.catalog import listing_of_path
 from tb_memplugin.protos import hlo_pb2, xplane_pb2
+from tb_memplugin.views.page.memory_viewer import first_view
 
 SIZES = [250, 600, 1501]
 ALLOC, FREE, SHARE_WITH = range(3)
@@ -160,15 +164,17 @@ def test_xprof_finds_the_same_peak(buffers: int, tmp_path: Path) -> None:
 def test_our_first_view_finds_the_same_peak_in_the_profile_and_in_the_bare_module(buffers: int, tmp_path: Path) -> None:
     path, truth = generate.write(tmp_path, buffers)
     for file in (path, extract(path)):
-        _, size, peak = cold_first_view.ours(file)
-        assert peak == truth.peak_bytes
-        assert size < 2_000_000
+        (recording,) = listing_of_path(str(file)).recordings
+        meta, _ = decode(first_view(recording))
+        assert meta["recording"]["peak_bytes"] == truth.peak_bytes
 
 
 def test_the_two_sides_of_the_benchmark_agree(tmp_path: Path) -> None:
     pytest.importorskip("xprof")
     file = extract(generate.write(tmp_path, 600)[0])
-    assert cold_first_view.ours(file)[2] == cold_first_view.theirs(file)[2]
+    (recording,) = listing_of_path(str(file)).recordings
+    theirs = json.loads(xprof_converter.memory_viewer(file))
+    assert theirs["peakHeapMib"] * 2**20 == pytest.approx(peak(recording).bytes, abs=1)
 
 
 def extract(path: Path) -> Path:
