@@ -1,19 +1,18 @@
 """The `tb-memplugin` command line. tb_memplugin/commands has one file per command.
 
-Commands import their dependencies when they run, so that each starts quickly.
+Only the file of the command that runs is imported, and commands import their dependencies when they run, so that each
+starts quickly.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-import traceback
 from collections.abc import Callable, Sequence
-from types import ModuleType
+from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
 from tb_memplugin import __version__
-from tb_memplugin.commands import check, compare, explain, export, fit, hook, serve, summary, xprof
 from tb_memplugin.commands.streams import close_quietly, complain, is_reader_gone, prepare
 from tb_memplugin.commands.terminal import printable
 from tb_memplugin.errors import InputError
@@ -21,7 +20,7 @@ from tb_memplugin.errors import InputError
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-COMMANDS: tuple[ModuleType, ...] = (serve, xprof, summary, explain, compare, check, fit, export, hook)
+COMMANDS = ("serve", "xprof", "summary", "explain", "compare", "check", "fit", "export", "hook")
 
 DESCRIPTION = """\
 Find out where the memory of a TPU or GPU program went, and how to use less.
@@ -64,8 +63,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = _parser()
-    arguments, rest = parser.parse_known_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    named = words[0] if words and words[0] in COMMANDS else None
+    parser = _parser(COMMANDS if named is None else (named,))
+    arguments, rest = parser.parse_known_args(words)
     if rest and not arguments.accepts_unknown:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     arguments.rest = rest
@@ -91,6 +92,8 @@ def _failed(error: Exception, debug: bool) -> int:
         close_quietly(sys.stdout)  # the reader (head, less) has seen enough
         return 0
     if debug:
+        import traceback
+
         complain("".join(traceback.format_exception(error)).rstrip())
     if not (isinstance(error, OSError) and error.filename is None and _flushed(0)):
         complain(f"tb-memplugin: {printable(_one_line(error))}")
@@ -136,17 +139,18 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {printable(message)}: see `{self.prog} --help`\n")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
+    """Return the parser of these commands. Others are left out, not refused by name."""
     parser = _Parser(prog="tb-memplugin", description=DESCRIPTION, epilog=EPILOG, formatter_class=_KEEP_LINES)
     parser.add_argument(
         "--version", action="version", version=f"tb-memplugin {__version__}", help="show the version and exit"
     )
     parser.add_argument("--debug", action="store_true", help=DEBUG)
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for module in COMMANDS:
+    for name in names:
+        module = import_module(f"tb_memplugin.commands.{name}")
         description = (module.__doc__ or "").strip()
         summary = description.partition("\n")[0].rstrip(".")
-        name = module.__name__.rpartition(".")[2]
         command = commands.add_parser(
             name, help=f"{summary[0].lower()}{summary[1:]}", description=description, formatter_class=_KEEP_LINES
         )

@@ -26,7 +26,7 @@ ALLOWED: dict[str, set[str]] = {
     "analysis": {"errors", "native", "model", "regex", "sizes"},
     "views": {"analysis", "errors", "model", "regex", "sizes"},
     "logdir": {"errors", "formats", "free_memory", "sizes"},
-    "catalog": {"analysis", "errors", "free_memory", "logdir", "readers", "model", "sizes"},
+    "catalog": {"analysis", "errors", "formats", "free_memory", "logdir", "readers", "model", "sizes"},
     "source_files": {"errors", "model"},
     "hosts": {"catalog", "errors", "logdir", "model", "source_files", "views"},
     "capture": {"analysis", "errors", "readers", "model", "sizes", "views"},  # knows jax; loads these when asked

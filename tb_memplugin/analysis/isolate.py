@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import logging
-import traceback
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
 from tb_memplugin.errors import InputError, ReadError
 from tb_memplugin.model.recording import Recording
 
-logger = logging.getLogger(__name__)
 T = TypeVar("T")
 # Failures of the moment, not of a recording: the whole answer fails, so that none without the recording is kept.
 PASSING = (MemoryError, ReadError)
@@ -60,9 +57,12 @@ def failure(recording: Recording, error: Exception) -> Failed:
 
 
 def _log_once(recording: Recording, error: Exception) -> None:
+    import logging
+    import traceback
+
     innermost = traceback.extract_tb(error.__traceback__)[-1:]
     place = "".join(f"{frame.filename}:{frame.lineno}" for frame in innermost)
     known = recording.memo.setdefault(_log_once, set())
     if place not in known:
         known.add(place)
-        logger.warning("Analyzing %s of %s", recording.id, recording.source, exc_info=error)
+        logging.getLogger(__name__).warning("Analyzing %s of %s", recording.id, recording.source, exc_info=error)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,19 +10,17 @@ from typing import BinaryIO
 from tb_memplugin import logdir, readers
 from tb_memplugin.analysis.usage.headroom import with_device_limits
 from tb_memplugin.analysis.usage.live_bytes import peak
-from tb_memplugin.catalog.dumps import LeftOut, largest_programs, with_dump_files
+from tb_memplugin.catalog.dumps import LeftOut, largest_programs
 from tb_memplugin.catalog.program_chunks import link_chunks
 from tb_memplugin.catalog.progress import Progress
 from tb_memplugin.catalog.stages import SkippedStages, unexplained
 from tb_memplugin.catalog.timelines import link_timelines
 from tb_memplugin.errors import InputError, NoBufferAssignmentError, ReadError
+from tb_memplugin.formats import OOM_TEXT_BYTES
 from tb_memplugin.logdir import HostFile
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.readers.common.part import NoEventsReason
-from tb_memplugin.readers.oom_text import MAX_BYTES, read_oom_text
-
-logger = logging.getLogger(__name__)
+from tb_memplugin.readers.common.part import FilePart, NoEventsReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +90,13 @@ def listing_of_files(
 
 def listing_of_stream(stream: BinaryIO, source: str) -> Listing:
     """List the recordings of an error's text. Only the end is read, as of files. InputError if there is no error."""
+    from tb_memplugin.readers.oom_text import read_oom_text
+
     text, skipped = b"", 0
-    while chunk := stream.read(MAX_BYTES):
+    while chunk := stream.read(OOM_TEXT_BYTES):
         text += chunk
-        skipped += max(len(text) - MAX_BYTES, 0)
-        text = text[-MAX_BYTES:]
+        skipped += max(len(text) - OOM_TEXT_BYTES, 0)
+        text = text[-OOM_TEXT_BYTES:]
     return merge([Listing(read_oom_text(text, source=source, skipped=skipped))])
 
 
@@ -128,7 +127,7 @@ def listing_of_content(file: HostFile, run: str, content: bytes | memoryview, sk
         return listing
     for part in parts:
         try:
-            recordings = with_dump_files(part.read(), file)
+            recordings = _read_part(part, file)
             for recording in recordings:
                 peak(recording)  # computed here, since every caller needs it and damage may show only now
             if not recordings and part.no_events_reason is not None:
@@ -143,6 +142,14 @@ def listing_of_content(file: HostFile, run: str, content: bytes | memoryview, sk
     if any(recording.axis is Axis.TIME for recording in listing.recordings):
         listing.no_events.clear()
     return merge([listing])
+
+
+def _read_part(part: FilePart, file: HostFile) -> list[Recording]:
+    if file.dumped is None:
+        return part.read()
+    from tb_memplugin.catalog.beside_programs import with_dump_files
+
+    return with_dump_files(part.read(), file.dumped)
 
 
 def stages_explained(listing: Listing) -> Listing:
@@ -180,6 +187,8 @@ def _problem(path: str, part: str, error: Exception) -> Problem:
         return Problem(path, f"{about}{error.what}: {error.remedy}", isinstance(error, ReadError))
     if isinstance(error, MemoryError):
         return Problem(path, f"{about}not enough memory to read it: end other programs, then reload", may_pass=True)
-    logger.warning("Reading %s %s", path, part, exc_info=error)
+    import logging
+
+    logging.getLogger(__name__).warning("Reading %s %s", path, part, exc_info=error)
     text = f"{about}cannot be read ({type(error).__name__}: {error}); is it damaged?"
     return Problem(path, text, isinstance(error, OSError))

@@ -16,7 +16,6 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import HostFile, Run
 from tb_memplugin.logdir.suffixes import host_name
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.readers.oom_text import read_oom_text
 
 RUN_PREFIX = "pasted"
 SOURCE = "the pasted text"
@@ -49,6 +48,8 @@ class PastedTexts:
         name = f"{RUN_PREFIX}/{blake2b(text, digest_size=4).hexdigest()}"
         if (known := self.get(name)) is not None:
             return known
+        from tb_memplugin.readers.oom_text import read_oom_text
+
         pasted = PastedText(
             Run(name, (HostFile(SOURCE, "", len(text), name),), folder="", root=""),
             Listing(read_oom_text(text, run=name, source=SOURCE)),

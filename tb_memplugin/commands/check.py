@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import tempfile
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tb_memplugin.commands import fit
@@ -78,6 +76,9 @@ def _check_recordings(arguments: argparse.Namespace, limit: int) -> int:
 
 
 def _check_step(arguments: argparse.Namespace, limit: int | None) -> int:
+    import tempfile
+    from pathlib import Path
+
     with tempfile.TemporaryDirectory(prefix="tb_memplugin_") as logdir:
         with fit.open_sweep(arguments, Path(logdir), limit) as sweep:
             found = fit.answer(sweep, quiet=True)
@@ -104,6 +105,8 @@ def _lines(outcomes: Sequence[Outcome], logdir: str) -> Iterator[str]:
 
 def _explanation(outcome: Outcome, logdir: str) -> Iterator[str]:
     """Yield what takes the memory of a program that does not fit."""
+    from pathlib import Path
+
     from tb_memplugin.views.shared.budget import explanation
 
     if outcome.reserved_bytes is None or outcome.fits:

@@ -11,30 +11,26 @@ examples:
 from __future__ import annotations
 
 import argparse
-import gzip
 import os
-import secrets
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from types import FrameType
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from tb_memplugin.commands.terminal import PATH, PATTERN, listing_of, pattern_of, print_problems, printable
 from tb_memplugin.errors import InputError
-from tb_memplugin.logdir import is_read_with, is_remote
 from tb_memplugin.sizes import bytes_text, counted
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from tb_memplugin.model.recording import Recording
 
     Writer = Callable[[Sequence[Recording], BinaryIO], None]
 
 REPORT = ".html"
 SUFFIXES = (".csv", ".csv.gz", ".json", ".json.gz", ".parquet", REPORT)
-ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+ENDING = ("SIGTERM", "SIGHUP")  # Windows lacks the latter
 GZIP_LEVEL = 1  # rows are so similar that a higher level saves little and takes several times as long
 
 
@@ -113,6 +109,8 @@ def _writer(file: str) -> Writer | None:
 
 def _check_output(file: str, path: str, force: bool) -> None:
     """Raise InputError where the file must not be written."""
+    from tb_memplugin.logdir import is_read_with, is_remote
+
     if is_remote(file):
         raise InputError("Cannot write to a remote path", file, "write a local file and copy it")
     if path != "-" and is_read_with(path, file):
@@ -128,6 +126,8 @@ def _compress(stream: BinaryIO, file: str) -> Iterator[BinaryIO]:
     if not file.endswith(".gz"):
         yield stream
         return
+    import gzip
+
     # Without a name and a time in the header, the same rows give the same bytes.
     with gzip.GzipFile("", "wb", GZIP_LEVEL, stream, mtime=0) as compressed:
         yield cast(BinaryIO, compressed)
@@ -136,6 +136,8 @@ def _compress(stream: BinaryIO, file: str) -> Iterator[BinaryIO]:
 @contextmanager
 def _atomic_file(file: str) -> Iterator[BinaryIO]:
     """Open a stream that replaces the file once it is complete; if writing fails, the file stays as it was."""
+    import secrets
+
     target = os.path.realpath(file)
     try:
         if os.path.exists(target) and not os.path.isfile(target):  # a pipe or a device, which stays one
@@ -157,6 +159,8 @@ def _atomic_file(file: str) -> Iterator[BinaryIO]:
 @contextmanager
 def _ending_by_signals() -> Iterator[None]:
     """End the block by an exception when the process is told to end, so that it leaves no temporary file."""
+    import signal
+    import threading
 
     def end(number: int, frame: FrameType | None) -> None:
         for other in caught:
@@ -165,7 +169,8 @@ def _ending_by_signals() -> Iterator[None]:
 
     # A command that runs under nohup ignores SIGHUP. Threads cannot set handlers.
     in_main = threading.current_thread() is threading.main_thread()
-    caught = [number for number in ENDING if in_main and signal.getsignal(number) is signal.SIG_DFL]
+    ending = [getattr(signal, name) for name in ENDING if hasattr(signal, name)]
+    caught = [number for number in ending if in_main and signal.getsignal(number) is signal.SIG_DFL]
     for number in caught:
         signal.signal(number, end)
     try:

@@ -19,9 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tempfile
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tb_memplugin.commands.streams import show as print_text
@@ -30,6 +28,7 @@ from tb_memplugin.sizes import parse_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from tb_memplugin.fit.sweep import Sweep
     from tb_memplugin.model.fit import LargestValue, Tried
@@ -98,6 +97,9 @@ def question_options(parser: argparse._ActionsContainer) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    import tempfile
+    from pathlib import Path
+
     with tempfile.TemporaryDirectory(prefix="tb_memplugin_") as temporary:
         logdir = arguments.to or temporary
         with open_sweep(arguments, Path(logdir), arguments.budget) as sweep:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -34,6 +33,8 @@ def shown_on_terminal(progress: Progress) -> Iterator[None]:
     if stream is None or not stream.isatty() or os.environ.get("TERM") == "dumb":
         yield
         return
+    import threading
+
     ended = threading.Event()
 
     def show() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import select
 import sys
 from contextlib import suppress
 from typing import TextIO
@@ -38,6 +37,8 @@ def complain(text: str) -> None:
 
 def is_reader_gone(stream: TextIO) -> bool:
     """Return whether a stream is a pipe, or a socket, that nobody reads any more."""
+    import select
+
     try:
         poll = select.poll()
         poll.register(stream.fileno(), 0)  # errors are always reported

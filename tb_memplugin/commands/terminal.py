@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tb_memplugin.commands.progress import shown_on_terminal
 from tb_memplugin.errors import InputError
-from tb_memplugin.regex import Regex
 
 if TYPE_CHECKING:
     from tb_memplugin.catalog import Listing
+    from tb_memplugin.regex import Regex
     from tb_memplugin.views.shared.json_types import ProblemJson
 
 PATH = "logdir, run folder, or file; - reads the text of an error from standard input"
@@ -26,6 +25,8 @@ def listing_of(path: str, wanted: Callable[[str], object] | None = None) -> List
 
     Of a dump with very many programs only the largest are read, and those of which an id is `wanted`.
     """
+    import logging
+
     from tb_memplugin.catalog import listing_of_path, listing_of_stream
     from tb_memplugin.catalog.progress import Progress
     from tb_memplugin.catalog.stages import skipped_text
@@ -55,6 +56,8 @@ def print_problems(problems: Sequence[ProblemJson]) -> None:
 
 def pattern_of(text: str | None) -> Regex:
     """Compile a pattern for recording ids; None matches every id. InputError for an invalid regular expression."""
+    from tb_memplugin.regex import Regex
+
     return Regex(text or "", "--recording")
 
 

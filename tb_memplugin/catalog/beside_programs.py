@@ -1,0 +1,67 @@
+"""What the files beside a program of an XLA dump add to its recordings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tb_memplugin import logdir
+from tb_memplugin.errors import InputError
+from tb_memplugin.logdir import DumpedProgram
+from tb_memplugin.logdir.dump_names import AFTER_CODEGEN
+from tb_memplugin.model.chips import with_chip
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.readers.common.budget import ReadBudget
+from tb_memplugin.readers.common.gzip_file import decompress
+from tb_memplugin.readers.hlo.kernels.memory import used_by_kernel
+from tb_memplugin.readers.xla_dump.reports import differences, reported_totals, scheduled_instructions
+from tb_memplugin.readers.xla_dump.target import read_target
+
+MAX_REPORT_BYTES = 64 << 20
+MAX_TARGET_BYTES = 1 << 20
+LIVE_RANGE_BYTES = 200  # the figure is in the first line
+
+
+def with_dump_files(recordings: Sequence[Recording], dumped: DumpedProgram) -> list[Recording]:
+    """Return a program's recordings with its title, the limits of its chip, and caveats where XLA's reports differ."""
+    title = dumped.title
+    stages = [path for path in dumped.beside if AFTER_CODEGEN in os.path.basename(path)]
+    named = [(_name(path), _content(path)) for path in dumped.beside if path not in stages]
+    files = [(name, content) for name, content in named if content]
+    totals, length = reported_totals(files), scheduled_instructions(files)
+    checked = [replace(r, title=title, caveats=(*r.caveats, *differences(r, totals, length))) for r in recordings]
+    if stages and any(r.program is not None and r.program.kernels for r in recordings):
+        checked = [_with_used_memory(recording, stages[0]) for recording in checked]
+    target = read_target(files)
+    return with_chip(checked, *target) if target is not None else checked
+
+
+def _with_used_memory(recording: Recording, path: str) -> Recording:
+    """Return a recording with the memory that its kernels take, which is known after code generation."""
+    program = recording.program
+    content = logdir.read_beside(path, MAX_REPORT_BYTES) if program is not None and program.kernels else None
+    if program is None or content is None:
+        return recording
+    try:
+        budget = ReadBudget(content, path)
+        used = used_by_kernel(decompress(content, budget), budget)
+    except InputError:
+        return recording
+    kernels = tuple(replace(kernel, used_bytes=used.get(kernel.name, kernel.used_bytes)) for kernel in program.kernels)
+    return replace(recording, program=replace(program, kernels=kernels))
+
+
+def _name(path: str) -> str:
+    return os.path.basename(path).removesuffix(".gz")
+
+
+def _content(path: str) -> bytes | None:
+    if path.endswith("-live-range.txt"):
+        return logdir.read_beside(path, LIVE_RANGE_BYTES)
+    limit = MAX_REPORT_BYTES if "-memory-usage-report" in os.path.basename(path) else MAX_TARGET_BYTES
+    content = logdir.read_beside(path, limit)
+    try:
+        return bytes(decompress(content, ReadBudget(content, path))) if content else None
+    except InputError:
+        return None
