@@ -17,6 +17,10 @@ cdef inline bint varint(const unsigned char** cursor, const unsigned char* end, 
         value[0] = p[0]
         cursor[0] = p + 1
         return True
+    if p + 1 < end and p[1] < 0x80:  # most others
+        value[0] = (p[0] & 0x7F) | <uint64_t>p[1] << 7
+        cursor[0] = p + 2
+        return True
     while p < end and shift < 70:
         result |= <uint64_t>(p[0] & 0x7F) << shift if shift < 64 else 0
         if not p[0] & 0x80:

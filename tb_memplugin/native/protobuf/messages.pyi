@@ -5,7 +5,13 @@ from tb_memplugin.native.charges import Charges
 from tb_memplugin.native.text.spans import Spans
 
 class Plan:
-    def __init__(self, descriptor: Any, skip: Collection[str] = ..., located: Collection[str] = ...) -> None: ...
+    def __init__(
+        self,
+        descriptor: Any,
+        skip: Collection[str] = ...,
+        located: Collection[str] = ...,
+        interned: Collection[str] = ...,
+    ) -> None: ...
 
 def scan(
     data: bytes | memoryview, plan: Plan, spans: Spans | None = None, budget: Charges | None = None

@@ -5,26 +5,33 @@
 A message type becomes a table. A repeated field becomes a table of its own, whose column `parent` is the row that it
 belongs to; a singular sub-message becomes columns of its parent (`metadata.op_name`). Texts are spans of the input.
 """
-from libc.stdint cimport int64_t, uint64_t
-from libc.string cimport memcpy
+from cpython.buffer cimport PyBuffer_FillInfo
+from cython.operator cimport dereference
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memset
+from libcpp.string_view cimport string_view
+from libcpp.unordered_map cimport unordered_map
 from libcpp.vector cimport vector
 
 import numpy as np
 
+from tb_memplugin.native.containers cimport put
 from tb_memplugin.native.protobuf.fields cimport Item, item, varint
 
 from tb_memplugin.native.charges import exceeded, left_of
-from tb_memplugin.native.text.spans import Spans
+from tb_memplugin.native.text.spans import InternedSpans, Spans
 
 cdef enum:
-    # Per cell, at most: its table, which may be growing, the copy of it and the transposed copy.
-    PEAK_BYTES = 32
-    KEPT_BYTES = 16   # and what readers make of it
+    CELL_BYTES = 16       # of a cell at most: its column, which may be growing, and what readers make of it
+    TEXT_BYTES = 128      # of an entry among the distinct texts of a column
+    STAGED_BYTES = 16384  # rows that are complete move into their columns together, while they are in the cache
 
 cdef enum Parsed:
     WHOLE = 0
     BROKEN = 1
     FULL = 2
+    NO_MEMORY = 3
 
 cdef enum Kind:
     SKIP = 0
@@ -34,42 +41,56 @@ cdef enum Kind:
     NUMBERS = 4       # repeated, packed or not
     SPAN_LIST = 5
     TABLE = 6         # a repeated message
+    INTERNED = 7      # the code of a text, plus 1
 
 cdef struct Field:
     int kind
     int column        # within its table, whose column 0 is `parent`; of a TABLE: where its rows keep their span, or 0
     int message
-    int table
+    int table         # of an INTERNED text: the number of its column among those of interned texts
+
+cdef struct Table:
+    int width                  # cells of a row
+    int64_t staged, most       # rows in `stage`, and for how many it has room
+    int64_t rows, room         # the same of `columns`
+    int64_t* stage             # row by row
+    vector[unsigned char*] columns
 
 
 cdef class Plan:
     """The fields to read of a message type, compiled once from its descriptor.
 
     Fields with a path in `skip` are left out. Rows of the tables in `located` have a column `span`, their own bytes.
+    Texts in `interned` become codes, in order of first appearance; -1 for an empty one.
     """
     cdef vector[vector[Field]] messages
-    cdef vector[int] widths    # columns of each table
+    cdef vector[vector[int]] sizes  # of each table: bytes per value of each column; 0: a code of an interned text
+    cdef list texts            # the table and name of each column of interned texts
     cdef list paths            # of each table
     cdef list names            # of each table: its columns' names
     cdef object skip
     cdef object located
+    cdef object interned
 
-    def __init__(self, descriptor, skip=(), located=()):
+    def __init__(self, descriptor, skip=(), located=(), interned=()):
         self.skip = frozenset(skip)
         self.located = frozenset(located)
+        self.interned = frozenset(interned)
         self.paths = []
         self.names = []
+        self.texts = []
         self._message(self._table(""), "", descriptor)
-        for columns in self.names:
-            self.widths.push_back(len(columns))
 
     cdef int _table(self, str path) except -1:
         self.paths.append(path)
-        self.names.append(["parent"])
+        self.names.append([])
+        self.sizes.push_back(vector[int]())
+        self._column(len(self.names) - 1, "parent", sizeof(int32_t))
         return len(self.names) - 1
 
-    cdef int _column(self, int table, str name) except -1:
+    cdef int _column(self, int table, str name, int size=sizeof(int64_t)) except -1:
         self.names[table].append(name)
+        self.sizes[table].push_back(size)
         return len(self.names[table]) - 1
 
     cdef int _message(self, int table, str prefix, descriptor) except -1:
@@ -104,41 +125,143 @@ cdef class Plan:
             elif f.message_type:
                 field.kind = NESTED
                 field.message = self._message(table, name + ".", f.message_type)
-            else:
-                field.kind = SPAN if f.type == f.TYPE_BYTES else NUMBER
+            elif path in self.interned:
+                field.kind = INTERNED
+                field.column = self._column(table, name, 0)
+                field.table = len(self.texts)
+                self.texts.append((self.paths[table], name))
+            elif f.type == f.TYPE_BYTES:
+                field.kind = SPAN
                 field.column = self._column(table, name)
-                if field.kind == SPAN:
-                    self._column(table, name + "#length")
+                self._column(table, name + "#length")
+            else:
+                field.kind = NUMBER
+                field.column = self._column(table, name, bytes_of(f))
             self.messages[message][f.number] = field
         return message
+
+
+def bytes_of(field):
+    """Return the bytes of a number in its column."""
+    if field.type == field.TYPE_BOOL:
+        return sizeof(uint8_t)
+    return sizeof(int32_t) if field.type in (field.TYPE_INT32, field.TYPE_ENUM) else sizeof(int64_t)
+
+
+cdef class _Values:
+    """The memory of a column, which its array uses without a copy."""
+    cdef unsigned char* values
+    cdef readonly Py_ssize_t nbytes
+
+    def __getbuffer__(self, Py_buffer* buffer, int flags):
+        PyBuffer_FillInfo(buffer, self, self.values, self.nbytes, 0, flags)
+
+    def __dealloc__(self):
+        free(self.values)
 
 
 cdef class _Scan:
     cdef const unsigned char* base
     cdef const unsigned char* broken      # the first byte that is no message, or NULL
     cdef Plan plan
-    cdef vector[vector[int64_t]] cells    # of each table, row by row: a new row is one step
+    cdef vector[Table] tables
+    cdef vector[unordered_map[string_view, int32_t]] codes  # of each column of interned texts
+    cdef vector[vector[int64_t]] starts, lengths            # of their distinct texts
     cdef int64_t left                     # bytes that further rows may take
 
-    cdef inline int64_t new_row(self, int table, int64_t parent) except -1 nogil:
-        """Append a row and return the index of its first cell."""
-        cdef int64_t row = self.cells[table].size()
-        self.cells[table].resize(row + self.plan.widths[table])
-        self.cells[table][row] = parent
-        self.left -= PEAK_BYTES * self.plan.widths[table]
-        return row
+    def __init__(self, Plan plan, left):
+        cdef Table table
+        cdef Py_ssize_t t
+        self.plan = plan
+        self.left = left
+        self.codes.resize(len(plan.texts))
+        self.starts.resize(len(plan.texts))
+        self.lengths.resize(len(plan.texts))
+        for t in range(<Py_ssize_t>plan.sizes.size()):
+            table.width = plan.sizes[t].size()
+            table.staged = table.rows = table.room = 0
+            table.most = STAGED_BYTES // (table.width * sizeof(int64_t)) + 1
+            table.stage = NULL
+            table.columns.assign(table.width, NULL)
+            self.tables.push_back(table)
 
-    cdef inline int64_t child(self, Field field, int table, int64_t row) except -1 nogil:
-        """Append a row to the field's table, for the parent whose cells start at `row` of `table`."""
-        return self.new_row(field.table, row // self.plan.widths[table])
+    def __dealloc__(self):
+        for table in self.tables:
+            free(table.stage)
+            for values in table.columns:
+                free(values)
 
-    cdef int parse(self, int message, int table, int64_t row,
+    cdef int64_t* new_row(self, int number, int64_t parent) noexcept nogil:
+        """Append a row and return its cells; NULL where there is no memory for it."""
+        cdef Table* table = &self.tables[number]
+        cdef int64_t* cells
+        if table.staged == table.most and not self.unstage(number):
+            return NULL
+        if table.stage == NULL:
+            table.stage = <int64_t*>calloc(table.most * table.width, sizeof(int64_t))
+            if table.stage == NULL:
+                return NULL
+        cells = table.stage + table.staged * table.width
+        memset(cells, 0, table.width * sizeof(int64_t))
+        cells[0] = parent
+        table.staged += 1
+        self.left -= CELL_BYTES * table.width
+        return cells
+
+    cdef inline int64_t* child(self, int number, int parent) noexcept nogil:
+        """Append a row for the last row of the table `parent`, which is the one that is being parsed."""
+        return self.new_row(number, self.tables[parent].rows + self.tables[parent].staged - 1)
+
+    cdef bint unstage(self, int number) noexcept nogil:
+        """Move the staged rows into their columns; False where there is no memory for them."""
+        cdef Table* table = &self.tables[number]
+        cdef const vector[int]* sizes = &self.plan.sizes[number]
+        cdef int64_t needed = table.rows + table.staged
+        cdef int c
+        if needed > table.room and not self.resize(number, max(needed, 2 * table.room)):
+            return False
+        for c in range(table.width):
+            move(table.stage + c, table.width, table.staged, dereference(sizes)[c], table.columns[c], table.rows)
+        table.rows = needed
+        table.staged = 0
+        return True
+
+    cdef bint resize(self, int number, int64_t room) noexcept nogil:
+        cdef Table* table = &self.tables[number]
+        cdef void* moved
+        cdef int c, size
+        for c in range(table.width):
+            size = self.plan.sizes[number][c]
+            moved = realloc(table.columns[c], max(room, 1) * (size if size else sizeof(int32_t)))
+            if moved == NULL:
+                return False
+            table.columns[c] = <unsigned char*>moved
+        table.room = room
+        return True
+
+    cdef int64_t code(self, int column, const unsigned char* text, uint64_t length) except -1 nogil:
+        """Return the code of a text plus 1."""
+        cdef string_view key = string_view(<const char*>text, length)
+        cdef int32_t known
+        if length == 0:
+            return 0
+        found = self.codes[column].find(key)
+        if found != self.codes[column].end():
+            return dereference(found).second + 1
+        known = <int32_t>self.codes[column].size()
+        put(self.codes[column], key, known)
+        self.starts[column].push_back(text - self.base)
+        self.lengths[column].push_back(<int64_t>length)
+        self.left -= TEXT_BYTES
+        return known + 1
+
+    cdef int parse(self, int message, int table, int64_t* cells,
                    const unsigned char* p, const unsigned char* end) except -1 nogil:
-        """Parse into the cells from `row`. Returns WHOLE, BROKEN with `broken` set, or FULL where nothing is left."""
+        """Parse into the cells of the last row of `table`. Sets `broken` where it returns BROKEN."""
         cdef uint64_t value = 0
         cdef Item found
-        cdef Field field
-        cdef int64_t child
+        cdef const Field* field
+        cdef int64_t* child
         cdef int result
         cdef const unsigned char* start
         cdef const unsigned char* stop
@@ -150,34 +273,42 @@ cdef class _Scan:
                 return FULL
             if not item(&p, end, &found):
                 return BROKEN
-            field.kind = SKIP
-            if found.number < known:
-                field = fields[found.number]
+            if found.number >= known:
+                continue
+            field = &fields[found.number]
             start = found.at
             if start == NULL:
                 if field.kind == NUMBER:
-                    self.cells[table][row + field.column] = <int64_t>found.value
+                    cells[field.column] = <int64_t>found.value
                 elif field.kind == NUMBERS:
-                    child = self.child(field, table, row)
-                    self.cells[field.table][child + 1] = <int64_t>found.value
+                    child = self.child(field.table, table)
+                    if child == NULL:
+                        return NO_MEMORY
+                    child[1] = <int64_t>found.value
                 continue
             stop = start + found.value
             if field.kind == SPAN:
-                self.cells[table][row + field.column] = start - self.base
-                self.cells[table][row + field.column + 1] = <int64_t>found.value
+                cells[field.column] = start - self.base
+                cells[field.column + 1] = <int64_t>found.value
+            elif field.kind == INTERNED:
+                cells[field.column] = self.code(field.table, start, found.value)
             elif field.kind == SPAN_LIST:
-                child = self.child(field, table, row)
-                self.cells[field.table][child + 1] = start - self.base
-                self.cells[field.table][child + 2] = <int64_t>found.value
+                child = self.child(field.table, table)
+                if child == NULL:
+                    return NO_MEMORY
+                child[1] = start - self.base
+                child[2] = <int64_t>found.value
             elif field.kind == NESTED:
-                result = self.parse(field.message, table, row, start, stop)
+                result = self.parse(field.message, table, cells, start, stop)
                 if result != WHOLE:
                     return result
             elif field.kind == TABLE:
-                child = self.child(field, table, row)
+                child = self.child(field.table, table)
+                if child == NULL:
+                    return NO_MEMORY
                 if field.column:
-                    self.cells[field.table][child + field.column] = start - self.base
-                    self.cells[field.table][child + field.column + 1] = <int64_t>found.value
+                    child[field.column] = start - self.base
+                    child[field.column + 1] = <int64_t>found.value
                 result = self.parse(field.message, field.table, child, start, stop)
                 if result != WHOLE:
                     return result
@@ -188,62 +319,115 @@ cdef class _Scan:
                         return FULL
                     if not varint(&start, stop, &value):
                         return BROKEN
-                    child = self.child(field, table, row)
-                    self.cells[field.table][child + 1] = <int64_t>value
+                    child = self.child(field.table, table)
+                    if child == NULL:
+                        return NO_MEMORY
+                    child[1] = <int64_t>value
         return WHOLE
+
+    cdef columns(self, int number):
+        """Return the columns of a complete table by name."""
+        cdef Table* table = &self.tables[number]
+        cdef list arrays = []
+        cdef int c, size
+        cdef _Values values
+        if not self.unstage(number) or not self.resize(number, table.rows):
+            raise MemoryError
+        free(table.stage)
+        table.stage = NULL
+        for c in range(table.width):
+            size = self.plan.sizes[number][c]
+            values = _Values()
+            values.nbytes = table.rows * (size if size else sizeof(int32_t))
+            values.values = table.columns[c]
+            table.columns[c] = NULL
+            arrays.append(np.frombuffer(values, {1: np.uint8, 8: np.int64}.get(size, np.int32)))
+        return dict(zip(self.plan.names[number], arrays))
+
+    cdef distinct(self, int column):
+        return Spans(array_of(self.starts[column]), array_of(self.lengths[column]))
+
+
+cdef void move(const int64_t* cells, int width, int64_t count, int size, unsigned char* column,
+               int64_t before) noexcept nogil:
+    """Copy every `width`-th cell behind the first `before` values of a column with values of `size` bytes."""
+    cdef int64_t i
+    cdef int64_t* wide = <int64_t*>column + before
+    cdef int32_t* half = <int32_t*>column + before
+    if size == sizeof(int64_t):
+        for i in range(count):
+            wide[i] = cells[i * width]
+    elif size == sizeof(int32_t):
+        for i in range(count):
+            half[i] = <int32_t>cells[i * width]
+    elif size == 0:
+        for i in range(count):
+            half[i] = <int32_t>cells[i * width] - 1
+    else:
+        for i in range(count):
+            column[before + i] = cells[i * width] != 0
+
+
+cdef array_of(vector[int64_t]& values):
+    array = np.empty(values.size(), dtype=np.int64)
+    cdef int64_t[::1] view = array
+    cdef Py_ssize_t i
+    for i in range(view.shape[0]):
+        view[i] = values[i]
+    return array
 
 
 def scan(data, Plan plan, spans=None, budget=None):
-    """Return {table path: {column: int64 array, or Spans into data}}; the messages themselves are table "".
+    """Return {table path: {column: array, or Spans into data}}; the messages themselves are table "".
 
     Parses all of `data` as one message, or one message per span of `spans`, whose index is column `parent` of table "".
-    A double is returned as its 64 bits; unsigned numbers from 2**63 are negative. Raises ValueError with the byte
-    offset where data is no such message. The rows are charged to `budget`, which raises its own error for too many.
+    Numbers have the width of their type; a double is returned as its 64 bits, unsigned numbers from 2**63 are negative.
+    Raises ValueError with the byte offset where data is no such message. The rows are charged to `budget`, which raises
+    its own error for too many.
     """
     cdef const unsigned char[::1] view = data
     cdef const int64_t[::1] starts = np.zeros(1, np.int64) if spans is None else np.ascontiguousarray(spans.start)
     cdef const int64_t[::1] lengths = np.full(1, len(view)) if spans is None else np.ascontiguousarray(spans.length)
-    cdef _Scan state = _Scan()
+    cdef _Scan state = _Scan(plan, left_of(budget))
+    cdef int64_t before = state.left
     cdef int failed = WHOLE
     cdef Py_ssize_t i
-    cdef int64_t row, before
+    cdef int64_t* cells
     cdef const unsigned char* first = b""
     if view.shape[0]:
         first = &view[0]
-    state.plan = plan
     state.base = first
-    state.left = before = left_of(budget)
-    state.cells.resize(plan.widths.size())
     with nogil:
         for i in range(starts.shape[0]):
-            row = state.new_row(0, i)
-            if lengths[i]:
-                failed = state.parse(0, 0, row, first + starts[i], first + starts[i] + lengths[i])
+            cells = state.new_row(0, i)
+            if cells == NULL:
+                failed = NO_MEMORY
+            elif lengths[i]:
+                failed = state.parse(0, 0, cells, first + starts[i], first + starts[i] + lengths[i])
             if state.left < 0:
                 failed = FULL
             if failed != WHOLE:
                 break
+    if failed == NO_MEMORY:
+        raise MemoryError
     if failed == FULL:
-        state.cells.clear()
         raise exceeded(budget)
     if budget is not None:
-        budget.charge((before - state.left) // PEAK_BYTES * KEPT_BYTES)
+        budget.charge(before - state.left)
     if failed:
         raise ValueError(f"not a valid message at byte {state.broken - first} of {view.shape[0]}")
-    return {plan.paths[t]: _columns(state.cells[t], plan.names[t]) for t in range(<int>plan.widths.size())}
+    return _tables(state)
 
 
-cdef _columns(vector[int64_t]& cells, list names):
-    cdef int64_t[::1] view
-    rows = np.empty(cells.size(), dtype=np.int64)
-    if cells.size():
-        view = rows
-        memcpy(&view[0], cells.data(), cells.size() * sizeof(int64_t))
-        vector[int64_t]().swap(cells)
-    columns = np.ascontiguousarray(rows.reshape(-1, len(names)).T)
-    by_name = dict(zip(names, columns))
-    for name in names:
-        if name.endswith("#length"):
-            text = name.removesuffix("#length")
-            by_name[text] = Spans(by_name[text], by_name.pop(name))
-    return by_name
+cdef _tables(_Scan state):
+    cdef int t
+    tables = {}
+    for t in range(<int>state.tables.size()):
+        tables[state.plan.paths[t]] = table = state.columns(t)
+        for name in state.plan.names[t]:
+            if name.endswith("#length"):
+                text = name.removesuffix("#length")
+                table[text] = Spans(table[text], table.pop(name))
+    for t, (path, name) in enumerate(state.plan.texts):
+        tables[path][name] = InternedSpans(tables[path][name], state.distinct(t))
+    return tables

@@ -16,3 +16,10 @@ class Spans(NamedTuple):
 
     def take(self, rows: npt.NDArray[np.integer]) -> Spans:
         return Spans(self.start[rows], self.length[rows])
+
+
+class InternedSpans(NamedTuple):
+    """A column of texts. Row i is `distinct` text `codes[i]`; its code is -1 where the field is absent or empty."""
+
+    codes: npt.NDArray[np.int32]
+    distinct: Spans

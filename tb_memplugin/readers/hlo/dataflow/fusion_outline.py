@@ -11,16 +11,17 @@ from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.protos.hlo_pb2 import HloComputationProto, HloInstructionProto
 from tb_memplugin.readers.hlo.dataflow.nodes import ResultNodes
-from tb_memplugin.readers.hlo.module.tables import COMPUTATIONS
+from tb_memplugin.readers.hlo.module.tables import COMPUTATIONS, OF_COMPUTATIONS
 
 READ = ("opcode", "metadata")
 OUTLINE = Plan(
     HloComputationProto.DESCRIPTOR,
     skip=(
-        *(name for name in HloComputationProto.DESCRIPTOR.fields_by_name if name != "instructions"),
+        *OF_COMPUTATIONS,
         *(f"instructions.{name}" for name in HloInstructionProto.DESCRIPTOR.fields_by_name if name not in READ),
         *(f"instructions.metadata.{name}" for name in ("op_type", "source_file", "source_line", "stack_frame_id")),
     ),
+    interned=("instructions.opcode", "instructions.metadata.op_name"),
 )
 
 
@@ -47,8 +48,8 @@ class FusionOutline:
             return FusionOutline(np.empty(0, dtype=np.int32), none, none)
         return FusionOutline(
             positions[table["parent"]].astype(np.int32),
-            module.interned_texts(table["opcode"]),
-            module.interned_texts(table["metadata.op_name"]),
+            module.texts_of(table["opcode"]),
+            module.texts_of(table["metadata.op_name"]),
         )
 
     def positions_with(self, rows: Mask) -> I32:

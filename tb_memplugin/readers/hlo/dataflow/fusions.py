@@ -9,15 +9,25 @@ import numpy as np
 from tb_memplugin.model.arrays import I64, U8
 from tb_memplugin.model.dataflow import Derivation
 from tb_memplugin.model.text import Strings
-from tb_memplugin.native.protobuf.messages import scan
+from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.native.text.spans import Spans
-from tb_memplugin.native.text.strings import intern
+from tb_memplugin.protos.hlo_pb2 import HloComputationProto, HloInstructionProto, OpMetadata
 from tb_memplugin.readers.common.id_index import IdIndex
 from tb_memplugin.readers.hlo.dataflow.nodes import is_one_of, range_offsets
-from tb_memplugin.readers.hlo.module.lists import Lists
+from tb_memplugin.readers.hlo.module.lists import Lists, begin_of_rows
 from tb_memplugin.readers.hlo.module.shapes import ShapeTable, elements_of
-from tb_memplugin.readers.hlo.module.tables import COMPUTATION, COMPUTATIONS, OBJECT_BYTES, HloModule
+from tb_memplugin.readers.hlo.module.tables import COMPUTATIONS, OBJECT_BYTES, OF_COMPUTATIONS, HloModule
 
+READ = ("opcode", "shape", "metadata", "parameter_number", "id", "operand_ids")
+CONTENTS = Plan(
+    HloComputationProto.DESCRIPTOR,
+    skip=(
+        *OF_COMPUTATIONS,
+        *(f"instructions.{name}" for name in HloInstructionProto.DESCRIPTOR.fields_by_name if name not in READ),
+        *(f"instructions.metadata.{name}" for name in OpMetadata.DESCRIPTOR.fields_by_name if name != "op_name"),
+    ),
+    interned=("instructions.opcode", "instructions.shape"),
+)
 COPYING = {
     "all-reduce", "all-reduce-start", "bitcast", "convert", "copy", "copy-start", "opt-barrier", "reshape", "reverse",
     "transpose",
@@ -39,10 +49,10 @@ class FusedComputations:
 
     def __init__(self, module: HloModule, computations: I64) -> None:
         rows, which = np.unique(computations, return_inverse=True)
-        contents = scan(module.data, COMPUTATION, module.tables[COMPUTATIONS]["span"].take(rows), module.budget)
+        contents = scan(module.data, CONTENTS, module.tables[COMPUTATIONS]["span"].take(rows), module.budget)
         table = contents["instructions"]
         n = len(table["id"])
-        bounds = np.searchsorted(table["parent"], np.arange(len(rows) + 1))
+        bounds = begin_of_rows(table["parent"], len(rows))
         self.first, self.stop = bounds[:-1][which].astype(np.int64), bounds[1:][which].astype(np.int64)
         self.index = IdIndex(table["id"])
         lists = Lists.of(contents["instructions.operand_ids"], n)
@@ -50,7 +60,7 @@ class FusedComputations:
         self.operand = self.index.rows(lists.values)
         self.parameter_number = table["parameter_number"]
         self.op_name: Spans = table["metadata.op_name"]
-        self.opcode = opcode = module.interned_texts(table["opcode"])
+        self.opcode = opcode = module.texts_of(table["opcode"])
         derivation, weights = classify_opcodes(opcode.strings)
         self.weight = weights[opcode.codes]
         self.is_tuple = is_one_of(opcode, {"tuple"})
@@ -73,8 +83,8 @@ class FusedComputations:
 
 
 def _elements(module: HloModule, table: dict[str, Any]) -> I64:
-    codes, first = intern(module.data, *table["shape"])
-    shapes = ShapeTable.parse([*module.bytes_of(table["shape"].take(first), OBJECT_BYTES), b""], module.budget)
+    codes, distinct = table["shape"]
+    shapes = ShapeTable.parse([*module.bytes_of(distinct, OBJECT_BYTES), b""], module.budget)
     elements = np.array([elements_of(shape) for shape in shapes.protos], dtype=np.int64)
     found: I64 = elements[shapes.kind[shapes.begin]][codes]
     return found

@@ -22,7 +22,7 @@ class Lists:
 
     @staticmethod
     def of(table: ListColumns, rows: int) -> Lists:
-        return Lists(np.searchsorted(table["parent"], np.arange(rows + 1)), table["value"])
+        return Lists(begin_of_rows(table["parent"], rows), table["value"])
 
     def count(self) -> I64:
         counts: I64 = np.diff(self.begin)
@@ -35,3 +35,10 @@ class Lists:
         found = np.full(len(rows), default, dtype=np.int64)
         found[known] = self.values[at[known]]
         return found
+
+
+def begin_of_rows(parent: npt.NDArray[np.integer[Any]], rows: int) -> I64:
+    """Return where each row's entries begin in a table that is sorted by `parent`, and lastly where they end."""
+    begin = np.zeros(rows + 1, dtype=np.int64)
+    np.cumsum(np.bincount(parent, minlength=rows), out=begin[1:])
+    return begin

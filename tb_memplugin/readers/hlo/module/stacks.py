@@ -23,15 +23,12 @@ def read_stacks(module: HloModule) -> tuple[Stacks, I32]:
     parent = _without_cycles(_row_of_id(frames["parent_frame_id"], n))
 
     ids = _row_of_id(module.instructions["metadata.stack_frame_id"], n)
-    files: Spans = module.instructions["metadata.source_file"]
-    without_stack = np.flatnonzero((ids < 0) & (files.length > 0))
-    line_index, line, first = _single_lines(
-        module, files.take(without_stack), module.instructions["metadata.source_line"][without_stack]
-    )
+    without_stack, files, lines = _lines_without_stack(module, np.flatnonzero(ids < 0))
+    line_index, line, first = _single_lines(module, files, lines)
     ids[without_stack] = n + line_index
 
     file_names = module.tables[f"{FRAME_INDEX}.file_names"]["value"]
-    all_files = _append(file_names, files.take(without_stack[first])) if n else files.take(without_stack[first])
+    all_files = _append(file_names, files.take(first)) if n else files.take(first)
     base = len(file_names.start) if n else 0
     file = np.r_[
         _take(_row_of_id(_take(locations["file_name_id"], location, 0), base), np.arange(n)),
@@ -46,6 +43,14 @@ def read_stacks(module: HloModule) -> tuple[Stacks, I32]:
         line=np.r_[_take(locations["line"], location, 0), line].astype(np.int32),
     )
     return stacks, ids.astype(np.int32)
+
+
+def _lines_without_stack(module: HloModule, rows: I64) -> tuple[I64, Spans, I64]:
+    """Return which of these instructions have a source line, with its file and number."""
+    columns = module.instructions.of_rows(rows)
+    files: Spans = columns["metadata.source_file"]
+    found = np.flatnonzero(files.length > 0)
+    return rows[found], files.take(found), columns["metadata.source_line"][found]
 
 
 def _single_lines(module: HloModule, files: Spans, lines: I64) -> tuple[I64, I64, I64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +12,9 @@ from tb_memplugin.errors import InputError, NoBufferAssignmentError
 from tb_memplugin.model.arrays import I32
 from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.protobuf.messages import Plan, scan
-from tb_memplugin.native.text.spans import Spans
+from tb_memplugin.native.text.spans import InternedSpans, Spans
 from tb_memplugin.native.text.strings import gather, intern
-from tb_memplugin.protos.hlo_pb2 import HloComputationProto, HloProto
+from tb_memplugin.protos.hlo_pb2 import HloComputationProto, HloInstructionProto, HloProto, OpMetadata
 from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.common.id_index import IdIndex
 from tb_memplugin.readers.hlo.module.lists import ListColumns, Lists
@@ -31,6 +32,7 @@ OUTLINE = Plan(
     HloProto.DESCRIPTOR,
     skip=(
         INSTRUCTIONS,
+        f"{COMPUTATIONS}.name",
         "buffer_assignment.buffer_aliases",
         f"{TRACES}.events.computation_name",
         f"{TRACES}.events.instruction_name",
@@ -39,14 +41,53 @@ OUTLINE = Plan(
     ),
     located=(COMPUTATIONS,),
 )
-COMPUTATION = Plan(
+OF_COMPUTATIONS = tuple(name for name in HloComputationProto.DESCRIPTOR.fields_by_name if name != "instructions")
+# Texts are most of an instruction, and few questions need those of all instructions.
+TEXTS = ("name", "metadata.op_name", "metadata.source_file", "metadata.source_line")
+PARSED = Plan(
     HloComputationProto.DESCRIPTOR,
-    skip=("name", "id", "root_id", "instructions.metadata.op_type", "instructions.output_operand_aliasing"),
+    skip=(
+        *OF_COMPUTATIONS,
+        *(f"instructions.{name}" for name in (*TEXTS, "metadata.op_type", "output_operand_aliasing")),
+    ),
+    located=("instructions",),
+    interned=("instructions.opcode", "instructions.shape"),
 )
+DETAILS = Plan(
+    HloInstructionProto.DESCRIPTOR,
+    skip=(
+        *(
+            name
+            for name in HloInstructionProto.DESCRIPTOR.fields_by_name
+            if name not in {text.partition(".")[0] for text in TEXTS}
+        ),
+        *(f"metadata.{name}" for name in OpMetadata.DESCRIPTOR.fields_by_name if f"metadata.{name}" not in TEXTS),
+    ),
+)
+NAME = Plan(HloComputationProto.DESCRIPTOR, skip=(*(name for name in OF_COMPUTATIONS if name != "name"), "instructions"))
 
 # Two bytes of a serialized shape may be an object of protobuf.
 OBJECT_BYTES = 48
 MAX_BYTES = 2**50  # no device has a PiB; larger sizes in a damaged file would overflow sums
+
+
+class Columns(dict[str, Any]):
+    """Columns of a table; those of a plan are read when one of them is first used."""
+
+    def __init__(self, columns: ListColumns, data: bytes | memoryview, later: Plan, budget: ReadBudget) -> None:
+        """`columns`: with `span`, where each row's message is."""
+        super().__init__(columns)
+        self._data, self._later, self._budget = data, later, budget
+
+    def __missing__(self, name: str) -> Any:
+        columns = self.of_rows(None)
+        self.update({read: column for read, column in columns.items() if read != "parent"})
+        return columns[name]
+
+    def of_rows(self, rows: npt.NDArray[np.integer] | None) -> ListColumns:
+        """Return the later columns of these rows; None: of all."""
+        spans: Spans = self["span"] if rows is None else self["span"].take(rows)
+        return scan(self._data, self._later, spans, self._budget)[""]
 
 
 class HloModule:
@@ -62,16 +103,16 @@ class HloModule:
             self.tables: dict[str, ListColumns] = scan(data, OUTLINE, budget=self.budget)
             parsed_rows = np.flatnonzero(self.tables[COMPUTATIONS]["is_fusion_computation"] == 0)
             spans = self.tables[COMPUTATIONS]["span"].take(parsed_rows)
-            contents = scan(data, COMPUTATION, spans, self.budget)
+            contents = scan(data, PARSED, spans, self.budget)
         except ValueError as error:
             raise InputError(
                 f"the compiled program is damaged ({error})", source, "copy the file again, or profile again"
             ) from error
         self.data = data
         self.root: ListColumns = self.tables[""]
-        self.computations: ListColumns = self.tables[COMPUTATIONS]
-        self.instructions: ListColumns = contents["instructions"]
-        self.instructions["parent"] = parsed_rows[self.instructions["parent"]]
+        self.computations = Columns(self.tables[COMPUTATIONS], data, NAME, self.budget)
+        self.instructions = Columns(contents["instructions"], data, DETAILS, self.budget)
+        self.instructions["parent"] = parsed_rows.astype(np.int32)[self.instructions["parent"]]
         self.tables |= {f"{COMPUTATIONS}.{path}": table for path, table in contents.items() if path}
         self.buffers: ListColumns = self.tables[BUFFERS]
         self.allocations: ListColumns = self.tables[ALLOCATIONS]
@@ -108,6 +149,10 @@ class HloModule:
         codes, first = intern(self.data, *spans)
         return Text(codes, Strings(*gather(self.data, *spans.take(first))))
 
+    def texts_of(self, column: InternedSpans) -> Text:
+        """Return a column of texts that the scan has interned."""
+        return Text(column.codes, Strings(*gather(self.data, *column.distinct)))
+
     @property
     def name(self) -> str:
         return self.text_at(self.root["hlo_module.name"])
@@ -123,7 +168,7 @@ class HloModule:
 
     @cached_property
     def opcode(self) -> Text:
-        return self.interned_texts(self.instructions["opcode"])
+        return self.texts_of(self.instructions["opcode"])
 
     @cached_property
     def scope(self) -> Text:
@@ -175,8 +220,8 @@ class HloModule:
     @cached_property
     def instruction_shapes(self) -> tuple[ShapeTable, I32]:
         """The distinct shapes, and the index of each instruction's shape."""
-        codes, first = intern(self.data, *self.instructions["shape"])
-        serialized = self.bytes_of(self.instructions["shape"].take(first), OBJECT_BYTES)
+        codes, distinct = self.instructions["shape"]
+        serialized = self.bytes_of(distinct, OBJECT_BYTES)
         # An instruction without a shape gets the last shape, which has no type.
         return ShapeTable.parse([*serialized, b""], self.budget), np.where(codes < 0, len(serialized), codes).astype(
             np.int32
