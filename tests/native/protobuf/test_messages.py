@@ -205,3 +205,33 @@ def test_messages_located_first_and_opened_later_are_the_same(computations: list
         if path:
             for name, column in table.items():
                 np.testing.assert_array_equal(column, whole[f"computations.{path}"][name])
+
+
+@few
+@given(st.lists(messages(HLO["HloInstructionProto"]), max_size=8))
+def test_interned_texts_are_numbered_in_order_of_first_appearance(instructions: list[Any]) -> None:
+    data = HLO["HloComputationProto"](instructions=instructions).SerializeToString()
+    interned = ("instructions.opcode", "instructions.shape")
+    table = scan(data, Plan(hlo_pb2.HloComputationProto.DESCRIPTOR, interned=interned))["instructions"]
+    for name in ("opcode", "shape"):
+        codes, distinct = table[name]
+        texts = [data[s : s + n] for s, n in zip(distinct.start.tolist(), distinct.length.tolist(), strict=True)]
+        expected = [getattr(instruction, name) for instruction in instructions]
+        assert texts == [text for text in dict.fromkeys(expected) if text]
+        assert [texts[code] if code >= 0 else b"" for code in codes.tolist()] == expected
+
+
+def test_numbers_take_the_bytes_of_their_type() -> None:
+    tables = scan(
+        HLO["BufferAllocationProto"](index=1).SerializeToString(), Plan(hlo_pb2.BufferAllocationProto.DESCRIPTOR)
+    )
+    kinds = {name: column.dtype for name, column in tables[""].items()}
+    assert (kinds["parent"], kinds["index"], kinds["is_constant"]) == (np.int32, np.int64, np.uint8)
+
+
+def test_a_table_of_many_rows_is_the_same_as_several_of_few() -> None:
+    many = HLO["HeapSimulatorTrace"](events=[{"kind": n % 3, "buffer_id": n * n} for n in range(20_000)])
+    events = scan(many.SerializeToString(), Plan(hlo_pb2.HeapSimulatorTrace.DESCRIPTOR))["events"]
+    np.testing.assert_array_equal(events["kind"], np.arange(20_000) % 3)
+    np.testing.assert_array_equal(events["buffer_id"], np.arange(20_000) ** 2)
+    assert not events["parent"].any()

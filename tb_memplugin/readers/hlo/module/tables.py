@@ -64,7 +64,9 @@ DETAILS = Plan(
         *(f"metadata.{name}" for name in OpMetadata.DESCRIPTOR.fields_by_name if f"metadata.{name}" not in TEXTS),
     ),
 )
-NAME = Plan(HloComputationProto.DESCRIPTOR, skip=(*(name for name in OF_COMPUTATIONS if name != "name"), "instructions"))
+NAME = Plan(
+    HloComputationProto.DESCRIPTOR, skip=(*(name for name in OF_COMPUTATIONS if name != "name"), "instructions")
+)
 
 # Two bytes of a serialized shape may be an object of protobuf.
 OBJECT_BYTES = 48
