@@ -10,8 +10,8 @@ from libc.string cimport memcpy
 from libcpp.vector cimport vector
 
 from tb_memplugin.native.torch.plain_values cimport (
-    DAMAGED, FINE, GLOBAL_NAME, K_FLOAT, K_HUGE, K_LIST, K_RECORD, K_TEXT, LARGE, MAX_KEYS, MAX_TABLES, Store, TRUNCATED,
-    UNKNOWN, VARIED, WIDE,
+    DAMAGED, FINE, GLOBAL_NAME, HUGE_INTEGER, K_BOOL, K_FLOAT, K_INT, K_LIST, K_LONG, K_TEXT, KIND_BITS, KIND_MASK, LARGE,
+    MAX_KEYS, MAX_TABLES, Store, TRUNCATED, UNKNOWN, VARIED, WIDE, word,
 )
 
 
@@ -23,221 +23,223 @@ class NotPlain(ValueError):
         self.asks_for = asks_for
 
 
+cdef enum:
+    MAX_SMALL = 1 << 28     # of integers within a word
+    LEAST_STACK = 1024
+    CHECKED_BYTES = 1024    # of the file, after which the memory is looked at
+
+
+cdef inline int read(const uint8_t* data, Py_ssize_t* at, Py_ssize_t size, int width, uint64_t* number) noexcept nogil:
+    """Read a little-endian unsigned number; return a status."""
+    if size - at[0] < width:
+        return TRUNCATED
+    number[0] = 0
+    memcpy(number, data + at[0], width)
+    at[0] += width
+    return FINE
+
+
 cdef class _Machine(Store):
     cdef Py_ssize_t size
-    cdef Py_ssize_t at
+    cdef Py_ssize_t at              # where the machine stopped
+    cdef size_t depth               # of the stack
     cdef vector[uint32_t] stack
     cdef vector[size_t] marks
     cdef vector[uint32_t] memo
-    cdef uint64_t room      # bytes that the values may take
+    cdef uint64_t room              # bytes that the values may take
 
-    cdef inline bint has(self, uint64_t count) noexcept nogil:
-        return count <= <uint64_t>(self.size - self.at)
-
-    cdef inline uint64_t number(self, int width) noexcept nogil:
-        """Read a little-endian unsigned number; has(width) must be true."""
-        cdef uint64_t value = 0
-        memcpy(&value, self.data + self.at, width)
-        self.at += width
-        return value
-
-    cdef int long_integer(self, uint64_t width) except -1 nogil:
-        cdef uint64_t value = 0
-        cdef uint64_t i
-        cdef bint negative
-        cdef uint8_t fill
-        if not self.has(width):
-            return TRUNCATED
-        negative = width > 0 and self.data[self.at + width - 1] >= 0x80
-        fill = 0xFF if negative else 0
-        if negative:
-            value -= 1    # all ones
-        memcpy(&value, self.data + self.at, min(width, 8))
+    cdef uint32_t long_integer(self, Py_ssize_t at, uint64_t width) except? 0 nogil:
+        """Return the word of a little-endian integer; its bytes must be in the file."""
+        cdef const uint8_t* data = self.data + at
+        cdef bint negative = width > 0 and data[width - 1] >= 0x80
+        cdef uint64_t value = 0xFFFFFFFFFFFFFFFFULL if negative else 0, i
+        memcpy(&value, data, min(width, 8))
         for i in range(8, width):
-            if self.data[self.at + i] != fill or (negative and value < 9223372036854775808ULL):
-                self.at += width
-                self.stack.push_back(self.node(K_HUGE, 0))
-                return FINE
-        self.at += width
-        self.stack.push_back(self.integer(<int64_t>value))
-        return FINE
+            if data[i] != (0xFF if negative else 0) or (negative and value < 9223372036854775808ULL):
+                return HUGE_INTEGER
+        return self.integer(<int64_t>value)
 
-    cdef int string(self, int width) except -1 nogil:
-        cdef uint64_t length
-        if not self.has(width):
-            return TRUNCATED
-        length = self.number(width)
-        if not self.has(length):
-            return TRUNCATED
-        self.stack.push_back(self.text(self.at, length))
-        self.at += length
-        return FINE
-
-    cdef int sequence(self, size_t first) except -1 nogil:
-        """Replace the stack from `first` by a tuple."""
-        cdef uint32_t made
-        if first > self.stack.size():
-            return DAMAGED
-        made = self.node(K_LIST, -1)
-        if first < self.stack.size():
-            self.value[made] = self.intern(self.stack.data() + first, self.stack.size() - first)
-        self.stack.resize(first)
-        self.stack.push_back(made)
-        return FINE
-
-    cdef int put(self, uint64_t index) except -1 nogil:
-        # Each memoized value takes at least one byte of the file, which bounds valid indices.
-        if self.stack.empty() or index > <uint64_t>self.at:
-            return DAMAGED
-        if index >= self.memo.size():
-            self.memo.resize(index + 1, 0)
-        self.memo[index] = self.stack.back()
-        return FINE
-
-    cdef int get(self, uint64_t index) except -1 nogil:
-        if index >= self.memo.size():
-            return DAMAGED
-        self.stack.push_back(self.memo[index])
-        return FINE
+    cdef inline uint32_t integer(self, int64_t value) except? 0 nogil:
+        if -MAX_SMALL <= value < MAX_SMALL:
+            return word(K_INT, <size_t>value)
+        return self.bits(K_LONG, value)
 
     cdef int run(self) except -1 nogil:
-        cdef uint8_t op
-        cdef int status = FINE
-        cdef size_t first
-        cdef int64_t signed
-        cdef uint32_t steps = 0
+        """Read the pickle; return a status."""
+        cdef const uint8_t* data = self.data
+        cdef Py_ssize_t at = 0, size = self.size, check = 0    # where the memory is looked at again
+        cdef size_t depth = 0, room = self.stack.size(), first
+        cdef uint8_t op = 0
+        cdef int status = FINE, width
+        cdef int32_t signed
+        cdef uint32_t index = 0
+        cdef uint64_t number = 0
+        cdef uint32_t* stack = self.stack.data()
+        cdef uint32_t* memo = self.memo.data()
+        cdef size_t memoized = 0    # values of the memo; the vectors have more elements
         while status == FINE:
-            steps += 1
-            # A step of a dict makes at most 256 values, so that 1,024 steps exceed the room by a few MB at most.
-            if steps % 1024 == 0 and self.bytes_made() + 4 * (self.stack.capacity() + self.memo.capacity()) > self.room:
-                return LARGE
-            if not self.has(1):
-                return TRUNCATED
-            op = self.data[self.at]
-            self.at += 1
-            if op == b".":
-                return FINE if self.stack.size() == 1 else DAMAGED
+            if at >= check:
+                if at >= size:
+                    status = TRUNCATED
+                    break
+                # A byte makes at most a dict of 256 values, so that these exceed the room by a few MB at most.
+                if self.is_full() or self.bytes_made() + 4 * (self.stack.capacity() + self.memo.capacity()) > self.room:
+                    status = LARGE
+                    break
+                check = min(at + CHECKED_BYTES, size)
+            if depth == room:
+                room *= 2
+                self.stack.resize(room)
+                stack = self.stack.data()
+            op = data[at]
+            at += 1
+            if op == b"h" or op == b"j":    # GET: most of a snapshot, and both lengths are mixed, so without a branch
+                at -= 1
+                while size - at >= 5 and depth < room and data[at] & 0xFD == b"h":
+                    memcpy(&index, data + at + 1, 4)
+                    width = data[at] >> 1 & 1    # of 4 bytes
+                    index &= (0 - <uint32_t>width) | 0xFF
+                    if index >= memoized:
+                        break
+                    stack[depth] = memo[index]
+                    depth += 1
+                    at += 2 + 3 * width
+                    op = 0
+                if op:
+                    at += 1
+                    status = read(data, &at, size, 1 if op == b"h" else 4, &number)
+                    if status == FINE and number >= memoized:
+                        status = DAMAGED
+                    elif status == FINE:
+                        stack[depth] = memo[number]
+                        depth += 1
+            elif op == 0x94 or op == b"q" or op == b"r":    # MEMOIZE, PUT
+                number = memoized
+                if op != 0x94:
+                    status = read(data, &at, size, 1 if op == b"q" else 4, &number)
+                # Each memoized value takes at least one byte of the file, which bounds valid indices.
+                if status == FINE and (depth == 0 or number > <uint64_t>at):
+                    status = DAMAGED
+                elif status == FINE:
+                    if number >= self.memo.size():
+                        self.memo.resize(number + number // 2 + 1024, 0)
+                        memo = self.memo.data()
+                    memo[number] = stack[depth - 1]
+                    memoized = max(memoized, number + 1)
             elif op == b"(":
-                self.marks.push_back(self.stack.size())
-            elif op == b"K":
-                if not self.has(1):
-                    return TRUNCATED
-                self.stack.push_back(self.integer(<int64_t>self.number(1)))
-            elif op == b"M":
-                if not self.has(2):
-                    return TRUNCATED
-                self.stack.push_back(self.integer(<int64_t>self.number(2)))
+                self.marks.push_back(depth)
+            elif op == b"K" or op == b"M":
+                status = read(data, &at, size, 1 if op == b"K" else 2, &number)
+                stack[depth] = word(K_INT, number)
+                depth += 1
             elif op == b"J":
-                if not self.has(4):
-                    return TRUNCATED
-                signed = <int32_t>self.number(4)
-                self.stack.push_back(self.integer(signed))
-            elif op == 0x8A:    # LONG1
-                status = TRUNCATED if not self.has(1) else self.long_integer(self.number(1))
-            elif op == 0x8B:    # LONG4
-                status = TRUNCATED if not self.has(4) else self.long_integer(self.number(4))
+                status = read(data, &at, size, 4, &number)
+                signed = <int32_t>number
+                stack[depth] = self.integer(signed)
+                depth += 1
+            elif op == 0x8A or op == 0x8B:    # LONG1, LONG4
+                status = read(data, &at, size, 1 if op == 0x8A else 4, &number)
+                if status == FINE and number > <uint64_t>(size - at):
+                    status = TRUNCATED
+                elif status == FINE:
+                    stack[depth] = self.long_integer(at, number)
+                    depth += 1
+                    at += number
             elif op == b"G":    # big-endian
-                if not self.has(8):
-                    return TRUNCATED
-                signed = 0
-                for first in range(8):
-                    signed = (signed << 8) | self.data[self.at + first]
-                self.at += 8
-                self.stack.push_back(self.node(K_FLOAT, signed))
+                if size - at < 8:
+                    status = TRUNCATED
+                    break
+                number = 0
+                for width in range(8):
+                    number = (number << 8) | data[at + width]
+                stack[depth] = self.bits(K_FLOAT, <int64_t>number)
+                depth += 1
+                at += 8
             elif op == b"N":
-                self.stack.push_back(0)
-            elif op == 0x89:
-                self.stack.push_back(1)
-            elif op == 0x88:
-                self.stack.push_back(2)
-            elif op == 0x8C or op == b"C" or op == b"U":
-                status = self.string(1)
-            elif op == b"X" or op == b"B" or op == b"T":
-                status = self.string(4)
-            elif op == 0x8D or op == 0x8E:
-                status = self.string(8)
+                stack[depth] = 0
+                depth += 1
+            elif op == 0x88 or op == 0x89:    # True, False
+                stack[depth] = word(K_BOOL, op == 0x88)
+                depth += 1
+            elif op == 0x8C or op == b"C" or op == b"U" or op == b"X" or op == b"B" or op == b"T" or op == 0x8D or op == 0x8E:
+                width = 8 if op == 0x8D or op == 0x8E else 1 if op == 0x8C or op == b"C" or op == b"U" else 4
+                status = read(data, &at, size, width, &number)
+                if status == FINE and number > <uint64_t>(size - at):
+                    status = TRUNCATED
+                elif status == FINE:
+                    stack[depth] = self.text(at, number)
+                    depth += 1
+                    at += number
             elif op == b"}":
-                self.stack.push_back(self.node(K_RECORD, -1))
+                stack[depth] = self.new_record()
+                depth += 1
             elif op == b"]" or op == b")":
-                self.stack.push_back(self.node(K_LIST, -1))
+                stack[depth] = self.new_list(stack, 0)
+                depth += 1
             elif op == b"t":
-                if self.marks.empty():
-                    return DAMAGED
+                if self.marks.empty() or self.marks.back() > depth:
+                    status = DAMAGED
+                    break
                 first = self.marks.back()
                 self.marks.pop_back()
-                status = self.sequence(first)
-            elif 0x85 <= op <= 0x87:    # TUPLE1 to TUPLE3
-                if self.stack.size() < <size_t>(op - 0x84):
-                    return DAMAGED
-                status = self.sequence(self.stack.size() - (op - 0x84))
-            elif op == b"e" or op == b"u":
-                if self.marks.empty() or self.marks.back() == 0 or self.marks.back() > self.stack.size():
-                    return DAMAGED
-                first = self.marks.back()
-                self.marks.pop_back()
-                if op == b"u":
-                    status = self.set_items(self.stack[first - 1], self.stack.data() + first, self.stack.size() - first)
-                elif self.kind[self.stack[first - 1]] != K_LIST:
-                    return DAMAGED
+                stack[first] = self.new_list(stack + first, depth - first)
+                depth = first + 1
+            elif op == 0x85 or op == 0x86 or op == 0x87:    # TUPLE1 to TUPLE3
+                if depth < <size_t>(op - 0x84):
+                    status = DAMAGED
+                    break
+                first = depth - (op - 0x84)
+                stack[first] = self.new_list(stack + first, depth - first)
+                depth = first + 1
+            elif op == b"e" or op == b"u" or op == b"a" or op == b"s":    # APPENDS, SETITEMS, APPEND, SETITEM
+                if op == b"a" or op == b"s":
+                    first = depth - (1 if op == b"a" else 2)
+                    if depth < 2 + (op == b"s"):
+                        status = DAMAGED
+                        break
                 else:
-                    self.extend(self.stack[first - 1], self.stack.data() + first, self.stack.size() - first)
-                self.stack.resize(first)
-            elif op == b"a":
-                first = self.stack.size() - 1
-                if self.stack.size() < 2 or self.kind[self.stack[first - 1]] != K_LIST:
-                    return DAMAGED
-                self.extend(self.stack[first - 1], self.stack.data() + first, 1)
-                self.stack.resize(first)
-            elif op == b"s":
-                if self.stack.size() < 3:
-                    return DAMAGED
-                first = self.stack.size() - 2
-                status = self.set_items(self.stack[first - 1], self.stack.data() + first, self.stack.size() - first)
-                self.stack.resize(first)
-            elif op == 0x94:    # MEMOIZE
-                status = self.put(self.memo.size())
-            elif op == b"q":
-                status = TRUNCATED if not self.has(1) else self.put(self.number(1))
-            elif op == b"r":
-                status = TRUNCATED if not self.has(4) else self.put(self.number(4))
-            elif op == b"h":
-                status = TRUNCATED if not self.has(1) else self.get(self.number(1))
-            elif op == b"j":
-                status = TRUNCATED if not self.has(4) else self.get(self.number(4))
-            elif op == 0x80:    # PROTO
-                if not self.has(1):
-                    return TRUNCATED
-                self.at += 1
-            elif op == 0x95:    # FRAME: only for stream readers
-                if not self.has(8):
-                    return TRUNCATED
-                self.at += 8
+                    if self.marks.empty() or self.marks.back() == 0 or self.marks.back() > depth:
+                        status = DAMAGED
+                        break
+                    first = self.marks.back()
+                    self.marks.pop_back()
+                if op == b"u" or op == b"s":
+                    status = self.set_items(stack[first - 1], stack + first, depth - first)
+                elif stack[first - 1] & KIND_MASK != K_LIST:
+                    status = DAMAGED
+                else:
+                    self.extend(stack[first - 1], stack + first, depth - first)
+                depth = first
+            elif op == 0x80 or op == 0x95:    # PROTO, FRAME: only for stream readers
+                status = read(data, &at, size, 1 if op == 0x80 else 8, &number)
             elif op == b"0":
-                if self.stack.empty():
-                    return DAMAGED
-                self.stack.pop_back()
-            elif op == b"c" or op == b"i" or op == 0x93:
-                self.at -= 1
-                return GLOBAL_NAME
+                if depth == 0:
+                    status = DAMAGED
+                    break
+                depth -= 1
+            elif op == b".":
+                status = FINE if depth == 1 else DAMAGED
+                break
             else:
-                self.at -= 1
-                return UNKNOWN
+                at -= 1
+                status = GLOBAL_NAME if op == b"c" or op == b"i" or op == 0x93 else UNKNOWN
+        self.at, self.depth = at, depth
         return status
 
     def asks_for(self):
         """Return the `module.name` that the current opcode imports."""
         cdef uint8_t op = self.data[self.at]
         if op == 0x93:
-            names = [self.text_of(self.stack[i]) for i in range(max(0, <int64_t>self.stack.size() - 2), self.stack.size())]
+            names = [self.text_of(self.stack[i]) for i in range(max(0, <int64_t>self.depth - 2), self.depth)]
         else:
             rest = (<const char*>self.data)[self.at + 1:min(self.size, self.at + 513)]
             names = [part.decode("utf-8", "replace") for part in rest.split(b"\n")[:2]]
         return ".".join(names)[:200]
 
-    cdef text_of(self, uint32_t node):
-        if self.kind[node] != K_TEXT:
+    cdef text_of(self, uint32_t value):
+        if value & KIND_MASK != K_TEXT:
             return "?"
-        start, length = self.text_start[self.value[node]], min(self.text_length[self.value[node]], 100)
+        start, length = self.texts[value >> KIND_BITS].start, min(self.texts[value >> KIND_BITS].length, 100)
         return (<const char*>self.data)[start:start + length].decode("utf-8", "replace")
 
 
@@ -252,6 +254,7 @@ def load(data, uint64_t room=0xFFFFFFFFFFFFFFFF):
     cdef int status = TRUNCATED
     machine.size = view.shape[0]
     machine.room = room
+    machine.stack.resize(LEAST_STACK)
     if machine.size:
         machine.data = &view[0]
         with nogil:
