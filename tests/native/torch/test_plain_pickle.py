@@ -89,7 +89,9 @@ def test_equal_text_and_equal_lists_are_kept_once() -> None:
     data = pickle.dumps([{"frames": [frame, frame]} for _ in range(100)])
     plain = plain_pickle.load(data)
     events = plain.items(plain.root)
-    [key] = set(plain.keys().tolist()) - set(plain.pairs(int(plain.items(int(plain.pairs(int(events[0]))[1][0]))[0]))[0].tolist())
+    [key] = set(plain.keys().tolist()) - set(
+        plain.pairs(int(plain.items(int(plain.pairs(int(events[0]))[1][0]))[0]))[0].tolist()
+    )
     assert len(np.unique(plain.list_numbers(plain.column(events, key)))) == 1
     assert len(events) == 100
 

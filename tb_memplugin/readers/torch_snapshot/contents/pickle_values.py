@@ -115,7 +115,7 @@ class PickleValues:
 
     def is_integer(self, nodes: PickleNodes) -> npt.NDArray[np.bool_]:
         kind = plain.kinds(nodes)
-        return (kind == plain.INT) | ((kind == plain.LONG) & (nodes != plain.HUGE))
+        return np.asarray((kind == plain.INT) | ((kind == plain.LONG) & (nodes != plain.HUGE)))
 
     def texts(self, nodes: PickleNodes) -> Text:
         """Return texts, empty for any other type."""
