@@ -8,19 +8,13 @@ from libcpp.vector cimport vector
 
 import numpy as np
 
+from tb_memplugin.native.hashing cimport mixed
+
 from tb_memplugin.native.charges import exceeded, left_of
 
-cdef uint64_t MIXER = 0x9E3779B97F4A7C15
 cdef enum:
     NODE_BYTES = 128  # the growing columns and hash table, and what readers make of a node
     STEP_BYTES = 1    # a few bytes may stand for a stack of any depth, so that time is limited too
-
-
-cdef inline uint64_t mixed(uint64_t key, uint64_t salt) noexcept nogil:
-    """Return a hash of which all bits depend on all bits of the key: tables use some of them."""
-    cdef uint64_t value = (key ^ salt) * MIXER
-    value = (value ^ (value >> 32)) * MIXER
-    return value ^ (value >> 32)
 
 
 cdef class Chains:

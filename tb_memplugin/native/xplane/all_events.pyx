@@ -7,7 +7,7 @@ from libcpp.vector cimport vector
 from tb_memplugin.native.protobuf.fields cimport Item, item
 from tb_memplugin.native.xplane.walk cimport (
     BROKEN, EVENT_DURATION_PS, EVENT_METADATA, EVENT_OFFSET_PS, EVENT_STATS, FULL, GO_ON, IS_NUMBER, Numbers, Stat, Walk,
-    read_stat, to_array, to_narrow_array, walked,
+    number_of, read_stat, to_array, to_narrow_array, walked,
 )
 
 
@@ -27,6 +27,7 @@ cdef class _Every(Walk):
         cdef Item field
         cdef Stat stat
         cdef int64_t metadata = 0, offset = 0, duration = 0
+        cdef int32_t column
         while p < end:
             if not item(&p, end, &field):
                 return BROKEN
@@ -39,14 +40,15 @@ cdef class _Every(Walk):
             elif field.number == EVENT_STATS and field.at != NULL:
                 if not read_stat(field.at, field.at + field.value, &stat):
                     return BROKEN
-                if stat.form == IS_NUMBER and self.columns.of(stat.metadata) >= 0:
+                column = number_of(self.columns, stat.metadata)
+                if stat.form == IS_NUMBER and column >= 0:
                     self.owner.push_back(<int32_t>self.kind.size())
-                    self.column.push_back(self.columns.of(stat.metadata))
+                    self.column.push_back(column)
                     self.value.push_back(stat.value)
                     self.left -= STAT_BYTES
         self.offset.push_back(offset)
         self.duration.push_back(duration)
-        self.kind.push_back(self.kinds.of(metadata))
+        self.kind.push_back(number_of(self.kinds, metadata))
         self.left -= EVENT_BYTES
         return GO_ON if self.left >= 0 else FULL
 

@@ -1,18 +1,6 @@
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from tb_memplugin.native.charges import Charges
 
-ABSENT: Final[int]
-NUMBER: Final[int]
-DOUBLE: Final[int]
-TEXT: Final[int]
-REFERENCE: Final[int]
-
-def collect(
-    plane: bytes | memoryview,
-    kinds: Mapping[int, int],
-    columns: Mapping[int, int],
-    width: int,
-    budget: Charges | None = None,
-) -> dict[str, Any]: ...
+def select(plane: bytes | memoryview, kinds: Mapping[int, int], budget: Charges | None = None) -> dict[str, Any]: ...

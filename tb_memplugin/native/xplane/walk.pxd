@@ -1,6 +1,6 @@
 # cython: language_level=3
 """Traversal of an XPlane's lines and events, shared by the loops that read them."""
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t
 from libcpp.unordered_map cimport unordered_map
 from libcpp.vector cimport vector
 
@@ -65,7 +65,14 @@ cdef class Numbers:
     cdef vector[int32_t] small
     cdef unordered_map[int64_t, int32_t] others
 
-    cdef int32_t of(self, int64_t key) noexcept nogil
+    cdef int32_t other(self, int64_t key) noexcept nogil
+
+
+cdef inline int32_t number_of(Numbers numbers, int64_t key) noexcept nogil:
+    """Return the number of an id, -1 where it is unknown."""
+    if 0 <= key < <int64_t>numbers.small.size():
+        return numbers.small[key]
+    return numbers.other(key)
 
 
 cdef class Walk:
@@ -81,6 +88,4 @@ cdef class Walk:
 
 cdef walked(Walk walk, plane, lines=*, budget=*)
 cdef to_array(vector[int64_t]& cells)
-cdef padded(vector[int64_t]& cells, size_t count)
 cdef to_narrow_array(vector[int32_t]& cells)
-cdef padded_bytes(vector[uint8_t]& cells, size_t count)

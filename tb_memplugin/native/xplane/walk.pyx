@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # distutils: language = c++
 """Traversal of an XPlane's lines and events, and conversion of gathered values to columns."""
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 from libcpp.vector cimport vector
 
@@ -29,10 +29,8 @@ cdef class Numbers:
             else:
                 put(self.others, <int64_t>key, <int32_t>number)
 
-    cdef int32_t of(self, int64_t key) noexcept nogil:
-        """Return the number of an id, -1 where it is unknown."""
-        if 0 <= key < <int64_t>self.small.size():
-            return self.small[key]
+    cdef int32_t other(self, int64_t key) noexcept nogil:
+        """Return the number of an id that is not small, -1 where it is unknown."""
         if self.others.empty() or not self.others.count(key):
             return -1
         return self.others[key]
@@ -117,16 +115,10 @@ cdef walked(Walk walk, plane, lines=None, budget=None):
 # Each function frees its vector, so that at most two copies of a column exist at a time.
 
 cdef to_array(vector[int64_t]& cells):
-    return padded(cells, cells.size())
-
-
-cdef padded(vector[int64_t]& cells, size_t count):
-    """Return `count` cells, padded with zeros."""
-    array = np.zeros(count, dtype=np.int64) if cells.size() < count else np.empty(count, dtype=np.int64)
+    array = np.empty(cells.size(), dtype=np.int64)
     cdef int64_t[::1] view = array
-    count = min(count, cells.size())
-    if count:
-        memcpy(&view[0], cells.data(), count * sizeof(int64_t))
+    if cells.size():
+        memcpy(&view[0], cells.data(), cells.size() * sizeof(int64_t))
     vector[int64_t]().swap(cells)
     return array
 
@@ -137,14 +129,4 @@ cdef to_narrow_array(vector[int32_t]& cells):
     if cells.size():
         memcpy(&view[0], cells.data(), cells.size() * sizeof(int32_t))
     vector[int32_t]().swap(cells)
-    return array
-
-
-cdef padded_bytes(vector[uint8_t]& cells, size_t count):
-    array = np.zeros(count, dtype=np.uint8) if cells.size() < count else np.empty(count, dtype=np.uint8)
-    cdef uint8_t[::1] view = array
-    count = min(count, cells.size())
-    if count:
-        memcpy(&view[0], cells.data(), count)
-    vector[uint8_t]().swap(cells)
     return array

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.arrays import I64, Mask
+from tb_memplugin.native.graph.pairing import partners
 
 
 class Pairs(NamedTuple):
@@ -20,14 +20,6 @@ class Pairs(NamedTuple):
     address_taken: int
 
 
-def pair(address: I64, frees: npt.NDArray[np.bool_], known: npt.NDArray[np.bool_]) -> Pairs:
+def pair(address: I64, frees: Mask, known: Mask) -> Pairs:
     """Pair each free with the latest allocation at its address. Events without a `known` address have no partner."""
-    events = np.flatnonzero(known)
-    order = events[np.argsort(address[events], kind="stable")]  # by address, then by time
-    here, after = order[:-1], order[1:]
-    together = (address[here] == address[after]) & ~frees[here]
-    partner = np.full(len(address), -1, dtype=np.int64)
-    partner[here[together]] = after[together]
-    ended = together & frees[after]
-    partner[after[ended]] = here[ended]
-    return Pairs(partner, int((together & ~frees[after]).sum()))
+    return Pairs(*partners(np.ascontiguousarray(address), frees.view(np.uint8), known.view(np.uint8)))

@@ -2,42 +2,39 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.profiles import profiles
 
 from tb_memplugin.native.xplane.all_events import any_event, every
-from tb_memplugin.native.xplane.events import ABSENT, DOUBLE, NUMBER, REFERENCE, TEXT, collect
+from tb_memplugin.native.xplane.events import select
+from tb_memplugin.native.xplane.stats import INTEGER, MISSING, PRESENCE, REAL, TEXT, read_stats
 from tb_memplugin.protos.xplane_pb2 import XPlane, XSpace, XStat
 
-FORMS = {
-    None: ABSENT,
-    "double_value": DOUBLE,
-    "uint64_value": NUMBER,
-    "int64_value": NUMBER,
-    "str_value": TEXT,
-    "bytes_value": TEXT,
-    "ref_value": REFERENCE,
-}
 same_each_time = settings(derandomize=True, deadline=None)
 
 Columns = dict[str, list[Any]]
 
 
+TYPES = [INTEGER, REAL, TEXT, PRESENCE]
+DEFAULT = {INTEGER: MISSING, REAL: math.nan, TEXT: b"", PRESENCE: 0}
+
+
 def plainly(plane: XPlane, kinds: dict[int, int], columns: dict[int, int]) -> Columns:
-    """Return the expected result of collect; an entry is (form, value), with text as bytes."""
-    found: Columns = {name: [] for name in ("line", "offset_ps", "duration_ps", "kind", "cells")}
+    """Return the expected result of select, and as `cells` that of read_stats, with columns of all types."""
+    found: Columns = {name: [] for name in ("line", "offset_ps", "kind", "cells")}
     for number, line in enumerate(plane.lines):
         for event in line.events:
             if event.metadata_id in kinds:
                 found["line"].append(number)
                 found["offset_ps"].append(event.offset_ps)
-                found["duration_ps"].append(event.duration_ps)
                 found["kind"].append(kinds[event.metadata_id])
                 found["cells"].append(cells(event.stats, columns))
     found["line_name"] = [line.name for line in plane.lines]
@@ -46,14 +43,32 @@ def plainly(plane: XPlane, kinds: dict[int, int], columns: dict[int, int]) -> Co
     return found
 
 
-def cells(stats: Any, columns: dict[int, int]) -> list[tuple[int, Any]]:
+def cells(stats: Any, columns: dict[int, int]) -> list[Any]:
     """Use the last of several stats in one column; a stat without a value is ignored."""
-    row: list[tuple[int, Any]] = [(ABSENT, 0)] * width(columns)
+    row: list[Any] = [repr(DEFAULT[type_of(column)]) for column in range(width(columns))]
     for stat in stats:
         form = stat.WhichOneof("value")
         if stat.metadata_id in columns and form is not None:
-            row[columns[stat.metadata_id]] = (FORMS[form], bits(getattr(stat, form)))
+            column = columns[stat.metadata_id]
+            row[column] = repr(cell(type_of(column), form, getattr(stat, form)))
     return row
+
+
+def type_of(column: int) -> int:
+    return TYPES[column % len(TYPES)]
+
+
+def cell(kind: int, form: str, value: Any) -> Any:
+    """Return a value in a column of this type; the default where it does not fit. A reference is an id."""
+    if kind == PRESENCE:
+        return 1
+    if kind == TEXT:
+        return value if isinstance(value, bytes) else bits(value) if form == "ref_value" else b""
+    if form == "double_value":
+        return value if kind == REAL else int(value) if abs(value) < 2**62 else MISSING
+    if form in ("uint64_value", "int64_value"):
+        return bits(value) if kind == INTEGER else float(bits(value))
+    return DEFAULT[kind]
 
 
 def bits(value: Any) -> Any:
@@ -70,18 +85,22 @@ def width(columns: dict[int, int]) -> int:
 
 
 def compiled(data: bytes, kinds: dict[int, int], columns: dict[int, int]) -> Columns:
-    found = collect(data, kinds, columns, width(columns))
-
-    def cell(column: int, form: int, value: int) -> tuple[int, Any]:
-        return (form, (found["texts"][column][value] if value >= 0 else b"") if form == TEXT else value)
-
-    cells = [
-        [cell(column, form, value) for form, value in zip(forms.tolist(), values.tolist(), strict=True)]
-        for column, (forms, values) in enumerate(zip(found["form"], found["value"], strict=True))
+    found = select(data, kinds)
+    types = [type_of(column) for column in range(width(columns))]
+    read, texts = read_stats(data, found["start"], found["length"], columns, types)
+    rows = [
+        [
+            repr((b"" if value < 0 else texts[column][value]) if types[column] == TEXT else value)
+            for column, value in enumerate(cells)
+        ]
+        for cells in zip(*(column.tolist() for column in read), strict=True)
     ]
-    rows = [[column[event] for column in cells] for event in range(len(found["line"]))]
-    same = ("line", "offset_ps", "duration_ps", "kind", "line_timestamp_ns", "line_events")
-    return {**{name: found[name].tolist() for name in same}, "cells": rows, "line_name": line_names(data, found)}
+    same = ("line", "offset_ps", "kind", "line_timestamp_ns", "line_events")
+    return {
+        **{name: found[name].tolist() for name in same},
+        "cells": rows if read else [[]] * len(found["line"]),
+        "line_name": line_names(data, found),
+    }
 
 
 def line_names(data: bytes, found: dict[str, Any]) -> list[bytes]:
@@ -169,12 +188,19 @@ def test_made_planes(plane: XPlane, kinds: dict[int, int], columns: dict[int, in
     assert any_event(data) == any(line.events for line in plane.lines)
 
 
-def test_what_no_event_is_asked_about() -> None:
-    found = collect(b"", {1: 0}, {1: 0, 2: 4}, 5)
-    assert [len(column) for column in found["form"]] == [0] * 5
+def test_an_empty_plane_has_no_events() -> None:
+    found = select(b"", {1: 0})
     assert len(found["line"]) == len(found["line_timestamp_ns"]) == 0
+    columns, texts = read_stats(b"", found["start"], found["length"], {1: 0, 2: 2}, TYPES)
+    assert [len(column) for column in columns] == [0] * 4 and texts == [[]] * 4
     assert len(every(b"", {1: 0}, {})["kind"]) == 0
     assert not any_event(b"")
+
+
+@pytest.mark.parametrize(("start", "length"), [(-1, 1), (0, -1), (0, 2**40), (2**62, 2**62), (10**6, 0), (1, 10**6)])
+def test_events_outside_of_the_plane_are_refused(start: int, length: int) -> None:
+    with pytest.raises(ValueError, match="damaged"):
+        read_stats(EVENTS, np.array([start]), np.array([length]), {2: 0}, [INTEGER])
 
 
 @pytest.mark.parametrize("key", [0, 2**16 - 1, 2**16, 2**62, -1])
@@ -185,7 +211,9 @@ def test_ids_far_from_1(key: int) -> None:
         event = plane.lines.add().events.add(metadata_id=metadata)
         event.stats.add(metadata_id=key, int64_value=5)
     data = plane.SerializeToString()
-    assert collect(data, {key: 3}, {key: 0}, 1)["kind"].tolist() == [3]
+    found = select(data, {key: 3})
+    assert found["kind"].tolist() == [3]
+    assert read_stats(data, found["start"], found["length"], {key: 0}, [INTEGER])[0][0].tolist() == [5]
     assert every(data, {key: 3}, {key: 4})["kind"].tolist() == [3, -1]
     assert every(data, {key: 3}, {key: 4})["column"].tolist() == [4, 4]
 
@@ -198,17 +226,18 @@ def one_event() -> bytes:
 
 
 EVENTS = one_event()
+EVENT = XPlane.FromString(EVENTS).lines[0].events[0].SerializeToString()
 
 
 @pytest.mark.parametrize("length", range(len(EVENTS) + 1))
 def test_a_plane_cut_short_is_refused(length: int) -> None:
     """Cut inside a field: every cut except those just before and after the line is inside one."""
     if length in (0, len(EVENTS)):
-        assert len(collect(EVENTS[:length], {1: 0}, {2: 0, 3: 1}, 2)["line"]) == (length > 0)
+        assert len(select(EVENTS[:length], {1: 0})["line"]) == (length > 0)
         assert len(every(EVENTS[:length], {}, {})["kind"]) == (length > 0)
     else:
         with pytest.raises(ValueError, match="damaged"):
-            collect(EVENTS[:length], {1: 0}, {2: 0, 3: 1}, 2)
+            select(EVENTS[:length], {1: 0})
         with pytest.raises(ValueError, match="damaged"):
             every(EVENTS[:length], {}, {})
 
@@ -229,17 +258,23 @@ def test_a_flipped_byte_is_refused_or_read(plane: XPlane, data: st.DataObject) -
 
 def answers_or_refuses(data: bytes) -> None:
     """Check that only the given bytes are read, and that every column has one row per event."""
-    kinds, columns = {0: 0, 1: 1, 2: 2}, {0: 0, 1: 1, 2: 1}
+    kinds, columns = {0: 0, 1: 1, 2: 2}, {0: 0, 1: 2, 2: 2, 3: 1}
     try:
-        found, all_of_them = collect(data, kinds, columns, 2), every(data, kinds, columns)
+        found, all_of_them = select(data, kinds), every(data, kinds, columns)
+        read, texts = read_stats(data, found["start"], found["length"], columns, TYPES)
     except ValueError:
         return
     events = len(found["line"])
-    assert {len(found[name]) for name in ("offset_ps", "duration_ps", "kind")} == {events}
-    assert [len(column) for name in ("form", "value") for column in found[name]] == [events] * 4
-    for column in range(2):
-        texts = found["value"][column][found["form"][column] == TEXT]
-        assert ((texts >= -1) & (texts < len(found["texts"][column]))).all()
-        assert all(text in data for text in found["texts"][column])
+    assert {len(found[name]) for name in ("offset_ps", "kind", "start", "length")} == {events}
+    assert [len(column) for column in read] == [events] * 4
+    assert ((read[2] >= -1) & (read[2] < len(texts[2]))).all()
+    assert all(isinstance(text, int) or text in data for text in texts[2])
     assert not events or found["line"].max() < len(found["line_timestamp_ns"])
     assert len(all_of_them["kind"]) == found["line_events"].sum() == all_of_them["line_events"].sum()
+
+
+@pytest.mark.parametrize("cut", range(1, 8))
+def test_a_damaged_stat_is_refused(cut: int) -> None:
+    event = EVENT[:-cut]
+    with pytest.raises(ValueError, match="damaged"):
+        read_stats(event, np.array([0]), np.array([len(event)]), {2: 0}, [TEXT])

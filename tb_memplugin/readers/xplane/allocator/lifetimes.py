@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.arrays import I32, I64, Mask
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.program import PROGRAM_FRAMES
 from tb_memplugin.model.tables import Allocations
 from tb_memplugin.model.text import Strings, Text
-from tb_memplugin.readers.xplane.allocator.events import MISSING
+from tb_memplugin.readers.xplane.allocator.events import ADDRESS_LIMIT, MISSING
 from tb_memplugin.readers.xplane.allocator.log import AllocatorLog
 from tb_memplugin.readers.xplane.host.calls import HostCalls
 
@@ -28,8 +29,7 @@ DTYPES = {
 class Lifetimes(NamedTuple):
     """Rows: allocations, frees of memory from before the recording, then at most one for the rest of that memory."""
 
-    rows: Allocations
-    free_stack: I32
+    rows: Allocations  # without stacks, and what is known from them
     base_address: int  # the lowest address
     before: int  # bytes live at the start and never freed; negative where more was freed than was in use
     orphaned: int  # bytes live at the start and freed later
@@ -45,50 +45,71 @@ def lifetimes(log: AllocatorLog) -> Lifetimes:
     row_event = np.r_[allocated, orphans]  # the event behind each row
     rest_rows = int(before > 0)
 
-    def column(values: I64 | I32, rest_value: int) -> I64:
-        return np.concatenate([values[row_event].astype(np.int64), np.full(rest_rows, rest_value, dtype=np.int64)])
+    def column(values: I64, rest_value: int) -> I64:
+        return np.append(values, rest_value) if rest_rows else values
 
-    start = column(np.where(log.frees, -1, np.arange(len(log))), -1)
-    end = column(np.where(log.frees, np.arange(len(log)), np.where(partner >= 0, partner, len(log))), len(log))
-    size = column(log.size, before)
-    has_address = address != MISSING
-    base_address = int(address[has_address].min()) if has_address.any() else 0
-    frame = column(np.where(log.frees, -1, log.frame), -1).astype(np.int32)
-    # An allocation at an address in use also ends the earlier row, but has no free event and so no free stack.
-    freed = np.where((partner >= 0) & log.frees[partner], log.frame[partner], -1)
+    ended = partner[allocated]
+    start = column(np.r_[allocated, np.full(len(orphans), -1)], -1)
+    end = column(np.r_[np.where(ended >= 0, ended, len(log)), orphans], len(log))
+    size = column(log.size[row_event], before)
+    base_address = int(address.min(where=address != MISSING, initial=ADDRESS_LIMIT)) % ADDRESS_LIMIT
+    place = address[row_event]
     rows = Allocations(
-        id=column(log.rows, -1),
+        id=column(log.rows[row_event], -1),
         size=size,
-        requested=column(log.requested, before),
+        requested=column(log.requested[row_event], before),
         charge=size,
         start=start,
         end=end,
         defined=start,
         last_used=end - 1,
         region=np.zeros(len(start), dtype=np.int32),
-        offset=column(np.where(has_address, address - base_address, -1), -1),
+        offset=column(np.where(place == MISSING, -1, place - base_address), -1),
         canonical=np.arange(len(start), dtype=np.int32),
         role=np.full(len(start), int(Role.UNKNOWN), dtype=np.uint8),
-        stack=frame,
-        name=_names(log, row_event, frame, rest_rows),
+        stack=np.full(len(start), -1, dtype=np.int32),
+        name=_append_rows(_named(log.text("tf_op").take(row_event)), BEFORE, rest_rows),
         shape=_append_rows(log.text("shape").take(row_event), "", rest_rows),
-        dtype=_dtypes(column(log.number("data_type"), 0)),
+        dtype=dtypes(column(log.number("data_type")[row_event], 0)),
         op=_append_rows(log.text("region_type").take(row_event), "", rest_rows),
-        scope=_scopes(log, frame),
+        scope=Text(np.full(len(start), -1, dtype=np.int32), Strings.of([])),
     )
-    free_stack = column(np.where(log.frees, log.frame, freed), -1).astype(np.int32)
-    return Lifetimes(rows, free_stack, base_address, before, orphaned, len(orphans))
+    return Lifetimes(rows, base_address, before, orphaned, len(orphans))
 
 
-def _names(log: AllocatorLog, row_event: I64, frame: I32, rest_rows: int) -> Text:
-    """Return the op where the runtime names one, else the function of the innermost frame, else nothing."""
-    ops, functions = log.text("tf_op").take(row_event), _frame_functions(log.calls)
-    has_op = ops.where(lambda op: op not in NO_NAMES)
-    innermost = frame[: len(row_event)]
-    code = np.where(innermost >= 0, functions.codes[innermost], -1) if len(functions) else np.full(len(row_event), -1)
-    strings = Strings.joined(ops.strings, functions.strings)
-    codes = np.where(has_op, ops.codes, np.where(code >= 0, len(ops.strings) + code, -1)).astype(np.int32)
-    return _append_rows(Text(codes, strings), BEFORE, rest_rows)
+def with_stacks(rows: Allocations, frame: I32, calls: HostCalls) -> Allocations:
+    """Add the stacks of allocations, and the names and jitted functions of their innermost frames.
+
+    `frame`: the innermost frame around each event.
+    """
+    stack = np.append(frame, np.int32(-1))[rows.start]  # the last entry is for rows from before the recording
+    name, functions = rows.name, _frame_functions(calls)
+    codes = np.where(name.codes >= 0, name.codes, _shifted(functions.codes, len(name.strings))[stack])
+    return replace(
+        rows,
+        stack=stack,
+        name=Text(codes, Strings.joined(name.strings, functions.strings)),
+        scope=Text(np.append(calls.jitted.codes, np.int32(-1))[stack], calls.jitted.strings),
+    )
+
+
+def free_stacks(rows: Allocations, frame: I32, frees: Mask) -> I32:
+    """Return the stack that freed each row.
+
+    An allocation at an address in use also ends the earlier row, but has no free event and so no free stack.
+    """
+    freed = np.append(np.where(frees, frame, -1), np.int32(-1))  # the last entry is for rows that are never freed
+    return freed[rows.end]
+
+
+def _shifted(codes: I32, by: int) -> I32:
+    """Return the codes moved up, and -1 for an index of -1."""
+    return np.append(np.where(codes >= 0, codes + by, -1), -1).astype(np.int32)
+
+
+def _named(ops: Text) -> Text:
+    """Return the ops that the runtime names."""
+    return Text(np.where(ops.where(lambda op: op not in NO_NAMES), ops.codes, -1).astype(np.int32), ops.strings)
 
 
 def _frame_functions(calls: HostCalls) -> Text:
@@ -101,23 +122,20 @@ def _frame_functions(calls: HostCalls) -> Text:
     return Text(codes.astype(np.int32), Strings.joined(strings, jitted.strings))
 
 
-def _scopes(log: AllocatorLog, frame: I32) -> Text:
-    """Return the jitted function around each row's innermost frame."""
-    jitted = log.calls.jitted
-    if not len(jitted):
-        return Text(np.full(len(frame), -1, dtype=np.int32), Strings.of([]))
-    return Text(np.where(frame >= 0, jitted.codes[frame], -1).astype(np.int32), jitted.strings)
-
-
 def _append_rows(text: Text, value: str, count: int) -> Text:
     """Append `count` (0 or 1) rows of `value` to a text column."""
+    if not count:
+        return text
+    if not value:
+        return Text(np.append(text.codes, np.int32(-1)), text.strings)
     strings = text.strings
-    extended = Strings(strings.blob + value.encode(), np.r_[strings.offsets, strings.offsets[-1] + len(value.encode())])
-    return Text(np.r_[text.codes, np.full(count, len(strings))].astype(np.int32), extended)
+    return Text(np.append(text.codes, np.int32(len(strings))), Strings.joined(strings, Strings.of([value])))
 
 
-def _dtypes(numbers: I64) -> Text:
-    has_address = sorted(DTYPES)
-    code = np.searchsorted(has_address, numbers)
-    code = np.where(np.isin(numbers, has_address), code, -1)
-    return Text(code.astype(np.int32), Strings.of([DTYPES[number] for number in has_address]))
+def dtypes(numbers: I64) -> Text:
+    """Return the names of data types, empty for unknown ones."""
+    known = sorted(DTYPES)
+    code = np.full(known[-1] + 2, -1, dtype=np.int32)  # by number; the last entry is for all others
+    code[known] = range(len(known))
+    inside = (numbers >= 0) & (numbers <= known[-1])
+    return Text(code[np.where(inside, numbers, -1)], Strings.of([DTYPES[number] for number in known]))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from tb_memplugin.model.arrays import I32, I64, Mask
+from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common.pairing import Pairs, pair
 from tb_memplugin.readers.xplane.allocator.events import MISSING, AllocatorEvents
-from tb_memplugin.readers.xplane.host.calls import HostCalls
+
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -20,25 +24,24 @@ class AllocatorLog:
 
     events: AllocatorEvents
     rows: I64  # this allocator's rows of `events`
-    calls: HostCalls
 
     def __len__(self) -> int:
         return len(self.rows)
 
+    def of_own(self, column: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+        """Return a column of `events` for this allocator's rows; most profiles have one allocator, and need no copy."""
+        return column if len(self.rows) == len(self.events) else column[self.rows]
+
     def number(self, name: str) -> I64:
-        return self.events.numbers[name][self.rows]
+        return self.of_own(self.events.numbers[name])
 
     def text(self, name: str) -> Text:
-        return self.events.texts[name].take(self.rows)
-
-    @cached_property
-    def frame(self) -> I32:
-        """The innermost frame around each event; -1 none."""
-        return self.calls.leaf[self.events.file_row[self.rows]]
+        column = self.events.texts[name]
+        return Text(self.of_own(column.codes), column.strings)
 
     @cached_property
     def frees(self) -> Mask:
-        return self.events.frees[self.rows]
+        return self.of_own(self.events.frees)
 
     @cached_property
     def address(self) -> I64:
@@ -54,13 +57,18 @@ class AllocatorLog:
 
         Frees on TPU have no size. A free then has its allocation's size, else the decrease of the bytes in use.
         """
-        partner, in_use = self.pairs.partner, self.number("bytes_allocated")
-        size = self.number("allocation_bytes")
-        size = np.where(size == MISSING, self.number("requested_bytes"), size)
+        size = _filled(self.number("allocation_bytes"), lambda: self.number("requested_bytes"))
+        size = _filled(
+            size, lambda: np.where(self.frees & (self.pairs.partner >= 0), size[self.pairs.partner], MISSING)
+        )
+        return _filled(size, self._steps)
+
+    def _steps(self) -> I64:
+        """Return by how much each event changes the bytes in use, MISSING where that is unknown."""
+        in_use = self.number("bytes_allocated")
         step = np.abs(np.diff(in_use, prepend=in_use[0]))
         step[(in_use == MISSING) | (np.r_[MISSING, in_use[:-1]] == MISSING)] = MISSING
-        size = np.where(self.frees & (partner >= 0) & (size == MISSING), size[partner], size)
-        return np.where(size == MISSING, step, size)
+        return step
 
     @cached_property
     def size(self) -> I64:
@@ -100,8 +108,16 @@ class AllocatorLog:
         """Return a number per event: its own, else the last before it, else the first; all 0 where no event has it."""
         numbers = self.number(name)
         present = numbers != MISSING
+        if present.all():
+            return numbers
         filled: I64 = numbers[_last_present(present)] if present.any() else np.zeros_like(numbers)
         return filled
+
+
+def _filled(numbers: I64, others: Callable[[], I64]) -> I64:
+    """Return the numbers, with the others where they are MISSING; the others are made only where some are."""
+    missing = numbers == MISSING
+    return np.where(missing, others(), numbers) if missing.any() else numbers
 
 
 def _last_present(present: Mask) -> I64:

@@ -20,7 +20,7 @@ from tb_memplugin.model.tables import Regions, ReportedMemory
 from tb_memplugin.readers.xplane.allocator import events as allocator_events
 from tb_memplugin.readers.xplane.allocator.caveats import caveats
 from tb_memplugin.readers.xplane.allocator.events import MISSING, AllocatorEvents
-from tb_memplugin.readers.xplane.allocator.lifetimes import DTYPES, lifetimes
+from tb_memplugin.readers.xplane.allocator.lifetimes import dtypes, free_stacks, lifetimes, with_stacks
 from tb_memplugin.readers.xplane.allocator.log import AllocatorLog
 from tb_memplugin.readers.xplane.device.spans import merge_spans, module_spans
 from tb_memplugin.readers.xplane.host.calls import HostCalls, host_calls, no_calls
@@ -72,17 +72,25 @@ def read_allocators(
     names, which = memories(events)
     if len(names) > MAX_MEMORIES:  # each is a recording
         raise InputError(f"{len(names):,} allocators in one profile", source, "the file is damaged: profile again")
-    lazy, without_calls = _LazyCalls(plane, len(events), source), no_calls(len(events))
+    lazy = _LazyCalls(plane, len(events), source)
+    rows = _group(which, len(names))
 
     def recording(number: int) -> Recording:
-        name, rows = names[number], np.flatnonzero(which == number)
+        name, log = names[number], AllocatorLog(events, rows[number])
+        outline, file_row, frees = _recording(log, name, run, host, source), log.of_own(events.file_row), log.frees
 
         def complete() -> Recording:
-            calls = replace(lazy.calls, leaf=without_calls.leaf) if name.endswith(SAMPLED_SUFFIX) else lazy.calls
-            with_calls = _recording(AllocatorLog(events, rows, calls), name, run, host, source)
+            calls = lazy.calls
+            frame = calls.leaf[file_row] if not name.endswith(SAMPLED_SUFFIX) else np.full(len(frees), -1, np.int32)
+            with_calls = replace(
+                outline,
+                allocations=with_stacks(outline.allocations, frame, calls),
+                stacks=calls.stacks,
+                spans=calls.spans,
+                free_stack=free_stacks(outline.allocations, frame, frees),
+            )
             return _add_device_executions(with_calls, (cores or {}).get(name), events.start_ns)
 
-        outline = _recording(AllocatorLog(events, rows, without_calls), name, run, host, source)
         return LazyRecording.of(outline, complete)
 
     return [
@@ -106,7 +114,10 @@ def memories(events: AllocatorEvents) -> tuple[list[str], I64]:
     code, index = events.texts["allocator_name"].codes.astype(np.int64), events.numbers["index_on_host"]
     # An allocator's name has priority. TPU's runtime writes no name, but numbers its cores from 0.
     key = np.where(code >= 0, code, -2 - np.clip(index, -1, 2**62))  # a damaged index must not overflow
-    keys, which = np.unique(key, return_inverse=True)
+    if (key == key[0]).all():  # as in most profiles; sorting takes longer
+        keys, which = key[:1], np.zeros(len(key), dtype=np.int64)
+    else:
+        keys, which = np.unique(key, return_inverse=True)
     strings = events.texts["allocator_name"].strings
     names = [strings[k] if k >= 0 else UNNAMED if k == -1 else f"TPU core {-2 - k}" for k in keys.tolist()]
     # A name may be inline in some events and a reference in others.
@@ -114,6 +125,12 @@ def memories(events: AllocatorEvents) -> tuple[list[str], I64]:
     row = {name: k for k, name in enumerate(distinct)}
     same = np.array([row[name] for name in names], dtype=np.int64)
     return distinct, same[which.ravel()]
+
+
+def _group(which: I64, count: int) -> list[I64]:
+    """Return the rows of each number below `count`, in order."""
+    order = np.argsort(which.astype(np.int16), kind="stable")  # by counting, as the numbers are below MAX_MEMORIES
+    return np.split(order, np.cumsum(np.bincount(which, minlength=count))[:-1])
 
 
 def natural_sort_key(name: str) -> list[tuple[int, str]]:
@@ -129,7 +146,7 @@ def _recording(log: AllocatorLog, memory: str, run: str, host: str, source: str)
         reserved=log.forward_fill("bytes_reserved"),
         free=log.forward_fill("bytes_available"),
         lifetime_peak=np.maximum(log.number("peak_bytes_in_use"), 0),
-        fragmentation=log.events.fragmentation[log.rows],
+        fragmentation=log.of_own(log.events.fragmentation),
     )
     total = reported.in_use + reported.reserved + reported.free
     extent = int((rows.offset + rows.size)[rows.offset >= 0].max(initial=0))
@@ -147,11 +164,11 @@ def _recording(log: AllocatorLog, memory: str, run: str, host: str, source: str)
         regions=Regions(
             np.array([found.base_address]), np.array([extent]), np.array([int(RegionKind.TEMPORARY)], np.uint8)
         ),
-        stacks=log.calls.stacks,
-        spans=log.calls.spans,
-        free_stack=found.free_stack,
+        stacks=no_calls().stacks,
+        spans=no_calls().spans,
+        free_stack=rows.stack,  # none is known
         reported=reported,
-        clock=log.events.time_ps[log.rows] // 1000,
+        clock=log.of_own(log.events.time_ps) // 1000,
         reported_peak=int(reported.lifetime_peak.max()) or None,
         capacity=int(total[free_present].max(initial=0)) or None,
         caveats=caveats(found.before, found.orphaned, found.orphans, len(log), counts),
@@ -160,8 +177,8 @@ def _recording(log: AllocatorLog, memory: str, run: str, host: str, source: str)
 
 def _count_caveats(log: AllocatorLog, *, unnamed: bool) -> dict[CaveatCode, int]:
     """Count the events that each caveat concerns, by its code."""
-    events, rows = log.events, log.rows
-    free_present = log.number("bytes_available") != MISSING
+    events = log.events
+    free_present, data_type = log.number("bytes_available") != MISSING, log.number("data_type")
     masks = {
         CaveatCode.UNNAMED: np.full(len(log), unnamed),
         CaveatCode.NO_ADDRESS: log.address == MISSING,
@@ -169,11 +186,11 @@ def _count_caveats(log: AllocatorLog, *, unnamed: bool) -> dict[CaveatCode, int]
         CaveatCode.FREE_MISSING: ~free_present & free_present.any(),
         CaveatCode.IN_USE_DIFFERS: np.diff(log.in_use) != log.change[1:],
         CaveatCode.SIZE_MISSING: log.reported_size == MISSING,
-        CaveatCode.IMPOSSIBLE_BYTES: events.impossible[rows],
-        CaveatCode.FRAGMENTATION_MISSING: np.isnan(events.fragmentation[rows]),
-        CaveatCode.OUT_OF_ORDER: events.out_of_order[rows],
-        CaveatCode.UNKNOWN_STATS: events.unknown[rows],
-        CaveatCode.UNKNOWN_DTYPE: ~np.isin(log.number("data_type"), [MISSING, 0, *DTYPES]),
+        CaveatCode.IMPOSSIBLE_BYTES: log.of_own(events.impossible),
+        CaveatCode.FRAGMENTATION_MISSING: np.isnan(log.of_own(events.fragmentation)),
+        CaveatCode.OUT_OF_ORDER: log.of_own(events.out_of_order),
+        CaveatCode.UNKNOWN_STATS: log.of_own(events.unknown),
+        CaveatCode.UNKNOWN_DTYPE: (dtypes(data_type).codes < 0) & (data_type != MISSING) & (data_type != 0),
     }
     return {
         CaveatCode.ADDRESS_TAKEN: log.pairs.address_taken,

@@ -40,13 +40,11 @@ class HostCalls:
     spans: NamedSpans
 
 
-def no_calls(events: int) -> HostCalls:
-    """Return the calls of `events` events whose stacks were not read."""
-    no_text, no_frames = Text.of([]), np.empty(0, dtype=np.int32)
+def no_calls() -> HostCalls:
+    """Return the calls of a host whose stacks were not read."""
+    no_text, none = Text.of([]), np.empty(0, dtype=np.int32)
     spans = NamedSpans(no_text, np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.int64))
-    return HostCalls(
-        np.full(events, -1, dtype=np.int32), Stacks(no_frames, no_text, no_text, no_frames), no_text, spans
-    )
+    return HostCalls(none, Stacks(none, no_text, no_text, none), no_text, spans)
 
 
 def host_calls(plane: Plane, wanted: Collection[int]) -> HostCalls:

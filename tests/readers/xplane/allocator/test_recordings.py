@@ -150,6 +150,19 @@ def test_pairs_are_those_of_a_replay(events: list[tuple[int, bool, bool]]) -> No
     )
 
 
+@pytest.mark.parametrize("frees_each", [0.3, 0.5, 0.7])
+@pytest.mark.parametrize("stride", [1, 512, 2**40])
+def test_pairs_of_many_live_allocations(frees_each: float, stride: int) -> None:
+    """Thousands are live at once, so that the table of live allocations grows and its entries move."""
+    random = np.random.default_rng(0)
+    address = (random.integers(0, 8000, 40_000) * stride).astype(np.int64)
+    frees, known = random.random(len(address)) < frees_each, random.random(len(address)) < 0.99
+    found = pair(address, frees, known)
+    partner, taken = plain_pairs(address.tolist(), frees.tolist(), known.tolist())
+    assert found.partner.tolist() == partner
+    assert found.address_taken == taken
+
+
 @st.composite
 def sound_logs(draw: st.DrawFn) -> tuple[Log, list[int]]:
     """Return allocations and frees of a correct allocator, some of memory from before, over several threads."""
