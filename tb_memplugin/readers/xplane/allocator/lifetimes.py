@@ -12,7 +12,8 @@ from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.program import PROGRAM_FRAMES
 from tb_memplugin.model.tables import Allocations
 from tb_memplugin.model.text import Strings, Text
-from tb_memplugin.readers.xplane.allocator.events import ADDRESS_LIMIT, MISSING
+from tb_memplugin.native.xplane.stats import MISSING
+from tb_memplugin.readers.xplane.allocator.events import ADDRESS_LIMIT
 from tb_memplugin.readers.xplane.allocator.log import AllocatorLog
 from tb_memplugin.readers.xplane.host.calls import HostCalls
 

@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.text import Text
+from tb_memplugin.native.xplane.stats import MISSING
 from tb_memplugin.readers.common.pairing import Pairs, pair
-from tb_memplugin.readers.xplane.allocator.events import MISSING, AllocatorEvents
+from tb_memplugin.readers.xplane.allocator.events import AllocatorEvents
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 

@@ -17,9 +17,10 @@ from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind
 from tb_memplugin.model.lazy_recording import LazyRecording
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Regions, ReportedMemory
+from tb_memplugin.native.xplane.stats import MISSING
 from tb_memplugin.readers.xplane.allocator import events as allocator_events
 from tb_memplugin.readers.xplane.allocator.caveats import caveats
-from tb_memplugin.readers.xplane.allocator.events import MISSING, AllocatorEvents
+from tb_memplugin.readers.xplane.allocator.events import AllocatorEvents
 from tb_memplugin.readers.xplane.allocator.lifetimes import dtypes, free_stacks, lifetimes, with_stacks
 from tb_memplugin.readers.xplane.allocator.log import AllocatorLog
 from tb_memplugin.readers.xplane.device.spans import merge_spans, module_spans
