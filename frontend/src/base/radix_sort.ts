@@ -9,14 +9,20 @@ const DIGITS = 1 << DIGIT_BITS;
 export function radixSortBy(values: ArrayLike<number>, items: Uint32Array): Uint32Array {
   let least = Infinity;
   let most = -Infinity;
+  let last = -Infinity;
+  let ascending = true;
   for (const item of items) {
     const value = values[item];
+    ascending &&= value >= last;
+    last = value;
     if (value < least) least = value;
     if (value > most) most = value;
   }
+  // Rows are usually in the order of their start.
+  if (ascending) return items.slice();
   let sorted = items;
   for (let unit = 1; unit <= most - least; unit *= DIGITS) sorted = sortByDigit(values, sorted, least, unit);
-  return sorted === items ? items.slice() : sorted;
+  return sorted;
 }
 
 /** Run one stable pass by the digit whose place value is `unit`. */

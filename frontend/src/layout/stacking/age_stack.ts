@@ -1,5 +1,5 @@
 import type { Rows } from "../../payload/recording/rows";
-import { indices, radixSortBy } from "../../base/radix_sort";
+import { radixSortBy } from "../../base/radix_sort";
 import type { Placement } from "./stacking";
 import type { TimelineBox } from "../axis/span";
 
@@ -21,19 +21,30 @@ export interface RowsByAge {
  * table order.
  */
 export function rowsByAge({ length, start, end, charge, color }: Rows, positions: number): RowsByAge {
-  const lives = indices(length).filter(
-    (row) => charge[row] > 0 && end[row] > Math.max(start[row], 0) && start[row] < positions,
-  );
-  const born = radixSortBy(start, lives);
-  return {
-    length: born.length,
+  const lives = new Uint32Array(length);
+  let count = 0;
+  for (let row = 0; row < length; row++)
+    if (charge[row] > 0 && end[row] > Math.max(start[row], 0) && start[row] < positions) lives[count++] = row;
+  const born = radixSortBy(start, lives.subarray(0, count));
+  const sorted: RowsByAge = {
+    length: count,
     positions,
-    row: Int32Array.from(born),
-    start: Int32Array.from(born, (row) => Math.max(start[row], 0)),
-    end: Int32Array.from(born, (row) => Math.min(end[row], positions)),
-    bytes: Float64Array.from(born, (row) => charge[row]),
-    color: Uint8Array.from(born, (row) => color[row]),
+    row: new Int32Array(count),
+    start: new Int32Array(count),
+    end: new Int32Array(count),
+    bytes: new Float64Array(count),
+    color: new Uint8Array(count),
   };
+  // TypedArray.from with a function takes ten times as long.
+  for (let rank = 0; rank < count; rank++) {
+    const row = born[rank];
+    sorted.row[rank] = row;
+    sorted.start[rank] = Math.max(start[row], 0);
+    sorted.end[rank] = Math.min(end[row], positions);
+    sorted.bytes[rank] = charge[row];
+    sorted.color[rank] = color[row];
+  }
+  return sorted;
 }
 
 /** Ranks that are skipped together if all of them ended before. */

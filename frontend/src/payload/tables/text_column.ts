@@ -62,7 +62,21 @@ export class TextColumn {
 
   /** Whether every row is empty. */
   get blank(): boolean {
-    return this.codes.every((_, row) => this.at(row) === "");
+    return !this.some((text) => text !== "");
+  }
+
+  /** Return whether the text of any row satisfies a predicate, which is called once for each distinct text. */
+  some(satisfies: (text: string) => boolean): boolean {
+    const { codes, dictionary } = this;
+    const none = dictionary.length;
+    const tested = new Uint8Array(none + 1);
+    for (let row = 0; row < codes.length; row++) {
+      const entry = Math.min(codes[row], none);
+      if (tested[entry] === 1) continue;
+      tested[entry] = 1;
+      if (satisfies(entry === none ? "" : dictionary.at(entry))) return true;
+    }
+    return false;
   }
 
   /** The text of all rows, if they have the same; otherwise null. */

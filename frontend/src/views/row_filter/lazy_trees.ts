@@ -5,7 +5,6 @@ import type { Api } from "../../payload/api";
 import type { Classification } from "../../payload/generated/constants";
 import type { RecordingData } from "../../payload/recording/recording";
 import type { Rows } from "../../payload/recording/rows";
-import type { TextColumn } from "../../payload/tables/text_column";
 
 /** One tree of a recording: a classification, merged or not. */
 export interface TreeKind {
@@ -26,14 +25,9 @@ export function defaultClassification(
   program: boolean,
 ): Classification {
   if (program) return "model";
-  if ([source, stack, name].some((column) => anyMatches(column, /\.py:\d/))) return "source";
-  if (anyMatches(name, /\//)) return "model";
-  return anyMatches(op_name, /./) ? "function" : "stack";
-}
-
-/** Return true if any row's text matches. */
-function anyMatches(column: TextColumn, so: RegExp): boolean {
-  return column.codes.some((_, row) => so.test(column.at(row)));
+  if ([source, stack, name].some((column) => column.some((text) => /\.py:\d/.test(text)))) return "source";
+  if (name.some((text) => text.includes("/"))) return "model";
+  return op_name.blank ? "stack" : "function";
 }
 
 /** Labels of rows without a value in a classification. */
