@@ -9,18 +9,27 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Route
 from support.allocator_planes import Log
 from support.browser.hosts import Host, open_demo, open_standalone
 from support.browser.pages import new_context
 from support.browser.viewer import Viewer, until
 from support.payload_decoder import decode
 
+from benchmarks import generate_events
 from tb_memplugin.protos.xplane_pb2 import XSpace
 
 RUN = "leak/cpu"
 # Smallest block in CSS pixels that the pointer hits reliably.
 MIN_HIT = 6
+
+
+COUNT_PICTURES = """() => {
+  window.drawn = 0;
+  CanvasRenderingContext2D.prototype.putImageData = function () {
+    if (this.canvas.dataset.testid === "timeline-picture") window.drawn++;
+  };
+}"""
 
 
 @dataclass(frozen=True)
@@ -143,6 +152,31 @@ def test_the_memory_that_programs_reserve_is_a_block_too(browser: Browser, tmp_p
         viewer.wait_for_state(selected="1")
         page.mouse.click(*viewer.plot().at(0.75, 0.5))
         viewer.wait_for_state(selected=None)
+        context.close()
+
+
+@pytest.mark.parametrize("layout", ["age", "stacked"])
+def test_many_allocations_are_drawn_before_their_names_have_come(browser: Browser, tmp_path: Path, layout: str) -> None:
+    space, _ = generate_events.generate(50_000, 50_000)
+    folder = tmp_path / "logs" / "many" / "plugins" / "profile" / "run"
+    folder.mkdir(parents=True)
+    (folder / "host.xplane.pb").write_bytes(space.SerializeToString())
+    with open_standalone(tmp_path / "logs", tmp_path) as host:
+        context = new_context(browser)
+        page = context.new_page()
+        held: list[Route] = []
+        page.route("**/api/rows*", lambda route: held.append(route))
+        page.goto(host.address({"tab": "memory_profile", "run": "many/run", "layout": layout}))
+        viewer = Viewer(page)
+        picture = viewer.get("timeline-picture")
+        until(lambda: (picture.get_attribute("aria-busy"), len(held)), lambda seen: seen == ("false", 1), "no picture")
+        assert page.evaluate("document.documentElement.dataset.state") == "loading"
+        before = viewer.picture()
+        page.evaluate(COUNT_PICTURES)
+        held.pop().continue_()
+        viewer.wait_until_ready()
+        viewer.assert_picture(before)
+        assert page.evaluate("drawn") == 0, "the same blocks were drawn again"
         context.close()
 
 

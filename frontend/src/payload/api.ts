@@ -1,6 +1,12 @@
-import { createClient, type MemoryProfileQuery, type MemoryViewerQuery } from "./generated/client";
+import {
+  createClient,
+  type LifetimesQuery,
+  type MemoryProfileQuery,
+  type MemoryViewerQuery,
+} from "./generated/client";
 import type { RowsQuery, TreeQuery, UsageQuery } from "./generated/client";
 import { readFirstView, readRecordingData } from "./recording/recording";
+import { readLifetimes } from "./recording/lifetimes";
 import { readUsage } from "./recording/usage";
 import type { Signal } from "./request";
 import { readForest } from "./responses/forest";
@@ -25,6 +31,8 @@ export function createApi(fetch: Fetch) {
       readFirstView(await client.memoryViewer(query, signal)),
     memoryProfile: async (query: MemoryProfileQuery, signal: Signal) =>
       readFirstView(await client.memoryProfile(query, signal)),
+    lifetimes: async (query: LifetimesQuery, signal: Signal) =>
+      readLifetimes(await client.lifetimes(query, signal)),
     rows: async (query: RowsQuery, signal: Signal) => readRecordingData(await client.rows(query, signal)),
     usage: async (query: UsageQuery, signal: Signal) =>
       readUsage((await client.usage(query, signal)).table("usage")),

@@ -53,6 +53,11 @@ def explained_bytes(recording: Recording) -> I64:
     return _sum_live(rows.start, rows.end, rows.charge, recording.length)
 
 
+def unexplained_bytes(recording: Recording) -> I64:
+    """Return the live bytes at each position that are in no row; negative where the rows have more."""
+    return usage(recording).live - explained_bytes(recording)
+
+
 def _sum_live(start: I64, end: I64, amount: I64, length: int) -> I64:
     """Return at each position the sum of the amounts of rows with start <= position < end."""
     if not length:

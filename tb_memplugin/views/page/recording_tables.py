@@ -10,8 +10,7 @@ from tb_memplugin.analysis.address.addresses import addresses, region_numbers, r
 from tb_memplugin.analysis.ownership.copy_scopes import copy_scopes
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.ownership.source_lines import source_lines
-from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak
-from tb_memplugin.analysis.usage.live_bytes import usage as usage_of
+from tb_memplugin.analysis.usage.live_bytes import peak, unexplained_bytes
 from tb_memplugin.analysis.usage.steps import step_at
 from tb_memplugin.analysis.usage.traffic import count_stacks
 from tb_memplugin.model.arrays import I64
@@ -142,7 +141,7 @@ def _event_table(recording: Recording) -> Table:
         "op_name": nothing,
         "computation": nothing,
         **times,
-        "unexplained": usage_of(recording).live - explained_bytes(recording),
+        "unexplained": unexplained_bytes(recording),
     }
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,17 @@ class _Buffers:
     def __init__(self) -> None:
         self.pieces: list[bytes | memoryview] = []
         self.size = 0
+        self._columns: dict[tuple[int, int], list[tuple[int, bytes]]] = {}  # by length and checksum
+
+    def add_column(self, array: npt.NDArray[Any]) -> int:
+        """Append a column, or find one of the same bytes; return its offset. Many columns are empty throughout."""
+        piece = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+        alike = self._columns.setdefault((len(piece), crc32(piece)), [])
+        for offset, other in alike:
+            if piece == other:
+                return offset
+        alike.append((self.size, piece))
+        return self.add(piece)
 
     def add(self, piece: bytes | memoryview) -> int:
         """Append a piece; return its offset."""
@@ -41,7 +53,10 @@ class _Buffers:
 
 
 def encode(meta: Mapping[str, Any], tables: Mapping[str, Table]) -> bytes:
-    """Return tables as bytes. The columns of a table have equal lengths; int64 becomes float64, exact to 2**53."""
+    """Return tables as bytes. The columns of a table have equal lengths.
+
+    int64 becomes int32 where all values fit, else float64, exact to 2**53.
+    """
     buffers = _Buffers()
     dictionaries: dict[str, dict[str, int]] = {}
     known: dict[int, str] = {}
@@ -58,12 +73,12 @@ def encode(meta: Mapping[str, Any], tables: Mapping[str, Table]) -> bytes:
                     dictionaries[known[id(column.strings)]] = _dictionary(column.strings, buffers)
                 columns[column_name] = {
                     "type": "u32",  # -1, the empty text, is past every dictionary
-                    "offset": buffers.add(_bytes(column.codes)),
+                    "offset": buffers.add_column(column.codes),
                     "dictionary": known[id(column.strings)],
                 }
             else:
-                array = column.astype(np.float64) if column.dtype == np.int64 else column
-                columns[column_name] = {"type": TYPES[array.dtype.str[1:]], "offset": buffers.add(_bytes(array))}
+                array = _fitting(column)
+                columns[column_name] = {"type": TYPES[array.dtype.str[1:]], "offset": buffers.add_column(array)}
         described[name] = {"length": length, "columns": columns}
     header = json.dumps(
         {"meta": meta, "tables": described, "dictionaries": dictionaries}, separators=(",", ":"), allow_nan=False
@@ -72,18 +87,21 @@ def encode(meta: Mapping[str, Any], tables: Mapping[str, Table]) -> bytes:
     return b"".join([MAGIC, len(header).to_bytes(4, "little"), header, *buffers.pieces])
 
 
+def _fitting(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if column.dtype != np.int64:
+        return column
+    fits = not len(column) or (column.min() >= -(2**31) and column.max() < 2**31)
+    return column.astype(np.int32 if fits else np.float64)
+
+
 def _dictionary(strings: Strings, buffers: _Buffers) -> dict[str, int]:
     offsets = strings.offsets.astype(np.uint32)  # no answer contains 4 GiB of text
     return {
         "length": len(strings),
-        "offsets": buffers.add(_bytes(offsets)),
+        "offsets": buffers.add_column(offsets),
         "bytes": buffers.add(strings.blob),
         "size": len(strings.blob),
     }
-
-
-def _bytes(array: npt.NDArray[Any]) -> bytes:
-    return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
 
 
 def narrow(column: npt.NDArray[np.int64]) -> I32:

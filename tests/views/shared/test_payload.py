@@ -50,6 +50,23 @@ def test_columns_of_one_dictionary_share_it() -> None:
     assert twice - once < 200
 
 
+def test_equal_columns_are_sent_once() -> None:
+    column = np.arange(1000)
+    alone, both = (decode(encode({}, {"t": table})) for table in ({"a": column}, {"a": column, "b": column + 0}))
+    assert both[1]["t"]["b"] == alone[1]["t"]["a"] == column.tolist()
+    tables: list[Table] = [{"a": column}, {"a": column, "b": column}, {"a": column, "b": -column}]
+    sizes = [len(encode({}, {"t": table})) for table in tables]
+    assert sizes[1] - sizes[0] < 100 and sizes[2] - sizes[0] >= 4000
+
+
+@pytest.mark.parametrize("bound", [-(2**31), 2**31 - 1])
+def test_whole_numbers_take_eight_bytes_only_where_four_are_too_few(bound: int) -> None:
+    within, beyond = np.array([0, bound] * 500), np.array([0, bound + (1 if bound > 0 else -1)] * 500)
+    assert 4000 <= len(encode({}, {"t": {"x": within}})) < 4200 < 8000 <= len(encode({}, {"t": {"x": beyond}}))
+    for column in (within, beyond):
+        assert decode(encode({}, {"t": {"x": column}}))[1]["t"]["x"] == column.tolist()
+
+
 def test_compact_keeps_the_texts_and_drops_the_rest() -> None:
     few = compact(Text.of([f"name{i}" for i in range(100)]).take(np.array([7, 7, 99])))
     assert ([few[i] for i in range(3)], len(few.strings)) == (["name7", "name7", "name99"], 2)

@@ -89,6 +89,10 @@ export interface LeaksQuery {
   id: string;
 }
 
+export interface LifetimesQuery {
+  id: string;
+}
+
 export interface MemoryProfileQuery {
   id: string;
 }
@@ -195,6 +199,12 @@ export function createClient(fetch: Fetch) {
     /** Return the findings. `message` explains why there are none, or what the steps are derived from. */
     leaks: (query: LeaksQuery, signal: Signal): Promise<Leaks> =>
       requestJson<Leaks>(fetch, "leaks", { ...query }, signal),
+    /**
+     * Return the sizes, lifetimes and roles of the rows of api/rows, and the `unexplained` bytes at each
+     * position.
+     */
+    lifetimes: (query: LifetimesQuery, signal: Signal): Promise<Tables> =>
+      requestTables(fetch, "lifetimes", { ...query }, signal),
     /** Return the first view of a recording over time. */
     memoryProfile: (query: MemoryProfileQuery, signal: Signal): Promise<Tables> =>
       requestTables(fetch, "memory_profile", { ...query }, signal),

@@ -48,7 +48,9 @@ export function readRows(table: Table): Rows {
 }
 
 /** Color by role if any role is known or follows, otherwise by size. */
-function rowColors(rows: Omit<Rows, "color">): Uint8Array {
+export function rowColors(
+  rows: Pick<Rows, "length" | "role" | "roles_follow" | "size" | "start">,
+): Uint8Array {
   return rows.roles_follow || rows.role.some((role) => role !== 0) ? rows.role : sizeColors(rows);
 }
 

@@ -2,7 +2,7 @@ import { TextColumn } from "./text_column";
 
 /**
  * Binary responses of the backend: "TBM1", a JSON header, then little-endian columns aligned to 8 bytes.
- * Columns are views of the response's buffer and are never copied. Text is decoded on first use.
+ * Columns are views of the response's buffer; only whole numbers that are read as floating-point numbers are copied. Text is decoded on first use.
  */
 
 export type Column = Uint8Array | Int32Array | Uint32Array | Float64Array;
@@ -21,8 +21,10 @@ export class Table {
     throw new Error(`Response table ${this.name} has no column ${name} of type ${kind.name}.`);
   }
 
+  /** Return a column of numbers. Whole numbers may be sent in fewer bytes. */
   f64(name: string): Float64Array {
-    return this.column(name, Float64Array);
+    const column = this.columns.get(name);
+    return column instanceof Int32Array ? new Float64Array(column) : this.column(name, Float64Array);
   }
 
   i32(name: string): Int32Array {

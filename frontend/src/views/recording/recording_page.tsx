@@ -25,16 +25,21 @@ interface Props {
   tab: Tab;
   /** Id of the recording. */
   id: string;
+  /** Number of its allocations. */
+  allocations: number;
   problems: Problem[];
   store: Store<ViewState>;
   dark: boolean;
   onState: OnPageState;
 }
 
+/** With fewer allocations, all of their columns arrive as quickly as their lifetimes would. */
+const MIN_EARLY = 20_000;
+
 /** Page of one recording: a compiled program, or an allocator over time. */
-export function RecordingPage({ tab, id, onState, ...shared }: Props): JSX.Element {
+export function RecordingPage({ tab, id, allocations, onState, ...shared }: Props): JSX.Element {
   const { api } = shared;
-  const { first, all } = useRecording(
+  const { first, all, early } = useRecording(
     api,
     id,
     (key, signal) =>
@@ -42,13 +47,14 @@ export function RecordingPage({ tab, id, onState, ...shared }: Props): JSX.Eleme
         ? api.memoryProfile({ id: key }, signal)
         : api.memoryViewer({ id: key }, signal),
     onState,
+    tab === "memory_profile" && api.report === null && allocations >= MIN_EARLY,
   );
   if (first.error !== null) return <ErrorMessage error={first.error} />;
   if (first.value === null) return <div class="placeholder" aria-busy="true" />;
   return (
     <TermsContext.Provider value={termsOf(first.value.recording)}>
       <TreesScope api={api} recording={first.value.recording} everything={all.value} store={shared.store}>
-        <Loaded {...shared} view={first.value} all={all} />
+        <Loaded {...shared} view={first.value} all={all} early={early} />
       </TreesScope>
     </TermsContext.Provider>
   );
@@ -58,13 +64,14 @@ interface LoadedProps {
   api: Api;
   view: FirstView;
   all: Fetched<RecordingData>;
+  early: RecordingData | null;
   problems: Problem[];
   store: Store<ViewState>;
   dark: boolean;
 }
 
 /** The page or the full-window timeline, with the side panel of the selected buffer. */
-function Loaded({ api, view, all, problems, store, dark }: LoadedProps): JSX.Element {
+function Loaded({ api, view, all, early, problems, store, dark }: LoadedProps): JSX.Element {
   const full = useStore(store, (state) => state.timeline_only);
   const available = useMemo(() => availableRows(view, all.value), [view, all.value]);
   const program = all.value?.program ?? null;
@@ -79,7 +86,9 @@ function Loaded({ api, view, all, problems, store, dark }: LoadedProps): JSX.Ele
     times,
     moment: false,
   });
-  const timeline = <TimelineSection view={view} all={all} axis={axis} store={store} full={full} />;
+  const timeline = (
+    <TimelineSection view={view} all={all} early={early} axis={axis} store={store} full={full} />
+  );
   return (
     <PageFrame full={full} drawer={drawer}>
       {full ? (

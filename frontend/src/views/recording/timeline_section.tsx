@@ -18,17 +18,25 @@ const PLACEHOLDER_HEIGHT = TIMELINE_HEIGHT + 100;
 interface Props {
   view: FirstView;
   all: Fetched<RecordingData>;
+  early: RecordingData | null;
   axis: Axis;
   store: Store<ViewState>;
   full: boolean;
 }
 
 /** Timeline after all buffers have loaded and are placed; until then a placeholder of the same height. */
-export function TimelineSection({ view, all, axis, store, full }: Props): JSX.Element {
+export function TimelineSection({ view, all, early, axis, store, full }: Props): JSX.Element {
   const terms = useTerms();
   const wanted = useStore(store, (state) => state.timeline_layout);
   const events = view.recording.axis === "TIME";
-  const { placed, layout, stack, share, failure } = usePlacement(all.value, events ? wanted : null, view);
+  // The times of events come with the names.
+  const hasTimes = useStore(store, (state) => state.axis) === "time";
+  const { placed, blocks, layout, stack, share, failure } = usePlacement(
+    all.value,
+    hasTimes ? null : early,
+    events ? wanted : null,
+    view,
+  );
   if (all.error !== null) return <ErrorMessage error={all.error} />;
   if (placed === null)
     return (
@@ -39,7 +47,7 @@ export function TimelineSection({ view, all, axis, store, full }: Props): JSX.El
       >
         {failure !== null
           ? `The timeline cannot be drawn: ${failure}.`
-          : all.value === null
+          : all.value === null && share === 0
             ? `Reading every ${terms.item}…`
             : `Placing ${terms.items}: ${formatShare(share, 1)}`}
       </div>
@@ -47,7 +55,9 @@ export function TimelineSection({ view, all, axis, store, full }: Props): JSX.El
   return (
     <Timeline
       rows={placed.rows}
-      listed={all.value?.rows.length ?? 0}
+      named={all.value !== null}
+      blocks={blocks}
+      listed={(all.value ?? early)?.rows.length ?? 0}
       regions={placed.regions}
       program={placed.program}
       axis={axis}

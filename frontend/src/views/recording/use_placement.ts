@@ -1,10 +1,11 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { rowsByAge, AgeStack } from "../../layout/stacking/age_stack";
 import {
   regionsAreReserved,
   type AllocationLayout,
   rowLifetimes,
   applyPlacement,
+  type Placement as Heights,
 } from "../../layout/stacking/stacking";
 import type { RecordingData, FirstView } from "../../payload/recording/recording";
 import { appendUnexplained } from "../../layout/stacking/unexplained_rows";
@@ -14,6 +15,8 @@ import { useTerms } from "../data/terms";
 export interface Placement {
   /** All rows, placed by the layout, followed by blocks for live bytes without a row; null until placed. */
   placed: RecordingData | null;
+  /** Identifies the blocks: their rows get names later. */
+  blocks: object;
   /** Layout of `placed`. */
   layout: AllocationLayout;
   /** Stack of rows by age; null in other layouts. */
@@ -23,48 +26,77 @@ export interface Placement {
   failure: string | null;
 }
 
-/** Place an allocator's rows on the y axis. A new layout replaces the previous one when it is complete. */
+/** Heights of rows in one layout. */
+interface Placed extends Pick<Placement, "layout" | "stack" | "share" | "failure"> {
+  /** The rows' column of starts: rows with names have the same one as those without. */
+  of: Int32Array | null;
+  /** Null for rows that stay in their regions, or that are not placed yet. */
+  heights: Heights | null;
+  done: boolean;
+}
+
+/**
+ * Place an allocator's rows on the y axis. A new layout replaces the previous one when it is complete. `early` has all
+ * rows without places and names, enough for the layouts that need no addresses, until `all` has come.
+ */
 export function usePlacement(
-  everything: RecordingData | null,
+  all: RecordingData | null,
+  early: RecordingData | null,
   layout: AllocationLayout | null,
   { length: positions, recording: { kind } }: FirstView,
 ): Placement {
-  const [state, setState] = useState<Placement & { of: RecordingData | null }>({ ...NOT_PLACED, of: null });
+  const [state, setState] = useState<Placed>(NOT_PLACED);
   const { unexplained: rest } = useTerms();
+  const shown = layout === null ? all : (all ?? early);
+  const stacked = useMemo(
+    () => (shown === null || layout === null ? null : appendUnexplained(shown.rows, shown.program, rest)),
+    [shown, layout === null, rest],
+  );
+  const source = layout === "address" ? all : shown;
   useEffect(() => {
-    if (everything === null || layout === null) return;
-    const { regions, program } = everything;
-    const rows = layout === "address" ? everything.rows : appendUnexplained(everything.rows, program, rest);
+    if (source === null || stacked === null || layout === null) return;
+    const of = source.rows.start;
+    const { regions } = source;
+    const rows = layout === "address" ? source.rows : stacked;
     if (layout === "address" && regionsAreReserved(kind, regions)) {
       // Segments are stacked in file order, as their free parts belong to the picture too.
-      setState({ ...PLACED, of: everything, placed: everything, layout });
+      setState({ ...PLACED, of, layout });
       return;
     }
     if (layout === "age") {
       const stack = new AgeStack(rowsByAge(rows, positions));
-      const placed = { ...everything, ...applyPlacement(rows, layout, stack.placement(rows.length)) };
-      setState({ ...PLACED, of: everything, placed, layout, stack });
+      setState({ ...PLACED, of, layout, stack, heights: stack.placement(rows.length) });
       return;
     }
-    setState((last) => (last.of === everything ? { ...last, share: 0 } : { ...NOT_PLACED, of: everything }));
+    setState((last) => (last.of === of ? { ...last, share: 0 } : { ...NOT_PLACED, of }));
     return startPlacement(
       { layout, lifetimes: rowLifetimes(rows, regions) },
       {
         share: (share) => setState((last) => ({ ...last, share })),
-        placed: (placing) =>
-          setState({
-            ...PLACED,
-            of: everything,
-            placed: { ...everything, ...applyPlacement(rows, layout, placing) },
-            layout,
-          }),
-        failed: (failure) => setState({ ...NOT_PLACED, of: everything, failure }),
+        placed: (heights) => setState({ ...PLACED, of, layout, heights }),
+        failed: (failure) => setState({ ...NOT_PLACED, of, failure }),
       },
     );
-  }, [everything, layout, positions, kind, rest]);
-  if (layout === null) return { ...NOT_PLACED, placed: everything, share: 1 };
-  return state.of === everything ? state : NOT_PLACED;
+  }, [layout === "address" ? source : source?.rows.start, layout, positions, kind, rest]);
+  const current = shown !== null && state.of === shown.rows.start ? state : NOT_PLACED;
+  const { done, heights } = current;
+  const placed = useMemo(() => {
+    if (!done || shown === null || stacked === null) return null;
+    if (heights === null) return shown;
+    const rows = current.layout === "address" ? shown.rows : stacked;
+    return { ...shown, ...applyPlacement(rows, current.layout, heights) };
+  }, [shown, stacked, done, heights, current.layout]);
+  if (layout === null) return { ...NOT_PLACED, placed: all, blocks: all ?? NOT_PLACED, share: 1 };
+  return { ...current, placed, blocks: heights ?? current.of ?? NOT_PLACED };
 }
 
-const NOT_PLACED: Placement = { placed: null, layout: "stacked", stack: null, share: 0, failure: null };
-const PLACED = { ...NOT_PLACED, share: 1 };
+const NOT_PLACED: Placed = {
+  of: null,
+  layout: "stacked",
+  heights: null,
+  stack: null,
+  share: 0,
+  failure: null,
+  done: false,
+};
+const PLACED = { ...NOT_PLACED, share: 1, done: true };

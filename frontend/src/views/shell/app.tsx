@@ -141,7 +141,7 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
     return tab === "snapshots" ? (
       <SnapshotPage {...one} summary={chosen} />
     ) : (
-      <RecordingPage {...one} tab={tab} id={chosen.id} />
+      <RecordingPage {...one} tab={tab} id={chosen.id} allocations={chosen.allocations} />
     );
   };
   const names = (): PictureNames => pictureNames(store.get(), run, chosen);

@@ -22,5 +22,5 @@ interface Props {
 export function SnapshotPage({ summary, ...shared }: Props): JSX.Element {
   if (summary.kind === "oom") return <OomPage {...shared} summary={summary} />;
   if (summary.kind === "device_profile") return <DeviceProfilePage {...shared} summary={summary} />;
-  return <RecordingPage {...shared} tab="snapshots" id={summary.id} />;
+  return <RecordingPage {...shared} tab="snapshots" allocations={summary.allocations} id={summary.id} />;
 }

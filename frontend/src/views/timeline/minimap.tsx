@@ -40,7 +40,7 @@ export function Minimap({ scene, view, onView, renderer, highlighted, colors }: 
       labelWidth: Infinity,
       labelHeight: Infinity,
     });
-  }, [renderer, scene, width, highlighted, colors]);
+  }, [renderer, scene.blocks, scene.show, scene.axis, extent, width, highlighted, colors]);
   useEffect(() => {
     renderer?.listen("map", (drawn) => canvas.current !== null && putFrame(canvas.current, drawn));
   }, [renderer]);

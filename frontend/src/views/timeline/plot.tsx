@@ -77,7 +77,7 @@ export function Plot(props: Props): JSX.Element {
       labelWidth: LABEL_WIDTH * ratio,
       labelHeight: LABEL_HEIGHT * ratio,
     });
-  }, [renderer, scene, view, size, ratio, highlighted, colors]);
+  }, [renderer, scene.blocks, scene.show, scene.axis, view, size, ratio, highlighted, colors]);
 
   const hole = useMemo(() => {
     if (!scene.holes || pointer === null || hovered !== null) return null;

@@ -34,6 +34,10 @@ import { useDeferred } from "../browser/use_deferred";
 
 interface Props {
   rows: Rows;
+  /** Identifies the blocks of the rows, which may get their names and times later. */
+  blocks: object;
+  /** Whether the rows have their names and times. */
+  named: boolean;
   /** Number of rows that the table lists too; the others are live bytes without a row. */
   listed: number;
   regions: Regions;
@@ -53,14 +57,15 @@ interface Props {
 }
 
 /** Allocation timeline: each buffer is a block, its lifetime along x, its place in memory along y. */
-export function Timeline({ store, height, ...of }: Props): JSX.Element {
+export function Timeline({ store, height, named, ...of }: Props): JSX.Element {
   const { rows, regions } = of;
   const show = useRegions(store, of.placing);
   const full = useStore(store, (state) => state.timeline_only);
   const scene = useScene({ ...of, show, holes: of.placing === "address" });
   const { view, onView } = useView(scene, store);
   // With many buffers a search takes longer than a keystroke.
-  const typed = useDeferred(useStore(store, (state) => state.search));
+  const wanted = useStore(store, (state) => state.search);
+  const typed = useDeferred(named ? wanted : "");
   const search = useSearch(typed, rows, rowTexts);
   const matches = useMemo(() => findMatches(rows, regions, show, search), [rows, regions, show, search]);
   const [pointer, setPointer] = useState<{ position: number; byte: number } | null>(null);
@@ -82,7 +87,7 @@ export function Timeline({ store, height, ...of }: Props): JSX.Element {
         store={store}
         placing={of.placing}
         busy={of.busy}
-        timed={of.program.time_ns !== null}
+        timed={of.program.time_ns !== null || !named}
         matches={matches}
         onMatch={onMatch}
         onAll={() => onView(scene.extent)}

@@ -16,6 +16,8 @@ import type { Rows } from "../../../payload/recording/rows";
 /** Content of the timeline: the tables, the rows shown, and their full extent. */
 export interface Scene {
   rows: Rows;
+  /** Identifies the blocks of the rows, which may get their names and times later. */
+  blocks: object;
   /** Rows that can be selected; the blocks after them are live bytes without a row. */
   listed: number;
   regions: Regions;
@@ -32,10 +34,11 @@ export interface Scene {
 }
 
 export function useScene(parts: Omit<Scene, "extent">): Scene {
-  const { rows, listed, regions, program, axis, length, peak, show, holes, stack } = parts;
+  const { rows, blocks, listed, regions, program, axis, length, peak, show, holes, stack } = parts;
+  const extent = useMemo(() => timelineExtent(regions, axis, show), [blocks, axis, show]);
   return useMemo(
-    () => ({ ...parts, extent: timelineExtent(regions, axis, show) }),
-    [rows, listed, regions, program, axis, length, peak, show, holes, stack],
+    () => ({ ...parts, extent }),
+    [rows, blocks, listed, regions, program, axis, length, peak, show, holes, stack, extent],
   );
 }
 

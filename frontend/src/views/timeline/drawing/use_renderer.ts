@@ -19,12 +19,12 @@ export function useRenderer(scene: Scene, highlighted: Uint8Array | null): Rende
     return () => made.close();
   }, []);
   // During render rather than in an effect: the charts' effects, which order pictures, run first.
+  const { blocks, rows, regions, length, show, axis, stack } = scene;
   useMemo(() => {
-    const { rows, regions, length, show, axis, stack } = scene;
     const bands = regionBands(regions, show);
     if (stack !== null) renderer?.setRowsByAge(stack.rows, axis.clock, bands);
     else renderer?.setBlocks(timelineBlocks(rows, regions, length, show, axis.clock), bands);
-  }, [renderer, scene]);
+  }, [renderer, blocks, length, show, axis, stack]);
   useMemo(() => renderer?.setHighlighted(highlighted), [renderer, highlighted]);
   return { renderer, failure };
 }
