@@ -6,8 +6,7 @@ error texts list it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from tb_memplugin.dataclass import dataclass
 from tb_memplugin.model.kinds import RecordingKind
 
 

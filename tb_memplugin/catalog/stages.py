@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tb_memplugin import logdir
+from tb_memplugin.dataclass import dataclass
 from tb_memplugin.sizes import counted
 
 
