@@ -15,20 +15,20 @@ __all__ = ["dataclass"]
 
 def _light_dataclass(
     plain: type | None = None, /, *, frozen: bool = False, slots: bool = False, eq: bool = True
-) -> type | Callable[[type], type]:
+) -> Any:
     """Decorate a class, as `dataclasses.dataclass` does with these options."""
 
-    def decorate(cls: type) -> type:
+    def decorate(cls: Any) -> Any:
         if frozen:
-            cls.__setattr__ = cls.__delattr__ = _refuse  # type: ignore[assignment,method-assign]
+            cls.__setattr__ = cls.__delattr__ = _refuse
         if eq:
-            cls.__eq__ = _equals  # type: ignore[assignment,method-assign]
-            cls.__hash__ = _hash if frozen else None  # type: ignore[assignment,method-assign]
-        made = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots)(cls)
+            cls.__eq__ = _equals
+            cls.__hash__ = _hash if frozen else None
+        made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots)(cls)
         if frozen and slots:  # to be copied and pickled
-            made.__getstate__, made.__setstate__ = _values, _restore  # type: ignore[attr-defined,method-assign,assignment]
-        made.__init__ = _init_of(made, slots)  # type: ignore[misc]
-        made.__repr__ = _text  # type: ignore[method-assign,assignment]
+            made.__getstate__, made.__setstate__ = _values, _restore
+        made.__init__ = _init_of(made, slots)
+        made.__repr__ = _text
         return made
 
     return decorate if plain is None else decorate(plain)
@@ -40,7 +40,7 @@ else:
     dataclass = _light_dataclass
 
 
-def _init_of(cls: type, slots: bool) -> Callable[..., None]:
+def _init_of(cls: Any, slots: bool) -> Callable[..., None]:
     """Return the function that initializes an object of a dataclass."""
     names = tuple(field.name for field in dataclasses.fields(cls))
     defaults = {f.name: f.default for f in dataclasses.fields(cls) if f.default is not dataclasses.MISSING}
