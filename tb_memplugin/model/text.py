@@ -74,8 +74,10 @@ class Text:
         results = [default] * (len(self.strings) + 1)  # -1 takes the last
         used = np.zeros(len(results), dtype=bool)
         used[self.codes] = True
-        for code in np.flatnonzero(used[:-1]).tolist():
-            results[code] = function(self.strings[code])
+        codes = np.flatnonzero(used[:-1])
+        bounds = self.strings.offsets[codes].tolist(), self.strings.offsets[codes + 1].tolist()
+        for code, start, end in zip(codes.tolist(), *bounds, strict=True):
+            results[code] = function(self.strings.blob[start:end].decode("utf-8", "replace"))
         column: npt.NDArray[Any] = np.array(results, dtype=dtype)[self.codes]
         return column
 

@@ -24,14 +24,18 @@ CLEARING = "zero_grad"  # defined in an optimizer's file, but not part of a step
 PARAMETER_FUNCTIONS = {"_apply", "__new__", "_no_grad_normal_", "_no_grad_uniform_", "kaiming_uniform_"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _StackOrigins:
-    """Per row, the kinds of code on the stack in which it was allocated or freed."""
+    """The kinds of code on stacks: of each frame and its callers, or of each row's stack."""
 
     known: Mask
     optimizer: Mask
     backward: Mask
     module: Mask
+
+    def take(self, leaf: I32) -> _StackOrigins:
+        """Return the row of each leaf; the last row is that of no stack, -1."""
+        return _StackOrigins(self.known[leaf], self.optimizer[leaf], self.backward[leaf], self.module[leaf])
 
 
 def torch_roles(recording: Recording) -> U8:
@@ -91,16 +95,21 @@ def made_in_backward(recording: Recording) -> Mask:
 def _origins(recording: Recording) -> tuple[_StackOrigins, _StackOrigins]:
     stack, free_stack = recording.allocations.stack, recording.free_stack
     freed = np.full_like(stack, -1) if free_stack is None else free_stack
-    return _stack_origins(recording.stacks, stack), _stack_origins(recording.stacks, freed)
+    origins = _stack_origins(recording)
+    return origins.take(stack), origins.take(freed)
 
 
-def _stack_origins(stacks: Stacks, leaf: I32) -> _StackOrigins:
-    functions, files = stacks.function, stacks.file
+@memoize
+def _stack_origins(recording: Recording) -> _StackOrigins:
+    """Return the kinds of code on the stack of each frame, with a last row for rows without a stack."""
+    functions, files = recording.stacks.function, recording.stacks.file
     module = files.where(MODULE.search) & functions.where(PARAMETER_FUNCTIONS.__contains__)
     clearing = functions.where(CLEARING.__eq__)
     own = np.stack([files.where(OPTIMIZER.search), functions.where(BACKWARD.search), module, clearing])
-    optimizer, backward, module, clearing = np.c_[_self_or_caller(stacks, own), np.zeros(len(own), bool)][:, leaf]
-    return _StackOrigins(leaf >= 0, optimizer & ~clearing, backward, module)
+    on_stack = np.c_[_self_or_caller(recording.stacks, own), np.zeros(len(own), bool)]
+    optimizer, backward, module, clearing = on_stack
+    known = np.r_[np.ones(len(optimizer) - 1, bool), False]
+    return _StackOrigins(known, optimizer & ~clearing, backward, module)
 
 
 def _self_or_caller(stacks: Stacks, own: Mask) -> Mask:
