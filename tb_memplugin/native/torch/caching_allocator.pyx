@@ -6,6 +6,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libcpp.map cimport map
 from libcpp.pair cimport pair
 from libcpp.set cimport set
+from libcpp.vector cimport vector
 
 import numpy as np
 
@@ -142,3 +143,42 @@ def block_sizes(const uint8_t[::1] kind, const int64_t[::1] address, const int64
             elif kind[i] == K_SEGMENT_FREE or kind[i] == K_UNMAP:
                 memory.remove(start, size[i])
     return found, odd
+
+
+def free_requests(const uint8_t[::1] is_request, const int64_t[::1] place, const int64_t[::1] row_place,
+                  const int64_t[::1] free_event):
+    """Return the last request at the address of each row up to its free, or of all where that is -1; -1 for none.
+
+    `place` and `row_place`: small numbers for the addresses of events and of rows. No two rows have one free.
+    """
+    cdef Py_ssize_t events = is_request.shape[0], rows = free_event.shape[0], i
+    cdef int64_t row
+    cdef vector[int64_t] freed, latest    # the row that an event frees; the last request at an address
+    found = np.empty(rows, dtype=np.int64)
+    cdef int64_t[::1] request = found
+    if place.shape[0] != events or row_place.shape[0] != rows:
+        raise ValueError("columns differ in length")
+    with nogil:
+        latest.resize(max(greatest(place), greatest(row_place)) + 1, -1)
+        freed.resize(events, -1)
+        for i in range(rows):
+            if 0 <= free_event[i] < events:
+                freed[free_event[i]] = i
+        for i in range(events):
+            if is_request[i] and place[i] >= 0:
+                latest[place[i]] = i
+            row = freed[i]
+            if row >= 0:
+                request[row] = latest[row_place[row]] if row_place[row] >= 0 else -1
+        for i in range(rows):
+            if not 0 <= free_event[i] < events:
+                request[i] = latest[row_place[i]] if row_place[i] >= 0 else -1
+    return found
+
+
+cdef int64_t greatest(const int64_t[::1] values) noexcept nogil:
+    cdef int64_t found = -1
+    cdef Py_ssize_t i
+    for i in range(values.shape[0]):
+        found = max(found, values[i])
+    return found

@@ -345,14 +345,14 @@ cdef class Plain:
     def text_numbers(self, const uint32_t[::1] words):
         """Return the number of each text, in the order of the file; -1 for other values."""
         cdef Py_ssize_t i, n = words.shape[0]
-        found = np.empty(n, dtype=np.int32)
-        cdef int32_t[::1] view = found
+        found = np.empty(n, dtype=np.int64)
+        cdef int64_t[::1] view = found
         with nogil:
             for i in range(n):
-                view[i] = <int32_t>(words[i] >> KIND_BITS) if words[i] & KIND_MASK == K_TEXT else -1
+                view[i] = <int64_t>(words[i] >> KIND_BITS) if words[i] & KIND_MASK == K_TEXT else -1
         return found
 
-    def text_spans(self, const int32_t[::1] numbers):
+    def text_spans(self, const int64_t[::1] numbers):
         """Return (start, length) of texts in the file, by their numbers."""
         cdef Py_ssize_t i, n = numbers.shape[0]
         found = np.zeros((2, n), dtype=np.int64)
@@ -365,8 +365,8 @@ cdef class Plain:
     def list_numbers(self, const uint32_t[::1] words):
         """Return the number of the items of each list, equal for equal short lists; -1 for none and for other values."""
         cdef Py_ssize_t i, n = words.shape[0]
-        found = np.empty(n, dtype=np.int32)
-        cdef int32_t[::1] view = found
+        found = np.empty(n, dtype=np.int64)
+        cdef int64_t[::1] view = found
         with nogil:
             for i in range(n):
                 view[i] = self.chunk_of(words[i])
@@ -398,7 +398,7 @@ cdef class Plain:
             first = self.chunks[first].next
         return count
 
-    def flat_count(self, const int32_t[::1] numbers):
+    def flat_count(self, const int64_t[::1] numbers):
         """Return the number of words that `flat` returns."""
         cdef Py_ssize_t i
         cdef int64_t count = 0
@@ -408,7 +408,7 @@ cdef class Plain:
                     count += self.chunks[numbers[i]].count
         return count
 
-    def flat(self, const int32_t[::1] numbers):
+    def flat(self, const int64_t[::1] numbers):
         """Return (lengths int64, words uint32): the concatenated items of several lists, by their numbers; -1 has none.
 
         Only the first chunk of longer lists is returned; a call stack never has more than one.

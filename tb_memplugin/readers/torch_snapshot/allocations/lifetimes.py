@@ -10,6 +10,7 @@ import numpy as np
 
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.native.torch import caching_allocator
+from tb_memplugin.native.torch.numbering import number_values
 from tb_memplugin.readers.common.pairing import pair
 from tb_memplugin.readers.torch_snapshot.allocations.size_rounding import ROUNDED, round_sizes
 from tb_memplugin.readers.torch_snapshot.contents.segments import Blocks, Segments
@@ -128,17 +129,9 @@ def _sizes(
 
 def _free_requests(trace: Trace, address: I64, free_event: I64) -> I64:
     """Return the event that requested each free: the last request at the address before the free was completed."""
-    requests = np.flatnonzero(trace.action == TraceAction.FREE_REQUESTED)
-    found = np.full(len(address), -1)
-    if not len(requests):
-        return found
-    # One number that sorts by address, then by time.
-    _, code = np.unique(np.r_[trace.address[requests], address], return_inverse=True)
-    width = len(trace) + 1
-    key = code[: len(requests)] * width + requests
-    order = np.argsort(key)
-    wanted = code[len(requests) :] * width + np.where(free_event >= 0, free_event, len(trace))
-    at = np.searchsorted(key[order], wanted, side="right") - 1
-    matches = (at >= 0) & (code[: len(requests)][order][np.maximum(at, 0)] == code[len(requests) :])
-    found[matches] = requests[order][at[matches]]
-    return found
+    is_request = trace.action == TraceAction.FREE_REQUESTED
+    if not is_request.any():
+        return np.full(len(address), -1)
+    _, place = number_values(np.r_[trace.address, address])
+    of_event, of_row = place[: len(trace)], place[len(trace) :]
+    return caching_allocator.free_requests(is_request.view(np.uint8), of_event, of_row, free_event)

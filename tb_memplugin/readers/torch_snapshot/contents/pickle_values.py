@@ -16,6 +16,7 @@ from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.text.strings import gather
 from tb_memplugin.native.torch import plain_pickle
 from tb_memplugin.native.torch import plain_values as plain
+from tb_memplugin.native.torch.numbering import number_values
 from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.common.limits import is_plausible
 
@@ -27,27 +28,13 @@ ROW_BYTES = 512  # of an event or a block while its columns are read; measured: 
 # first item of one, 300 bytes.
 JSON_BYTES = {b"{": 320, b"[": 160, b",": 48, b":": 48, b'"': 40}
 NONE_NODE = np.uint32(0)  # the node of None, also used for missing keys
-SPREAD = 4  # of integers, at most so many times their count: then a table of all between is faster than sorting
 
 
-def number_values(values: I64 | I32) -> tuple[I64, I64]:
-    """Return (distinct values, sorted; index of each value in them)."""
-    least = int(values.min(initial=0))
-    if int(values.max(initial=0)) - least <= SPREAD * len(values):
-        found = values - least
-        seen = np.zeros(int(found.max(initial=-1)) + 1, dtype=bool)
-        seen[found] = True
-        return np.flatnonzero(seen) + least, (np.cumsum(seen) - 1)[found]
-    # Few values are distinct among a million, so a search among those takes a tenth of the time of np.unique's inverse.
-    distinct = np.unique(values).astype(np.int64)
-    return distinct, np.searchsorted(distinct, values)
-
-
-def number_rows(*columns: I64) -> tuple[I64, I64]:
+def number_rows(*columns: I64 | I32) -> tuple[I64, I64]:
     """Return (distinct rows as one array per column, stacked; index of each row in them)."""
-    code = np.zeros(len(columns[0]), dtype=np.int64)
+    code: I64 = np.zeros(len(columns[0]), dtype=np.int64)
     for column in columns:
-        distinct, number = number_values(column)
+        distinct, number = number_values(np.asarray(column, dtype=np.int64))
         code = number_values(code * max(len(distinct), 1) + number)[1]
     first = np.zeros(int(code.max(initial=-1)) + 1, dtype=np.int64)
     first[code] = np.arange(len(code))
@@ -121,7 +108,7 @@ class PickleValues:
         """Return texts, empty for any other type."""
         used, codes = number_values(self.plain.text_numbers(nodes))
         has_none = bool(len(used) and used[0] < 0)
-        start, length = self.plain.text_spans(used[int(has_none) :].astype(np.int32))
+        start, length = self.plain.text_spans(used[int(has_none) :])
         self.budget.charge(int(length.sum()))
         blob, offsets = gather(self.data, start, length)
         return Text((codes - has_none).astype(np.int32), Strings(blob, offsets))
@@ -133,7 +120,7 @@ class PickleValues:
         """Return (distinct list of each row or -1, lengths of these lists, their nodes concatenated)."""
         lists, number = number_values(self.plain.list_numbers(nodes))
         has_none = bool(len(lists) and lists[0] < 0)
-        chunks = lists[int(has_none) :].astype(np.int32)
+        chunks = lists[int(has_none) :]
         self.budget.charge(FRAME_BYTES * self.plain.flat_count(chunks))
         return number - has_none, *self.plain.flat(chunks)
 

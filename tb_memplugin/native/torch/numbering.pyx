@@ -1,0 +1,91 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# distutils: language = c++
+"""Numbers of distinct integers, in linear time."""
+from libc.stdint cimport int64_t, uint64_t
+from libcpp.vector cimport vector
+
+import secrets
+
+import numpy as np
+
+cdef enum:
+    SPREAD = 4    # values within so many times their count are numbered by a table of all between
+
+
+cdef class _Numbering:
+    """Distinct integers by order of first appearance, in a hash table."""
+    cdef vector[int64_t] distinct
+    cdef vector[int64_t] slots      # open addressing: 1 + number of a value, 0 free
+    cdef uint64_t salt              # so that a file cannot contain values that collide
+
+    cdef inline size_t slot_of(self, int64_t value) noexcept nogil:
+        cdef uint64_t hash = (<uint64_t>value ^ self.salt) * 0x9E3779B97F4A7C15ULL
+        return ((hash ^ (hash >> 32)) * 0xD6E8FEB86659FD93ULL) >> 32 & (self.slots.size() - 1)
+
+    cdef int64_t number(self, int64_t value) except -1 nogil:
+        cdef size_t slot = self.slot_of(value), i
+        while self.slots[slot]:
+            if self.distinct[self.slots[slot] - 1] == value:
+                return self.slots[slot] - 1
+            slot = (slot + 1) & (self.slots.size() - 1)
+        self.distinct.push_back(value)
+        self.slots[slot] = self.distinct.size()
+        if self.distinct.size() * 2 > self.slots.size():
+            self.slots.assign(self.slots.size() * 4, 0)
+            for i in range(self.distinct.size()):
+                slot = self.slot_of(self.distinct[i])
+                while self.slots[slot]:
+                    slot = (slot + 1) & (self.slots.size() - 1)
+                self.slots[slot] = i + 1
+        return self.distinct.size() - 1
+
+
+def number_values(const int64_t[::1] values):
+    """Return (distinct values, sorted; index of each value in them)."""
+    cdef Py_ssize_t n = values.shape[0], i
+    cdef int64_t least = values[0] if n else 0, most = least, used = 0
+    cdef uint64_t span
+    cdef vector[int64_t] number
+    cdef _Numbering numbering
+    codes = np.empty(n, dtype=np.int64)
+    cdef int64_t[::1] code = codes
+    cdef int64_t[::1] view
+    with nogil:
+        for i in range(n):
+            least, most = min(least, values[i]), max(most, values[i])
+    span = <uint64_t>most - <uint64_t>least
+    if span <= <uint64_t>SPREAD * n:
+        with nogil:
+            number.resize(span + 1, 0)
+            for i in range(n):
+                number[values[i] - least] = 1
+            for i in range(<Py_ssize_t>span + 1):
+                used += number[i]
+                number[i] = used - 1 if number[i] else -1
+            for i in range(n):
+                code[i] = number[values[i] - least]
+        distinct = np.empty(used if n else 0, dtype=np.int64)
+        view = distinct
+        with nogil:
+            for i in range(<Py_ssize_t>span + 1 if n else 0):
+                if number[i] >= 0:
+                    view[number[i]] = least + i
+        return distinct, codes
+    numbering = _Numbering()
+    numbering.salt = secrets.randbits(64)
+    with nogil:
+        numbering.slots.resize(1024, 0)
+        for i in range(n):
+            code[i] = numbering.number(values[i])
+    distinct = np.empty(numbering.distinct.size(), dtype=np.int64)
+    view = distinct
+    for i in range(<Py_ssize_t>numbering.distinct.size()):
+        view[i] = numbering.distinct[i]
+    order = np.argsort(distinct)
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    view = rank
+    with nogil:
+        for i in range(n):
+            code[i] = view[code[i]]
+    return distinct[order], codes
