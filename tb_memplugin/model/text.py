@@ -37,10 +37,15 @@ class Strings:
         return len(self.offsets) - 1
 
     def __iter__(self) -> Iterator[str]:
-        return (self[index] for index in range(len(self)))
+        return iter(self.texts(np.arange(len(self))))
 
     def __getitem__(self, index: int) -> str:
         return self.blob[self.offsets[index] : self.offsets[index + 1]].decode("utf-8", "replace")
+
+    def texts(self, entries: npt.NDArray[np.integer]) -> list[str]:
+        """Return these entries, several times as fast as one by one."""
+        blob, begins, ends = self.blob, self.offsets[entries].tolist(), self.offsets[entries + 1].tolist()
+        return [blob[begin:end].decode("utf-8", "replace") for begin, end in zip(begins, ends, strict=True)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,15 +76,19 @@ class Text:
 
         Columns share their strings, so that most strings may not be in this one.
         """
-        results = [default] * (len(self.strings) + 1)  # -1 takes the last
-        used = np.zeros(len(results), dtype=bool)
-        used[self.codes] = True
-        codes = np.flatnonzero(used[:-1])
-        bounds = self.strings.offsets[codes].tolist(), self.strings.offsets[codes + 1].tolist()
-        for code, start, end in zip(codes.tolist(), *bounds, strict=True):
-            results[code] = function(self.strings.blob[start:end].decode("utf-8", "replace"))
-        column: npt.NDArray[Any] = np.array(results, dtype=dtype)[self.codes]
+        used = self.used
+        results = np.array([*map(function, self.strings.texts(used)), default], dtype=dtype)
+        place = np.full(len(self.strings) + 1, len(used))  # code -1 takes the last
+        place[used] = np.arange(len(used))
+        column: npt.NDArray[Any] = results[place[self.codes]]
         return column
+
+    @property
+    def used(self) -> I64:
+        """The distinct codes of the rows that have one, rising."""
+        found = np.zeros(len(self.strings) + 1, dtype=bool)
+        found[self.codes] = True
+        return np.flatnonzero(found[:-1])
 
     def where(self, predicate: Callable[[str], object], *, default: bool = False) -> Mask:
         """Mark the rows whose text satisfies the predicate, which is called once per distinct string."""

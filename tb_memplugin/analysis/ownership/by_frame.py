@@ -73,7 +73,7 @@ def _jitted_functions(recording: Recording) -> Text:
     scope = recording.allocations.scope
     if recording.axis is Axis.TIME:
         return scope  # a runtime's scope is the function itself; a program's is an op_name that contains it
-    names = Text.of([*(jitted_function(scope.strings[code]) for code in range(len(scope.strings))), ""])
+    names = Text.of([*map(jitted_function, scope.strings), ""])
     return names.take(scope.codes)  # a code of -1 finds the last, which is empty
 
 

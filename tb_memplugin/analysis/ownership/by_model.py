@@ -10,7 +10,7 @@ import numpy as np
 from tb_memplugin.analysis.dataflow.graph import dataflow_graph
 from tb_memplugin.analysis.ownership.copy_scopes import copy_scopes
 from tb_memplugin.analysis.ownership.forest import ForestBuilder
-from tb_memplugin.analysis.ownership.model_paths import OpPath, Pass, argument_path, op_path
+from tb_memplugin.analysis.ownership.model_paths import OpPath, Pass, argument_path, op_path, op_paths
 from tb_memplugin.model.arrays import I32
 from tb_memplugin.model.kinds import Axis, Role
 from tb_memplugin.model.recording import Recording
@@ -50,11 +50,14 @@ def special_groups(recording: Recording) -> Text:
 def _program_nodes(recording: Recording, builder: ForestBuilder) -> I32:
     rows, group, scope = recording.allocations, special_groups(recording), copy_scopes(recording)
     arguments = _argument_paths(recording, group)
-    ops = {text: op_path(text) for text in _distinct_texts(scope) if text not in arguments and not PYTREE.search(text)}
+    names = [text for text in _distinct_texts(scope) if text not in arguments and not PYTREE.search(text)]
+    ops = dict(zip(names, op_paths(names), strict=True))
     trained = any(op.training_pass is Pass.BACKWARD for op in ops.values())
 
+    texts = dict(zip(scope.used.tolist(), scope.strings.texts(scope.used), strict=True))
+
     def path(row: int) -> Iterable[str]:
-        text, kind = scope[row], group[row]
+        text, kind = texts.get(int(scope.codes[row]), ""), group[row]
         if kind == ARGUMENTS:
             return (ARGUMENTS, *(argument_path(text) or (NO_PATH,)))
         if kind:
@@ -106,7 +109,7 @@ def _runtime_paths(names: list[str]) -> dict[str, OpPath]:
 
 
 def _distinct_texts(column: Text) -> list[str]:
-    return [column.strings[code] for code in np.unique(column.codes).tolist() if code >= 0 and column.strings[code]]
+    return [text for text in column.strings.texts(column.used) if text]
 
 
 def _path_in_pass(op: OpPath, trained: bool) -> tuple[str, ...]:

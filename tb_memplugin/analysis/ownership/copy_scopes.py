@@ -19,7 +19,7 @@ def copy_scopes(recording: Recording) -> Text:
     if graph is None or program is None or program.value is None or program.scope.strings is not rows.scope.strings:
         return rows.scope
     values, strings = graph.values, rows.scope.strings
-    named = np.array([bool(text) for text in strings] + [False])
+    named = np.r_[np.diff(strings.offsets) > 0, False]
     moves = program.op.isin(MOVES)
     made = np.maximum(values.producer, 0)
     scope = np.where(values.producer >= 0, program.scope.codes[made], -1)

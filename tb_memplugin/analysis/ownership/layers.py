@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -34,25 +35,26 @@ def heaviest_layer(recording: Recording) -> HeaviestLayer | None:
 
     The first of these that takes at least MIN_SHARE of the peak is returned; None if none does.
     """
+    least = MIN_SHARE * peak(recording).bytes
+    return next((part for part in _parts(recording) if part is not None and part.bytes >= least), None)
+
+
+def _parts(recording: Recording) -> Iterator[HeaviestLayer | None]:
+    """Yield the heaviest part of each kind, in order of preference. Each kind takes a forest of all rows."""
     rows = live_rows(recording, peak(recording).position)
     weights = recording.allocations.charge[rows]
-    model, function = forest(recording, Classification.MODEL, merge=True), forest(recording, Classification.FUNCTION)
+    model = forest(recording, Classification.MODEL, merge=True)
     total = weigh(model, rows, weights)
+    yield _repeated_layer(model, total)
+    yield _top_scope(model, total)
+    if recording.axis is Axis.TIME:  # a program is a single jitted function; a runtime has several
+        function = forest(recording, Classification.FUNCTION)
+        yield _heaviest_node(function, weigh(function, rows, weights), _root_nodes(function))
     source = forest(recording, Classification.SOURCE)
     own = np.bincount(source.leaf[rows], weights, len(source.parent)).astype(np.int64)
-    parts = (
-        _repeated_layer(model, total),
-        _top_scope(model, total),
-        # A program is a single jitted function; a runtime has several.
-        _heaviest_node(function, weigh(function, rows, weights), _root_nodes(function))
-        if recording.axis is Axis.TIME
-        else None,
-        _heaviest_node(
-            source, own, [node for node in np.flatnonzero(own).tolist() if source.label[node] not in NOT_LAYERS]
-        ),
+    yield _heaviest_node(
+        source, own, [node for node in np.flatnonzero(own).tolist() if source.label[node] not in NOT_LAYERS]
     )
-    least = MIN_SHARE * peak(recording).bytes
-    return next((part for part in parts if part is not None and part.bytes >= least), None)
 
 
 def _root_nodes(tree: Forest) -> list[int]:
@@ -62,12 +64,13 @@ def _root_nodes(tree: Forest) -> list[int]:
 
 def _repeated_layer(model: Forest, total: I64) -> HeaviestLayer | None:
     """Return the heaviest repeated layer: the sum of its arguments, activations and gradients in their branches."""
-    templates = [DIGITS.sub("*", model.label[node]) for node in range(len(model.parent))]
+    labels = [model.label[node] for node in range(len(model.parent))]
+    templates = [DIGITS.sub("*", label) for label in labels]
     inner = (model.end > np.arange(len(model.parent)) + 1).tolist()
     repeating = {
-        templates[node]: model.label[node]
+        templates[node]: labels[node]
         for node in np.flatnonzero(model.merged > 1).tolist()
-        if "*" in model.label[node] and inner[node]
+        if "*" in labels[node] and inner[node]
     }
     inside, outermost = [False] * len(templates), list[int]()
     for node, parent in enumerate(model.parent.tolist()):

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from itertools import takewhile
 from typing import NamedTuple
@@ -25,7 +25,8 @@ class Pass(StrEnum):
     OTHER = "update and other"
 
 
-Piece = tuple[list[str], str]  # one part of an op_name: its wrappers, outermost first, and the name inside them
+# One part of an op_name: its wrappers, outermost first, and the name inside them.
+Piece = tuple[Sequence[str], str]
 
 
 class OpPath(NamedTuple):
@@ -62,19 +63,76 @@ KEY = re.compile(
 
 def op_path(op_name: str) -> OpPath:
     """Parse an instruction's op_name or TensorFlow's name of an operation."""
-    if combined := COMBINED.fullmatch(op_name):
+    if ":" in op_name and (combined := COMBINED.fullmatch(op_name)):
         return _combined_path([op_path((combined[1] or "") + each) for each in combined[2].split(":")])
-    pieces = _drop_repeats([_unwrap(piece) for piece in _split(op_name)])
-    names = [name for _, name in pieces]
-    training_pass, parts = Pass.OTHER, list[str]()
+    pieces = _drop_repeats([_unwrap(piece) for piece in _split(op_name)[0]])
+    return _path(_scopes(pieces[:-1]), pieces[-1]) if pieces else OpPath(Pass.OTHER, ())
+
+
+def op_paths(op_names: Iterable[str]) -> list[OpPath]:
+    """Parse many op_names. Scopes that several operations have in common are parsed once."""
+    known: dict[str, _Scopes | None] = {}
+    found = []
+    for op_name in op_names:
+        around, _, operation = op_name.rpartition("/")
+        if around not in known:
+            known[around] = _scopes_around(around)
+        scopes = known[around]
+        if scopes is None or not operation or "(" in operation or ")" in operation:
+            found.append(op_path(op_name))
+        else:
+            found.append(_path(scopes, ((), operation)))
+    return found
+
+
+class _Scopes(NamedTuple):
+    """The scopes around an operation, whose name decides whether the innermost is a call's."""
+
+    training_pass: Pass
+    parts: tuple[str, ...]  # without the innermost scope
+    innermost: str  # empty without one
+    before: str  # the name before the innermost scope
+    outermost: bool  # there is no scope
+
+
+def _scopes(pieces: Sequence[Piece]) -> _Scopes:
+    training_pass, parts, innermost, before, previous = Pass.OTHER, list[str](), "", "", ""
     for i, (wrappers, name) in enumerate(pieces):
+        if innermost and not _is_call(before, innermost, name):
+            parts.append(innermost)
         training_pass = _next_pass(training_pass, wrappers, name)
-        # Every instruction's name starts with the program's name and JAX's name for its function.
-        outermost = not parts and not COMPILED.isdisjoint(wrappers) and (i == 0 or name == "main")
-        last = i == len(names) - 1  # the operation
-        if name and not outermost and (last or not _is_call(names[i - 1] if i else "", name, names[i + 1])):
-            parts.append(name)
-    return OpPath(training_pass, _cap(parts))
+        innermost = "" if _is_program(parts, wrappers, name, i == 0) else name
+        before, previous = previous, name
+    return _Scopes(training_pass, tuple(parts), innermost, before, not pieces)
+
+
+def _path(scopes: _Scopes, operation: Piece) -> OpPath:
+    wrappers, name = operation
+    parts = [*scopes.parts]
+    if scopes.innermost and not _is_call(scopes.before, scopes.innermost, name):
+        parts.append(scopes.innermost)
+    if name and not _is_program(parts, wrappers, name, scopes.outermost):
+        parts.append(name)
+    return OpPath(_next_pass(scopes.training_pass, wrappers, name), _cap(parts))
+
+
+def _is_program(parts: Sequence[str], wrappers: Sequence[str], name: str, outermost: bool) -> bool:
+    """Return True for the program's name and JAX's name for its function, with which every op_name starts."""
+    return not parts and not COMPILED.isdisjoint(wrappers) and (outermost or name == "main")
+
+
+def _scopes_around(around: str) -> _Scopes | None:
+    """Return the scopes of an op_name without its operation; None if the operation decides how they are parsed.
+
+    It does after an unclosed parenthesis, or where it may be the end of a path that jax.checkpoint repeats.
+    """
+    texts, closed = _split(around)
+    pieces = [_unwrap(text) for text in texts]
+    first = _first_transposed(pieces)
+    again = (len(pieces) + 1 + first) // 2
+    if not closed or any("jvp" in wrappers for wrappers, _ in pieces[max(again, first + 1) :]):
+        return None
+    return _scopes(_drop_repeats(pieces))
 
 
 def _combined_path(paths: list[OpPath]) -> OpPath:
@@ -101,16 +159,16 @@ def argument_path(path: str) -> tuple[str, ...]:
     return _cap(parts)
 
 
-def _split(op_name: str) -> Iterator[str]:
-    """Split at each `/` outside of parentheses; after an unclosed parenthesis, at every `/`."""
-    depth, pending = 0, list[str]()
+def _split(op_name: str) -> tuple[list[str], bool]:
+    """Split at each `/` outside of parentheses, and after an unclosed parenthesis at every `/`. False if one is."""
+    depth, pending, found = 0, list[str](), list[str]()
     for piece in op_name.split("/"):
         depth += piece.count("(") - piece.count(")")
         pending.append(piece)
         if depth <= 0:
-            yield from filter(None, ["/".join(pending)])
+            found.append("/".join(pending))
             depth, pending = 0, []
-    yield from filter(None, pending)
+    return [piece for piece in found + pending if piece], not pending
 
 
 def _unwrap(piece: str) -> Piece:
@@ -125,7 +183,7 @@ def _unwrap(piece: str) -> Piece:
 def _drop_repeats(pieces: list[Piece]) -> list[Piece]:
     """Drop the path that jax.checkpoint repeats in a backward pass: transpose(jvp(a))/b/jvp(a)/b/checkpoint/c."""
     names = [name for _, name in pieces]
-    first = next((i for i, (wrappers, _) in enumerate(pieces) if "transpose" in wrappers), len(pieces))
+    first = _first_transposed(pieces)
     for again in range(first + 1, min(len(pieces), first + MAX_PARTS)):
         after = 2 * again - first
         if "jvp" in pieces[again][0] and names[first:again] == names[again:after]:
@@ -133,7 +191,11 @@ def _drop_repeats(pieces: list[Piece]) -> list[Piece]:
     return pieces
 
 
-def _next_pass(so_far: Pass, wrappers: list[str], name: str) -> Pass:
+def _first_transposed(pieces: Sequence[Piece]) -> int:
+    return next((i for i, (wrappers, _) in enumerate(pieces) if "transpose" in wrappers), len(pieces))
+
+
+def _next_pass(so_far: Pass, wrappers: Sequence[str], name: str) -> Pass:
     if name == RECOMPUTED or so_far is Pass.REMATERIALIZED:
         return Pass.REMATERIALIZED
     of_tensorflow = name in TENSORFLOW_GRADIENT and COMPILED.isdisjoint(wrappers)  # not a jitted function's name

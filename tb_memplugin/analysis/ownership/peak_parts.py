@@ -17,7 +17,7 @@ from tb_memplugin.analysis.dataflow.graph import DataflowGraph, dataflow_graph
 from tb_memplugin.analysis.ownership.copy_scopes import copy_scopes
 from tb_memplugin.analysis.ownership.forest import DIGITS
 from tb_memplugin.analysis.ownership.frames import framework_frames, nearest_frames
-from tb_memplugin.analysis.ownership.model_paths import argument_path, op_path
+from tb_memplugin.analysis.ownership.model_paths import argument_path, op_path, op_paths
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
@@ -77,7 +77,7 @@ class _Places:
         self._known: dict[str, str] = {}
         stacks = recording.stacks
         self._frame = nearest_frames(stacks, ~framework_frames(stacks))
-        self._repeated = _repeated([path for text in _texts(recording) for path in op_path(text).parts[:-1]])
+        self._repeated = _repeated([part for path in op_paths(_texts(recording)) for part in path.parts[:-1]])
         self._graph = dataflow_graph(recording)
         self._shared = _shared_memory(self._graph) if self._graph is not None else {}
 
@@ -139,7 +139,7 @@ class _Places:
 def _texts(recording: Recording) -> set[str]:
     """Return the distinct scopes of a program's operations."""
     scope = recording.allocations.scope
-    return {scope.strings[code] for code in np.unique(scope.codes).tolist() if code >= 0}
+    return {*scope.strings.texts(scope.used)}
 
 
 def _repeated(parts: list[str]) -> set[str]:

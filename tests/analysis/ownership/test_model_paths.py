@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_memplugin.analysis.ownership.model_paths import MAX_PARTS, Pass, argument_path, jitted_function, op_path
+from tb_memplugin.analysis.ownership.model_paths import MAX_PARTS, Pass, argument_path, jitted_function, op_path, op_paths
 
 PASSES = {"F": Pass.FORWARD, "B": Pass.BACKWARD, "R": Pass.REMATERIALIZED, "O": Pass.OTHER}
 
@@ -92,6 +92,18 @@ def test_no_text_breaks_a_path(text: str) -> None:
     for parts in (op_path(text).parts, argument_path(text)):
         assert all(parts) and "".join(parts).count("a") <= text.count("a")
     assert jitted_function(text) in text
+
+
+PIECES = [
+    "", "jit(f)", "jit(main)", "main", "while", "body", "cond", "branch_1_fun", "layer_3", "jvp(layer_3)", "jvp()",
+    "transpose(jvp(layer_3))", "transpose(jvp())", "transpose(f", "x)", "checkpoint", "rematted_computation", "add",
+    "mul:add", "(a:b)", "gradients",
+]  # fmt: skip
+
+
+@given(st.lists(st.lists(st.sampled_from(PIECES), max_size=9).map("/".join)))
+def test_many_names_have_the_paths_of_each(op_names: list[str]) -> None:
+    assert op_paths(op_names) == [op_path(each) for each in op_names]
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import numpy as np
 from tb_memplugin.analysis.advice.support.layer_code import function_of, is_of_library, layer_code, layer_lines
 from tb_memplugin.analysis.dataflow.graph import dataflow_graph, uses
 from tb_memplugin.analysis.memoize import memoize
-from tb_memplugin.analysis.ownership.model_paths import OpPath, Pass, op_path
+from tb_memplugin.analysis.ownership.model_paths import OpPath, Pass, op_paths
 from tb_memplugin.model.arrays import I32, I64, U8, Mask
 from tb_memplugin.model.dataflow import DataflowValues
 from tb_memplugin.model.recording import Recording
@@ -53,7 +53,7 @@ class ProgramPasses:
     @cached_property
     def paths(self) -> list[OpPath]:
         """The path of each distinct op_name of the schedule, and last that of an empty one."""
-        return [op_path(self.scope.strings[code]) for code in range(len(self.scope.strings))] + [op_path("")]
+        return op_paths([*self.scope.strings, ""])
 
     @cached_property
     def named_by(self) -> I32:
@@ -62,7 +62,7 @@ class ProgramPasses:
         Compilers add copies without names, as between memory spaces. Such an operation has the name of the one that
         computes the largest value it reads.
         """
-        known = np.array(["/" in self.scope.strings[code] for code in range(len(self.scope.strings))] + [False])
+        known = np.array(["/" in text for text in self.scope.strings] + [False])
         named = known[self.scope.codes] | self.op.isin({"parameter"})
         values, at = self.values, np.arange(self.length, dtype=np.int32)
         reader = values.used_value
