@@ -90,6 +90,11 @@ class Text:
         found[self.codes] = True
         return np.flatnonzero(found[:-1])
 
+    def tolist(self) -> list[str]:
+        """Return the text of each row. Each distinct text is decoded once."""
+        texts: list[str] = self.map(str, "", np.object_).tolist()
+        return texts
+
     def where(self, predicate: Callable[[str], object], *, default: bool = False) -> Mask:
         """Mark the rows whose text satisfies the predicate, which is called once per distinct string."""
         return self.map(lambda text: bool(predicate(text)), default, np.bool_)

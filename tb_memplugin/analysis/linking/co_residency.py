@@ -81,5 +81,6 @@ def _argument_bytes(program: Recording) -> dict[tuple[str, str], int]:
     """Return the bytes of each named argument, by path and shape."""
     rows = program.allocations
     given = rows.op.isin({PARAMETER}) & ((program.regions.kind[rows.region] & RegionKind.PARAMETER) != 0)
-    of = np.flatnonzero(given).tolist()
-    return {(rows.scope[row], rows.shape[row]): int(rows.size[row]) for row in of if rows.scope[row]}
+    of = np.flatnonzero(given & rows.scope.nonempty)
+    keys = zip(rows.scope.take(of).tolist(), rows.shape.take(of).tolist(), strict=True)
+    return dict(zip(keys, rows.size[of].tolist(), strict=True))

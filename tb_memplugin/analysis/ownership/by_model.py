@@ -54,10 +54,11 @@ def _program_nodes(recording: Recording, builder: ForestBuilder) -> I32:
     ops = dict(zip(names, op_paths(names), strict=True))
     trained = any(op.training_pass is Pass.BACKWARD for op in ops.values())
 
+    groups = [*group.strings, ""]
     texts = dict(zip(scope.used.tolist(), scope.strings.texts(scope.used), strict=True))
 
     def path(row: int) -> Iterable[str]:
-        text, kind = texts.get(int(scope.codes[row]), ""), group[row]
+        text, kind = texts.get(int(scope.codes[row]), ""), groups[group.codes[row]]
         if kind == ARGUMENTS:
             return (ARGUMENTS, *(argument_path(text) or (NO_PATH,)))
         if kind:

@@ -14,6 +14,9 @@ from typing import NamedTuple
 # No user's program nests scopes or transformations deeper than this. Deeper parts are dropped.
 MAX_PARTS = 64
 MAX_WRAPPERS = 16
+# Of a parser of many op_names: characters of one whose scopes it remembers, and how many scopes.
+MAX_REMEMBERED = 512
+MAX_KNOWN = 1 << 16
 
 
 class Pass(StrEnum):
@@ -66,62 +69,98 @@ def op_path(op_name: str) -> OpPath:
     if ":" in op_name and (combined := COMBINED.fullmatch(op_name)):
         return _combined_path([op_path((combined[1] or "") + each) for each in combined[2].split(":")])
     pieces = _drop_repeats([_unwrap(piece) for piece in _split(op_name)[0]])
-    return _path(_scopes(pieces[:-1]), pieces[-1]) if pieces else OpPath(Pass.OTHER, ())
+    return _scopes(pieces[:-1]).path(pieces[-1]) if pieces else OpPath(Pass.OTHER, ())
 
 
 def op_paths(op_names: Iterable[str]) -> list[OpPath]:
     """Parse many op_names. Scopes that several operations have in common are parsed once."""
-    known: dict[str, _Scopes | None] = {}
-    found = []
-    for op_name in op_names:
-        around, _, operation = op_name.rpartition("/")
-        if around not in known:
-            known[around] = _scopes_around(around)
-        scopes = known[around]
-        if scopes is None or not operation or "(" in operation or ")" in operation:
-            found.append(op_path(op_name))
-        else:
-            found.append(_path(scopes, ((), operation)))
-    return found
+    parser = _Parser()
+    return [parser.path(op_name) for op_name in op_names]
 
 
 class _Scopes(NamedTuple):
     """The scopes around an operation, whose name decides whether the innermost is a call's."""
 
-    training_pass: Pass
-    parts: tuple[str, ...]  # without the innermost scope
-    innermost: str  # empty without one
-    before: str  # the name before the innermost scope
-    outermost: bool  # there is no scope
+    training_pass: Pass = Pass.OTHER
+    parts: tuple[str, ...] = ()  # without the innermost scope
+    innermost: str = ""  # empty without one
+    previous: tuple[str, str] = ("", "")  # the last two names
+    outermost: bool = True  # there is no scope
+    transposed: bool = False
+
+    def inside(self, piece: Piece) -> _Scopes:
+        """Return the scopes with another one inside of them."""
+        wrappers, name = piece
+        parts = self._with_innermost(name)
+        return _Scopes(
+            _next_pass(self.training_pass, wrappers, name),
+            parts,
+            "" if self._is_program(parts, piece) else name,
+            (self.previous[1], name),
+            False,
+            self.transposed or "transpose" in wrappers,
+        )
+
+    def path(self, operation: Piece) -> OpPath:
+        wrappers, name = operation
+        parts = self._with_innermost(name)
+        if name and not self._is_program(parts, operation):
+            parts = (*parts, name)
+        return OpPath(_next_pass(self.training_pass, wrappers, name), _cap(parts))
+
+    def _with_innermost(self, after: str) -> tuple[str, ...]:
+        if not self.innermost or _is_call(self.previous[0], self.innermost, after) or len(self.parts) > MAX_PARTS:
+            return self.parts
+        return (*self.parts, self.innermost)
+
+    def _is_program(self, parts: Sequence[str], piece: Piece) -> bool:
+        """Return True for the program's name and JAX's name for its function, with which every op_name starts."""
+        wrappers, name = piece
+        return not parts and not COMPILED.isdisjoint(wrappers) and (self.outermost or name == "main")
 
 
-def _scopes(pieces: Sequence[Piece]) -> _Scopes:
-    training_pass, parts, innermost, before, previous = Pass.OTHER, list[str](), "", "", ""
-    for i, (wrappers, name) in enumerate(pieces):
-        if innermost and not _is_call(before, innermost, name):
-            parts.append(innermost)
-        training_pass = _next_pass(training_pass, wrappers, name)
-        innermost = "" if _is_program(parts, wrappers, name, i == 0) else name
-        before, previous = previous, name
-    return _Scopes(training_pass, tuple(parts), innermost, before, not pieces)
+class _Parser:
+    """A parser of op_names that parses each scope once."""
+
+    def __init__(self) -> None:
+        self._around: dict[str, _Scopes | None] = {}
+        self._pieces: dict[str, Piece] = {}
+
+    def path(self, op_name: str) -> OpPath:
+        if len(op_name) > MAX_REMEMBERED or op_name.count("/") > MAX_PARTS:
+            return op_path(op_name)
+        if not 0 < len(self._around) <= MAX_KNOWN:
+            self._around, self._pieces = {"": _Scopes()}, {}
+        around, _, operation = op_name.rpartition("/")
+        scopes = self._scopes(around)
+        if scopes is None or not operation or "(" in operation or ")" in operation:
+            return op_path(op_name)
+        return scopes.path(((), operation))
+
+    def _scopes(self, around: str) -> _Scopes | None:
+        """Return the scopes of an op_name without its operation; None if the operation decides how they are parsed."""
+        missing, at = list[str](), around
+        while at not in self._around:
+            missing.append(at)
+            at = at.rpartition("/")[0]
+        for each in reversed(missing):
+            self._around[each] = self._extended(each)
+        return self._around[around]
+
+    def _extended(self, around: str) -> _Scopes | None:
+        outer, _, text = around.rpartition("/")
+        scopes = self._around[outer]
+        if not text:
+            return scopes
+        if text not in self._pieces:
+            self._pieces[text] = _unwrap(text)
+        piece = self._pieces[text]
+        if scopes is None or text.count("(") != text.count(")") or (scopes.transposed and "jvp" in piece[0]):
+            return _parse_scopes(around)
+        return scopes.inside(piece)
 
 
-def _path(scopes: _Scopes, operation: Piece) -> OpPath:
-    wrappers, name = operation
-    parts = [*scopes.parts]
-    if scopes.innermost and not _is_call(scopes.before, scopes.innermost, name):
-        parts.append(scopes.innermost)
-    if name and not _is_program(parts, wrappers, name, scopes.outermost):
-        parts.append(name)
-    return OpPath(_next_pass(scopes.training_pass, wrappers, name), _cap(parts))
-
-
-def _is_program(parts: Sequence[str], wrappers: Sequence[str], name: str, outermost: bool) -> bool:
-    """Return True for the program's name and JAX's name for its function, with which every op_name starts."""
-    return not parts and not COMPILED.isdisjoint(wrappers) and (outermost or name == "main")
-
-
-def _scopes_around(around: str) -> _Scopes | None:
+def _parse_scopes(around: str) -> _Scopes | None:
     """Return the scopes of an op_name without its operation; None if the operation decides how they are parsed.
 
     It does after an unclosed parenthesis, or where it may be the end of a path that jax.checkpoint repeats.
@@ -129,10 +168,17 @@ def _scopes_around(around: str) -> _Scopes | None:
     texts, closed = _split(around)
     pieces = [_unwrap(text) for text in texts]
     first = _first_transposed(pieces)
-    again = (len(pieces) + 1 + first) // 2
-    if not closed or any("jvp" in wrappers for wrappers, _ in pieces[max(again, first + 1) :]):
+    end = (len(pieces) + 1 + first) // 2  # a path that begins later is longer than what follows it
+    if not closed or any("jvp" in wrappers for wrappers, _ in pieces[max(end, first + 1) :]):
         return None
     return _scopes(_drop_repeats(pieces))
+
+
+def _scopes(pieces: Iterable[Piece]) -> _Scopes:
+    scopes = _Scopes()
+    for piece in pieces:
+        scopes = scopes.inside(piece)
+    return scopes
 
 
 def _combined_path(paths: list[OpPath]) -> OpPath:
@@ -216,5 +262,5 @@ def _is_call(before: str, name: str, after: str) -> bool:
     )
 
 
-def _cap(parts: list[str]) -> tuple[str, ...]:
+def _cap(parts: Sequence[str]) -> tuple[str, ...]:
     return (*parts[:MAX_PARTS], "...") if len(parts) > MAX_PARTS else tuple(parts)
