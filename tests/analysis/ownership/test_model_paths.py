@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_memplugin.analysis.ownership.model_paths import MAX_PARTS, Pass, argument_path, jitted_function, op_path, op_paths
+from tb_memplugin.analysis.ownership.model_paths import (
+    MAX_PARTS,
+    Pass,
+    argument_path,
+    jitted_function,
+    op_path,
+    op_paths,
+)
 
 PASSES = {"F": Pass.FORWARD, "B": Pass.BACKWARD, "R": Pass.REMATERIALIZED, "O": Pass.OTHER}
 
