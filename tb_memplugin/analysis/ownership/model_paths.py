@@ -74,11 +74,11 @@ def op_path(op_name: str) -> OpPath:
 
 def op_paths(op_names: Iterable[str]) -> list[OpPath]:
     """Parse many op_names. Scopes that several operations have in common are parsed once."""
-    parser = _Parser()
+    parser = _OpNameParser()
     return [parser.path(op_name) for op_name in op_names]
 
 
-class _Scopes(NamedTuple):
+class _EnclosingScopes(NamedTuple):
     """The scopes around an operation, whose name decides whether the innermost is a call's."""
 
     training_pass: Pass = Pass.OTHER
@@ -88,11 +88,11 @@ class _Scopes(NamedTuple):
     outermost: bool = True  # there is no scope
     transposed: bool = False
 
-    def inside(self, piece: Piece) -> _Scopes:
+    def inside(self, piece: Piece) -> _EnclosingScopes:
         """Return the scopes with another one inside of them."""
         wrappers, name = piece
         parts = self._with_innermost(name)
-        return _Scopes(
+        return _EnclosingScopes(
             _next_pass(self.training_pass, wrappers, name),
             parts,
             "" if self._is_program(parts, piece) else name,
@@ -119,25 +119,25 @@ class _Scopes(NamedTuple):
         return not parts and not COMPILED.isdisjoint(wrappers) and (self.outermost or name == "main")
 
 
-class _Parser:
+class _OpNameParser:
     """A parser of op_names that parses each scope once."""
 
     def __init__(self) -> None:
-        self._around: dict[str, _Scopes | None] = {}
+        self._around: dict[str, _EnclosingScopes | None] = {}
         self._pieces: dict[str, Piece] = {}
 
     def path(self, op_name: str) -> OpPath:
         if len(op_name) > MAX_REMEMBERED or op_name.count("/") > MAX_PARTS:
             return op_path(op_name)
         if not 0 < len(self._around) <= MAX_KNOWN:
-            self._around, self._pieces = {"": _Scopes()}, {}
+            self._around, self._pieces = {"": _EnclosingScopes()}, {}
         around, _, operation = op_name.rpartition("/")
         scopes = self._scopes(around)
         if scopes is None or not operation or "(" in operation or ")" in operation:
             return op_path(op_name)
         return scopes.path(((), operation))
 
-    def _scopes(self, around: str) -> _Scopes | None:
+    def _scopes(self, around: str) -> _EnclosingScopes | None:
         """Return the scopes of an op_name without its operation; None if the operation decides how they are parsed."""
         missing, at = list[str](), around
         while at not in self._around:
@@ -147,7 +147,7 @@ class _Parser:
             self._around[each] = self._extended(each)
         return self._around[around]
 
-    def _extended(self, around: str) -> _Scopes | None:
+    def _extended(self, around: str) -> _EnclosingScopes | None:
         outer, _, text = around.rpartition("/")
         scopes = self._around[outer]
         if not text:
@@ -160,7 +160,7 @@ class _Parser:
         return scopes.inside(piece)
 
 
-def _parse_scopes(around: str) -> _Scopes | None:
+def _parse_scopes(around: str) -> _EnclosingScopes | None:
     """Return the scopes of an op_name without its operation; None if the operation decides how they are parsed.
 
     It does after an unclosed parenthesis, or where it may be the end of a path that jax.checkpoint repeats.
@@ -174,8 +174,8 @@ def _parse_scopes(around: str) -> _Scopes | None:
     return _scopes(_drop_repeats(pieces))
 
 
-def _scopes(pieces: Iterable[Piece]) -> _Scopes:
-    scopes = _Scopes()
+def _scopes(pieces: Iterable[Piece]) -> _EnclosingScopes:
+    scopes = _EnclosingScopes()
     for piece in pieces:
         scopes = scopes.inside(piece)
     return scopes
