@@ -6,12 +6,12 @@ Plain data is what protocols 2 to 5 write for dicts, lists, tuples, texts, bytes
 bounded by the file's size: no length in the file is trusted before its bytes are present.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 from libcpp.vector cimport vector
 
 from tb_memplugin.native.torch.plain_values cimport (
     DAMAGED, FINE, GLOBAL_NAME, HUGE_INTEGER, K_BOOL, K_FLOAT, K_INT, K_LIST, K_LONG, K_TEXT, KIND_BITS, KIND_MASK, LARGE,
-    MAX_KEYS, MAX_TABLES, Store, TRUNCATED, UNKNOWN, VARIED, WIDE, word,
+    MAX_KEYS, MAX_TABLES, Store, TRUNCATED, UNKNOWN, VARIED, WIDE, mixed, word,
 )
 
 
@@ -27,6 +27,17 @@ cdef enum:
     MAX_SMALL = 1 << 28     # of integers within a word
     LEAST_STACK = 1024
     CHECKED_BYTES = 1024    # of the file, after which the memory is looked at
+    SEEN_LISTS = 4096       # a power of two
+    LONG_SPAN = 256
+    LEAST_SPAN = 16
+
+# A list that was made of references to memoized values only: its bytes in the file.
+cdef struct SeenList:
+    int64_t start
+    int64_t length
+    uint32_t tag
+    uint32_t memo_version
+    int32_t chunk
 
 
 cdef inline int read(const uint8_t* data, Py_ssize_t* at, Py_ssize_t size, int width, uint64_t* number) noexcept nogil:
@@ -46,7 +57,48 @@ cdef class _Machine(Store):
     cdef vector[uint32_t] stack
     cdef vector[size_t] marks
     cdef vector[uint32_t] memo
+    cdef uint32_t memo_version      # changes with each value that is replaced
+    cdef vector[SeenList] seen      # stacks: most are in the file many times, as equal bytes
     cdef uint64_t room              # bytes that the values may take
+
+    cdef uint64_t sample(self, Py_ssize_t at, Py_ssize_t span) noexcept nogil:
+        """Return a hash of the first, the middle and the last of `span` bytes."""
+        cdef uint64_t hash = self.salt, value = 0
+        cdef Py_ssize_t place
+        for place in range(3):
+            memcpy(&value, self.data + at + place * (span - 8) // 2, 8)
+            hash = mixed(hash, value)
+        return hash
+
+    cdef int64_t repeat(self, Py_ssize_t at, uint32_t empty_list) noexcept nogil:
+        """Fill a list from an earlier one with the bytes that follow; return their number, 0 where there is none."""
+        cdef Py_ssize_t span = LONG_SPAN
+        cdef uint64_t hash
+        cdef SeenList* known
+        while span >= LEAST_SPAN:
+            if span <= self.size - at:
+                hash = self.sample(at, span)
+                known = &self.seen[hash & (SEEN_LISTS - 1)]
+                if (known.tag == hash >> 32 and known.memo_version == self.memo_version
+                        and 0 < known.length <= self.size - at
+                        and memcmp(self.data + at, self.data + known.start, known.length) == 0):
+                    self.lists[empty_list >> KIND_BITS] = known.chunk
+                    return known.length
+            span //= 4
+        return 0
+
+    cdef int remember(self, Py_ssize_t start, Py_ssize_t end, int32_t chunk) noexcept nogil:
+        cdef Py_ssize_t span = LONG_SPAN
+        cdef uint64_t hash
+        cdef SeenList* known
+        while span > end - start:
+            span //= 4
+        if span >= LEAST_SPAN:
+            hash = self.sample(start, span)
+            known = &self.seen[hash & (SEEN_LISTS - 1)]
+            known.start, known.length, known.chunk = start, end - start, chunk
+            known.tag, known.memo_version = <uint32_t>(hash >> 32), self.memo_version
+        return 0
 
     cdef uint32_t long_integer(self, Py_ssize_t at, uint64_t width) except? 0 nogil:
         """Return the word of a little-endian integer; its bytes must be in the file."""
@@ -59,6 +111,9 @@ cdef class _Machine(Store):
                 return HUGE_INTEGER
         return self.integer(<int64_t>value)
 
+    cdef inline bint is_empty_list(self, uint32_t value) noexcept nogil:
+        return value & KIND_MASK == K_LIST and self.lists[value >> KIND_BITS] < 0
+
     cdef inline uint32_t integer(self, int64_t value) except? 0 nogil:
         if -MAX_SMALL <= value < MAX_SMALL:
             return word(K_INT, <size_t>value)
@@ -68,6 +123,8 @@ cdef class _Machine(Store):
         """Read the pickle; return a status."""
         cdef const uint8_t* data = self.data
         cdef Py_ssize_t at = 0, size = self.size, check = 0    # where the memory is looked at again
+        cdef Py_ssize_t marked = -1, referred = -1             # the latest mark, and the end of references from there
+        cdef bint is_new
         cdef size_t depth = 0, room = self.stack.size(), first
         cdef uint8_t op = 0
         cdef int status = FINE, width
@@ -95,6 +152,7 @@ cdef class _Machine(Store):
             at += 1
             if op == b"h" or op == b"j":    # GET: most of a snapshot, and both lengths are mixed, so without a branch
                 at -= 1
+                first = at
                 while size - at >= 5 and depth < room and data[at] & 0xFD == b"h":
                     memcpy(&index, data + at + 1, 4)
                     width = data[at] >> 1 & 1    # of 4 bytes
@@ -105,7 +163,10 @@ cdef class _Machine(Store):
                     depth += 1
                     at += 2 + 3 * width
                     op = 0
-                if op:
+                if op == 0:
+                    if first == marked:
+                        referred = at
+                else:
                     at += 1
                     status = read(data, &at, size, 1 if op == b"h" else 4, &number)
                     if status == FINE and number >= memoized:
@@ -124,10 +185,18 @@ cdef class _Machine(Store):
                     if number >= self.memo.size():
                         self.memo.resize(number + number // 2 + 1024, 0)
                         memo = self.memo.data()
+                    if number < memoized and memo[number] != stack[depth - 1]:
+                        self.memo_version += 1
                     memo[number] = stack[depth - 1]
                     memoized = max(memoized, number + 1)
             elif op == b"(":
+                if depth and self.is_empty_list(stack[depth - 1]):
+                    number = self.repeat(at, stack[depth - 1])
+                    if number:
+                        at += number
+                        continue
                 self.marks.push_back(depth)
+                marked = at
             elif op == b"K" or op == b"M":
                 status = read(data, &at, size, 1 if op == b"K" else 2, &number)
                 stack[depth] = word(K_INT, number)
@@ -208,7 +277,10 @@ cdef class _Machine(Store):
                 elif stack[first - 1] & KIND_MASK != K_LIST:
                     status = DAMAGED
                 else:
+                    is_new = op == b"e" and referred == at - 1 and self.is_empty_list(stack[first - 1])
                     self.extend(stack[first - 1], stack + first, depth - first)
+                    if is_new:
+                        self.remember(marked, at, self.lists[stack[first - 1] >> KIND_BITS])
                 depth = first
             elif op == 0x80 or op == 0x95:    # PROTO, FRAME: only for stream readers
                 status = read(data, &at, size, 1 if op == 0x80 else 8, &number)
@@ -255,6 +327,7 @@ def load(data, uint64_t room=0xFFFFFFFFFFFFFFFF):
     machine.size = view.shape[0]
     machine.room = room
     machine.stack.resize(LEAST_STACK)
+    machine.seen.resize(SEEN_LISTS)
     if machine.size:
         machine.data = &view[0]
         with nogil:

@@ -81,3 +81,8 @@ cdef class Store:
 
 cdef inline uint32_t word(uint32_t kind, size_t index) noexcept nogil:
     return <uint32_t>(index << KIND_BITS) | kind
+
+
+cdef inline uint64_t mixed(uint64_t hash, uint64_t value) noexcept nogil:
+    hash = (hash ^ value) * <uint64_t>0x9E3779B97F4A7C15
+    return hash ^ (hash >> 32)

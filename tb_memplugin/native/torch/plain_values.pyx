@@ -28,11 +28,6 @@ def kinds(words):
     return words & <int>KIND_MASK
 
 
-cdef inline uint64_t mixed(uint64_t hash, uint64_t value) noexcept nogil:
-    hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL
-    return hash ^ (hash >> 32)
-
-
 cdef uint64_t hash_of(const uint8_t* bytes, size_t count, uint64_t salt) noexcept nogil:
     """Return the hash of bytes, in two lanes that the processor computes at the same time."""
     cdef uint64_t one = mixed(salt, count), other = ~salt, value = 0

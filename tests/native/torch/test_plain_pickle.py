@@ -96,6 +96,38 @@ def test_equal_text_and_equal_lists_are_kept_once() -> None:
     assert len(events) == 100
 
 
+@settings(max_examples=60)
+@given(
+    frames=st.integers(1, 400),
+    stacks=st.lists(st.lists(st.integers(0, 399), min_size=1, max_size=90), min_size=1, max_size=6),
+    events=st.lists(st.integers(0, 5), min_size=1, max_size=40),
+    protocol=st.integers(2, 5),
+)
+def test_stacks_that_repeat_are_as_pickle_loads_them(
+    frames: int, stacks: list[list[int]], events: list[int], protocol: int
+) -> None:
+    shared = [{"name": f"f{i}"} for i in range(frames)]
+    found = [[shared[frame % frames] for frame in stacks[event % len(stacks)]] for event in events]
+    value = [
+        shared,
+        *({"frames": [*stack]} for stack in found),
+        *([*stack, event] for event, stack in enumerate(found)),
+    ]
+    assert loaded(pickle.dumps(value, protocol)) == value
+
+
+def test_the_same_bytes_mean_another_list_after_a_memoized_value_is_replaced() -> None:
+    items = b"](" + b"h\x00" * 20 + b"e"
+    data = b"\x80\x02(K\x07q\x000" + items * 2 + b"K\x08q\x000" + items + b"t."
+    assert loaded(data) == plainest(pickle.loads(data)) == [[7] * 20, [7] * 20, [8] * 20]
+
+
+def test_bytes_that_append_to_another_list_are_read_each_time() -> None:
+    items = b"](" + b"h\x01" * 20 + b"h\x00ae"  # 20 times the second value, to the last of which the first is appended
+    data = b"\x80\x02(K\x07q\x000]q\x010" + items * 3 + b"t."
+    assert loaded(data) == plainest(pickle.loads(data)) == [[[7, 7, 7]] * 20] * 3
+
+
 @pytest.mark.parametrize("number", [2**63, 2**64 - 1, -(2**63), 255, 256, 2**31, -1, 0])
 def test_integers_of_64_bits(number: int) -> None:
     assert loaded(pickle.dumps([number])) == plainest([number])
