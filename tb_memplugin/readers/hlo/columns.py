@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from tb_memplugin.model.arrays import I32, I64, U8
 from tb_memplugin.model.kinds import RegionKind, Role
+from tb_memplugin.model.lazy_text import LazyText, TextSource
 from tb_memplugin.model.tables import Allocations
 from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.text.strings import join
@@ -39,11 +42,11 @@ def allocation_columns(module: HloModule, placement: Placement, leaf_frame: I32)
         canonical=placement.canonical,
         role=_roles(placement)[placement.region],
         stack=np.where(instruction >= 0, leaf_frame[instruction], -1).astype(np.int32),
-        name=_names(module, buffer, instruction),
+        name=LazyText(TextSource(partial(_names_of_rows, module, buffer, instruction)), np.arange(len(buffer))),
         shape=shape,
         dtype=dtype,
         op=_of_instructions(module.opcode, instruction),
-        scope=_of_instructions(module.scope, instruction),
+        scope=LazyText(module.scope, instruction),
     )
 
 
@@ -65,9 +68,11 @@ def _of_instructions(column: Text, instruction: I32) -> Text:
     return Text(np.where(instruction >= 0, column.codes[instruction], -1).astype(np.int32), column.strings)
 
 
-def _names(module: HloModule, buffer: I32, instruction: I32) -> Text:
+def _names_of_rows(module: HloModule, buffer: I32, instruction: I32, rows: I64 | None) -> Text:
     """Return the buffers' names: the defining instruction, and the shape index within its result, `fusion.3{1}`."""
-    names = module.distinct_texts(module.instructions["name"].take(np.maximum(instruction, 0)))
+    if rows is not None:
+        buffer, instruction = buffer[rows], instruction[rows]
+    names = module.names(np.maximum(instruction, 0))
     path = Lists.of(module.tables[f"{BUFFERS}.defined_at.shape_index"], len(module.buffers["id"]))
     indices = _index_texts(path, buffer, module.budget)
     name_codes = np.where(instruction >= 0, names.codes, -1).astype(np.int32)
@@ -95,13 +100,17 @@ def _index_texts(path: Lists, buffer: I32, budget: ReadBudget) -> Text:
 
 
 def _shape_columns(module: HloModule, node: I32) -> tuple[Text, Text, I64]:
-    """Return shape text, dtype and unpadded bytes per row, formatting each distinct shape once. Node -1 is unknown."""
+    """Return shape text, dtype and unpadded bytes per row, each formatted once per distinct shape. Node -1: unknown."""
     table, _ = module.instruction_shapes
     codes = np.where(node >= 0, table.kind[node], -1).astype(np.int32)
-    texts = Strings.of([shapes.shape_text(proto) for proto in table.protos])
     dtypes = Strings.of([shapes.dtype_name(proto) for proto in table.protos])
     unpadded = np.array([*map(shapes.unpadded_bytes, table.protos), 0], dtype=np.int64)  # the last entry is for code -1
-    return Text(codes, texts), Text(codes, dtypes), unpadded[codes]
+
+    def texts(rows: I64 | None) -> Text:
+        protos = table.protos if rows is None else [table.protos[row] for row in rows.tolist()]
+        return Text(np.arange(len(protos), dtype=np.int32), Strings.of([*map(shapes.shape_text, protos)]))
+
+    return LazyText(TextSource(texts), codes), Text(codes, dtypes), unpadded[codes]
 
 
 def select_rows(table: Allocations, rows: I64, regions: I64, n_regions: int) -> Allocations:

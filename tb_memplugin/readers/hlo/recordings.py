@@ -8,12 +8,14 @@ from functools import partial
 import numpy as np
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.arrays import I32
+from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind
 from tb_memplugin.model.lazy import Lazy
+from tb_memplugin.model.lazy_text import LazyText, TextSource
 from tb_memplugin.model.program import Backend, Program
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Regions
+from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.hlo.caveats import caveats
 from tb_memplugin.readers.hlo.columns import allocation_columns, select_rows
@@ -123,16 +125,22 @@ def reported_peak(module: HloModule, placement: Placement) -> int:
 
 def _program(module: HloModule, schedule: Schedule, leaf_frame: I32) -> Program:
     order = schedule.order
-    computations = module.distinct_texts(module.computations["name"])
+
+    def names(positions: I64 | None) -> Text:
+        return module.names(order if positions is None else order[positions])
+
+    def computations(rows: I64 | None) -> Text:
+        return module.distinct_texts(module.computations.column("name", rows))
+
     devices = device_count(module)
     return Program(
         module=module.name,
         entry_computation=module.entry_computation,
         memory_space=-1,  # set per memory space in read_hlo
-        name=module.distinct_texts(module.instructions["name"].take(order)),
+        name=LazyText(TextSource(names), np.arange(len(order))),
         op=module.opcode.take(order),
-        scope=module.scope.take(order),
-        computation=computations.take(module.instructions["parent"][order]),
+        scope=LazyText(module.scope, order),
+        computation=LazyText(TextSource(computations), module.instructions["parent"][order]),
         stack=leaf_frame[order],
         devices=devices,
         shardings=argument_shardings(module, devices),

@@ -17,7 +17,7 @@ def values_of_name(dataflow: DataflowAnalysis, producer: I32, fused: FusedResult
     operation.
     """
     named = np.zeros(dataflow.schedule.length + 1, dtype=bool)
-    named[:-1] = dataflow.module.scope.contains(word)[dataflow.schedule.order]
+    named[:-1] = dataflow.module.scope.all().contains(word)[dataflow.schedule.order]
     named[dataflow.fusions.positions_with(dataflow.fusions.op_name.contains(word))] = True
     if fused is None:
         return np.flatnonzero(named[producer]).astype(np.int32)

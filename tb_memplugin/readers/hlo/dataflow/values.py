@@ -90,13 +90,14 @@ def _scopes(dataflow: DataflowAnalysis, fused: FusedResults | None) -> Text:
     """Return the operation name of each value. An operation inside a fusion has a name of its own."""
     module = dataflow.module
     row = take_or_missing(dataflow.schedule.order, dataflow.defined)
-    codes = take_or_missing(module.scope.codes, row).astype(np.int32)
+    scope = module.scope.all()
+    codes = take_or_missing(scope.codes, row).astype(np.int32)
     if fused is None:
-        return Text(codes, module.scope.strings)
+        return Text(codes, scope.strings)
     inside = module.interned_texts(fused.body.op_name.take(_named_instructions(fused)))
     known = (fused.value >= 0) & inside.nonempty
-    codes[fused.value[known]] = inside.codes[known] + len(module.scope.strings)
-    return Text(codes, Strings.joined(module.scope.strings, inside.strings))
+    codes[fused.value[known]] = inside.codes[known] + len(scope.strings)
+    return Text(codes, Strings.joined(scope.strings, inside.strings))
 
 
 def _buffers_at(dataflow: DataflowAnalysis, nodes: I32) -> I32:

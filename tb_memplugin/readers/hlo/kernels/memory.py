@@ -76,8 +76,8 @@ def _kernel(module: HloModule, row: int, config: bytes, text: Callable[[int], st
 
     shapes_of_operands = tuple(text(operand) for operand in operands.tolist() if operand >= 0)
     return KernelMemory(
-        name=module.text_at(module.instructions["name"], row),
-        scope=module.scope[row],
+        name=module.names(np.array([row]))[0],
+        scope=module.scope.of(np.array([row]))[0],
         limit_bytes=_size(LIMITS, config),
         used_bytes=_size(SCOPED, config),
         operands=shapes_of_operands,

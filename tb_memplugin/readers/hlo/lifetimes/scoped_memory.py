@@ -35,4 +35,4 @@ def scoped_memory(module: HloModule, space: int) -> ScopedMemory:
     if not most:
         return ScopedMemory(0, "")
     row = int(np.argmax((spans.start <= at) & (at < spans.start + spans.length)))
-    return ScopedMemory(most, module.text_at(module.instructions["name"], row))
+    return ScopedMemory(most, module.names(np.array([row]))[0])

@@ -59,7 +59,7 @@ def _product_flops(data: bytes | memoryview, source: str) -> Flops:
     for at in np.flatnonzero(opcode.take(order).isin({"fusion"})).tolist():
         found[at] = computations.total(int(module.callees.nth(order[at : at + 1], 0)[0]))
     flops = np.minimum(found * _iterations(module, computations)[parents], MAX_FLOPS)
-    return Flops(module.distinct_texts(module.instructions["name"].take(order)), flops)
+    return Flops(module.names(order), flops)
 
 
 def _iterations(module: HloModule, computations: _Computations) -> F64:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from tb_memplugin.errors import InputError, NoBufferAssignmentError
 from tb_memplugin.model.arrays import I32
+from tb_memplugin.model.lazy_text import FEW, TextSource
 from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.native.text.spans import InternedSpans, Spans
@@ -82,14 +83,17 @@ class Columns(dict[str, Any]):
         self._data, self._later, self._budget = data, later, budget
 
     def __missing__(self, name: str) -> Any:
-        columns = self.of_rows(None)
+        columns = scan(self._data, self._later, self["span"], self._budget)[""]
         self.update({read: column for read, column in columns.items() if read != "parent"})
         return columns[name]
 
-    def of_rows(self, rows: npt.NDArray[np.integer] | None) -> ListColumns:
-        """Return the later columns of these rows; None: of all."""
-        spans: Spans = self["span"] if rows is None else self["span"].take(rows)
-        return scan(self._data, self._later, spans, self._budget)[""]
+    def of_rows(self, rows: npt.NDArray[np.integer]) -> ListColumns:
+        """Return the later columns of a few rows."""
+        return scan(self._data, self._later, self["span"].take(rows), self._budget)[""]
+
+    def column(self, name: str, rows: npt.NDArray[np.integer] | None) -> Any:
+        """Return one of the later columns, of a few rows; None: of all."""
+        return self[name] if rows is None else self.of_rows(rows)[name]
 
 
 class HloModule:
@@ -173,9 +177,15 @@ class HloModule:
         return self.texts_of(self.instructions["opcode"])
 
     @cached_property
-    def scope(self) -> Text:
+    def scope(self) -> TextSource:
         """The model path of each instruction, from JAX's op_name."""
-        return self.interned_texts(self.instructions["metadata.op_name"])
+        return TextSource(lambda rows: self.interned_texts(self.instructions.column("metadata.op_name", rows)))
+
+    def names(self, rows: npt.NDArray[np.integer]) -> Text:
+        """Return the names of instructions."""
+        if FEW * len(rows) > len(self.instructions["id"]):
+            return self.distinct_texts(self.instructions["name"].take(rows))
+        return self.distinct_texts(self.instructions.column("name", rows))
 
     def is_opcode(self, names: set[str]) -> npt.NDArray[np.bool_]:
         """Return a mask of the instructions with one of these opcodes."""
