@@ -64,11 +64,11 @@ class LazyText(Text):
         return self._source.of(self._rows[row : row + 1] if row >= 0 else self._rows[[row]])[0]
 
     @property
-    def strings(self) -> Strings:  # type: ignore[override]
+    def strings(self) -> Strings:
         return self._source.all().strings
 
     @property
-    def codes(self) -> I32:  # type: ignore[override]
+    def codes(self) -> I32:
         if self._codes is None:
             object.__setattr__(self, "_codes", _at(self._source.all(), self._rows).codes)
         codes: I32 | None = self._codes

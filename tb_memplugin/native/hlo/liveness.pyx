@@ -11,6 +11,30 @@ from tb_memplugin.native.containers cimport put
 from cython.operator cimport dereference, preincrement, predecrement
 
 
+def edges(const int64_t[::1] order, const int64_t[::1] begin, const int32_t[::1] operand, const int32_t[::1] position):
+    """Return (user position, operand position) of each operand that has a position.
+
+    `order`: the row of each position. Row r has the operands operand[begin[r]:begin[r + 1]], rows or -1.
+    """
+    cdef Py_ssize_t n = order.shape[0], i
+    cdef int64_t e, found = 0, most = 0
+    cdef int32_t row
+    with nogil:
+        for i in range(n):
+            most += begin[order[i] + 1] - begin[order[i]]
+    user_array, operand_array = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.int32)
+    cdef int32_t[::1] users = user_array, operands = operand_array
+    with nogil:
+        for i in range(n):
+            for e in range(begin[order[i]], begin[order[i] + 1]):
+                row = operand[e]
+                if row >= 0 and position[row] >= 0:
+                    users[found] = <int32_t>i
+                    operands[found] = position[row]
+                    found += 1
+    return user_array[:found], operand_array[:found]
+
+
 def flow_values(int32_t[::1] value, const int32_t[::1] dst, const int32_t[::1] src, const int32_t[::1] count):
     """Propagate values through instructions that only forward them, in schedule order.
 

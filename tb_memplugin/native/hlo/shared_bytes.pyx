@@ -8,7 +8,7 @@ from libcpp.vector cimport vector
 
 import numpy as np
 
-from tb_memplugin.native.containers cimport put
+from tb_memplugin.native.containers cimport put, put_before
 from cython.operator cimport dereference, preincrement, predecrement
 
 
@@ -47,6 +47,8 @@ def charge_once(const int64_t[::1] region, const int64_t[::1] offset, const int6
                 owned.clear()
             if charge[i] <= 0 or end[i] <= start[i]:
                 continue
+            if take_free(owned, offset[i], offset[i] + charge[i], <int32_t>i, start[i], end):
+                continue
             touch(owned, offset[i], offset[i] + charge[i], start[i], end, touched, inside)
             covered, outlived, all_covered = 0, True, True
             for k in range(<Py_ssize_t>touched.size()):
@@ -84,6 +86,25 @@ cdef OwnedBytes.iterator first_entry(OwnedBytes& owned, int64_t offset) noexcept
         if dereference(it).second.stop <= offset:
             preincrement(it)
     return it
+
+
+cdef int take_free(OwnedBytes& owned, int64_t offset, int64_t stop, int32_t row, int64_t now,
+                   const int64_t[::1] end) except -1 nogil:
+    """Make `row` own all bytes of [offset, stop) and return 1; return 0 where a live row owns some. Most rows do not."""
+    cdef OwnedBytes.iterator first = first_entry(owned, offset)
+    cdef OwnedBytes.iterator it = first
+    cdef Owned entry
+    while it != owned.end() and dereference(it).first < stop:
+        if end[dereference(it).second.row] > now:
+            return 0
+        preincrement(it)
+    it = first
+    while it != owned.end() and dereference(it).first < stop:
+        it = owned.erase(it)
+    entry.stop = stop
+    entry.row = row
+    put_before(owned, it, offset, entry)
+    return 1
 
 
 cdef int touch(OwnedBytes& owned, int64_t offset, int64_t stop, int64_t now, const int64_t[::1] end,

@@ -12,7 +12,9 @@ import numpy.typing as npt
 
 from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.model.text import Text
+from tb_memplugin.native.hlo.liveness import edges
 from tb_memplugin.readers.common.budget import ReadBudget
+from tb_memplugin.readers.hlo.module.lists import begin_of_rows
 from tb_memplugin.readers.hlo.module.schedule import Schedule
 from tb_memplugin.readers.hlo.module.tables import HloModule
 
@@ -46,11 +48,23 @@ class ResultNodes:
 
     def is_opcode(self, opcodes: set[str]) -> npt.NDArray[np.bool_]:
         """Return a mask of the positions with one of these opcodes."""
-        return is_one_of(Text(self.opcode, self.module.opcode.strings), opcodes)
+        mask = np.zeros(len(self.opcode), dtype=bool)
+        mask[self.positions_of(opcodes)] = True
+        return mask
 
     def positions_of(self, opcodes: set[str]) -> I32:
-        """Return the positions with one of these opcodes."""
-        return np.flatnonzero(self.is_opcode(opcodes)).astype(np.int32)
+        """Return the positions with one of these opcodes, rising."""
+        order, begin = self._by_opcode
+        codes = [code for name in opcodes if (code := self.module.opcode_codes.get(name)) is not None]
+        return np.sort(np.concatenate([order[:0], *(order[begin[code + 1] : begin[code + 2]] for code in codes)]))
+
+    @cached_property
+    def _by_opcode(self) -> tuple[I32, I64]:
+        """Return the positions by opcode, and where those of each begin; the first are those without an opcode."""
+        codes, n = self.opcode + 1, len(self.module.opcode_codes) + 1
+        # NumPy sorts numbers of 16 bits by counting them.
+        order = np.argsort(codes.astype(np.uint16) if n < 1 << 16 else codes, kind="stable").astype(np.int32)
+        return order, begin_of_rows(codes, n)
 
     def operand(self, positions: I32, n: int) -> I32:
         """Return the position of each instruction's n-th operand, -1 where it does not exist."""
@@ -62,12 +76,7 @@ class ResultNodes:
         lists, order = self.module.operands, self.schedule.order
         counts = lists.count()[order]
         self.budget.check(ROW_BYTES * int(counts.sum()))
-        user = np.repeat(np.arange(len(order), dtype=np.int32), counts)
-        operand = take_or_missing(
-            self.schedule.position, lists.values[expand_ranges(lists.begin[order], counts, self.budget)]
-        )
-        known = operand >= 0
-        return user[known], operand[known]
+        return edges(order, lists.begin, lists.values.astype(np.int32, copy=False), self.schedule.position)
 
     def top(self, positions: I32) -> I32:
         """Return the shape-table node of each position's whole result; -1 for position -1."""

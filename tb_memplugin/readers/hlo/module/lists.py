@@ -18,7 +18,7 @@ class Lists:
     """A repeated field of numbers: row r of another table has `values[begin[r]:begin[r + 1]]`."""
 
     begin: I64
-    values: I64
+    values: npt.NDArray[Any]  # ids are of 64 bits, rows of 32
 
     @staticmethod
     def of(table: ListColumns, rows: int) -> Lists:

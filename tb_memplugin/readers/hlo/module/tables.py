@@ -189,7 +189,15 @@ class HloModule:
 
     def is_opcode(self, names: set[str]) -> npt.NDArray[np.bool_]:
         """Return a mask of the instructions with one of these opcodes."""
-        return self.opcode.isin(names)
+        wanted = np.zeros(len(self.opcode.strings) + 1, dtype=bool)  # the last: no opcode
+        wanted[[code for name in names if (code := self.opcode_codes.get(name)) is not None]] = True
+        mask: npt.NDArray[np.bool_] = wanted[self.opcode.codes]
+        return mask
+
+    @cached_property
+    def opcode_codes(self) -> dict[str, int]:
+        """The code of each opcode."""
+        return {name: code for code, name in enumerate(self.opcode.strings)}
 
     @cached_property
     def entry(self) -> int:
@@ -221,13 +229,13 @@ class HloModule:
     def operands(self) -> Lists:
         """The rows of each instruction's operands."""
         lists = Lists.of(self.tables[f"{INSTRUCTIONS}.operand_ids"], len(self.instructions["id"]))
-        return Lists(lists.begin, self.instruction_index.rows(lists.values).astype(np.int64))
+        return Lists(lists.begin, self.instruction_index.rows(lists.values))
 
     @cached_property
     def callees(self) -> Lists:
         """The rows of the computations that each instruction calls."""
         lists = Lists.of(self.tables[f"{INSTRUCTIONS}.called_computation_ids"], len(self.instructions["id"]))
-        return Lists(lists.begin, self.computation_index.rows(lists.values).astype(np.int64))
+        return Lists(lists.begin, self.computation_index.rows(lists.values))
 
     @cached_property
     def instruction_shapes(self) -> tuple[ShapeTable, I32]:
