@@ -79,6 +79,9 @@ class LazyText(Text):
         chosen = self._rows[rows]
         return self._source.of(chosen) if FEW * len(chosen) <= len(self._rows) else LazyText(self._source, chosen)
 
+    def sharing(self, rows: npt.NDArray[np.integer]) -> Text:
+        return LazyText(self._source, self._rows[rows])
+
 
 def _at(whole: Text, rows: npt.NDArray[np.integer]) -> Text:
     """Return a column of these rows' texts; row -1 has none."""

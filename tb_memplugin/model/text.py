@@ -71,6 +71,10 @@ class Text:
     def take(self, rows: npt.NDArray[np.integer]) -> Text:
         return Text(self.codes[rows], self.strings)
 
+    def sharing(self, rows: npt.NDArray[np.integer]) -> Text:
+        """Return a column of these rows with the same strings; `take` may have fewer."""
+        return self.take(rows)
+
     def map(self, function: Callable[[str], Any], default: Any, dtype: npt.DTypeLike | None = None) -> npt.NDArray[Any]:
         """Return function(text) per row, and `default` for code -1. The function is called once per distinct text.
 

@@ -64,3 +64,12 @@ def test_columns_of_one_source_share_their_strings() -> None:
     first, second = LazyText(source, np.arange(200)), LazyText(source, np.arange(199, -1, -1))
     assert first.strings is second.strings
     assert first.codes.tolist() == second.codes.tolist()[::-1]
+
+
+def test_a_part_of_a_column_that_shares_its_strings_is_not_read_yet() -> None:
+    reads = Reads()
+    column = LazyText(reads.source, np.arange(200))
+    part = column.sharing(np.array([4, 9]))
+    assert not reads.counts
+    assert part.strings is column.strings
+    assert texts(part) == [TEXTS[4], TEXTS[9]]

@@ -120,7 +120,7 @@ def select_rows(table: Allocations, rows: I64, regions: I64, n_regions: int) -> 
     row_number = np.full(len(table), -1, dtype=np.int32)
     row_number[rows] = np.arange(len(rows))
     columns = {name: getattr(table, name) for name in Allocations.__slots__}
-    columns = {name: c.take(rows) if isinstance(c, Text) else c[rows] for name, c in columns.items()}
+    columns = {name: c.sharing(rows) if isinstance(c, Text) else c[rows] for name, c in columns.items()}
     columns["region"] = region_number[columns["region"]]
     columns["canonical"] = row_number[columns["canonical"]]
     return Allocations(**columns)
