@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from tb_memplugin.model.arrays import I64
+from tb_memplugin.native.numbering import number_values
 from tb_memplugin.native.torch import caching_allocator
-from tb_memplugin.native.torch.numbering import number_values
 from tb_memplugin.readers.common.pairing import pair
 from tb_memplugin.readers.torch_snapshot.allocations.size_rounding import ROUNDED, round_sizes
 from tb_memplugin.readers.torch_snapshot.contents.segments import Blocks, Segments

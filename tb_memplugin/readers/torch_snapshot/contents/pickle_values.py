@@ -13,10 +13,10 @@ import numpy.typing as npt
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.model.text import Strings, Text
+from tb_memplugin.native.numbering import number_values
 from tb_memplugin.native.text.strings import gather
 from tb_memplugin.native.torch import plain_pickle
 from tb_memplugin.native.torch import plain_values as plain
-from tb_memplugin.native.torch.numbering import number_values
 from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.common.limits import is_plausible
 

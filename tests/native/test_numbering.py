@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tb_memplugin.native.numbering import number_values
 from tb_memplugin.native.torch.caching_allocator import free_requests
-from tb_memplugin.native.torch.numbering import number_values
 
 integers = st.integers(-5, 40) | st.sampled_from([-(2**63), 2**63 - 1, 1 << 47]) | st.integers(-(2**63), 2**63 - 1)
 
