@@ -89,7 +89,7 @@ def place_buffers(module: HloModule, dataflow: DataflowAnalysis, *, use_traces: 
 
 def _apply_traces(module: HloModule, rows: Placement, temporary: Mask, length: int) -> Mask:
     """Set the lifetimes that traces contain; return a mask of those rows."""
-    events = module.events
+    events = module.take_events()
     if not len(rows.buffer) or not len(module.buffers["id"]) or not len(events["kind"]):
         return np.zeros(len(rows.buffer), dtype=bool)
     by_buffer = IdIndex(np.where(rows.buffer >= 0, module.buffers["id"][rows.buffer], -1))

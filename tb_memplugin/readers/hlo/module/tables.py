@@ -12,10 +12,12 @@ from tb_memplugin.errors import InputError, NoBufferAssignmentError
 from tb_memplugin.model.arrays import I32
 from tb_memplugin.model.lazy_text import FEW, TextSource
 from tb_memplugin.model.text import Strings, Text
+from tb_memplugin.native.charges import Charges
 from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.native.text.spans import InternedSpans, Spans
 from tb_memplugin.native.text.strings import gather, intern
 from tb_memplugin.protos.hlo_pb2 import HloComputationProto, HloInstructionProto, HloProto, OpMetadata
+from tb_memplugin.readers.common.at_once import BudgetShare, at_once
 from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.common.id_index import IdIndex
 from tb_memplugin.readers.hlo.module.lists import ListColumns, Lists
@@ -29,19 +31,25 @@ TRACES = "buffer_assignment.heap_simulator_traces"
 
 # Most instructions are inside fusions, which define no buffers. So computations are located first, and only those that
 # may define buffers are parsed. Aliases follow from the instructions, and an event's names from its buffer.
-OUTLINE = Plan(
+MODULE = Plan(
+    HloProto.DESCRIPTOR,
+    skip=("buffer_assignment", INSTRUCTIONS, f"{COMPUTATIONS}.name"),
+    located=(COMPUTATIONS,),
+)
+ASSIGNMENT = Plan(
     HloProto.DESCRIPTOR,
     skip=(
-        INSTRUCTIONS,
-        f"{COMPUTATIONS}.name",
+        "hlo_module",
+        f"{BUFFERS}.size",
+        f"{BUFFERS}.color",
         "buffer_assignment.buffer_aliases",
         f"{TRACES}.events.computation_name",
         f"{TRACES}.events.instruction_name",
         f"{ALLOCATIONS}.parameter_number",
         f"{ALLOCATIONS}.parameter_shape_index",
     ),
-    located=(COMPUTATIONS,),
 )
+LARGE_BYTES = 8 << 20  # of a program that is scanned by two threads: starting one takes as long as some 100 KB
 OF_COMPUTATIONS = tuple(name for name in HloComputationProto.DESCRIPTOR.fields_by_name if name != "instructions")
 # Texts are most of an instruction, and few questions need those of all instructions.
 TEXTS = ("name", "metadata.op_name", "metadata.source_file", "metadata.source_line")
@@ -106,10 +114,7 @@ class HloModule:
         """`budget`: of the program's file; None where these bytes are all of it."""
         self.budget = budget or ReadBudget(data, source)
         try:
-            self.tables: dict[str, ListColumns] = scan(data, OUTLINE, budget=self.budget)
-            parsed_rows = np.flatnonzero(self.tables[COMPUTATIONS]["is_fusion_computation"] == 0)
-            spans = self.tables[COMPUTATIONS]["span"].take(parsed_rows)
-            contents = scan(data, PARSED, spans, self.budget)
+            self.tables, contents = _scanned(data, self.budget)
         except ValueError as error:
             raise InputError(
                 f"the compiled program is damaged ({error})", source, "copy the file again, or profile again"
@@ -118,11 +123,9 @@ class HloModule:
         self.root: ListColumns = self.tables[""]
         self.computations = Columns(self.tables[COMPUTATIONS], data, NAME, self.budget)
         self.instructions = Columns(contents["instructions"], data, DETAILS, self.budget)
-        self.instructions["parent"] = parsed_rows.astype(np.int32)[self.instructions["parent"]]
         self.tables |= {f"{COMPUTATIONS}.{path}": table for path, table in contents.items() if path}
         self.buffers: ListColumns = self.tables[BUFFERS]
         self.allocations: ListColumns = self.tables[ALLOCATIONS]
-        self.events: ListColumns = self.tables[f"{TRACES}.events"]
         self.assigned: ListColumns = self.tables[f"{ALLOCATIONS}.assigned"]
         for sizes in (self.allocations["size"], self.assigned["size"], self.assigned["offset"]):
             np.clip(sizes, 0, MAX_BYTES, out=sizes)
@@ -134,6 +137,12 @@ class HloModule:
             )
         if not len(self.allocations["index"]):
             raise NoBufferAssignmentError(source, self.name)
+
+    def take_events(self) -> ListColumns:
+        """Return the events of the heap simulator's traces, which are not kept: lifetimes follow from them once."""
+        events = self.tables[f"{TRACES}.events"]
+        self.tables[f"{TRACES}.events"] = {name: column[:0].copy() for name, column in events.items()}
+        return events
 
     def text_at(self, span: Spans, row: int = 0) -> str:
         start, length = int(span.start[row]), int(span.length[row])
@@ -279,3 +288,24 @@ class HloModule:
             node[deep] = shapes.child(node[deep], path.nth(deep, depth))
         node[count > MAX_DEPTH] = -1
         return node
+
+
+def _scanned(data: bytes | memoryview, budget: ReadBudget) -> tuple[dict[str, ListColumns], dict[str, ListColumns]]:
+    """Return the tables of the file, and those of the instructions outside of fusions."""
+    if len(data) < LARGE_BYTES:
+        module, contents = _module_tables(data, budget)
+        return scan(data, ASSIGNMENT, budget=budget) | module, contents
+    mine, other = BudgetShare(budget), BudgetShare(budget)
+    (module, contents), assignment = at_once(
+        lambda: _module_tables(data, mine), lambda: scan(data, ASSIGNMENT, budget=other)
+    )
+    return assignment | module, contents
+
+
+def _module_tables(data: bytes | memoryview, budget: Charges) -> tuple[dict[str, ListColumns], dict[str, ListColumns]]:
+    tables = scan(data, MODULE, budget=budget)
+    parsed_rows = np.flatnonzero(tables[COMPUTATIONS]["is_fusion_computation"] == 0)
+    contents = scan(data, PARSED, tables[COMPUTATIONS]["span"].take(parsed_rows), budget)
+    instructions = contents["instructions"]
+    instructions["parent"] = parsed_rows.astype(np.int32)[instructions["parent"]]
+    return tables, contents
