@@ -12,7 +12,7 @@ from tb_memplugin.analysis.ownership.frames import framework_frames
 from tb_memplugin.model.arrays import I32, I64, Mask
 from tb_memplugin.model.tables import Stacks
 from tb_memplugin.model.text import Text
-from tb_memplugin.native.graph.call_graph import DROPPED, HIDDEN, weave
+from tb_memplugin.native.graph.call_graph import DROPPED, HIDDEN, weave, with_callees, with_callers
 from tb_memplugin.regex import Regex
 
 MIN_SHARE = 200  # functions and calls below 1/200 of the total are not drawn
@@ -96,8 +96,9 @@ def build_call_graph(
 
     entity, first = _number_functions(stacks, by)
     visible = np.where(hidden, HIDDEN, entity).astype(np.int32)
-    flat, cum, *_ = weave(parent, visible, len(first), own)
-    seen = np.isin(np.arange(len(first)), visible[_frames_with_callers(parent, leaf[leaf >= 0])])
+    flat, cum, *_ = weave(parent, visible, len(first), own, with_calls=False)
+    seen = np.zeros(len(first) + 1, dtype=bool)  # the last entry is for HIDDEN
+    seen[visible[with_callers(parent, np.bincount(leaf + 1, minlength=n + 1)[1:] > 0)]] = True
     order = np.lexsort((first, -np.abs(flat[:, 0]), -np.abs(cum[:, 0])))
     order = order[seen[order]]
     total = max(abs(samples.total), 1)
@@ -123,7 +124,7 @@ def build_call_graph(
         cum_allocations=cum[order, 1],
     )
     # Stacks without a visible frame.
-    bare = ~_self_or_caller(~hidden, parent)
+    bare = ~with_callees(parent, ~hidden)
     placed = np.r_[~bare, False][leaf]
     return CallGraph(
         nodes=nodes,
@@ -160,7 +161,7 @@ def _kept_samples(samples: Samples, parent: I32, refine: Refine) -> Mask:
     kept = np.ones(len(samples.leaf), dtype=bool)
     for name, wanted in (("focus", True), ("ignore", False)):
         if pattern := getattr(refine, name):
-            found = np.r_[_self_or_caller(_matching_frames(samples.stacks, pattern, name), parent), False]
+            found = np.r_[with_callees(parent, _matching_frames(samples.stacks, pattern, name)), False]
             kept &= found[samples.leaf] == wanted
     return kept
 
@@ -172,22 +173,3 @@ def _matching_frames(stacks: Stacks, pattern: str, name: str) -> Mask:
     expression = Regex(pattern, name)
 
     return stacks.function.where(expression.search) | stacks.file.where(expression.search)
-
-
-def _self_or_caller(own: Mask, parent: I32) -> Mask:
-    """Mark the frames that are marked themselves or have a marked caller. Each round looks twice as far up."""
-    found, caller = own.copy(), parent.copy()
-    while (caller >= 0).any():
-        found |= np.where(caller >= 0, found[caller], False)
-        caller = np.where(caller >= 0, caller[caller], -1)
-    return found
-
-
-def _frames_with_callers(parent: I32, leaves: I32) -> Mask:
-    """Mark these frames and their callers."""
-    found = np.zeros(len(parent) + 1, dtype=bool)
-    while len(leaves := np.unique(leaves[~found[leaves]])):
-        found[leaves] = True
-        leaves = parent[leaves]
-        leaves = leaves[leaves >= 0]
-    return found[:-1]

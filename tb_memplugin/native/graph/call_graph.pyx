@@ -1,36 +1,113 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # distutils: language = c++
 """Call graph of a stack tree: own and cumulative weights of functions, and weights of calls."""
-from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
-from libcpp.unordered_map cimport unordered_map
+import os
+
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
 from libcpp.vector cimport vector
 
 import numpy as np
 
-from tb_memplugin.native.containers cimport put
+from tb_memplugin.native.hashing cimport mixed
 
 HIDDEN = -1   # the frame is removed from stacks: its caller calls its callees
 DROPPED = -2  # the frame and its own weight are left out; a call across it is residual
 
 
-def weave(const int32_t[::1] parent, const int32_t[::1] entity, int entities, const int64_t[:, ::1] own):
+cdef enum:
+    FIRST_SLOTS = 1 << 10  # a power of 2
+
+
+cdef class _Calls:
+    """Pairs of caller and callee, numbered from 0: a hash table with linear probing, at most half full."""
+    cdef vector[uint64_t] keys      # a pair of entities from 1; 0: a free slot
+    cdef vector[int32_t] numbers
+    cdef vector[int32_t] callers, callees
+    cdef uint64_t salt
+
+    def __init__(self):
+        self.keys.resize(FIRST_SLOTS)
+        self.numbers.resize(FIRST_SLOTS)
+        self.salt = int.from_bytes(os.urandom(8), "little")
+
+    cdef size_t slot(self, uint64_t key) noexcept nogil:
+        """Return the slot of the key, or the free one where it belongs."""
+        cdef uint64_t mask = self.keys.size() - 1
+        cdef size_t at = mixed(key, self.salt) & mask
+        while self.keys[at] and self.keys[at] != key:
+            at = (at + 1) & mask
+        return at
+
+    cdef int32_t number(self, int32_t caller, int32_t callee) except -2 nogil:
+        cdef uint64_t key = (<uint64_t>(caller + 1) << 32) | <uint64_t>(callee + 1)
+        cdef size_t at = self.slot(key)
+        if not self.keys[at]:
+            self.keys[at] = key
+            self.numbers[at] = <int32_t>self.callers.size()
+            self.callers.push_back(caller)
+            self.callees.push_back(callee)
+            if self.callers.size() * 2 > self.keys.size():
+                self.grow()
+            return <int32_t>self.callers.size() - 1
+        return self.numbers[at]
+
+    cdef int grow(self) except -1 nogil:
+        cdef vector[uint64_t] keys
+        cdef vector[int32_t] numbers
+        cdef size_t i, at
+        keys.swap(self.keys)
+        numbers.swap(self.numbers)
+        self.keys.resize(2 * keys.size())
+        self.numbers.resize(2 * keys.size())
+        for i in range(keys.size()):
+            if keys[i]:
+                at = self.slot(keys[i])
+                self.keys[at], self.numbers[at] = keys[i], numbers[i]
+        return 0
+
+
+def with_callers(const int32_t[::1] parent, marked):
+    """Return a mask of the marked nodes and all their ancestors, in a tree in which parents precede children."""
+    found = np.array(marked, dtype=np.uint8)
+    cdef uint8_t[::1] mark = found
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(parent.shape[0] - 1, -1, -1):
+            if mark[i] and parent[i] >= 0:
+                mark[parent[i]] = 1
+    return found.view(bool)
+
+
+def with_callees(const int32_t[::1] parent, marked):
+    """Return a mask of the marked nodes and all their descendants, in a tree in which parents precede children."""
+    found = np.array(marked, dtype=np.uint8)
+    cdef uint8_t[::1] mark = found
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(parent.shape[0]):
+            if parent[i] >= 0 and mark[parent[i]]:
+                mark[i] = 1
+    return found.view(bool)
+
+
+def weave(const int32_t[::1] parent, const int32_t[::1] entity, int entities, const int64_t[:, ::1] own,
+          bint with_calls=True):
     """Return (flat, cum, caller, callee, weight per call, residual) of a tree in which parents precede children.
 
     `entity` is the function of each node, or HIDDEN, or DROPPED; `own` has a row of measures per node. `flat` and `cum`
     have a row per entity, and `weight per call` one per pair of caller and callee. A stack counts once per entity and
-    call, however often they occur in it.
+    call, however often they occur in it. Without calls, there are none in the result.
     """
     cdef Py_ssize_t n = parent.shape[0], i, m, measures = own.shape[1]
     inclusive_array = np.array(own, dtype=np.int64, order="C")
     flat_array = np.zeros((entities, measures), dtype=np.int64)
     cum_array = np.zeros((entities, measures), dtype=np.int64)
     cdef int64_t[:, ::1] inclusive = inclusive_array, flat = flat_array, cum = cum_array
-    cdef vector[int32_t] first_child, sibling, shown, active, call_active, callers, callees, call_of, path
+    cdef vector[int32_t] first_child, sibling, shown, active, call_active, call_of, path
     cdef vector[int8_t] gap, residual
     cdef vector[int64_t] amounts
-    cdef unordered_map[uint64_t, int32_t] calls
+    cdef _Calls calls = _Calls()
     cdef int32_t node, e, above, call
-    cdef uint64_t key
     first_child.resize(n + 1, -1)
     sibling.resize(n, -1)
     shown.resize(n, -1)
@@ -67,16 +144,12 @@ def weave(const int32_t[::1] parent, const int32_t[::1] entity, int entities, co
                         cum[e, m] += inclusive[node, m]
                 active[e] += 1
                 above = shown[parent[node]] if parent[node] >= 0 else -1
-                if above >= 0 and above != e:
-                    key = (<uint64_t>above << 32) | <uint64_t>e
-                    if not calls.count(key):
-                        put(calls, key, <int32_t>callers.size())
-                        callers.push_back(above)
-                        callees.push_back(e)
+                if with_calls and above >= 0 and above != e:
+                    call = calls.number(above, e)
+                    if call == <int32_t>call_active.size():  # a new one
                         call_active.push_back(0)
                         residual.push_back(0)
                         amounts.resize(amounts.size() + measures, 0)
-                    call = calls[key]
                     call_of[node] = call
                     if call_active[call] == 0:
                         for m in range(measures):
@@ -101,12 +174,12 @@ def weave(const int32_t[::1] parent, const int32_t[::1] entity, int entities, co
                     break
             else:
                 node = -1
-    found = np.empty((callers.size(), measures), dtype=np.int64)
-    pairs = np.empty((3, callers.size()), dtype=np.int32)
+    found = np.empty((calls.callers.size(), measures), dtype=np.int64)
+    pairs = np.empty((3, calls.callers.size()), dtype=np.int32)
     cdef int64_t[:, ::1] found_view = found
     cdef int32_t[:, ::1] pairs_view = pairs
-    for i in range(<Py_ssize_t>callers.size()):
-        pairs_view[0, i], pairs_view[1, i], pairs_view[2, i] = callers[i], callees[i], residual[i]
+    for i in range(<Py_ssize_t>calls.callers.size()):
+        pairs_view[0, i], pairs_view[1, i], pairs_view[2, i] = calls.callers[i], calls.callees[i], residual[i]
         for m in range(measures):
             found_view[i, m] = amounts[i * measures + m]
     return flat_array, cum_array, pairs[0], pairs[1], found, pairs[2].astype(bool)

@@ -1,25 +1,88 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 # distutils: language = c++
 """Interning and joining of text columns, on raw bytes."""
-from cython.operator cimport dereference
-from libc.stdint cimport int32_t, int64_t
-from libc.string cimport memcpy
-from libcpp.string_view cimport string_view
-from libcpp.unordered_map cimport unordered_map
+import os
+
+from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.string cimport memcmp, memcpy
 from libcpp.vector cimport vector
 
 import numpy as np
 
-from tb_memplugin.native.containers cimport put
+from tb_memplugin.native.hashing cimport mixed
+
+
+cdef enum:
+    FIRST_SLOTS = 1 << 10  # a power of 2
+    BLOCK = 64  # strings hashed at once: a processor then waits for the memory of several lookups at once
+
+
+cdef struct Slot:
+    uint64_t hash
+    int64_t start    # of the first string of these bytes
+    int64_t length
+    int32_t number   # of the string, from 1; 0: a free slot
 
 
 cdef class Interner:
-    """Assigns codes to byte strings, from 0 in order of first appearance over all calls."""
+    """Assigns codes to byte strings, from 0 in order of first appearance over all calls.
+
+    A hash table with linear probing, at most half full. It compares hashes before bytes, which lie all over the input.
+    """
     cdef const unsigned char[::1] view
-    cdef unordered_map[string_view, int32_t] seen
+    cdef const unsigned char* base
+    cdef vector[Slot] slots
+    cdef int32_t count
+    cdef uint64_t salt
 
     def __init__(self, data):
         self.view = data
+        self.base = &self.view[0] if self.view.shape[0] else NULL
+        self.slots.resize(FIRST_SLOTS)
+        self.salt = int.from_bytes(os.urandom(8), "little")
+
+    cdef uint64_t hash_of(self, const unsigned char* p, int64_t length) noexcept nogil:
+        cdef uint64_t hash = <uint64_t>length, word = 0
+        while length >= 8:
+            memcpy(&word, p, 8)
+            hash = mixed(hash ^ word, self.salt)
+            p += 8
+            length -= 8
+        word = 0
+        if length:
+            memcpy(&word, p, length)
+        return mixed(hash ^ word, self.salt)
+
+    cdef int32_t code(self, uint64_t hash, int64_t start, int64_t length) except -2 nogil:
+        cdef uint64_t mask = self.slots.size() - 1
+        cdef size_t at = hash & mask
+        cdef Slot* slot = &self.slots[at]
+        while slot.number:
+            if (
+                slot.hash == hash and slot.length == length
+                and memcmp(self.base + slot.start, self.base + start, length) == 0
+            ):
+                return slot.number - 1
+            at = (at + 1) & mask
+            slot = &self.slots[at]
+        self.count += 1
+        slot.hash, slot.start, slot.length, slot.number = hash, start, length, self.count
+        if self.count * <size_t>2 > self.slots.size():
+            self.grow()
+        return self.count - 1
+
+    cdef int grow(self) except -1 nogil:
+        cdef vector[Slot] old
+        cdef size_t i, at
+        old.swap(self.slots)
+        self.slots.resize(2 * old.size())
+        for i in range(old.size()):
+            if old[i].number:
+                at = old[i].hash & (self.slots.size() - 1)
+                while self.slots[at].number:
+                    at = (at + 1) & (self.slots.size() - 1)
+                self.slots[at] = old[i]
+        return 0
 
     def add(self, const int64_t[::1] start, const int64_t[::1] length):
         """Return (code of each span, rows of spans that are new); an empty span has code -1."""
@@ -27,23 +90,22 @@ cdef class Interner:
         codes_array = np.empty(n, dtype=np.int32)
         cdef int32_t[::1] codes = codes_array
         cdef vector[int64_t] first
-        cdef const char* base = <const char*>&self.view[0] if self.view.shape[0] else NULL
-        cdef string_view key
+        cdef uint64_t[BLOCK] hashes
+        cdef Py_ssize_t begin, block
         cdef int32_t known
         with nogil:
-            for i in range(n):
-                if length[i] == 0:
-                    codes[i] = -1
-                    continue
-                key = string_view(base + start[i], length[i])
-                found = self.seen.find(key)
-                if found != self.seen.end():
-                    codes[i] = dereference(found).second
-                    continue
-                known = <int32_t>self.seen.size()
-                put(self.seen, key, known)
-                codes[i] = known
-                first.push_back(i)
+            for block in range((n + BLOCK - 1) // BLOCK):
+                begin = block * BLOCK
+                for i in range(begin, min(begin + BLOCK, n)):
+                    hashes[i - begin] = self.hash_of(self.base + start[i], length[i])
+                for i in range(begin, min(begin + BLOCK, n)):
+                    if length[i] == 0:
+                        codes[i] = -1
+                        continue
+                    known = self.count
+                    codes[i] = self.code(hashes[i - begin], start[i], length[i])
+                    if self.count > known:
+                        first.push_back(i)
         first_array = np.empty(first.size(), dtype=np.int64)
         cdef int64_t[::1] out = first_array
         for i in range(<Py_ssize_t>first.size()):

@@ -40,11 +40,11 @@ def open_pprof(data: bytes | memoryview, path: str, *, run: str = "", host: str 
 def _read(data: bytes | memoryview, path: str, title: str, run: str, host: str) -> list[Recording]:
     profile = read_profile(data, path)
     note = notes.read(profile.comments)
-    caveats = _caveats(profile)
+    caveats, known_bytes = _caveats(profile), _known_bytes(profile)
     found = []
     for memory, rows in _memories(profile, path).items():
         device = note.devices.get(memory, {})
-        size = _known_bytes(profile)[rows]
+        size = known_bytes[rows]
         found.append(
             Recording(
                 kind=RecordingKind.DEVICE_PROFILE,
@@ -104,7 +104,14 @@ def _executable(kind: Text) -> npt.NDArray[np.bool_]:
 
 def _known_bytes(profile: Profile) -> I64:
     """Return bytes per sample, 0 where they are unknown."""
-    return np.where((profile.bytes >= 0) & (profile.bytes <= MAX_BYTES), profile.bytes, 0)
+    beyond = _beyond(profile.bytes)
+    return np.where(beyond, 0, profile.bytes) if beyond.any() else profile.bytes
+
+
+def _beyond(numbers: I64) -> npt.NDArray[np.bool_]:
+    """Mark the numbers below 0 or above MAX_BYTES."""
+    beyond: npt.NDArray[np.bool_] = numbers.view(np.uint64) > MAX_BYTES
+    return beyond
 
 
 def _allocations(profile: Profile, rows: I64, size: I64) -> Allocations:
@@ -120,9 +127,11 @@ def _allocations(profile: Profile, rows: I64, size: I64) -> Allocations:
 
 
 def _unknown_sizes(profile: Profile, rows: I64) -> list[Caveat]:
-    size, count = profile.bytes[rows], np.clip(profile.count[rows], 0, MAX_BYTES)
-    unknown = int(count[size < 0].sum())
-    damaged = int(((size > MAX_BYTES) | (profile.count[rows] > MAX_BYTES) | (profile.count[rows] < 0)).sum())
+    size, count = profile.bytes[rows], profile.count[rows]
+    if not (_beyond(size) | _beyond(count)).any():
+        return []
+    unknown = int(np.clip(count, 0, MAX_BYTES)[size < 0].sum())
+    damaged = int(((size > MAX_BYTES) | _beyond(count)).sum())
     found = []
     if unknown:
         text = (

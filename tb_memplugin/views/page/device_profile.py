@@ -81,14 +81,14 @@ def device_profile(recording: Recording, file: Sequence[Recording]) -> DevicePro
 def kinds(recording: Recording) -> list[KindBytesJson]:
     """Return the count and the bytes of buffers and of executables."""
     rows, counts = recording.allocations, recording.allocation_counts()
-    codes, which = np.unique(rows.name.codes, return_inverse=True)
+    codes = np.flatnonzero(np.bincount(rows.name.codes + 1)) - 1
     return [
         {
             "kind": (rows.name.strings[code] if code >= 0 else "") or "unknown",
-            "bytes": int(rows.charge[which == i].sum()),
-            "allocations": int(counts[which == i].sum()),
+            "bytes": int(rows.charge[rows.name.codes == code].sum()),
+            "allocations": int(counts[rows.name.codes == code].sum()),
         }
-        for i, code in enumerate(codes.tolist())
+        for code in codes.tolist()
     ]
 
 

@@ -33,6 +33,23 @@ def test_equal_bytes_get_one_code_in_order_of_appearance(pieces: list[tuple[int,
     assert first.tolist() == [words.index(word) for word in distinct]
 
 
+def test_thousands_of_texts_over_several_calls() -> None:
+    """More than the table of texts has room for at first. The texts have up to 40 bytes, and some differ in one."""
+    random = np.random.default_rng(0)
+    data = bytes(random.integers(97, 99, 20_000, np.uint8))
+    start, length = random.integers(0, len(data) - 40, 30_000), random.integers(0, 41, 30_000)
+    words = [data[s : s + n] for s, n in zip(start.tolist(), length.tolist(), strict=True)]
+    known: dict[bytes, int] = {b"": -1}
+    expected = [known.setdefault(word, len(known) - 1) for word in words]
+    interner, codes, new = Interner(data), [], []
+    for begin in range(0, len(words), 7_001):
+        code, first = interner.add(start[begin : begin + 7_001], length[begin : begin + 7_001])
+        codes += code.tolist()
+        new += [begin + row for row in first.tolist()]
+    assert codes == expected
+    assert [words[row] for row in new] == [word for word in known if word]
+
+
 @same_each_time
 @given(spans)
 def test_gathered_pieces_lie_end_to_end(pieces: list[tuple[int, int]]) -> None:
