@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from hypothesis import given, settings
@@ -62,6 +63,7 @@ def test_many_calls_between_many_functions() -> None:
     assert (found == cum).all()
     assert dict(zip(zip(caller.tolist(), callee.tolist(), strict=True), amount[:, 0].tolist(), strict=True)) == amounts
     assert not residual.any()
-    flat, alone, *nothing = weave(parent, entity, functions, own, with_calls=False)
+    flat, alone, *columns = weave(parent, entity, functions, own, with_calls=False)
+    no_calls: list[Any] = [*columns]
     assert (alone == cum).all() and (flat == weave(parent, entity, functions, own)[0]).all()
-    assert [len(column) for column in nothing] == [0] * 4
+    assert [len(column) for column in no_calls] == [0] * 4
