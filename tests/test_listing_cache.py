@@ -128,6 +128,16 @@ def test_results_that_are_computed_later_count_and_evict() -> None:
     assert not first.recordings[0].memo  # which may be in a cycle with its recording
 
 
+def test_what_is_dropped_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    cache = ListingCache(MB)
+    for name in ("first", "second"):
+        kept = listing()
+        kept.recordings[0].memo[name] = np.zeros(MB, np.uint8)
+        cache.add(FileVersion(f"/logs/{name}.xplane.pb", "1", "run"), kept)
+    (record,) = caplog.records
+    assert "Dropped '/logs/first.xplane.pb', 984 KiB" in record.getMessage()
+
+
 def test_the_latest_listing_stays_whatever_its_size() -> None:
     cache, only = ListingCache(1), listing()
     cache.add(version("only"), only)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 
-from tb_memplugin import logdir
+from tb_memplugin import logdir, readers
 from tb_memplugin.catalog.dumps import MAX_PROGRAMS, files_of_modules
 from tb_memplugin.catalog.fit_records import FitRecords, read_records
 from tb_memplugin.catalog.listing import Listing, listing_of_files, merge, read_file
@@ -56,6 +56,11 @@ class Catalog:
         self._lock = threading.Lock()
         self._reading: dict[FileVersion, Future[Listing]] = {}
         self._readers = threading.BoundedSemaphore(MAX_READERS)
+
+    @staticmethod
+    def load_readers() -> None:
+        """Import all readers, so that the first request of a server does not wait for it."""
+        readers.load_readers()
 
     def local_roots(self) -> list[str]:
         """Return the paths of the logdirs that are on this machine."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterator
@@ -11,6 +12,9 @@ from tb_memplugin.catalog.held_bytes import held_bytes
 from tb_memplugin.catalog.listing import Listing
 from tb_memplugin.dataclass import dataclass
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.sizes import bytes_text
+
+logger = logging.getLogger(__name__)
 
 
 class FileVersion(NamedTuple):
@@ -75,14 +79,16 @@ class ListingCache:
 
     def _evict(self) -> None:
         """Drop the listings that were not used for the longest time. The latest stays, whatever its size."""
-        dropped = []
+        dropped: list[tuple[str, _Cached]] = []
         with self._lock:
             while self._total > self._max_bytes and len(self._cached) > 1:
-                _, cached = self._cached.popitem(last=False)
+                (path, _), cached = self._cached.popitem(last=False)
                 self._total -= cached.nbytes
-                dropped.append(cached.listing)
-        for listing in dropped:
-            for recording in _with_outlines(listing):
+                dropped.append((path, cached))
+        for path, cached in dropped:
+            size, limit = bytes_text(cached.nbytes), bytes_text(self._max_bytes)
+            logger.warning("Dropped %r, %s, from the recordings in memory, which may take %s", path, size, limit)
+            for recording in _with_outlines(cached.listing):
                 recording.memo.clear()  # a result may refer to its recording, which would delay its end
 
 

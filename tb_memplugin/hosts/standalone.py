@@ -31,13 +31,16 @@ def serve(
     """Print the URL, and serve until interrupted. InputError if the port is not available, or a source root is not."""
     sources = checked_roots(source_roots)
     catalog = Catalog(root)
+    # Before anybody can connect: both import most of the package.
+    catalog.load_readers()
+    page = MemoryApp(catalog, sources)
     listening = listen([host], port)
     try:
         catalog.runs()
     except InputError as error:
         # Profiles may be written later.
         print(f"warning: {error}", flush=True)
-    app = checked(below_any_prefix(MemoryApp(catalog, sources)), HostNames(host, allowed).accepts, ALLOW)
+    app = checked(below_any_prefix(page), HostNames(host, allowed).accepts, ALLOW)
     url = url_of(host, listening)
 
     def ready() -> None:

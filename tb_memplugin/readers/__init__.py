@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import cast
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.formats import describe_formats, format_of
+from tb_memplugin.formats import FORMATS, describe_formats, format_of
 from tb_memplugin.readers.common.part import FilePart
 
 
@@ -27,3 +27,9 @@ def open_file(
     end = {} if known.end_bytes is None else {"skipped": skipped}
     parts = getattr(import_module(module), function)(data, path, run=run, host=host, **end)
     return cast("list[FilePart]", parts)
+
+
+def load_readers() -> None:
+    """Import the readers of all formats, which are otherwise imported with the first file of each."""
+    for known in FORMATS:
+        import_module(known.opener.partition(":")[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from support.servers import BIN, DEMO, Server, fetch, free_port, running
 from werkzeug.test import EnvironBuilder
 
 from tb_memplugin.catalog import Catalog
+from tb_memplugin.formats import FORMATS
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.hosts.standalone import below_any_prefix
 
@@ -136,3 +138,17 @@ def test_answers_have_one_date(server: Server) -> None:
     for path in (b"", b"api/runs", b"none"):
         answer = exchange(server.url, b"GET /%s HTTP/1.0\r\nHost: localhost\r\n\r\n" % path)
         assert answer.lower().count(b"\r\ndate: ") == 1
+
+
+def test_the_readers_and_the_endpoints_are_imported_before_the_server_listens() -> None:
+    """The first request would wait for them."""
+    code = """
+import sys
+from tb_memplugin.hosts import standalone
+def listen(*_): print(*sys.modules); sys.exit()
+standalone.listen = listen
+standalone.serve(sys.argv[1], "127.0.0.1", 0)
+"""
+    ran = subprocess.run([sys.executable, "-c", code, str(DEMO)], check=True, capture_output=True, text=True)
+    readers = {known.opener.partition(":")[0] for known in FORMATS}
+    assert readers | {"tb_memplugin.views.page.memory_viewer"} <= set(ran.stdout.split())
