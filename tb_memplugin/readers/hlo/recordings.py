@@ -17,6 +17,7 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Regions
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common.budget import ReadBudget
+from tb_memplugin.readers.common.distinct import distinct
 from tb_memplugin.readers.hlo.caveats import caveats
 from tb_memplugin.readers.hlo.columns import allocation_columns, select_rows
 from tb_memplugin.readers.hlo.dataflow.analysis import DataflowAnalysis
@@ -67,7 +68,7 @@ def read_hlo(
     dataflow = DataflowAnalysis(module, schedule)
     placement = place_buffers(module, dataflow, use_traces=use_traces)
     stacks, leaf_frame = read_stacks(module)
-    spaces = np.unique(module.allocations["color"][module.allocations["size"] > 0])
+    spaces = distinct(module.allocations["color"][module.allocations["size"] > 0])
     if len(spaces) > MAX_SPACES:
         raise InputError(f"{len(spaces):,} memory spaces in a program", source, "the file is damaged: copy it again")
     peak, main = reported_peak(module, placement), min(spaces.tolist(), default=0)

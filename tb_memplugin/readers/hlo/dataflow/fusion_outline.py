@@ -9,6 +9,7 @@ from tb_memplugin.model.arrays import I32, Mask
 from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.protos.hlo_pb2 import HloComputationProto, HloInstructionProto
+from tb_memplugin.readers.common.distinct import distinct
 from tb_memplugin.readers.hlo.dataflow.nodes import ResultNodes
 from tb_memplugin.readers.hlo.module.tables import COMPUTATIONS, OF_COMPUTATIONS
 
@@ -53,4 +54,4 @@ class FusionOutline:
 
     def positions_with(self, rows: Mask) -> I32:
         """Return the positions of the fusions that contain one of these rows."""
-        return np.unique(self.position[rows])
+        return distinct(self.position[rows])

@@ -74,7 +74,8 @@ def loop_back_flows(nodes: ResultNodes) -> Flows:
 
 
 def _forwarded(nodes: ResultNodes, late: LateOperands) -> NodeRanges:
-    target = np.setdiff1d(nodes.positions_of(FORWARDING), late.update)
+    forwarding = nodes.positions_of(FORWARDING)
+    target = forwarding[~np.isin(forwarding, late.update)]
     source = nodes.operand(target, 0)
     return nodes.link(target, source, nodes.top(target), nodes.top(source))
 
