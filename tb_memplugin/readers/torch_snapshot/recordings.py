@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,9 +15,10 @@ from tb_memplugin.model.capture_info import CaptureInfo
 from tb_memplugin.model.kinds import Axis, RecordingKind
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.tables import CachingAllocatorState, NamedSpans
+from tb_memplugin.model.tables import CachingAllocatorState, NamedSpans, Stacks
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
+from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.common.limits import MAX_DEVICES, too_many
 from tb_memplugin.readers.torch_snapshot.allocations.addresses import locate_in_segments
 from tb_memplugin.readers.torch_snapshot.allocations.labels import labels, pools_and_streams, roles
@@ -48,16 +51,49 @@ def read_snapshot(data: bytes | memoryview, path: str, *, run: str, host: str) -
     settings = _settings(values, values.get(root, "allocator_settings"))
     annotations = values.items(values.get(root, "external_annotations"))
     where = run, host, path
-    found = []
+    contents = deque[_Contents]()
     for number, events in _devices(device, traces):
         trace, (reserved, blocks) = read_trace(values, events), read_segments(values, segments[device == number])
         spans = read_spans(values, annotations, number, trace)
         rules = {**settings, ROUNDED: reserved.synthetic}
-        found.append(_recording(values, f"cuda:{number}", trace, reserved, blocks, rules, spans, where))
+        contents.append(_contents(values, f"cuda:{number}", trace, reserved, blocks, rules, spans))
     pinned = read_pinned(values, root)
     if pinned is not None:
-        found.append(_recording(values, PINNED, *pinned, UNSPLIT, None, where))
+        contents.append(_contents(values, PINNED, *pinned, UNSPLIT, None))
+    budget = values.budget
+    del values  # as large as the recordings
+    found = []
+    while contents:
+        found.append(_recording(contents.popleft(), budget, where))
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Contents:
+    """What a snapshot contains of one memory."""
+
+    memory: str
+    trace: Trace
+    segments: Segments
+    blocks: Blocks
+    settings: Mapping[str, Any]
+    spans: NamedSpans | None
+    stacks: Stacks
+    stack_of_event: I32
+    stack_of_block: I32
+
+
+def _contents(
+    values: PickleValues,
+    memory: str,
+    trace: Trace,
+    segments: Segments,
+    blocks: Blocks,
+    settings: Mapping[str, Any],
+    spans: NamedSpans | None,
+) -> _Contents:
+    stacks, (of_event, of_block) = read_stacks(values, trace.frames, blocks.frames)
+    return _Contents(memory, trace, segments, blocks, settings, spans, stacks, of_event, of_block)
 
 
 def _devices(device: I64, traces: list[PickleNodes]) -> Iterator[tuple[int, PickleNodes]]:
@@ -74,19 +110,11 @@ def _settings(values: PickleValues, node: int) -> dict[str, Any]:
     return {**dict(values.pairs(node)), **dict(values.pairs(values.get(node, "roundup_power2_divisions")))}
 
 
-def _recording(
-    values: PickleValues,
-    memory: str,
-    trace: Trace,
-    segments: Segments,
-    blocks: Blocks,
-    settings: Mapping[str, Any],
-    spans: NamedSpans | None,
-    where: tuple[str, str, str],
-) -> Recording:
-    lives = lifetimes(trace, segments, blocks, settings)
+def _recording(contents: _Contents, budget: ReadBudget, where: tuple[str, str, str]) -> Recording:
+    trace, segments, blocks, stacks = contents.trace, contents.segments, contents.blocks, contents.stacks
+    of_event, of_block = contents.stack_of_event, contents.stack_of_block
+    lives = lifetimes(trace, segments, blocks, contents.settings)
     n = len(trace)
-    stacks, (of_event, of_block) = read_stacks(values, trace.frames, blocks.frames)
     stack = np.where(lives.block >= 0, np.r_[of_block, -1][lives.block], -1)
     stack = np.where(lives.alloc_event >= 0, np.r_[of_event, -1][lives.alloc_event], stack).astype(np.int32)
     end = np.where(lives.free_event >= 0, lives.free_event, max(n, 1))
@@ -100,7 +128,7 @@ def _recording(
         run=run,
         host=host,
         source=path,
-        memory=memory,
+        memory=contents.memory,
         axis=Axis.TIME,
         length=max(n, 1),
         allocations=table_builder.allocations(
@@ -117,12 +145,12 @@ def _recording(
             stack=stack,
             name=operators(stacks, stack),
             op=pools_and_streams(trace, segments, blocks, lives),
-            scope=labels(trace, lives, values, blocks),
+            scope=labels(trace, lives, blocks, budget),
         ),
         regions=regions,
         stacks=stacks,
         clock=clock,
-        spans=spans,
+        spans=contents.spans,
         free_stack=_free_stacks(lives, of_event) if not segments.synthetic else None,
         caching_allocator=CachingAllocatorState(
             reserved=reserved if not segments.synthetic else None,
@@ -130,7 +158,7 @@ def _recording(
         ),
         capture_info=CaptureInfo(time_ns=_start_time_ns(trace)),
         out_of_memory=_last_out_of_memory(trace),
-        caveats=caveats(trace, lives, settings, backwards),
+        caveats=caveats(trace, lives, contents.settings, backwards),
     )
 
 

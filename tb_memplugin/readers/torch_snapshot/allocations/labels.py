@@ -7,8 +7,9 @@ import numpy as np
 from tb_memplugin.model.arrays import I64, U8
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.text import Strings, Text
+from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.torch_snapshot.allocations.lifetimes import BlockLifetimes
-from tb_memplugin.readers.torch_snapshot.contents.pickle_values import PickleValues, number_rows
+from tb_memplugin.readers.torch_snapshot.contents.pickle_values import number_rows
 from tb_memplugin.readers.torch_snapshot.contents.segments import Blocks, Segments, pool_name
 from tb_memplugin.readers.torch_snapshot.contents.trace import Trace, TraceAction
 
@@ -32,13 +33,13 @@ def roles(trace: Trace, lives: BlockLifetimes) -> U8:
     return roles
 
 
-def labels(trace: Trace, lives: BlockLifetimes, values: PickleValues, blocks: Blocks) -> Text:
+def labels(trace: Trace, lives: BlockLifetimes, blocks: Blocks, budget: ReadBudget) -> Text:
     """Return each allocation's labels: the user's name, the compile context, and the allocator's own note.
 
     The user's names come from torch.cuda.memory._annotate_tensor, the last of several, and from _set_memory_metadata.
     """
     strings, (user, context, internal, of_block) = _intern_together(
-        trace.user_metadata, trace.compile_context, trace.internal_metadata, values.texts(blocks.user_metadata)
+        trace.user_metadata, trace.compile_context, trace.internal_metadata, blocks.user_metadata
     )
     blank = np.array([*(strings[i] in NO_CONTEXT for i in range(len(strings))), True])
     old = lives.alloc_event < 0
@@ -49,7 +50,7 @@ def labels(trace: Trace, lives: BlockLifetimes, values: PickleValues, blocks: Bl
         np.r_[internal, -1][lives.alloc_event],
     )
     distinct, codes = number_rows(*(np.where(blank[column], -1, column) for column in found))
-    values.budget.charge(4 * int(np.r_[np.diff(strings.offsets), 0][distinct].sum()))  # texts, and columns of them
+    budget.charge(4 * int(np.r_[np.diff(strings.offsets), 0][distinct].sum()))  # texts, and columns of them
     texts = [", ".join(dict.fromkeys(strings[i] for i in parts if i >= 0)) for parts in distinct.T.tolist()]
     return Text.of(texts).take(codes)
 

@@ -44,7 +44,7 @@ def read_pinned(values: PickleValues, root: int) -> tuple[Trace, Segments, Block
             stream=pinned.stream[in_use],
             pool=pinned.pool[in_use],
             frames=pinned.frames[in_use],
-            user_metadata=np.full(in_use.sum(), NONE_NODE),
+            user_metadata=values.texts(np.full(in_use.sum(), NONE_NODE)),
         ),
     )
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.text import Text
 from tb_memplugin.readers.torch_snapshot.contents.pickle_values import NONE_NODE, PickleNodes, PickleValues
 
 POOL_BITS = 32  # bits of the second number of a pool's id
@@ -45,7 +46,7 @@ class Blocks:
     stream: I64
     pool: I64
     frames: PickleNodes
-    user_metadata: PickleNodes
+    user_metadata: Text
 
 
 def read_segments(values: PickleValues, segments: PickleNodes) -> tuple[Segments, Blocks]:
@@ -69,7 +70,7 @@ def read_segments(values: PickleValues, segments: PickleNodes) -> tuple[Segments
         stream=reserved.stream[owner][alive],
         pool=reserved.pool[owner][alive],
         frames=_block_frames(values, blocks)[alive],
-        user_metadata=values.column(blocks, "user_metadata")[alive],
+        user_metadata=values.texts(values.column(blocks, "user_metadata")[alive]),
     )
 
 
