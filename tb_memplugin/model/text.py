@@ -105,7 +105,7 @@ class Text:
 
     def isin(self, texts: Container[str]) -> Mask:
         """Mark the rows whose text is one of `texts`; rows with code -1 are not."""
-        return self.where(lambda text: text in texts)
+        return self.map(texts.__contains__, False, np.bool_)
 
     def contains(self, word: bytes) -> Mask:
         """Mark the rows whose text contains the word."""

@@ -56,7 +56,7 @@ def repeats(name: Text) -> Mask:
 
     Where the compiler has removed the original, the first of its copies takes its place.
     """
-    marked: Mask = name.where(REPEATED.search)
+    marked = _repeated(name)
     if not marked.any():
         return marked
     group = _number_originals(name)
@@ -78,7 +78,7 @@ def keep_instead(recording: Recording, lives: RowLifetimes) -> RowLifetimes:
 def repeated_rows(recording: Recording) -> RepeatedRows:
     """Find the rows that are computed again, by their names; none without the row that they repeat."""
     rows, end = recording.allocations, lifetimes(recording).end
-    repeated = rows.name.where(REPEATED.search)
+    repeated = _repeated(rows.name)
     needed_until = np.zeros(len(rows), dtype=np.int64)
     if recording.program is None or not repeated.any():
         return RepeatedRows(np.zeros(len(rows), dtype=bool), needed_until)
@@ -88,6 +88,14 @@ def repeated_rows(recording: Recording) -> RepeatedRows:
     exists[name[~repeated]] = True
     needed_until[~repeated] = last[name[~repeated]]
     return RepeatedRows(repeated & exists[name], needed_until)
+
+
+def _repeated(name: Text) -> Mask:
+    """Mark the names of repeated operations. Most programs have none, so the bytes of all names are searched first."""
+    marked = name.contains(b".remat")
+    candidates = np.flatnonzero(marked)
+    marked[candidates] = name.take(candidates).where(REPEATED.search)
+    return marked
 
 
 def _number_originals(name: Text) -> I64:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tb_memplugin.analysis.dataflow.graph import CsrGraph
 from tb_memplugin.model.arrays import F64, I32, I64
-from tb_memplugin.native.graph.ordering import advance, delay, sorted_by, worth_advancing
+from tb_memplugin.native.graph.ordering import accesses, advance, delay, sorted_by, worth_advancing
 
 MAX_ROUNDS = 16
 MAX_IDLE_ROUNDS = 4  # rounds without a lower peak; two in a row undo each other
@@ -62,10 +62,7 @@ class ScheduleGraph:
     def lifetimes(self, order: I32) -> BufferSteps:
         step = np.empty(self.nodes, dtype=np.int64)
         step[order] = np.arange(self.nodes)
-        first, last = np.full(len(self.size), self.nodes), np.full(len(self.size), -1)
-        np.minimum.at(first, self.buffer, step[self.node])
-        np.maximum.at(last, self.buffer, step[self.node])
-        return BufferSteps(first, last)
+        return BufferSteps(*accesses(step, self.buffer, self.node, len(self.size)))
 
     def live_bytes(self, order: I32) -> I64:
         """Return the live bytes at each step of an order."""

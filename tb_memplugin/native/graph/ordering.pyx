@@ -39,6 +39,25 @@ def sorted_by(const double[::1] priority, const int64_t[::1] begin, const int32_
     return order_a[:found]
 
 
+def accesses(const int64_t[::1] step, const int32_t[::1] buffer, const int32_t[::1] node, Py_ssize_t buffers):
+    """Return the first and the last step at which each buffer is accessed; the number of steps and -1 without any.
+
+    Access i is that of buffer[i] by node[i], at step[node[i]].
+    """
+    cdef Py_ssize_t i
+    cdef int64_t at
+    first_a, last_a = np.full(buffers, step.shape[0], dtype=np.int64), np.full(buffers, -1, dtype=np.int64)
+    cdef int64_t[::1] first = first_a, last = last_a
+    with nogil:
+        for i in range(buffer.shape[0]):
+            at = step[node[i]]
+            if at < first[buffer[i]]:
+                first[buffer[i]] = at
+            if at > last[buffer[i]]:
+                last[buffer[i]] = at
+    return first_a, last_a
+
+
 def worth_advancing(const int32_t[::1] order, const int64_t[::1] begin, const int32_t[::1] to,
                     const int64_t[::1] effect):
     """Mark the nodes that free memory, also together with the only nodes that read their results.

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_memplugin.analysis.dataflow.graph import CsrGraph
-from tb_memplugin.native.graph.ordering import advance, delay, sorted_by, worth_advancing
+from tb_memplugin.native.graph.ordering import accesses, advance, delay, sorted_by, worth_advancing
 
 NODES = 8
 Edges = list[tuple[int, int]]
@@ -35,6 +35,15 @@ def test_the_ready_node_of_the_least_priority_is_next(pairs: Edges, priority: li
         expected.append(min(ready, key=lambda n: (priority[n], n)))
         left.remove(expected[-1])
     assert sorted_by(np.array(priority, dtype=np.float64), graph.begin, graph.to).tolist() == expected
+
+
+@given(st.permutations(range(NODES)), st.lists(st.tuples(st.integers(0, 4), node)))
+def test_accesses_are_the_first_and_last_steps_of_each_buffer(step: list[int], pairs: Edges) -> None:
+    buffer, by = np.ascontiguousarray(np.array(pairs, dtype=np.int32).reshape(-1, 2).T)
+    at: list[list[int]] = [[step[n] for b, n in pairs if b == each] for each in range(5)]
+    first, last = accesses(np.array(step), buffer, by, 5)
+    assert first.tolist() == [min(steps, default=NODES) for steps in at]
+    assert last.tolist() == [max(steps, default=-1) for steps in at]
 
 
 def test_nodes_of_a_cycle_are_missing() -> None:
