@@ -43,6 +43,7 @@ from tb_memplugin.model.arrays import I32, U8, Mask
 from tb_memplugin.model.dataflow import DataflowValues, Derivation
 from tb_memplugin.model.program import Program
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.text import Text
 
 MAX_EVIDENCE = 8  # weights to test for a derivative, the largest first
 
@@ -248,7 +249,10 @@ def _backward_nodes(turn: DataflowGraph, program: Program, forward: Mask, either
 
 def _is_named(graph: DataflowGraph, program: Program, word: bytes) -> Mask:
     """Mark the nodes whose operation's name contains the word."""
-    named: Mask = np.r_[graph.values.scope.contains(word), program.scope.contains(word)]
+    values, positions = graph.values.scope, program.scope
+    if values.strings is positions.strings:  # as of all programs that are read from files: search them once
+        return Text(np.r_[values.codes, positions.codes], values.strings).contains(word)
+    named: Mask = np.r_[values.contains(word), positions.contains(word)]
     return named
 
 

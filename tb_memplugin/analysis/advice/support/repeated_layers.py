@@ -62,9 +62,12 @@ def repeated_layers(recording: Recording, passes: ProgramPasses) -> Layers | Non
 
 def _sources(passes: ProgramPasses, op: Text, stack: I32, positions: I64) -> tuple[I64, I64]:
     """Return a number for each position's operation in the source, and how many positions have the same."""
-    source = np.stack([passes.scope_code[positions], op.codes[positions], stack[positions]])
-    _, key, count = np.unique(source, axis=1, return_inverse=True, return_counts=True)
-    return key.ravel(), count[key.ravel()]
+    key = np.zeros(len(positions), dtype=np.int64)
+    for column in (passes.scope_code, op.codes, stack):
+        part = column[positions].astype(np.int64) - column.min(initial=0)
+        # Renumbered each time, so that the key (positions x 32 bits) never overflows.
+        _, key = np.unique(key * (part.max(initial=0) + 1) + part, return_inverse=True)
+    return key, np.bincount(key)[key]
 
 
 def _turns(count: I64, kept: F64) -> int:
