@@ -97,7 +97,8 @@ cdef walked(Walk walk, plane, lines=None, budget=None):
         for start, length in zip(lines.start.tolist(), lines.length.tolist()):
             if not 0 <= start <= start + length <= view.shape[0]:
                 raise ValueError("a line lies outside of the plane")
-            step = walk.one_line(base + start, base + start + length)
+            with nogil:
+                step = walk.one_line(base + start, base + start + length)
             if step != GO_ON:
                 break
     if step == FULL:
