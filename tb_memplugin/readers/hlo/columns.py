@@ -115,6 +115,8 @@ def _shape_columns(module: HloModule, node: I32) -> tuple[Text, Text, I64]:
 
 def select_rows(table: Allocations, rows: I64, regions: I64, n_regions: int) -> Allocations:
     """Return the rows of one memory space, with regions and canonical rows renumbered within it."""
+    if len(rows) == len(table) and len(regions) == n_regions:  # the only memory space
+        return table
     region_number = np.full(n_regions, -1, dtype=np.int32)
     region_number[regions] = np.arange(len(regions))
     row_number = np.full(len(table), -1, dtype=np.int32)

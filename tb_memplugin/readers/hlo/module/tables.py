@@ -237,7 +237,7 @@ class HloModule:
     @cached_property
     def operands(self) -> Lists:
         """The rows of each instruction's operands."""
-        lists = Lists.of(self.tables[f"{INSTRUCTIONS}.operand_ids"], len(self.instructions["id"]))
+        lists = Lists.of(self.tables.pop(f"{INSTRUCTIONS}.operand_ids"), len(self.instructions["id"]))
         return Lists(lists.begin, self.instruction_index.rows(lists.values))
 
     @cached_property
