@@ -15,19 +15,23 @@ import re
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from statistics import median, quantiles
+from typing import Any
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, ViewportSize, sync_playwright
 
 from benchmarks import generate_events
 from benchmarks.generate import generate, profile
 from benchmarks.timing import python
 from tb_memplugin.protos.xplane_pb2 import XSpace
 
-WINDOW = {"width": 1280, "height": 800}
+WINDOW: ViewportSize = {"width": 1280, "height": 800}
+BROWSER: dict[str, Any] = {"executable_path": "/usr/bin/chromium", "args": ["--no-sandbox", "--disable-gpu"]}
 TIMEOUT_SECONDS = 120
 
 # Records when images are put on the canvas of the timeline, and how long each took to paint.
@@ -88,26 +92,36 @@ class TimelineFrames:
 
 def measure(space: XSpace, state: str, seconds: float, folder: Path) -> TimelineFrames:
     """Write a profile into `folder`, serve it, and drag and zoom its timeline."""
+    write(space, folder)
+    with served_page(folder) as address:
+        return frames_of(f"{address}#full=true{state}", seconds)
+
+
+def write(space: XSpace, folder: Path) -> None:
+    """Write a profile as the only run of a logdir."""
     session = folder / "plugins" / "profile" / "generated"
     session.mkdir(parents=True)
     (session / "localhost.xplane.pb").write_bytes(space.SerializeToString())
+
+
+@contextmanager
+def served_page(folder: Path) -> Iterator[str]:
+    """Serve a logdir in a new process; yield the address of the page."""
     command = python("-m", "tb_memplugin.cli", "serve", f"--logdir={folder}", "--port=0")
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
             address = re.search(r"http://\S+", server.stdout.readline())
             assert address is not None, "the server printed no address"
-            return frames_of(f"{address.group()}#full=true{state}", seconds)
+            yield address.group()
         finally:
             server.terminate()
 
 
 def frames_of(address: str, seconds: float) -> TimelineFrames:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-gpu"]
-        )
-        page = browser.new_page(viewport={"width": WINDOW["width"], "height": WINDOW["height"]})
+        browser = playwright.chromium.launch(**BROWSER)
+        page = browser.new_page(viewport=WINDOW)
         page.add_init_script(LISTEN)
         began = time.monotonic()
         page.goto(address)

@@ -2,6 +2,7 @@ import type { Search } from "../../base/search";
 import { parseBytes } from "../../base/units";
 import type { Rows } from "../../payload/recording/rows";
 import type { PackedTexts, TextColumn } from "../../payload/tables/text_column";
+import { matchingEntries } from "../../payload/tables/text_search";
 
 /** A parsed search and size filter. Invalid input is reported in `errors`. */
 export interface Filters {
@@ -47,6 +48,19 @@ export function filterRows(
     rows: selected.filter((row) => matchesSize(rows.size[row]) && matches(row)),
     errors,
   };
+}
+
+/** Return 1 for each row that contains the search in any of its texts. For many rows; filterRows is for a few. */
+export function markMatches(rows: Rows, search: Search): Uint8Array {
+  const marked = new Uint8Array(rows.length);
+  for (const { codes, dictionary } of new Set(searchedColumns(rows))) {
+    const found = matchingEntries(dictionary, search);
+    const none = Number(search.matches(""));
+    if (none === 0 && !found.includes(1)) continue;
+    for (let row = 0; row < marked.length; row++)
+      marked[row] |= codes[row] < found.length ? found[codes[row]] : none;
+  }
+  return marked;
 }
 
 /** Return the texts of rows that a search looks at. */

@@ -18,10 +18,10 @@ const regions = regionsOf([
 describe("findMatches", () => {
   it("sorts by position and then by byte, and counts rows that are not drawn", () => {
     const found = findMatches(rows, regions, "temp", compileSearch("fusion\\.\\d"));
-    expect([...found.rows]).toEqual([4, 1, 0]);
+    expect([...found.rows()]).toEqual([4, 1, 0]);
     expect([...(found.highlighted ?? [])]).toEqual([1, 1, 0, 1, 1]);
     expect(found.hidden).toBe(1);
-    expect([...findMatches(rows, regions, "all", compileSearch("fusion")).rows]).toEqual([3, 4, 1, 0]);
+    expect([...findMatches(rows, regions, "all", compileSearch("fusion")).rows()]).toEqual([3, 4, 1, 0]);
   });
 
   it("highlights everything without a search", () => {
@@ -34,7 +34,7 @@ describe("findMatches", () => {
 
   it("treats an invalid expression as plain text and reports it", () => {
     const found = findMatches(rows, regions, "all", compileSearch("dot.1("));
-    expect(found.rows.length).toBe(0);
+    expect(found.rows().length).toBe(0);
     expect(found.error).not.toBeNull();
   });
 });

@@ -1,12 +1,15 @@
 import type { Search } from "../../base/search";
 import type { Regions } from "../../payload/recording/regions";
 import type { Rows } from "../../payload/recording/rows";
-import { filterRows } from "../table/table_filter";
+import { radixSortBy } from "../../base/radix_sort";
+import { markMatches, parseFilters } from "../table/table_filter";
 import { hasBlock, type ShownRegions } from "./blocks";
 
 export interface TimelineMatches {
-  /** Matching rows that have a block, by position and then by byte. */
-  rows: Uint32Array;
+  /** Number of matching rows that have a block. */
+  count: number;
+  /** Return these rows by position and then by byte. */
+  rows: () => Uint32Array;
   /** 1 for each matching row; null without a search. */
   highlighted: Uint8Array | null;
   /** Number of matching rows that are not drawn. */
@@ -21,20 +24,31 @@ export function findMatches(
   show: ShownRegions,
   search: Search,
 ): TimelineMatches {
-  if (search.empty) return { rows: new Uint32Array(0), highlighted: null, hidden: 0, error: null };
-  const every = Uint32Array.from({ length: rows.length }, (_, row) => row);
-  const found = filterRows(rows, every, search, "");
-  const highlighted = new Uint8Array(rows.length);
-  for (const row of found.rows) highlighted[row] = 1;
-  const drawn = found.rows.filter((row) => hasBlock(rows, regions, row, show));
-  const byteOf = (row: number): number => regions.base[rows.region[row]] + rows.offset[row];
-  drawn.sort((a, b) => rows.defined[a] - rows.defined[b] || byteOf(a) - byteOf(b));
+  if (search.empty)
+    return { count: 0, rows: () => new Uint32Array(0), highlighted: null, hidden: 0, error: null };
+  const highlighted = markMatches(rows, search);
+  const drawn = new Uint32Array(rows.length);
+  let [count, hidden] = [0, 0];
+  for (let row = 0; row < rows.length; row++) {
+    if (highlighted[row] === 0) continue;
+    if (hasBlock(rows, regions, row, show)) drawn[count++] = row;
+    else hidden += 1;
+  }
+  let sorted: Uint32Array | null = null;
   return {
-    rows: drawn,
+    count,
+    // Sorting a million rows takes longer than finding them, and is for going from one to the next.
+    rows: () => (sorted ??= sortByPlace(rows, regions, drawn.subarray(0, count))),
     highlighted,
-    hidden: found.rows.length - drawn.length,
-    error: found.errors[0] ?? null,
+    hidden,
+    error: parseFilters(search, "").errors[0] ?? null,
   };
+}
+
+function sortByPlace(rows: Rows, regions: Regions, found: Uint32Array): Uint32Array {
+  const bytes = new Float64Array(rows.length);
+  for (const row of found) bytes[row] = regions.base[rows.region[row]] + rows.offset[row];
+  return radixSortBy(rows.defined, radixSortBy(bytes, found));
 }
 
 /** Intersect two highlights; null highlights everything. */

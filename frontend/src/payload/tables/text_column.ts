@@ -7,6 +7,7 @@ export interface PackedTexts {
 /** Interned text. Entry i is decoded on first use. */
 export class TextDictionary {
   private readonly decoded: string[] = [];
+  private lowered: ReturnType<typeof lowerCase> | null = null;
 
   constructor(
     private readonly offsets: Uint32Array,
@@ -30,11 +31,34 @@ export class TextDictionary {
     return new TextDictionary(Uint32Array.from([...this.offsets, bytes.length]), bytes);
   }
 
+  /**
+   * All texts as one string, with one character for each byte: ASCII letters in lower case, and NUL for bytes of other
+   * characters. `foreign` are the entries with such characters.
+   */
+  get lowerCase(): { text: string; foreign: readonly number[] } {
+    return (this.lowered ??= lowerCase(this.offsets, this.bytes));
+  }
+
   at(entry: number): string {
     return (this.decoded[entry] ??= decoder.decode(
       this.bytes.subarray(this.offsets[entry], this.offsets[entry + 1]),
     ));
   }
+}
+
+function lowerCase(offsets: Uint32Array, bytes: Uint8Array): { text: string; foreign: readonly number[] } {
+  const lower = new Uint8Array(bytes.length);
+  let all = 0;
+  for (let i = 0; i < bytes.length; i++) {
+    const byte = bytes[i];
+    all |= byte;
+    lower[i] = byte >= 65 && byte <= 90 ? byte + 32 : byte < 128 ? byte : 0;
+  }
+  const foreign: number[] = [];
+  if (all >= 128)
+    for (let entry = 0; entry + 1 < offsets.length; entry++)
+      if (bytes.subarray(offsets[entry], offsets[entry + 1]).some((byte) => byte >= 128)) foreign.push(entry);
+  return { text: decoder.decode(lower), foreign };
 }
 
 /** Create a dictionary of these texts. */

@@ -29,7 +29,7 @@ export function startSearch(request: SearchRequest, found: (search: Search) => v
     end({ ...plain, error: event.message || "the worker that searches could not be started" });
   worker.onmessage = ({ data }: MessageEvent<SearchReply>) => {
     const matching = new Set(data.matching);
-    end({ ...plain, matches: (text) => matching.has(text) });
+    end({ ...plain, matches: (text) => matching.has(text), pattern: null });
   };
   worker.postMessage(request);
   return stop;

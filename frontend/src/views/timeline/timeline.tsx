@@ -56,6 +56,9 @@ interface Props {
   height: number;
 }
 
+/** Time in which the page shows a letter, in milliseconds. */
+const ECHO_MS = 20;
+
 /** Allocation timeline: each buffer is a block, its lifetime along x, its place in memory along y. */
 export function Timeline({ store, height, named, ...of }: Props): JSX.Element {
   const { rows, regions } = of;
@@ -63,9 +66,9 @@ export function Timeline({ store, height, named, ...of }: Props): JSX.Element {
   const full = useStore(store, (state) => state.timeline_only);
   const scene = useScene({ ...of, show, holes: of.placing === "address" });
   const { view, onView } = useView(scene, store);
-  // With many buffers a search takes longer than a keystroke.
+  // The letter that was typed is shown first.
   const wanted = useStore(store, (state) => state.search);
-  const typed = useDeferred(named ? wanted : "");
+  const typed = useDeferred(named ? wanted : "", ECHO_MS);
   const search = useSearch(typed, rows, rowTexts);
   const matches = useMemo(() => findMatches(rows, regions, show, search), [rows, regions, show, search]);
   const [pointer, setPointer] = useState<{ position: number; byte: number } | null>(null);
@@ -152,7 +155,7 @@ function useColors(store: Store<ViewState>): TimelineColors {
 /** Go to the next match; without a search, to the next block at the inspected position. */
 function goToMatch(
   scene: Scene,
-  found: Uint32Array,
+  found: () => Uint32Array,
   store: Store<ViewState>,
   view: View,
   onView: (view: View) => void,
@@ -161,7 +164,7 @@ function goToMatch(
   const { search, search_match: match, position } = store.get();
   const across = (): number[] =>
     rowsAcross(scene, position ?? scene.peak).filter((row) => row < scene.listed);
-  const rows = search === "" ? Uint32Array.from(across()) : found;
+  const rows = search === "" ? Uint32Array.from(across()) : found();
   const definedOf = (row: number): number => scene.rows.defined[row];
   const next = nextMatch(
     rows,

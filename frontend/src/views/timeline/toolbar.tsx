@@ -124,7 +124,7 @@ function Layouts({ store }: Pick<Props, "store">): JSX.Element {
 function Search({ store, matches, onMatch }: Pick<Props, "store" | "matches" | "onMatch">): JSX.Element {
   const search = useStore(store, (state) => state.search);
   const match = useStore(store, (state) => state.search_match);
-  const none = matches.rows.length === 0;
+  const none = matches.count === 0;
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key !== "Enter") return;
     event.preventDefault();
@@ -160,9 +160,9 @@ function Search({ store, matches, onMatch }: Pick<Props, "store" | "matches" | "
   );
 }
 
-function countOf({ rows, hidden }: TimelineMatches, match: number | null): string {
+function countOf({ count, rows, hidden }: TimelineMatches, match: number | null): string {
   const beside = hidden === 0 ? "" : `, ${formatCount(hidden)} not drawn`;
-  const at = match === null ? -1 : rows.indexOf(match);
-  const total = formatCount(rows.length);
+  const at = match === null ? -1 : rows().indexOf(match);
+  const total = formatCount(count);
   return at >= 0 ? `${formatCount(at + 1)} of ${total}${beside}` : `${total} found${beside}`;
 }
