@@ -37,7 +37,9 @@ def measure(folder: Path, layout: str) -> dict[str, float]:
         page.add_init_script(LISTEN)
         began = time.monotonic()
         page.goto(address + state, wait_until="commit")
-        page.wait_for_function("window.shown?.length > 0", timeout=TIMEOUT_SECONDS * 1000)
+        while not page.evaluate("window.shown?.length"):
+            assert time.monotonic() - began < TIMEOUT_SECONDS, "no image was painted"
+            page.wait_for_timeout(20)
         received: dict[str, float] = page.evaluate(RECEIVED)
         seconds = {name: received[name] / 1000 for name in ANSWERS if name in received}
         shown = page.evaluate("shown[0]") / 1000
