@@ -26,9 +26,7 @@ def full(figures: Figures, heading: bool = True) -> str:
     for key, (_, tools) in figures.items():
         for number, (name, costs) in enumerate(tools.items()):
             work = WORKS[key].name if not number else ""
-            ratio = (
-                "" if name == HERE or HERE not in tools else f"{times_as_fast(tools[HERE], costs):.1f} times as fast"
-            )
+            ratio = "" if name == HERE else f"{times_as_fast(tools[HERE], costs):.2g} times as fast"
             seconds = f"{_spread([cost.answer for cost in costs])} | {_seconds(median(cost.whole for cost in costs))}"
             lines.append(f"| {work} | {name} | {seconds} | {_memory(costs)} | {ratio} |")
     return "\n".join(lines)
@@ -42,11 +40,8 @@ def short(figures: Figures, versions: dict[str, str]) -> str:
         if RS not in rivals:
             continue
         ratio = min(times_as_fast(tools[HERE], costs) for costs in rivals.values())
-        cells = (
-            f"{_seconds(median(cost.answer for cost in tools[name]))}, {_memory(tools[name])}"
-            for name in (CPP, RS, HERE)
-        )
-        lines.append(f"| {WORKS[key].name} | {' | '.join(cells)} | {ratio:.1f} times |")
+        cells = " | ".join(_cell(tools[name]) for name in (CPP, RS, HERE))
+        lines.append(f"| {WORKS[key].name} | {cells} | {ratio:.2g} times |")
     return "\n".join(lines)
 
 
@@ -77,6 +72,10 @@ def replaced(text: str, name: str, table: str) -> str:
     if count != 1:
         raise ValueError(f"{count} places for {begin}")
     return found
+
+
+def _cell(costs: list[Cost]) -> str:
+    return f"{_seconds(median(cost.answer for cost in costs))}, {_memory(costs)}"
 
 
 def _spread(seconds: list[float]) -> str:
