@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from benchmarks.timing import BIN, Cost, tree_bytes
+from benchmarks.timing import BIN, ENVIRONMENT, Cost, tree_bytes
 
 START_SECONDS = 120
 ANSWER_SECONDS = 1200
@@ -110,7 +110,7 @@ class Server(NamedTuple):
             port = probe.getsockname()[1]
         command = [str(BIN / self.command[0]), *self.command[1:], f"--logdir={logdir}", f"--port={port}"]
         with tempfile.TemporaryFile() as log:
-            process = subprocess.Popen(command, stdout=log, stderr=log)
+            process = subprocess.Popen(command, stdout=log, stderr=log, env=ENVIRONMENT)
             try:
                 _wait(port, process)
                 yield Client(f"http://127.0.0.1:{port}/"), process.pid
