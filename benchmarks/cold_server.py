@@ -11,10 +11,10 @@ import socket
 import subprocess
 import tempfile
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -29,14 +29,17 @@ FIRST_VIEWS = {"PROGRAM_ORDER": "memory_viewer", "TIME": "memory_profile", "INST
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """One server, asked as a browser asks: answers may be compressed."""
+    """A connection to a server, asked as a browser asks: answers may be compressed."""
 
-    url: str
+    connection: HTTPConnection
 
     def get(self, path: str, **query: str) -> bytes:
-        request = urllib.request.Request(f"{self.url}{path}?{urlencode(query)}", headers={"Accept-Encoding": "gzip"})
-        with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:
-            return bytes(answer.read())
+        self.connection.request("GET", f"/{path}?{urlencode(query)}", headers={"Accept-Encoding": "gzip"})
+        answer = self.connection.getresponse()
+        content = answer.read()
+        if answer.status != 200:
+            raise SystemExit(f"{path} {query}: {answer.status} {content[:1000].decode(errors='replace')}")
+        return content
 
     def json(self, path: str, **query: str) -> Any:
         answer = self.get(path, **query)
@@ -44,8 +47,10 @@ class Client:
 
 
 def our_first_views(client: Client) -> int:
-    """Return the size of the answers in bytes. Every recording has a first view: one per memory."""
+    """Return the size of the answers in bytes: one per memory, as XProf's has all; one of a device profile."""
     recordings = client.json("api/recordings", run=_our_run(client))["recordings"]
+    if recordings[0]["axis"] == "INSTANT":
+        recordings = recordings[:1]  # has all devices
     return sum(len(client.get(f"api/{FIRST_VIEWS[each['axis']]}", id=each["id"])) for each in recordings)
 
 
@@ -113,7 +118,7 @@ class Server(NamedTuple):
             process = subprocess.Popen(command, stdout=log, stderr=log, env=ENVIRONMENT)
             try:
                 _wait(port, process)
-                yield Client(f"http://127.0.0.1:{port}/"), process.pid
+                yield Client(HTTPConnection("127.0.0.1", port, timeout=ANSWER_SECONDS)), process.pid
             finally:
                 process.kill()
                 process.wait()
