@@ -59,7 +59,9 @@ class Catalog:
 
     @staticmethod
     def load_readers() -> None:
-        """Import all readers, so that the first request of a server does not wait for it."""
+        """Import all readers, and what they import on first use, so that a server's first request does not wait."""
+        import numpy.ma  # noqa: F401 np.unique imports it
+
         readers.load_readers()
 
     def local_roots(self) -> list[str]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import mimetypes
 import os
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 
 from werkzeug.wrappers import Response
@@ -22,8 +21,14 @@ CONTENT_SECURITY_POLICY = (
     "frame-ancestors 'self'"
 )
 
-# A machine's registry may map .js to text/plain, which browsers do not run as a module.
-CONTENT_TYPES = {".js": "text/javascript; charset=utf-8", ".html": "text/html; charset=utf-8"}
+# All types of files that vite writes. The module mimetypes reads the machine's lists, which takes longer than a small
+# run, and a machine may map .js to text/plain, which browsers do not run as a module.
+CONTENT_TYPES = {
+    ".js": "text/javascript; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".txt": "text/plain; charset=utf-8",
+}
 
 NOT_BUILT = (
     "<!doctype html><meta charset=utf-8><title>tb-memplugin</title><p>The page has not been built. Run "
@@ -62,10 +67,5 @@ def _read_files(folder: Path, stamps: tuple[tuple[int, int], ...]) -> dict[str, 
 
 def _headers(name: str) -> list[tuple[str, str]]:
     suffix = Path(name).suffix
-    headers = [("Content-Type", CONTENT_TYPES.get(suffix) or _guess(suffix))]
+    headers = [("Content-Type", CONTENT_TYPES.get(suffix, "application/octet-stream"))]
     return [*headers, ("Content-Security-Policy", CONTENT_SECURITY_POLICY)] if suffix == ".html" else headers
-
-
-@cache
-def _guess(suffix: str) -> str:
-    return mimetypes.guess_type(f"file{suffix}")[0] or "application/octet-stream"
