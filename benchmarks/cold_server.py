@@ -116,10 +116,12 @@ class Server(NamedTuple):
         command = [str(BIN / self.command[0]), *self.command[1:], f"--logdir={logdir}", f"--port={port}"]
         with tempfile.TemporaryFile() as log:
             process = subprocess.Popen(command, stdout=log, stderr=log, env=ENVIRONMENT)
+            connection = HTTPConnection("127.0.0.1", port, timeout=ANSWER_SECONDS)
             try:
                 _wait(port, process)
-                yield Client(HTTPConnection("127.0.0.1", port, timeout=ANSWER_SECONDS)), process.pid
+                yield Client(connection), process.pid
             finally:
+                connection.close()
                 process.kill()
                 process.wait()
 

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Route
 from support.browser.hosts import Host, open_standalone
 from support.browser.pages import new_context
-from support.browser.viewer import Viewer, until
+from support.browser.viewer import Viewer, until, until_held
 
 from benchmarks.generate import write
 from tb_memplugin.views.page.first_view import MAX_LENGTH_WITH_ROLES
@@ -40,7 +40,7 @@ def test_roles_that_load_later_complete_the_headline_and_move_nothing(large: Hos
         assert page.get_by_text("Finding roles…").is_visible()
         sections = page.locator("main section")
         before = sections.evaluate_all(SECTIONS)
-        until(lambda: len(held), lambda count: count >= 2, "rows and headline are not requested")
+        until_held(page, held, 2)
         page.unroute("**/api/rows?**")
         page.unroute("**/api/headline?**")
         for route in held:

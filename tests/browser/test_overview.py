@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Route
 from support.browser.hosts import Host, open_demo
 from support.browser.logs import LARGEST, SMALL, TRAIN
 from support.browser.pages import Open, new_context
-from support.browser.viewer import Viewer, until
+from support.browser.viewer import Viewer, until, until_held
 
 LEAK = "leak/cpu"
 MIB = 1 << 20
@@ -85,15 +85,18 @@ def test_the_page_shows_the_bytes_that_are_read(train: Viewer, server: Host) -> 
 def test_rows_are_shown_before_roles_and_parts(train: Viewer, server: Host) -> None:
     held: list[Route] = []
     train.page.route("**/api/overview?*", lambda route: held.append(route))
-    train.page.goto("about:blank")
-    train.page.goto(server.address({"tab": "overview", "run": TRAIN}))
-    train.get("recording-row").first.wait_for()
-    until(lambda: len(held), bool, "the whole overview is not asked for")
-    assert {line["Largest role"] for line in lines(train)} == {"…"}
-    assert names(train) == [row["title"] for row in answer(server)["rows"]]
-    assert train.text("headline") == answer(server)["headline"]
-    held[0].continue_()
-    train.page.unroute("**/api/overview?*")
+    try:
+        train.page.goto("about:blank")
+        train.page.goto(server.address({"tab": "overview", "run": TRAIN}))
+        train.get("recording-row").first.wait_for()
+        until_held(train.page, held)
+        assert {line["Largest role"] for line in lines(train)} == {"…"}
+        assert names(train) == [row["title"] for row in answer(server)["rows"]]
+        assert train.text("headline") == answer(server)["headline"]
+    finally:  # other tests use the page too
+        for route in held:
+            route.continue_()
+        train.page.unroute("**/api/overview?*")
     train.wait_until_ready()
     until(lambda: {line["Largest role"] for line in lines(train)}, lambda roles: "…" not in roles, "no roles")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -31,6 +31,14 @@ def until(read: Callable[[], T], wanted: Callable[[T], bool], what: str) -> T:
         assert time.monotonic() < deadline, f"{what}: {value!r}"
         time.sleep(0.05)
     return value
+
+
+def until_held(page: Page, held: Sequence[object], count: int = 1) -> None:
+    """Wait until a route has held back so many requests. Playwright calls routes only while it waits for something."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while len(held) < count:
+        assert time.monotonic() < deadline, f"{len(held)} of {count} requests"
+        page.wait_for_timeout(20)
 
 
 @dataclass(frozen=True)
