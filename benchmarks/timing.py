@@ -18,10 +18,10 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYT
 
 
 class Cost(NamedTuple):
-    """What one run of a process cost."""
+    """Cost of one run of a process."""
 
     whole: float  # seconds, from the start of the process
-    answer: float  # seconds, from the first request; all of them where nothing is asked
+    answer: float  # seconds, from the first request; for a command, from its start
     memory: int  # largest memory of the process in bytes
     size: int  # of the answer in bytes
 

@@ -1,4 +1,4 @@
-"""The work that is compared in the table: what is opened, and how each tool is asked."""
+"""The rows of the table: the profile of each, and the request to each tool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the files beside a program of an XLA dump add to its recordings."""
+"""Additions to a program's recordings from the files beside it in an XLA dump."""
 
 from __future__ import annotations
 

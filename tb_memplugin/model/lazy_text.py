@@ -20,7 +20,7 @@ class TextSource:
     """Texts of a table's rows. Several columns may refer to the same source, and then share their strings."""
 
     def __init__(self, read: Callable[[I64 | None], Text]) -> None:
-        """`read`: return the texts of these rows, of which none is -1; None: of all rows."""
+        """`read`: return the texts of these rows, all 0 or above; None: of all rows."""
         self._read: Callable[[I64 | None], Text] | None = read
         self._all = Lazy(partial(read, None))
         self._requests = 0

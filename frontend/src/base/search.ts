@@ -41,7 +41,7 @@ function patternOf(plain: string, exact: boolean, any = ""): SearchPattern {
 /** Return the pattern of an expression that `isLinear`: its longest part without special characters, or all of it. */
 function patternOfExpression(plain: string): SearchPattern {
   if (!/[\\^$*+?()[\]{}|]/.test(plain)) return patternOf(plain, true, ".");
-  // Without knowing its meaning, nothing is known of what follows a backslash or a bracket.
+  // A backslash or a bracket gives the text after it another meaning.
   const parts = /[\\[*+?{|]/.test(plain) ? [] : plain.split(/[.^$()\]}]/);
   const longest = parts.reduce((one, other) => (other.length > one.length ? other : one), "");
   return patternOf(longest, false);

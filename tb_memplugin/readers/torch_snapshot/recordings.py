@@ -70,7 +70,7 @@ def read_snapshot(data: bytes | memoryview, path: str, *, run: str, host: str) -
 
 @dataclass(frozen=True, eq=False)
 class _Contents:
-    """What a snapshot contains of one memory."""
+    """The contents of a snapshot for one memory."""
 
     memory: str
     trace: Trace

@@ -1,4 +1,4 @@
-"""When each allocation of a recording over time was live: enough for the first picture of a timeline."""
+"""Lifetimes and sizes of the allocations of a recording over time, for the first picture of a timeline."""
 
 from __future__ import annotations
 

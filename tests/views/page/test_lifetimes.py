@@ -19,7 +19,7 @@ DRAWN = ("role", "size", "charge", "start", "end", "defined", "last_used")
 
 
 def assert_same(recording: Recording) -> None:
-    """Fill in what was left out, as the page does, and compare with the complete tables."""
+    """Fill in the columns that were left out, as the page does, and compare with the complete tables."""
     meta, found = decode(lifetimes(recording.outline))
     _, whole = decode(rows(recording))
     drawn = found["rows"]
