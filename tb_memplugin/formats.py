@@ -6,7 +6,8 @@ error texts list it.
 
 from __future__ import annotations
 
-from tb_memplugin.dataclass import dataclass
+from dataclasses import dataclass
+
 from tb_memplugin.model.kinds import RecordingKind
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from tb_memplugin import logdir
-from tb_memplugin.dataclass import dataclass
 from tb_memplugin.errors import InputError, ReadError
 from tb_memplugin.logdir import HostFile
 from tb_memplugin.sizes import agree, bytes_text, counted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 from tb_memplugin import logdir, readers
@@ -15,7 +15,6 @@ from tb_memplugin.catalog.program_chunks import link_chunks
 from tb_memplugin.catalog.progress import Progress
 from tb_memplugin.catalog.stages import SkippedStages, unexplained
 from tb_memplugin.catalog.timelines import link_timelines
-from tb_memplugin.dataclass import dataclass
 from tb_memplugin.errors import InputError, NoBufferAssignmentError, ReadError
 from tb_memplugin.formats import OOM_TEXT_BYTES
 from tb_memplugin.logdir import HostFile

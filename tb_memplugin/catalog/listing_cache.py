@@ -6,11 +6,11 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from tb_memplugin.catalog.held_bytes import held_bytes
 from tb_memplugin.catalog.listing import Listing
-from tb_memplugin.dataclass import dataclass
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from dataclasses import dataclass
 from hashlib import blake2b
 
 from tb_memplugin.catalog.held_bytes import held_bytes
 from tb_memplugin.catalog.listing import Listing, listing_of_content
-from tb_memplugin.dataclass import dataclass
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import HostFile, Run
 from tb_memplugin.logdir.suffixes import host_name

@@ -6,11 +6,10 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tb_memplugin import logdir
-from tb_memplugin.dataclass import dataclass
 from tb_memplugin.logdir import HostFile
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tb_memplugin import logdir
-from tb_memplugin.dataclass import dataclass
 from tb_memplugin.sizes import counted
 
 

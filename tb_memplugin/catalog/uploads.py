@@ -5,11 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from tb_memplugin.dataclass import dataclass
 from tb_memplugin.errors import InputError
 from tb_memplugin.free_memory import require
 from tb_memplugin.sizes import bytes_text

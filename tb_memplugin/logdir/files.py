@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
+from dataclasses import dataclass
 
 import numpy as np
 
-from tb_memplugin.dataclass import dataclass
 from tb_memplugin.errors import InputError, ReadError
 from tb_memplugin.formats import format_of
 from tb_memplugin.free_memory import require

@@ -10,9 +10,8 @@ import os
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from tb_memplugin.dataclass import dataclass
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir.dump_names import is_dump_file, module_of, parse_program
 from tb_memplugin.logdir.dumps import dumped_programs

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tb_memplugin.dataclass import dataclass
+from dataclasses import dataclass
+
 from tb_memplugin.model.codes import CaveatCode
 
 

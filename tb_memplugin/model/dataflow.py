@@ -6,11 +6,11 @@ of a call uses the value itself.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
 
-from tb_memplugin.dataclass import dataclass
 from tb_memplugin.model.arrays import I32, I64, U8
 from tb_memplugin.model.text import Text
 

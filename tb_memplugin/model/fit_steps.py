@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from tb_memplugin.dataclass import dataclass
 from tb_memplugin.model.fit import Knob, LargestValue, Outcome
 from tb_memplugin.model.largest_value import largest_value
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 
-from tb_memplugin.dataclass import dataclass
 from tb_memplugin.model.kernels import KernelBuffer
 
 

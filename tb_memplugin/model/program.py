@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from math import prod
 from typing import NamedTuple
 
-from tb_memplugin.dataclass import dataclass
 from tb_memplugin.model.arrays import I32
 from tb_memplugin.model.dataflow import DataflowValues
 from tb_memplugin.model.kernels import KernelMemory

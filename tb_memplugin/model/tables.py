@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tb_memplugin.dataclass import dataclass
+from dataclasses import dataclass
+
 from tb_memplugin.model.arrays import F64, I32, I64, U8
 from tb_memplugin.model.text import Text
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.dataclass import dataclass
 from tb_memplugin.model.arrays import I32, I64, Mask
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from tb_memplugin.dataclass import dataclass
 from tb_memplugin.model.arrays import I32, I64, U8
 from tb_memplugin.native.graph.walks import derive
 from tb_memplugin.readers.hlo.dataflow.analysis import DataflowAnalysis

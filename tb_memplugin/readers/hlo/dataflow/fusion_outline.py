@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from tb_memplugin.dataclass import dataclass
 from tb_memplugin.model.arrays import I32, Mask
 from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.protobuf.messages import Plan, scan

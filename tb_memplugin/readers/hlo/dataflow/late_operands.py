@@ -9,9 +9,10 @@ The update counts as the instruction that reads the operands and computes the re
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from tb_memplugin.dataclass import dataclass
 from tb_memplugin.model.arrays import I32, I64, Mask
 from tb_memplugin.readers.hlo.dataflow.nodes import NodeRanges, ResultNodes, range_offsets, take_or_missing
 

@@ -5,9 +5,10 @@ A flow from one range of nodes to another means that both refer to the same memo
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from tb_memplugin.dataclass import dataclass
 from tb_memplugin.model.arrays import I32
 from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.hlo.dataflow.late_operands import LateOperands

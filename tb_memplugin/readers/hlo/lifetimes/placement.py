@@ -6,9 +6,10 @@ memory, is reused over time. The compiler's traces record how, for the buffers t
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from tb_memplugin.dataclass import dataclass
 from tb_memplugin.model.arrays import I32, I64, U8, Mask
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.native.hlo.liveness import hand_over, replay

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.dataclass import dataclass
 from tb_memplugin.model.arrays import I64
 
 ListColumns = dict[str, Any]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-from tb_memplugin.dataclass import dataclass
 from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.readers.hlo.module.lists import Lists
 from tb_memplugin.readers.hlo.module.tables import HloModule

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from tb_memplugin.dataclass import dataclass
 from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.protos.hlo_pb2 import LayoutProto, ShapeProto
 from tb_memplugin.readers.common.budget import ReadBudget

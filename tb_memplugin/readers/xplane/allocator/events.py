@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from tb_memplugin.dataclass import dataclass
 from tb_memplugin.model.arrays import F64, I32, I64, Mask
 from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.xplane.events import select

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tb_memplugin.dataclass import dataclass
 from tb_memplugin.model.arrays import I32, I64, U64
 from tb_memplugin.model.tables import NamedSpans, Stacks
 from tb_memplugin.model.text import Text

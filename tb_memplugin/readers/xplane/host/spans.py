@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.dataclass import dataclass
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import SpanKind
 from tb_memplugin.model.tables import NamedSpans
