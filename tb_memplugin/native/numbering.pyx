@@ -8,6 +8,8 @@ import secrets
 
 import numpy as np
 
+from tb_memplugin.native.hashing cimport mixed
+
 cdef enum:
     SPREAD = 4    # values within so many times their count are numbered by a table of all between
 
@@ -19,8 +21,7 @@ cdef class _Numbering:
     cdef uint64_t salt              # so that a file cannot contain values that collide
 
     cdef inline size_t slot_of(self, int64_t value) noexcept nogil:
-        cdef uint64_t hash = (<uint64_t>value ^ self.salt) * 0x9E3779B97F4A7C15ULL
-        return ((hash ^ (hash >> 32)) * 0xD6E8FEB86659FD93ULL) >> 32 & (self.slots.size() - 1)
+        return mixed(<uint64_t>value, self.salt) & (self.slots.size() - 1)
 
     cdef int64_t number(self, int64_t value) except -1 nogil:
         cdef size_t slot = self.slot_of(value), i

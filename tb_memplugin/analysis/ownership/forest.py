@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from tb_memplugin.model.arrays import F64, I32, I64, U8
 from tb_memplugin.model.text import Text
+from tb_memplugin.native.numbering import number_values
 
 Weights = TypeVar("Weights", I64, F64)
 
 MAX_DEPTH = 256  # deeper rows belong to the node at this depth; real stacks are up to 221 frames deep
-MAX_SPREAD = 8  # entries of a table of keys per row
 POSITIONAL = "args"  # JAX's name for positional arguments: these are different things, not repetitions of one
 INDEX = re.compile(r"\[\d+\]")
 DIGITS = re.compile(r"(\d+)")
@@ -76,7 +76,9 @@ class ForestBuilder:
         for column in columns:
             part = column.astype(np.int64) - column.min(initial=0)
             # Renumbered each time, so that the key (rows x 32 bits) never overflows.
-            first, key = _distinct(key * (part.max(initial=0) + 1) + part)
+            known, key = number_values(key * (part.max(initial=0) + 1) + part)
+        first = np.empty(len(known), dtype=np.int64)
+        first[key[::-1]] = np.arange(len(key) - 1, -1, -1)
         nodes = np.empty(len(first), dtype=np.int32)
         for code in np.argsort(first).tolist():
             nodes[code] = self.path(path(int(first[code])))
@@ -105,18 +107,6 @@ class ForestBuilder:
             framework=np.array(self.framework, dtype=np.uint8)[order],
             leaf=np.where(leaf >= 0, np.r_[index, -1][leaf], -1).astype(np.int32),
         )
-
-
-def _distinct(keys: I64) -> tuple[I64, I64]:
-    """Return the first row of each distinct key, keys rising, and the number of each row's key."""
-    n, most = len(keys), int(keys.max(initial=-1)) + 1
-    if most > MAX_SPREAD * n:
-        _, first, number = np.unique(keys, return_index=True, return_inverse=True)
-        return first, number
-    first_of = np.full(most, -1)  # a table takes a tenth of the time of sorting
-    first_of[keys[::-1]] = np.arange(n - 1, -1, -1)
-    present = first_of >= 0
-    return first_of[present], (np.cumsum(present) - 1)[keys]
 
 
 def weigh(forest: Forest, rows: I64, weights: Weights) -> Weights:

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, auto_pickle=False
 # distutils: language = c++
 """Protocol buffers parsed directly into columns: no object per message, and only the fields of a plan.
 
@@ -17,6 +17,7 @@ from libcpp.vector cimport vector
 import numpy as np
 
 from tb_memplugin.native.containers cimport put
+from tb_memplugin.native.hashing cimport Hash
 from tb_memplugin.native.protobuf.fields cimport Item, item, varint
 
 from tb_memplugin.native.charges import exceeded, left_of
@@ -165,7 +166,7 @@ cdef class _Scan:
     cdef const unsigned char* broken      # the first byte that is no message, or NULL
     cdef Plan plan
     cdef vector[Table] tables
-    cdef vector[unordered_map[string_view, int32_t]] codes  # of each column of interned texts
+    cdef vector[unordered_map[string_view, int32_t, Hash]] codes  # of each column of interned texts
     cdef vector[vector[int64_t]] starts, lengths            # of their distinct texts
     cdef int64_t left                     # bytes that further rows may take
 

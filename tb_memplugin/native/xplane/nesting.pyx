@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, auto_pickle=False
 # distutils: language = c++
 """Nesting of a host's events within their thread, which is their call stack."""
 from libc.stdint cimport int32_t, int64_t, uint64_t
@@ -8,6 +8,7 @@ from libcpp.vector cimport vector
 import numpy as np
 
 from tb_memplugin.native.containers cimport put
+from tb_memplugin.native.hashing cimport Hash
 
 cdef extern from *:
     """
@@ -66,9 +67,9 @@ cdef struct Link:
 
 
 cdef class _Chains:
-    cdef unordered_map[int32_t, int32_t] caused_by
-    cdef unordered_map[int32_t, Link] known         # by event; `event` is its node
-    cdef unordered_map[uint64_t, int32_t] below     # by node and name: the child of that name
+    cdef unordered_map[int32_t, int32_t, Hash] caused_by
+    cdef unordered_map[int32_t, Link, Hash] known         # by event; `event` is its node
+    cdef unordered_map[uint64_t, int32_t, Hash] below     # by node and name: the child of that name
     cdef vector[int32_t] node_parent, node_name
     cdef vector[Link] chain
 

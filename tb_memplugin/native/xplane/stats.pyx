@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, auto_pickle=False
 # distutils: language = c++
 """Stats of selected events of an XPlane, as columns."""
 from libc.stdint cimport int32_t, int64_t, uint8_t
@@ -10,6 +10,7 @@ from libcpp.vector cimport vector
 import numpy as np
 
 from tb_memplugin.native.containers cimport put
+from tb_memplugin.native.hashing cimport Hash
 from tb_memplugin.native.protobuf.fields cimport Item, item
 from tb_memplugin.native.xplane.walk cimport (
     EVENT_STATS, IS_ABSENT, IS_DOUBLE, IS_NUMBER, IS_REFERENCE, IS_TEXT, Numbers, Stat, number_of, read_stat,
@@ -42,8 +43,8 @@ cdef class _Cells:
     cdef Numbers columns
     cdef vector[Type] types
     cdef vector[char*] cells
-    cdef vector[unordered_map[string_view, int32_t]] inline
-    cdef vector[unordered_map[int64_t, int32_t]] referred
+    cdef vector[unordered_map[string_view, int32_t, Hash]] inline
+    cdef vector[unordered_map[int64_t, int32_t, Hash]] referred
     cdef int64_t left    # bytes that further texts may take
 
     cdef bint event(self, Py_ssize_t row, const unsigned char* p, const unsigned char* end) except -1 nogil:

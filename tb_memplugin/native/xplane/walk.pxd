@@ -4,6 +4,7 @@ from libc.stdint cimport int32_t, int64_t
 from libcpp.unordered_map cimport unordered_map
 from libcpp.vector cimport vector
 
+from tb_memplugin.native.hashing cimport Hash
 from tb_memplugin.native.protobuf.fields cimport Item, item
 
 # XPlane, XLine, XEvent and XStat, by field number.
@@ -63,7 +64,7 @@ cdef inline bint read_stat(const unsigned char* p, const unsigned char* end, Sta
 
 cdef class Numbers:
     cdef vector[int32_t] small
-    cdef unordered_map[int64_t, int32_t] others
+    cdef unordered_map[int64_t, int32_t, Hash] others
 
     cdef int32_t other(self, int64_t key) noexcept nogil
 

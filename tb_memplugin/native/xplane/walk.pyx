@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, auto_pickle=False
 # distutils: language = c++
 """Traversal of an XPlane's lines and events, and conversion of gathered values to columns."""
 from libc.stdint cimport int32_t, int64_t
