@@ -55,7 +55,7 @@ types: .venv/tested frontend/node_modules/.package-lock.json ## check the types 
 	$(BIN)/mypy $(filter-out setup.py,$(wildcard $(PYTHON_CODE)))
 	cd frontend && npm run types$(QUICK)
 
-bench: .venv/tested ## measure speed and memory, beside XProf and xprof-rs on the same files: one table
+bench: .venv/tested tb_memplugin/static/index.html chromium ## measure speed and memory, beside XProf and xprof-rs on the same files: one table
 	$(BIN)/python -m pip install --quiet 'tb-memplugin[bench]'
 	$(BIN)/python -m benchmarks.rivals
 

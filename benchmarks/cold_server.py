@@ -102,14 +102,15 @@ class Server(NamedTuple):
     def measure(self, logdir: Path, view: Callable[[Client], int]) -> Cost:
         """Start the server, ask for a view, and end the server. `whole` has the start of the process as well."""
         started = time.perf_counter()
-        with self._running(logdir) as (client, pid):
+        with self.running(logdir) as (client, pid):
             asked = time.perf_counter()
             answer = view(client)
             answered = time.perf_counter()
             return Cost(answered - started, answered - asked, tree_bytes(pid), answer)
 
     @contextmanager
-    def _running(self, logdir: Path) -> Iterator[tuple[Client, int]]:
+    def running(self, logdir: Path) -> Iterator[tuple[Client, int]]:
+        """Start the server; yield a client and the process id, and end the server."""
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]

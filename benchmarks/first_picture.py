@@ -19,7 +19,9 @@ from statistics import median
 from playwright.sync_api import sync_playwright
 
 from benchmarks import generate_events
+from benchmarks.cold_server import OURS
 from benchmarks.timeline_frames import BROWSER, LISTEN, TIMEOUT_SECONDS, WINDOW, served_page, write
+from benchmarks.timing import Cost, tree_bytes
 
 ANSWERS = ("index.js", "recordings", "memory_profile", "lifetimes", "rows")
 RECEIVED = """
@@ -30,8 +32,21 @@ RECEIVED = """
 
 def measure(folder: Path, layout: str) -> dict[str, float]:
     """Return the seconds until each answer has come, and until the picture is shown."""
+    with served_page(folder) as address:
+        return open_page(address, layout)
+
+
+def cost(folder: Path, layout: str) -> Cost:
+    """Return the cost of a cold server's first picture. The memory is the server's."""
+    started = time.perf_counter()
+    with OURS.running(folder) as (client, pid):
+        seconds = open_page(f"http://127.0.0.1:{client.connection.port}/", layout)
+        return Cost(time.perf_counter() - started, seconds["picture"], tree_bytes(pid), 0)
+
+
+def open_page(address: str, layout: str) -> dict[str, float]:
     state = f"#full=true&tab=memory_profile&layout={layout}"
-    with served_page(folder) as address, sync_playwright() as playwright:
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(**BROWSER)
         page = browser.new_page(viewport=WINDOW)
         page.add_init_script(LISTEN)

@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from tempfile import NamedTemporaryFile
 from typing import Any, NamedTuple
 
 BIN = Path(sys.executable).parent
+LAUNCHER = Path(__file__).parent / "launcher.py"
 # As on a user's machine, compiled modules are kept from one start of Python to the next.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
@@ -60,17 +62,15 @@ def _run(command: list[str]) -> Sample:
 
 
 def cost_of(command: list[str]) -> Cost:
-    """Run a command to its end. Raises SystemExit where it fails."""
-    start = time.perf_counter()
-    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as problems:
-        process = subprocess.Popen(command, stdout=output, stderr=problems, env=ENVIRONMENT)
-        _, status, used = os.wait4(process.pid, 0)
-        seconds = time.perf_counter() - start
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
+    """Run a command to its end, by a process that takes little memory. Raises SystemExit where it fails."""
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as problems, NamedTemporaryFile() as figures:
+        launch = [sys.executable, "-I", "-S", str(LAUNCHER), figures.name, *command]
+        subprocess.run(launch, stdout=output, stderr=problems, env=ENVIRONMENT, check=True)
+        code, seconds, kilobytes = figures.read().split()
+        if int(code):
             problems.seek(0)
             raise SystemExit(f"{' '.join(command)}\nfailed:\n{problems.read()[-2000:].decode(errors='replace')}")
-        return Cost(seconds, seconds, used.ru_maxrss * 1024, output.tell())
+        return Cost(float(seconds), float(seconds), int(kilobytes) * 1024, output.seek(0, os.SEEK_END))
 
 
 def process_bytes(name: str, process: int | str = "self") -> int:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
-import shutil
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import cold_server, device_profile, generate_events, generate_snapshot
-from benchmarks import generate as generate_program
+from benchmarks import cold_server
 from benchmarks.cold_server import OURS, XPROF, XPROF_RS
+from benchmarks.profiles import demo_step, events, program, samples, snapshot
 from benchmarks.timing import BIN, Cost, cost_of, python
 
-DEMO_RUN = Path(__file__).parent.parent / "demo_logdir/train_step"
 HERE, RS, RS_TIMELINE, CPP, PICKLE = "tb_memplugin", "xprof-rs", "xprof-rs, timeline only", "XProf", "pickle.load"
 
 Measure = Callable[[Path], Cost]
@@ -24,39 +21,18 @@ class Work(NamedTuple):
     """One row of the table."""
 
     name: str
-    write: Callable[[Path], None]  # the profile, as a logdir
+    write: partial[None]  # the profile, as a logdir
     tools: Mapping[str, Measure]
-
-
-def events(events: int, of_allocators: int, logdir: Path) -> None:
-    space, _ = generate_events.generate(events, of_allocators)
-    _put(logdir, "plugins/profile/cpu/localhost.xplane.pb", space.SerializeToString())
-
-
-def program(buffers: int, logdir: Path) -> None:
-    generate_program.write(logdir, buffers)
-
-
-def snapshot(events: int, logdir: Path) -> None:
-    logdir.mkdir(parents=True, exist_ok=True)
-    generate_snapshot.generate(logdir / "snapshot.pickle", events)
-
-
-def samples(count: int, logdir: Path) -> None:
-    _put(logdir, "memory.prof", gzip.compress(device_profile.generate(count).SerializeToString(), 6))
-
-
-def demo_step(logdir: Path) -> None:
-    shutil.copytree(DEMO_RUN, logdir, dirs_exist_ok=True)
-
-
-def _put(logdir: Path, name: str, content: bytes) -> None:
-    (logdir / name).parent.mkdir(parents=True, exist_ok=True)
-    (logdir / name).write_bytes(content)
 
 
 def _first_views() -> dict[str, Measure]:
     return {HERE: partial(OURS.measure, view=cold_server.our_first_views)}
+
+
+def _first_picture(logdir: Path) -> Cost:
+    from benchmarks.first_picture import cost  # it needs a browser
+
+    return cost(logdir, "age")
 
 
 MEMORY_PROFILE: dict[str, Measure] = {
@@ -94,7 +70,7 @@ WORKS = {
     ),
     "program-100k": Work("Memory Viewer, 100,000 buffers", partial(program, 100_000), MEMORY_VIEWER),
     "program-500k": Work("Memory Viewer, 500,000 buffers", partial(program, 500_000), MEMORY_VIEWER),
-    "summary": Work("`summary` of a small step, whole process", demo_step, SUMMARY),
+    "summary": Work("`summary` of a small step, whole process", partial(demo_step), SUMMARY),
     "overview-rows": Work(
         "Overview of 500,000 buffers: rows",
         partial(program, 500_000),
@@ -104,6 +80,11 @@ WORKS = {
         "Overview of 500,000 buffers: with advice",
         partial(program, 500_000),
         {HERE: partial(OURS.measure, view=cold_server.our_overview)},
+    ),
+    "first-picture": Work(
+        "First picture of 1,000,000 allocations in the page",
+        partial(events, 2_000_000, 2_000_000),  # an allocation and its free are two events
+        {HERE: _first_picture},
     ),
     "snapshot-1m": Work("PyTorch snapshot, 1M events", partial(snapshot, 1_000_000), SNAPSHOT),
     "snapshot-4m": Work("PyTorch snapshot, 4M events", partial(snapshot, 4_000_000), SNAPSHOT),

@@ -25,6 +25,11 @@ class Measured(NamedTuple):
 Figures = dict[str, Measured]  # by work
 
 
+def allowed_memory(measured: Measured) -> float:
+    """Return the memory that reading the files may take, in bytes: twice the files and 100 MB."""
+    return 2 * measured.file_bytes + 100e6
+
+
 def load(name: str) -> tuple[Figures, dict[str, Any]]:
     """Return the figures, and what they were measured on."""
     kept = json.loads((FOLDER / f"{name}.json").read_text())

@@ -8,14 +8,14 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from benchmarks.results.figures import FOLDER, Figures
+from benchmarks.results.figures import FOLDER, Figures, allowed_memory
 from benchmarks.timing import Cost
 from benchmarks.works import HERE, RS
 
 PLOT = FOLDER / "scaling.svg"
 COLORS = {HERE: "#1f77b4", RS: "#d8711a"}
 GRAY = "#888888"
-ALLOWED = 100e6  # bytes of memory beside twice the file
+LABELS = {"buffers": "buffers of a program", "events": "events of a host", "snapshot": "events of a PyTorch snapshot"}
 
 
 def draw(figures: Figures) -> None:
@@ -25,8 +25,8 @@ def draw(figures: Figures) -> None:
         "font.size": 9,
         **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), GRAY),
     }
-    figure = Figure(figsize=(9, 6), layout="constrained")
-    for column, kind in enumerate(("buffers", "events")):
+    figure = Figure(figsize=(12, 6), layout="constrained")
+    for column, kind in enumerate(LABELS):
         works = {int(key.split()[1]): work for key, work in figures.items() if key.startswith(kind)}
         for row, (label, of) in enumerate(
             (
@@ -34,10 +34,13 @@ def draw(figures: Figures) -> None:
                 ("memory in MB", lambda cost: cost.memory / 1e6),
             )
         ):
-            axes = figure.add_subplot(2, 2, 1 + column + 2 * row, xscale="log", yscale="log", xlabel=kind, ylabel=label)
+            place = 1 + column + len(LABELS) * row
+            axes = figure.add_subplot(
+                2, len(LABELS), place, xscale="log", yscale="log", xlabel=LABELS[kind], ylabel=label
+            )
             _curves(axes, {n: work.costs for n, work in works.items()}, of)
             if row:
-                allowed = [(2 * work.file_bytes + ALLOWED) / 1e6 for work in works.values()]
+                allowed = [allowed_memory(work) / 1e6 for work in works.values()]
                 axes.plot(list(works), allowed, ":", color=GRAY, label="twice the file + 100 MB")
             axes.legend(frameon=False)
             axes.grid(color=GRAY, alpha=0.2)
@@ -48,4 +51,5 @@ def _curves(axes: Axes, costs: dict[int, dict[str, list[Cost]]], of: Callable[[C
     """Draw the least of the rounds of each size, for each tool."""
     for tool, color in COLORS.items():
         sizes = [size for size, tools in costs.items() if tool in tools]
-        axes.plot(sizes, [min(map(of, costs[size][tool])) for size in sizes], "o-", color=color, label=tool)
+        if sizes:
+            axes.plot(sizes, [min(map(of, costs[size][tool])) for size in sizes], "o-", color=color, label=tool)

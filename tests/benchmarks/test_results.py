@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.cold_server import OURS, our_first_views
+from benchmarks.profiles import program
 from benchmarks.results.figures import Measured
 from benchmarks.results.table import full, replaced, short, tables, times_as_fast
 from benchmarks.rivals import measure
 from benchmarks.timing import Cost
-from benchmarks.works import CPP, HERE, RS, Work, program
+from benchmarks.works import CPP, HERE, RS, Work
 
 FIGURES = {
     "program-100k": Measured(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.first_view import first_views
-from benchmarks.works import events, program, samples, snapshot
+from benchmarks.profiles import events, program, samples, snapshot
 
 TIMES = 8  # as large
 # A method that took the square of the size would need eight times this factor at sizes where it matters.
