@@ -11,6 +11,7 @@ class Plan:
         skip: Collection[str] = ...,
         located: Collection[str] = ...,
         interned: Collection[str] = ...,
+        sparse: Collection[str] = ...,
     ) -> None: ...
 
 def scan(

@@ -62,7 +62,8 @@ cdef class Plan:
     """The fields to read of a message type, compiled once from its descriptor.
 
     Fields with a path in `skip` are left out. Rows of the tables in `located` have a column `span`, their own bytes.
-    Texts in `interned` become codes, in order of first appearance; -1 for an empty one.
+    Texts in `interned` become codes, in order of first appearance; -1 for an empty one. Numbers and texts in `sparse`,
+    which few messages have, become tables of their own, as repeated ones do.
     """
     cdef vector[vector[Field]] messages
     cdef vector[vector[int]] sizes  # of each table: bytes per value of each column; 0: a code of an interned text
@@ -72,11 +73,13 @@ cdef class Plan:
     cdef object skip
     cdef object located
     cdef object interned
+    cdef object sparse
 
-    def __init__(self, descriptor, skip=(), located=(), interned=()):
+    def __init__(self, descriptor, skip=(), located=(), interned=(), sparse=()):
         self.skip = frozenset(skip)
         self.located = frozenset(located)
         self.interned = frozenset(interned)
+        self.sparse = frozenset(sparse)
         self.paths = []
         self.names = []
         self.texts = []
@@ -108,7 +111,7 @@ cdef class Plan:
             if path in self.skip:
                 continue
             field.column = field.message = field.table = -1
-            if f.is_repeated:
+            if f.is_repeated or path in self.sparse:
                 field.table = self._table(path)
                 if f.message_type:
                     field.kind = TABLE

@@ -17,6 +17,7 @@ from support.profiles import compiled_programs, profiles
 from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.protos import hlo_pb2, xplane_pb2
+from tb_memplugin.readers.hlo.module.lists import sparse_numbers, sparse_spans
 
 Tables = dict[str, dict[str, list[Any]]]
 
@@ -219,6 +220,21 @@ def test_interned_texts_are_numbered_in_order_of_first_appearance(instructions: 
         expected = [getattr(instruction, name) for instruction in instructions]
         assert texts == [text for text in dict.fromkeys(expected) if text]
         assert [texts[code] if code >= 0 else b"" for code in codes.tolist()] == expected
+
+
+@few
+@given(st.lists(messages(HLO["HloInstructionProto"]), max_size=8))
+def test_sparse_fields_are_tables_of_the_rows_that_have_them(instructions: list[Any]) -> None:
+    data = HLO["HloComputationProto"](instructions=instructions).SerializeToString()
+    sparse = ("instructions.parameter_number", "instructions.metadata.op_name")
+    tables = scan(data, Plan(hlo_pb2.HloComputationProto.DESCRIPTOR, sparse=sparse))
+    rows = np.arange(len(instructions))
+    numbers = sparse_numbers(tables["instructions.parameter_number"], rows)
+    assert numbers.tolist() == [instruction.parameter_number for instruction in instructions]
+    starts, lengths = sparse_spans(tables["instructions.metadata.op_name"], rows)
+    texts = [data[s : s + n] for s, n in zip(starts.tolist(), lengths.tolist(), strict=True)]
+    assert texts == [instruction.metadata.op_name for instruction in instructions]
+    assert not {"parameter_number", "metadata.op_name"} & set(tables["instructions"])
 
 
 def test_numbers_take_the_bytes_of_their_type() -> None:

@@ -14,9 +14,9 @@ from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.model.text import Text
 from tb_memplugin.native.hlo.liveness import edges
 from tb_memplugin.readers.common.budget import ReadBudget
-from tb_memplugin.readers.hlo.module.lists import begin_of_rows
+from tb_memplugin.readers.hlo.module.lists import begin_of_rows, sparse_numbers
 from tb_memplugin.readers.hlo.module.schedule import Schedule
-from tb_memplugin.readers.hlo.module.tables import HloModule
+from tb_memplugin.readers.hlo.module.tables import INSTRUCTIONS, HloModule
 
 ROW_BYTES = 48  # of an expanded range: several columns of 8 bytes at a time
 NODE_BYTES = 64  # of the columns with a row per node
@@ -118,7 +118,8 @@ class ResultNodes:
         rows = self.schedule.order[positions]
         computation = self.module.instructions["parent"][rows]
         order = np.argsort(computation, kind="stable")
-        return computation[order], self.module.instructions["parameter_number"][rows[order]], positions[order]
+        numbers = sparse_numbers(self.module.tables[f"{INSTRUCTIONS}.parameter_number"], rows[order])
+        return computation[order], numbers, positions[order]
 
     def parameters(self, computation: int) -> list[tuple[int, int]]:
         """List the (parameter number, position) of a computation's scheduled parameters."""

@@ -19,6 +19,8 @@ from tb_memplugin.readers.hlo.dataflow.nodes import (
     range_offsets,
     take_or_missing,
 )
+from tb_memplugin.readers.hlo.module.lists import sparse_numbers
+from tb_memplugin.readers.hlo.module.tables import INSTRUCTIONS
 
 # Instructions whose whole result is operand 0.
 FORWARDING = {"bitcast", "opt-barrier", "add-dependency", "domain", "all-reduce-done", "async-update"}
@@ -84,7 +86,7 @@ def _forwarded(nodes: ResultNodes, late: LateOperands) -> NodeRanges:
 def _elements(nodes: ResultNodes) -> NodeRanges:
     target = nodes.positions_of({"get-tuple-element"})
     source = nodes.operand(target, 0)
-    index = nodes.module.instructions["tuple_index"][nodes.schedule.order[target]]
+    index = sparse_numbers(nodes.module.tables[f"{INSTRUCTIONS}.tuple_index"], nodes.schedule.order[target])
     return nodes.link(target, source, nodes.top(target), nodes.element(source, index))
 
 

@@ -16,9 +16,9 @@ from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.hlo.kernels.windows import windows
 from tb_memplugin.readers.hlo.lifetimes.scoped_memory import SCOPED, SCOPED_FIELD
 from tb_memplugin.readers.hlo.module.shapes import shape_text
-from tb_memplugin.readers.hlo.module.tables import MAX_BYTES, HloModule
+from tb_memplugin.readers.hlo.module.tables import CONFIGS, MAX_BYTES, HloModule
 
-CONFIGS = Plan(
+WITH_CONFIG = Plan(
     HloProto.DESCRIPTOR,
     skip=(
         "buffer_assignment",
@@ -37,9 +37,9 @@ VMEM = 1  # the memory space
 
 def kernels(module: HloModule) -> tuple[KernelMemory, ...]:
     """Return the on-chip memory of each Pallas kernel, in order of the file."""
-    spans = module.instructions["backend_config"]
-    candidates = np.flatnonzero(module.is_opcode({"custom-call"}) & (spans.length > 0))
-    configs = zip(candidates.tolist(), module.bytes_of(spans.take(candidates)), strict=True)
+    rows, spans = module.tables[CONFIGS]["parent"], module.tables[CONFIGS]["value"]
+    candidates = np.flatnonzero(module.is_opcode({"custom-call"})[rows] & (spans.length > 0))
+    configs = zip(rows[candidates].tolist(), module.bytes_of(spans.take(candidates)), strict=True)
     shapes, index = module.instruction_shapes
 
     @cache  # as a kernel may have many operands of one shape, with a long text
@@ -54,7 +54,7 @@ def kernels(module: HloModule) -> tuple[KernelMemory, ...]:
 def used_by_kernel(data: bytes | memoryview, budget: ReadBudget) -> dict[str, int]:
     """Return the bytes of VMEM that each kernel takes, by instruction, from a module after code generation."""
     try:
-        table = scan(data, CONFIGS, budget=budget)["hlo_module.computations.instructions"]
+        table = scan(data, WITH_CONFIG, budget=budget)["hlo_module.computations.instructions"]
     except ValueError:  # damaged
         return {}
     found = {}

@@ -90,15 +90,17 @@ def place_buffers(module: HloModule, dataflow: DataflowAnalysis, *, use_traces: 
 
 def _apply_traces(module: HloModule, rows: Placement, temporary: Mask, length: int) -> Mask:
     """Set the lifetimes that traces contain; return a mask of those rows."""
-    events = module.take_events()
+    events, sharing = module.take_events()
     if not len(rows.buffer) or not len(module.buffers["id"]) or not len(events["kind"]):
         return np.zeros(len(rows.buffer), dtype=bool)
     by_buffer = IdIndex(np.where(rows.buffer >= 0, module.buffers["id"][rows.buffer], -1))
+    shared = np.full(len(events["kind"]), by_buffer.rows(np.zeros(1, dtype=np.int64))[0])  # an absent id is 0
+    shared[sharing["parent"]] = by_buffer.rows(sharing["value"])
     start, end, own_end, charge, canonical, traced, peak, inconsistent = replay(
-        events["parent"].astype(np.int32),
+        events["parent"],
         np.minimum(events["kind"], 3).astype(np.int8),
-        by_buffer.rows(events["buffer_id"]),
-        by_buffer.rows(events["share_with_canonical_id"]),
+        by_buffer.rows(events.pop("buffer_id")),
+        shared,
         rows.size, rows.defined, rows.last_used, length,
     )  # fmt: skip
     placed: Mask = temporary & (traced != 0)

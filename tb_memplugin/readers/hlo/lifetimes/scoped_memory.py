@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.readers.hlo.module.tables import HloModule
+from tb_memplugin.readers.hlo.module.tables import CONFIGS, HloModule
 
 SCOPED = re.compile(rb'"used_scoped_memory_configs":\[\{([^\[\]]*)\}\]')
 SCOPED_FIELD = re.compile(rb'"(memory_space|size)":"?(\d{1,18})"?')
@@ -26,7 +26,6 @@ def scoped_memory(module: HloModule, space: int) -> ScopedMemory:
     most, at = 0, 0
     if space == 0:  # main memory has no scoped allocations, and the search would be slow in its long programs
         return ScopedMemory(0, "")
-    spans = module.instructions["backend_config"]
     for found in SCOPED.finditer(module.data):
         for entry in found.group(1).split(b"},{"):
             fields = {key: int(value) for key, value in SCOPED_FIELD.findall(entry)}
@@ -34,5 +33,6 @@ def scoped_memory(module: HloModule, space: int) -> ScopedMemory:
                 most, at = fields[b"size"], found.start()
     if not most:
         return ScopedMemory(0, "")
-    row = int(np.argmax((spans.start <= at) & (at < spans.start + spans.length)))
+    rows, spans = module.tables[CONFIGS]["parent"], module.tables[CONFIGS]["value"]
+    row = next(iter(rows[(spans.start <= at) & (at < spans.start + spans.length)].tolist()), 0)
     return ScopedMemory(most, module.names(np.array([row]))[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_memplugin.model.program import Backend
-from tb_memplugin.readers.hlo.module.tables import HloModule
+from tb_memplugin.readers.hlo.module.tables import CONFIGS, HloModule
 
 # Each backend attaches its own configuration to some instructions: JSON, whose first field is the backend's own.
 CONFIG_PREFIXES = {
@@ -22,7 +22,7 @@ def backend(module: HloModule) -> Backend:
 
     Only TPU programs have layouts with tiles of two dimensions.
     """
-    configurations = module.instructions["backend_config"]
+    configurations = module.tables[CONFIGS]["value"]
     starts = configurations.start[np.flatnonzero(configurations.length)[:MAX_CONFIGS]]
     for start in starts.tolist():
         text = bytes(module.data[start : start + LONGEST])

@@ -19,8 +19,9 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import F64
 from tb_memplugin.model.text import Text
 from tb_memplugin.protos.hlo_pb2 import CountedComputationProto, CountedInstructionProto, ShapeProto
+from tb_memplugin.readers.hlo.module.lists import sparse_spans
 from tb_memplugin.readers.hlo.module.schedule import CALLING_OPCODES, flatten_schedule
-from tb_memplugin.readers.hlo.module.tables import COMPUTATIONS, HloModule
+from tb_memplugin.readers.hlo.module.tables import COMPUTATIONS, CONFIGS, HloModule
 
 TRIPS = re.compile(rb'"known_trip_count":\{"n":"(\d{1,12})"\}')
 CONTRACTED = re.compile(rb'"lhs_contracting_dimensions":\[([\d",]*)\]')
@@ -65,7 +66,7 @@ def _product_flops(data: bytes | memoryview, source: str) -> Flops:
 def _iterations(module: HloModule, computations: _Computations) -> F64:
     """Return how often each computation runs; a loop whose number of iterations is not known runs once."""
     caller = np.flatnonzero(module.is_opcode(CALLING_OPCODES))
-    configs = module.bytes_of(module.instructions["backend_config"].take(caller))
+    configs = module.bytes_of(sparse_spans(module.tables[CONFIGS], caller))
     is_while, times = module.is_opcode({"while"}), np.ones(len(module.computations["id"]))
     # Callees are stored before their callers.
     for row, config in sorted(zip(caller.tolist(), configs, strict=True), reverse=True):

@@ -9,8 +9,28 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_memplugin.model.arrays import I64
+from tb_memplugin.native.text.spans import Spans
 
 ListColumns = dict[str, Any]
+
+
+def last_entries(table: ListColumns, rows: npt.NDArray[np.integer[Any]]) -> I64:
+    """Return the last entry of each row in the table of a repeated or sparse field, -1 where it has none."""
+    parent = table["parent"]
+    at: I64 = np.searchsorted(parent, rows, side="right") - 1
+    return np.where(np.append(parent, -1)[at] == rows, at, -1)
+
+
+def sparse_numbers(table: ListColumns, rows: npt.NDArray[np.integer[Any]]) -> I64:
+    """Return the number of each row, 0 where it has none."""
+    numbers: I64 = np.append(table["value"], 0)[last_entries(table, rows)]
+    return numbers
+
+
+def sparse_spans(table: ListColumns, rows: npt.NDArray[np.integer[Any]]) -> Spans:
+    """Return the text of each row, an empty one where it has none."""
+    at, texts = last_entries(table, rows), table["value"]
+    return Spans(np.append(texts.start, 0)[at], np.append(texts.length, 0)[at])
 
 
 @dataclass(frozen=True)

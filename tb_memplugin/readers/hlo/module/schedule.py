@@ -84,7 +84,7 @@ def _sequences(module: HloModule) -> tuple[dict[int, I64], bool]:
     """Return the instruction rows of each computation's row, and whether the file has a schedule."""
     table = module.tables["hlo_module.schedule.sequences"]
     if len(table["key"]):
-        ids = Lists.of(module.tables["hlo_module.schedule.sequences.value.instruction_ids"], len(table["key"]))
+        ids = Lists.of(module.tables.pop("hlo_module.schedule.sequences.value.instruction_ids"), len(table["key"]))
         rows = module.instruction_index.rows(ids.values)
         computation = module.computation_index.rows(table["key"])
         pieces = [rows[a:b] for a, b in zip(ids.begin[:-1].tolist(), ids.begin[1:].tolist(), strict=True)]

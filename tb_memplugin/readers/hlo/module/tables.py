@@ -25,6 +25,7 @@ from tb_memplugin.readers.hlo.module.shapes import MAX_DEPTH, ShapeTable
 
 COMPUTATIONS = "hlo_module.computations"
 INSTRUCTIONS = f"{COMPUTATIONS}.instructions"
+CONFIGS = f"{INSTRUCTIONS}.backend_config"
 BUFFERS = "buffer_assignment.logical_buffers"
 ALLOCATIONS = "buffer_assignment.buffer_allocations"
 TRACES = "buffer_assignment.heap_simulator_traces"
@@ -48,6 +49,7 @@ ASSIGNMENT = Plan(
         f"{ALLOCATIONS}.parameter_number",
         f"{ALLOCATIONS}.parameter_shape_index",
     ),
+    sparse=(f"{BUFFERS}.defined_at.instruction_name", f"{TRACES}.events.share_with_canonical_id"),
 )
 LARGE_BYTES = 8 << 20  # of a program that is scanned by two threads: starting one takes as long as some 100 KB
 OF_COMPUTATIONS = tuple(name for name in HloComputationProto.DESCRIPTOR.fields_by_name if name != "instructions")
@@ -61,6 +63,7 @@ PARSED = Plan(
     ),
     located=("instructions",),
     interned=("instructions.opcode", "instructions.shape"),
+    sparse=tuple(f"instructions.{name}" for name in ("backend_config", "parameter_number", "tuple_index")),
 )
 DETAILS = Plan(
     HloInstructionProto.DESCRIPTOR,
@@ -138,11 +141,9 @@ class HloModule:
         if not len(self.allocations["index"]):
             raise NoBufferAssignmentError(source, self.name)
 
-    def take_events(self) -> ListColumns:
-        """Return the events of the heap simulator's traces, which are not kept: lifetimes follow from them once."""
-        events = self.tables[f"{TRACES}.events"]
-        self.tables[f"{TRACES}.events"] = {name: column[:0].copy() for name, column in events.items()}
-        return events
+    def take_events(self) -> tuple[ListColumns, ListColumns]:
+        """Return the events of the heap simulator's traces and which buffers they share, to be kept nowhere."""
+        return self.tables.pop(f"{TRACES}.events"), self.tables.pop(f"{TRACES}.events.share_with_canonical_id")
 
     def text_at(self, span: Spans, row: int = 0) -> str:
         start, length = int(span.start[row]), int(span.length[row])
@@ -243,7 +244,7 @@ class HloModule:
     @cached_property
     def callees(self) -> Lists:
         """The rows of the computations that each instruction calls."""
-        lists = Lists.of(self.tables[f"{INSTRUCTIONS}.called_computation_ids"], len(self.instructions["id"]))
+        lists = Lists.of(self.tables.pop(f"{INSTRUCTIONS}.called_computation_ids"), len(self.instructions["id"]))
         return Lists(lists.begin, self.computation_index.rows(lists.values))
 
     @cached_property
@@ -262,17 +263,18 @@ class HloModule:
 
         Older files identify the instruction by name instead of id.
         """
-        ids, names = self.buffers["defined_at.instruction_id"], self.buffers["defined_at.instruction_name"]
+        ids = self.buffers.pop("defined_at.instruction_id")
+        names = self.tables[f"{BUFFERS}.defined_at.instruction_name"]
         rows = self.instruction_index.rows(ids)
-        name_only = (ids == 0) & (names.length > 0)
-        if not name_only.any():
+        name_only = np.flatnonzero((ids[names["parent"]] == 0) & (names["value"].length > 0))
+        if not len(name_only):
             return rows
         instruction_names: Spans = self.instructions["name"]
-        searched = names.take(np.flatnonzero(name_only))
+        searched = names["value"].take(name_only)
         both = Spans(np.r_[instruction_names.start, searched.start], np.r_[instruction_names.length, searched.length])
         codes = intern(self.data, *both)[0].astype(np.int64)
         n = len(instruction_names.start)
-        rows[name_only] = IdIndex(codes[:n]).rows(codes[n:])
+        rows[names["parent"][name_only]] = IdIndex(codes[:n]).rows(codes[n:])
         return rows
 
     @cached_property
