@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.lazy import Lazy
 from tb_memplugin.native.hlo.liveness import flow_uses, flow_values, use_ranges
 from tb_memplugin.readers.hlo.dataflow.fusion_outline import FusionOutline
 from tb_memplugin.readers.hlo.dataflow.late_operands import LateOperands
@@ -38,6 +39,7 @@ class DataflowAnalysis:
         self.schedule = schedule
         self.nodes = ResultNodes(module, schedule)
         self.flows = find_flows(self.nodes)
+        self.fusions = Lazy(partial(FusionOutline.of, self.nodes))
 
     @cached_property
     def defined(self) -> I64:
@@ -48,10 +50,6 @@ class DataflowAnalysis:
     def late(self) -> LateOperands:
         """The asynchronous operations that get their operands after their start."""
         return LateOperands.of(self.nodes)
-
-    @cached_property
-    def fusions(self) -> FusionOutline:
-        return FusionOutline.of(self.nodes)
 
     @cached_property
     def defining_node(self) -> I32:

@@ -18,7 +18,8 @@ def values_of_name(dataflow: DataflowAnalysis, producer: I32, fused: FusedResult
     """
     named = np.zeros(dataflow.schedule.length + 1, dtype=bool)
     named[:-1] = dataflow.module.scope.all().contains(word)[dataflow.schedule.order]
-    named[dataflow.fusions.positions_with(dataflow.fusions.op_name.contains(word))] = True
+    fusions = dataflow.fusions()
+    named[fusions.positions_with(fusions.op_name.contains(word))] = True
     if fused is None:
         return np.flatnonzero(named[producer]).astype(np.int32)
     named[fused.position] = False

@@ -60,7 +60,8 @@ def _operands(nodes: ResultNodes, positions: I32, nth: I64) -> I32:
 
 def _inside_fusions(dataflow: DataflowAnalysis) -> ProductColumns:
     empty, no_kind = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint8)
-    positions = dataflow.fusions.positions_with(dataflow.fusions.opcode.isin(KINDS))
+    fusions = dataflow.fusions()
+    positions = fusions.positions_with(fusions.opcode.isin(KINDS))
     called = dataflow.module.callees.nth(dataflow.schedule.order[positions], 0)
     try:
         body = FusedComputations(dataflow.module, called)

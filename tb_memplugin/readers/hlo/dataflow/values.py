@@ -8,6 +8,7 @@ from tb_memplugin.model.arrays import I32, I64, U8
 from tb_memplugin.model.dataflow import DataflowValues
 from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.graph.walks import grouped
+from tb_memplugin.readers.common.at_once import at_once
 from tb_memplugin.readers.hlo.dataflow.analysis import NO_READ, TOP_ONLY, DataflowAnalysis, limit_reads
 from tb_memplugin.readers.hlo.dataflow.bundles import combined_collectives, multi_output_fusions, result_operands
 from tb_memplugin.readers.hlo.dataflow.derivation import find_derivations
@@ -18,7 +19,7 @@ from tb_memplugin.readers.hlo.dataflow.pass_through import FORWARDING
 from tb_memplugin.readers.hlo.dataflow.products import find_products
 from tb_memplugin.readers.hlo.module.lists import Lists
 from tb_memplugin.readers.hlo.module.shapes import MAX_DEPTH, elements_of
-from tb_memplugin.readers.hlo.module.tables import HloModule
+from tb_memplugin.readers.hlo.module.tables import LARGE_BYTES, HloModule
 
 ALIASES = "hlo_module.input_output_alias.entries"
 MAX_MOVES = 4  # after the operation whose result they move
@@ -27,6 +28,13 @@ REAL_OR_COMPLEX = {10, 11, 12, 15, 16, 18, 19, 20, 23, 24, 25, 28, 29}  # of XLA
 
 def dataflow_values(module: HloModule, dataflow: DataflowAnalysis) -> DataflowValues:
     """Collect the dataflow values of a module; value i is the file's i-th logical buffer."""
+    if len(module.data) < LARGE_BYTES:
+        return _values(module, dataflow)
+    # The bodies of fusions are most of a large program. They are read while everything else is found.
+    return at_once(lambda: _values(module, dataflow), dataflow.fusions)[0]
+
+
+def _values(module: HloModule, dataflow: DataflowAnalysis) -> DataflowValues:
     nodes = dataflow.nodes
     begin, use = _uses(dataflow)
     argument = np.full(len(dataflow.defined), -1, dtype=np.int32)
