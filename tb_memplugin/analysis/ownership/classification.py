@@ -12,7 +12,8 @@ from enum import StrEnum
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.ownership.by_frame import by_function, by_source, by_stack
 from tb_memplugin.analysis.ownership.by_model import by_model
-from tb_memplugin.analysis.ownership.forest import Forest, ForestBuilder, merge_layers, weigh
+from tb_memplugin.analysis.ownership.forest import Forest, ForestBuilder, weigh
+from tb_memplugin.analysis.ownership.repeated_layers import merge_layers
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.model.arrays import I32
 from tb_memplugin.model.kinds import Role

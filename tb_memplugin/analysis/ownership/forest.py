@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -17,10 +15,6 @@ from tb_memplugin.native.numbering import number_values
 Weights = TypeVar("Weights", I64, F64)
 
 MAX_DEPTH = 256  # deeper rows belong to the node at this depth; real stacks are up to 221 frames deep
-POSITIONAL = "args"  # JAX's name for positional arguments: these are different things, not repetitions of one
-INDEX = re.compile(r"\[\d+\]")
-DIGITS = re.compile(r"(\d+)")
-NUMBERED = re.compile(r"(?:^|[_.\-\[])\d+(?:$|[_.\-\]])")
 
 
 class Forest(NamedTuple):
@@ -44,19 +38,19 @@ class ForestBuilder:
         self.parent: list[int] = []
         self.label: list[str] = []
         self.framework: list[bool] = []
-        self._depth: list[int] = []
+        self.depth: list[int] = []
         self._nodes: dict[tuple[int, str], int] = {}
 
     def child(self, parent: int, label: str, *, framework: bool = False) -> int:
         """Return the node with that label below `parent` (-1: a root), added if needed."""
-        if parent >= 0 and self._depth[parent] >= MAX_DEPTH:
+        if parent >= 0 and self.depth[parent] >= MAX_DEPTH:
             return parent
         node = self._nodes.setdefault((parent, label), len(self.parent))
         if node == len(self.parent):
             self.parent.append(parent)
             self.label.append(label)
             self.framework.append(framework)
-            self._depth.append(self._depth[parent] + 1 if parent >= 0 else 0)
+            self.depth.append(self.depth[parent] + 1 if parent >= 0 else 0)
         return node
 
     def path(self, labels: Iterable[str]) -> int:
@@ -117,53 +111,3 @@ def weigh(forest: Forest, rows: I64, weights: Weights) -> Weights:
     total = np.r_[0, np.cumsum(own)]
     inclusive: Weights = (total[forest.end] - total[:-1]).astype(weights.dtype)
     return inclusive
-
-
-def merge_layers(builder: ForestBuilder, leaf: I32) -> Forest:
-    """Merge siblings that differ only in their numbers: layer_0 to layer_47 become `layer_*`.
-
-    Indices merge only if their children agree, since the items of a tuple may be different things. Names at the end of
-    a path merge only if the number is set apart: `w_1` and `w_2` do, `w1` and `w2` do not.
-    """
-    keys = _merge_keys(builder)
-    known, members = dict[tuple[int, str, frozenset[str]], int](), list[list[str]]()
-    result, target = ForestBuilder(), list[int]()
-    for node, parent in enumerate(builder.parent):
-        new_parent = target[parent] if parent >= 0 else -1
-        merged = known.setdefault((new_parent, *keys[node]), len(members))
-        if merged == len(members):
-            members.append([])
-            result.parent.append(new_parent)
-            result.framework.append(builder.framework[node])
-        members[merged].append(builder.label[node])
-        target.append(merged)
-    result.label = [_common_label(labels) for labels in members]
-    return result.forest(np.r_[np.array(target, dtype=np.int32), -1][leaf], [len(labels) for labels in members])
-
-
-def _merge_keys(builder: ForestBuilder) -> list[tuple[str, frozenset[str]]]:
-    """Return per node the key that siblings must share to merge: a name, and for an index its children."""
-    labels = set(builder.label)
-    templates = {label: DIGITS.sub("*", label) for label in labels}
-    indices = {label for label in labels if INDEX.fullmatch(label)}
-    numbered = {label for label in labels if NUMBERED.search(label)}
-    below = defaultdict[int, set[str]](set)
-    for label, parent in zip(builder.label, builder.parent, strict=True):
-        below[parent].add(templates[label])
-    nothing, found = frozenset[str](), []
-    for node, (label, parent) in enumerate(zip(builder.label, builder.parent, strict=True)):
-        if label in indices:
-            apart = parent >= 0 and builder.label[parent] == POSITIONAL
-            found.append((label if apart else templates[label], frozenset(below.get(node, nothing))))
-        else:
-            apart = node not in below and label not in numbered
-            found.append((label if apart else templates[label], nothing))
-    return found
-
-
-def _common_label(labels: Sequence[str]) -> str:
-    """Return the labels' common form, with * for each number in which they differ."""
-    if len(distinct := set(labels)) == 1:
-        return labels[0]
-    pieces = [DIGITS.split(label) for label in distinct]
-    return "".join(column[0] if len(set(column)) == 1 else "*" for column in zip(*pieces, strict=True))

@@ -12,7 +12,8 @@ from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.ownership.by_frame import NO_FUNCTION, NO_LINE, NOT_MARKED
 from tb_memplugin.analysis.ownership.by_model import BEFORE, CONSTANTS, NO_PATH
 from tb_memplugin.analysis.ownership.classification import Classification, forest, weigh
-from tb_memplugin.analysis.ownership.forest import DIGITS, Forest
+from tb_memplugin.analysis.ownership.forest import Forest
+from tb_memplugin.analysis.ownership.repeated_layers import DIGITS
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.model.arrays import I64

@@ -15,9 +15,9 @@ import numpy as np
 
 from tb_memplugin.analysis.dataflow.graph import DataflowGraph, dataflow_graph
 from tb_memplugin.analysis.ownership.copy_scopes import copy_scopes
-from tb_memplugin.analysis.ownership.forest import DIGITS
 from tb_memplugin.analysis.ownership.frames import framework_frames, nearest_frames
 from tb_memplugin.analysis.ownership.model_paths import argument_path, op_path, op_paths
+from tb_memplugin.analysis.ownership.repeated_layers import DIGITS
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows

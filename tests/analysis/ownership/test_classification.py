@@ -20,7 +20,8 @@ from support.servers import DEMO
 from werkzeug.test import Client
 
 from tb_memplugin.analysis.ownership.classification import Classification, Forest, forest, weigh
-from tb_memplugin.analysis.ownership.forest import ForestBuilder, merge_layers
+from tb_memplugin.analysis.ownership.forest import ForestBuilder
+from tb_memplugin.analysis.ownership.repeated_layers import merge_layers
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.catalog import Catalog, listing_of_path
@@ -126,6 +127,12 @@ def test_what_merges(paths: list[str], merged: list[str]) -> None:
     builder = ForestBuilder()
     leaf = np.array([builder.path(path.split("/")) for path in paths], dtype=np.int32)
     assert drawn(merge_layers(builder, leaf)) == merged
+
+
+def test_a_name_with_a_star_merges_with_the_layers_that_it_resembles() -> None:
+    builder = ForestBuilder()
+    leaf = np.array([builder.path((layer, "mlp")) for layer in ("layer_1", "layer_*", "layer_2")], dtype=np.int32)
+    assert drawn(merge_layers(builder, leaf)) == ["layer_* x3", "  mlp x3"]
 
 
 def test_without_a_backward_pass_all_is_forward() -> None:
