@@ -1,50 +1,30 @@
+import { expressionPatterns, plainPattern, type SearchPattern } from "./search_pattern";
+
 /** A search, applied to many texts. */
 export interface Search {
+  typed: string;
   /** The search is empty: everything matches and nothing is highlighted. */
   empty: boolean;
   matches: (text: string) => boolean;
-  /** What a text that matches contains. Null if case counts in `matches`: it is a set of known texts. */
-  pattern: SearchPattern | null;
+  /** Each text that matches has one of them. Null if each text has to be tested. */
+  patterns: readonly SearchPattern[] | null;
+  /** 1 for each text that matches, of texts that were searched before, by their bytes; null if none were. */
+  found: ReadonlyMap<Uint8Array, Uint8Array> | null;
   /** Why the text is searched for as plain text only; null if it is not. */
   error: string | null;
 }
-
-/** Characters that follow each other in a text: codes of ASCII characters, in lower case, or ANY. */
-export interface SearchPattern {
-  codes: readonly number[];
-  /** Whether each text with these characters matches; if not, it has to be tested. */
-  exact: boolean;
-}
-
-/** Any character but the end of a line. */
-export const ANY = -1;
 
 /** Return a search for plain text. Case is ignored. */
 export function plainSearch(typed: string, error: string | null = null): Search {
   const plain = typed.toLowerCase();
   return {
+    typed,
     empty: plain === "",
     matches: (text) => text.toLowerCase().includes(plain),
-    pattern: patternOf(plain, true),
+    patterns: [plainPattern(plain)],
+    found: null,
     error,
   };
-}
-
-/** Any text may match. */
-const UNKNOWN: SearchPattern = { codes: [], exact: false };
-
-function patternOf(plain: string, exact: boolean, any = ""): SearchPattern {
-  const codes = Array.from(plain, (letter) => (letter === any ? ANY : letter.charCodeAt(0)));
-  return codes.every((code) => code < 128) && codes.some((code) => code !== ANY) ? { codes, exact } : UNKNOWN;
-}
-
-/** Return the pattern of an expression that `isLinear`: its longest part without special characters, or all of it. */
-function patternOfExpression(plain: string): SearchPattern {
-  if (!/[\\^$*+?()[\]{}|]/.test(plain)) return patternOf(plain, true, ".");
-  // A backslash or a bracket gives the text after it another meaning.
-  const parts = /[\\[*+?{|]/.test(plain) ? [] : plain.split(/[.^$()\]}]/);
-  const longest = parts.reduce((one, other) => (other.length > one.length ? other : one), "");
-  return patternOf(longest, false);
 }
 
 /** Return true if a text contains each of the typed words, in any order. Case is ignored. */
@@ -60,7 +40,7 @@ export function hasWords(text: string, typed: string): boolean {
  * Compile text that may be plain or a regular expression. A buffer matches in either reading, so "f32[4096",
  * "fusion.3{0}" and "layer_\d+/mlp" all work without a switch. Case is ignored.
  *
- * The browser's engine may take exponential time, so the page compiles only what `isLinear`; see startSearch.
+ * The browser's engine may take exponential time, so the page tests only what has patterns or `isLinear`; see startSearch.
  */
 export function compileSearch(typed: string): Search {
   const plain = plainSearch(typed);
@@ -70,12 +50,20 @@ export function compileSearch(typed: string): Search {
     return {
       ...plain,
       matches: (text) => expression.test(text) || plain.matches(text),
-      pattern: patternOfExpression(typed.toLowerCase()),
+      patterns: patternsOf(typed, plain),
     };
   } catch (error) {
     const reason = error instanceof Error ? error.message.replace(/^.*: /, "") : "not a regular expression";
     return { ...plain, error: `invalid regular expression (${reason.toLowerCase()})` };
   }
+}
+
+/** Return the patterns of a valid expression and of the same text as plain text. */
+function patternsOf(typed: string, plain: Search): SearchPattern[] | null {
+  const patterns = expressionPatterns(typed);
+  // A dot matches itself, too.
+  const same = !/[\\^$*+?()[\]{}|]/.test(typed);
+  return patterns === null || same ? patterns : [...patterns, ...(plain.patterns ?? [])];
 }
 
 /** Return true if an engine never has a second way to match: there are no repeats and no alternatives. */

@@ -35,7 +35,7 @@ export class TextDictionary {
    * All texts as one string, with one character for each byte: ASCII letters in lower case, and NUL for bytes of other
    * characters. `foreign` are the entries with such characters.
    */
-  get lowerCase(): { text: string; foreign: readonly number[] } {
+  lowerCase(): { text: string; foreign: readonly number[] } {
     return (this.lowered ??= lowerCase(this.offsets, this.bytes));
   }
 
@@ -47,17 +47,17 @@ export class TextDictionary {
 }
 
 function lowerCase(offsets: Uint32Array, bytes: Uint8Array): { text: string; foreign: readonly number[] } {
+  const decoded = decoder.decode(bytes);
+  if (decoded.length === bytes.length && !/\P{ASCII}/u.test(decoded))
+    return { text: decoded.toLowerCase(), foreign: [] };
   const lower = new Uint8Array(bytes.length);
-  let all = 0;
   for (let i = 0; i < bytes.length; i++) {
     const byte = bytes[i];
-    all |= byte;
     lower[i] = byte >= 65 && byte <= 90 ? byte + 32 : byte < 128 ? byte : 0;
   }
   const foreign: number[] = [];
-  if (all >= 128)
-    for (let entry = 0; entry + 1 < offsets.length; entry++)
-      if (bytes.subarray(offsets[entry], offsets[entry + 1]).some((byte) => byte >= 128)) foreign.push(entry);
+  for (let entry = 0; entry + 1 < offsets.length; entry++)
+    if (bytes.subarray(offsets[entry], offsets[entry + 1]).some((byte) => byte >= 128)) foreign.push(entry);
   return { text: decoder.decode(lower), foreign };
 }
 

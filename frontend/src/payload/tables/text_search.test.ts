@@ -40,29 +40,14 @@ describe("matchingEntries", () => {
     expect([...matchingEntries(texts, plainSearch("b"))]).toEqual([0, 1]);
   });
 
+  it("takes the answer of a search that was made elsewhere", () => {
+    const [texts, entries] = [dictionaryOf(["a", "b"]), Uint8Array.of(0, 1)];
+    const found = new Map([[texts.packed.bytes, entries]]);
+    expect(matchingEntries(texts, { ...plainSearch("a*"), patterns: null, found })).toBe(entries);
+  });
+
   it("finds what a test of each text finds", () => {
-    const letters = [
-      "a",
-      "B",
-      "b",
-      ".",
-      "1",
-      "[",
-      "]",
-      "(",
-      ")",
-      "^",
-      "$",
-      "\\",
-      "é",
-      "\n",
-      "{",
-      "ſ",
-      "s",
-      "S",
-      "K",
-      "k",
-    ];
+    const letters = Array.from("aBb.1[](^$\\é\n{ſsSKk|wWd-*");
     let state = 7;
     const random = (below: number): number => (state = (state * 48_271) % 2_147_483_647) % below;
     const text = (longest: number): string =>
@@ -70,10 +55,13 @@ describe("matchingEntries", () => {
     for (let round = 0; round < 300; round++) {
       const texts = Array.from({ length: 40 }, () => text(6));
       for (let search = 0; search < 10; search++) {
-        const { matches, pattern, empty, error } = compileSearch(text(3));
-        if (empty) continue;
-        const entries = matchingEntries(dictionaryOf(texts), { matches, pattern, empty, error });
-        expect([...entries]).toEqual(texts.map((each) => Number(matches(each))));
+        // Letter by letter, as earlier answers narrow later ones.
+        const [dictionary, typed] = [dictionaryOf(texts), text(4)];
+        for (let letter = 1; letter <= typed.length; letter++) {
+          const compiled = compileSearch(typed.slice(0, letter));
+          const entries = matchingEntries(dictionary, compiled);
+          expect([...entries]).toEqual(texts.map((each) => Number(compiled.matches(each))));
+        }
       }
     }
   });

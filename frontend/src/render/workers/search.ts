@@ -29,7 +29,9 @@ export function startSearch(request: SearchRequest, found: (search: Search) => v
     end({ ...plain, error: event.message || "the worker that searches could not be started" });
   worker.onmessage = ({ data }: MessageEvent<SearchReply>) => {
     const matching = new Set(data.matching);
-    end({ ...plain, matches: (text) => matching.has(text), pattern: null });
+    const packed = request.texts.filter((text) => typeof text !== "string");
+    const found = new Map(packed.map(({ bytes }, i) => [bytes, data.found[i]]));
+    end({ ...plain, matches: (text) => matching.has(text), patterns: null, found });
   };
   worker.postMessage(request);
   return stop;

@@ -18,7 +18,8 @@ export function useSearch<T>(
   const [found, setFound] = useState<{ typed: string; search: Search } | null>(null);
   useEffect(() => {
     if (waiting === null) return;
-    const request = { typed: waiting, texts: textsOf(source) };
+    // The empty text is the one of rows without a text.
+    const request = { typed: waiting, texts: ["", ...textsOf(source)] };
     return startSearch(request, (search) => setFound({ typed: waiting, search }));
   }, [waiting, source]);
   const last = useRef<Search | null>(null);
@@ -30,5 +31,5 @@ export function useSearch<T>(
 function knownSearch(typed: string): Search | null {
   // An invalid expression is plain text. Compiling takes no time, unlike matching.
   const search = compileSearch(typed);
-  return isLinear(typed) || search.error !== null ? search : null;
+  return search.patterns !== null || isLinear(typed) ? search : null;
 }

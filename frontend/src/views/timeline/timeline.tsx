@@ -4,7 +4,7 @@ import { isTyping } from "../../base/keys";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import type { View } from "../../layout/axis/span";
-import { rowTexts } from "../../layout/table/table_filter";
+import { prepareSearch, rowTexts } from "../../layout/table/table_filter";
 import { findMatches, intersectHighlights, nextMatch } from "../../layout/timeline/search";
 import { viewAround, MIN_POSITIONS, restoreSpan, saveSpan, zoom } from "../../layout/axis/view";
 import type { AgeStack } from "../../layout/stacking/age_stack";
@@ -92,6 +92,8 @@ export function Timeline({ store, height, named, ...of }: Props): JSX.Element {
         busy={of.busy}
         timed={of.program.time_ns !== null || !named}
         matches={matches}
+        searching={search.typed !== wanted}
+        onSearch={() => prepareSearch(rows)}
         onMatch={onMatch}
         onAll={() => onView(scene.extent)}
         onZoom={(factor) => {

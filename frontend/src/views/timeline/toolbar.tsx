@@ -16,7 +16,11 @@ interface Props {
   /** True if positions have timestamps. */
   timed: boolean;
   store: Store<ViewState>;
+  /** Matches of the last search that was answered, and whether another one is still running. */
   matches: TimelineMatches;
+  searching: boolean;
+  /** The user is about to type a search. */
+  onSearch: () => void;
   onMatch: (step: 1 | -1) => void;
   onZoom: (factor: number) => void;
   onAll: () => void;
@@ -24,14 +28,14 @@ interface Props {
 }
 
 export function Toolbar(props: Props): JSX.Element {
-  const { placing, busy, timed, store, matches, onMatch, onZoom, onAll, onSave } = props;
+  const { placing, busy, timed, store, onZoom, onAll, onSave } = props;
   const full = useStore(store, (state) => state.timeline_only);
   // Alone in the window, it is the first heading below the page's.
   const Heading = full ? "h2" : "h3";
   return (
     <div class="toolbar timeline-toolbar">
       <Heading>Allocation timeline</Heading>
-      <Search store={store} matches={matches} onMatch={onMatch} />
+      <Search {...props} />
       <span class="spacer" />
       {busy !== null && (
         <span class="muted" role="status">
@@ -121,7 +125,7 @@ function Layouts({ store }: Pick<Props, "store">): JSX.Element {
   );
 }
 
-function Search({ store, matches, onMatch }: Pick<Props, "store" | "matches" | "onMatch">): JSX.Element {
+function Search({ store, matches, searching, onSearch, onMatch }: Props): JSX.Element {
   const search = useStore(store, (state) => state.search);
   const match = useStore(store, (state) => state.search_match);
   const none = matches.count === 0;
@@ -139,6 +143,7 @@ function Search({ store, matches, onMatch }: Pick<Props, "store" | "matches" | "
         placeholder="Search: text or regex"
         spellcheck={false}
         value={search}
+        onFocus={onSearch}
         onInput={(event) => store.set({ search: event.currentTarget.value, search_match: null })}
         onKeyDown={onKeyDown}
       />
@@ -153,8 +158,14 @@ function Search({ store, matches, onMatch }: Pick<Props, "store" | "matches" | "
       <button aria-label="Next match" title="Next match (n)" disabled={none} onClick={() => onMatch(1)}>
         ›
       </button>
-      <span class="muted count" role="status" data-testid="timeline-matches" title={matches.error ?? ""}>
-        {search === "" ? "" : countOf(matches, match)}
+      <span
+        class="muted count"
+        role="status"
+        aria-busy={searching}
+        data-testid="timeline-matches"
+        title={matches.error ?? ""}
+      >
+        {search === "" || matches.highlighted === null ? "" : countOf(matches, match)}
       </span>
     </span>
   );
