@@ -24,6 +24,7 @@ from waitress.channel import HTTPChannel
 from waitress.server import TcpWSGIServer
 
 from tb_memplugin.hosts import request_body
+from tb_memplugin.hosts.serving.heaps import share_heaps
 from tb_memplugin.hosts.serving.lanes import Lane, Lanes, LaneTask
 
 if TYPE_CHECKING:
@@ -122,6 +123,7 @@ def serve(app: WSGIApplication, sockets: Sequence[socket.socket], ready: Callabl
         ident=None,
     )
     sys.setswitchinterval(SWITCH_SECONDS)
+    share_heaps()
     connections: dict[int, Any] = {}
     dispatcher = Lanes()
     for listening in sockets:
