@@ -20,21 +20,22 @@ def grouped(const int32_t[::1] key, Py_ssize_t groups):
     cdef Py_ssize_t n = key.shape[0], i
     begin_a = np.zeros(groups + 1, dtype=np.int64)
     cdef int64_t[::1] begin = begin_a
-    cdef vector[int64_t] at
     with nogil:
         for i in range(n):
             if 0 <= key[i] < groups:
                 begin[key[i] + 1] += 1
         for i in range(groups):
             begin[i + 1] += begin[i]
-            at.push_back(begin[i])
     order_a = np.empty(begin_a[groups], dtype=np.int32)
     cdef int32_t[::1] order = order_a
     with nogil:
         for i in range(n):
             if 0 <= key[i] < groups:
-                order[at[key[i]]] = <int32_t>i
-                at[key[i]] += 1
+                order[begin[key[i]]] = <int32_t>i
+                begin[key[i]] += 1
+        for i in range(groups, 0, -1):  # each group's begin is now its end
+            begin[i] = begin[i - 1]
+        begin[0] = 0
     return begin_a, order_a
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.dataflow import DataflowValues
 from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind
 from tb_memplugin.model.lazy import Lazy
 from tb_memplugin.model.lazy_text import LazyText, TextSource
@@ -74,7 +75,7 @@ def read_hlo(
     peak, main = reported_peak(module, placement), min(spaces.tolist(), default=0)
     table = allocation_columns(module, placement, leaf_frame)
     program = _program(module, schedule, leaf_frame)
-    values = Lazy(partial(dataflow_values, module, dataflow))
+    values = Lazy(partial(_values, module, dataflow))
     recordings = []
     for space in spaces.tolist():
         regions = np.flatnonzero(module.allocations["color"] == space)
@@ -109,6 +110,12 @@ def read_hlo(
             )
         )
     return recordings
+
+
+def _values(module: HloModule, dataflow: DataflowAnalysis) -> DataflowValues:
+    values = dataflow_values(module, dataflow)
+    module.keep_texts()
+    return values
 
 
 def reported_peak(module: HloModule, placement: Placement) -> int:

@@ -145,6 +145,18 @@ class HloModule:
         """Return the events of the heap simulator's traces and which buffers they share, to be kept nowhere."""
         return self.tables.pop(f"{TRACES}.events"), self.tables.pop(f"{TRACES}.events.share_with_canonical_id")
 
+    def keep_texts(self) -> None:
+        """Drop what only data flow needs. Names, model paths and source lines can still be read."""
+        path = f"{BUFFERS}.defined_at.shape_index"  # a part of a buffer's name
+        self.tables = {BUFFERS: self.buffers, path: self.tables[path]}
+        for name in ("id", "root_id", "is_fusion_computation"):
+            self.computations.pop(name, None)
+        for name in (
+            *("operands", "callees", "instruction_index", "computation_index"),
+            *("buffer_instruction", "buffer_node", "instruction_shapes"),
+        ):
+            self.__dict__.pop(name, None)
+
     def text_at(self, span: Spans, row: int = 0) -> str:
         start, length = int(span.start[row]), int(span.length[row])
         return bytes(self.data[start : start + length]).decode("utf-8", "replace")
