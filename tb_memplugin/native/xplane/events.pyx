@@ -53,16 +53,17 @@ cdef class _Chosen(Walk):
         return GO_ON
 
 
-def select(plane, kinds, budget=None):
+def select(plane, kinds, lines=None, budget=None):
     """Return the events whose metadata id is in `kinds`, {event metadata id: kind}, in file order.
 
+    Events of the plane, or of the lines at `lines` (Spans), which are counted from 0 then.
     Per event: its line, `offset_ps`, kind, and where it lies in the plane (`start`, `length`). Per line: its timestamp
     in ns, its number of events, and its name. Raises ValueError where the bytes are no plane, and the error of `budget`
     where there are too many events.
     """
     cdef _Chosen walk = _Chosen()
     walk.kinds = Numbers(kinds)
-    lines = walked(walk, plane, None, budget)
+    lines = walked(walk, plane, lines, budget)
     return {
         **lines, "line": to_narrow_array(walk.of_line), "offset_ps": to_array(walk.offset),
         "kind": to_narrow_array(walk.kind), "start": to_array(walk.start), "length": to_array(walk.length),

@@ -1,4 +1,4 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -12,11 +12,12 @@ TEXT: Final[int]
 PRESENCE: Final[int]
 MISSING: Final[int]
 
+def new_columns(rows: int, types: Sequence[int], used: Collection[int]) -> list[npt.NDArray[Any]]: ...
 def read_stats(
     plane: bytes | memoryview,
     start: npt.NDArray[np.int64],
     length: npt.NDArray[np.int64],
-    columns: Mapping[int, int],
-    types: Sequence[int],
+    ids: Mapping[int, int],
+    columns: Sequence[npt.NDArray[Any]],
     budget: Charges | None = None,
-) -> tuple[list[npt.NDArray[Any]], list[list[bytes | int]]]: ...
+) -> list[list[bytes | int]]: ...

@@ -33,6 +33,8 @@ INTEGER, REAL, TEXT, PRESENCE = AN_INTEGER, A_REAL, A_TEXT, A_PRESENCE
 MISSING = -(2**63)
 DEFAULTS = {INTEGER: np.int64(MISSING), REAL: np.float64("nan"), TEXT: np.int32(-1), PRESENCE: np.uint8(0)}
 
+TYPES = {default.dtype: type for type, default in DEFAULTS.items()}
+
 cdef int64_t NO_INTEGER = DEFAULTS[INTEGER]
 cdef double NO_REAL = DEFAULTS[REAL]
 cdef double MAX_REAL = 4611686018427387904.0  # 2**62: a number of that size in a column of integers is none
@@ -120,13 +122,26 @@ cdef inline double real(const Stat* stat) noexcept nogil:
     return <double>stat.value if stat.form == IS_NUMBER else NO_REAL
 
 
-def read_stats(plane, const int64_t[::1] start, const int64_t[::1] length, columns, types, budget=None):
-    """Return (columns, texts) of the events at these spans, one row per event.
+def new_columns(Py_ssize_t rows, types, used):
+    """Return a column of each type, for read_stats to fill in; those not in `used` have the default in all rows.
 
-    `columns`: {stat metadata id: column}; several ids may share one. `types`: of each column. A column of texts has the
-    code of each event's text, -1 for the empty text; `texts[column]` are the distinct ones by code: bytes, or the id of
-    the stat whose name is the text. A column that no id is of has the default in all rows, and cannot be written to.
-    Raises ValueError where an event is damaged, and the error of `budget` where there is too much to read.
+    They lie in one block of memory, of which the system provides large pages: pages of 4 KB take as long as the values.
+    """
+    block = iter(np.empty((len(used), rows), dtype=np.int64))
+    defaults = [DEFAULTS[type] for type in types]
+    return [
+        next(block).view(default.dtype)[:rows] if column in used else np.broadcast_to(default, rows)
+        for column, default in enumerate(defaults)
+    ]
+
+
+def read_stats(plane, const int64_t[::1] start, const int64_t[::1] length, ids, columns, budget=None):
+    """Write the stats of the events at these spans into `columns`, one row per event; return the texts of each column.
+
+    `ids`: {stat metadata id: column}; several ids may share one. `columns`: of new_columns, or slices of them. A column
+    of texts has the code of each event's text, -1 for the empty text; `texts[column]` are the distinct ones by code, in
+    order of first appearance: bytes, or the id of the stat whose name is the text. Raises ValueError where an event is
+    damaged, and the error of `budget` where there is too much to read.
     """
     cdef const unsigned char[::1] view = plane
     cdef const unsigned char* base = b""
@@ -135,21 +150,22 @@ def read_stats(plane, const int64_t[::1] start, const int64_t[::1] length, colum
     cdef Py_ssize_t rows = start.shape[0], row
     cdef bint fine = True
     cdef int64_t before
-    used = set(columns.values())
+    used = set(ids.values())
     if budget is not None:
         budget.charge(CELL_BYTES * len(used) * rows)
     reader.left = before = left_of(budget)
-    reader.columns = Numbers(columns)
-    reader.inline.resize(len(types))
-    reader.referred.resize(len(types))
-    found = []
-    for column, type in enumerate(types):
-        default = DEFAULTS[type]
-        found.append(np.full(rows, default) if column in used else np.broadcast_to(default, rows))
+    reader.columns = Numbers(ids)
+    reader.inline.resize(len(columns))
+    reader.referred.resize(len(columns))
+    reader.cells.resize(len(columns), NULL)
+    for column, values in enumerate(columns):
+        type = TYPES[values.dtype]
         reader.types.push_back(type)
-        reader.cells.push_back(NULL)
+        if len(values) != rows:
+            raise ValueError(f"{len(values)} rows for {rows} events")
         if rows and column in used:
-            cells = found[column].view(np.int8)
+            values[:] = DEFAULTS[type]
+            cells = values.view(np.int8)
             reader.cells[column] = &cells[0]
     if view.shape[0]:
         base = &view[0]
@@ -167,4 +183,4 @@ def read_stats(plane, const int64_t[::1] start, const int64_t[::1] length, colum
         budget.charge(before - reader.left)
     if not fine:
         raise ValueError("an event of the plane is damaged")
-    return found, [reader.texts(column) for column in range(<int>len(types))]
+    return [reader.texts(column) for column in range(<int>len(columns))]

@@ -6,11 +6,13 @@ from functools import cached_property
 from typing import Any
 
 from tb_memplugin.native.protobuf.messages import Plan, scan
-from tb_memplugin.protos.xplane_pb2 import PlaneList, PlaneMetadata, PlaneName
+from tb_memplugin.native.text.spans import Spans
+from tb_memplugin.protos.xplane_pb2 import LineList, PlaneList, PlaneMetadata, PlaneName
 from tb_memplugin.readers.common.budget import ReadBudget
 
 PLANES = Plan(PlaneList.DESCRIPTOR)
-NAME = Plan(PlaneName.DESCRIPTOR)
+NAME = Plan(PlaneName.DESCRIPTOR)  # of a line, too
+LINES = Plan(LineList.DESCRIPTOR)
 METADATA = Plan(PlaneMetadata.DESCRIPTOR)
 NAME_BYTES = 200  # of an entry of a dictionary, with its text
 # A plane is an object with a cache and takes 20 microseconds. A host has about ten planes, and a file of a few bytes
@@ -29,6 +31,12 @@ class Plane:
     @cached_property
     def name(self) -> str:
         return self.text(scan(self.data, NAME, budget=self.budget)[""]["name"], 0)
+
+    @property
+    def lines(self) -> Spans:
+        """Where the plane's lines are. Damage within them is not found."""
+        lines: Spans = scan(self.data, LINES, budget=self.budget)["lines"]["value"]
+        return lines
 
     @cached_property
     def metadata(self) -> dict[str, dict[str, Any]]:

@@ -16,7 +16,7 @@ from support.profiles import profiles
 
 from tb_memplugin.native.xplane.all_events import any_event, every
 from tb_memplugin.native.xplane.events import select
-from tb_memplugin.native.xplane.stats import INTEGER, MISSING, PRESENCE, REAL, TEXT, read_stats
+from tb_memplugin.native.xplane.stats import INTEGER, MISSING, PRESENCE, REAL, TEXT, new_columns, read_stats
 from tb_memplugin.protos.xplane_pb2 import XPlane, XSpace, XStat
 
 same_each_time = settings(derandomize=True, deadline=None)
@@ -88,7 +88,8 @@ def width(columns: dict[int, int]) -> int:
 def compiled(data: bytes, kinds: dict[int, int], columns: dict[int, int]) -> Columns:
     found = select(data, kinds)
     types = [type_of(column) for column in range(width(columns))]
-    read, texts = read_stats(data, found["start"], found["length"], columns, types)
+    read = new_columns(len(found["start"]), types, set(columns.values()))
+    texts = read_stats(data, found["start"], found["length"], columns, read)
     rows = [
         [
             repr((b"" if value < 0 else texts[column][value]) if types[column] == TEXT else value)
@@ -192,7 +193,8 @@ def test_made_planes(plane: XPlane, kinds: dict[int, int], columns: dict[int, in
 def test_an_empty_plane_has_no_events() -> None:
     found = select(b"", {1: 0})
     assert len(found["line"]) == len(found["line_timestamp_ns"]) == 0
-    columns, texts = read_stats(b"", found["start"], found["length"], {1: 0, 2: 2}, TYPES)
+    columns = new_columns(0, TYPES, {0, 2})
+    texts = read_stats(b"", found["start"], found["length"], {1: 0, 2: 2}, columns)
     assert [len(column) for column in columns] == [0] * 4 and texts == [[]] * 4
     assert len(every(b"", {1: 0}, {})["kind"]) == 0
     assert not any_event(b"")
@@ -201,7 +203,12 @@ def test_an_empty_plane_has_no_events() -> None:
 @pytest.mark.parametrize(("start", "length"), [(-1, 1), (0, -1), (0, 2**40), (2**62, 2**62), (10**6, 0), (1, 10**6)])
 def test_events_outside_of_the_plane_are_refused(start: int, length: int) -> None:
     with pytest.raises(ValueError, match="damaged"):
-        read_stats(EVENTS, np.array([start]), np.array([length]), {2: 0}, [INTEGER])
+        read_stats(EVENTS, np.array([start]), np.array([length]), {2: 0}, new_columns(1, [INTEGER], {0}))
+
+
+def test_columns_of_another_length_are_refused() -> None:
+    with pytest.raises(ValueError, match="2 rows for 1 events"):
+        read_stats(EVENTS, np.array([0]), np.array([0]), {2: 0}, new_columns(2, [INTEGER], {0}))
 
 
 @pytest.mark.parametrize("key", [0, 2**16 - 1, 2**16, 2**62, -1])
@@ -214,7 +221,9 @@ def test_ids_far_from_1(key: int) -> None:
     data = plane.SerializeToString()
     found = select(data, {key: 3})
     assert found["kind"].tolist() == [3]
-    assert read_stats(data, found["start"], found["length"], {key: 0}, [INTEGER])[0][0].tolist() == [5]
+    columns = new_columns(1, [INTEGER], {0})
+    read_stats(data, found["start"], found["length"], {key: 0}, columns)
+    assert columns[0].tolist() == [5]
     assert every(data, {key: 3}, {key: 4})["kind"].tolist() == [3, -1]
     assert every(data, {key: 3}, {key: 4})["column"].tolist() == [4, 4]
 
@@ -262,7 +271,8 @@ def answers_or_refuses(data: bytes) -> None:
     kinds, columns = {0: 0, 1: 1, 2: 2}, {0: 0, 1: 2, 2: 2, 3: 1}
     try:
         found, all_of_them = select(data, kinds), every(data, kinds, columns)
-        read, texts = read_stats(data, found["start"], found["length"], columns, TYPES)
+        read = new_columns(len(found["start"]), TYPES, set(columns.values()))
+        texts = read_stats(data, found["start"], found["length"], columns, read)
     except ValueError:
         return
     events = len(found["line"])
@@ -278,7 +288,7 @@ def answers_or_refuses(data: bytes) -> None:
 def test_a_damaged_stat_is_refused(cut: int) -> None:
     event = EVENT[:-cut]
     with pytest.raises(ValueError, match="damaged"):
-        read_stats(event, np.array([0]), np.array([len(event)]), {2: 0}, [TEXT])
+        read_stats(event, np.array([0]), np.array([len(event)]), {2: 0}, new_columns(1, [TEXT], {0}))
 
 
 def test_ids_of_a_file_cannot_make_its_tables_slow() -> None:

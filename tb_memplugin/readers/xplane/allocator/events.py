@@ -8,8 +8,9 @@ import numpy as np
 
 from tb_memplugin.model.arrays import F64, I32, I64, Mask
 from tb_memplugin.model.text import Strings, Text
-from tb_memplugin.native.xplane.events import select
-from tb_memplugin.native.xplane.stats import INTEGER, MISSING, PRESENCE, REAL, TEXT, read_stats
+from tb_memplugin.native.text.spans import Spans
+from tb_memplugin.native.xplane.stats import INTEGER, MISSING, PRESENCE, REAL, TEXT
+from tb_memplugin.readers.xplane.allocator.halves import columns_of, select_events
 from tb_memplugin.readers.xplane.planes import Plane
 
 PLANE = "/host:CPU"
@@ -66,7 +67,7 @@ def read_allocator_events(plane: Plane) -> AllocatorEvents | None:
     kinds = {key: int(plane.event_names[key] == DEALLOCATION) for key in allocator_event_ids(plane)}
     if not kinds:
         return None
-    found = select(plane.data, kinds, plane.budget)
+    found = select_events(plane, kinds)
     line, offset = found["line"], found["offset_ps"]
     if not len(line):
         return None
@@ -76,8 +77,8 @@ def read_allocator_events(plane: Plane) -> AllocatorEvents | None:
     order = np.argsort(time, kind="stable")
     earlier = np.r_[False, (line[1:] == line[:-1]) & (offset[1:] < offset[:-1])]
     # Read in order of time, as putting one column in order takes less than putting all of them.
-    spans = found["start"][order], found["length"][order]
-    columns, texts = read_stats(plane.data, *spans, _columns(plane), list(TYPES.values()), plane.budget)
+    spans = Spans(found["start"][order], found["length"][order])
+    columns, texts = columns_of(plane, spans, _columns(plane), list(TYPES.values()))
     numbers = {name: columns[COLUMNS[name]] for name in NUMBERS}
     return AllocatorEvents(
         file_row=order,

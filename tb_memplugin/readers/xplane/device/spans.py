@@ -10,15 +10,12 @@ import numpy as np
 from tb_memplugin.model.kinds import SpanKind
 from tb_memplugin.model.tables import NamedSpans
 from tb_memplugin.model.text import Strings, Text
-from tb_memplugin.native.protobuf.messages import Plan, scan
+from tb_memplugin.native.protobuf.messages import scan
 from tb_memplugin.native.xplane.all_events import every
-from tb_memplugin.protos.xplane_pb2 import LineList, PlaneName
-from tb_memplugin.readers.xplane.planes import Plane
+from tb_memplugin.readers.xplane.planes import NAME, Plane
 
 PLANE = re.compile(r"/device:TPU:(\d+)")
 LINE = "XLA Modules"
-LINES = Plan(LineList.DESCRIPTOR)
-NAME = Plan(PlaneName.DESCRIPTOR)
 
 
 def tpu_core_planes(planes: Sequence[Plane]) -> dict[str, Plane]:
@@ -32,7 +29,7 @@ def module_spans(plane: Plane, start_ns: int) -> NamedSpans:
 
     Only the "XLA Modules" line is read, as the other lines are most of the plane. Raises ValueError on a damaged plane.
     """
-    lines = scan(plane.data, LINES, budget=plane.budget)["lines"]["value"]
+    lines = plane.lines
     names = scan(plane.data, NAME, lines, plane.budget)[""]["name"]
     module_lines = [row for row in range(len(lines.start)) if plane.text(names, row) == LINE]
     kinds = {key: kind for kind, key in enumerate(plane.event_names)}
