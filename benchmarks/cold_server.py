@@ -41,6 +41,10 @@ class Client:
             raise SystemExit(f"{path} {query}: {answer.status} {content[:1000].decode(errors='replace')}")
         return content
 
+    def another(self) -> Client:
+        """Return a client with a connection of its own."""
+        return Client(HTTPConnection(self.connection.host, self.connection.port, timeout=ANSWER_SECONDS))
+
     def json(self, path: str, **query: str) -> Any:
         answer = self.get(path, **query)
         return json.loads(gzip.decompress(answer) if answer.startswith(GZIP) else answer)
@@ -52,6 +56,12 @@ def our_first_views(client: Client) -> int:
     if recordings[0]["axis"] == "INSTANT":
         recordings = recordings[:1]  # has all devices
     return sum(len(client.get(f"api/{FIRST_VIEWS[each['axis']]}", id=each["id"])) for each in recordings)
+
+
+def first_view(client: Client, run: str) -> int:
+    """List the run, and ask for the first view of its largest recording."""
+    largest = client.json("api/recordings", run=run)["recordings"][0]
+    return len(client.get(f"api/{FIRST_VIEWS[largest['axis']]}", id=largest["id"]))
 
 
 def our_overview_rows(client: Client) -> int:

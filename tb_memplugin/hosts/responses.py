@@ -5,13 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Sequence
-from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
 from werkzeug.wrappers import Request, Response
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.model.cached_property import cached_property
 
 JSON = "application/json"
 TABLES = "application/octet-stream"

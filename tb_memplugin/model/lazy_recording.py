@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
-from functools import cached_property
 
 from tb_memplugin.model.arrays import I32
+from tb_memplugin.model.cached_property import cached_property
 from tb_memplugin.model.caveats import Caveat
 from tb_memplugin.model.lazy import Lazy
 from tb_memplugin.model.recording import Recording

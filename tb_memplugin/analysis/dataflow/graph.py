@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.model.arrays import I32, I64, Mask
+from tb_memplugin.model.cached_property import cached_property
 from tb_memplugin.model.dataflow import DataflowValues
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.native.graph.walks import grouped, reach

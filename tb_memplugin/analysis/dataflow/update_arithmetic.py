@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from tb_memplugin.analysis.dataflow.graph import CsrGraph, read_keys
 from tb_memplugin.model.arrays import I32, Mask
+from tb_memplugin.model.cached_property import cached_property
 from tb_memplugin.model.dataflow import DataflowValues, Derivation
 from tb_memplugin.model.text import Text
 

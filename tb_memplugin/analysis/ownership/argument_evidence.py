@@ -16,7 +16,6 @@ array beside a pytree with several leaves is.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from tb_memplugin.analysis.dataflow.graph import DataflowGraph
 from tb_memplugin.analysis.dataflow.training_step import TrainingStep
 from tb_memplugin.analysis.ownership.argument_trees import argument_paths, arrays_beside_containers, nearest_relatives
 from tb_memplugin.model.arrays import I32, U8, Mask
+from tb_memplugin.model.cached_property import cached_property
 from tb_memplugin.model.dataflow import ProductKind
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from tb_memplugin.analysis.dataflow.graph import CsrGraph
 from tb_memplugin.analysis.replay.program_graph import ProgramGraph
 from tb_memplugin.analysis.replay.schedule_graph import ScheduleGraph
 from tb_memplugin.model.arrays import I32, I64, Mask
+from tb_memplugin.model.cached_property import cached_property
 
 
 @dataclass(frozen=True, eq=False)

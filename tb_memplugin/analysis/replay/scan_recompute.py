@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ from tb_memplugin.analysis.replay.program_graph import ProgramGraph
 from tb_memplugin.analysis.replay.scan_stacks import ScanStacks
 from tb_memplugin.analysis.replay.schedule_graph import ScheduleGraph, lower_peak
 from tb_memplugin.model.arrays import I32, I64, Mask
+from tb_memplugin.model.cached_property import cached_property
 
 SLICES = ("/dynamic_slice", "/squeeze")
 

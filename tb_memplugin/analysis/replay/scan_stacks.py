@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ from tb_memplugin.analysis.dataflow.graph import CsrGraph, concatenate_ranges, u
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.replay.program_graph import ProgramGraph
 from tb_memplugin.model.arrays import I32, I64, Mask
+from tb_memplugin.model.cached_property import cached_property
 from tb_memplugin.model.dataflow import DataflowValues
 from tb_memplugin.model.program import Program
 from tb_memplugin.model.recording import Recording

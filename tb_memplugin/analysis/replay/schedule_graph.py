@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from tb_memplugin.analysis.dataflow.graph import CsrGraph
 from tb_memplugin.model.arrays import F64, I32, I64
+from tb_memplugin.model.cached_property import cached_property
 from tb_memplugin.native.graph.ordering import accesses, advance, delay, sorted_by, worth_advancing
 
 MAX_ROUNDS = 16

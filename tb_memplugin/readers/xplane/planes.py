@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
+from tb_memplugin.model.cached_property import cached_property
 from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.protos.xplane_pb2 import LineList, PlaneList, PlaneMetadata, PlaneName

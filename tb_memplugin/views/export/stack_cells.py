@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 
 from tb_memplugin.analysis.ownership.frames import frame_text
 from tb_memplugin.model.arrays import I32
+from tb_memplugin.model.cached_property import cached_property
 from tb_memplugin.model.tables import Stacks
 from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.views.export.export_table import MAX_CELL_LENGTH, truncate

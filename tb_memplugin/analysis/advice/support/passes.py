@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from tb_memplugin.analysis.dataflow.graph import dataflow_graph, uses
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.ownership.model_paths import OpPath, Pass, op_paths
 from tb_memplugin.model.arrays import I32, I64, U8, Mask
+from tb_memplugin.model.cached_property import cached_property
 from tb_memplugin.model.dataflow import DataflowValues
 from tb_memplugin.model.recording import Recording
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 
 from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.cached_property import cached_property
 from tb_memplugin.model.lazy import Lazy
 from tb_memplugin.native.hlo.liveness import flow_uses, flow_values, use_ranges
 from tb_memplugin.readers.hlo.dataflow.fusion_outline import FusionOutline

@@ -5,12 +5,11 @@ The instruction at position p has the nodes from `base[p]`, numbered like those 
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 import numpy.typing as npt
 
 from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.cached_property import cached_property
 from tb_memplugin.model.text import Text
 from tb_memplugin.native.hlo.liveness import edges
 from tb_memplugin.readers.common.budget import ReadBudget

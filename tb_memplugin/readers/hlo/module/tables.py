@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy.typing as npt
 
 from tb_memplugin.errors import InputError, NoBufferAssignmentError
 from tb_memplugin.model.arrays import I32
+from tb_memplugin.model.cached_property import cached_property
 from tb_memplugin.model.lazy_text import FEW, TextSource
 from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.charges import Charges

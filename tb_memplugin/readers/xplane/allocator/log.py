@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tb_memplugin.model.arrays import I64, Mask
+from tb_memplugin.model.cached_property import cached_property
 from tb_memplugin.model.text import Text
 from tb_memplugin.native.xplane.stats import MISSING
 from tb_memplugin.readers.common.pairing import Pairs, pair
