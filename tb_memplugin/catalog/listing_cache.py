@@ -87,7 +87,8 @@ class ListingCache:
                 dropped.append((path, cached))
         for path, cached in dropped:
             size, limit = bytes_text(cached.nbytes), bytes_text(self._max_bytes)
-            logger.warning("Dropped %r, %s, from the recordings in memory, which may take %s", path, size, limit)
+            text = "Dropped %r, %s, since recordings may take %s of memory: it is read again when it is opened"
+            logger.warning(text, path, size, limit)
             for recording in _with_outlines(cached.listing):
                 recording.memo.clear()  # a result may refer to its recording, which would delay its end
 
