@@ -1,6 +1,6 @@
 import { dictionaryOf, TextColumn } from "../../payload/tables/text_column";
 import type { Regions } from "../../payload/recording/regions";
-import type { Rows } from "../../payload/recording/rows";
+import { blankTexts, type Rows } from "../../payload/recording/rows";
 
 /** A buffer of a test: its lifetime, both ends included, and its place in a region. */
 export interface BufferLike {
@@ -23,7 +23,6 @@ export function textColumn(texts: readonly string[]): TextColumn {
 
 export function rowsOf(buffers: readonly BufferLike[]): Rows {
   const numbers = (pick: (buffer: BufferLike, row: number) => number): number[] => buffers.map(pick);
-  const blank = textColumn(buffers.map(() => ""));
   const size = Float64Array.from(numbers((buffer) => buffer.size));
   const defined = Int32Array.from(numbers((buffer) => buffer.defined));
   const last_used = Int32Array.from(numbers((buffer) => buffer.last_used));
@@ -31,15 +30,8 @@ export function rowsOf(buffers: readonly BufferLike[]): Rows {
   return {
     length: buffers.length,
     id: Float64Array.from(numbers((_, row) => row)),
+    ...blankTexts(buffers.length),
     name: textColumn(buffers.map((buffer, row) => buffer.name ?? `buffer.${row}`)),
-    op: blank,
-    op_name: blank,
-    copied: blank,
-    source: blank,
-    shape: blank,
-    dtype: blank,
-    stack: blank,
-    step: blank,
     role,
     roles_follow: false,
     color: role,

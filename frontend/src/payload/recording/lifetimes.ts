@@ -1,7 +1,7 @@
 import { blankColumn } from "../tables/text_column";
 import type { Table, Tables } from "../tables/tables";
 import type { RecordingData } from "./recording";
-import { rowColors, type Rows } from "./rows";
+import { blankTexts, rowColors, type Rows } from "./rows";
 
 /** Response of api/lifetimes: all rows without names, places and other details, which take longer to read. */
 export function readLifetimes(tables: Tables): RecordingData {
@@ -40,7 +40,6 @@ function readRows(table: Table): Rows {
   const [start, end, charge] = [table.i32("start"), table.i32("end"), table.f64("charge")];
   const size = table.has("size") ? table.f64("size") : charge;
   const role = table.u8("role");
-  const blank = blankColumn(length);
   const unknown = new Float64Array(length).fill(-1);
   const numbers = new Int32Array(length);
   const last_used = table.has("last_used") ? table.i32("last_used") : new Int32Array(length);
@@ -49,15 +48,7 @@ function readRows(table: Table): Rows {
   return {
     length,
     id: unknown,
-    name: blank,
-    op: blank,
-    op_name: blank,
-    copied: blank,
-    source: blank,
-    shape: blank,
-    dtype: blank,
-    stack: blank,
-    step: blank,
+    ...blankTexts(length),
     role,
     roles_follow: false,
     color: rowColors({ length, role, roles_follow: false, size, start }),

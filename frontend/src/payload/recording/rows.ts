@@ -42,6 +42,22 @@ export function rowName({ name, start, defined }: Rows, row: number): string {
   return name.at(row) || (start[row] < 0 && defined[row] < 0 ? "live before the recording" : "");
 }
 
+/** Return the text columns of rows without texts. */
+export function blankTexts(length: number) {
+  const blank = blankColumn(length);
+  return {
+    name: blank,
+    op: blank,
+    op_name: blank,
+    copied: blank,
+    source: blank,
+    shape: blank,
+    dtype: blank,
+    stack: blank,
+    step: blank,
+  };
+}
+
 export function readRows(table: Table): Rows {
   const columns = readColumns(table);
   return { ...columns, color: rowColors(columns) };
