@@ -1,10 +1,15 @@
 import workerUrl from "./placement_worker?worker&url";
 import { placeRows, type Placement } from "../../layout/stacking/stacking";
 import type { PlacementReply, PlacementRequest } from "./placement_protocol";
-import { startWorker } from "./start_worker";
+import { prepareWorker, startWorker } from "./start_worker";
 
 /** Fewer rows are placed in the page, faster than a worker starts. */
 const MAX_IN_PAGE = 20_000;
+
+/** Start the worker for the next placement. */
+export function preparePlacement(): void {
+  prepareWorker(workerUrl);
+}
 
 /**
  * Place rows, in a worker if there are many. Return a function that cancels the placement; no callback runs

@@ -3,7 +3,7 @@ import type { Blocks } from "../../layout/timeline/blocks";
 import type { PaintOrder, VectorParts } from "../painter/picture";
 import { type CanvasName, type PaintReply, type PaintRequest, requestTransfers } from "./paint_protocol";
 import type { FrameBuffer } from "../frame/raster";
-import { startWorker } from "./start_worker";
+import { prepareWorker, startWorker } from "./start_worker";
 import workerUrl from "./paint_worker?worker&url";
 
 export type DrawnPicture = Extract<PaintReply, { kind: "picture" }>;
@@ -17,6 +17,11 @@ interface PaintQueue {
   /** The last order, and the timer that draws it exactly once the view stops moving. */
   lastOrder: PaintOrder | null;
   settling: number;
+}
+
+/** Start the painter's worker for the next renderer. */
+export function prepareRenderer(): void {
+  prepareWorker(workerUrl);
 }
 
 const newQueue = (): PaintQueue => ({

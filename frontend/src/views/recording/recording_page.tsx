@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import type { Api } from "../../payload/api";
@@ -17,6 +17,8 @@ import { TimelineSection } from "./timeline_section";
 import { useAxis } from "./use_axis";
 import type { OnPageState } from "../data/use_recording";
 import { useRecording } from "../data/use_recording";
+import { preparePlacement } from "../../render/workers/placement";
+import { prepareRenderer } from "../../render/workers/timeline_renderer";
 
 export type { PageState, Positions } from "../data/use_recording";
 
@@ -38,7 +40,12 @@ const MIN_EARLY = 20_000;
 
 /** Page of one recording: a compiled program, or an allocator over time. */
 export function RecordingPage({ tab, id, allocations, onState, ...shared }: Props): JSX.Element {
-  const { api } = shared;
+  const { api, store } = shared;
+  const hasEarly = tab === "memory_profile" && api.report === null && allocations >= MIN_EARLY;
+  useEffect(() => {
+    if (hasEarly) prepareRenderer();
+    if (hasEarly && store.get().timeline_layout === "stacked") preparePlacement();
+  }, [hasEarly]);
   const { first, all, early } = useRecording(
     api,
     id,
@@ -47,7 +54,7 @@ export function RecordingPage({ tab, id, allocations, onState, ...shared }: Prop
         ? api.memoryProfile({ id: key }, signal)
         : api.memoryViewer({ id: key }, signal),
     onState,
-    tab === "memory_profile" && api.report === null && allocations >= MIN_EARLY,
+    hasEarly,
   );
   if (first.error !== null) return <ErrorMessage error={first.error} />;
   if (first.value === null) return <div class="placeholder" aria-busy="true" />;
