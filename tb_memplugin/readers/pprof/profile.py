@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.native.text.strings import Interner, gather, intern
 from tb_memplugin.protos.pprof_pb2 import Profile as ProfileProto
 from tb_memplugin.protos.pprof_pb2 import Sample as SampleProto
+from tb_memplugin.readers.common.at_once import at_once
 from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.common.gzip_file import decompress
 from tb_memplugin.readers.pprof.stacks import Locations
@@ -145,14 +148,22 @@ class _SampleTypes:
 def _batches(
     raw: bytes | memoryview, spans: Spans, types: _SampleTypes, locations: Locations
 ) -> Iterator[tuple[I64, I64, I32, I64, I64]]:
-    """Yield count, bytes, leaf, and the string-table entries of kind and device (0 none) per sample, in batches."""
+    """Yield count, bytes, leaf, and the string-table entries of kind and device (0 none) per sample, in batches.
+
+    Another thread parses the next batch, while the stacks of one are looked up.
+    """
     stacks = _StackCache(raw, len(spans.start), locations)
-    for begin in range(0, len(spans.start), BATCH):
-        batch = Spans(spans.start[begin : begin + BATCH], spans.length[begin : begin + BATCH])
-        stack, split, value_count, (count, size), (kind, device) = samples(
-            raw, *batch, types.chosen, types.entries, types.labels
-        )
-        leaf, complete = stacks.leaves(batch, stack, split), value_count == types.number
+    parse = partial(samples, raw, chosen=types.chosen, entry=types.entries, key=types.labels)
+    begins = range(0, len(spans.start), BATCH)
+    batches = [Spans(spans.start[begin : begin + BATCH], spans.length[begin : begin + BATCH]) for begin in begins]
+    if not batches:
+        return
+    parsed = parse(*batches[0])
+    for batch, following in zip_longest(batches, batches[1:]):
+        stack, split, value_count, (count, size), (kind, device) = parsed
+        find = partial(stacks.leaves, batch, stack, split)
+        leaf, parsed = at_once(find, partial(parse, *following)) if following else (find(), parsed)
+        complete = value_count == types.number
         count = count if types.chosen[0] >= 0 else np.ones_like(count)
         yield count[complete], size[complete], leaf[complete], kind[complete], device[complete]
 

@@ -18,6 +18,7 @@ from tb_memplugin.model.kinds import Axis, Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import MAX_FRAMES
 from tb_memplugin.readers import open_file
+from tb_memplugin.readers.pprof import profile
 from tb_memplugin.views.shared.summary import summary
 
 A, B, C = Frame("a"), Frame("b", "train.py", 2), Frame("c", "lib.py", 3)
@@ -214,3 +215,27 @@ def test_any_damage_is_a_recording_or_one_clear_error(data: st.DataObject) -> No
         assert summary(recording)["peak_bytes"] == int(explained_bytes(recording)[0])
         for leaf in recording.allocations.stack.tolist():
             recording.stacks.frames(leaf)
+
+
+@pytest.mark.parametrize("batch", [1, 2, 5])
+def test_batches_have_the_answer_of_one(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Damage each byte in turn: the first damaged sample is the one that the error names."""
+    data = gzip.decompress(profile_of([Sample([A, B] if i % 3 else [C], 10 + i, 1) for i in range(5)]))
+
+    def answers() -> list[object]:
+        return [
+            answer(data[:at] + bytes([data[at] ^ flip]) + data[at + 1 :])
+            for at in range(len(data))
+            for flip in (1, 128)
+        ]
+
+    whole = answers()
+    monkeypatch.setattr(profile, "BATCH", batch)
+    assert answers() == whole
+
+
+def answer(data: bytes) -> object:
+    try:
+        return [(recording.memory, rows_of(recording), recording.caveats) for recording in read(data)]
+    except InputError as error:
+        return str(error)
