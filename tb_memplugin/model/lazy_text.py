@@ -41,6 +41,12 @@ class TextSource:
         found = read(known[first:].astype(np.int64))
         return _at(found, which.ravel() - first)
 
+    def text(self, row: int) -> str:
+        """Return one text; row -1 has none. Loops over rows read all texts soon."""
+        if self._read is not None and self._requests < MAX_FEW:
+            return self.of(np.array([row]))[0]
+        return self.all()[row] if row >= 0 else ""
+
 
 class LazyText(Text):
     """A column of texts that are not read yet."""
@@ -61,7 +67,7 @@ class LazyText(Text):
         return len(self._rows)
 
     def __getitem__(self, row: int) -> str:
-        return self._source.of(self._rows[row : row + 1] if row >= 0 else self._rows[[row]])[0]
+        return self._source.text(int(self._rows[row]))
 
     @property
     def strings(self) -> Strings:

@@ -86,9 +86,9 @@ def _with_other_leaves(recording: Recording, state: I64) -> I64:
     given = np.unique(given[given >= 0]).astype(np.int64)
     given = given[table.dtype.isin({"f32"})[given]]
     names = {row: match.string[: match.end()] for row in given.tolist() if (match := FIELD.search(table.scope[row]))}
-    kept = {name: [0, 0] for name in names.values()}
+    kept, known = {name: [0, 0] for name in names.values()}, {*state.tolist()}
     for row, name in names.items():
-        kept[name][int(row in state)] += int(table.size[row])
+        kept[name][int(row in known)] += int(table.size[row])
     others = [row for row, name in names.items() if kept[name][1] > kept[name][0]]
     return np.union1d(state, np.array(others, dtype=np.int64))
 
