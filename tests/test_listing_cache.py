@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.recordings import Row, recording
+from werkzeug.test import Client
 
 from benchmarks.generate import write
 from tb_memplugin import logdir
@@ -22,6 +23,7 @@ from tb_memplugin.catalog import Catalog, Listing
 from tb_memplugin.catalog.held_bytes import held_bytes
 from tb_memplugin.catalog.listing_cache import FileVersion, ListingCache
 from tb_memplugin.errors import InputError, ReadError
+from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.logdir import HostFile
 from tb_memplugin.model.lazy import Lazy
 from tb_memplugin.model.recording import Recording
@@ -139,6 +141,19 @@ def test_what_is_dropped_is_logged(caplog: pytest.LogCaptureFixture) -> None:
         cache.add(FileVersion(f"/logs/{name}.xplane.pb", "1", "run"), kept)
     (record,) = caplog.records
     assert "Dropped '/logs/first.xplane.pb', 984 KiB" in record.getMessage()
+
+
+def test_a_run_that_was_dropped_says_so_when_it_is_read_again(tmp_path: Path) -> None:
+    profile, _ = write(tmp_path / "one", 2000)
+    for name in ("first", "second"):
+        (tmp_path / f"log/{name}/plugins/profile/s").mkdir(parents=True)
+        shutil.copy(profile, tmp_path / f"log/{name}/plugins/profile/s/h.xplane.pb")
+    client = Client(MemoryApp(Catalog(str(tmp_path / "log"), cache_bytes=1)))
+    runs = ("first", "second", "first", "second")
+    notes = [json.loads(client.get(f"/api/recordings?run={run}/s").data)["notes"] for run in runs]
+    assert notes[:2] == [[], []]
+    for (note,) in notes[2:]:
+        assert note.startswith("Read again: 1 file (") and note.endswith("recordings may take 1 B of memory.")
 
 
 def test_the_latest_listing_stays_whatever_its_size() -> None:

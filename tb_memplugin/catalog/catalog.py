@@ -121,6 +121,11 @@ class Catalog:
             listing.recordings[:] = link_chunks(listing.recordings, self.programs(names))
         return listing
 
+    def dropped_text(self, run: str) -> str:
+        """Return a sentence about the files of a run that were dropped to save memory; empty where there are none."""
+        paths = {file.path for known in self._runs if known.name == run for file in known.files}
+        return self._cache.dropped_text(run, paths)
+
     def peak_bytes(self, run: Run) -> int | None:
         """Return the largest peak of a run whose files were read, and have not changed since; None for others."""
         return self._peaks.get(run)

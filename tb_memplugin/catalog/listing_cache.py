@@ -12,7 +12,7 @@ from typing import NamedTuple
 from tb_memplugin.catalog.held_bytes import held_bytes
 from tb_memplugin.catalog.listing import Listing
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.sizes import bytes_text, counted
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +41,7 @@ class ListingCache:
         self._lock = threading.Lock()
         self._cached: OrderedDict[tuple[str, str], _Cached] = OrderedDict()  # by path and run
         self._total = 0
+        self._dropped: dict[tuple[str, str], int] = {}  # bytes of listings that were dropped, by path and run
 
     @property
     def nbytes(self) -> int:
@@ -76,15 +77,26 @@ class ListingCache:
         with self._lock:
             for key in [key for key in self._cached if key[0] not in paths]:
                 self._total -= self._cached.pop(key).nbytes
+            self._dropped = {key: nbytes for key, nbytes in self._dropped.items() if key[0] in paths}
+
+    def dropped_text(self, run: str, paths: Collection[str]) -> str:
+        """Return a sentence about the files of a run that had to be read again; empty where there are none."""
+        with self._lock:
+            sizes = [nbytes for (path, of), nbytes in self._dropped.items() if of == run and path in paths]
+        if not sizes:
+            return ""
+        which, size, limit = counted(len(sizes), "file"), bytes_text(sum(sizes)), bytes_text(self._max_bytes)
+        return f"Read again: {which} ({size}) had been dropped, since recordings may take {limit} of memory."
 
     def _evict(self) -> None:
         """Drop the listings that were not used for the longest time. The latest stays, whatever its size."""
         dropped: list[tuple[str, _Cached]] = []
         with self._lock:
             while self._total > self._max_bytes and len(self._cached) > 1:
-                (path, _), cached = self._cached.popitem(last=False)
+                key, cached = self._cached.popitem(last=False)
                 self._total -= cached.nbytes
-                dropped.append((path, cached))
+                self._dropped[key] = cached.nbytes
+                dropped.append((key[0], cached))
         for path, cached in dropped:
             size, limit = bytes_text(cached.nbytes), bytes_text(self._max_bytes)
             text = "Dropped %r, %s, since recordings may take %s of memory: it is read again when it is opened"

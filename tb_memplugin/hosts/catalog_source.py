@@ -39,7 +39,7 @@ class CatalogSource:
         listing = self._catalog.listing(name, host)
         problems = [Unreadable(problem.file, problem.text) for problem in listing.problems]
         notes = [left_out.text for left_out in listing.left_out]
-        notes += [text] if (text := skipped_text(listing.stages)) else []
+        notes += filter(None, (skipped_text(listing.stages), self._catalog.dropped_text(name)))
         empty = {host: reason._asdict() for host, reason in listing.no_events.items()}
         return RunRecordings(listing.recordings, problems, empty, bool(listing.left_out), notes)
 
