@@ -19,7 +19,7 @@ from benchmarks.timing import ratio, spread
 from tb_memplugin.fit.compile_task import CompileTask, Limits
 from tb_memplugin.fit.compiling.compiler import open_compiler
 from tb_memplugin.fit.compiling.compiling import compile_task
-from tb_memplugin.fit.compiling.executors import LocalRunner
+from tb_memplugin.fit.compiling.executors import local_threads
 from tb_memplugin.fit.compiling.program_memory import with_memory
 from tb_memplugin.fit.knobs import parse_fixed, parse_varied
 from tb_memplugin.fit.sweep import Sweep
@@ -107,10 +107,10 @@ def jobs(question: Question, values: list[int]) -> None:
     """Compile the same candidates one at a time, and two."""
     seconds = list[float]()
     for number in (1, 2):
-        runner, start = LocalRunner(number), time.perf_counter()
-        wait([runner.submit(question.task(value)) for value in values])
+        executor, start = local_threads(number), time.perf_counter()
+        wait([executor.submit(compile_task, question.task(value)) for value in values])
         seconds.append(time.perf_counter() - start)
-        runner.stop()
+        executor.stop()
     print(f"  {len(values)} candidates       {seconds[0]:.1f} s, with two jobs {seconds[1]:.1f} s: ", end="")
     print(f"{seconds[0] / seconds[1]:.2f} times")
 

@@ -14,6 +14,7 @@ PACKAGE = Path(__file__).parent.parent / "tb_memplugin"
 
 # The imports that each package may make, besides its own modules. A package that is missing here may import none.
 ALLOWED: dict[str, set[str]] = {
+    "cache_folder": set(),
     "errors": set(),
     "free_memory": {"errors", "sizes"},
     "model": set(),
@@ -30,8 +31,10 @@ ALLOWED: dict[str, set[str]] = {
     "source_files": {"errors", "model"},
     "hosts": {"catalog", "errors", "logdir", "model", "source_files", "views"},
     "capture": {"analysis", "errors", "readers", "model", "sizes", "views"},  # knows jax; loads these when asked
-    "fit": {"analysis", "errors", "logdir", "model", "protos", "readers", "sizes"},
-    "commands": {"catalog", "errors", "fit", "hosts", "logdir", "model", "regex", "sizes", "source_files", "views"},
+    "fit": {"analysis", "cache_folder", "errors", "executors", "logdir", "model", "protos", "readers", "sizes"},
+    "executors": {"errors"},
+    "fleet": {"analysis", "cache_folder", "errors", "executors", "logdir", "model", "readers", "sizes"},
+    "commands": {"catalog", "errors", "executors", "fit", "fleet", "hosts", "logdir", "model", "regex", "sizes", "source_files", "views"},
     "pytest_plugin": {"capture", "catalog", "errors", "regex", "sizes", "views"},  # runs in a user's tests
     "cli": {"commands", "errors"},
 }

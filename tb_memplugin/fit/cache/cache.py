@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -16,6 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tb_memplugin.cache_folder import cache_folder
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.cache.inputs import Inputs, are_same
 from tb_memplugin.fit.compile_task import Compiled
@@ -34,13 +34,7 @@ def default_folder(environment: Mapping[str, str] = os.environ) -> Path:
     """Return the folder of the cache: that of a variable, else in the user's cache folder."""
     if found := environment.get(FOLDER_VARIABLE):
         return Path(found)
-    home = Path.home()
-    base: str | Path | None = environment.get("XDG_CACHE_HOME")
-    if not base and sys.platform == "darwin":
-        base = home / "Library" / "Caches"
-    elif not base and os.name == "nt":
-        base = environment.get("LOCALAPPDATA") or home / "AppData" / "Local"
-    return Path(base or home / ".cache") / "tb_memplugin" / "fit"
+    return cache_folder(environment) / "fit"
 
 
 def default_bytes(environment: Mapping[str, str] = os.environ) -> int:

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
+from tb_memplugin.executors.dask_cluster import is_worker_death
+from tb_memplugin.executors.executor import TaskExecutor
 from tb_memplugin.fit.compile_task import CompileTask, Limits, Sources
-from tb_memplugin.fit.compiling.dask_runner import DaskRunner
-from tb_memplugin.fit.compiling.executors import LocalRunner, TaskRunner
+from tb_memplugin.fit.compiling.executors import CompileFunction, open_executor
 from tb_memplugin.fit.run_folder import run_name, write_program
 from tb_memplugin.fit.step.sources import collect_sources
 from tb_memplugin.model.fit import Candidate, Outcome
@@ -25,7 +26,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 class Compiler:
     """A function from a candidate to its outcome, which waits. Callable from any thread."""
 
-    runner: TaskRunner
+    executor: TaskExecutor
+    compile: CompileFunction
     logdir: Path
     limits: Limits = field(default_factory=Limits)
     uses_cache: bool = True
@@ -40,11 +42,11 @@ class Compiler:
             raise CancelledError
         try:
             task = CompileTask(candidate, self.limits, self.uses_cache, self.sources, self.pickled, to_end)
-            compiled = self.runner.submit(task).result()
+            compiled = self.executor.submit(self.compile, task).result()
         except Exception as error:
             if self.stopped:
                 raise CancelledError from None
-            if type(error).__name__ != "KilledWorker":  # of dask
+            if not is_worker_death(error):
                 raise
             text = "Several workers died while they compiled this: see their logs, or give them more memory"
             return Outcome(candidate, error=text)
@@ -54,7 +56,7 @@ class Compiler:
     def stop(self) -> None:
         """End all compilations."""
         self.stopped = True
-        self.runner.stop()
+        self.executor.stop()
 
 
 @contextmanager
@@ -69,8 +71,8 @@ def open_compiler(
 ) -> Iterator[Compiler]:
     """Yield a compiler. Ctrl+C stops it, so that calls raise CancelledError; a second Ctrl+C is KeyboardInterrupt."""
     sources = collect_sources(step) if scheduler and not pickled else None
-    runner: TaskRunner = DaskRunner(scheduler) if scheduler else LocalRunner(jobs)
-    compiler = Compiler(runner, logdir, limits or Limits(), uses_cache, sources, pickled)
+    executor, compile_there = open_executor(scheduler, jobs)
+    compiler = Compiler(executor, compile_there, logdir, limits or Limits(), uses_cache, sources, pickled)
     is_main = threading.current_thread() is threading.main_thread()
     before = {number: signal.getsignal(number) for number in SIGNALS} if is_main else {}
 

@@ -1,15 +1,18 @@
-"""Runners of compilations: threads that each run a process, or workers of a dask cluster."""
+"""Executors of compilations: threads that each run a process, or workers of a dask cluster."""
 
 from __future__ import annotations
 
 import os
-import threading
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from typing import Protocol
+from collections.abc import Callable
 
+from tb_memplugin.executors.dask_cluster import DaskCluster, current_task
+from tb_memplugin.executors.executor import TaskExecutor
+from tb_memplugin.executors.threads import LocalThreads
 from tb_memplugin.fit.compile_task import Compiled, CompileTask
 from tb_memplugin.fit.compiling.compiling import compile_task
 from tb_memplugin.fit.processes.watching import work_in_thread
+
+CompileFunction = Callable[[CompileTask], Compiled]
 
 
 def default_jobs() -> int:
@@ -17,29 +20,17 @@ def default_jobs() -> int:
     return max((os.cpu_count() or 1) // 2, 1)
 
 
-class TaskRunner(Protocol):
-    """A runner of tasks, which can stop."""
-
-    def submit(self, task: CompileTask) -> Future[Compiled]:
-        """Run a task when there is room."""
-
-    def stop(self) -> None:
-        """End what runs and cancel what waits: their futures raise CancelledError. Later tasks are refused."""
+def local_threads(jobs: int | None = None) -> LocalThreads:
+    """Return threads that each run one compilation at a time, in a process of its own."""
+    return LocalThreads(jobs or default_jobs(), "fit", work_in_thread)
 
 
-class LocalRunner:
-    """Threads of this process, which each run a process."""
+def open_executor(scheduler: str | None, jobs: int | None) -> tuple[TaskExecutor, CompileFunction]:
+    """Return the executor of a scheduler's workers, else of threads, and the function that compiles there."""
+    return (DaskCluster(scheduler), compile_on_worker) if scheduler else (local_threads(jobs), compile_task)
 
-    def __init__(self, jobs: int | None = None) -> None:
-        self._stopped = threading.Event()
-        jobs = jobs or default_jobs()
-        self._pool: Executor = ThreadPoolExecutor(
-            jobs, "fit", initializer=work_in_thread, initargs=(self._stopped, jobs)
-        )
 
-    def submit(self, task: CompileTask) -> Future[Compiled]:
-        return self._pool.submit(compile_task, task)
-
-    def stop(self) -> None:
-        self._stopped.set()
-        self._pool.shutdown(cancel_futures=True)
+def compile_on_worker(task: CompileTask) -> Compiled:
+    """Compile a candidate in a thread of a worker."""
+    work_in_thread(*current_task())
+    return compile_task(task)

@@ -1,21 +1,21 @@
-"""Compilations on the workers of a dask.distributed cluster."""
+"""Workers of a dask.distributed cluster."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import tb_memplugin
 from tb_memplugin.errors import InputError
-from tb_memplugin.fit.compile_task import Compiled, CompileTask
-from tb_memplugin.fit.compiling.compiling import compile_task
-from tb_memplugin.fit.processes.watching import work_in_thread
 
+P = ParamSpec("P")
+T = TypeVar("T")
 CONNECT_SECONDS = 10
 REMEDY = f"run `pip install tb-memplugin=={tb_memplugin.__version__}` on the workers"
 
 
-class DaskRunner:
+class DaskCluster:
     """A client of a scheduler. A task whose worker dies runs on another one."""
 
     def __init__(self, address: str) -> None:
@@ -44,8 +44,8 @@ class DaskRunner:
             if version != tb_memplugin.__version__:
                 raise InputError(f"A worker has tb_memplugin {version}", worker, REMEDY)
 
-    def submit(self, task: CompileTask) -> Future[Compiled]:
-        future: Future[Compiled] = self._pool.submit(compile_on_worker, task)
+    def submit(self, function: Callable[P, T], /, *arguments: P.args, **named: P.kwargs) -> Future[T]:
+        future: Future[T] = self._pool.submit(function, *arguments, **named)
         return future
 
     def stop(self) -> None:
@@ -58,13 +58,9 @@ def version_of_worker() -> str:
     return tb_memplugin.__version__
 
 
-def compile_on_worker(task: CompileTask) -> Compiled:
-    """Compile a candidate in a thread of a worker."""
-    from distributed import get_worker
-
-    worker = get_worker()
-    work_in_thread(Cancellation(worker, worker.get_current_task()), worker.state.nthreads)
-    return compile_task(task)
+def is_worker_death(error: BaseException) -> bool:
+    """Return whether a task failed because several workers died while they ran it."""
+    return type(error).__name__ == "KilledWorker"
 
 
 class Cancellation:
@@ -77,3 +73,11 @@ class Cancellation:
     def is_set(self) -> bool:
         state = self._worker.state.tasks.get(self._key)
         return state is None or state.state in ("cancelled", "released", "forgotten")
+
+
+def current_task() -> tuple[Cancellation, int]:
+    """Return the cancellation of the task that this thread of a worker runs, and the worker's number of threads."""
+    from distributed import get_worker
+
+    worker = get_worker()
+    return Cancellation(worker, worker.get_current_task()), worker.state.nthreads
