@@ -17,7 +17,7 @@ import pytest
 from support.servers import DEMO, TESTS
 
 from tb_memplugin import cli
-from tb_memplugin.commands import export
+from tb_memplugin.commands import output_file
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import is_read_with
 from tb_memplugin.views.export import parquet
@@ -209,7 +209,7 @@ def test_without_anything_to_write_there_is_no_file(tmp_path: Path, path: str, r
 def test_what_fails_half_way_leaves_what_was_there(tmp_path: Path) -> None:
     file = tmp_path / "rows.csv"
     file.write_text("mine")
-    with pytest.raises(InputError, match="No space left on device"), export._atomic_file(str(file)) as stream:
+    with pytest.raises(InputError, match="No space left on device"), output_file.atomic_file(str(file)) as stream:
         stream.write(b"half")
         raise OSError(28, "No space left on device")
     assert file.read_text() == "mine" and list(tmp_path.iterdir()) == [file]
@@ -218,7 +218,7 @@ def test_what_fails_half_way_leaves_what_was_there(tmp_path: Path) -> None:
 def test_exported_files_have_the_default_mode(tmp_path: Path) -> None:
     """Check the file mode: a temporary file would be readable by its owner only."""
     (tmp_path / "plain").touch()
-    with export._atomic_file(str(tmp_path / "rows.csv")) as stream:
+    with output_file.atomic_file(str(tmp_path / "rows.csv")) as stream:
         stream.write(b"rows")
     plain, written = (stat.S_IMODE(os.stat(tmp_path / name).st_mode) for name in ("plain", "rows.csv"))
     assert written == plain
