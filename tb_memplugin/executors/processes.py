@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
+from contextlib import suppress
 from multiprocessing import get_context
-from typing import ParamSpec, TypeVar
+from queue import Empty, SimpleQueue
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -17,15 +21,66 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+class WaitingCall(NamedTuple):
+    """A task that waits."""
+
+    future: Future[Any]
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    named: dict[str, Any]
+
+
 class LocalProcesses:
-    """A process for each core, which starts with the first task and runs one task after another."""
+    """A process for each core, which starts with the first tasks and runs one task after another.
+
+    A process that dies, such as for lack of memory, fails its own task only, and another one takes its place: each
+    belongs to a thread of this process. A pool of several processes would end with all tasks that wait.
+    """
 
     def __init__(self, workers: int | None = None) -> None:
-        # Forking a process with threads may deadlock in its child.
-        self._pool = ProcessPoolExecutor(workers or available_cores(), get_context("spawn"))
+        self._workers = workers or available_cores()
+        self._threads: list[threading.Thread] = []
+        self._waiting: SimpleQueue[WaitingCall | None] = SimpleQueue()
+        self._is_stopped = False
 
     def submit(self, function: Callable[P, T], /, *arguments: P.args, **named: P.kwargs) -> Future[T]:
-        return self._pool.submit(function, *arguments, **named)
+        if self._is_stopped:
+            raise RuntimeError("the processes are stopped")
+        future: Future[T] = Future()
+        self._waiting.put(WaitingCall(future, function, arguments, named))
+        if len(self._threads) < self._workers:
+            # The end of the program waits for the tasks of other threads, also for those that have not begun.
+            self._threads.append(threading.Thread(target=self._work, name="processes", daemon=True))
+            self._threads[-1].start()
+        return future
 
     def stop(self) -> None:
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._is_stopped = True
+        with suppress(Empty):
+            while True:
+                if (call := self._waiting.get_nowait()) is not None:
+                    call.future.cancel()
+                    call.future.set_running_or_notify_cancel()
+        for _ in self._threads:
+            self._waiting.put(None)
+
+    def _work(self) -> None:
+        """Run tasks in one process, and in another one where that dies."""
+        pool: ProcessPoolExecutor | None = None
+        while (call := self._waiting.get()) is not None:
+            if not call.future.set_running_or_notify_cancel():
+                continue
+            try:
+                # Forking a process with threads may deadlock in its child.
+                pool = pool or ProcessPoolExecutor(1, get_context("spawn"), initializer=ignore_interrupts)
+                call.future.set_result(pool.submit(call.function, *call.arguments, **call.named).result())
+            except BaseException as error:
+                call.future.set_exception(error)
+                pool = None if isinstance(error, BrokenExecutor) else pool
+        if pool is not None:
+            pool.shutdown(wait=False)
+
+
+def ignore_interrupts() -> None:
+    """Leave Ctrl+C to the process that started this one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

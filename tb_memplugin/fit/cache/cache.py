@@ -90,14 +90,30 @@ class Cache:
         """Return whether there is a program, which may be damaged."""
         return self._path(key, "program").exists()
 
-    def _trim(self) -> None:
-        """Delete the oldest files if all together are too large."""
+    def content(self) -> tuple[int, int]:
+        """Return the number of compiled programs, and the bytes of all files."""
+        found = self._files()
+        return sum(path.suffix == ".program" for _, _, path in found), sum(size for _, size, _ in found)
+
+    def clear(self) -> None:
+        """Delete all programs and questions."""
+        for _, _, path in self._files():
+            with suppress(OSError):
+                path.unlink()
+
+    def _files(self) -> list[tuple[int, int, Path]]:
+        """List the files with the time of their last use, in nanoseconds, and their size."""
         found = []
         with suppress(OSError):
             for path in self.folder.glob("??/*"):
                 with suppress(OSError):  # deleted by another process
                     status = path.stat()
                     found.append((status.st_mtime_ns, status.st_size, path))
+        return found
+
+    def _trim(self) -> None:
+        """Delete the oldest files if all together are too large."""
+        found = self._files()
         excess = sum(size for _, size, _ in found) - self.most
         if excess <= 0:
             return

@@ -1,0 +1,70 @@
+"""Processes that run tasks."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import BrokenExecutor, CancelledError
+from pathlib import Path
+
+import pytest
+
+from tb_memplugin.executors.processes import LocalProcesses
+
+
+def double(number: int) -> int:
+    return 2 * number
+
+
+def die(number: int) -> int:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_tasks_run_in_other_processes() -> None:
+    processes = LocalProcesses(2)
+    try:
+        assert [processes.submit(double, number).result() for number in range(5)] == [0, 2, 4, 6, 8]
+        assert processes.submit(os.getpid).result() != os.getpid()
+        with pytest.raises(ValueError, match="invalid literal"):
+            processes.submit(int, "x").result()
+    finally:
+        processes.stop()
+
+
+def test_a_process_that_dies_fails_its_own_task_only() -> None:
+    processes = LocalProcesses(1)
+    try:
+        tasks = [processes.submit(function, number) for number, function in enumerate((double, die, double, double))]
+        with pytest.raises(BrokenExecutor):
+            tasks[1].result()
+        assert [tasks[number].result() for number in (0, 2, 3)] == [0, 4, 6]
+    finally:
+        processes.stop()
+
+
+def test_a_program_ends_without_the_tasks_that_wait(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(
+        "import time\n"
+        "from tb_memplugin.executors.processes import LocalProcesses\n"
+        "if __name__ == '__main__':\n"
+        "    processes = LocalProcesses(1)\n"
+        "    tasks = [processes.submit(time.sleep, 0.2) for _ in range(1000)]\n"
+        "    tasks[0].result()\n"
+    )
+    started = time.monotonic()
+    subprocess.run([sys.executable, str(tmp_path / "script.py")], check=True, timeout=100)
+    assert time.monotonic() - started < 60
+
+
+def test_what_waits_is_canceled_at_the_end() -> None:
+    processes = LocalProcesses(1)
+    tasks = [processes.submit(double, number) for number in range(100)]
+    processes.stop()
+    with pytest.raises(CancelledError):
+        tasks[-1].result()
+    with pytest.raises(RuntimeError):
+        processes.submit(double, 1)
