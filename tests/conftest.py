@@ -12,9 +12,10 @@ from support.reach import needs_shared_data, reaches_slow_modules
 
 
 @pytest.fixture(scope="session", autouse=True)
-def cache_of_fit(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Keep what tests compile out of the user's cache folder."""
-    os.environ["TB_MEMPLUGIN_FIT_CACHE"] = str(tmp_path_factory.mktemp("fit") / "cache")
+def caches(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keep what tests compile and read out of the user's cache folder."""
+    for name in ("FIT", "FLEET"):
+        os.environ[f"TB_MEMPLUGIN_{name}_CACHE"] = str(tmp_path_factory.mktemp(name) / "cache")
 
 
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:

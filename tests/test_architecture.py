@@ -29,12 +29,15 @@ ALLOWED: dict[str, set[str]] = {
     "logdir": {"errors", "formats", "free_memory", "sizes"},
     "catalog": {"analysis", "errors", "formats", "free_memory", "logdir", "readers", "model", "sizes"},
     "source_files": {"errors", "model"},
-    "hosts": {"catalog", "errors", "logdir", "model", "source_files", "views"},
+    "hosts": {"catalog", "errors", "executors", "fleet", "logdir", "model", "source_files", "views"},
     "capture": {"analysis", "errors", "readers", "model", "sizes", "views"},  # knows jax; loads these when asked
     "fit": {"analysis", "cache_folder", "errors", "executors", "logdir", "model", "protos", "readers", "sizes"},
     "executors": {"errors"},
     "fleet": {"analysis", "cache_folder", "errors", "executors", "logdir", "model", "readers", "sizes"},
-    "commands": {"catalog", "errors", "executors", "fit", "fleet", "hosts", "logdir", "model", "regex", "sizes", "source_files", "views"},
+    "commands": {
+        *("catalog", "errors", "executors", "fit", "fleet", "hosts", "logdir"),
+        *("model", "regex", "sizes", "source_files", "views"),
+    },
     "pytest_plugin": {"capture", "catalog", "errors", "regex", "sizes", "views"},  # runs in a user's tests
     "cli": {"commands", "errors"},
 }

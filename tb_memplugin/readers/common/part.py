@@ -29,3 +29,4 @@ class FilePart:
     size: int  # bytes in the file
     read: Callable[[], list[Recording]]
     no_events_reason: Callable[[], NoEventsReason] | None = None  # called where `read` returns no recording
+    content: bytes | memoryview | None = None  # of a program: parts of equal content are equal programs

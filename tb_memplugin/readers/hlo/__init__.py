@@ -30,4 +30,4 @@ def open_hlo(data: bytes | memoryview, path: str, *, run: str = "", host: str = 
         budget = ReadBudget(data, path)
         return read_hlo(decompress(data, budget), title=title, run=run, host=host, source=path, budget=budget)
 
-    return [FilePart(name, RecordingKind.PROGRAM, path, len(data), read)]
+    return [FilePart(name, RecordingKind.PROGRAM, path, len(data), read, content=data)]

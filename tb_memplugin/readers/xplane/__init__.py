@@ -44,7 +44,7 @@ def open_xplane(data: bytes | memoryview, path: str, *, run: str = "", host: str
         # A key contains the program's unique id, so only a faulty writer repeats one. Keep both programs.
         title = key if key not in parts else f"{key}#{len(parts)}"
         read = partial(_read_program, program, budget, capacity, chip, title=title, run=run, host=host, source=path)
-        parts[title] = FilePart(title, RecordingKind.PROGRAM, path, len(program), read)
+        parts[title] = FilePart(title, RecordingKind.PROGRAM, path, len(program), read, content=program)
     no_events = partial(_no_events, planes, path)
     cores = tpu_core_planes(planes)
     read_host = partial(read_allocators, cores=cores, run=run, host=host, source=path)

@@ -1,0 +1,163 @@
+"""Summaries in the user's cache folder: an SQLite database of plain columns, which contains nothing to execute.
+
+A summary counts while path, size, modification stamp and the reader's version are equal. A database that is damaged, or
+that another process locks for long, is as if it were empty.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from tb_memplugin.cache_folder import cache_folder
+from tb_memplugin.fleet.cache_tables import SCHEMA, read_file, read_program, write_file, write_program
+from tb_memplugin.logdir import HostFile
+from tb_memplugin.model.fleet import FileSummary, ProgramSummary
+from tb_memplugin.sizes import parse_size
+
+FOLDER_VARIABLE = "TB_MEMPLUGIN_FLEET_CACHE"
+SIZE_VARIABLE = "TB_MEMPLUGIN_FLEET_CACHE_SIZE"
+FILE = "summaries.sqlite"
+DEFAULT_BYTES = 512 << 20  # of about 100,000 hosts with four devices each
+KEPT = 0.8  # of the size, once it is exceeded
+BUSY_SECONDS = 5.0
+BROKEN = (sqlite3.Error, OSError, ValueError, TypeError)
+T = TypeVar("T")
+
+
+class CacheContent(NamedTuple):
+    """The content of a cache, and the size that it may have."""
+
+    folder: Path
+    files: int
+    programs: int
+    bytes: int
+    most: int
+
+
+class SummaryCache:
+    """Summaries of files and of programs. Methods never raise: what cannot be read is not there."""
+
+    def __init__(self, folder: Path | None = None, most: int | None = None) -> None:
+        self.folder = folder or default_folder()
+        self.most = most if most is not None else default_bytes()
+
+    def files(self, wanted: Iterable[HostFile]) -> dict[str, FileSummary]:
+        """Return the summaries of files that are unchanged, by path."""
+        found: dict[str, FileSummary] = {}
+
+        def read(database: sqlite3.Connection) -> None:
+            now = int(time.time())
+            for file in wanted:
+                if has_version(file.stamp) and (summary := read_file(database, file, now)) is not None:
+                    found[file.path] = summary
+
+        self._with_database(read)
+        return found
+
+    def programs(self, wanted: Iterable[str]) -> dict[str, ProgramSummary]:
+        """Return the summaries of programs by fingerprint."""
+        found: dict[str, ProgramSummary] = {}
+
+        def read(database: sqlite3.Connection) -> None:
+            now = int(time.time())
+            for fingerprint in wanted:
+                if (program := read_program(database, fingerprint, now)) is not None:
+                    found[fingerprint] = program
+
+        self._with_database(read)
+        return found
+
+    def put(self, files: Iterable[FileSummary], programs: Iterable[ProgramSummary]) -> None:
+        """Store summaries. Those of files that may be readable a moment later are left out."""
+
+        def write(database: sqlite3.Connection) -> None:
+            now = int(time.time())
+            for file in files:
+                if has_version(file.stamp) and not file.may_pass:
+                    write_file(database, file, now)
+            for program in programs:
+                write_program(database, program, now)
+
+        self._with_database(write)
+        self._trim()
+
+    def content(self) -> CacheContent:
+        """Return the number of summaries, and the size on disk."""
+        counts = [0, 0]
+
+        def count(database: sqlite3.Connection) -> None:
+            for number, table in enumerate(("files", "programs")):
+                counts[number] = database.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+
+        if (self.folder / FILE).exists():
+            self._with_database(count)
+        return CacheContent(self.folder, counts[0], counts[1], self._bytes(), self.most)
+
+    def clear(self) -> None:
+        """Delete the database."""
+        for path in self._paths():
+            with suppress(OSError):
+                path.unlink()
+
+    def _with_database(self, use: Callable[[sqlite3.Connection], None]) -> None:
+        """Use the database in one transaction. One that is damaged is deleted."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self.folder / FILE, timeout=BUSY_SECONDS)) as database:
+                database.executescript(SCHEMA)
+                with database:
+                    use(database)
+        except sqlite3.OperationalError as error:  # locked, or on a disk that is full or read-only
+            if error.sqlite_errorcode == sqlite3.SQLITE_ERROR:  # its tables are those of another version
+                self.clear()
+        except BROKEN:
+            self.clear()
+
+    def _trim(self) -> None:
+        """Delete the summaries that were used last, until the database has its size again."""
+        if self._bytes() <= self.most:
+            return
+
+        def delete(database: sqlite3.Connection) -> None:
+            for table, key in (("files", "path"), ("programs", "fingerprint")):
+                count = database.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+                excess = count - int(count * KEPT * self.most / self._bytes())
+                database.execute(
+                    f"DELETE FROM {table} WHERE {key} IN (SELECT {key} FROM {table} ORDER BY used LIMIT ?)", (excess,)
+                )
+
+        self._with_database(delete)
+        with suppress(*BROKEN), closing(sqlite3.connect(self.folder / FILE, timeout=BUSY_SECONDS)) as database:
+            database.execute("VACUUM")
+
+    def _bytes(self) -> int:
+        found = 0
+        for path in self._paths():
+            with suppress(OSError):
+                found += path.stat().st_size
+        return found
+
+    def _paths(self) -> list[Path]:
+        return [self.folder / f"{FILE}{suffix}" for suffix in ("", "-wal", "-shm", "-journal")]
+
+
+def has_version(stamp: str) -> bool:
+    """Return whether a stamp has more than the size, which some stores give alone."""
+    return bool(stamp.rpartition("-")[0])
+
+
+def default_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the folder of the cache: that of a variable, else in the user's cache folder."""
+    found = environment.get(FOLDER_VARIABLE)
+    return Path(found) if found else cache_folder(environment) / "fleet"
+
+
+def default_bytes(environment: Mapping[str, str] = os.environ) -> int:
+    """Return the size that the cache may have."""
+    return parse_size(environment[SIZE_VARIABLE]) if environment.get(SIZE_VARIABLE) else DEFAULT_BYTES

@@ -1,0 +1,133 @@
+"""Tables of the cache of summaries, and their rows."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import tb_memplugin
+from tb_memplugin.logdir import HostFile
+from tb_memplugin.model.fleet import DeviceSummary, FileSummary, ProgramSummary, ProgramUse, Site
+
+# Counts up with each change of what a summary contains.
+READER_VERSION = f"{tb_memplugin.__version__}/2"
+REFRESH_SECONDS = 3600  # between changes of `used`, so that most looks write nothing
+
+SCHEMA = """
+PRAGMA foreign_keys = ON;
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = NORMAL;
+CREATE TABLE IF NOT EXISTS files (
+  id INTEGER PRIMARY KEY, path TEXT UNIQUE, size INTEGER, stamp TEXT, reader TEXT, problem TEXT, used INTEGER);
+CREATE TABLE IF NOT EXISTS devices (
+  file INTEGER REFERENCES files ON DELETE CASCADE, number INTEGER, device TEXT, memory TEXT, measured INTEGER,
+  peak_bytes INTEGER, capacity_bytes INTEGER, other_bytes INTEGER, title TEXT, growth TEXT, growth_bytes INTEGER,
+  growth_unit TEXT, PRIMARY KEY (file, number)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS sites (
+  file INTEGER REFERENCES files ON DELETE CASCADE, device INTEGER, number INTEGER, site TEXT, bytes INTEGER,
+  PRIMARY KEY (file, device, number)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS uses (
+  file INTEGER REFERENCES files ON DELETE CASCADE, number INTEGER, module TEXT, title TEXT, fingerprint TEXT,
+  PRIMARY KEY (file, number)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS programs (
+  fingerprint TEXT PRIMARY KEY, reader TEXT, memory TEXT, peak_bytes INTEGER, reserved_bytes INTEGER,
+  capacity_bytes INTEGER, other_bytes INTEGER, problem TEXT, used INTEGER) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS program_sites (
+  fingerprint TEXT REFERENCES programs ON DELETE CASCADE, number INTEGER, site TEXT, bytes INTEGER,
+  PRIMARY KEY (fingerprint, number)) WITHOUT ROWID;
+"""
+
+
+def read_file(database: sqlite3.Connection, file: HostFile, now: int) -> FileSummary | None:
+    """Return the summary of a file that is unchanged."""
+    found = database.execute(
+        "SELECT id, problem, used FROM files WHERE path = ? AND size = ? AND stamp = ? AND reader = ?",
+        (file.path, file.size, file.stamp, READER_VERSION),
+    ).fetchone()
+    if found is None:
+        return None
+    number, problem, used = found
+    if now - used > REFRESH_SECONDS:
+        database.execute("UPDATE files SET used = ? WHERE id = ?", (now, number))
+    sites: dict[int, list[Site]] = {}
+    of_sites = database.execute(
+        "SELECT device, site, bytes FROM sites WHERE file = ? ORDER BY device, number", (number,)
+    )
+    for device, text, size in of_sites:
+        sites.setdefault(device, []).append(Site(text, size))
+    of_devices = database.execute(
+        "SELECT number, device, memory, measured, peak_bytes, capacity_bytes, other_bytes, title, growth, "
+        "growth_bytes, growth_unit FROM devices WHERE file = ? ORDER BY number",
+        (number,),
+    )
+    devices = tuple(
+        DeviceSummary(device, memory, bool(measured), peak, capacity, tuple(sites.get(at, ())), other, *rest)
+        for at, device, memory, measured, peak, capacity, other, *rest in of_devices
+    )
+    uses = database.execute("SELECT module, title, fingerprint FROM uses WHERE file = ? ORDER BY number", (number,))
+    programs = tuple(ProgramUse(*use) for use in uses)
+    return FileSummary(file.path, file.size, file.stamp, file.host, "", devices, programs, problem)
+
+
+def write_file(database: sqlite3.Connection, file: FileSummary, now: int) -> None:
+    """Store the summary of a file, with devices that it has itself."""
+    database.execute("DELETE FROM files WHERE path = ?", (file.path,))
+    number = database.execute(
+        "INSERT INTO files (path, size, stamp, reader, problem, used) VALUES (?, ?, ?, ?, ?, ?)",
+        (file.path, file.size, file.stamp, READER_VERSION, file.problem, now),
+    ).lastrowid
+    measured = [device for device in file.devices if device.measured]
+    database.executemany(
+        f"INSERT INTO devices VALUES ({', '.join('?' * 12)})",
+        [
+            (
+                *(number, at, d.device, d.memory, d.measured, d.peak_bytes, d.capacity_bytes, d.other_bytes),
+                *(d.title, d.growth, d.growth_bytes, d.growth_unit),
+            )
+            for at, d in enumerate(measured)
+        ],
+    )
+    database.executemany(
+        "INSERT INTO sites VALUES (?, ?, ?, ?, ?)",
+        [
+            (number, at, place, site.text, site.bytes)
+            for at, device in enumerate(measured)
+            for place, site in enumerate(device.sites)
+        ],
+    )
+    database.executemany(
+        "INSERT INTO uses VALUES (?, ?, ?, ?, ?)",
+        [(number, at, use.module, use.title, use.fingerprint) for at, use in enumerate(file.programs)],
+    )
+
+
+def read_program(database: sqlite3.Connection, fingerprint: str, now: int) -> ProgramSummary | None:
+    """Return the summary of a program."""
+    found = database.execute(
+        "SELECT memory, peak_bytes, reserved_bytes, capacity_bytes, other_bytes, problem, used FROM programs "
+        "WHERE fingerprint = ? AND reader = ?",
+        (fingerprint, READER_VERSION),
+    ).fetchone()
+    if found is None:
+        return None
+    memory, peak, reserved, capacity, other, problem, used = found
+    if now - used > REFRESH_SECONDS:
+        database.execute("UPDATE programs SET used = ? WHERE fingerprint = ?", (now, fingerprint))
+    rows = database.execute(
+        "SELECT site, bytes FROM program_sites WHERE fingerprint = ? ORDER BY number", (fingerprint,)
+    )
+    sites = tuple(Site(text, size) for text, size in rows)
+    return ProgramSummary(fingerprint, memory, peak, reserved, capacity, sites, other, problem)
+
+
+def write_program(database: sqlite3.Connection, program: ProgramSummary, now: int) -> None:
+    """Store the summary of a program."""
+    sizes = (program.peak_bytes, program.reserved_bytes, program.capacity_bytes, program.other_bytes)
+    database.execute("DELETE FROM programs WHERE fingerprint = ?", (program.fingerprint,))
+    database.execute(
+        "INSERT INTO programs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (program.fingerprint, READER_VERSION, program.memory, *sizes, program.problem, now),
+    )
+    database.executemany(
+        "INSERT INTO program_sites VALUES (?, ?, ?, ?)",
+        [(program.fingerprint, at, site.text, site.bytes) for at, site in enumerate(program.sites)],
+    )

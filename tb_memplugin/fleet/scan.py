@@ -1,0 +1,135 @@
+"""The scan of a capture: a task for each file, and for the first file with each new program, and their progress."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from tb_memplugin.analysis.fleet.missing import missing_hosts
+from tb_memplugin.executors.executor import TaskExecutor
+from tb_memplugin.fleet.cache import SummaryCache
+from tb_memplugin.fleet.problems import may_pass, problem_text
+from tb_memplugin.fleet.programs import read_programs, with_programs
+from tb_memplugin.fleet.sessions import Capture
+from tb_memplugin.fleet.summarize import summarize
+from tb_memplugin.fleet.tasks import FileTask, Tasks
+from tb_memplugin.logdir import HostFile
+from tb_memplugin.model.fleet import FileSummary, Fleet, ProgramSummary
+
+FilesOfRuns = Sequence[tuple[HostFile, str]]  # with their runs
+Done = Callable[[int, int], None]  # files that are done, and all
+WRITE_EVERY = 256  # summaries; what is written stays when the scan is stopped
+
+
+class Scan:
+    """Summaries of files, from the cache or by tasks. Programs are read once, whichever files contain them."""
+
+    def __init__(self, executor: Callable[[], TaskExecutor], cache: SummaryCache | None = None) -> None:
+        """`executor` is called when there is something to read."""
+        self.executor = executor
+        self._cache = cache
+        self.programs: dict[str, ProgramSummary] = {}
+        self._asked: set[str] = set()  # programs
+        self.read = 0  # files that were not in the cache
+
+    def fleet(self, capture: Capture, done: Done = lambda count, total: None) -> Fleet:
+        """Summarize all files of a capture. A file that fails is a summary with its problem."""
+        return self.fleets([capture], done)[0]
+
+    def fleets(self, captures: Sequence[Capture], done: Done = lambda count, total: None) -> list[Fleet]:
+        """Summarize all files of several captures at once."""
+        files = [file for capture in captures for file in capture.files]
+        found: dict[str, FileSummary] = {}
+        for summary in self.summaries(files):
+            found[summary.path] = summary
+            done(len(found), len(files))
+        summaries = {summary.path: summary for summary in with_programs(found.values(), self.programs)}
+        return [fleet_of(capture, [summaries[file.path] for file, _ in capture.files]) for capture in captures]
+
+    def summaries(self, files: FilesOfRuns) -> Iterator[FileSummary]:
+        """Yield the summary of each file, as they come; `programs` is complete at the end."""
+        known = self._cache.files(file for file, _ in files) if self._cache else {}
+        runs = {file.path: run for file, run in files}
+        found = [replace(summary, run=runs[path]) for path, summary in known.items()]
+        self._find_programs(found)
+        yield from found
+        lacking = {file.path: file for file, _ in files if self._lacks(known.get(file.path))}
+        new = [(file, run) for file, run in files if file.path not in known]
+        if new or lacking:
+            yield from self._run(new, [lacking[summary.path] for summary in found if summary.path in lacking], found)
+
+    def _run(self, new: FilesOfRuns, reread: Sequence[HostFile], found: Sequence[FileSummary]) -> Iterator[FileSummary]:
+        tasks = Tasks(self.executor())
+        cached = {summary.path: summary for summary in found}
+        for file in reread:
+            self._read_programs(tasks, file, cached[file.path])
+        for file, run in new:
+            tasks.submit(FileTask(file, run), summarize, file, run)
+        unwritten: list[FileSummary] = []
+        programs: list[ProgramSummary] = []
+        for task, result in tasks.results():
+            if task.programs:
+                programs += self._add_programs(task, result)
+                continue
+            summary = result if isinstance(result, FileSummary) else _failed(task.file, task.run, result)
+            self.read += 1
+            self._find_programs([summary])
+            self._read_programs(tasks, task.file, summary)
+            unwritten.append(summary)
+            if len(unwritten) >= WRITE_EVERY:
+                self._write(unwritten, programs)
+            yield summary
+        self._write(unwritten, programs)
+
+    def _read_programs(self, tasks: Tasks, file: HostFile, summary: FileSummary) -> None:
+        """Read the programs of a file that no other task reads."""
+        wanted = frozenset(use.fingerprint for use in summary.programs) - self.programs.keys() - self._asked
+        if wanted:
+            self._asked |= wanted
+            tasks.submit(FileTask(file, "", wanted), read_programs, file, wanted)
+
+    def _add_programs(self, task: FileTask, result: object) -> list[ProgramSummary]:
+        """Take the programs that a task has read. Return those to store."""
+        if not isinstance(result, list):
+            problem = problem_text(result)
+            self.programs.update((missed, ProgramSummary(missed, problem=problem)) for missed in task.programs)
+            return []
+        self.programs.update((program.fingerprint, program) for program in result)
+        return result
+
+    def _find_programs(self, summaries: Iterable[FileSummary]) -> None:
+        """Look programs up in the cache."""
+        if self._cache is None:
+            return
+        wanted = {use.fingerprint for summary in summaries for use in summary.programs}
+        if wanted := wanted - self.programs.keys() - self._asked:
+            self.programs.update(self._cache.programs(wanted))
+
+    def _lacks(self, summary: FileSummary | None) -> bool:
+        """Return whether programs of a file that is in the cache are not."""
+        return summary is not None and any(use.fingerprint not in self.programs for use in summary.programs)
+
+    def _write(self, files: list[FileSummary], programs: list[ProgramSummary]) -> None:
+        if self._cache is not None and (files or programs):
+            self._cache.put(files, programs)
+        files.clear()
+        programs.clear()
+
+
+def _failed(file: HostFile, run: str, error: object) -> FileSummary:
+    found = FileSummary(file.path, file.size, file.stamp, file.host, run)
+    passing = isinstance(error, BaseException) and may_pass(error)
+    return replace(found, problem=problem_text(error), may_pass=passing)
+
+
+def fleet_of(capture: Capture, summaries: Sequence[FileSummary], is_complete: bool = True) -> Fleet:
+    """Return the fleet of a capture's summaries. Only of all of them are gaps missing hosts."""
+    ordered = sorted(summaries, key=lambda summary: (natural_key(summary.host), summary.path))
+    missing = missing_hosts(summary.host for summary in ordered) if is_complete else ()
+    return Fleet(capture.name, capture.sessions, tuple(ordered), tuple(missing))
+
+
+def natural_key(name: str) -> list[tuple[int, str]]:
+    """Return a sort key under which numbers within names compare by value."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d{1,18})", name)]

@@ -1,0 +1,100 @@
+"""Sessions of one capture: folders whose names differ by seconds, as each host names its own by its clock.
+
+Sessions of one TensorBoard run are one capture while each begins within the tolerance of the one before. No host is in
+a capture twice: where one would be, the sessions are split at their longest pause.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+
+from tb_memplugin.logdir import HostFile, Run
+from tb_memplugin.model.fleet import Session
+
+TOLERANCE_SECONDS = 60.0
+# As JAX, XProf and TensorFlow name sessions: 2024_07_12_01_26_45
+DATE = re.compile(r"(\d{4})[_-](\d\d)[_-](\d\d)[_T-](\d\d)[_:-](\d\d)[_:-](\d\d)(?:\D.*)?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """Sessions that are read as one, in order of their beginning."""
+
+    name: str  # of the first session, and the number of others
+    runs: tuple[Run, ...]
+    sessions: tuple[Session, ...]
+
+    @property
+    def files(self) -> list[tuple[HostFile, str]]:
+        """Return the files with their runs. Stages of an XLA dump that have no memory are left out."""
+        return [(file, run.name) for run in self.runs for file in run.files if file.stages is None]
+
+    @property
+    def began(self) -> float:
+        """Return when it began, in seconds since 1970, by its name, else by the modification of its files."""
+        known = [session.began for session in self.sessions if session.began is not None]
+        return min(known) if known else max(run.modified_ns for run in self.runs) / 1e9
+
+
+def captures(runs: Iterable[Run], tolerance: float = TOLERANCE_SECONDS) -> list[Capture]:
+    """Return the captures of runs, newest first. A session whose name is no date is a capture of its own.
+
+    A folder that is listed several times, as a part of several logdirs, counts once.
+    """
+    dated: dict[str, list[tuple[float, Run]]] = {}
+    found = []
+    for run in {run.folder: run for run in runs}.values():
+        parent, _, session = run.name.rpartition("/")
+        if (began := began_at(session)) is None:
+            found.append(_capture([(None, run)]))
+        else:
+            dated.setdefault(parent, []).append((began, run))
+    for of_parent in dated.values():
+        found += map(_capture, _joined(sorted(of_parent, key=lambda each: (each[0], each[1].name)), tolerance))
+    return sorted(found, key=lambda capture: (capture.began, capture.name), reverse=True)
+
+
+def rule_text(tolerance: float = TOLERANCE_SECONDS) -> str:
+    """Return the rule in a sentence."""
+    return f"sessions that begin within {tolerance:g} s of the one before are one capture, each host once"
+
+
+def began_at(session: str) -> float | None:
+    """Return the time that a session's name states, in seconds since 1970; None if it states none."""
+    if not (found := DATE.fullmatch(session)):
+        return None
+    try:
+        return datetime(*map(int, found.groups()), tzinfo=UTC).timestamp()  # type: ignore[misc,arg-type]
+    except ValueError:
+        return None
+
+
+def _joined(sessions: Sequence[tuple[float, Run]], tolerance: float) -> Iterable[Sequence[tuple[float, Run]]]:
+    """Split sessions, in order of time, at pauses: those beyond the tolerance, and those where a host would repeat."""
+    waiting = [sessions]
+    while waiting:
+        part = waiting.pop()
+        pauses = [after[0] - before[0] for before, after in pairwise(part)]
+        longest = max(pauses, default=0.0)
+        if len(part) < 2 or (longest <= tolerance and not _repeats_a_host(part)):
+            yield part
+            continue
+        # Of equal pauses, split at the middle one, or thousands of sessions would take quadratic time.
+        equal = [index for index, pause in enumerate(pauses, 1) if pause == longest]
+        at = equal[len(equal) // 2]
+        waiting += [part[at:], part[:at]]
+
+
+def _repeats_a_host(sessions: Sequence[tuple[float, Run]]) -> bool:
+    hosts = [host for _, run in sessions for host in {file.host for file in run.files}]
+    return len(set(hosts)) < len(hosts)
+
+
+def _capture(sessions: Sequence[tuple[float | None, Run]]) -> Capture:
+    runs = tuple(run for _, run in sessions)
+    described = tuple(Session(run.name, began, len({file.host for file in run.files})) for began, run in sessions)
+    return Capture(runs[0].name, runs, described)

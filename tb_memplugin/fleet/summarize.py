@@ -1,0 +1,88 @@
+"""The summary of one file: devices with their peaks, and programs by their content."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from dataclasses import replace
+
+from tb_memplugin import logdir, readers
+from tb_memplugin.analysis.fleet.largest_sites import largest_sites, site_name
+from tb_memplugin.analysis.leaks.classify import Verdict
+from tb_memplugin.analysis.leaks.over_steps import leaks
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.fleet.problems import may_pass, problem_text
+from tb_memplugin.fleet.programs import use_of
+from tb_memplugin.logdir import HostFile
+from tb_memplugin.model.fleet import DEVICE_MEMORY, DeviceSummary, FileSummary
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.readers.common.part import FilePart
+
+NUMBER = re.compile(r"\d+")
+# Memories of devices, by the names that allocators, JAX's device profiles and PyTorch have for them.
+DEVICE = re.compile(r"GPU_\d+_\w+|TPU core \d+|(?:TPU_|(?:cuda|gpu|hip|rocm|tpu|xpu):)\d+(?: live arrays)?")
+
+
+def summarize(file: HostFile, run: str) -> FileSummary:
+    """Summarize one file. What cannot be read is a problem of the summary."""
+    found = FileSummary(file.path, file.size, file.stamp, file.host, run, problem=file.unreadable)
+    if file.unreadable:
+        return found
+    try:
+        data, skipped = logdir.read_content(file)
+        parts = readers.open_file(data, file.path, run=run, host=file.host, skipped=skipped)
+        found = replace(found, programs=tuple(use_of(part) for part in parts if part.kind.has_program))
+    except Exception as error:
+        return _with_problem(found, "", error)
+    for part in parts:
+        if not part.kind.has_program:
+            found = _with_devices(found, part, part.title if len(parts) > 1 else "")
+    return found
+
+
+def _with_devices(summary: FileSummary, part: FilePart, title: str) -> FileSummary:
+    try:
+        recordings = [recording for recording in part.read() if recording.length]
+    except Exception as error:
+        return _with_problem(summary, title, error)
+    for recording in recordings:
+        if recording.kind.is_failure:
+            summary = replace(summary, problem=f"out of memory: {recording.title}")
+            continue
+        try:
+            summary = replace(summary, devices=(*summary.devices, summarize_device(recording)))
+        except Exception as error:
+            summary = _with_problem(summary, recording.memory, error)
+            with suppress(Exception):  # the sizes may be damaged too
+                summary = replace(summary, devices=(*summary.devices, _without_sites(recording)))
+    return summary
+
+
+def summarize_device(recording: Recording) -> DeviceSummary:
+    """Summarize a recording of a device's memory."""
+    sites, other = largest_sites(recording)
+    site, size, unit = fastest_leak(recording)
+    found = _without_sites(recording)
+    return replace(found, sites=sites, other_bytes=other, growth=site, growth_bytes=size, growth_unit=unit)
+
+
+def _without_sites(recording: Recording) -> DeviceSummary:
+    """Summarize the sizes alone, which may be readable where call stacks are damaged."""
+    memory = DEVICE_MEMORY if DEVICE.fullmatch(recording.memory) else NUMBER.sub("*", recording.memory)
+    top = peak(recording).bytes
+    return DeviceSummary(recording.memory, memory, True, top, recording.capacity or 0, (), top, recording.title)
+
+
+def fastest_leak(recording: Recording) -> tuple[str, int, str]:
+    """Return the site that leaks fastest, its bytes per step, and what a step is; empty texts without a leak."""
+    found = leaks(recording)
+    if found.sites is None or not len(found.sites.row) or found.sites.verdict[0] != Verdict.LEAK:
+        return "", 0, ""
+    site = site_name(recording, int(found.sites.row[0]))
+    return site, round(float(found.sites.bytes_per_step[0])), found.steps.unit
+
+
+def _with_problem(summary: FileSummary, part: str, error: Exception) -> FileSummary:
+    text = f"{part}: {problem_text(error)}" if part else problem_text(error)
+    both = f"{summary.problem}; {text}" if summary.problem else text
+    return replace(summary, problem=both, may_pass=summary.may_pass or may_pass(error))

@@ -1,0 +1,96 @@
+"""The trend of a job over days: its peaks, and by a comparison of neighbors the lines that raised them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from tb_memplugin.analysis.fleet.peaks import FLOOR_BYTES, FLOOR_SHARE, peaks_by_memory
+from tb_memplugin.executors.executor import TaskExecutor
+from tb_memplugin.fleet.compare_files import changes_between
+from tb_memplugin.fleet.problems import problem_text
+from tb_memplugin.fleet.scan import Done, Scan
+from tb_memplugin.fleet.sessions import Capture
+from tb_memplugin.logdir import HostFile
+from tb_memplugin.model.fleet import Fleet, ProgramUse
+from tb_memplugin.model.fleet_trend import Rise, TrendPoint, TrendSeries
+
+MAX_COMPARED = 50  # rises of a series, the largest ones; each reads two files
+
+
+def trend(captures: Sequence[Capture], scan: Scan, done: Done = lambda count, total: None) -> list[TrendSeries]:
+    """Return the series of memories, then of programs, the largest first. Of each day, the largest peak counts."""
+    ordered = sorted(captures, key=lambda capture: capture.began)
+    fleets = scan.fleets(ordered, done)
+    points: dict[tuple[bool, str], list[TrendPoint]] = {}
+    for capture, fleet in zip(ordered, fleets, strict=True):
+        day = datetime.fromtimestamp(capture.began, UTC).strftime("%Y-%m-%d")
+        for series, point in [*_memories(day, fleet), *_programs(day, fleet)]:
+            points.setdefault(series, []).append(point)
+    found = [TrendSeries(name, is_program, _by_day(of)) for (is_program, name), of in points.items()]
+    found.sort(key=lambda series: (series.is_program, -max(point.peak_bytes for point in series.points)))
+    files = {file.path: file for capture in captures for file, _ in capture.files}
+    return [replace(series, rises=_rises(series, files, scan.executor)) for series in found]
+
+
+def _memories(day: str, fleet: Fleet) -> Iterable[tuple[tuple[bool, str], TrendPoint]]:
+    for peaks in peaks_by_memory(fleet):
+        if not peaks.typical.summary.measured:
+            continue  # the programs have a series of their own
+        path, device = peaks.typical.path, peaks.typical.summary.device
+        found = TrendPoint(day, fleet.name, peaks.median, peaks.largest, len(peaks.devices), path, device)
+        yield (False, peaks.memory), found
+
+
+def _programs(day: str, fleet: Fleet) -> Iterable[tuple[tuple[bool, str], TrendPoint]]:
+    uses: dict[str, list[tuple[str, ProgramUse]]] = {}
+    for file in fleet.files:
+        for use in file.programs:
+            if use.peak_bytes >= 0:
+                uses.setdefault(use.module, []).append((file.path, use))
+    for module, of_module in uses.items():
+        path, largest = max(of_module, key=lambda found: found[1].peak_bytes)
+        sizes = largest.peak_bytes, largest.reserved_bytes
+        yield (True, module), TrendPoint(day, fleet.name, *sizes, len(of_module), path, largest.fingerprint)
+
+
+def _by_day(points: Sequence[TrendPoint]) -> tuple[TrendPoint, ...]:
+    days: dict[str, TrendPoint] = {}
+    for point in points:
+        known = days.get(point.day)
+        if known is None or point.peak_bytes > known.peak_bytes:
+            days[point.day] = point
+    return tuple(days[day] for day in sorted(days))
+
+
+def _rises(
+    series: TrendSeries, files: Mapping[str, HostFile], executor: Callable[[], TaskExecutor]
+) -> tuple[Rise, ...]:
+    """Find the days with a higher peak than the day before, and what changed."""
+    points = series.points
+    grown = [
+        (points[at].peak_bytes - points[at - 1].peak_bytes, at)
+        for at in range(1, len(points))
+        if points[at].peak_bytes - points[at - 1].peak_bytes > max(FLOOR_SHARE * points[at - 1].peak_bytes, FLOOR_BYTES)
+    ]
+    compared = sorted(at for _, at in sorted(grown, reverse=True)[:MAX_COMPARED])
+    if not compared:
+        return ()
+    run = executor()
+    tasks = {
+        at: run.submit(
+            changes_between,
+            (files[points[at - 1].path], points[at - 1].key),
+            (files[points[at].path], points[at].key),
+            series.is_program,
+        )
+        for at in compared
+    }
+    found = []
+    for at, task in tasks.items():
+        try:
+            found.append(Rise(at - 1, at, tuple(task.result())))
+        except Exception as error:
+            found.append(Rise(at - 1, at, problem=problem_text(error)))
+    return tuple(found)

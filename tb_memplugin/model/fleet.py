@@ -1,0 +1,123 @@
+"""Summaries of many hosts: the peak of each device with what it is made of, and the programs that each host has.
+
+Everything here is plain data, which pickles and fits into columns of a database.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MAX_SITES = 16  # of a device
+DEVICE_MEMORY = "HBM"  # the memory of devices, whatever their allocator is called
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Bytes at the peak of one source line and operation, such as `checkpoint.py:88 device_put`."""
+
+    text: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSummary:
+    """One memory of a host: its peak, in bytes."""
+
+    device: str  # as in `TPU core 2`
+    memory: str  # devices with equal text are compared with each other
+    measured: bool  # False: the plan of the host's largest program
+    peak_bytes: int
+    capacity_bytes: int = 0  # 0: unknown
+    sites: tuple[Site, ...] = ()  # at the peak, largest first, at most MAX_SITES
+    other_bytes: int = 0  # at the peak, of further sites
+    title: str = ""  # of the recording, which has run, host, title and device in its id
+    growth: str = ""  # the site that leaks fastest; empty: no leak, or too few steps to see one
+    growth_bytes: int = 0  # that it adds in each step
+    growth_unit: str = ""  # `step`, or `run of jit_train_step` where no steps are marked
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramUse:
+    """A compiled program of a host. Equal fingerprints are equal programs."""
+
+    module: str
+    title: str  # of the recording, as in `jit_train_step(34)`
+    fingerprint: str  # a hash of the serialized module
+    peak_bytes: int = -1  # -1: not read
+    reserved_bytes: int = -1
+    problem: str = ""  # why it cannot be read
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramSummary:
+    """The plan of a compiled program for its devices' main memory, in bytes; -1: it has none, or cannot be read."""
+
+    fingerprint: str
+    memory: str = ""
+    peak_bytes: int = -1
+    reserved_bytes: int = -1
+    capacity_bytes: int = 0
+    sites: tuple[Site, ...] = ()
+    other_bytes: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileSummary:
+    """One file of a host. One that cannot be read has a problem, which may be in a part of it only."""
+
+    path: str
+    size: int
+    stamp: str
+    host: str
+    run: str
+    devices: tuple[DeviceSummary, ...] = ()
+    programs: tuple[ProgramUse, ...] = ()
+    problem: str = ""
+    may_pass: bool = False  # the problem's cause is not in the file, so it may be readable a moment later
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device of a fleet, and the host that it belongs to."""
+
+    host: str
+    run: str
+    path: str
+    summary: DeviceSummary
+
+    @property
+    def name(self) -> str:
+        return f"{self.host} {self.summary.device}".strip()
+
+    @property
+    def recording_id(self) -> str:
+        """Return the id of its recording (model/recording.py: Recording.id)."""
+        return "|".join((self.run, self.host, self.summary.title, self.summary.device))
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A folder of profiles that belongs to a capture."""
+
+    name: str
+    began: float | None  # seconds since 1970, by its name; None if that is no date
+    hosts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """All files of one capture, in natural order of their hosts."""
+
+    name: str
+    sessions: tuple[Session, ...]
+    files: tuple[FileSummary, ...]
+    missing: tuple[str, ...] = ()  # hosts of which there is no file, by the gaps in numbered names
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(file.host for file in self.files))
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        return tuple(Device(file.host, file.run, file.path, device) for file in self.files for device in file.devices)

@@ -1,0 +1,135 @@
+"""The cache of summaries."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tb_memplugin.fleet import cache, cache_tables
+from tb_memplugin.fleet.cache import FILE, SummaryCache, default_bytes, default_folder
+from tb_memplugin.logdir import HostFile
+from tb_memplugin.model.fleet import DeviceSummary, FileSummary, ProgramSummary, ProgramUse, Site
+
+FILE_OF_HOST = HostFile("/log/a.xplane.pb", "a", 100, "17-100")
+DEVICE = DeviceSummary(
+    "TPU core 0",
+    "HBM",
+    True,
+    2**40,
+    2**41,
+    (Site("a.py:1 f", 5), Site("b.py:2 g", 3)),
+    7,
+    "allocator",
+    "a.py:1 f",
+    9,
+    "step",
+)
+SUMMARY = FileSummary(
+    FILE_OF_HOST.path, 100, "17-100", "a", "", (DEVICE, replace(DEVICE, device="TPU core 1", sites=())),
+    (ProgramUse("jit_f", "jit_f(1)", "ab"), ProgramUse("jit_g", "jit_g(2)", "cd")), "half of it is damaged",
+)  # fmt: skip
+PROGRAM = ProgramSummary("ab", "HBM", 10, 12, 2**34, (Site("a.py:1 dot", 10),), 0, "")
+
+
+def test_what_is_read_is_what_was_stored(tmp_path: Path) -> None:
+    SummaryCache(tmp_path).put([SUMMARY], [PROGRAM])
+    assert SummaryCache(tmp_path).files([FILE_OF_HOST]) == {FILE_OF_HOST.path: SUMMARY}
+    assert SummaryCache(tmp_path).programs(["ab", "other"]) == {"ab": PROGRAM}
+
+
+def test_storing_again_replaces(tmp_path: Path) -> None:
+    kept = SummaryCache(tmp_path)
+    kept.put([SUMMARY], [PROGRAM])
+    changed = replace(SUMMARY, devices=(DEVICE,), programs=(), problem="")
+    kept.put([changed], [replace(PROGRAM, peak_bytes=11, sites=())])
+    assert kept.files([FILE_OF_HOST]) == {FILE_OF_HOST.path: changed}
+    assert kept.programs(["ab"])["ab"].sites == ()
+    assert kept.content()[1:3] == (1, 1)
+
+
+@pytest.mark.parametrize("change", [{"path": "/log/b"}, {"size": 101}, {"stamp": "18-100"}])
+def test_another_file_is_not_the_same(tmp_path: Path, change: dict[str, object]) -> None:
+    SummaryCache(tmp_path).put([SUMMARY], [])
+    assert not SummaryCache(tmp_path).files([replace(FILE_OF_HOST, **change)])  # type: ignore[arg-type]
+
+
+def test_another_version_of_the_reader_reads_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    SummaryCache(tmp_path).put([SUMMARY], [PROGRAM])
+    monkeypatch.setattr(cache_tables, "READER_VERSION", "other")
+    assert not SummaryCache(tmp_path).files([FILE_OF_HOST]) and not SummaryCache(tmp_path).programs(["ab"])
+
+
+def test_what_may_pass_and_what_has_no_version_is_not_stored(tmp_path: Path) -> None:
+    unversioned = replace(SUMMARY, path="/log/b", stamp="-100")
+    SummaryCache(tmp_path).put([replace(SUMMARY, may_pass=True), unversioned], [])
+    files = [FILE_OF_HOST, replace(FILE_OF_HOST, path="/log/b", stamp="-100")]
+    assert not SummaryCache(tmp_path).files(files)
+
+
+def test_a_plan_is_not_stored_with_its_file(tmp_path: Path) -> None:
+    SummaryCache(tmp_path).put([replace(SUMMARY, devices=(replace(DEVICE, measured=False),))], [])
+    assert SummaryCache(tmp_path).files([FILE_OF_HOST])[FILE_OF_HOST.path].devices == ()
+
+
+@pytest.mark.parametrize("content", [b"", b"no database" * 1000, b"SQLite format 3\0" + b"\xff" * 5000])
+def test_a_damaged_database_is_as_if_it_were_empty(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / FILE).write_bytes(content)
+    kept = SummaryCache(tmp_path)
+    assert not kept.files([FILE_OF_HOST])
+    kept.put([SUMMARY], [PROGRAM])
+    assert kept.files([FILE_OF_HOST])
+
+
+def test_a_database_of_another_layout_is_replaced(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / FILE) as database:
+        database.execute("CREATE TABLE files (other TEXT)")
+    database.close()
+    kept = SummaryCache(tmp_path)
+    kept.put([SUMMARY], [PROGRAM])
+    kept.put([SUMMARY], [PROGRAM])
+    assert kept.files([FILE_OF_HOST])
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    kept = SummaryCache(tmp_path / "file")
+    kept.put([SUMMARY], [PROGRAM])
+    assert not kept.files([FILE_OF_HOST])
+    assert kept.content()[1:4] == (0, 0, 0)
+
+
+def test_a_locked_database_is_as_if_it_were_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    SummaryCache(tmp_path).put([SUMMARY], [])
+    monkeypatch.setattr(cache, "BUSY_SECONDS", 0.05)
+    other = sqlite3.connect(tmp_path / FILE)
+    other.execute("BEGIN EXCLUSIVE")
+    SummaryCache(tmp_path).put([replace(SUMMARY, path="/log/b")], [])
+    other.rollback()
+    other.close()
+    assert SummaryCache(tmp_path).content().files == 1
+
+
+def test_the_oldest_go_when_it_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = SummaryCache(tmp_path, most=200_000)
+    for n in range(30):
+        monkeypatch.setattr("tb_memplugin.fleet.cache.time.time", lambda n=n: n)
+        kept.put([replace(SUMMARY, path=f"/log/{n}-{m}", problem="x" * 1000) for m in range(20)], [])
+    assert 0 < kept.content().bytes <= 200_000
+    assert kept.files([replace(FILE_OF_HOST, path="/log/29-0")])
+    assert not kept.files([replace(FILE_OF_HOST, path="/log/0-0")])
+
+
+def test_clearing(tmp_path: Path) -> None:
+    kept = SummaryCache(tmp_path)
+    kept.put([SUMMARY], [PROGRAM])
+    kept.clear()
+    assert kept.content()[1:4] == (0, 0, 0) and not list(tmp_path.iterdir())
+
+
+def test_folder_and_size_of_the_environment() -> None:
+    assert default_folder({"XDG_CACHE_HOME": "/x"}) == Path("/x/tb_memplugin/fleet")
+    assert default_folder({"TB_MEMPLUGIN_FLEET_CACHE": "/y"}) == Path("/y")
+    assert default_bytes({"TB_MEMPLUGIN_FLEET_CACHE_SIZE": "1MiB"}) == 2**20

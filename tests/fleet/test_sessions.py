@@ -1,0 +1,73 @@
+"""Sessions that are one capture."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tb_memplugin.fleet.sessions import began_at, captures, rule_text
+from tb_memplugin.logdir import HostFile, Run
+
+
+def run(name: str, *hosts: str) -> Run:
+    files = tuple(HostFile(f"/log/{name}/{host}.xplane.pb", host, 1, "1-1", modified_ns=10**9) for host in hosts)
+    return Run(name, files, f"/log/{name}", "/log")
+
+
+def joined(*runs: Run, tolerance: float = 60) -> list[list[str]]:
+    """Return the hosts of each capture with the second at which their session began, newest capture first."""
+    return [
+        [f"{file.host}@{run.name[-2:]}" for run in capture.runs for file in run.files]
+        for capture in captures(runs, tolerance)
+    ]
+
+
+def at(second: int, *hosts: str, parent: str = "gpt/") -> Run:
+    return run(f"{parent}2026_11_23_04_{second // 60:02}_{second % 60:02}", *hosts)
+
+
+def test_hosts_that_name_their_folders_by_their_own_clocks_are_one_capture() -> None:
+    assert joined(at(3, "b"), at(1, "a", "c"), at(10, "d")) == [["a@01", "c@01", "b@03", "d@10"]]
+
+
+def test_a_session_after_the_tolerance_is_another_capture() -> None:
+    assert joined(at(0, "a"), at(59, "b"), tolerance=58) == [["b@59"], ["a@00"]]
+    assert joined(at(0, "a"), at(59, "b"), tolerance=59) == [["a@00", "b@59"]]
+
+
+def test_no_host_is_in_a_capture_twice() -> None:
+    runs = [at(0, "a", "b"), at(2, "c"), at(31, "c"), at(32, "a"), at(33, "b")]
+    assert joined(*runs) == [["c@31", "a@32", "b@33"], ["a@00", "b@00", "c@02"]]
+
+
+def test_a_host_that_failed_in_one_of_two_captures_stays_in_the_other() -> None:
+    assert joined(at(0, "a"), at(1, "b"), at(29, "c"), at(30, "a"), at(31, "b")) == [
+        ["c@29", "a@30", "b@31"],
+        ["a@00", "b@01"],
+    ]
+
+
+def test_runs_of_other_folders_are_other_captures() -> None:
+    assert len(captures([at(0, "a", parent="gpt/"), at(0, "b", parent="bert/")])) == 2
+
+
+def test_a_name_that_is_no_date_stands_alone() -> None:
+    assert len(captures([run("gpt/one", "a"), run("gpt/two", "b")])) == 2
+    assert began_at("run") is began_at("2026_13_45_99_00_00") is began_at("x2026_11_23_04_00_00") is None
+    assert began_at("2026_11_23_04_00_10") == began_at("2026-11-23_04-00-00") + 10  # type: ignore[operator]
+
+
+def test_the_sessions_and_the_rule_are_told() -> None:
+    (capture,) = captures([at(0, "a"), at(9, "b", "c")])
+    assert [(session.name[-2:], session.hosts) for session in capture.sessions] == [("00", 1), ("09", 2)]
+    assert "30 s" in rule_text(30)
+
+
+@pytest.mark.parametrize("pause", [30, 1])
+def test_thousands_of_sessions_of_one_host_are_quick(pause: int) -> None:
+    days = [f"2026_{month:02}_{day:02}" for month in range(1, 13) for day in range(1, 29)]
+    runs = [run(f"{day}_00_{n * pause // 60:02}_{n * pause % 60:02}", "a") for day in days for n in range(30)]
+    started = time.process_time()
+    assert len(captures(runs)) == len(runs) == 10_080
+    assert time.process_time() - started < 3

@@ -1,0 +1,35 @@
+"""Trends over generated days, of which one has a change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support.in_process import InProcess
+
+from benchmarks.pods.pod import Pod
+from benchmarks.pods.trend import write_trend
+from tb_memplugin.fleet.scan import Scan
+from tb_memplugin.fleet.sessions import captures
+from tb_memplugin.fleet.trend import trend
+from tb_memplugin.logdir import find_runs
+
+
+def test_the_day_and_the_line_that_raised_the_peak_are_named(tmp_path: Path) -> None:
+    truth = write_trend(Pod(2, 1, 0.5), tmp_path, 6)
+    found = trend(captures(find_runs(str(tmp_path))), Scan(InProcess))
+    memory, program = found
+    assert [point.day for point in memory.points] == [day.run for day in truth.days]
+    assert [point.peak_bytes for point in memory.points] == [round(day.median_bytes) for day in truth.days]
+    (rise,) = memory.rises
+    assert memory.points[rise.after].day == truth.changed
+    assert truth.source_line in rise.changes[0].text
+    assert (rise.changes[0].bytes_before, rise.changes[0].bytes_after) == (0, truth.bytes)
+    assert program.is_program
+    assert [program.points[rise.after].day for rise in program.rises] == [truth.changed]
+
+
+def test_days_without_a_change_have_no_rise(tmp_path: Path) -> None:
+    Pod(2, 1, 0.5).write(tmp_path)
+    (memory, program) = trend(captures(find_runs(str(tmp_path))), Scan(InProcess))
+    assert not memory.rises and not program.rises
+    assert len(memory.points) == 1
