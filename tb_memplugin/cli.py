@@ -20,7 +20,7 @@ from tb_memplugin.errors import InputError
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-COMMANDS = ("serve", "xprof", "summary", "explain", "compare", "check", "fit", "export", "hook")
+COMMANDS = ("serve", "xprof", "summary", "explain", "compare", "check", "fit", "fleet", "export", "cache", "hook")
 
 DESCRIPTION = """\
 Find out where the memory of a TPU or GPU program went, and how to use less.

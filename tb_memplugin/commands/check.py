@@ -1,11 +1,13 @@
-"""Check that every recording fits a memory budget, or that a step fits a chip, such as in CI.
+"""Check that recordings fit a memory budget, that the devices of many hosts do, or that a step fits a chip.
 
 A program must fit with the memory that it reserves, which compilers compare with their limit; any other recording with
-its peak. With --fit a step is compiled first, as `tb-memplugin fit` does; the budget is then the chip's limit, unless
---max-peak is given. Exit code 0 means that all of them fit, 1 that at least one does not.
+its peak. With --fleet or --max-spread the devices of a capture are checked, read as `tb-memplugin fleet` reads them,
+with how far their peaks are apart. With --fit a step is compiled first, as `tb-memplugin fit` does; the budget is then
+the chip's limit, unless --max-peak is given. Exit code 0 means that all of them fit, 1 that at least one does not.
 
 examples:
   tb-memplugin check /tmp/xprof --max-peak 70GiB --recording jit_train_step
+  tb-memplugin check gs://bucket/run42 --max-peak 30GiB --max-spread 5%
   tb-memplugin check --fit fit_gpt.py:step --on v5e:4x4 --set batch=48
 """
 
@@ -16,7 +18,8 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tb_memplugin.commands import fit
+from tb_memplugin.commands import fit, fleet_reading
+from tb_memplugin.commands.compare import PERCENT
 from tb_memplugin.commands.streams import show
 from tb_memplugin.commands.terminal import JSON, PATH, PATTERN, listing_of, pattern_of, print_problems, printable
 from tb_memplugin.errors import InputError
@@ -34,6 +37,16 @@ def options(parser: argparse.ArgumentParser) -> None:
         help="the budget, such as 70GiB (1024**3), 70GB (1000**3), or a number of bytes",
     )
     parser.add_argument("--recording", metavar="REGEX", help=PATTERN)
+    parser.add_argument(
+        "--max-spread",
+        metavar="SHARE",
+        help="largest minus smallest peak of a capture's devices, relative to their median, such as 5%%",
+    )
+    parser.add_argument(
+        "--fleet", action="store_true", help="check the devices of the newest capture (as --max-spread)"
+    )
+    parser.add_argument("--capture", metavar="NAME", help="a capture whose name contains this, in place of the newest")
+    fleet_reading.scan_options(parser)
     parser.add_argument("--json", action="store_true", help=JSON)
     compiling = parser.add_argument_group("a step to compile, in place of PATH")
     compiling.add_argument("--fit", metavar="FILE.py:FUNCTION", dest="step", help="see `tb-memplugin fit --help`")
@@ -46,6 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
     limit = parse_size(arguments.max_peak) if arguments.max_peak else None
     if arguments.step is not None:
         return _check_step(arguments, limit)
+    if arguments.fleet or arguments.max_spread:
+        return _check_fleet(arguments, limit)
     if limit is None:
         raise InputError("No budget", "--max-peak", "give a size, such as 70GiB")
     return _check_recordings(arguments, limit)
@@ -73,6 +88,32 @@ def _check_recordings(arguments: argparse.Namespace, limit: int) -> int:
         return 1
     # What cannot be read or checked may be above the budget.
     return 2 if unchecked else 0
+
+
+def _check_fleet(arguments: argparse.Namespace, limit: int | None) -> int:
+    from tb_memplugin.views.shared.fleet_budget import fleet_budget, fleet_budget_lines
+
+    spread = share_of(arguments.max_spread) if arguments.max_spread else None
+    if limit is None and spread is None:
+        raise InputError(
+            "No budget", "--max-peak or --max-spread", "give a size, such as 70GiB, or a share, such as 5%"
+        )
+    arguments.logdirs, arguments.all = [arguments.path], False
+    with fleet_reading.open_scan(arguments) as (scan, found):
+        fleets = fleet_reading.read(scan, fleet_reading.choose(arguments, found), quiet=True)
+    answer = fleet_budget(fleets, limit, spread)
+    print_problems([{"file": problem["file"], "text": problem["text"]} for problem in answer["problems"]])
+    if not answer["devices"]:
+        raise InputError("No devices to check", arguments.path, "`tb-memplugin fleet` lists the problems")
+    _print(dict(answer), arguments.json, fleet_budget_lines(answer))
+    return 1 if answer["broken"] else 2 if answer["problems"] else 0
+
+
+def share_of(text: str) -> float:
+    """Return the share that a percentage such as `5%` means. InputError for other texts."""
+    if not (percent := PERCENT.fullmatch(text.strip())):
+        raise InputError("Not a share", text, "give a percentage, such as 5%")
+    return float(percent[1]) / 100
 
 
 def _check_step(arguments: argparse.Namespace, limit: int | None) -> int:

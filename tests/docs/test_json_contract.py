@@ -12,10 +12,14 @@ from support.markdown import anchors, section, sections
 from support.servers import DEMO, REPOSITORY, TESTS
 from werkzeug.test import Client
 
+from benchmarks.pods.pod import Pod
+from benchmarks.pods.trend import write_trend
+from benchmarks.pods.truth import Faults
 from tb_memplugin.catalog import Catalog, dumps, listing_of_path
 from tb_memplugin.cli import main
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.model.codes import documented as documented_codes
+from tb_memplugin.views.export.fleet import COLUMNS
 from tb_memplugin.views.export.rows import pieces
 
 PAGE = REPOSITORY / "docs" / "json.md"
@@ -143,6 +147,47 @@ def test_fit(print_json: Any) -> None:
     answer = print_json("check", "--fit", step, "--on", "cpu:1", "--max-peak", "1MiB")
     check_object(answer, "check --fit --json", "checked", seen)
     assert seen >= set(all_keys("fit --json")) | set(all_keys("check --fit --json"))
+
+
+@pytest.fixture(scope="module")
+def pod(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A logdir with a capture that has every fault."""
+    logdir = tmp_path_factory.mktemp("pod")
+    Pod(24, 2, 0.5, faults=Faults(outliers=1, leaks=1, missing=1, damaged=1, other_programs=1)).write(logdir)
+    return logdir
+
+
+def test_fleet(print_json: Any, pod: Path) -> None:
+    seen = set[str]()
+    check_object(print_json("fleet", str(pod)), "fleet --json", "pod", seen)
+    check_object(print_json("fleet", str(DEMO), "--all"), "fleet --json", "demo", seen)
+    assert seen >= set(all_keys("fleet --json"))
+
+
+def test_check_fleet(print_json: Any, pod: Path) -> None:
+    seen = set[str]()
+    answer = print_json("check", str(pod), "--max-spread", "5%", "--max-peak", "300MiB")
+    check_object(answer, "check --fleet --json", "pod", seen)
+    assert {found["kind"] for found in answer["broken"]} == {"peak", "reserved", "spread"}
+    assert seen >= set(all_keys("check --fleet --json"))
+
+
+def test_trend(print_json: Any, tmp_path: Path) -> None:
+    seen = set[str]()
+    write_trend(Pod(1, 1, 0.5), tmp_path, 3)
+    check_object(print_json("fleet", "--trend", str(tmp_path)), "fleet --trend --json", "days", seen)
+    assert seen >= set(all_keys("fleet --trend --json"))
+
+
+def test_cache(print_json: Any) -> None:
+    seen = set[str]()
+    check_object(print_json("cache"), "cache --json", "cache", seen)
+    assert seen >= set(all_keys("cache --json"))
+
+
+def test_the_columns_of_exported_fleets() -> None:
+    columns = [row[0].strip("`") for row in section(PAGE, "Columns of exported fleets").tables[0]]
+    assert columns == list(COLUMNS)
 
 
 def test_the_list_of_runs() -> None:

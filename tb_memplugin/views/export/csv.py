@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import BinaryIO
 
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.views.export.export_table import export_cells
+from tb_memplugin.views.export.export_table import ExportTable, export_cells
 from tb_memplugin.views.export.rows import pieces
 
 LINE_END = "\r\n"
@@ -26,8 +26,12 @@ def write_csv(recordings: Sequence[Recording], stream: BinaryIO) -> None:
 
     There must be at least one recording.
     """
+    write_csv_tables(chain.from_iterable(map(pieces, recordings)), stream)
+
+
+def write_csv_tables(tables: Iterator[ExportTable], stream: BinaryIO) -> None:
+    """Write the headings of the first table, then one line per row of each. All have the same columns."""
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
-    tables = chain.from_iterable(map(pieces, recordings))
     first = next(tables)
     text.write(",".join(first) + LINE_END)
     # Each distinct text is quoted once. The csv module would examine the texts of every row.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -26,16 +26,21 @@ def can_write_parquet() -> bool:
 
 def write_parquet(recordings: Sequence[Recording], stream: BinaryIO) -> None:
     """Write one row group per piece; unknown values are null. There must be at least one recording."""
+    summaries = json.dumps({"recordings": [summary(recording) for recording in recordings]}, allow_nan=False)
+    write_parquet_tables((piece for recording in recordings for piece in pieces(recording)), summaries, stream)
+
+
+def write_parquet_tables(tables: Iterator[ExportTable], metadata: str, stream: BinaryIO) -> None:
+    """Write one row group per table. All have the same columns; `metadata` is a JSON text about them."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    summaries = json.dumps({"recordings": [summary(recording) for recording in recordings]}, allow_nan=False)
-    batches = (_batch(pa, piece) for recording in recordings for piece in pieces(recording))
+    batches = (_batch(pa, table) for table in tables)
     first = next(batches)
     # With Arrow's schema in the file, texts would be read as dictionaries that differ between row groups, and Arrow
     # cannot group by those.
     with pq.ParquetWriter(stream, first.schema, store_schema=False) as writer:
-        writer.add_key_value_metadata({SUMMARIES: summaries})
+        writer.add_key_value_metadata({SUMMARIES: metadata})
         for batch in chain([first], batches):
             writer.write_batch(batch)
 

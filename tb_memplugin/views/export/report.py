@@ -18,10 +18,12 @@ from tb_memplugin.views.endpoints.endpoint import Endpoint, Query, endpoints
 from tb_memplugin.views.endpoints.source import (
     NO_CANDIDATES,
     FitOutcomes,
+    FleetReading,
     OpenedFile,
     RunHosts,
     RunRecordings,
     Source,
+    TrendReading,
 )
 
 
@@ -65,6 +67,12 @@ class ReportSource:
 
     def fit(self) -> FitOutcomes:
         return self.candidates
+
+    def fleet(self, capture: str) -> FleetReading:
+        raise InputError("A report has no fleet", capture, "see the fleet where the profiles are")
+
+    def fleet_trend(self) -> TrendReading:
+        raise InputError("A report has no trend", "fleet_trend", "see the trend where the profiles are")
 
     def code(self, file: str, line: int) -> CodeLines | None:
         return None

@@ -1,0 +1,56 @@
+"""Show or clear what is kept in the user's cache folder.
+
+`fleet` keeps the summary of each file there, and `fit` the programs that it compiled. Both are bounded by size. A
+logdir is never written to.
+
+examples:
+  tb-memplugin cache
+  tb-memplugin cache --clear fleet
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from tb_memplugin.commands.streams import show as print_text
+from tb_memplugin.commands.terminal import JSON, printable
+from tb_memplugin.sizes import bytes_text, counted
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--clear", choices=["fleet", "fit", "all"], help="delete what is kept for this command")
+    parser.add_argument("--json", action="store_true", help=JSON)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from tb_memplugin.fit.cache import cache as fit
+    from tb_memplugin.fleet.cache import SummaryCache
+
+    summaries, programs = SummaryCache(), fit.Cache(fit.default_folder(), fit.default_bytes())
+    if arguments.clear in ("fleet", "all"):
+        summaries.clear()
+    if arguments.clear in ("fit", "all"):
+        programs.clear()
+    of_fleet, (compiled, size) = summaries.content(), programs.content()
+    if arguments.json:
+        found = {
+            "fleet": {
+                "folder": str(of_fleet.folder),
+                "files": of_fleet.files,
+                "programs": of_fleet.programs,
+                "bytes": of_fleet.bytes,
+                "limit_bytes": of_fleet.most,
+            },
+            "fit": {"folder": str(programs.folder), "programs": compiled, "bytes": size, "limit_bytes": programs.most},
+        }
+        print_text(json.dumps(found, indent=2))
+        return 0
+    summarized = f"{counted(of_fleet.files, 'file')} and {counted(of_fleet.programs, 'program')}"
+    print_text(
+        f"fleet  {bytes_text(of_fleet.bytes)} of {bytes_text(of_fleet.most)}, summaries of {summarized}, in "
+        f"{printable(str(of_fleet.folder))}\n"
+        f"fit    {bytes_text(size)} of {bytes_text(programs.most)}, {counted(compiled, 'compiled program')}, in "
+        f"{printable(str(programs.folder))}"
+    )
+    return 0
