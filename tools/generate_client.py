@@ -26,6 +26,7 @@ from tb_memplugin.views.endpoints.endpoint import Endpoint, endpoints
 from tb_memplugin.views.endpoints.inputs import Choice, Flag, Integer, OptionalInteger, Parameter
 from tb_memplugin.views.page import compare, details, leaks, usage
 from tb_memplugin.views.page.first_view import FirstViewMetaJson
+from tb_memplugin.views.page.fleet import FleetMetaJson
 
 FOLDER = Path(__file__).resolve().parent.parent / "frontend" / "src" / "payload" / "generated"
 GLOSSARY = FOLDER.parents[3] / "docs" / "glossary.md"
@@ -41,6 +42,7 @@ def generate() -> dict[str, str]:
     found = sorted(endpoints().values(), key=lambda endpoint: endpoint.route)
     declared = _Declarations()
     declared.add(FirstViewMetaJson)
+    declared.add(FleetMetaJson)
     clients = [_client(endpoint, declared) for endpoint in found]
     for endpoint in found:
         if endpoint.report is not None and endpoint.report.every is not None:

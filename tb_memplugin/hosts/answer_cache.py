@@ -18,7 +18,15 @@ from tb_memplugin.hosts.responses import Finished
 from tb_memplugin.hosts.serving.lanes import PostponedError
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.source_code import CodeLines
-from tb_memplugin.views.endpoints.source import FitOutcomes, OpenedFile, RunHosts, RunRecordings, Source
+from tb_memplugin.views.endpoints.source import (
+    FitOutcomes,
+    FleetReading,
+    OpenedFile,
+    RunHosts,
+    RunRecordings,
+    Source,
+    TrendReading,
+)
 
 MAX_BYTES = 128 << 20
 MAX_SHARE = 4  # a larger part of the cache than a quarter would evict too many others
@@ -79,6 +87,12 @@ class RecordedSource:
     def code(self, file: str, line: int) -> CodeLines | None:
         found: CodeLines | None = self._ask("code", file, line)
         return found
+
+    def fleet(self, capture: str) -> FleetReading:
+        return self._source.fleet(capture)
+
+    def fleet_trend(self) -> TrendReading:
+        return self._source.fleet_trend()
 
     def progress(self, run: str) -> tuple[int, int, float]:
         return self._source.progress(run)

@@ -8,7 +8,15 @@ from dataclasses import dataclass, replace
 from tb_memplugin.model.lazy_recording import LazyRecording
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.source_code import CodeLines
-from tb_memplugin.views.endpoints.source import FitOutcomes, OpenedFile, RunHosts, RunRecordings, Source
+from tb_memplugin.views.endpoints.source import (
+    FitOutcomes,
+    FleetReading,
+    OpenedFile,
+    RunHosts,
+    RunRecordings,
+    Source,
+    TrendReading,
+)
 
 PARAMETER = "capacity"
 MAX_CAPACITY = 1 << 50
@@ -64,6 +72,12 @@ class AssumedCapacity:
 
     def code(self, file: str, line: int) -> CodeLines | None:
         return self.source.code(file, line)
+
+    def fleet(self, capture: str) -> FleetReading:
+        return self.source.fleet(capture)
+
+    def fleet_trend(self) -> TrendReading:
+        return self.source.fleet_trend()
 
     def progress(self, run: str) -> tuple[int, int, float]:
         return self.source.progress(run)

@@ -7,10 +7,19 @@ from collections.abc import Collection, Sequence
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.catalog.quick import before_reading
 from tb_memplugin.catalog.stages import skipped_text
+from tb_memplugin.hosts.fleet_scans import FleetScans
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.source_code import CodeLines
 from tb_memplugin.source_files import SourceFiles
-from tb_memplugin.views.endpoints.source import FitOutcomes, OpenedFile, RunHosts, RunRecordings, Unreadable
+from tb_memplugin.views.endpoints.source import (
+    FitOutcomes,
+    FleetReading,
+    OpenedFile,
+    RunHosts,
+    RunRecordings,
+    TrendReading,
+    Unreadable,
+)
 
 
 class CatalogSource:
@@ -19,6 +28,7 @@ class CatalogSource:
     def __init__(self, catalog: Catalog, files: SourceFiles | None = None) -> None:
         self._catalog = catalog
         self._files = files or SourceFiles()
+        self._fleets = FleetScans(catalog)
 
     @property
     def logdir(self) -> str:
@@ -58,6 +68,12 @@ class CatalogSource:
     def fit(self) -> FitOutcomes:
         found = self._catalog.fit()
         return FitOutcomes(found.outcomes, [Unreadable(problem.file, problem.text) for problem in found.problems])
+
+    def fleet(self, capture: str) -> FleetReading:
+        return self._fleets.fleet(capture)
+
+    def fleet_trend(self) -> TrendReading:
+        return self._fleets.trend()
 
     def code(self, file: str, line: int) -> CodeLines | None:
         before_reading()

@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from tb_memplugin.model.fit import Outcome
+from tb_memplugin.model.fleet import Fleet
+from tb_memplugin.model.fleet_trend import TrendSeries
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.source_code import CodeLines
 
@@ -55,6 +57,39 @@ class FitOutcomes(NamedTuple):
 NO_CANDIDATES = FitOutcomes()
 
 
+class CaptureName(NamedTuple):
+    """A capture that can be read as a fleet."""
+
+    name: str
+    began: float  # seconds since 1970
+    sessions: int
+    hosts: int
+
+
+class FleetReading(NamedTuple):
+    """What has been read of a capture, and all captures, newest first."""
+
+    captures: Sequence[CaptureName]
+    rule: str  # by which sessions are joined, as a sentence
+    fleet: Fleet | None  # None: nothing yet
+    done: int  # files
+    total: int
+    seconds: float
+    is_running: bool
+    problem: str = ""  # why it ended without a fleet
+
+
+class TrendReading(NamedTuple):
+    """The trend over all captures; without series while they are read."""
+
+    series: Sequence[TrendSeries]
+    done: int  # files
+    total: int
+    seconds: float
+    is_running: bool
+    problem: str = ""
+
+
 class Source(Protocol):
     """Recordings by id, and what belongs to the same file or run. Unknown names are InputErrors."""
 
@@ -80,6 +115,12 @@ class Source(Protocol):
 
     def fit(self) -> FitOutcomes:
         """Return the candidates of fits, each with the name of its run, which has recordings if it was compiled."""
+
+    def fleet(self, capture: str) -> FleetReading:
+        """Return what has been read of a capture; empty: the newest. InputError for an unknown one."""
+
+    def fleet_trend(self) -> TrendReading:
+        """Return the trend over all captures."""
 
     def code(self, file: str, line: int) -> CodeLines | None:
         """Return the code around a line of the file that a profile calls `file`; None where it is not readable."""

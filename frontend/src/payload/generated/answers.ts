@@ -103,6 +103,15 @@ export interface Capture {
   step: number | null;
 }
 
+/** A capture that can be chosen. */
+export interface CaptureName {
+  name: string;
+  /** Seconds since 1970. */
+  began: number;
+  sessions: number;
+  hosts: number;
+}
+
 /** A limitation of the file or of its reconstruction. */
 export interface Caveat {
   code: string;
@@ -239,11 +248,23 @@ export interface FailedProgram {
   recipe: string | null;
 }
 
+/** A device with the reasons for its distance from the median device. */
+export interface FarDevice extends FleetDevice {
+  causes: SiteCause[];
+}
+
 /** A number of bytes with its label and a sentence that defines it. */
 export interface Figure {
   key: string;
   label: string;
   bytes: number | null;
+  text: string;
+}
+
+/** A file that cannot be read, or not completely. */
+export interface FileProblem {
+  host: string;
+  file: string;
   text: string;
 }
 
@@ -343,6 +364,104 @@ export interface FitStep {
   headline: string;
   candidates: FitCandidate[];
   choices: FitLargest[];
+}
+
+/** One capture: a file for each host, of one session or several. */
+export interface FleetCapture {
+  name: string;
+  sessions: Session[];
+  hosts: number;
+  /** Hosts without a file, by the gaps in numbered names. */
+  missing: string[];
+  memories: FleetMemory[];
+  leaks: FleetLeak[];
+  programs: FleetProgram[];
+  other_programs: OtherProgram[];
+  problems: FileProblem[];
+}
+
+/** A device with its peak, and its distance from the median device. */
+export interface FleetDevice {
+  host: string;
+  run: string;
+  device: string;
+  memory: string;
+  /** False: the peak is the plan of the host's largest program. */
+  measured: boolean;
+  peak_bytes: number;
+  capacity_bytes: number | null;
+  from_median_bytes: number;
+  /** Site that leaks fastest. */
+  growth: string | null;
+  /** Bytes that it adds in each step. */
+  growth_bytes: number | null;
+}
+
+/** A site that leaks. */
+export interface FleetLeak {
+  site: string;
+  /** In each step, where it is the most. */
+  bytes: number;
+  unit: string;
+  hosts: string[];
+  devices: number;
+  text: string;
+}
+
+/** Peaks of the devices of one memory. */
+export interface FleetMemory {
+  memory: string;
+  median_bytes: number;
+  p95_bytes: number;
+  smallest_bytes: number;
+  largest_bytes: number;
+  /** The largest minus the smallest peak, relative to the median. */
+  spread: number;
+  worst: FarDevice;
+  /** Farthest from the median first. */
+  outliers: FarDevice[];
+  /** In natural order of hosts. */
+  devices: FleetDevice[];
+}
+
+/** The answer of api/fleet beside its table of devices. Ask again while it is `running`. */
+export interface FleetMeta {
+  /** All captures, newest first. */
+  captures: CaptureName[];
+  /** The rule by which sessions are joined, as a sentence. */
+  rule: string;
+  /** Files that are read. */
+  done: number;
+  total: number;
+  seconds: number;
+  running: boolean;
+  /** The reason why the reading ended without an answer; else empty. */
+  problem: string;
+  /** The capture, without the list of its devices; null until the first files are read. */
+  capture: FleetCapture | null;
+  /** By memory: the recording's id of the median device. */
+  typical: Record<string, string>;
+}
+
+/** A program, recognized by its content. */
+export interface FleetProgram {
+  module: string;
+  fingerprint: string;
+  hosts: number;
+  peak_bytes: number | null;
+  reserved_bytes: number | null;
+  /** The reason why it cannot be read. */
+  problem: string | null;
+}
+
+/** The trend over all captures, and how many files are read; without series until all are. */
+export interface FleetTrend {
+  series: TrendSeries[];
+  done: number;
+  total: number;
+  seconds: number;
+  running: boolean;
+  problem: string;
 }
 
 /** A series of profiles, in order, and the call sites that grow, leaks first. */
@@ -505,6 +624,15 @@ export interface OpenedFile {
   received: number;
   /** The reason why the file cannot be shown; null if it can be, so far. */
   message: string | null;
+}
+
+/** A host whose program of a module differs from that of most hosts. */
+export interface OtherProgram {
+  host: string;
+  module: string;
+  /** Null where the host has no program of the module. */
+  fingerprint: string | null;
+  text: string;
 }
 
 /** An out-of-memory failure: the request, the memory that was free, and the cause. */
@@ -681,6 +809,14 @@ export interface SchedulePoint {
   instruction: string;
 }
 
+/** A folder of profiles that belongs to a capture. */
+export interface Session {
+  name: string;
+  /** Seconds since 1970 by the session's name; null where that is no date. */
+  began: number | null;
+  hosts: number;
+}
+
 /** An allocation that uses some of the same bytes. */
 export interface Sharer {
   row: number;
@@ -703,6 +839,16 @@ export interface Site {
   size: number | null;
   /** The innermost frame comes first. */
   stack: StackFrame[];
+}
+
+/** A site whose bytes differ from those of the median device. */
+export interface SiteCause {
+  site: string;
+  bytes: number;
+  usual_bytes: number;
+  /** Number of hosts that have the site among their largest. */
+  hosts: number;
+  text: string;
 }
 
 /** The code of each frame; null where its file is not readable. */
@@ -744,6 +890,34 @@ export interface Summary {
   /** Source of the capacity, such as the chip's name; empty: the recording itself, or unknown. */
   capacity_source: string;
   caveats: Caveat[];
+}
+
+/** A source line whose bytes at the peak changed. */
+export interface TrendChange {
+  line: string;
+  bytes_before: number;
+  bytes_after: number;
+}
+
+/** The peak of one day. */
+export interface TrendPoint {
+  day: string;
+  capture: string;
+  peak_bytes: number;
+  largest_bytes: number;
+  /** Number of devices; of a program, of the hosts that have it. */
+  count: number;
+  /** Growth since the day before. */
+  rise_bytes: number;
+  /** Changes that raised the peak, largest first; empty without a rise of more than 1 %. */
+  changes: TrendChange[];
+}
+
+/** The peaks of a memory or of a program, in order of days. */
+export interface TrendSeries {
+  name: string;
+  is_program: boolean;
+  points: TrendPoint[];
 }
 
 /** One step from the one total to the other. */

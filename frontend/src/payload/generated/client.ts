@@ -10,6 +10,7 @@ import type {
   DeviceProfile,
   FailedProgram,
   Fit,
+  FleetTrend,
   Growth,
   Headline,
   Holes,
@@ -61,6 +62,10 @@ export interface DeviceProfileQuery {
 
 export interface FailedProgramQuery {
   id: string;
+}
+
+export interface FleetQuery {
+  capture?: string;
 }
 
 export interface GrowthQuery {
@@ -181,6 +186,18 @@ export function createClient(fetch: Fetch) {
       requestJson<FailedProgram>(fetch, "failed_program", { ...query }, signal),
     /** Return the candidates of all fits in the logdir, from their records alone. */
     fit: (signal: Signal): Promise<Fit> => requestJson<Fit>(fetch, "fit", {}, signal),
+    /**
+     * Return what has been read of a capture, of the newest without a name; the first request starts reading
+     * it.
+     */
+    fleet: (query: FleetQuery, signal: Signal): Promise<Tables> =>
+      requestTables(fetch, "fleet", { ...query }, signal),
+    /**
+     * Return peaks per program and memory by day, with the changes that raised them. Ask again while
+     * `running`.
+     */
+    fleetTrend: (signal: Signal): Promise<FleetTrend> =>
+      requestJson<FleetTrend>(fetch, "fleet_trend", {}, signal),
     /** Return the series of `recording`: a point for each profile, and its call sites, leaks first. */
     growth: (query: GrowthQuery, signal: Signal): Promise<Growth> =>
       requestJson<Growth>(fetch, "growth", { ...query }, signal),

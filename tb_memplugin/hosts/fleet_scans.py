@@ -1,0 +1,138 @@
+"""Scans of fleets for the page: each runs in a thread, and what it has found is there at any time."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from tb_memplugin.catalog import Catalog
+from tb_memplugin.errors import InputError
+from tb_memplugin.executors.processes import LocalProcesses
+from tb_memplugin.fleet.cache import SummaryCache
+from tb_memplugin.fleet.problems import problem_text
+from tb_memplugin.fleet.programs import with_programs
+from tb_memplugin.fleet.scan import Scan, fleet_of
+from tb_memplugin.fleet.sessions import Capture, captures, rule_text
+from tb_memplugin.fleet.trend import trend
+from tb_memplugin.model.fleet import FileSummary, Fleet
+from tb_memplugin.model.fleet_trend import TrendSeries
+from tb_memplugin.views.endpoints.source import CaptureName, FleetReading, TrendReading
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+K = TypeVar("K", Capture, tuple[Capture, ...])
+MAXKEPT = 4  # scans
+PUBLISH_SECONDS = 1.0  # between fleets of what has been read so far
+FRESH_SECONDS = 5.0
+
+
+class ScanThread(Generic[T]):
+    """A scan in a thread of its own."""
+
+    def __init__(self, run: Callable[[ScanThread[T], Scan], T]) -> None:
+        self.latest: T | None = None
+        self.done = self.total = 0
+        self.problem = ""
+        self.begun = time.monotonic()
+        self._run = run
+        self._ended = threading.Event()
+        self._ended_at = 0.0
+        threading.Thread(target=self._work, name="fleet", daemon=True).start()
+
+    @property
+    def seconds(self) -> float:
+        return (self._ended_at or time.monotonic()) - self.begun
+
+    @property
+    def is_running(self) -> bool:
+        return not self._ended.is_set()
+
+    def count(self, done: int, total: int) -> None:
+        """Take the number of files that are read."""
+        self.done, self.total = done, total
+
+    def _work(self) -> None:
+        processes = LocalProcesses()
+        try:
+            self.latest = self._run(self, Scan(lambda: processes, SummaryCache()))
+        except Exception as error:
+            logger.warning("Reading a fleet", exc_info=error)
+            self.problem = problem_text(error)
+        finally:
+            processes.stop()
+            self._ended_at = time.monotonic()
+            self._ended.set()
+
+
+class FleetScans:
+    """The captures of a catalog. Methods may be called from any thread."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._lock = threading.Lock()
+        self._found: list[Capture] = []
+        self._searched = float("-inf")
+        self._fleets: dict[Capture, ScanThread[Fleet]] = {}
+        self._trends: dict[tuple[Capture, ...], ScanThread[list[TrendSeries]]] = {}
+
+    def fleet(self, name: str) -> FleetReading:
+        """Return the part of a capture that has been read; start reading it. An empty name is the newest capture."""
+        found = self._captures()
+        chosen = next((capture for capture in found if name in ("", capture.name)), None)
+        if chosen is None:
+            raise InputError("Unknown capture", name, "choose one that api/fleet lists")
+        scan = self._started(self._fleets, chosen, lambda thread, scan: _read(chosen, thread, scan))
+        files = len(chosen.files)
+        names = [CaptureName(c.name, c.began, len(c.sessions), _hosts(c)) for c in found]
+        return FleetReading(
+            names, rule_text(), scan.latest, scan.done, scan.total or files, scan.seconds, scan.is_running, scan.problem
+        )
+
+    def trend(self) -> TrendReading:
+        """Return the trend over all captures, once they are read."""
+        found = tuple(self._captures())
+        scan = self._started(self._trends, found, lambda thread, scan: trend(found, scan, thread.count))
+        return TrendReading(scan.latest or (), scan.done, scan.total, scan.seconds, scan.is_running, scan.problem)
+
+    def _captures(self) -> list[Capture]:
+        with self._lock:
+            if time.monotonic() - self._searched < FRESH_SECONDS:
+                return self._found
+        pasted = {run.name for run in self._catalog.pasted.runs()}
+        found = captures(run for run in self._catalog.runs() if run.name not in pasted)
+        if not found:
+            raise InputError("No capture", self._catalog.logdir, "pasted texts are not compared")
+        with self._lock:
+            self._found, self._searched = found, time.monotonic()
+        return found
+
+    def _started(self, scans: dict[K, ScanThread[T]], key: K, run: Callable[[ScanThread[T], Scan], T]) -> ScanThread[T]:
+        """Return the scan with a key, which contains the files, so that changed files are read again."""
+        with self._lock:
+            scan = scans.pop(key, None)
+            scan = ScanThread(run) if scan is None or scan.problem else scan
+            scans[key] = scan  # the last that was asked for
+            for old in [old for old, other in scans.items() if not other.is_running][: len(scans) - MAXKEPT]:
+                del scans[old]
+        return scan
+
+
+def _read(capture: Capture, thread: ScanThread[Fleet], scan: Scan) -> Fleet:
+    """Read a capture. Publish what has been read so far from time to time."""
+    files = capture.files
+    found: list[FileSummary] = []
+    published = time.monotonic()
+    for summary in scan.summaries(files):
+        found.append(summary)
+        thread.count(len(found), len(files))
+        if time.monotonic() - published > PUBLISH_SECONDS:
+            thread.latest = fleet_of(capture, with_programs(found, scan.programs), is_complete=False)
+            published = time.monotonic()
+    return fleet_of(capture, with_programs(found, scan.programs))
+
+
+def _hosts(capture: Capture) -> int:
+    return len({file.host for file, _ in capture.files})

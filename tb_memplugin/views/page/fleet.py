@@ -1,0 +1,127 @@
+"""The devices of many hosts: peaks, outliers with their causes, missing hosts, and the trend over days."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+import numpy as np
+
+from tb_memplugin.analysis.fleet.answer import FleetAnswer
+from tb_memplugin.model.arrays import F64
+from tb_memplugin.model.fleet import Device, Fleet
+from tb_memplugin.model.text import Text
+from tb_memplugin.views.endpoints.endpoint import endpoint
+from tb_memplugin.views.endpoints.inputs import SOURCE, FreeText
+from tb_memplugin.views.endpoints.source import Source
+from tb_memplugin.views.shared.fleet_json import FleetCaptureJson, capture_json
+from tb_memplugin.views.shared.fleet_trend_json import TrendSeriesJson, series_json
+from tb_memplugin.views.shared.payload import Table, encode
+
+
+class CaptureNameJson(TypedDict):
+    """A capture that can be chosen."""
+
+    name: str
+    began: float
+    """Seconds since 1970."""
+    sessions: int
+    hosts: int
+
+
+class FleetMetaJson(TypedDict):
+    """The answer of api/fleet beside its table of devices. Ask again while it is `running`."""
+
+    captures: list[CaptureNameJson]
+    """All captures, newest first."""
+    rule: str
+    """The rule by which sessions are joined, as a sentence."""
+    done: int
+    """Files that are read."""
+    total: int
+    seconds: float
+    running: bool
+    problem: str
+    """The reason why the reading ended without an answer; else empty."""
+    capture: FleetCaptureJson | None
+    """The capture, without the list of its devices; null until the first files are read."""
+    typical: dict[str, str]
+    """By memory: the recording's id of the median device."""
+
+
+class FleetTrendJson(TypedDict):
+    """The trend over all captures, and how many files are read; without series until all are."""
+
+    series: list[TrendSeriesJson]
+    done: int
+    total: int
+    seconds: float
+    running: bool
+    problem: str
+
+
+@endpoint("fleet", SOURCE, FreeText("capture", ""), live=True)
+def fleet(source: Source, capture: str) -> bytes:
+    """Return what has been read of a capture, of the newest without a name; the first request starts reading it.
+
+    The table `devices` has a row for each device, in natural order of hosts. Ask again while `running`.
+    """
+    reading = source.fleet(capture)
+    found = reading.fleet or Fleet("", (), ())
+    answer = FleetAnswer(found)
+    meta: FleetMetaJson = {
+        "captures": [
+            {"name": each.name, "began": each.began, "sessions": each.sessions, "hosts": each.hosts}
+            for each in reading.captures
+        ],
+        "rule": reading.rule,
+        "done": reading.done,
+        "total": reading.total,
+        "seconds": reading.seconds,
+        "running": reading.is_running,
+        "problem": reading.problem,
+        "capture": capture_json(found, devices=False) if reading.fleet else None,
+        "typical": {memory.peaks.memory: memory.peaks.typical.recording_id for memory in answer.memories},
+    }
+    return encode(meta, {"devices": _devices(answer)})
+
+
+@endpoint("fleet_trend", SOURCE, live=True)
+def fleet_trend(source: Source) -> FleetTrendJson:
+    """Return peaks per program and memory by day, with the changes that raised them. Ask again while `running`."""
+    reading = source.fleet_trend()
+    return {
+        "series": [series_json(series) for series in reading.series],
+        "done": reading.done,
+        "total": reading.total,
+        "seconds": reading.seconds,
+        "running": reading.is_running,
+        "problem": reading.problem,
+    }
+
+
+def _devices(answer: FleetAnswer) -> Table:
+    """Return the devices as columns. 0 is an unknown capacity."""
+    memories = {memory.peaks.memory: memory.peaks for memory in answer.memories}
+    outliers = {device.recording_id for peaks in memories.values() for device in peaks.outliers}
+    devices = answer.fleet.devices
+
+    def sizes(values: list[int]) -> F64:
+        return np.array(values, dtype=np.float64)
+
+    def distance(device: Device) -> int:
+        return memories[device.summary.memory].distance(device)
+
+    return {
+        "host": Text.of([device.host for device in devices]),
+        "run": Text.of([device.run for device in devices]),
+        "device": Text.of([device.summary.device for device in devices]),
+        "memory": Text.of([device.summary.memory for device in devices]),
+        "title": Text.of([device.summary.title for device in devices]),
+        "peak": sizes([device.summary.peak_bytes for device in devices]),
+        "capacity": sizes([device.summary.capacity_bytes for device in devices]),
+        "from_median": sizes([distance(device) for device in devices]),
+        "growth": Text.of([device.summary.growth for device in devices]),
+        "growth_bytes": sizes([device.summary.growth_bytes for device in devices]),
+        "measured": np.array([device.summary.measured for device in devices], dtype=np.uint8),
+        "outlier": np.array([device.recording_id in outliers for device in devices], dtype=np.uint8),
+    }
