@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 import tempfile
@@ -40,6 +41,7 @@ class Look(NamedTuple):
     """One look at a pod."""
 
     seconds: float
+    processor: float  # seconds of all processes
     memory: int  # bytes
     read: int  # bytes
     text: str
@@ -90,7 +92,7 @@ def look(logdir: Path, cache: Path, jobs: int) -> Look:
     command = [str(BIN / "tb-memplugin"), "fleet", str(logdir), "--jobs", str(jobs)]
     environment = ENVIRONMENT | {CACHE: str(cache)}
     with tempfile.TemporaryFile("w+") as output:
-        start = time.perf_counter()
+        start, used = time.perf_counter(), processor_seconds()
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment)
         with Watch(process.pid) as watch:
             code = process.wait()
@@ -99,7 +101,13 @@ def look(logdir: Path, cache: Path, jobs: int) -> Look:
         text = output.read()
     if code:
         raise SystemExit(f"{' '.join(command)}\nfailed:\n{text[-2000:]}")
-    return Look(seconds, watch.memory, watch.read, text)
+    return Look(seconds, processor_seconds() - used, watch.memory, watch.read, text)
+
+
+def processor_seconds() -> float:
+    """Return the processor time of all processes that have ended below this one."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def write_pod(hosts: int, megabytes: int, logdir: Path) -> None:
@@ -149,7 +157,8 @@ def row(pod: str, name: str, looks: list[Look], hosts: int, size: int) -> None:
     seconds = [each.seconds for each in looks]
     middle, memory, read = median(seconds), max(each.memory for each in looks), max(each.read for each in looks)
     print(
-        f"| {pod} | {name} | {middle:.2f} s [{min(seconds):.2f}, {max(seconds):.2f}] | {hosts / middle:,.1f} "
+        f"| {pod} | {name} | {middle:.2f} s [{min(seconds):.2f}, {max(seconds):.2f}] "
+        f"| {median(each.processor for each in looks):.1f} s | {hosts / middle:,.1f} "
         f"| {size / middle / 1e6:,.0f} MB/s | {memory / 1e6:,.0f} MB | {read / 1e6:,.0f} of {size / 1e6:,.0f} MB |",
         flush=True,
     )
@@ -200,7 +209,8 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.folder or Path(temporary)
-        print("| pod | look | seconds | hosts/s | throughput | memory | read |\n|---|---|---|---|---|---|---|")
+        titles = ("pod", "look", "seconds", "processor time", "hosts/s", "throughput", "memory", "read")
+        print(f"| {' | '.join(titles)} |\n{'|---' * len(titles)}|")
         for pod in arguments.pods:
             hosts, megabytes = pod.split("x")
             measure(int(hosts), int(megabytes), arguments.rounds, folder)
