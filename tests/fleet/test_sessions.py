@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tb_memplugin.fleet.sessions import began_at, captures, rule_text
-from tb_memplugin.logdir import HostFile, Run
+from tb_memplugin.logdir import HostFile, Run, Stages
 
 
 def run(name: str, *hosts: str) -> Run:
@@ -71,3 +71,14 @@ def test_thousands_of_sessions_of_one_host_are_quick(pause: int) -> None:
     started = time.process_time()
     assert len(captures(runs)) == len(runs) == 10_080
     assert time.process_time() - started < 3
+
+
+def test_a_folder_of_two_logdirs_counts_once() -> None:
+    (capture,) = captures([at(0, "a"), at(0, "a")])
+    assert [file.host for file, _ in capture.files] == ["a"]
+
+
+def test_stages_of_a_dump_are_no_files() -> None:
+    stages = HostFile("/log/dump", "", 0, "", stages=Stages(5))
+    (capture,) = captures([Run("dump", (stages,), "/log/dump", "/log")])
+    assert capture.files == []
