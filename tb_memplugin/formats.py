@@ -16,6 +16,8 @@ class Format:
     """Files with one of the `suffixes`. Those with one of `found` are listed in any folder of a logdir.
 
     `opener` is `module:function`, imported on first use: `function(data, path, run=, host=)` returns the file's parts.
+    `needed` is one, too, of formats with large parts that no reader uses: it finds the others of a remote file; see
+    logdir/remote/parts.py.
     """
 
     label: str
@@ -24,6 +26,7 @@ class Format:
     opener: str
     found: tuple[str, ...] = ()
     max_bytes: int | None = None  # larger files are refused before they are read
+    needed: str | None = None
     end_bytes: int | None = None  # only the end of a longer file is read; its opener also takes `skipped=`
 
 
@@ -38,6 +41,7 @@ XPLANE = Format(
     RecordingKind.ALLOCATOR,  # and the compiled programs in it
     "tb_memplugin.readers.xplane:open_xplane",
     max_bytes=MAX_PROTOBUF_BYTES,
+    needed="tb_memplugin.readers.xplane.needed:needed_parts",
 )
 HLO = Format(
     "compiled program",

@@ -21,6 +21,7 @@ from tb_memplugin.commands import progress as on_terminal
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.logdir import HostFile, counting
 from tb_memplugin.logdir import files as files_module
+from tb_memplugin.logdir.remote import ranges, reading
 
 MIB = 1 << 20
 
@@ -41,7 +42,8 @@ def test_bytes_are_counted_while_they_are_read(tmp_path: Path, monkeypatch: pyte
 def test_remote_bytes_are_counted_too(monkeypatch: pytest.MonkeyPatch) -> None:
     import fsspec
 
-    monkeypatch.setattr(files_module, "CHUNK_BYTES", 10)
+    monkeypatch.setattr(ranges, "RANGE_BYTES", 10)
+    monkeypatch.setattr(reading, "MIN_BYTES", 0)
     fsspec.filesystem("memory").pipe("/progress/memory.prof", bytes(range(25)))
     file = HostFile("memory://progress/memory.prof", "", 25, "")
     counts: list[int] = []

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_memplugin.errors import InputError, ReadError
-from tb_memplugin.formats import format_of
+from tb_memplugin.formats import Format, format_of
 from tb_memplugin.free_memory import require
 from tb_memplugin.logdir.counting import CHUNK_BYTES, count_bytes
 from tb_memplugin.logdir.paths import is_remote, path_text
@@ -18,7 +18,6 @@ from tb_memplugin.sizes import bytes_text
 
 # Reading a file takes as much memory again for its tables, or more.
 FREE_MULTIPLE = 2
-MAX_UNKNOWN_BYTES = 1 << 30  # of a remote file whose store does not give its size
 # Neither follow a link nor wait for a pipe's writer. Windows lacks both flags.
 PLAIN_FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
@@ -81,7 +80,8 @@ def read_content(file: HostFile) -> tuple[memoryview | bytes, int]:
     if known is not None and known.max_bytes is not None and file.size > known.max_bytes:
         what = f"too large for {known.label}: {bytes_text(file.size)}"
         raise InputError(what, file.path, f"such files have at most {bytes_text(known.max_bytes)}; is it damaged?")
-    return _read(file, 0, None) if known is None or known.end_bytes is None else _read(file, -known.end_bytes, None)
+    begin = 0 if known is None or known.end_bytes is None else -known.end_bytes
+    return _read(file, begin, None, known)
 
 
 def read_bytes(file: HostFile, max_bytes: int | None = None) -> memoryview | bytes:
@@ -89,12 +89,17 @@ def read_bytes(file: HostFile, max_bytes: int | None = None) -> memoryview | byt
     return _read(file, 0, max_bytes)[0]
 
 
-def _read(file: HostFile, begin: int, max_bytes: int | None) -> tuple[memoryview | bytes, int]:
-    """Return up to `max_bytes` from `begin`, which counts from the end where it is negative, and where they begin."""
+def _read(
+    file: HostFile, begin: int, max_bytes: int | None, known: Format | None = None
+) -> tuple[memoryview | bytes, int]:
+    """Return up to `max_bytes` from `begin`, which counts from the end where it is negative, and where they begin.
+
+    Of a remote file of a `known` format, only the parts that its reader needs.
+    """
     try:
-        return (
-            _read_remote(file, begin, max_bytes) if is_remote(file.path) else _read_local(file.path, begin, max_bytes)
-        )
+        if is_remote(file.path):
+            return _read_remote(file, begin, max_bytes, known)
+        return _read_local(file.path, begin, max_bytes)
     except InputError:
         raise
     except MemoryError as error:
@@ -103,22 +108,22 @@ def _read(file: HostFile, begin: int, max_bytes: int | None) -> tuple[memoryview
         raise ReadError("Cannot read the file", file.path, reason(error)) from error
 
 
-def _read_remote(file: HostFile, begin: int, max_bytes: int | None) -> tuple[memoryview | bytes, int]:
-    import fsspec
+def _read_remote(
+    file: HostFile, begin: int, max_bytes: int | None, known: Format | None
+) -> tuple[memoryview | bytes, int]:
+    from tb_memplugin.logdir.remote.ranges import RemoteFile
+    from tb_memplugin.logdir.remote.reading import read_remote, read_stream
 
-    begin, size = _part(begin, max_bytes, file.size, file.path)
-    with fsspec.open(file.path, "rb") as stream:
-        if begin:
-            stream.seek(begin)
-        if not file.size:
-            unknown: bytes = stream.read(MAX_UNKNOWN_BYTES)
-            return unknown, begin
-        content, done = np.empty(size, np.uint8).data, 0
-        while done < size and (chunk := stream.read(min(size - done, CHUNK_BYTES))):
-            content[done : done + len(chunk)] = chunk
-            done += len(chunk)
-            count_bytes(len(chunk))
-    return content[:done].toreadonly(), begin
+    remote = RemoteFile(file.path, file.size, file.stamp)
+    if not remote.size:
+        return read_stream(remote, 0, 0), 0
+    begin, size = _extent(begin, max_bytes, remote.size)
+
+    def allocate(nbytes: int) -> memoryview:
+        require(nbytes * FREE_MULTIPLE, file.path)
+        return np.empty(nbytes, np.uint8).data
+
+    return read_remote(remote, begin, size, known, allocate), begin
 
 
 def _read_local(path: str, begin: int, max_bytes: int | None) -> tuple[memoryview, int]:
@@ -144,10 +149,14 @@ def _read_local(path: str, begin: int, max_bytes: int | None) -> tuple[memoryvie
 
 def _part(begin: int, max_bytes: int | None, file_bytes: int, path: str) -> tuple[int, int]:
     """Return where to begin and how much to read. ReadError where memory is too small for it."""
-    begin = max(0, begin + file_bytes) if begin < 0 else begin
-    size = min(max_bytes or file_bytes, file_bytes - begin)
+    begin, size = _extent(begin, max_bytes, file_bytes)
     require(size * FREE_MULTIPLE, path)
     return begin, size
+
+
+def _extent(begin: int, max_bytes: int | None, file_bytes: int) -> tuple[int, int]:
+    begin = max(0, begin + file_bytes) if begin < 0 else begin
+    return begin, min(max_bytes or file_bytes, file_bytes - begin)
 
 
 def _open_at_once(path: str, flags: int) -> int:

@@ -1,23 +1,17 @@
-"""Listing of folders, local by os.scandir and remote by fsspec."""
+"""Listing of local folders, by os.scandir; those of remote logdirs are listed by logdir/remote."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
-from typing import Any
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir.dump_names import is_dump_file
 from tb_memplugin.logdir.files import reason, stamp_of
 from tb_memplugin.logdir.paths import is_inside, is_remote
 from tb_memplugin.logdir.suffixes import READABLE, RECORD
-
-# Times of remote files that are larger than the year 5138 in seconds are in milliseconds.
-MAX_SECONDS = 10**11
-MAX_MILLISECONDS = MAX_SECONDS * 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +31,11 @@ FolderLister = Callable[[str], list[Entry]]
 
 def open_logdir(root: str) -> tuple[str, FolderLister]:
     """Return the resolved path of a logdir, and a function that lists a folder in it. InputError if it is missing."""
-    return _open_remote(root) if is_remote(root) else _open_local(root)
+    if is_remote(root):
+        from tb_memplugin.logdir.remote.folders import open_remote
+
+        return open_remote(root)
+    return _open_local(root)
 
 
 def _open_local(root: str) -> tuple[str, FolderLister]:
@@ -67,7 +65,7 @@ def _list_local(top: str, folder: str) -> list[Entry]:
                     # A dump has ten such files for each program, and few of them are ever opened.
                     if entry.is_file(follow_symlinks=False):
                         found.append(Entry(entry.name, entry.path, False))
-                elif _is_read(entry.name) and entry.is_file():
+                elif is_read(entry.name) and entry.is_file():
                     if entry.is_symlink() and not is_inside(top, entry.path):
                         continue
                     status = entry.stat()
@@ -78,59 +76,5 @@ def _list_local(top: str, folder: str) -> list[Entry]:
     return found
 
 
-def _is_read(name: str) -> bool:
+def is_read(name: str) -> bool:
     return name.endswith(READABLE) or name == RECORD
-
-
-def _open_remote(root: str) -> tuple[str, FolderLister]:
-    try:
-        import fsspec
-
-        system, top = fsspec.core.url_to_fs(root.rstrip("/"))
-        found = system.isdir(top)
-    except Exception as error:  # remote stores raise errors of many types
-        raise InputError("Cannot open the logdir", root, reason(error)) from error
-    if not found:
-        raise InputError("Cannot open the logdir", root, "the folder does not exist")
-    return top, partial(_list_remote, system)
-
-
-def _list_remote(system: Any, folder: str) -> list[Entry]:
-    try:
-        system.invalidate_cache(folder)  # so that a new run appears without a restart
-        infos = system.ls(folder, detail=True)
-    except OSError:
-        return []
-    entries = []
-    for info in sorted(infos, key=lambda info: str(info["name"])):
-        path = str(info["name"]).rstrip("/")
-        name = path.rpartition("/")[2]
-        if info["type"] == "directory":
-            entries.append(Entry(name, path, True))
-        elif _is_read(name) or is_dump_file(name):
-            # Each store has another name for the field that changes with the content.
-            keys = ("etag", "ETag", "mtime", "updated")
-            version = next((str(info[key]) for key in keys if info.get(key)), "")
-            size = int(info["size"] or 0)
-            stamp, modified_ns = f"{version}-{size}", _modified_ns(info)
-            entries.append(Entry(name, system.unstrip_protocol(path), False, size, stamp, modified_ns))
-    return entries
-
-
-def _modified_ns(info: dict[str, Any]) -> int:
-    """Return the modification time that a store gives for a file, in nanoseconds since 1970; 0 where it is unknown.
-
-    Each store has another name for it, and another type: seconds, milliseconds, a date, or its text.
-    """
-    for key in ("mtime", "updated", "LastModified", "last_modified", "modified", "modificationTime", "created"):
-        value = info.get(key)
-        try:
-            if isinstance(value, str):
-                value = datetime.fromisoformat(value)
-            if isinstance(value, datetime):
-                value = value.replace(tzinfo=value.tzinfo or UTC).timestamp()
-            if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < MAX_MILLISECONDS:
-                return int(value * (10**9 if value < MAX_SECONDS else 10**6))
-        except (ValueError, OverflowError, OSError):
-            continue
-    return 0

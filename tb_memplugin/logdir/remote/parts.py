@@ -1,0 +1,121 @@
+"""The parts of a remote file that its reader needs, found by looking at the beginnings of parts.
+
+A format's walk, such as that of formats.XPLANE, is a generator: it yields the ranges that it looks at, is sent their
+bytes, and returns the needed content in pieces. It knows nothing of stores and requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from tb_memplugin.logdir.remote.ranges import Range, RemoteFile
+
+Result = TypeVar("Result")
+Piece = bytes | Range  # new bytes, or a range of the file
+Walk = Generator[Range, bytes, Result]  # raises ValueError where the file has no such structure
+PartsOf = Callable[[int], Walk[list[Walk[list[Piece]]]]]  # walks through a file of this size, and then side by side
+
+BLOCK_BYTES = 64 << 10  # a walk looks at some 20 bytes, and mostly goes on near them
+MAX_ROUNDS = 100  # of requests that wait for another; a file that needs more is read as a whole
+
+
+class SparseFile:
+    """The blocks of a remote file that have been read."""
+
+    def __init__(self, file: RemoteFile) -> None:
+        self._file = file
+        self._blocks: dict[int, bytes] = {}
+        self._rounds = 0
+
+    def run(self, walks: Sequence[Walk[Result]]) -> list[Result]:
+        """Return the results of walks that go on side by side, so that they wait for the same requests.
+
+        ValueError where a walk finds no structure, or needs too many requests.
+        """
+        results: dict[int, Result] = {}
+        wanted: dict[int, Range] = {}
+        chunks: dict[int, bytes | None] = dict.fromkeys(range(len(walks)))
+        while chunks:
+            for number, chunk in chunks.items():
+                try:
+                    wanted[number] = self._advance(walks[number], chunk)
+                except StopIteration as done:
+                    results[number] = done.value
+            self._read(wanted.values())
+            chunks = {number: self._bytes(*looked_at) for number, looked_at in wanted.items()}
+            wanted = {}
+        return [results[number] for number in range(len(walks))]
+
+    def content(self, pieces: Sequence[Piece], allocate: Callable[[int], memoryview]) -> memoryview:
+        """Return the pieces, joined. Only blocks that no walk has looked at are read."""
+        pieces = list(_joined(pieces))
+        sizes = [len(piece) if isinstance(piece, bytes) else piece[1] - piece[0] for piece in pieces]
+        content, at = allocate(sum(sizes)), 0
+        missing: list[tuple[int, memoryview]] = []
+        for piece, size in zip(pieces, sizes, strict=True):
+            target = content[at : at + size]
+            if isinstance(piece, bytes):
+                target[:] = piece
+            else:
+                missing += self._copy(piece[0], target)
+            at += size
+        self._file.fetch_into(missing)
+        return content
+
+    def _advance(self, walk: Walk[Result], chunk: bytes | None) -> Range:
+        """Let a walk go on for as long as it looks at blocks that were read. StopIteration where it ends."""
+        begin, end = next(walk) if chunk is None else walk.send(chunk)
+        while not self._missing(begin, end):
+            begin, end = walk.send(self._bytes(begin, end))
+        return begin, end
+
+    def _missing(self, begin: int, end: int) -> list[int]:
+        """Return the blocks of a range that were not read."""
+        numbers = range(begin // BLOCK_BYTES, -(-end // BLOCK_BYTES))
+        return [number for number in numbers if number not in self._blocks]
+
+    def _read(self, ranges: Iterable[Range]) -> None:
+        """Read the blocks of ranges, all at once."""
+        missing = sorted({number for begin, end in ranges for number in self._missing(begin, end)})
+        if not missing:
+            return
+        self._rounds += 1
+        if self._rounds > MAX_ROUNDS:
+            raise ValueError("too many parts")
+        blocks = [(number * BLOCK_BYTES, min((number + 1) * BLOCK_BYTES, self._file.size)) for number in missing]
+        self._blocks.update(zip(missing, self._file.fetch(blocks), strict=True))
+
+    def _bytes(self, begin: int, end: int) -> bytes:
+        first = begin // BLOCK_BYTES
+        joined = b"".join(self._blocks[number] for number in range(first, -(-end // BLOCK_BYTES)))
+        return joined[begin - first * BLOCK_BYTES : end - first * BLOCK_BYTES]
+
+    def _copy(self, begin: int, target: memoryview) -> Iterator[tuple[int, memoryview]]:
+        """Copy the blocks that were read to a view of the file from `begin` on; yield the others, joined."""
+        end, unread = begin + len(target), begin
+        for number in range(begin // BLOCK_BYTES, -(-end // BLOCK_BYTES)):
+            if number in self._blocks:
+                first, last = max(begin, number * BLOCK_BYTES), min(end, (number + 1) * BLOCK_BYTES)
+                if unread < first:
+                    yield unread, target[unread - begin : first - begin]
+                target[first - begin : last - begin] = self._bytes(first, last)
+                unread = last
+        if unread < end:
+            yield unread, target[unread - begin :]
+
+
+def _joined(pieces: Sequence[Piece]) -> Iterator[Piece]:
+    """Yield the pieces, with ranges that follow on one another joined, so that they take one request."""
+    last: Range | None = None
+    for piece in pieces:
+        if last is not None and not isinstance(piece, bytes) and piece[0] == last[1]:
+            last = last[0], piece[1]
+            continue
+        if last is not None:
+            yield last
+        last = None if isinstance(piece, bytes) else piece
+        if isinstance(piece, bytes):
+            yield piece
+    if last is not None:
+        yield last

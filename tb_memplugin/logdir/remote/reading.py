@@ -1,0 +1,73 @@
+"""The content of a remote file, by ranges of its bytes: whole, or the parts that its reader needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from itertools import chain
+
+from tb_memplugin.formats import Format
+from tb_memplugin.logdir.counting import CHUNK_BYTES, count_bytes
+from tb_memplugin.logdir.remote.parts import PartsOf, SparseFile
+from tb_memplugin.logdir.remote.ranges import NoRangesError, RemoteFile
+
+# Smaller files are read as a whole: a request takes about as long as this many bytes.
+MIN_BYTES = 1 << 20
+MAX_UNKNOWN_BYTES = 1 << 30  # of a file whose store does not give its size
+
+Allocate = Callable[[int], memoryview]  # ReadError where memory is too small
+
+
+def read_remote(file: RemoteFile, begin: int, size: int, known: Format | None, allocate: Allocate) -> memoryview:
+    """Return `size` bytes from `begin`; where that is the whole file, only the parts that its reader needs.
+
+    `known`: the format of the file. Raises ReadError where the file changes, and errors of the store.
+    """
+    try:
+        if size <= MIN_BYTES:
+            return _read_at_once(file, begin, size, allocate)
+        content = (
+            None if known is None or known.needed is None or begin else _needed_parts(file, known.needed, allocate)
+        )
+        if content is None:
+            content = allocate(size)
+            file.fetch_into([(begin, content)])
+    except NoRangesError:
+        return read_stream(file, begin, size)
+    file.check_unchanged()
+    return content.toreadonly()
+
+
+def read_stream(file: RemoteFile, begin: int, size: int) -> memoryview:
+    """Return bytes that a store gives in one answer alone; of an unknown `size`, 0, at most MAX_UNKNOWN_BYTES."""
+    with file.system.open(file.path, "rb") as stream:
+        if begin:
+            stream.seek(begin)
+        left, chunks = size or MAX_UNKNOWN_BYTES, []
+        while left and (chunk := stream.read(min(left, CHUNK_BYTES))):
+            chunks.append(chunk)
+            left -= len(chunk)
+            count_bytes(len(chunk))
+    return memoryview(b"".join(chunks))
+
+
+def _read_at_once(file: RemoteFile, begin: int, size: int, allocate: Allocate) -> memoryview:
+    """Return the bytes of one answer, which are of one version of the file."""
+    target = allocate(size)
+    target[:] = file.fetch_last(begin) if begin + size == file.size else file.fetch([(begin, begin + size)])[0]
+    return target.toreadonly()
+
+
+def _needed_parts(file: RemoteFile, name: str, allocate: Allocate) -> memoryview | None:
+    """Return the parts of a file that its reader needs; None where the file has no such parts."""
+    module, _, function = name.partition(":")
+    parts_of: PartsOf = getattr(import_module(module), function)
+    sparse = SparseFile(file)
+    try:
+        [walks] = sparse.run([parts_of(file.size)])
+        pieces = list(chain.from_iterable(sparse.run(walks)))
+    except ValueError:
+        return None
+    content = sparse.content(pieces, allocate)
+    count_bytes(max(0, file.size - len(content)))  # parts that are left out are done, too
+    return content

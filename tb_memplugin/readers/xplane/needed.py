@@ -1,0 +1,141 @@
+"""The parts of a profile that its readers need, found without reading the others.
+
+Most of a large profile are the lines of device planes. Of those, only executions of programs are read, and whether a
+plane has an event at all. The pieces that are found here make a valid, smaller XSpace with the same answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import NamedTuple, TypeVar
+
+from tb_memplugin.readers.xplane.allocator import events as allocator_events
+from tb_memplugin.readers.xplane.device.spans import LINE
+from tb_memplugin.readers.xplane.programs import METADATA_PLANE
+
+Result = TypeVar("Result")
+Range = tuple[int, int]  # bytes of the file: begin and end
+Piece = bytes | Range
+Looking = Generator[Range, bytes, Result]  # yields ranges of the file, and is sent their bytes
+
+# Smaller lines are kept: to skip one takes a request.
+MIN_SKIPPED_BYTES = 256 << 10
+KEPT_PLANES = (allocator_events.PLANE.encode(), METADATA_PLANE.encode())
+MAX_NAME_BYTES = 4096
+MAX_FIELDS = 16  # before a line's first event, or a plane's first line
+HEAD_BYTES = 20  # a tag and a length take at most 10 each
+SPACE_PLANES, NAME, PLANE_LINES, LINE_EVENTS = 1, 2, 3, 4
+VARINT, FIXED64, LENGTH_DELIMITED, FIXED32 = 0, 1, 2, 5
+
+
+class Item(NamedTuple):
+    """A field of a message: where it begins, where its content does, and where both end."""
+
+    number: int
+    form: int
+    begin: int
+    content: int
+    end: int
+
+    @property
+    def whole(self) -> Range:
+        return self.begin, self.end
+
+
+def needed_parts(size: int) -> Looking[list[Looking[list[Piece]]]]:
+    """Find the planes of an XSpace of `size` bytes; return a walk through each. ValueError where it is none."""
+    at, walks = 0, []
+    while at < size:
+        item = yield from _item(at, size)
+        walks.append(_plane(item) if item.number == SPACE_PLANES else _kept(item))
+        at = item.end
+    return walks
+
+
+def _kept(item: Item) -> Looking[list[Piece]]:
+    yield from ()
+    return [item.whole]
+
+
+def _plane(plane: Item) -> Looking[list[Piece]]:
+    """Return a plane without the events of its long lines, but for those of LINE."""
+    if plane.form != LENGTH_DELIMITED:
+        raise ValueError("a plane is damaged")
+    if plane.end - plane.content < MIN_SKIPPED_BYTES:
+        return [plane.whole]
+    at, pieces, name = plane.content, [], b""
+    while at < plane.end:
+        item = yield from _item(at, plane.end)
+        if item.number == NAME:
+            name = yield from _text(item)
+        if item.number > PLANE_LINES or name in KEPT_PLANES:
+            break  # the metadata, which are many small fields
+        pieces += (yield from _line(item)) if item.number == PLANE_LINES and name else [item.whole]
+        at = item.end
+    pieces.append((at, plane.end))
+    return [_head(SPACE_PLANES, _nbytes(pieces)), *pieces]
+
+
+def _line(line: Item) -> Looking[list[Piece]]:
+    """Return a line up to its first event, or all of it where it is short or named LINE."""
+    if line.form != LENGTH_DELIMITED or line.end - line.begin < MIN_SKIPPED_BYTES:
+        return [line.whole]
+    at, name = line.content, None
+    for _ in range(MAX_FIELDS):
+        item = yield from _item(at, line.end)
+        at = item.end
+        if item.number == NAME:
+            name = yield from _text(item)
+        if item.number == LINE_EVENTS and name not in (None, LINE.encode()):
+            return [_head(PLANE_LINES, at - line.content), (line.content, at)]
+        if item.number == LINE_EVENTS or at == line.end:
+            break
+    return [line.whole]
+
+
+def _item(begin: int, end: int) -> Looking[Item]:
+    """Look at the field that begins here. ValueError where there is none before `end`."""
+    head = yield begin, min(begin + HEAD_BYTES, end)
+    tag, used = _varint(head, 0)
+    number, form = tag >> 3, tag & 7
+    content, size = begin + used, {FIXED64: 8, FIXED32: 4}.get(form, 0)
+    if form in (VARINT, LENGTH_DELIMITED):
+        value, after = _varint(head, used)
+        content, size = (begin + after, value) if form == LENGTH_DELIMITED else (content, after - used)
+    if not number or (not size and form != LENGTH_DELIMITED) or content + size > end:
+        raise ValueError(f"not a field at byte {begin}")
+    return Item(number, form, begin, content, content + size)
+
+
+def _text(item: Item) -> Looking[bytes]:
+    if item.form != LENGTH_DELIMITED or item.end - item.content > MAX_NAME_BYTES:
+        raise ValueError(f"not a name at byte {item.begin}")
+    if item.content == item.end:
+        return b""
+    return (yield item.content, item.end)
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return the number at a position, and the position after it."""
+    value = 0
+    for shift, byte in enumerate(data[at : at + 10]):
+        value |= (byte & 0x7F) << (7 * shift)
+        if byte < 0x80:
+            return value, at + shift + 1
+    raise ValueError("a number is damaged")
+
+
+def _head(number: int, size: int) -> bytes:
+    """Return the tag and the length of a field."""
+    return bytes((number << 3 | LENGTH_DELIMITED, *_varint_bytes(size)))
+
+
+def _varint_bytes(value: int) -> Iterator[int]:
+    while value >= 0x80:
+        yield value & 0x7F | 0x80
+        value >>= 7
+    yield value
+
+
+def _nbytes(pieces: list[Piece]) -> int:
+    return sum(len(piece) if isinstance(piece, bytes) else piece[1] - piece[0] for piece in pieces)
