@@ -63,7 +63,8 @@ def _plane(plane: Item) -> Looking[list[Piece]]:
         raise ValueError("a plane is damaged")
     if plane.end - plane.content < MIN_SKIPPED_BYTES:
         return [plane.whole]
-    at, pieces, name = plane.content, [], b""
+    at, name = plane.content, b""
+    pieces: list[Piece] = []
     while at < plane.end:
         item = yield from _item(at, plane.end)
         if item.number == NAME:
