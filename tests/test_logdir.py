@@ -127,7 +127,7 @@ def test_an_unreadable_folder_costs_only_itself(tmp_path: Path, monkeypatch: pyt
 def test_the_walk_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(tmp_path, "plugins/profile/s/a.xplane.pb")
     put(tmp_path, "a/b/c/d/e/plugins/profile/deep/a.xplane.pb")
-    monkeypatch.setattr("tb_memplugin.logdir.runs.MAX_FOLDERS", 6)
+    monkeypatch.setattr("tb_memplugin.logdir.runs.MAX_FOLDERS", 5)
     assert names(tmp_path) == ["s"]
 
 

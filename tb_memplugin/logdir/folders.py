@@ -29,13 +29,25 @@ class Entry:
 FolderLister = Callable[[str], list[Entry]]
 
 
-def open_logdir(root: str) -> tuple[str, FolderLister]:
-    """Return the resolved path of a logdir, and a function that lists a folder in it. InputError if it is missing."""
+def open_logdir(root: str, *, recursive: bool = True) -> tuple[str, FolderLister]:
+    """Return the resolved path of a logdir, and a function that lists a folder in it. InputError if it is missing.
+
+    `recursive`: list a remote logdir at once where its store can, for a search of all folders.
+    """
     if is_remote(root):
         from tb_memplugin.logdir.remote.folders import open_remote
 
-        return open_remote(root)
+        return open_remote(root, recursive=recursive)
     return _open_local(root)
+
+
+def list_folder(root: str, folder: str) -> list[Entry]:
+    """List one folder in a logdir. InputError if the logdir is missing."""
+    if is_remote(root):
+        from tb_memplugin.logdir.remote.folders import list_remote
+
+        return list_remote(root, folder)
+    return _open_local(root)[1](folder)
 
 
 def _open_local(root: str) -> tuple[str, FolderLister]:

@@ -16,13 +16,17 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.logdir.dump_names import is_dump_file, module_of, parse_program
 from tb_memplugin.logdir.dumps import dumped_programs
 from tb_memplugin.logdir.files import HostFile
-from tb_memplugin.logdir.folders import Entry, open_logdir
+from tb_memplugin.logdir.folders import Entry, list_folder, open_logdir
 from tb_memplugin.logdir.paths import path_text
 from tb_memplugin.logdir.suffixes import HLO_PROTO, NO_MODULE, RECORD, STANDALONE, XPLANE, host_name
 
 # A logdir beside checkpoints or a data set may have millions of folders, and TensorBoard searches it on every page
-# load. The search is breadth-first, so that the limit cuts off the deepest folders.
-MAX_FOLDERS = 20_000
+# load. The search is breadth-first, so that the limit cuts off the deepest folders. Folders that jax.profiler makes,
+# three for each run, do not count, and come first.
+MAX_FOLDERS = 50_000
+PLUGINS, PROFILE = "plugins", "profile"
+# Before the only question is whether there is a run, a remote logdir is not listed as a whole.
+FIRST_FOLDERS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,46 +80,50 @@ def newest_first(runs: Iterable[Run]) -> list[Run]:
 def has_runs(root: str) -> bool:
     """Return whether a logdir contains a run. Stops at the first one, and never raises."""
     try:
-        return any(True for _ in _search(root))
+        first = any(True for _ in _search(root, recursive=False, max_folders=FIRST_FOLDERS))
+        return first or any(True for _ in _search(root))
     except InputError:
         return False
 
 
 def list_again(run: Run) -> Run | None:
     """Return the run with its folder's present files, without a search of the logdir; None if none are left."""
-    _, list_folder = open_logdir(run.root)
-    files = _profiles(list_folder(run.folder))
+    files = _profiles(list_folder(run.root, run.folder))
     return replace(run, files=files) if files else None
 
 
-def _search(root: str) -> Iterator[Run]:
-    top, list_folder = open_logdir(root)
-    folders = deque([top])
-    for _ in range(MAX_FOLDERS):
-        if not folders:
-            return
+def _search(root: str, *, recursive: bool = True, max_folders: int | None = None) -> Iterator[Run]:
+    """Yield the runs of a logdir. `recursive`: list a remote logdir at once, where its store can."""
+    top, list_folder = open_logdir(root, recursive=recursive)
+    folders, left = deque([top]), MAX_FOLDERS if max_folders is None else max_folders
+    while folders and left:
         folder = folders.popleft()
         entries = list_folder(folder)
         parent, name = os.path.split(folder)
-        in_profile = name == "profile" and os.path.basename(parent) == "plugins"
+        in_profile = name == PROFILE and os.path.basename(parent) == PLUGINS
+        left -= not (in_profile or name == PLUGINS)
         # The logdir may itself be a session; any other folder may contain standalone files.
         in_folder = () if in_profile else _profiles(entries) if folder == top else _files_under_any_name(entries)
         record = None if in_profile else _record(entries)
         if in_folder or record:
-            relative = os.path.relpath(folder, top).replace(os.sep, "/")
-            yield Run(path_text(name if relative == os.curdir else relative), in_folder, folder, root, record)
+            yield Run(path_text(_relative(folder, top) or name), in_folder, folder, root, record)
         for entry in _folders_to_search(entries, in_folder):
             if not in_profile:
-                folders.append(entry.path)
+                leads_to_runs = entry.name == PLUGINS or (name == PLUGINS and entry.name == PROFILE)
+                (folders.appendleft if leads_to_runs else folders.append)(entry.path)
                 continue
             inside = list_folder(entry.path)
             files, record = _profiles(inside), _record(inside)
             if files or record:
-                tb_run = os.path.relpath(os.path.dirname(parent), top)
-                at_root = tb_run == os.curdir or tb_run.startswith(os.pardir)
-                run = entry.name if at_root else f"{tb_run.replace(os.sep, '/')}/{entry.name}"
-                yield Run(path_text(run), files, entry.path, root, record)
+                tb_run = _relative(os.path.dirname(parent), top)
+                yield Run(path_text(f"{tb_run}/{entry.name}" if tb_run else entry.name), files, entry.path, root, record)
             folders.extend(folder.path for folder in _folders_to_search(inside, files))
+
+
+def _relative(folder: str, top: str) -> str:
+    """Return the path of a folder below the logdir, with slashes; empty for others, such as the logdir itself."""
+    below = os.path.join(top, "")
+    return folder[len(below) :].replace(os.sep, "/") if folder.startswith(below) else ""
 
 
 def _folders_to_search(entries: list[Entry], files: tuple[HostFile, ...]) -> Iterator[Entry]:
@@ -133,6 +141,8 @@ def _profiles(entries: list[Entry]) -> tuple[HostFile, ...]:
 
 def _files_under_any_name(entries: list[Entry]) -> tuple[HostFile, ...]:
     """Return the programs and the standalone files of any folder."""
+    if all(entry.is_folder for entry in entries):  # as most are
+        return ()
     files = _sorted_files(entries)
     # XProf writes the programs of a profile beside it.
     beside_profile = any(file.name.endswith(XPLANE) for file in files)

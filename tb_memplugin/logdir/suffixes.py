@@ -9,6 +9,7 @@ XPLANE = formats.XPLANE.suffixes[0]
 HLO_PROTO = formats.HLO.suffixes
 # Files that scripts write under any name, in any folder.
 STANDALONE = tuple(suffix for known in formats.FORMATS for suffix in known.found)
+HOSTS = (XPLANE, *STANDALONE)
 READABLE = (XPLANE, *HLO_PROTO, *STANDALONE)
 RECORD = "fit.json"  # of a fit's candidate, beside its compiled program
 NO_MODULE = "NO_MODULE.hlo_proto.pb"  # an empty file, by which XProf marks profiles without a program
@@ -21,5 +22,7 @@ def is_program(path: str) -> bool:
 
 def host_name(file_name: str) -> str:
     """Return the host in a profile's name, or the name of a standalone file; empty for programs without a profile."""
-    suffixes = (XPLANE, *STANDALONE)
-    return next((file_name.removesuffix(suffix) for suffix in suffixes if file_name.endswith(suffix)), "")
+    for suffix in HOSTS:
+        if file_name.endswith(suffix):
+            return file_name[: -len(suffix)]
+    return ""

@@ -13,18 +13,89 @@ from tb_memplugin.logdir.folders import Entry, FolderLister, is_read
 from tb_memplugin.logdir.remote import entries
 
 
-def open_remote(root: str) -> tuple[str, FolderLister]:
-    """Return the path of a logdir in its store, and a function that lists a folder in it. InputError if missing."""
-    try:
-        import fsspec
+# By number of requests: a store lists 1,000 files in some 0.1 s. A logdir with more is searched folder by folder.
+MAX_SECONDS = 60.0
+# Stores whose folders are only parts of the names of files.
+FLAT = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "oci", "oss", "memory"})
+Info = dict[str, Any]  # what a store says of a file or folder
+Tree = dict[str, list[Info]]  # by folder
 
-        system, top = fsspec.core.url_to_fs(root.rstrip("/"))
+
+def open_remote(root: str, *, recursive: bool) -> tuple[str, FolderLister]:
+    """Return the path of a logdir in its store, and a function that lists a folder in it. InputError if missing.
+
+    `recursive`: list everything now where the store can, which takes one request for 1,000 files.
+    """
+    try:
+        system, top = _opened(root)
+        if recursive and (tree := _list_all(system, top)):
+            return top, lambda folder: _entries(system, folder, tree[folder])
         found = system.isdir(top)
     except Exception as error:  # remote stores raise errors of many types
         raise InputError("Cannot open the logdir", root, reason(error)) from error
     if not found:
         raise InputError("Cannot open the logdir", root, "the folder does not exist")
     return top, partial(_list, system)
+
+
+def list_remote(root: str, folder: str) -> list[Entry]:
+    """List one folder of a remote logdir. InputError where the store cannot be opened."""
+    try:
+        system, _ = _opened(root)
+    except Exception as error:
+        raise InputError("Cannot open the logdir", root, reason(error)) from error
+    return _list(system, folder)
+
+
+def _opened(root: str) -> tuple[Any, str]:
+    import fsspec
+
+    system, top = fsspec.core.url_to_fs(root.rstrip("/"))
+    return system, top
+
+
+def _list_all(system: Any, top: str) -> Tree | None:
+    """Return what a store says of each file and folder, by the folder it is in; None where it has too many files."""
+    from fsspec.asyn import sync
+    from fsspec.exceptions import FSTimeoutError
+
+    protocols = {system.protocol} if isinstance(system.protocol, str) else set(system.protocol)
+    if not protocols & FLAT:
+        return None
+    try:
+        if system.async_impl:
+            found = sync(system.loop, system._find, top, detail=True, timeout=MAX_SECONDS)
+        else:
+            found = system.find(top, detail=True)
+    except FSTimeoutError:
+        return None
+    finally:
+        system.invalidate_cache()  # the listing takes some 100 MB for 100,000 files
+    return _tree(top, found.values())
+
+
+def _tree(top: str, infos: Iterable[Info]) -> Tree | None:
+    """Return the infos of files and folders by the folder that they are in; None where there are none.
+
+    Names with an empty part, as in `a//b`, are left out: no path leads to them.
+    """
+    tree: Tree = {top: []}
+    for info in infos:
+        path = str(info["name"])
+        if path.startswith(f"{top}/") and "//" not in path[len(top) :]:
+            folder = path.rpartition("/")[0]
+            _add_folder(tree, folder)
+            if path != f"{folder}/":  # an empty file that marks a folder
+                tree[folder].append(info)
+    return tree if tree[top] else None
+
+
+def _add_folder(tree: Tree, folder: str) -> None:
+    if folder not in tree:
+        parent = folder.rpartition("/")[0]
+        _add_folder(tree, parent)
+        tree[parent].append({"name": folder, "type": "directory"})
+        tree[folder] = []
 
 
 def _list(system: Any, folder: str) -> list[Entry]:
@@ -34,14 +105,16 @@ def _list(system: Any, folder: str) -> list[Entry]:
         infos = system.ls(folder, detail=True)
     except OSError:
         return []
-    return _entries(system, infos)
+    return _entries(system, folder, infos)
 
 
-def _entries(system: Any, infos: Iterable[dict[str, Any]]) -> list[Entry]:
+def _entries(system: Any, folder: str, infos: Iterable[Info]) -> list[Entry]:
     found = []
     for info in sorted(infos, key=lambda info: str(info["name"])):
         path = str(info["name"]).rstrip("/")
-        name = path.rpartition("/")[2]
+        parent, _, name = path.rpartition("/")
+        if parent != folder.rstrip("/"):  # the folder itself, or one without a name in it
+            continue
         if info["type"] == "directory":
             found.append(Entry(name, path, True))
         elif is_read(name) or is_dump_file(name):
