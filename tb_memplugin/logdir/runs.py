@@ -116,7 +116,9 @@ def _search(root: str, *, recursive: bool = True, max_folders: int | None = None
             files, record = _profiles(inside), _record(inside)
             if files or record:
                 tb_run = _relative(os.path.dirname(parent), top)
-                yield Run(path_text(f"{tb_run}/{entry.name}" if tb_run else entry.name), files, entry.path, root, record)
+                yield Run(
+                    path_text(f"{tb_run}/{entry.name}" if tb_run else entry.name), files, entry.path, root, record
+                )
             folders.extend(folder.path for folder in _folders_to_search(inside, files))
 
 

@@ -12,7 +12,6 @@ from tb_memplugin.logdir.files import reason
 from tb_memplugin.logdir.folders import Entry, FolderLister, is_read
 from tb_memplugin.logdir.remote import entries
 
-
 # By number of requests: a store lists 1,000 files in some 0.1 s. A logdir with more is searched folder by folder.
 MAX_SECONDS = 60.0
 # Stores whose folders are only parts of the names of files.

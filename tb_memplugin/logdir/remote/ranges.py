@@ -34,6 +34,7 @@ class RemoteFile:
         self.system: Any
         self.system, self.path = fsspec.core.url_to_fs(url)
         self.url, self.size, self._stamp = url, size, stamp
+        self._may_lack_ranges = "http" in self.system.protocol
         if not size or not stamp:
             info = self.system.info(self.path)
             self.size, self._stamp = entries.size(info), entries.stamp(info)
@@ -50,6 +51,10 @@ class RemoteFile:
 
     def fetch(self, ranges: Sequence[Range]) -> list[bytes]:
         """Return the bytes of each range, all asked for at once. NoRangesError where the store returns others."""
+        if self._may_lack_ranges:
+            if len(self._ask([(0, 1)])[0]) != 1:
+                raise NoRangesError
+            self._may_lack_ranges = False
         chunks = self._ask(ranges)
         for (begin, end), chunk in zip(ranges, chunks, strict=True):
             if len(chunk) > end - begin:
