@@ -6,12 +6,13 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir.dump_names import is_dump_file
 from tb_memplugin.logdir.files import reason, stamp_of
 from tb_memplugin.logdir.paths import is_inside, is_remote
-from tb_memplugin.logdir.suffixes import READABLE, RECORD
+from tb_memplugin.logdir.suffixes import is_read
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class Entry:
     modified_ns: int = 0  # since 1970; 0: unknown
 
 
+BY_NAME = attrgetter("name")
 FolderLister = Callable[[str], list[Entry]]
 
 
@@ -70,7 +72,7 @@ def _list_local(top: str, folder: str) -> list[Entry]:
     found = []
     try:
         with os.scandir(folder) as entries:
-            for entry in sorted(entries, key=lambda entry: entry.name):
+            for entry in sorted(entries, key=BY_NAME):
                 if entry.is_dir(follow_symlinks=False):
                     found.append(Entry(entry.name, entry.path, True))
                 elif is_dump_file(entry.name):
@@ -86,7 +88,3 @@ def _list_local(top: str, folder: str) -> list[Entry]:
     except OSError:
         pass
     return found
-
-
-def is_read(name: str) -> bool:
-    return name.endswith(READABLE) or name == RECORD

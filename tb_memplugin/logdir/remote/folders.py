@@ -9,8 +9,9 @@ from typing import Any
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir.dump_names import is_dump_file
 from tb_memplugin.logdir.files import reason
-from tb_memplugin.logdir.folders import Entry, FolderLister, is_read
+from tb_memplugin.logdir.folders import Entry, FolderLister
 from tb_memplugin.logdir.remote import entries
+from tb_memplugin.logdir.suffixes import is_read
 
 # By number of requests: a store lists 1,000 files in some 0.1 s. A logdir with more is searched folder by folder.
 MAX_SECONDS = 60.0
