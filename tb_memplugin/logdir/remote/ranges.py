@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from tb_memplugin.errors import ReadError
@@ -17,6 +18,8 @@ RANGE_BYTES = 8 << 20
 AT_ONCE = 8  # ranges, which are held besides the content that they become part of
 # Between the attempts for a range. S3, Google Cloud Storage and Azure also retry on their own.
 WAIT_SECONDS = (0.2, 0.8, 3.2)
+# Stores that name the same version of a file in a listing of its folder and in answers about the file.
+SAME_VERSIONS = frozenset({"s3", "s3a", "gs", "gcs"})
 LASTING = (FileNotFoundError, PermissionError, NotImplementedError, ImportError, TypeError, MemoryError)
 
 
@@ -33,18 +36,27 @@ class RemoteFile:
 
         self.system: Any
         self.system, self.path = fsspec.core.url_to_fs(url)
-        self.url, self.size, self._stamp = url, size, stamp
-        self._may_lack_ranges = "http" in self.system.protocol
-        if not size or not stamp:
-            info = self.system.info(self.path)
-            self.size, self._stamp = entries.size(info), entries.stamp(info)
+        self.url = url
+        protocols = {self.system.protocol} if isinstance(self.system.protocol, str) else set(self.system.protocol)
+        self._may_lack_ranges = "http" in protocols
+        self._listed = stamp if protocols & SAME_VERSIONS else ""
+        self.size = size or entries.size(self.system.info(self.path))
 
-    def check_unchanged(self) -> None:
-        """Raise ReadError where the file is no longer the one that was listed."""
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Raise ReadError where the file changes while the block reads it, or has changed since it was listed."""
+        before = self._listed or self._stamp()
+        yield
+        if before != self._stamp():
+            raise self.changed()
+
+    def _stamp(self) -> str:
         for cached in (self.path, self.path.rpartition("/")[0]):  # listings of the folder, too
             self.system.invalidate_cache(cached)
-        if entries.stamp(self.system.info(self.path)) != self._stamp:
+        info = self.system.info(self.path)
+        if entries.size(info) != self.size:
             raise self.changed()
+        return entries.stamp(info)
 
     def changed(self) -> ReadError:
         return ReadError("the file changed while it was read", self.url, "open it again when it is complete")

@@ -26,16 +26,16 @@ def read_remote(file: RemoteFile, begin: int, size: int, known: Format | None, a
     try:
         if size <= MIN_BYTES:
             return _read_at_once(file, begin, size, allocate)
-        content = (
-            None if known is None or known.needed is None or begin else _needed_parts(file, known.needed, allocate)
-        )
-        if content is None:
-            content = allocate(size)
-            file.fetch_into([(begin, content)])
+        with file.unchanged():
+            content = None
+            if known is not None and known.needed is not None and not begin:
+                content = _needed_parts(file, known.needed, allocate)
+            if content is None:
+                content = allocate(size)
+                file.fetch_into([(begin, content)])
+        return content.toreadonly()
     except NoRangesError:
         return read_stream(file, begin, size)
-    file.check_unchanged()
-    return content.toreadonly()
 
 
 def read_stream(file: RemoteFile, begin: int, size: int) -> memoryview:

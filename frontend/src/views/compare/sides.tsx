@@ -1,4 +1,5 @@
 import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatBytes, formatCount } from "../../base/units";
@@ -82,6 +83,7 @@ function SidePicker({ api, runs, name, id, other, side, store }: SidePickerProps
       selected_change: "",
       ...(name === "a" ? { a: picked, b: other, at_a: null } : { b: picked, a: other, at_b: null }),
     });
+  const offeredRuns = useMemo(() => runOptions(runs.runs), [runs]);
   const pickRun = (picked: string): void => {
     api.recordings({ run: picked }, new AbortController().signal).then(
       ({ recordings }) => {
@@ -96,13 +98,7 @@ function SidePicker({ api, runs, name, id, other, side, store }: SidePickerProps
   return (
     <div class="side" data-testid={`side-${name}`}>
       <b class="side-name">{name.toUpperCase()}</b>
-      <Combobox
-        label="Run"
-        testid={`run-${name}`}
-        options={runOptions(runs.runs)}
-        value={run}
-        onPick={pickRun}
-      />
+      <Combobox label="Run" testid={`run-${name}`} options={offeredRuns} value={run} onPick={pickRun} />
       <Combobox
         label="Recording"
         testid={`recording-${name}`}

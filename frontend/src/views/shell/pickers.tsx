@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useRef } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useSidebar } from "../browser/use_sidebar";
 import { formatBytes, formatShare } from "../../base/units";
@@ -25,6 +25,8 @@ interface Props {
 export function Pickers({ runs, run, recordings, options, store }: Props): JSX.Element {
   const peaks = useRef<RunPeaks>(new Map());
   if (recordings !== null) peaks.current = withPeak(peaks.current, recordings);
+  const known = peaks.current;
+  const offered = useMemo(() => runOptions(runs?.runs ?? [], known), [runs, known]);
   const sidebar = useSidebar(run);
   const chosen = options?.chosen ?? null;
   const { tab, host, module, space } = store.get();
@@ -50,7 +52,7 @@ export function Pickers({ runs, run, recordings, options, store }: Props): JSX.E
         <Combobox
           label="Run"
           testid="run-picker"
-          options={runOptions(runs?.runs ?? [], peaks.current)}
+          options={offered}
           value={run}
           onPick={(name) => pick({ run: name, host: "", module: "", space: "", ...NEW_COMPARISON })}
         />

@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { hasWords } from "../../base/search";
+import { formatCount } from "../../base/units";
 import { useSearch } from "../data/use_search";
 
 export interface Option {
@@ -18,7 +19,13 @@ interface Props {
   onPick: (value: string) => void;
 }
 
-/** Searchable list of options, an ARIA editable combobox with list autocomplete. */
+/** The options that are drawn at once: 10,000 would take a second. */
+const PAGE = 200;
+
+/**
+ * Searchable list of options, an ARIA editable combobox with list autocomplete. Of a long list, only the page with the
+ * active option is drawn.
+ */
 export function Combobox({ label, testid, options, value, onPick }: Props): JSX.Element {
   const id = useId();
   const [typed, setTyped] = useState<string | null>(null);
@@ -32,8 +39,11 @@ export function Combobox({ label, testid, options, value, onPick }: Props): JSX.
     [options, search, typed],
   );
 
+  const first = Math.floor(active / PAGE) * PAGE;
+  const page = shown.slice(first, first + PAGE);
+
   useEffect(() => {
-    list.current?.children[active]?.scrollIntoView({ block: "nearest" });
+    list.current?.children[active - first]?.scrollIntoView({ block: "nearest" });
   }, [active, open]);
 
   const show = (text: string): void => {
@@ -99,24 +109,32 @@ export function Combobox({ label, testid, options, value, onPick }: Props): JSX.
       {open && (
         <ul id={`${id}-list`} role="listbox" aria-label={label} ref={list}>
           {shown.length === 0 && <li class="muted">No {label.toLowerCase()} matches.</li>}
-          {shown.map((option, i) => (
+          {page.map((option, i) => (
             <li
               key={option.value}
-              id={`${id}-${i}`}
+              id={`${id}-${first + i}`}
               role="option"
               aria-selected={option.value === value}
-              class={i === active ? "active" : ""}
+              aria-setsize={shown.length}
+              aria-posinset={first + i + 1}
+              class={first + i === active ? "active" : ""}
               // Before blur, which closes the list.
               onMouseDown={(event) => {
                 event.preventDefault();
                 pick(option);
               }}
-              onMouseMove={() => setActive(i)}
+              onMouseMove={() => setActive(first + i)}
             >
               <span>{option.label}</span>
               <span class="combobox-detail">{option.detail}</span>
             </li>
           ))}
+          {page.length < shown.length && (
+            <li class="muted">
+              {formatCount(first + 1)} to {formatCount(first + page.length)} of {formatCount(shown.length)}:
+              type to search
+            </li>
+          )}
         </ul>
       )}
     </div>

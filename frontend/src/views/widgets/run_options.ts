@@ -24,10 +24,17 @@ export function runOptions(runs: Runs["runs"], peaks: RunPeaks = new Map(), now 
   });
 }
 
-const TIME: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+const DAY = { month: "short", day: "numeric" } as const;
+// Made once: a formatter takes longer to make than a thousand dates to format.
+const THIS_YEAR = new Intl.DateTimeFormat("en", {
+  ...DAY,
+  hour: "2-digit",
+  minute: "2-digit",
+  hourCycle: "h23",
+});
+const OTHER_YEARS = new Intl.DateTimeFormat("en", { ...DAY, year: "numeric" });
 
 /** Return a time in the browser's time zone: of a day this year with the time of day, of others with the year. */
 export function dateText(date: Date, now: Date): string {
-  const more = date.getFullYear() === now.getFullYear() ? TIME : ({ year: "numeric" } as const);
-  return new Intl.DateTimeFormat("en", { month: "short", day: "numeric", ...more }).format(date);
+  return (date.getFullYear() === now.getFullYear() ? THIS_YEAR : OTHER_YEARS).format(date);
 }
