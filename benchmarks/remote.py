@@ -16,7 +16,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -26,8 +25,8 @@ import fsspec
 
 from benchmarks.latency_proxy import Counts, proxied
 from tb_memplugin import logdir
-from tb_memplugin.logdir import HostFile
-from tb_memplugin.logdir.remote import folders, reading
+from tb_memplugin.logdir import HostFile, paths
+from tb_memplugin.logdir.remote import reading
 
 URL = "s3://bucket/logdir"
 ROUNDS = 3
@@ -84,7 +83,7 @@ def _find() -> list[logdir.Run]:
 
 
 def _walk() -> list[logdir.Run]:
-    with patch.object(folders, "FLAT", frozenset()):
+    with patch.object(paths, "FLAT_STORES", frozenset()):
         return logdir.find_runs(URL)
 
 

@@ -13,6 +13,7 @@ from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.catalog.dumps import LeftOut, largest_programs
 from tb_memplugin.catalog.program_chunks import link_chunks
 from tb_memplugin.catalog.progress import Progress
+from tb_memplugin.catalog.quick import may_read
 from tb_memplugin.catalog.stages import SkippedStages, unexplained
 from tb_memplugin.catalog.timelines import link_timelines
 from tb_memplugin.errors import InputError, NoBufferAssignmentError, ReadError
@@ -21,6 +22,8 @@ from tb_memplugin.logdir import HostFile
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.common.part import FilePart, NoEventsReason
+
+MAX_REMOTE_FILES = 4  # of a run, read side by side; each may take several times its size
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +86,22 @@ def listing_of_files(
 ) -> Listing:
     """List the recordings of a run's files, without the smallest programs of a large dump."""
     chosen, left_out = largest_programs(files, run, wanted)
-    # The entry for the stages of a dump is no file.
-    listing = stages_explained(merge((read_file if file.stages else read)(file, run) for file in chosen))
+    listing = stages_explained(merge(_read_each(chosen, run, read)))
     return replace(listing, left_out=(left_out,)) if left_out else listing
+
+
+def _read_each(files: Sequence[HostFile], run: str, read: Callable[[HostFile, str], Listing]) -> Iterable[Listing]:
+    """Read files one by one; those of a remote store side by side, as reading them is mostly waiting."""
+
+    def read_one(file: HostFile) -> Listing:
+        return (read_file if file.stages else read)(file, run)  # the entry for the stages of a dump is no file
+
+    if len(files) < 2 or not logdir.is_flat_store(files[0].path) or not may_read():
+        return map(read_one, files)
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(MAX_REMOTE_FILES, "memory-remote") as pool:
+        return list(pool.map(read_one, files))
 
 
 def listing_of_stream(stream: BinaryIO, source: str) -> Listing:

@@ -23,8 +23,13 @@ def without_reading(may_search: bool = False) -> Iterator[None]:
         _mode.may_search = _mode.may_read = True
 
 
+def may_read() -> bool:
+    """Return whether this thread lets the catalog read files."""
+    return bool(getattr(_mode, "may_read", True))
+
+
 def before_reading() -> None:
-    if not getattr(_mode, "may_read", True):
+    if not may_read():
         raise WouldReadError
 
 

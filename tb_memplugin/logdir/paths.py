@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import os
 
+# Stores whose folders are only parts of the names of files. Their drivers take requests from several threads.
+FLAT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "oci", "oss", "memory"})
+
 
 def is_remote(path: str) -> bool:
     """Return whether a path is a URL, which fsspec opens."""
     return "://" in path
+
+
+def is_flat_store(url: str) -> bool:
+    """Return whether a path is a URL of a store in FLAT_STORES."""
+    return url.partition("://")[0] in FLAT_STORES
 
 
 def path_text(path: str) -> str:

@@ -8,9 +8,14 @@ import fsspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.servers import DEMO
 
 from tb_memplugin import logdir
+from tb_memplugin.catalog import Catalog, listing_of_path
+from tb_memplugin.catalog.progress import BytesRead, Progress
+from tb_memplugin.catalog.quick import WouldReadError, without_reading
 from tb_memplugin.errors import InputError
+from tb_memplugin.logdir import paths
 from tb_memplugin.logdir.folders import Entry
 from tb_memplugin.logdir.remote import folders
 
@@ -44,7 +49,7 @@ def emptied() -> Iterator[None]:
 def runs(walking: bool) -> list[logdir.Run]:
     with pytest.MonkeyPatch.context() as patch:
         if walking:
-            patch.setattr(folders, "FLAT", frozenset())
+            patch.setattr(paths, "FLAT_STORES", frozenset())
         return logdir.find_all("memory://odd/logs")
 
 
@@ -116,3 +121,27 @@ def test_a_first_run_behind_many_folders_is_found(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("tb_memplugin.logdir.runs.FIRST_FOLDERS", 3)
     put(*(f"checkpoints_{number}/weights" for number in range(10)), "z/plugins/profile/s/a.xplane.pb")
     assert logdir.has_runs("memory://odd/logs")
+
+
+def test_a_run_of_many_hosts_is_read_side_by_side_and_a_damaged_host_costs_only_itself() -> None:
+    profile = (DEMO / "oom/plugins/profile/cpu/localhost.xplane.pb").read_bytes()
+    system = fsspec.filesystem("memory")
+    for host in range(8):
+        system.pipe(f"/odd/logs/plugins/profile/s/{host}.xplane.pb", b"damaged" if host == 3 else profile)
+    seen: list[BytesRead] = []
+    progress = Progress()
+    with progress.files("", []):
+        listing = listing_of_path("memory://odd/logs", progress=progress)
+        seen.append(progress.of_all())
+    assert [problem.file for problem in listing.problems] == ["memory:///odd/logs/plugins/profile/s/3.xplane.pb"]
+    assert {recording.host for recording in listing.recordings} == set("0124567")
+    assert seen[0].read == seen[0].total == 7 * len(profile) + len(b"damaged")
+
+
+def test_a_thread_that_must_not_read_reads_no_remote_file() -> None:
+    for host in range(2):
+        put(f"plugins/profile/s/{host}.xplane.pb")
+    catalog = Catalog("memory://odd/logs")
+    catalog.runs()
+    with without_reading(may_search=True), pytest.raises(WouldReadError):
+        catalog.listing("s")

@@ -16,7 +16,8 @@ from tb_memplugin import logdir
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.catalog.listing import listing_of_content
 from tb_memplugin.errors import ReadError
-from tb_memplugin.logdir.remote import folders, parts, reading
+from tb_memplugin.logdir import paths
+from tb_memplugin.logdir.remote import parts, reading
 from tb_memplugin.readers.xplane import needed
 
 s3fs = pytest.importorskip("s3fs")
@@ -79,7 +80,7 @@ def test_runs_of_an_odd_tree_are_those_found_by_walking(store: Any, monkeypatch:
     for path in (*ODD, "double//memory.prof", "/memory.prof", "train"):
         store.call_s3("put_object", Bucket="bucket", Key=f"odd/{path}", Body=b"x")
     at_once = logdir.find_all("s3://bucket/odd")
-    monkeypatch.setattr(folders, "FLAT", frozenset())
+    monkeypatch.setattr(paths, "FLAT_STORES", frozenset())
     walked = logdir.find_all("s3://bucket/odd")
     assert len(walked) == 9
     assert at_once == walked

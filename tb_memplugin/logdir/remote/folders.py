@@ -1,4 +1,4 @@
-"""Folders of a remote logdir, listed one by one, or all at once where a store keeps no folders."""
+"""Folders of a remote logdir, listed one by one, or all at once in flat stores."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.logdir.dump_names import is_dump_file
 from tb_memplugin.logdir.files import reason
 from tb_memplugin.logdir.folders import Entry, FolderLister
+from tb_memplugin.logdir.paths import is_flat_store
 from tb_memplugin.logdir.remote import entries
 from tb_memplugin.logdir.suffixes import is_read
 
 # By number of requests: a store lists 1,000 files in some 0.1 s. A logdir with more is searched folder by folder.
 MAX_SECONDS = 60.0
-# Stores whose folders are only parts of the names of files.
-FLAT = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "oci", "oss", "memory"})
 Info = dict[str, Any]  # what a store says of a file or folder
 Tree = dict[str, list[Info]]  # by folder
 
@@ -28,7 +27,7 @@ def open_remote(root: str, *, recursive: bool) -> tuple[str, FolderLister]:
     """
     try:
         system, top = _opened(root)
-        if recursive and (tree := _list_all(system, top)):
+        if recursive and is_flat_store(root) and (tree := _list_all(system, top)):
             return top, lambda folder: _entries(system, folder, tree[folder])
         found = system.isdir(top)
     except Exception as error:  # remote stores raise errors of many types
@@ -59,9 +58,6 @@ def _list_all(system: Any, top: str) -> Tree | None:
     from fsspec.asyn import sync
     from fsspec.exceptions import FSTimeoutError
 
-    protocols = {system.protocol} if isinstance(system.protocol, str) else set(system.protocol)
-    if not protocols & FLAT:
-        return None
     try:
         if system.async_impl:
             found = sync(system.loop, system._find, top, detail=True, timeout=MAX_SECONDS)

@@ -83,8 +83,10 @@ class SparseFile:
         self._rounds += 1
         if self._rounds > MAX_ROUNDS:
             raise ValueError("too many parts")
-        blocks = [(number * BLOCK_BYTES, min((number + 1) * BLOCK_BYTES, self._file.size)) for number in missing]
-        self._blocks.update(zip(missing, self._file.fetch(blocks), strict=True))
+        runs = [(first * BLOCK_BYTES, min(end * BLOCK_BYTES, self._file.size)) for first, end in _consecutive(missing)]
+        for (begin, _), chunk in zip(runs, self._file.fetch(runs), strict=True):
+            for at in range(0, len(chunk), BLOCK_BYTES):
+                self._blocks[(begin + at) // BLOCK_BYTES] = chunk[at : at + BLOCK_BYTES]
 
     def _bytes(self, begin: int, end: int) -> bytes:
         first = begin // BLOCK_BYTES
@@ -103,6 +105,13 @@ class SparseFile:
                 unread = last
         if unread < end:
             yield unread, target[unread - begin :]
+
+
+def _consecutive(numbers: Sequence[int]) -> list[Range]:
+    """Return the runs of consecutive numbers among sorted ones, as first number and the one after the last."""
+    starts = [number for before, number in zip((None, *numbers[:-1]), numbers, strict=True) if before != number - 1]
+    ends = [number + 1 for number, after in zip(numbers, (*numbers[1:], None), strict=True) if after != number + 1]
+    return list(zip(starts, ends, strict=True))
 
 
 def _joined(pieces: Sequence[Piece]) -> Iterator[Piece]:

@@ -1,7 +1,8 @@
 """The parts of a profile that its readers need, found without reading the others.
 
-Most of a large profile are the lines of device planes. Of those, only executions of programs are read, and whether a
-plane has an event at all. The pieces that are found here make a valid, smaller XSpace with the same answers.
+Most of a large profile are the events of devices. Of those, only executions of programs are read, and whether a plane
+has an event at all. The events of the host are read where any is of an allocator. The pieces that are found here make a
+valid, smaller XSpace with the same answers. Damage in what is left out has no effect.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ Looking = Generator[Range, bytes, Result]  # yields ranges of the file, and is s
 
 # Smaller lines are kept: to skip one takes a request.
 MIN_SKIPPED_BYTES = 256 << 10
-KEPT_PLANES = (allocator_events.PLANE.encode(), METADATA_PLANE.encode())
+HOST, PROGRAMS = allocator_events.PLANE.encode(), METADATA_PLANE.encode()
+ALLOCATOR_EVENTS = (allocator_events.ALLOCATION.encode(), allocator_events.DEALLOCATION.encode())
 MAX_NAME_BYTES = 4096
 MAX_FIELDS = 16  # before a line's first event, or a plane's first line
 HEAD_BYTES = 20  # a tag and a length take at most 10 each
@@ -58,7 +60,7 @@ def _kept(item: Item) -> Looking[list[Piece]]:
 
 
 def _plane(plane: Item) -> Looking[list[Piece]]:
-    """Return a plane without the events of its long lines, but for those of LINE."""
+    """Return a plane without most events of its long lines, but for the lines that are read."""
     if plane.form != LENGTH_DELIMITED:
         raise ValueError("a plane is damaged")
     if plane.end - plane.content < MIN_SKIPPED_BYTES:
@@ -69,10 +71,16 @@ def _plane(plane: Item) -> Looking[list[Piece]]:
         item = yield from _item(at, plane.end)
         if item.number == NAME:
             name = yield from _text(item)
-        if item.number > PLANE_LINES or name in KEPT_PLANES:
-            break  # the metadata, which are many small fields
+        if name == PROGRAMS:
+            return [plane.whole]
+        if item.number > PLANE_LINES:
+            break  # names and stats, which are many small fields, and follow the lines
         pieces += (yield from _line(item)) if item.number == PLANE_LINES and name else [item.whole]
         at = item.end
+    if name == HOST:
+        names = yield at, plane.end
+        if any(event in names for event in ALLOCATOR_EVENTS):
+            return [plane.whole]
     pieces.append((at, plane.end))
     return [_head(SPACE_PLANES, _nbytes(pieces)), *pieces]
 
