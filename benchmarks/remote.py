@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -26,10 +27,10 @@ import fsspec
 from benchmarks.latency_proxy import Counts, proxied
 from tb_memplugin import logdir
 from tb_memplugin.logdir import HostFile, paths
-from tb_memplugin.logdir.remote import reading
 
 URL = "s3://bucket/logdir"
 ROUNDS = 3
+AT_ONCE = 8  # hosts, as a fleet is read
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "key", "AWS_DEFAULT_REGION": "us-east-1"}
 
 
@@ -74,8 +75,7 @@ def _parts(file: HostFile) -> int:
 
 
 def _whole(file: HostFile) -> int:
-    with patch.object(reading, "_needed_parts", lambda *_: None):
-        return len(logdir.read_content(file)[0])
+    return len(logdir.read_bytes(file))
 
 
 def _find() -> list[logdir.Run]:
@@ -91,12 +91,13 @@ def _any() -> bool:
     return logdir.has_runs(URL)
 
 
-def _each(read: Callable[[HostFile], int], files: Sequence[HostFile]) -> list[int]:
-    return [read(file) for file in files]
+def _each(read: Callable[[HostFile], int], files: Sequence[HostFile], at_once: int) -> list[int]:
+    with ThreadPoolExecutor(at_once) as pool:
+        return list(pool.map(read, files))
 
 
 def measure(counts: Counts, action: Callable[[], Any]) -> tuple[int, int, float]:
-    """Return requests, bytes and seconds of an action, with new connections and empty caches."""
+    """Return requests, bytes and seconds of an action."""
     found = []
     for _ in range(ROUNDS):
         counts.reset()
@@ -122,16 +123,13 @@ def main() -> None:
         files = [file for run in runs for file in run.files]
         total = sum(file.size for file in files)
         print(f"{len(runs)} runs, {len(files)} files, {total / 1e6:.1f} MB")
-        ways: dict[str, Callable[[], Any]] = {
-            "first run": lambda: logdir.has_runs(URL),
-            "one listing": _find,
-            "folders": _walk,
-        }
-        for name, read in {"needed parts": _parts, "all, in ranges": _whole, "all, streamed": _stream}.items():
-            ways[name] = lambda read=read: [read(file) for file in files]
+        ways: dict[str, Callable[[], Any]] = {"any run": _any, "one listing": _find, "folder by folder": _walk}
+        for name, read in {"needed parts": _parts, "all in ranges": _whole, "all as a stream": _stream}.items():
+            for at_once in (1, AT_ONCE):
+                ways[f"{name}, {at_once} at once"] = partial(_each, read, files, at_once)
         for name, action in ways.items():
             requests, nbytes, seconds = measure(counts, action)
-            print(f"{name:15} {requests:6,} requests {nbytes / 1e6:8.2f} MB {seconds:7.2f} s")
+            print(f"{name:26} {requests:6,} requests {nbytes / 1e6:8.2f} MB {seconds:7.2f} s")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The parts of a remote file that its reader needs, found by looking at the beginnings of parts.
 
 A format's walk, such as that of formats.XPLANE, is a generator: it yields the ranges that it looks at, is sent their
-bytes, and returns the needed content in pieces. It knows nothing of stores and requests.
+bytes, and returns the needed content in pieces. It is independent of stores.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Walk = Generator[Range, bytes, Result]  # raises ValueError where the file has n
 PartsOf = Callable[[int], Walk[list[Walk[list[Piece]]]]]  # walks through a file of this size, and then side by side
 
 BLOCK_BYTES = 64 << 10  # a walk looks at some 20 bytes, and mostly goes on near them
-MAX_ROUNDS = 100  # of requests that wait for another; a file that needs more is read as a whole
+MAX_ROUNDS = 50  # of requests that wait for another; a file that needs more is read as a whole
 
 
 class SparseFile:

@@ -2,7 +2,7 @@
 
 Most of a large profile are the events of devices. Of those, only executions of programs are read, and whether a plane
 has an event at all. The events of the host are read where any is of an allocator. The pieces that are found here make a
-valid, smaller XSpace with the same answers. Damage in what is left out has no effect.
+valid, smaller XSpace with the same answers. Damage in parts that are left out has no effect.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Piece = bytes | Range
 Looking = Generator[Range, bytes, Result]  # yields ranges of the file, and is sent their bytes
 
 # Smaller lines are kept: to skip one takes a request.
-MIN_SKIPPED_BYTES = 256 << 10
+MIN_SKIPPED_BYTES = 512 << 10
 HOST, PROGRAMS = allocator_events.PLANE.encode(), METADATA_PLANE.encode()
 ALLOCATOR_EVENTS = (allocator_events.ALLOCATION.encode(), allocator_events.DEALLOCATION.encode())
 MAX_NAME_BYTES = 4096
