@@ -91,7 +91,9 @@ export function Pickers({ runs, run, recordings, options, store }: Props): JSX.E
 
 /** Return true if XProf's sidebar offers all that a picker would, and shows what is chosen. */
 function offersAll(offered: readonly string[] | null, names: readonly string[] = []): boolean {
-  return offered !== null && names.every((name) => offered.includes(name));
+  if (offered === null) return false;
+  const known = new Set(offered);
+  return names.every((name) => known.has(name));
 }
 
 /** Return the detail of a memory: its peak, and for an allocator the share of capacity. */
