@@ -12,6 +12,7 @@ from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.hosts.serving.host_names import HostNames, checked
 from tb_memplugin.hosts.serving.server import serve as serve_app
 from tb_memplugin.hosts.serving.sockets import listen, url_of
+from tb_memplugin.logdir import has_runs
 from tb_memplugin.source_files import checked_roots
 
 if TYPE_CHECKING:
@@ -35,11 +36,12 @@ def serve(
     catalog.load_readers()
     page = MemoryApp(catalog, sources)
     listening = listen([host], port)
-    try:
-        catalog.runs()
-    except InputError as error:
-        # Profiles may be written later.
-        print(f"warning: {error}", flush=True)
+    if not has_runs(root):  # which takes less than a search for all
+        try:
+            catalog.runs()
+        except InputError as error:
+            # Profiles may be written later.
+            print(f"warning: {error}", flush=True)
     app = checked(below_any_prefix(page), HostNames(host, allowed).accepts, ALLOW)
     url = url_of(host, listening)
 
