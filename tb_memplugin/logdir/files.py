@@ -170,9 +170,9 @@ def read_beside(path: str, max_bytes: int) -> bytes | None:
         if is_remote(path):
             import fsspec
 
-            with fsspec.open(path, "rb") as stream:
-                content: bytes = stream.read(max_bytes)
-            return content
+            system, name = fsspec.core.url_to_fs(path)
+            content: bytes = system.cat_file(name, start=0, end=max_bytes)
+            return content[:max_bytes]  # a web server may send more
         with open(os.open(path, PLAIN_FILE), "rb") as file:
             return file.read(max_bytes) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
     except Exception:  # remote stores raise errors of many types
