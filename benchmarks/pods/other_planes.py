@@ -39,12 +39,15 @@ def timeline(size: int, seed: int) -> list[bytes]:
     modules = plane.lines.add(id=MODULES, name=b"XLA Modules")
     for step in range(STEPS):
         modules.events.add(metadata_id=PROGRAM, offset_ps=step_start(step) + STEP * 3 // 10, duration_ps=STEP * 3 // 5)
-    rest = plane.SerializeToString(deterministic=True)
+    first = XPlane(lines=[modules]).SerializeToString(deterministic=True)
+    plane.ClearField("lines")
+    names_and_stats = plane.SerializeToString(deterministic=True)
     line = XPlane()
     line.lines.add(id=OPS, name=b"XLA Ops")
     (ops,) = line.lines
-    events = _operations(max((size - len(rest)) // OP_BYTES, 1), seed).tobytes()
-    return [rest, *message(LINES, [ops.SerializeToString(), events])]
+    events = _operations(max((size - len(first) - len(names_and_stats)) // OP_BYTES, 1), seed).tobytes()
+    # In the order of their numbers, as profilers write fields.
+    return [first, *message(LINES, [ops.SerializeToString(), events]), names_and_stats]
 
 
 def _operations(count: int, seed: int) -> Bytes:
