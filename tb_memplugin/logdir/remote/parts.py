@@ -1,22 +1,22 @@
 """The parts of a remote file that its reader needs, found by looking at the beginnings of parts.
 
-A format's walk, such as that of formats.XPLANE, is a generator: it yields the ranges that it looks at, is sent their
-bytes, and returns the needed content in pieces. It is independent of stores.
+A format's search, such as that of formats.XPLANE, is a generator: it yields the ranges that it looks at, and is sent
+their bytes. It also yields a walk for each part, a generator that returns the needed content of its part in pieces.
+Both are independent of stores.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from typing import TypeVar
 
 from tb_memplugin.logdir.remote.ranges import Range, RemoteFile
 
-Result = TypeVar("Result")
 Piece = bytes | Range  # new bytes, or a range of the file
-Walk = Generator[Range, bytes, Result]  # raises ValueError where the file has no such structure
-PartsOf = Callable[[int], Walk[list[Walk[list[Piece]]]]]  # walks through a file of this size, and then side by side
+Walk = Generator[Range, bytes, list[Piece]]
+Search = Generator[Range | Walk, bytes, None]
+Looking = Walk | Search  # raises ValueError where the file has no such structure
 
-BLOCK_BYTES = 64 << 10  # a walk looks at some 20 bytes, and mostly goes on near them
+BLOCK_BYTES = 64 << 10  # some 20 bytes are looked at, and then mostly those after them
 MAX_ROUNDS = 50  # of requests that wait for another; a file that needs more is read as a whole
 
 
@@ -28,24 +28,31 @@ class SparseFile:
         self._blocks: dict[int, bytes] = {}
         self._rounds = 0
 
-    def run(self, walks: Sequence[Walk[Result]]) -> list[Result]:
-        """Return the results of walks that go on side by side, so that they wait for the same requests.
+    def run(self, search: Search) -> list[Piece]:
+        """Return the pieces of all walks of a search. They go on side by side, so that they wait for the same requests.
 
-        ValueError where a walk finds no structure, or needs too many requests.
+        ValueError where one finds no structure, or needs too many requests.
         """
-        results: dict[int, Result] = {}
-        wanted: dict[int, Range] = {}
-        chunks: dict[int, bytes | None] = dict.fromkeys(range(len(walks)))
+        started: list[Looking] = [search]
+        found: dict[int, list[Piece]] = {}
+        chunks: dict[int, bytes | None] = {0: None}
         while chunks:
-            for number, chunk in chunks.items():
+            wanted: dict[int, Range] = {}
+            while chunks:
+                number, chunk = chunks.popitem()
                 try:
-                    wanted[number] = self._advance(walks[number], chunk)
+                    looked_at = self._advance(started[number], chunk)
                 except StopIteration as done:
-                    results[number] = done.value
+                    found[number] = done.value or []
+                    continue
+                if isinstance(looked_at, tuple):
+                    wanted[number] = looked_at
+                else:
+                    chunks |= {len(started): None, number: b""}
+                    started.append(looked_at)
             self._read(wanted.values())
             chunks = {number: self._bytes(*looked_at) for number, looked_at in wanted.items()}
-            wanted = {}
-        return [results[number] for number in range(len(walks))]
+        return [piece for number in sorted(found) for piece in found[number]]
 
     def content(self, pieces: Sequence[Piece], allocate: Callable[[int], memoryview]) -> memoryview:
         """Return the pieces, joined. Only blocks that no walk has looked at are read."""
@@ -63,12 +70,12 @@ class SparseFile:
         self._file.fetch_into(missing)
         return content
 
-    def _advance(self, walk: Walk[Result], chunk: bytes | None) -> Range:
-        """Let a walk go on for as long as it looks at blocks that were read. StopIteration where it ends."""
-        begin, end = next(walk) if chunk is None else walk.send(chunk)
-        while not self._missing(begin, end):
-            begin, end = walk.send(self._bytes(begin, end))
-        return begin, end
+    def _advance(self, looking: Looking, chunk: bytes | None) -> Range | Walk:
+        """Go on for as long as blocks are looked at that were read. StopIteration at the end."""
+        looked_at = next(looking) if chunk is None else looking.send(chunk)
+        while isinstance(looked_at, tuple) and not self._missing(*looked_at):
+            looked_at = looking.send(self._bytes(*looked_at))
+        return looked_at
 
     def _missing(self, begin: int, end: int) -> list[int]:
         """Return the blocks of a range that were not read."""

@@ -44,14 +44,13 @@ class Item(NamedTuple):
         return self.begin, self.end
 
 
-def needed_parts(size: int) -> Looking[list[Looking[list[Piece]]]]:
-    """Find the planes of an XSpace of `size` bytes; return a walk through each. ValueError where it is none."""
-    at, walks = 0, []
+def needed_parts(size: int) -> Generator[Range | Looking[list[Piece]], bytes, None]:
+    """Yield a walk through each plane of an XSpace of `size` bytes. ValueError where it is none."""
+    at = 0
     while at < size:
         item = yield from _item(at, size)
-        walks.append(_plane(item) if item.number == SPACE_PLANES else _kept(item))
+        yield _plane(item) if item.number == SPACE_PLANES else _kept(item)
         at = item.end
-    return walks
 
 
 def _kept(item: Item) -> Looking[list[Piece]]:
