@@ -1,6 +1,6 @@
 """moto's S3 server, which reads an object once: it would copy the whole of it for each range, as no store does.
 
-    python -m benchmarks.s3_server -p PORT
+python -m benchmarks.s3_server -p PORT
 """
 
 from moto.s3.models import FakeKey
