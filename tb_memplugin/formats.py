@@ -6,9 +6,16 @@ error texts list it.
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass
 
 from tb_memplugin.model.kinds import RecordingKind
+
+# The search for the needed parts of a remote file; see logdir/remote/parts.py.
+ByteRange = tuple[int, int]  # begin and end
+FilePiece = bytes | ByteRange  # new bytes, or a range of the file
+PartWalk = Generator[ByteRange, bytes, list[FilePiece]]
+PartSearch = Generator[ByteRange | PartWalk, bytes, None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,19 +2,15 @@
 
 A format's search, such as that of formats.XPLANE, is a generator: it yields the ranges that it looks at, and is sent
 their bytes. It also yields a walk for each part, a generator that returns the needed content of its part in pieces.
-Both are independent of stores.
+Both raise ValueError where the file has no such structure, and are independent of stores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from tb_memplugin.logdir.remote.ranges import Range, RemoteFile
-
-Piece = bytes | Range  # new bytes, or a range of the file
-Walk = Generator[Range, bytes, list[Piece]]
-Search = Generator[Range | Walk, bytes, None]
-Looking = Walk | Search  # raises ValueError where the file has no such structure
+from tb_memplugin.formats import ByteRange, FilePiece, PartSearch, PartWalk
+from tb_memplugin.logdir.remote.ranges import RemoteFile
 
 BLOCK_BYTES = 64 << 10  # some 20 bytes are looked at, and then mostly those after them
 MAX_ROUNDS = 50  # of requests that wait for another; a file that needs more is read as a whole
@@ -28,16 +24,16 @@ class SparseFile:
         self._blocks: dict[int, bytes] = {}
         self._rounds = 0
 
-    def run(self, search: Search) -> list[Piece]:
+    def run(self, search: PartSearch) -> list[FilePiece]:
         """Return the pieces of all walks of a search. They go on side by side, so that they wait for the same requests.
 
         ValueError where one finds no structure, or needs too many requests.
         """
-        started: list[Looking] = [search]
-        found: dict[int, list[Piece]] = {}
+        started: list[PartSearch | PartWalk] = [search]
+        found: dict[int, list[FilePiece]] = {}
         chunks: dict[int, bytes | None] = {0: None}
         while chunks:
-            wanted: dict[int, Range] = {}
+            wanted: dict[int, ByteRange] = {}
             while chunks:
                 number, chunk = chunks.popitem()
                 try:
@@ -54,7 +50,7 @@ class SparseFile:
             chunks = {number: self._bytes(*looked_at) for number, looked_at in wanted.items()}
         return [piece for number in sorted(found) for piece in found[number]]
 
-    def content(self, pieces: Sequence[Piece], allocate: Callable[[int], memoryview]) -> memoryview:
+    def content(self, pieces: Sequence[FilePiece], allocate: Callable[[int], memoryview]) -> memoryview:
         """Return the pieces, joined. Only blocks that no walk has looked at are read."""
         pieces = list(_joined(pieces))
         sizes = [len(piece) if isinstance(piece, bytes) else piece[1] - piece[0] for piece in pieces]
@@ -70,7 +66,7 @@ class SparseFile:
         self._file.fetch_into(missing)
         return content
 
-    def _advance(self, looking: Looking, chunk: bytes | None) -> Range | Walk:
+    def _advance(self, looking: PartSearch | PartWalk, chunk: bytes | None) -> ByteRange | PartWalk:
         """Go on for as long as blocks are looked at that were read. StopIteration at the end."""
         looked_at = next(looking) if chunk is None else looking.send(chunk)
         while isinstance(looked_at, tuple) and not self._missing(*looked_at):
@@ -82,7 +78,7 @@ class SparseFile:
         numbers = range(begin // BLOCK_BYTES, -(-end // BLOCK_BYTES))
         return [number for number in numbers if number not in self._blocks]
 
-    def _read(self, ranges: Iterable[Range]) -> None:
+    def _read(self, ranges: Iterable[ByteRange]) -> None:
         """Read the blocks of ranges, all at once."""
         missing = sorted({number for begin, end in ranges for number in self._missing(begin, end)})
         if not missing:
@@ -114,16 +110,16 @@ class SparseFile:
             yield unread, target[unread - begin :]
 
 
-def _consecutive(numbers: Sequence[int]) -> list[Range]:
+def _consecutive(numbers: Sequence[int]) -> list[ByteRange]:
     """Return the runs of consecutive numbers among sorted ones, as first number and the one after the last."""
     starts = [number for before, number in zip((None, *numbers[:-1]), numbers, strict=True) if before != number - 1]
     ends = [number + 1 for number, after in zip(numbers, (*numbers[1:], None), strict=True) if after != number + 1]
     return list(zip(starts, ends, strict=True))
 
 
-def _joined(pieces: Sequence[Piece]) -> Iterator[Piece]:
+def _joined(pieces: Sequence[FilePiece]) -> Iterator[FilePiece]:
     """Yield the pieces, with ranges that follow on one another joined, so that they take one request."""
-    last: Range | None = None
+    last: ByteRange | None = None
     for piece in pieces:
         if last is not None and not isinstance(piece, bytes) and piece[0] == last[1]:
             last = last[0], piece[1]

@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from tb_memplugin.errors import ReadError
+from tb_memplugin.formats import ByteRange
 from tb_memplugin.logdir.counting import count_bytes
 from tb_memplugin.logdir.remote import entries
-
-Range = tuple[int, int]  # begin and end
 
 # A store answers one request with some 100 MB/s. Larger ranges would delay the count of bytes that were read.
 RANGE_BYTES = 8 << 20
@@ -61,7 +60,7 @@ class RemoteFile:
     def changed(self) -> ReadError:
         return ReadError("the file changed while it was read", self.url, "open it again when it is complete")
 
-    def fetch(self, ranges: Sequence[Range]) -> list[bytes]:
+    def fetch(self, ranges: Sequence[ByteRange]) -> list[bytes]:
         """Return the bytes of each range, all asked for at once. NoRangesError where the store returns others."""
         if self._may_lack_ranges:
             if len(self._ask([(0, 1)])[0]) != 1:
@@ -97,7 +96,7 @@ class RemoteFile:
             for (_, view), chunk in zip(group, chunks, strict=True):
                 view[:] = chunk
 
-    def _ask(self, ranges: Sequence[Range]) -> list[bytes]:
+    def _ask(self, ranges: Sequence[ByteRange]) -> list[bytes]:
         """Return what the store answers, after retries. Raises the errors of the store."""
         found = self._ask_once(ranges)
         for seconds in WAIT_SECONDS:
@@ -111,7 +110,7 @@ class RemoteFile:
             raise errors[0]
         return [chunk for chunk in found if not isinstance(chunk, Exception)]
 
-    def _ask_once(self, ranges: Sequence[Range]) -> list[bytes | Exception]:
+    def _ask_once(self, ranges: Sequence[ByteRange]) -> list[bytes | Exception]:
         begins, ends = [begin for begin, _ in ranges], [end for _, end in ranges]
         found: list[bytes | Exception] = self.system.cat_ranges(
             [self.path] * len(ranges), begins, ends, on_error="return"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 
-from tb_memplugin.formats import Format
+from tb_memplugin.formats import Format, PartSearch
 from tb_memplugin.logdir.counting import CHUNK_BYTES, count_bytes
-from tb_memplugin.logdir.remote.parts import Search, SparseFile
+from tb_memplugin.logdir.remote.parts import SparseFile
 from tb_memplugin.logdir.remote.ranges import NoRangesError, RemoteFile
 
 # Smaller files are read as a whole: a request takes about as long as this many bytes.
@@ -60,7 +60,7 @@ def _read_at_once(file: RemoteFile, begin: int, size: int, allocate: Allocate) -
 def _needed_parts(file: RemoteFile, name: str, allocate: Allocate) -> memoryview | None:
     """Return the parts of a file that its reader needs; None where the file has no such parts."""
     module, _, function = name.partition(":")
-    search: Callable[[int], Search] = getattr(import_module(module), function)
+    search: Callable[[int], PartSearch] = getattr(import_module(module), function)
     sparse = SparseFile(file)
     try:
         pieces = sparse.run(search(file.size))

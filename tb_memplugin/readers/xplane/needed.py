@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from typing import NamedTuple, TypeVar
 
+from tb_memplugin.formats import ByteRange, FilePiece, PartSearch, PartWalk
 from tb_memplugin.readers.xplane.allocator import events as allocator_events
 from tb_memplugin.readers.xplane.device.spans import LINE
 from tb_memplugin.readers.xplane.programs import METADATA_PLANE
 
 Result = TypeVar("Result")
-Range = tuple[int, int]  # bytes of the file: begin and end
-Piece = bytes | Range
-Looking = Generator[Range, bytes, Result]  # yields ranges of the file, and is sent their bytes
+Looking = Generator[ByteRange, bytes, Result]  # yields ranges of the file, and is sent their bytes
 
 # Smaller lines are kept: to skip one takes a request.
 MIN_SKIPPED_BYTES = 512 << 10
@@ -40,11 +39,11 @@ class Item(NamedTuple):
     end: int
 
     @property
-    def whole(self) -> Range:
+    def whole(self) -> ByteRange:
         return self.begin, self.end
 
 
-def needed_parts(size: int) -> Generator[Range | Looking[list[Piece]], bytes, None]:
+def needed_parts(size: int) -> PartSearch:
     """Yield a walk through each plane of an XSpace of `size` bytes. ValueError where it is none."""
     at = 0
     while at < size:
@@ -53,19 +52,19 @@ def needed_parts(size: int) -> Generator[Range | Looking[list[Piece]], bytes, No
         at = item.end
 
 
-def _kept(item: Item) -> Looking[list[Piece]]:
+def _kept(item: Item) -> PartWalk:
     yield from ()
     return [item.whole]
 
 
-def _plane(plane: Item) -> Looking[list[Piece]]:
+def _plane(plane: Item) -> PartWalk:
     """Return a plane without most events of its long lines, but for the lines that are read."""
     if plane.form != LENGTH_DELIMITED:
         raise ValueError("a plane is damaged")
     if plane.end - plane.content < MIN_SKIPPED_BYTES:
         return [plane.whole]
     at, name = plane.content, b""
-    pieces: list[Piece] = []
+    pieces: list[FilePiece] = []
     while at < plane.end:
         item = yield from _item(at, plane.end)
         if item.number == NAME:
@@ -84,7 +83,7 @@ def _plane(plane: Item) -> Looking[list[Piece]]:
     return [_head(SPACE_PLANES, _nbytes(pieces)), *pieces]
 
 
-def _line(line: Item) -> Looking[list[Piece]]:
+def _line(line: Item) -> PartWalk:
     """Return a line up to its first event, or all of it where it is short or named LINE."""
     if line.form != LENGTH_DELIMITED or line.end - line.begin < MIN_SKIPPED_BYTES:
         return [line.whole]
@@ -145,5 +144,5 @@ def _varint_bytes(value: int) -> Iterator[int]:
     yield value
 
 
-def _nbytes(pieces: list[Piece]) -> int:
+def _nbytes(pieces: list[FilePiece]) -> int:
     return sum(len(piece) if isinstance(piece, bytes) else piece[1] - piece[0] for piece in pieces)
