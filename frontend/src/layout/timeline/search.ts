@@ -27,22 +27,40 @@ export function findMatches(
   if (search.empty)
     return { count: 0, rows: () => new Uint32Array(0), highlighted: null, hidden: 0, error: null };
   const highlighted = markMatches(rows, search);
-  const drawn = new Uint32Array(rows.length);
-  let [count, hidden] = [0, 0];
-  for (let row = 0; row < rows.length; row++) {
-    if (highlighted[row] === 0) continue;
-    if (hasBlock(rows, regions, row, show)) drawn[count++] = row;
-    else hidden += 1;
+  const drawn = drawnRows(rows, regions, show);
+  let [all, count] = [0, 0];
+  for (let row = 0; row < drawn.length; row++) {
+    all += highlighted[row];
+    count += highlighted[row] & drawn[row];
   }
   let sorted: Uint32Array | null = null;
   return {
     count,
     // Sorting a million rows takes longer than finding them, and is for going from one to the next.
-    rows: () => (sorted ??= sortByPlace(rows, regions, drawn.subarray(0, count))),
+    rows: () => (sorted ??= sortByPlace(rows, regions, listRows(highlighted, drawn, count))),
     highlighted,
-    hidden,
+    hidden: all - count,
     error: parseFilters(search, "").errors[0] ?? null,
   };
+}
+
+const lastDrawn = new WeakMap<Rows, { regions: Regions; show: ShownRegions; drawn: Uint8Array }>();
+
+/** Return 1 for each row that has a block. The last answer is kept. */
+function drawnRows(rows: Rows, regions: Regions, show: ShownRegions): Uint8Array {
+  const last = lastDrawn.get(rows);
+  if (last?.regions === regions && last.show === show) return last.drawn;
+  const drawn = new Uint8Array(rows.length);
+  for (let row = 0; row < drawn.length; row++) drawn[row] = Number(hasBlock(rows, regions, row, show));
+  lastDrawn.set(rows, { regions, show, drawn });
+  return drawn;
+}
+
+function listRows(highlighted: Uint8Array, drawn: Uint8Array, count: number): Uint32Array {
+  const listed = new Uint32Array(count);
+  let at = 0;
+  for (let row = 0; row < drawn.length; row++) if ((highlighted[row] & drawn[row]) === 1) listed[at++] = row;
+  return listed;
 }
 
 function sortByPlace(rows: Rows, regions: Regions, found: Uint32Array): Uint32Array {
