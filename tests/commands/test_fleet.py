@@ -13,6 +13,8 @@ from benchmarks.pods.trend import write_trend
 from benchmarks.pods.truth import Capture, Faults
 from tb_memplugin.cli import main
 
+pytestmark = pytest.mark.slow  # each command starts processes
+
 FAULTS = Faults(outliers=1, leaks=1, missing=2, damaged=1, other_programs=1)
 
 

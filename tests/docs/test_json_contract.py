@@ -157,6 +157,7 @@ def pod(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return logdir
 
 
+@pytest.mark.slow
 def test_fleet(print_json: Any, pod: Path) -> None:
     seen = set[str]()
     check_object(print_json("fleet", str(pod)), "fleet --json", "pod", seen)
@@ -164,6 +165,7 @@ def test_fleet(print_json: Any, pod: Path) -> None:
     assert seen >= set(all_keys("fleet --json"))
 
 
+@pytest.mark.slow
 def test_check_fleet(print_json: Any, pod: Path) -> None:
     seen = set[str]()
     answer = print_json("check", str(pod), "--max-spread", "5%", "--max-peak", "300MiB")
@@ -172,6 +174,7 @@ def test_check_fleet(print_json: Any, pod: Path) -> None:
     assert seen >= set(all_keys("check --fleet --json"))
 
 
+@pytest.mark.slow
 def test_trend(print_json: Any, tmp_path: Path) -> None:
     seen = set[str]()
     write_trend(Pod(1, 1, 0.5), tmp_path, 3)

@@ -14,6 +14,8 @@ import pytest
 
 from tb_memplugin.executors.processes import LocalProcesses
 
+pytestmark = pytest.mark.slow  # processes import the package
+
 
 def double(number: int) -> int:
     return 2 * number

@@ -66,6 +66,7 @@ def test_each_fault_is_found_and_named(faulty: tuple[Path, Truth]) -> None:
     assert len(answer.programs) == truth.programs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_none_is_invented_on_a_healthy_pod(tmp_path: Path, seed: int) -> None:
     Pod(12, 4, 0.5, seed=seed, skew_seconds=5).write(tmp_path)

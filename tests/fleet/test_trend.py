@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from support.in_process import InProcess
 
 from benchmarks.pods.pod import Pod
@@ -14,6 +15,7 @@ from tb_memplugin.fleet.trend import trend
 from tb_memplugin.logdir import find_runs
 
 
+@pytest.mark.slow
 def test_the_day_and_the_line_that_raised_the_peak_are_named(tmp_path: Path) -> None:
     truth = write_trend(Pod(2, 1, 0.5), tmp_path, 6)
     found = trend(captures(find_runs(str(tmp_path))), Scan(InProcess))

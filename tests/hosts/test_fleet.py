@@ -17,6 +17,8 @@ from benchmarks.pods.truth import Faults
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.hosts.api import MemoryApp
 
+pytestmark = pytest.mark.slow  # each scan starts processes
+
 
 @pytest.fixture(autouse=True)
 def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
