@@ -10,9 +10,11 @@ _read = FakeKey.value.fget
 
 
 def _content(key: FakeKey) -> bytes:
-    if "content" not in vars(key):
-        vars(key)["content"] = _read(key)
-    return vars(key)["content"]
+    kept = vars(key)
+    if "content" not in kept:
+        kept["content"] = _read(key)
+    content: bytes = kept["content"]
+    return content
 
 
 if __name__ == "__main__":
