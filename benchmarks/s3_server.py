@@ -3,13 +3,16 @@
 python -m benchmarks.s3_server -p PORT
 """
 
+from typing import Any
+
 from moto.s3.models import FakeKey
 from moto.server import main
 
-_read = FakeKey.value.fget
+KEY: Any = FakeKey  # whose types differ between versions
+_read = KEY.value.fget
 
 
-def _content(key: FakeKey) -> bytes:
+def _content(key: Any) -> bytes:
     kept = vars(key)
     if "content" not in kept:
         kept["content"] = _read(key)
@@ -18,5 +21,5 @@ def _content(key: FakeKey) -> bytes:
 
 
 if __name__ == "__main__":
-    FakeKey.value = property(_content, FakeKey.value.fset)
+    KEY.value = property(_content, KEY.value.fset)
     main()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 from hypothesis import is_hypothesis_test
@@ -16,6 +17,16 @@ def caches(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keep what tests compile and read out of the user's cache folder."""
     for name in ("FIT", "FLEET"):
         os.environ[f"TB_MEMPLUGIN_{name}_CACHE"] = str(tmp_path_factory.mktemp(name) / "cache")
+
+
+@pytest.fixture(autouse=True)
+def _log_levels() -> Iterator[None]:
+    """Undo the log levels that a command sets for its process."""
+    loggers = [logging.getLogger(f"tb_memplugin.{room}") for room in ("catalog", "analysis", "views", "hosts")]
+    before = [logger.level for logger in loggers]
+    yield
+    for logger, level in zip(loggers, before, strict=True):
+        logger.setLevel(level)
 
 
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:

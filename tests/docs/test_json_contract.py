@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.fleets import GIB, fleet_of_peaks
 from support.markdown import anchors, section, sections
 from support.servers import DEMO, REPOSITORY, TESTS
 from werkzeug.test import Client
@@ -21,6 +22,7 @@ from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.model.codes import documented as documented_codes
 from tb_memplugin.views.export.fleet import COLUMNS
 from tb_memplugin.views.export.rows import pieces
+from tb_memplugin.views.shared.fleet_json import capture_json
 
 PAGE = REPOSITORY / "docs" / "json.md"
 RUNS = sorted(folder for folder in DEMO.iterdir() if folder.is_dir() and folder.name != "__pycache__")
@@ -162,6 +164,10 @@ def test_fleet(print_json: Any, pod: Path) -> None:
     seen = set[str]()
     check_object(print_json("fleet", str(pod)), "fleet --json", "pod", seen)
     check_object(print_json("fleet", str(DEMO), "--all"), "fleet --json", "demo", seen)
+    apart = fleet_of_peaks([2 * GIB, GIB] * 8 + [2 * GIB] * 8, devices=["GPU_0", "GPU_1"] * 8 + ["GPU_0"] * 8)
+    check_object(
+        {"rule": "", "tolerance_seconds": 60, "captures": [capture_json(apart)]}, "fleet --json", "apart", seen
+    )
     assert seen >= set(all_keys("fleet --json"))
 
 

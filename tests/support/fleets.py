@@ -15,8 +15,9 @@ def fleet_of_peaks(
     memories: Sequence[str] | None = None,
     growth: Sequence[str] | None = None,
     hosts: Sequence[str] | None = None,
+    devices: Sequence[str] | None = None,
 ) -> Fleet:
-    """Return a fleet with a device for each peak, on a host of its own."""
+    """Return a fleet with a device for each peak, in a file of its own, and on a host of its own without `hosts`."""
     files = [
         FileSummary(
             f"/log/{n}.xplane.pb",
@@ -26,7 +27,7 @@ def fleet_of_peaks(
             "run",
             (
                 DeviceSummary(
-                    "TPU core 0",
+                    devices[n] if devices else "TPU core 0",
                     memories[n] if memories else "HBM",
                     True,
                     peak,

@@ -49,8 +49,15 @@ class MemoryAnswer:
     peaks: Peaks
 
     @cached_property
-    def _usual(self) -> UsualSites:
-        return UsualSites(self.peaks)
+    def _usual(self) -> dict[str, UsualSites]:
+        """Return the usual sites of each name of devices that is apart, and of all others below the empty name."""
+        groups: dict[str, list[Device]] = {}
+        for device in self.peaks.devices:
+            groups.setdefault(self._group(device), []).append(device)
+        return {name: UsualSites(devices) for name, devices in groups.items()}
+
+    def _group(self, device: Device) -> str:
+        return device.summary.device if device.summary.device in self.peaks.apart else ""
 
     def causes(self, device: Device) -> Sequence[SiteCause]:
         """Return why a device is far from the median device; none where it is near."""
@@ -59,4 +66,4 @@ class MemoryAnswer:
         limit = FLOOR_SHARE * self.peaks.median if len(self.peaks.devices) < MIN_DEVICES else self.peaks.limit
         if abs(distance) <= limit:
             return []
-        return self._usual.causes(device, distance)
+        return self._usual[self._group(device)].causes(device, distance)

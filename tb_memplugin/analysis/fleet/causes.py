@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.fleet.peaks import Peaks
 from tb_memplugin.model.fleet import Device, Site
 
 # TensorFlow's operations have the number of the replica in their names.
@@ -32,15 +31,15 @@ class SiteCause(NamedTuple):
 
 
 class UsualSites:
-    """The bytes of each site on the devices of one memory."""
+    """The bytes of each site on devices that are compared with each other."""
 
-    def __init__(self, peaks: Peaks) -> None:
+    def __init__(self, devices: Sequence[Device]) -> None:
         self._hosts: dict[str, set[str]] = {}
-        for device in peaks.devices:
+        for device in devices:
             for site in device.summary.sites:
                 self._hosts.setdefault(comparable(site.text), set()).add(device.host)
-        step = max(len(peaks.devices) // SAMPLE, 1)
-        others = [by_text(device.summary.sites) for device in peaks.devices[::step]]
+        step = max(len(devices) // SAMPLE, 1)
+        others = [by_text(device.summary.sites) for device in devices[::step]]
         names = {name for sites in others for name in sites}
         self._usual = {name: int(np.median([sites.get(name, 0) for sites in others])) for name in names}
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from tb_memplugin.model.arrays import F64, I64
 from tb_memplugin.model.fleet import DEVICE_MEMORY, Device, Fleet
 
 # A device is an outlier beyond 6 standard deviations, estimated by the median distance from the median, which outliers
@@ -31,10 +32,14 @@ class Peaks(NamedTuple):
     typical: Device  # with the peak that is nearest to the median
     outliers: Sequence[Device]  # largest distance from the median first
     limit: float  # of the distance from the median: outliers are beyond
+    apart: Mapping[str, int]  # medians of devices that are beyond it on most hosts, by name, as in `GPU_1`
 
     def distance(self, device: Device) -> int:
-        """Return how far a device is above the median, in bytes; negative below it."""
-        return device.summary.peak_bytes - self.median
+        """Return how far a device is above the median, in bytes; negative below it.
+
+        Devices of a name that is apart are compared with each other.
+        """
+        return device.summary.peak_bytes - self.apart.get(device.summary.device, self.median)
 
     @property
     def spread(self) -> float:
@@ -55,10 +60,10 @@ def peaks_of(memory: str, devices: Sequence[Device]) -> Peaks:
     """Return the distribution over devices, of which there is at least one."""
     peak = np.array([device.summary.peak_bytes for device in devices], dtype=np.int64)
     median = float(np.median(peak))
-    distance = np.abs(peak - median)
-    sigma = MAD_TO_SIGMA * float(np.median(distance))
-    # Of two devices, neither is the outlier.
-    limit = max(SIGMAS * sigma, FLOOR_SHARE * median, FLOOR_BYTES) if len(peak) >= MIN_DEVICES else np.inf
+    apart = _apart([device.summary.device for device in devices], peak, median)
+    usual = np.array([apart.get(device.summary.device, median) for device in devices])
+    distance = np.abs(peak - usual)
+    limit = _limit(distance, median)
     far = np.flatnonzero(distance > limit)
     order = far[np.argsort(-distance[far], kind="stable")]
     return Peaks(
@@ -69,7 +74,29 @@ def peaks_of(memory: str, devices: Sequence[Device]) -> Peaks:
         int(peak.min()),
         int(peak.max()),
         devices[int(np.argmax(peak))],
-        devices[int(np.argmin(distance))],
+        devices[int(np.argmin(np.abs(peak - median)))],
         [devices[index] for index in order.tolist()],
         limit,
+        {name: round(of_name) for name, of_name in apart.items()},
     )
+
+
+def _apart(names: Sequence[str], peak: I64, median: float) -> dict[str, float]:
+    """Return the medians of the names that are far from the median on most hosts, such as a device with larger inputs.
+
+    Without this, each of them would be an outlier, and a host on which it differs from the others would not.
+    """
+    distinct, which, count = np.unique(np.array(names), return_inverse=True, return_counts=True)
+    medians = np.full(len(distinct), median)
+    for name in np.flatnonzero(count >= MIN_DEVICES).tolist():
+        medians[name] = np.median(peak[which == name])
+    limit = _limit(np.abs(peak - medians[which]), median)
+    far = np.flatnonzero(np.abs(medians - median) > limit)
+    return {str(distinct[name]): float(medians[name]) for name in far.tolist()}
+
+
+def _limit(distance: F64, median: float) -> float:
+    """Return the distance beyond which devices are outliers, of all distances. Of two devices, neither is one."""
+    if len(distance) < MIN_DEVICES:
+        return np.inf
+    return max(SIGMAS * MAD_TO_SIGMA * float(np.median(distance)), FLOOR_SHARE * median, FLOOR_BYTES)

@@ -6,7 +6,7 @@ from typing import TypedDict
 
 from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer
 from tb_memplugin.model.fleet import Device, Fleet
-from tb_memplugin.views.shared.fleet_text import cause_text, leak_text, other_program_text
+from tb_memplugin.views.shared.fleet_text import apart_texts, cause_text, leak_text, other_program_text
 
 
 class SessionJson(TypedDict):
@@ -53,6 +53,14 @@ class FarDeviceJson(FleetDeviceJson):
     causes: list[SiteCauseJson]
 
 
+class DevicesApartJson(TypedDict):
+    """Devices of one name that are far from the median on most hosts. They are compared with each other."""
+
+    device: str
+    median_bytes: int
+    text: str
+
+
 class FleetMemoryJson(TypedDict):
     """Peaks of the devices of one memory."""
 
@@ -66,6 +74,7 @@ class FleetMemoryJson(TypedDict):
     worst: FarDeviceJson
     outliers: list[FarDeviceJson]
     """Farthest from the median first."""
+    apart: list[DevicesApartJson]
     devices: list[FleetDeviceJson]
     """In natural order of hosts."""
 
@@ -196,6 +205,10 @@ def _memory(memory: MemoryAnswer, hosts: int, devices: bool) -> FleetMemoryJson:
         "spread": peaks.spread,
         "worst": _far(memory, peaks.worst, hosts),
         "outliers": [_far(memory, device, hosts) for device in peaks.outliers],
+        "apart": [
+            {"device": name, "median_bytes": median, "text": text}
+            for (name, median), text in zip(peaks.apart.items(), apart_texts(peaks), strict=True)
+        ],
         "devices": [_device(memory, device) for device in peaks.devices if devices],
     }
 

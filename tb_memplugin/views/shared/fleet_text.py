@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tb_memplugin.analysis.fleet.answer import FleetAnswer
 from tb_memplugin.analysis.fleet.causes import SiteCause
 from tb_memplugin.analysis.fleet.growth import FleetLeak
+from tb_memplugin.analysis.fleet.peaks import Peaks
 from tb_memplugin.analysis.fleet.programs import FleetProgram, OtherProgram
 from tb_memplugin.model.fleet import Fleet
 from tb_memplugin.sizes import MINUS, bytes_text, counted
@@ -23,6 +24,15 @@ def cause_text(cause: SiteCause, hosts: int) -> str:
     if cause.hosts < FEW * hosts and cause.bytes:
         return f"{text}, on {cause.hosts:,} of {hosts:,} hosts"
     return f"{text}: {bytes_text(cause.bytes)} here, {bytes_text(cause.usual_bytes)} on the median device"
+
+
+def apart_texts(peaks: Peaks) -> list[str]:
+    """Return the names of devices that are far from the median on most hosts, each in words."""
+    return [
+        f"{name} is {bytes_text(abs(size - peaks.median))} {'above' if size > peaks.median else 'below'} "
+        f"the median device on most hosts, and is compared with {name} of the other hosts"
+        for name, size in peaks.apart.items()
+    ]
 
 
 def leak_text(leak: FleetLeak, fleet: Fleet) -> str:

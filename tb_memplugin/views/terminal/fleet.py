@@ -8,6 +8,7 @@ from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer
 from tb_memplugin.model.fleet import Device, Fleet
 from tb_memplugin.sizes import bytes_text, counted, signed_bytes
 from tb_memplugin.views.shared.fleet_text import (
+    apart_texts,
     cause_text,
     leak_text,
     missing_text,
@@ -61,6 +62,7 @@ def _of_memory(memory: MemoryAnswer, fleet: Fleet, named: bool) -> Iterator[str]
             f"median    {bytes_text(peaks.median)} · p95 {bytes_text(peaks.p95)} · spread {peaks.spread:.1%} · "
             f"{outliers}"
         )
+    yield from _several("apart", apart_texts(peaks))
     others = [device for device in peaks.outliers if device is not peaks.worst]
     if others:
         yield from _outliers(others, memory, hosts)
@@ -77,7 +79,8 @@ def _distance(memory: MemoryAnswer, device: Device) -> str:
     distance = memory.peaks.distance(device)
     if len(memory.peaks.devices) == 1:
         return ""
-    return f"   {bytes_text(distance)} above the median device" if distance > 0 else "   equal to the median device"
+    median = f"median {device.summary.device if device.summary.device in memory.peaks.apart else 'device'}"
+    return f"   {bytes_text(distance)} above the {median}" if distance > 0 else f"   equal to the {median}"
 
 
 def _outliers(outliers: Sequence[Device], memory: MemoryAnswer, hosts: int) -> Iterator[str]:

@@ -8,6 +8,7 @@ from support.fleets import GIB, MIB, fleet_of_peaks
 
 from tb_memplugin.analysis.fleet.answer import FleetAnswer
 from tb_memplugin.analysis.fleet.peaks import peaks_by_memory
+from tb_memplugin.views.terminal.fleet import lines
 
 
 def test_figures_of_a_pod_with_one_large_device() -> None:
@@ -36,6 +37,22 @@ def test_of_two_devices_neither_is_an_outlier_but_the_larger_one_is_explained() 
     (memory,) = FleetAnswer(fleet).memories
     assert not memory.peaks.outliers
     assert [cause.text for cause in memory.causes(memory.peaks.worst)] == ["a.py:1 f"]
+
+
+def test_a_device_that_differs_on_all_hosts_is_compared_with_its_own_name() -> None:
+    """As GPU_1 of a real profile of eight GPUs. Otherwise each host would have an outlier, and none the real one."""
+    peaks, devices = [], []
+    for host in range(24):
+        peaks += [5 * GIB, 3 * GIB + (2 * GIB if host == 7 else 0), 5 * GIB, 5 * GIB + host % 3 * MIB]
+        devices += ["GPU_0", "GPU_1", "GPU_2", "GPU_3"]
+    sites = [[("step.py:1 f", peak)] for peak in peaks]
+    fleet = fleet_of_peaks(peaks, sites, hosts=[f"host-{n // 4}" for n in range(96)], devices=devices)
+    (memory,) = FleetAnswer(fleet).memories
+    assert memory.peaks.apart == {"GPU_1": 3 * GIB}
+    (outlier,) = memory.peaks.outliers
+    assert outlier.name == "host-7 GPU_1" and memory.peaks.distance(outlier) == 2 * GIB
+    assert [cause.usual_bytes for cause in memory.causes(outlier)] == [3 * GIB]
+    assert "apart     GPU_1 is 2.00 GiB below the median device on most hosts" in "\n".join(lines(fleet, ""))
 
 
 def test_small_and_large_outliers_are_ordered_by_distance() -> None:

@@ -238,6 +238,13 @@ export interface DeviceProfile {
   devices: Device[];
 }
 
+/** Devices of one name that are far from the median on most hosts. They are compared with each other. */
+export interface DevicesApart {
+  device: string;
+  median_bytes: number;
+  text: string;
+}
+
 /** The program in the memory that was too small, or in its main memory; of several, the likeliest first. */
 export interface FailedProgram {
   programs: Summary[];
@@ -420,6 +427,7 @@ export interface FleetMemory {
   worst: FarDevice;
   /** Farthest from the median first. */
   outliers: FarDevice[];
+  apart: DevicesApart[];
   /** In natural order of hosts. */
   devices: FleetDevice[];
 }
