@@ -59,7 +59,8 @@ def programs_text(answer: FleetAnswer) -> str:
         return counted(total, "program")
     if everywhere == total:
         return f"{counted(total, 'program')} (identical on all)"
-    return f"{counted(total, 'program')} ({everywhere:,} identical on all)"
+    identical = f"{everywhere:,}" if everywhere else "none"
+    return f"{counted(total, 'program')} ({identical} identical on all)"
 
 
 def other_program_text(other: OtherProgram) -> str:

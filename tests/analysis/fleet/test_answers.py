@@ -72,7 +72,7 @@ def test_hosts_with_another_program() -> None:
         ("host-2", "b"),
         ("host-4", None),
     ]
-    assert programs_text(answer) == "3 programs (0 identical on all)"
+    assert programs_text(answer) == "3 programs (none identical on all)"
     assert other_program_text(answer.other_programs[0]) == "host-2 has another jit_step than most hosts, 6 B reserved"
     assert programs_text(FleetAnswer(fleet_of_programs([step], [step], []))) == "1 program (identical on all)"
     assert programs_text(FleetAnswer(fleet_of_programs([], []))) == ""
