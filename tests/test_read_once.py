@@ -24,7 +24,7 @@ from tb_memplugin.logdir.counting import count_bytes
 from tb_memplugin.readers.common.part import FilePart
 
 DEMO = Path(__file__).parent.parent / "demo_logdir"
-FORMATS = [
+FILES = [
     DEMO / "train_step/plugins/profile/cpu/localhost.xplane.pb",
     DEMO / "h100_train_step",
     DEMO / "device_profile",
@@ -35,6 +35,7 @@ FORMATS = [
     DATA / "torch_snapshot/bcrafton_memory_snapshot.pickle",
     DATA / "torch_trace/Qwen_Qwen1.5-0.5B-Chat__1016005.pt.trace.json.gz",
 ]
+FORMATS = [path for path in FILES if path.exists()]  # real profiles lie beside the repository, or nowhere
 VIEWS = {"PROGRAM_ORDER": "memory_viewer", "TIME": "memory_profile", "INSTANT": "device_profile"}  # by axis
 REQUESTS_AT_ONCE = 3
 

@@ -10,7 +10,7 @@ from support.servers import DEMO
 
 
 def test_requests_and_bytes_of_a_logdir_in_a_store_are_counted() -> None:
-    pytest.importorskip("s3fs")
+    pytest.importorskip("s3fs", minversion="2024")
     pytest.importorskip("moto.server")
     command = [sys.executable, "-m", "benchmarks.remote", str(DEMO / "oom"), "--milliseconds", "1"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)

@@ -96,6 +96,6 @@ def test_a_host_with_damaged_stacks_has_its_peaks(monkeypatch: pytest.MonkeyPatc
         raise InputError("the stacks are damaged", "x", "profile again")
 
     monkeypatch.setattr(tb_memplugin.fleet.summarize, "largest_sites", damaged)
-    found = summary_of(REAL[0])
+    found = summary_of(DEMO / "device_profile/memory.prof")
     assert found.devices and all(device.peak_bytes == device.other_bytes for device in found.devices)
     assert "the stacks are damaged: profile again" in found.problem

@@ -20,7 +20,7 @@ from tb_memplugin.logdir import paths
 from tb_memplugin.logdir.remote import parts, reading
 from tb_memplugin.readers.xplane import needed
 
-s3fs = pytest.importorskip("s3fs")
+s3fs = pytest.importorskip("s3fs", minversion="2024")  # older ones do not work with fsspec
 server = pytest.importorskip("moto.server")
 PROFILE = DEMO / "train_step/plugins/profile/cpu/localhost.xplane.pb"
 

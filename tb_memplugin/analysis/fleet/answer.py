@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from tb_memplugin.analysis.fleet.causes import SiteCause, UsualSites
 from tb_memplugin.analysis.fleet.growth import FleetLeak, fleet_leaks
 from tb_memplugin.analysis.fleet.peaks import FLOOR_SHARE, MIN_DEVICES, Peaks, peaks_by_memory
 from tb_memplugin.analysis.fleet.programs import FleetProgram, OtherProgram, fleet_programs, other_programs
+from tb_memplugin.model.cached_property import cached_property
 from tb_memplugin.model.fleet import Device, FileSummary, Fleet
 
 
