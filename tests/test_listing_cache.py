@@ -133,7 +133,6 @@ def test_results_that_are_computed_later_count_and_evict() -> None:
 
 def test_what_is_dropped_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING, "tb_memplugin.catalog.listing_cache")
-    caplog.set_level(logging.WARNING, "tb_memplugin.catalog")  # commands, which other tests run, show errors only
     cache = ListingCache(MB)
     for name in ("first", "second"):
         kept = listing()

@@ -68,7 +68,7 @@ def atomic_file(file: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def ending_by_signals() -> Iterator[None]:
-    """End the block by an exception when the process is told to end, so that it leaves no temporary file."""
+    """Raise SystemExit in the block when a signal ends the process, so that no temporary file is left."""
     import signal
     import threading
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -16,6 +15,7 @@ from tb_memplugin.fleet.summarize import summarize
 from tb_memplugin.fleet.tasks import FileTask, Tasks
 from tb_memplugin.logdir import HostFile
 from tb_memplugin.model.fleet import FileSummary, Fleet, ProgramSummary
+from tb_memplugin.natural_order import natural_key
 
 FilesOfRuns = Sequence[tuple[HostFile, str]]  # with their runs
 Done = Callable[[int, int], None]  # files that are done, and all
@@ -128,8 +128,3 @@ def fleet_of(capture: Capture, summaries: Sequence[FileSummary], is_complete: bo
     ordered = sorted(summaries, key=lambda summary: (natural_key(summary.host), summary.path))
     missing = missing_hosts(summary.host for summary in ordered) if is_complete else ()
     return Fleet(capture.name, capture.sessions, tuple(ordered), tuple(missing))
-
-
-def natural_key(name: str) -> list[tuple[int, str]]:
-    """Return a sort key under which numbers within names compare by value."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d{1,18})", name)]

@@ -7,11 +7,9 @@ them, or any other folder with an XLA dump, a compiled program or standalone fil
 from __future__ import annotations
 
 import os
-import re
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir.dump_names import is_dump_file, module_of, parse_program
@@ -19,7 +17,8 @@ from tb_memplugin.logdir.dumps import dumped_programs
 from tb_memplugin.logdir.files import HostFile
 from tb_memplugin.logdir.folders import Entry, list_folder, open_logdir
 from tb_memplugin.logdir.paths import path_text
-from tb_memplugin.logdir.suffixes import HLO_PROTO, MAX_CACHED, NO_MODULE, RECORD, STANDALONE, XPLANE, host_name
+from tb_memplugin.logdir.suffixes import HLO_PROTO, NO_MODULE, RECORD, STANDALONE, XPLANE, host_name
+from tb_memplugin.natural_order import natural_key
 
 # A logdir beside checkpoints or a data set may have millions of folders, and TensorBoard searches it on every page
 # load. The search is breadth-first, so that the limit cuts off the deepest folders. Folders that jax.profiler makes,
@@ -173,12 +172,7 @@ def _is_dumped(name: str) -> bool:
 def _sorted_files(entries: list[Entry]) -> list[Entry]:
     """Return the files among entries, other than those of XLA dumps, in natural order: memory2 before memory10."""
     files = (entry for entry in entries if not entry.is_folder and not _is_dumped(entry.name))
-    return sorted(files, key=lambda entry: _natural_key(entry.name))
-
-
-@lru_cache(MAX_CACHED)
-def _natural_key(name: str) -> tuple[tuple[int, str], ...]:
-    return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d{1,18})", name))
+    return sorted(files, key=lambda entry: natural_key(entry.name))
 
 
 def _host_file(entry: Entry) -> HostFile:

@@ -7,12 +7,12 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fit.steps import write_code
+from support.dask_cluster import cluster as cluster
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.compiling.compiler import open_compiler
@@ -35,14 +35,6 @@ def step(devices, batch=8):
         time.sleep(0.05)
     return jax.jit(lambda x: x @ x.T), (jax.ShapeDtypeStruct((batch, width()), "float32"),)
 """
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
-    ) as found:
-        yield found
 
 
 def test_killing_a_worker_half_way_loses_nothing(cluster: Any, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.dask_cluster import cluster as cluster
 
 from benchmarks.pods.pod import Pod
 from benchmarks.pods.truth import Faults
@@ -21,14 +22,6 @@ from tb_memplugin.logdir import HostFile, find_runs
 
 distributed = pytest.importorskip("distributed")
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]  # warnings of dask's own
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
-    ) as found:
-        yield found
 
 
 @pytest.fixture

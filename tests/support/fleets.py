@@ -17,7 +17,7 @@ def fleet_of_peaks(
     hosts: Sequence[str] | None = None,
     devices: Sequence[str] | None = None,
 ) -> Fleet:
-    """Return a fleet with a device for each peak, in a file of its own, and on a host of its own without `hosts`."""
+    """Return a fleet with one device for each peak. Each device has its own file, and without `hosts` its own host."""
     files = [
         FileSummary(
             f"/log/{n}.xplane.pb",

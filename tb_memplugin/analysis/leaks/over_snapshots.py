@@ -15,6 +15,7 @@ from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.analysis.usage.steps import MIN_STEPS, Steps
 from tb_memplugin.model.arrays import F64, I64, U8
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.natural_order import natural_key
 
 MAX_PROFILES = 1024  # the last ones; bounds the table of sites by profiles
 NUMBERS = re.compile(r"([0-9]{1,18})")
@@ -78,12 +79,6 @@ def sort_series(recordings: Sequence[Recording]) -> list[Recording]:
     return [
         recordings[i] for i in sorted(range(len(steps)), key=lambda i: (steps[i], natural_key(recordings[i].title)))
     ]
-
-
-def natural_key(name: str) -> list[tuple[int, str]]:
-    """Return the key of the natural sort order: memory2 before memory10."""
-    parts = NUMBERS.split(name)
-    return [(int(part), "") if part.isascii() and part.isdigit() else (-1, part) for part in parts]
 
 
 def _classify(live: I64, since: int) -> tuple[U8, I64, F64]:

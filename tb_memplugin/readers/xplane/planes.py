@@ -34,7 +34,7 @@ class Plane:
 
     @property
     def lines(self) -> Spans:
-        """Where the plane's lines are. Damage within them is not found."""
+        """Spans of the plane's lines. Damage within them is not found."""
         lines: Spans = scan(self.data, LINES, budget=self.budget)["lines"]["value"]
         return lines
 

@@ -67,7 +67,7 @@ class CaptureName(NamedTuple):
 
 
 class FleetReading(NamedTuple):
-    """What has been read of a capture, and all captures, newest first."""
+    """Part of a capture that has been read, and all captures, newest first."""
 
     captures: Sequence[CaptureName]
     rule: str  # by which sessions are joined, as a sentence

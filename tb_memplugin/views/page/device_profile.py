@@ -7,11 +7,11 @@ from typing import TypedDict
 
 import numpy as np
 
-from tb_memplugin.analysis.leaks.over_snapshots import natural_key
 from tb_memplugin.analysis.usage.figure_definitions import DEVICE_PROFILE, Figure, define
 from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.natural_order import natural_key
 from tb_memplugin.sizes import bytes_text, counted
 from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
 from tb_memplugin.views.endpoints.inputs import FILE, RECORDING
