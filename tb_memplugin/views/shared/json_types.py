@@ -31,6 +31,14 @@ class SummaryJson(TypedDict):
     host: str
     memory: str
     axis: str
+    length: int
+    """Positions of the axis."""
+    time_ns: int | None
+    """Time of the first position, since 1970; null where the file has none."""
+    end_ns: int | None
+    """Time of the last position of a recording over time, since 1970."""
+    step: int | None
+    """Training step of a snapshot, if the file has it."""
     allocations: int
     peak_bytes: int
     peak_position: int

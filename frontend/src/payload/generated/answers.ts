@@ -889,6 +889,14 @@ export interface Summary {
   host: string;
   memory: string;
   axis: string;
+  /** Positions of the axis. */
+  length: number;
+  /** Time of the first position, since 1970; null where the file has none. */
+  time_ns: number | null;
+  /** Time of the last position of a recording over time, since 1970. */
+  end_ns: number | null;
+  /** Training step of a snapshot, if the file has it. */
+  step: number | null;
   allocations: number;
   peak_bytes: number;
   peak_position: number;
