@@ -36,6 +36,7 @@ const LAYERS = [
   "src/views/snapshots",
   "src/views/compare",
   "src/views/fit",
+  "src/views/fleet",
   "src/views/paste",
   "src/views/share",
   "src/views/shell",

@@ -25,7 +25,11 @@ export async function render(): Promise<void> {
     (await reportApi()) ??
     createApi((route, query, ...more) => server(route, { ...query, ...capacity() }, ...more));
   document.querySelector("[data-unread]")?.remove();
-  const start = { ...initialState, tab: tabsOf(api.report, false)[0], theme: readStoredTheme() };
+  const start = {
+    ...initialState,
+    tab: tabsOf(api.report, { fit: false, fleet: false })[0],
+    theme: readStoredTheme(),
+  };
   const store = createStore({ ...start, ...readUrl() });
   bindTheme(store);
   bindUrl(store, start);

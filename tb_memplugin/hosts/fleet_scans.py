@@ -79,16 +79,27 @@ class FleetScans:
         self._trends: dict[tuple[Capture, ...], ScanThread[list[TrendSeries]]] = {}
 
     def fleet(self, name: str) -> FleetReading:
-        """Return the part of a capture that has been read; start reading it. An empty name is the newest capture."""
+        """Return the part of a capture that has been read; start reading it.
+
+        The name is that of the capture or of any of its sessions. Empty, it is the newest capture.
+        """
         found = self._captures()
-        chosen = next((capture for capture in found if name in ("", capture.name)), None)
+        chosen = next((c for c in found if not name or any(name == session.name for session in c.sessions)), None)
         if chosen is None:
             raise InputError("Unknown capture", name, "choose one that api/fleet lists")
         scan = self._started(self._fleets, chosen, lambda thread, scan: _read(chosen, thread, scan))
-        files = len(chosen.files)
+        hosts = list(dict.fromkeys(file.host for file, _ in chosen.files))
         names = [CaptureName(c.name, c.began, len(c.sessions), _hosts(c)) for c in found]
         return FleetReading(
-            names, rule_text(), scan.latest, scan.done, scan.total or files, scan.seconds, scan.is_running, scan.problem
+            names,
+            rule_text(),
+            hosts,
+            scan.latest,
+            scan.done,
+            scan.total or len(chosen.files),
+            scan.seconds,
+            scan.is_running,
+            scan.problem,
         )
 
     def trend(self) -> TrendReading:

@@ -14,8 +14,10 @@ from werkzeug.test import Client
 from benchmarks.pods.pod import Pod
 from benchmarks.pods.trend import write_trend
 from benchmarks.pods.truth import Faults
+from tb_memplugin import cli
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.hosts.api import MemoryApp
+from tb_memplugin.natural_order import natural_key
 
 pytestmark = pytest.mark.slow  # each scan starts processes
 
@@ -48,6 +50,33 @@ def test_a_row_for_each_device_and_the_answer_beside_it(tmp_path: Path) -> None:
     assert [far["host"] for far in memory["outliers"]] == [truth.outliers[0].host]
     assert sum(devices["outlier"]) == 1 and memory["devices"] == []
     assert [capture["hosts"] for capture in meta["captures"]] == [7]
+    far = devices["outlier"].index(1)
+    assert memory["outliers"][0]["causes"][0]["text"] == devices["cause"][far]
+    assert [bool(cause) for cause in devices["cause"]] == list(map(bool, devices["outlier"]))
+    hosts = dict(zip(tables["hosts"]["host"], tables["hosts"]["state"], strict=True))
+    assert list(hosts) == sorted(hosts, key=natural_key) and set(truth.missing) < set(hosts)
+    assert sorted(hosts.values()) == ["missing", *["read"] * 6, "unreadable"]
+    assert [problem for problem in tables["hosts"]["problem"] if problem] == [meta["capture"]["problems"][0]["text"]]
+
+
+def test_the_page_has_the_lines_of_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Pod(8, 2, 0.5, skew_seconds=9, faults=Faults(outliers=1, missing=1, damaged=1)).write(tmp_path / "log")
+    meta, _ = until_read(Client(MemoryApp(Catalog(str(tmp_path / "log")))), "/api/fleet", decode)
+    cli.main(["fleet", str(tmp_path / "log")])
+    printed = capsys.readouterr().out
+    assert meta["heading"] in printed and meta["joined"] in printed and meta["joined"]
+    assert "   ".join(meta["texts"]["HBM"]["worst"]) in printed and meta["texts"]["HBM"]["median"] in printed
+
+
+def test_each_session_of_a_capture_names_it(tmp_path: Path) -> None:
+    Pod(8, 1, 0.5, skew_seconds=9).write(tmp_path / "log")
+    client = Client(MemoryApp(Catalog(str(tmp_path / "log"))))
+    meta, _ = until_read(client, "/api/fleet", decode)
+    sessions = [session["name"] for session in meta["capture"]["sessions"]]
+    assert len(sessions) > 1
+    assert (
+        decode(client.get("/api/fleet", query_string={"capture": sessions[-1]}).data)[0]["heading"] == meta["heading"]
+    )
 
 
 def test_a_device_of_the_answer_is_a_recording(tmp_path: Path) -> None:

@@ -4,11 +4,12 @@ import {
   type MemoryProfileQuery,
   type MemoryViewerQuery,
 } from "./generated/client";
-import type { RowsQuery, TreeQuery, UsageQuery } from "./generated/client";
+import type { FleetQuery, RowsQuery, TreeQuery, UsageQuery } from "./generated/client";
 import { readFirstView, readRecordingData } from "./recording/recording";
 import { readLifetimes } from "./recording/lifetimes";
 import { readUsage } from "./recording/usage";
 import type { Signal } from "./request";
+import { readFleet } from "./responses/fleet";
 import { readForest } from "./responses/forest";
 import type { Fetch } from "./server";
 
@@ -33,6 +34,7 @@ export function createApi(fetch: Fetch) {
       readFirstView(await client.memoryProfile(query, signal)),
     lifetimes: async (query: LifetimesQuery, signal: Signal) =>
       readLifetimes(await client.lifetimes(query, signal)),
+    fleet: async (query: FleetQuery, signal: Signal) => readFleet(await client.fleet(query, signal)),
     rows: async (query: RowsQuery, signal: Signal) => readRecordingData(await client.rows(query, signal)),
     usage: async (query: UsageQuery, signal: Signal) =>
       readUsage((await client.usage(query, signal)).table("usage")),

@@ -6,14 +6,16 @@ from typing import TypedDict
 
 import numpy as np
 
-from tb_memplugin.analysis.fleet.answer import FleetAnswer
+from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer
 from tb_memplugin.model.arrays import F64
 from tb_memplugin.model.fleet import Device, Fleet
 from tb_memplugin.model.text import Text
+from tb_memplugin.natural_order import natural_key
 from tb_memplugin.views.endpoints.endpoint import endpoint
 from tb_memplugin.views.endpoints.inputs import SOURCE, FreeText
-from tb_memplugin.views.endpoints.source import Source
+from tb_memplugin.views.endpoints.source import FleetReading, Source
 from tb_memplugin.views.shared.fleet_json import FleetCaptureJson, capture_json
+from tb_memplugin.views.shared.fleet_text import heading_text, joined_text, median_text, outlier_text, worst_parts
 from tb_memplugin.views.shared.fleet_trend_json import TrendSeriesJson, series_json
 from tb_memplugin.views.shared.payload import Table, encode
 
@@ -28,8 +30,17 @@ class CaptureNameJson(TypedDict):
     hosts: int
 
 
+class MemoryTextJson(TypedDict):
+    """The lines of `tb-memplugin fleet` about one memory."""
+
+    worst: list[str]
+    """The worst device, its peak, and its distance from the median."""
+    median: str
+    """Median, p95, spread and outliers; empty for a single device."""
+
+
 class FleetMetaJson(TypedDict):
-    """The answer of api/fleet beside its table of devices. Ask again while it is `running`."""
+    """The answer of api/fleet beside its tables of devices and hosts. Ask again while it is `running`."""
 
     captures: list[CaptureNameJson]
     """All captures, newest first."""
@@ -44,6 +55,12 @@ class FleetMetaJson(TypedDict):
     """The reason why the reading ended without an answer; else empty."""
     capture: FleetCaptureJson | None
     """The capture, without the list of its devices; null until the first files are read."""
+    heading: str
+    """Hosts, devices, programs, and what is missing, as in the first line of `tb-memplugin fleet`."""
+    joined: str
+    """The number of joined sessions with the rule; empty for a single one."""
+    texts: dict[str, MemoryTextJson]
+    """By memory."""
     typical: dict[str, str]
     """By memory: the recording's id of the median device."""
 
@@ -63,7 +80,8 @@ class FleetTrendJson(TypedDict):
 def fleet(source: Source, capture: str) -> bytes:
     """Return what has been read of a capture, of the newest without a name; the first request starts reading it.
 
-    The table `devices` has a row for each device, in natural order of hosts. Ask again while `running`.
+    The name may be that of any of its sessions. The table `devices` has a row for each device, and `hosts` for each
+    host, in natural order of hosts. Ask again while `running`.
     """
     reading = source.fleet(capture)
     found = reading.fleet or Fleet("", (), ())
@@ -80,9 +98,15 @@ def fleet(source: Source, capture: str) -> bytes:
         "running": reading.is_running,
         "problem": reading.problem,
         "capture": capture_json(found, devices=False) if reading.fleet else None,
+        "heading": heading_text(answer),
+        "joined": joined_text(found, reading.rule),
+        "texts": {
+            memory.peaks.memory: {"worst": worst_parts(memory), "median": median_text(memory)}
+            for memory in answer.memories
+        },
         "typical": {memory.peaks.memory: memory.peaks.typical.recording_id for memory in answer.memories},
     }
-    return encode(meta, {"devices": _devices(answer)})
+    return encode(meta, {"devices": _devices(answer), "hosts": _hosts(reading, found)})
 
 
 @endpoint("fleet_trend", SOURCE, live=True)
@@ -103,6 +127,7 @@ def _devices(answer: FleetAnswer) -> Table:
     """Return the devices as columns. 0 is an unknown capacity."""
     memories = {memory.peaks.memory: memory.peaks for memory in answer.memories}
     outliers = {device.recording_id for peaks in memories.values() for device in peaks.outliers}
+    causes = {id: text for memory in answer.memories for id, text in _causes(memory, len(answer.fleet.hosts)).items()}
     devices = answer.fleet.devices
 
     def sizes(values: list[int]) -> F64:
@@ -120,8 +145,29 @@ def _devices(answer: FleetAnswer) -> Table:
         "peak": sizes([device.summary.peak_bytes for device in devices]),
         "capacity": sizes([device.summary.capacity_bytes for device in devices]),
         "from_median": sizes([distance(device) for device in devices]),
+        "cause": Text.of([causes.get(device.recording_id, "") for device in devices]),
         "growth": Text.of([device.summary.growth for device in devices]),
         "growth_bytes": sizes([device.summary.growth_bytes for device in devices]),
         "measured": np.array([device.summary.measured for device in devices], dtype=np.uint8),
         "outlier": np.array([device.recording_id in outliers for device in devices], dtype=np.uint8),
+    }
+
+
+def _causes(memory: MemoryAnswer, hosts: int) -> dict[str, str]:
+    """Return the first cause of each outlier and of the worst device, by the recording's id."""
+    far = [device for device in (memory.peaks.worst, *memory.peaks.outliers) if memory.causes(device)]
+    return {device.recording_id: outlier_text(memory, device, hosts) for device in far}
+
+
+def _hosts(reading: FleetReading, fleet: Fleet) -> Table:
+    """Return all hosts: `read`, `waiting` for it, `missing`, or `unreadable` with the reason."""
+    problems = {file.host: file.problem for file in fleet.files if file.problem}
+    states = dict.fromkeys(reading.hosts, "waiting") | dict.fromkeys(fleet.missing, "missing")
+    states |= {host: "unreadable" if host in problems else "read" for host in fleet.hosts}
+    states |= {device.host: "read" for device in fleet.devices}
+    hosts = sorted(states, key=natural_key)
+    return {
+        "host": Text.of(hosts),
+        "state": Text.of([states[host] for host in hosts]),
+        "problem": Text.of([problems.get(host, "") for host in hosts]),
     }

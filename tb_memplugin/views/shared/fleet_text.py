@@ -4,16 +4,60 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tb_memplugin.analysis.fleet.answer import FleetAnswer
+from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer
 from tb_memplugin.analysis.fleet.causes import SiteCause
 from tb_memplugin.analysis.fleet.growth import FleetLeak
 from tb_memplugin.analysis.fleet.peaks import Peaks
 from tb_memplugin.analysis.fleet.programs import FleetProgram, OtherProgram
-from tb_memplugin.model.fleet import Fleet
+from tb_memplugin.model.fleet import Device, Fleet
 from tb_memplugin.sizes import MINUS, bytes_text, counted
 
 MAX_NAMES = 12
 FEW = 0.5  # of the hosts, below which their number is the news
+
+
+def heading_text(answer: FleetAnswer) -> str:
+    """Return counts: hosts, devices, programs, and what is missing."""
+    fleet = answer.fleet
+    parts = [counted(len(fleet.hosts), "host"), counted(len(fleet.devices), "device"), programs_text(answer)]
+    if fleet.missing:
+        parts.append(f"{counted(len(fleet.missing), 'host')} missing: {missing_text(fleet.missing, fleet.hosts)}")
+    if answer.problems:
+        parts.append(f"{counted(len(answer.problems), 'file')} with problems")
+    return ", ".join(part for part in parts if part)
+
+
+def joined_text(fleet: Fleet, rule: str) -> str:
+    """Return the number of joined sessions with the rule; empty for a single one."""
+    return f"{counted(len(fleet.sessions), 'session')}: {rule}" if len(fleet.sessions) > 1 else ""
+
+
+def worst_parts(memory: MemoryAnswer) -> list[str]:
+    """Return the device with the largest peak: its name, its peak, and its distance from the median."""
+    device, distance = memory.peaks.worst, memory.peaks.distance(memory.peaks.worst)
+    found = device.summary
+    capacity = f" of {bytes_text(found.capacity_bytes)}" if found.capacity_bytes else ""
+    planned = "" if found.measured else " (plan of its largest program)"
+    parts = [device.name, f"{bytes_text(found.peak_bytes)}{capacity}{planned}"]
+    if len(memory.peaks.devices) == 1:
+        return parts
+    median = f"median {found.device if found.device in memory.peaks.apart else 'device'}"
+    return [*parts, f"{bytes_text(distance)} above the {median}" if distance > 0 else f"equal to the {median}"]
+
+
+def median_text(memory: MemoryAnswer) -> str:
+    """Return the distribution of peaks in words; empty for a single device."""
+    peaks = memory.peaks
+    if len(peaks.devices) < 2:
+        return ""
+    far = len({device.host for device in peaks.outliers})
+    outliers = f"outliers on {counted(far, 'host')}" if far else "no outliers"
+    return f"{bytes_text(peaks.median)} · p95 {bytes_text(peaks.p95)} · spread {peaks.spread:.1%} · {outliers}"
+
+
+def outlier_text(memory: MemoryAnswer, device: Device, hosts: int) -> str:
+    """Return the first cause of an outlier in words."""
+    return next((cause_text(cause, hosts) for cause in memory.causes(device)), "many small sites")
 
 
 def cause_text(cause: SiteCause, hosts: int) -> str:

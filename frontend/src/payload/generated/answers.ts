@@ -432,7 +432,7 @@ export interface FleetMemory {
   devices: FleetDevice[];
 }
 
-/** The answer of api/fleet beside its table of devices. Ask again while it is `running`. */
+/** The answer of api/fleet beside its tables of devices and hosts. Ask again while it is `running`. */
 export interface FleetMeta {
   /** All captures, newest first. */
   captures: CaptureName[];
@@ -447,6 +447,12 @@ export interface FleetMeta {
   problem: string;
   /** The capture, without the list of its devices; null until the first files are read. */
   capture: FleetCapture | null;
+  /** Hosts, devices, programs, and what is missing, as in the first line of `tb-memplugin fleet`. */
+  heading: string;
+  /** The number of joined sessions with the rule; empty for a single one. */
+  joined: string;
+  /** By memory. */
+  texts: Record<string, MemoryText>;
   /** By memory: the recording's id of the median device. */
   typical: Record<string, string>;
 }
@@ -622,6 +628,14 @@ export interface Measured {
   id: string;
   memory: string;
   bytes: number;
+}
+
+/** The lines of `tb-memplugin fleet` about one memory. */
+export interface MemoryText {
+  /** The worst device, its peak, and its distance from the median. */
+  worst: string[];
+  /** Median, p95, spread and outliers; empty for a single device. */
+  median: string;
 }
 
 /** The recordings of a file, once all of its pieces have arrived. */

@@ -15,6 +15,7 @@ import type { PageState, Positions } from "../recording/recording_page";
 import { RecordingPage } from "../recording/recording_page";
 import { ErrorMessage } from "../widgets/message";
 import { FitPage } from "../fit/page";
+import { FleetPage } from "../fleet/fleet";
 import { OverviewPage } from "../overview/page";
 import { PasteBox } from "../paste/paste_box";
 import { usePaste } from "../paste/use_paste";
@@ -27,6 +28,7 @@ import { bindKeys } from "./keys";
 import { EmptyPage } from "./empty_page";
 import { pictureNames } from "./picture_names";
 import { NotInReport, tabsOf } from "./report";
+import { useHasFleet } from "../fleet/has_fleet";
 
 interface Props {
   api: Api;
@@ -43,7 +45,11 @@ const CHOOSERS: Record<Tab, ((recordings: Summary[], choice: RecordingChoice) =>
   snapshots: chooseMemory("INSTANT"),
   compare: null,
   fit: null,
+  fleet: null,
 };
+
+/** Tabs that read what they show themselves, without the recordings of the run. */
+const isOfLogdir = (tab: Tab): boolean => tab === "fit" || tab === "fleet";
 
 export function App({ api, pageUrl, store }: Props): JSX.Element {
   const printing = usePrinting();
@@ -66,13 +72,15 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
 
   const runs = useFetched(`runs ${pasted}`, (_, signal) => api.runs(signal));
   const run = wantedRun === "" ? (runs.value?.runs[0]?.name ?? "") : wantedRun;
-  // The candidates of a fit are shown from their records: no program is read for them.
-  const listing = useFetched(run === "" || tab === "fit" ? null : run, (name, signal) =>
+  // The candidates of a fit are shown from their records, and devices of a fleet from summaries: no recording is read.
+  const listing = useFetched(run === "" || isOfLogdir(tab) ? null : run, (name, signal) =>
     api.recordings({ run: name }, signal),
   );
   // After the runs: one search of the logdir answers both.
   const fits = useFetched(runs.value === null ? null : "fit", (_, signal) => api.fit(signal));
   const hasFit = fits.value !== null && fits.value.steps.length > 0;
+  const hasFleet = useHasFleet(runs.value, listing.value) || tab === "fleet";
+  const has = { fit: hasFit, fleet: hasFleet };
   const options = useMemo(
     () =>
       listing.value === null
@@ -109,12 +117,12 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
     // Without a program, there are only errors to show.
     if (noRuns && hasFit && tab === "overview") store.fill({ tab: "fit" });
   }, [noRuns, hasFit, tab]);
-  const available = tabsOf(report, hasFit).includes(tab);
+  const available = tabsOf(report, has).includes(tab);
   const fullListing = CHOOSERS[tab] === null && available && error === null ? listing.value : null;
   const empty = tab !== "fit" && (noRuns || (listing.value !== null && !available));
   const settled = error !== null || empty || options !== null || fullListing !== null;
   useEffect(() => {
-    if (chosen === null && fullListing === null && (tab !== "fit" || error !== null))
+    if (chosen === null && fullListing === null && (!isOfLogdir(tab) || error !== null || empty))
       setPageState(!settled ? "loading" : error === null ? "ready" : "error");
   }, [chosen, fullListing, settled, error, tab]);
 
@@ -123,6 +131,7 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
   const page = (): JSX.Element | null => {
     if (tab === "fit")
       return error !== null ? null : <FitPage {...shared} fit={fits.value} runs={runs.value} />;
+    if (tab === "fleet" && run !== "" && error === null) return <FleetPage {...shared} key={run} run={run} />;
     if (fullListing !== null && runs.value !== null)
       return tab === "compare" ? (
         <ComparePage {...shared} key={run} runs={runs.value} run={run} listing={fullListing} />
@@ -159,7 +168,7 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
         options={options}
         pageUrl={pageUrl}
         report={report}
-        hasFit={hasFit}
+        has={has}
         store={store}
         onPaste={paste.open}
         onHelp={() => setHelp(true)}

@@ -12,6 +12,7 @@ import { nextTheme } from "./keys";
 import { PasteIcon } from "../paste/paste_icon";
 import { Pickers } from "./pickers";
 import { ShareMenu } from "../share/share_menu";
+import type { OptionalTabs } from "./report";
 import { ReportBadge, tabsOf } from "./report";
 import { Tabs } from "./tabs";
 
@@ -24,8 +25,7 @@ interface Props {
   options: RecordingOptions | null;
   pageUrl: string;
   report: Report | null;
-  /** The logdir has candidates of a fit. */
-  hasFit: boolean;
+  has: OptionalTabs;
   store: Store<ViewState>;
   onPaste: () => void;
   onHelp: () => void;
@@ -34,7 +34,7 @@ interface Props {
 const THEME_ICONS = { auto: "◐", light: "☀", dark: "☾" } as const;
 
 export function Header(props: Props): JSX.Element {
-  const { api, runs, run, recordings, options, pageUrl, report, hasFit, store, onPaste, onHelp } = props;
+  const { api, runs, run, recordings, options, pageUrl, report, has, store, onPaste, onHelp } = props;
   // The link contains the whole state, so it must be rendered after every change.
   const state = useStore(store, (all) => all);
   const theme = `Theme: ${state.theme === "auto" ? "system" : state.theme}`;
@@ -54,7 +54,7 @@ export function Header(props: Props): JSX.Element {
   return (
     <header class="top" ref={header}>
       <h1>Memory</h1>
-      <Tabs tabs={tabsOf(report, hasFit)} recordings={recordings} store={store} />
+      <Tabs tabs={tabsOf(report, has)} recordings={recordings} store={store} />
       {state.tab === "fit" ? (
         <span class="spacer" />
       ) : (

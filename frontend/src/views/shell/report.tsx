@@ -6,12 +6,15 @@ import { TAB_OF_AXIS } from "../state/open_recording";
 import type { Tab } from "../state/view_state";
 import { TABS } from "../state/view_state";
 
+/** Tabs that only some logdirs have. */
+export type OptionalTabs = Readonly<Record<"fit" | "fleet", boolean>>;
+
 /** Return the tabs that have content: a report has no comparisons, and one recording needs no overview. */
-export function tabsOf(report: Report | null, hasFit: boolean): readonly Tab[] {
-  if (report === null) return TABS.filter((tab) => tab !== "fit" || hasFit);
+export function tabsOf(report: Report | null, has: OptionalTabs): readonly Tab[] {
+  if (report === null) return TABS.filter((tab) => (tab !== "fit" && tab !== "fleet") || has[tab]);
   const held = new Set(report.axes.map((axis) => TAB_OF_AXIS[axis]));
   return TABS.filter(
-    (tab) => held.has(tab) || (tab === "overview" && report.recordings > 1) || (tab === "fit" && hasFit),
+    (tab) => held.has(tab) || (tab === "overview" && report.recordings > 1) || (tab === "fit" && has.fit),
   );
 }
 

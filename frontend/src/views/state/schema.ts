@@ -5,7 +5,15 @@ import { GRANULARITIES } from "../../payload/generated/constants";
 import { CLASSIFICATIONS } from "../../payload/generated/constants";
 import { choice, flag, integer, privateField, text, window } from "./fields";
 
-export const TABS = ["overview", "memory_viewer", "memory_profile", "snapshots", "compare", "fit"] as const;
+export const TABS = [
+  "overview",
+  "memory_viewer",
+  "memory_profile",
+  "snapshots",
+  "compare",
+  "fit",
+  "fleet",
+] as const;
 export type Tab = (typeof TABS)[number];
 
 /**
@@ -13,7 +21,7 @@ export type Tab = (typeof TABS)[number];
  * The type, the initial state and the URL are all derived from this table. Fields are written to the URL in this order.
  */
 export const SCHEMA = {
-  /** All recordings of a run, programs as compiled, memory over time or at one moment, a comparison, or a fit. */
+  /** All recordings of a run, programs as compiled, memory over time or at one moment, a comparison, a fit, or the devices of all hosts. */
   tab: choice("tab", TABS, "overview", { isPlace: true }),
   /** Empty: the newest run, all hosts, the largest module, its largest memory space. */
   run: text("run", { isPlace: true }),
@@ -117,4 +125,16 @@ export const SCHEMA = {
   fit_candidate: text("candidate", { reset: "recording" }),
   /** Run of the candidate that is ticked, to be compared with the next one; empty is none. */
   fit_ticked: privateField(""),
+  /** Memory that the Fleet tab is about; empty is the first one, that of the devices. */
+  fleet_memory: text("fleet_memory"),
+  /** Colors of the Fleet tab's cells: distance from the median, or share of capacity. */
+  fleet_color: choice("fleet_color", ["median", "capacity"], "median"),
+  /** Peaks in bytes that the Fleet tab is restricted to; null is all. */
+  fleet_peaks: window("fleet_peaks"),
+  /** List all devices of a fleet, not only the outliers. */
+  fleet_all: flag("fleet_all"),
+  /** Id of the selected device's recording; empty is none. */
+  fleet_device: text("fleet_device"),
+  /** Id of the ticked device's recording, to be compared with the next one; empty is none. */
+  fleet_ticked: privateField(""),
 } as const;

@@ -10,6 +10,7 @@ const NAMES: Record<Tab, string> = {
   snapshots: "Device profile",
   compare: "Compare",
   fit: "Fit",
+  fleet: "Fleet",
 };
 
 /** Names of the tools in whose place XProf shows these tabs. */
@@ -24,6 +25,8 @@ const ABOUT: Record<Tab, string> = {
   memory_profile: "Memory of an allocator over time: allocator events, and PyTorch snapshots",
   snapshots: "Memory at one moment: device memory profiles, and out-of-memory errors",
   compare: "Changes between two recordings or two moments",
+  fleet:
+    "Devices of all hosts: the worst one with its cause, outliers, missing hosts, and the trend over days",
   fit: "Candidates of a fit: which programs fit on which accelerators, and the largest batch",
 };
 
