@@ -20,7 +20,10 @@ from tb_memplugin.errors import InputError
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-COMMANDS = ("serve", "xprof", "summary", "explain", "compare", "check", "fit", "fleet", "export", "cache", "hook")
+COMMANDS = (
+    *("serve", "xprof", "summary", "explain", "compare", "check", "fit", "fleet", "export", "cache"),
+    *("mcp", "hook"),
+)
 
 DESCRIPTION = """\
 Find out where the memory of a TPU or GPU program went, and how to use less.

@@ -1,0 +1,138 @@
+"""The Model Context Protocol on standard input and output. Each call runs in a thread, beside the protocol."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import anyio
+import jsonschema
+from mcp import MCPError
+from mcp.server import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+)
+
+from tb_memplugin import __version__
+from tb_memplugin.catalog.progress import Progress
+from tb_memplugin.errors import InputError
+from tb_memplugin.hosts.mcp.reading import LogdirReader
+from tb_memplugin.hosts.mcp.tools import DATA, TOOLS, McpTool
+from tb_memplugin.sizes import bytes_text
+
+MAX_CALLS = 4  # at a time; others wait
+MAX_ANSWER_BYTES = 256 << 10
+PROGRESS_SECONDS = 0.5
+
+INSTRUCTIONS = f"""\
+Answers where the memory of TPU and GPU programs went, from the profiles of one logdir. Read-only.
+Ask `summary` first, then `explain` or `buffers` with an id from it, `advice` for changes, `fit` for what fits a chip,
+and `compare` for what a change did. Sizes are in bytes, times in nanoseconds, shares between 0 and 1.
+{DATA}"""
+
+BY_NAME = {tool.name: tool for tool in TOOLS}
+Context = ServerRequestContext[Any]
+
+
+def serve(root: str) -> None:
+    """Answer about a logdir until standard input ends. InputError where it cannot be opened."""
+    anyio.run(_serve, LogdirReader(root))
+
+
+async def _serve(reader: LogdirReader) -> None:
+    server = server_of(reader)
+    async with stdio_server() as (received, sent):
+        await server.run(received, sent, server.create_initialization_options())
+
+
+def server_of(reader: LogdirReader) -> Server[Any]:
+    """Return a server of the six tools, for any transport."""
+    calls = anyio.CapacityLimiter(MAX_CALLS)
+
+    async def list_tools(context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
+        return ListToolsResult(tools=[_listed(tool) for tool in TOOLS])
+
+    async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
+        if (tool := BY_NAME.get(params.name)) is None:
+            raise MCPError(INVALID_PARAMS, f"No such tool: {params.name[:100]!r}; there are {', '.join(BY_NAME)}")
+        async with anyio.create_task_group() as group:
+            group.start_soon(_report, context, reader.catalog.progress)
+            result = await anyio.to_thread.run_sync(partial(call, reader, tool, params.arguments or {}), limiter=calls)
+            group.cancel_scope.cancel()
+        return result
+
+    return Server(
+        "tb-memplugin",
+        version=__version__,
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+def _listed(tool: McpTool) -> Tool:
+    return Tool(
+        name=tool.name,
+        title=tool.title,
+        description=f"{tool.description} {DATA}",
+        input_schema=tool.input_schema,
+        output_schema=tool.output_schema,
+        annotations=ToolAnnotations(
+            read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+        ),
+    )
+
+
+def call(reader: LogdirReader, tool: McpTool, arguments: Mapping[str, Any]) -> CallToolResult:
+    """Return the answer of a tool, or an error that says what happened, where, and what to do."""
+    try:
+        _check(tool, arguments)
+        answer = tool.answer(reader, **arguments)
+        text = json.dumps(answer, allow_nan=False)
+        if len(text) > MAX_ANSWER_BYTES:
+            what = f"The answer has {bytes_text(len(text))}, more than {bytes_text(MAX_ANSWER_BYTES)}"
+            raise InputError(what, tool.name, "ask for fewer rows with `top`, or for a part of the logdir with `path`")
+        return CallToolResult(content=[TextContent(text=text)], structured_content=answer)
+    except InputError as error:
+        return _error(str(error))
+    except MemoryError:
+        return _error(f"Not enough memory: {tool.name}: end other programs, or use a larger machine")
+    except Exception as error:
+        logging.getLogger(__name__).warning("The tool %s failed", tool.name, exc_info=error)
+        return _error(f"Unexpected failure: {tool.name}: {type(error).__name__}; report it with the server's log")
+
+
+def _check(tool: McpTool, arguments: Mapping[str, Any]) -> None:
+    """InputError where the arguments do not match the tool's schema."""
+    wrong = jsonschema.Draft202012Validator(tool.input_schema).iter_errors(arguments)
+    if (first := next(wrong, None)) is not None:
+        where = "/".join(map(str, first.absolute_path)) or tool.name
+        raise InputError("Wrong arguments", where, f"{first.message[:200]}; see the schema of the tool")
+
+
+def _error(text: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(text=text)], is_error=True)
+
+
+async def _report(context: Context, progress: Progress) -> None:
+    """Report the bytes that are read, while a call takes long. Clients that did not ask for it get nothing."""
+    last = 0
+    while True:
+        await anyio.sleep(PROGRESS_SECONDS)
+        now = progress.of_all()
+        if now.read > last:
+            last = now.read
+            text = f"read {bytes_text(now.read)} of {bytes_text(now.total)}"
+            await context.session.report_progress(now.read, now.total, text)
