@@ -57,6 +57,8 @@ HLO = Format(
     "tb_memplugin.readers.hlo:open_hlo",
     max_bytes=MAX_PROTOBUF_BYTES,
 )
+WATCH_BYTES = 256 << 20  # capture.watch keeps its files below a few megabytes
+
 # The first format with a suffix of the file's name opens it, so longer suffixes come first.
 FORMATS = (
     XPLANE,
@@ -90,6 +92,14 @@ FORMATS = (
         RecordingKind.TORCH_SNAPSHOT,
         "tb_memplugin.readers.torch_snapshot:open_snapshot_or_profile",
         found=(".pickle", ".pkl", ".snapshot.json"),  # other .json files are too common
+    ),
+    Format(
+        "device memory over time",
+        (".watch",),
+        RecordingKind.WATCH,
+        "tb_memplugin.readers.watch:open_watch",
+        found=(".watch",),
+        max_bytes=WATCH_BYTES,
     ),
 )
 

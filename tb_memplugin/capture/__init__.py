@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tb_memplugin.capture.live_arrays import track
     from tb_memplugin.capture.programs import assert_fits, compiled, report
     from tb_memplugin.capture.torch_history import torch_memory
+    from tb_memplugin.capture.watching import watch
 
 __all__ = [
     "CompileOutOfMemory",
@@ -26,6 +27,7 @@ __all__ = [
     "snapshot_every",
     "torch_memory",
     "track",
+    "watch",
 ]
 
 _MODULES = {
@@ -39,6 +41,7 @@ _MODULES = {
     "snapshot_every": "device_profiles",
     "torch_memory": "torch_history",
     "track": "live_arrays",
+    "watch": "watching",
 }
 
 

@@ -14,26 +14,22 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import contextmanager
 from itertools import count
 
 import jax
 
 from tb_memplugin.capture.array_info import memory_stats
-from tb_memplugin.capture.guard import Quietly, SlowFailures, describe, text_of, warn
-from tb_memplugin.capture.new_files import LogDir, create_file, create_folder, join, logdir_text, process_name
+from tb_memplugin.capture.guard import Quietly
+from tb_memplugin.capture.new_files import LogDir, create_file
+from tb_memplugin.capture.profile_run import FAILED, ProfileRun, is_out_of_memory, note_failure, run_of
 from tb_memplugin.capture.wire import fields, message, number
 
-FOLDER = "device_profiles"
 NOTE_PREFIX = "tb_memplugin "  # of the comment with the step and memory_stats() as JSON
 # Field numbers of pprof's Profile message.
 STRING_TABLE, TIME_NANOS, COMMENT = 6, 9, 13
-OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "out of memory", "Out of memory")
-FAILED = "the device profile could not be saved, and training continues"
 
 
 def snapshot(logdir: LogDir, *, step: int | None = None) -> str | None:
@@ -49,11 +45,16 @@ def snapshot(logdir: LogDir, *, step: int | None = None) -> str | None:
     attempt that failed and took more than a second, such as for a store that does not answer, there is no other one
     for 100 times as long.
     """
+    return save_profile(logdir, step)
+
+
+def save_profile(logdir: LogDir, step: int | None, reason: str = "") -> str | None:
+    """Save a snapshot as `snapshot` does, with the reason for it."""
     with Quietly(FAILED):
         run = _run(logdir)
         if not run.failures.is_pausing:
             with run.failures.attempt():
-                return _save(run.path(step), step)
+                return _save(run.path(step), step, reason)
     return None
 
 
@@ -83,38 +84,28 @@ def on_oom(logdir: LogDir) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if _is_out_of_memory(error):
-            note = _save_with_text(logdir, error)
-            with suppress(Exception):  # of an error whose class has notes of its own
-                error.add_note(note)
+        if is_out_of_memory(error):
+            save_after(logdir, error)
         raise
 
 
-def _is_out_of_memory(error: Exception) -> bool:
-    return isinstance(error, MemoryError) or any(text in text_of(error) for text in OUT_OF_MEMORY)
+def save_after(logdir: LogDir, error: BaseException) -> None:
+    """Save a snapshot after an out-of-memory error, and add a note about it to the error. Never raises."""
+    note_failure(logdir, error, _run, lambda path: _save(f"{path}.prof", None, "out of memory"))
 
 
-def _save_with_text(logdir: LogDir, error: Exception) -> str:
-    """Save a snapshot, and the error's text beside it. Return a sentence about the file. Never raises."""
-    try:
-        path = _run(logdir).path(None)
-        try:
-            path = _save(path, None)
-        finally:  # the compiler's or the allocator's own words are of use without a profile too
-            text = text_of(error) or describe(error)
-            create_file(f"{path.removesuffix('.prof')}.oom.txt", text.encode("utf-8", "backslashreplace"))
-        return f"Device memory was saved to {path}. To view it, run: tb-memplugin serve --logdir {logdir_text(logdir)}"
-    except Exception as failure:  # must not hide the original error
-        warn(FAILED, failure)
-        return f"Device memory could not be saved: {describe(failure)}"
+def _run(logdir: LogDir) -> ProfileRun:
+    return run_of(logdir, jax.process_index() if jax.process_count() > 1 else None)
 
 
-def annotate(profile: bytes, time_ns: int, step: int | None, devices: dict[str, dict[str, int]]) -> bytes:
+def annotate(
+    profile: bytes, time_ns: int, step: int | None, devices: dict[str, dict[str, int]], reason: str = ""
+) -> bytes:
     """Return the profile with its time, and with the step and the devices' counters in a comment.
 
     Protocol buffers and gzip streams may be concatenated, so the additions are appended.
     """
-    note = NOTE_PREFIX + json.dumps({"step": step, "devices": devices})
+    note = NOTE_PREFIX + json.dumps({"step": step, "devices": devices, **({"reason": reason} if reason else {})})
     added = message(STRING_TABLE, note.encode())
     added += number(COMMENT, _string_count(gzip.decompress(profile)))
     added += number(TIME_NANOS, time_ns)
@@ -130,36 +121,7 @@ def _stats() -> dict[str, dict[str, int]]:
     return {str(device): stats for device in jax.local_devices() if (stats := memory_stats(device))}
 
 
-def _save(path: str, step: int | None) -> str:
+def _save(path: str, step: int | None, reason: str) -> str:
     profile = jax.profiler.device_memory_profile()
     step = None if step is None else int(step)  # JAX's and NumPy's integers have no JSON
-    return create_file(path, annotate(profile, max(time.time_ns(), 0), step, _stats()))
-
-
-@dataclass
-class ProfileRun:
-    """The folder of this process in a logdir: each process needs one, since they use the same device names."""
-
-    folder: str
-    failures: SlowFailures = field(default_factory=SlowFailures)
-    last_ms: int = 0
-
-    def path(self, step: int | None) -> str:
-        """Return the path of a new file, whose number rises with the step, or with the time."""
-        if step is None:
-            self.last_ms = max(time.time_ns() // 10**6, self.last_ms + 1)  # also where the clock is set back
-        return join(self.folder, f"memory_{int(step):08d}.prof" if step is not None else f"memory_{self.last_ms}.prof")
-
-
-# By process too: a fork has the memory of its parent.
-_runs: dict[tuple[int, str], ProfileRun] = {}
-
-
-def _run(logdir: LogDir) -> ProfileRun:
-    text = logdir_text(logdir)
-    key = os.getpid(), text
-    if key not in _runs:
-        index = f"_process_{jax.process_index()}" if jax.process_count() > 1 else ""
-        name = f"{time.strftime('%Y_%m_%d_%H_%M_%S')}{index}_{process_name()}"
-        _runs.setdefault(key, ProfileRun(create_folder(join(text, FOLDER), name)))
-    return _runs[key]
+    return create_file(path, annotate(profile, max(time.time_ns(), 0), step, _stats(), reason))

@@ -95,6 +95,10 @@ class CaveatCode(Code):
     RESERVED_UNALLOCATED = "reserved_unallocated", "PyTorch reserves memory without tensors in it; it counts as free."
     LIMITED = "limited", "PyTorch's memory is limited by set_per_process_memory_fraction."
 
+    # Counters of devices over time
+    SAMPLED = "sampled", "Counters are read at intervals; what happens in between is known by the peak counter at most."
+    LIVE_ARRAYS = "live_arrays", "The device has no counters; the bytes of JAX's live arrays replace them."
+
 
 class NoEventsCode(Code):
     """The reason why a profile has no allocator events."""

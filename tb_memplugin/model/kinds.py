@@ -54,6 +54,7 @@ class RecordingKind(StrEnum):
     TORCH_SNAPSHOT = "torch_snapshot"  # torch.cuda.memory._dump_snapshot
     TORCH_TIMELINE = "torch_timeline"  # torch.profiler: a memory timeline, or the memory events of a trace
     OUT_OF_MEMORY = "oom"  # the text of an out-of-memory error
+    WATCH = "watch"  # the counters of a device over time, which capture.watch reads
 
     @property
     def has_program(self) -> bool:
@@ -84,6 +85,11 @@ class RecordingKind(StrEnum):
     def has_tensor_stacks(self) -> bool:
         """Return whether every tensor has the call stacks of its allocation, from which its role is derived."""
         return self is RecordingKind.TORCH_SNAPSHOT
+
+    @property
+    def is_sampled(self) -> bool:
+        """Return whether the recording is a device's counters at intervals, without allocations."""
+        return self is RecordingKind.WATCH
 
     @property
     def is_failure(self) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 
 from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.model.cached_property import cached_property
-from tb_memplugin.model.capture_info import CaptureInfo
+from tb_memplugin.model.capture_info import CaptureInfo, Sampling
 from tb_memplugin.model.caveats import Caveat
 from tb_memplugin.model.kinds import Axis, RecordingKind
 from tb_memplugin.model.out_of_memory import OutOfMemory
@@ -55,6 +55,7 @@ class Recording:
     spans: NamedSpans | None = None  # steps, executions, annotations; axis TIME only
     free_stack: I32 | None = None  # per row: the call stack that freed it, -1 unknown; None if the source has none
     capture_info: CaptureInfo | None = None
+    sampling: Sampling | None = None  # of counters that are read at intervals
     reported_peak: int | None = None
     capacity: int | None = None  # bytes of memory on the device
     capacity_source: str = ""  # where that figure comes from, in words; empty: the source itself
@@ -83,6 +84,11 @@ class Recording:
             return np.ones(len(self.allocations) if rows is None else len(rows), dtype=np.int64)
         counts = self.device_profile.allocations
         return counts if rows is None else counts[rows]
+
+    @property
+    def is_live(self) -> bool:
+        """Return whether the recording's writer has not finished it: its job runs, or was killed."""
+        return self.sampling is not None and not self.sampling.finished
 
     @property
     def is_main_memory(self) -> bool:

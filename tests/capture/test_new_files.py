@@ -82,14 +82,14 @@ def test_a_forked_process_has_a_folder_of_its_own(tmp_path: Path) -> None:
         import os, sys, time, warnings
         time.strftime = lambda form: "2026_01_01_00_00_00"
         warnings.simplefilter("ignore")
-        from tb_memplugin.capture import device_profiles
-        before = device_profiles._run(sys.argv[1]).path(1)
+        from tb_memplugin.capture import profile_run
+        before = profile_run.run_of(sys.argv[1]).path(1)
         if (process := os.fork()) == 0:
-            print(device_profiles._run(sys.argv[1]).path(1), flush=True)
+            print(profile_run.run_of(sys.argv[1]).path(1), flush=True)
             os._exit(0)
         os.waitpid(process, 0)
         print(before)
-        print(device_profiles._run(sys.argv[1]).path(1))
+        print(profile_run.run_of(sys.argv[1]).path(1))
     """
     command = [sys.executable, "-c", textwrap.dedent(code), str(tmp_path)]
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=120, check=True)

@@ -22,6 +22,9 @@ function recording(host: string, title: string, memory: string, peak_bytes: numb
     reported_peak_bytes: null,
     capacity_bytes: null,
     capacity_source: "",
+    live: false,
+    interval_ns: null,
+    reason: null,
     caveats: [],
   };
 }

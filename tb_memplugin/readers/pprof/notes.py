@@ -11,6 +11,7 @@ from tb_memplugin.model.tables import ReportedMemory
 from tb_memplugin.readers.common.limits import MAX_BYTES
 
 PREFIX = "tb_memplugin "
+MAX_REASON = 100  # characters
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Notes:
     devices: dict[str, dict[str, int]] = field(
         default_factory=dict
     )  # device.memory_stats() by the profile's device labels
+    reason: str = ""  # for the snapshot
 
 
 def read(comments: tuple[str, ...]) -> Notes:
@@ -32,7 +34,7 @@ def read(comments: tuple[str, ...]) -> Notes:
             except (ValueError, RecursionError):
                 continue
             if isinstance(note, dict):
-                return Notes(_byte_count(note.get("step")), _devices(note.get("devices")))
+                return Notes(_byte_count(note.get("step")), _devices(note.get("devices")), _reason(note.get("reason")))
     return Notes()
 
 
@@ -58,6 +60,10 @@ def _devices(stats_by_device: object) -> dict[str, dict[str, int]]:
         for name, stats in stats_by_device.items()
         if isinstance(stats, dict)
     }
+
+
+def _reason(value: object) -> str:
+    return value[:MAX_REASON] if isinstance(value, str) else ""
 
 
 def _byte_count(value: object) -> int | None:

@@ -62,7 +62,7 @@ def _read(data: bytes | memoryview, path: str, title: str, run: str, host: str) 
                 stacks=profile.stacks,
                 reported=notes.reported(device),
                 device_profile=DeviceProfileCounts(np.clip(profile.count[rows], 0, MAX_BYTES)),
-                capture_info=CaptureInfo(profile.time_ns, note.step),
+                capture_info=CaptureInfo(profile.time_ns, note.step, note.reason),
                 reported_peak=device.get("peak_bytes_in_use"),
                 capacity=device.get("bytes_limit"),
                 caveats=(*caveats, *_unknown_sizes(profile, rows)),

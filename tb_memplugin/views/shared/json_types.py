@@ -47,6 +47,12 @@ class SummaryJson(TypedDict):
     capacity_bytes: int | None
     capacity_source: str
     """Source of the capacity, such as the chip's name; empty: the recording itself, or unknown."""
+    live: bool
+    """The job that writes the file has not finished it: it runs, or was killed. False for other kinds than watch."""
+    interval_ns: int | None
+    """Time between samples; null for recordings that are not sampled."""
+    reason: str | None
+    """Reason for a snapshot, as in "90 % of capacity"; null where the script asked for it, and elsewhere."""
     caveats: list[CaveatJson]
 
 

@@ -35,6 +35,9 @@ def summary(recording: Recording) -> SummaryJson:
         "reported_peak_bytes": recording.reported_peak,
         "capacity_bytes": recording.capacity,
         "capacity_source": recording.capacity_source if recording.capacity else "",
+        "live": recording.is_live,
+        "interval_ns": recording.sampling.interval_ns if recording.sampling is not None else None,
+        "reason": (recording.capture_info and recording.capture_info.reason) or None,
         "caveats": [*map(caveat_json, caveats(recording))],
     }
 

@@ -22,6 +22,9 @@ function summary(id: string, patch: Partial<Summary> = {}): Summary {
     reported_peak_bytes: null,
     capacity_bytes: null,
     capacity_source: "",
+    live: false,
+    interval_ns: null,
+    reason: null,
     caveats: [],
     ...patch,
   };

@@ -919,6 +919,15 @@ export interface Summary {
   capacity_bytes: number | null;
   /** Source of the capacity, such as the chip's name; empty: the recording itself, or unknown. */
   capacity_source: string;
+  /**
+   * The job that writes the file has not finished it: it runs, or was killed. False for other kinds than
+   * watch.
+   */
+  live: boolean;
+  /** Time between samples; null for recordings that are not sampled. */
+  interval_ns: number | null;
+  /** Reason for a snapshot, as in "90 % of capacity"; null where the script asked for it, and elsewhere. */
+  reason: string | null;
   caveats: Caveat[];
 }
 

@@ -78,6 +78,7 @@ export const RECORDING_KINDS = [
   "torch_snapshot",
   "torch_timeline",
   "oom",
+  "watch",
 ] as const;
 export type RecordingKind = (typeof RECORDING_KINDS)[number];
 

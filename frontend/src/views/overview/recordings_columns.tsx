@@ -22,6 +22,7 @@ const KINDS: Record<string, string> = {
   torch_timeline: "PyTorch categories over time",
   device_profile: "Device memory profile",
   oom: "Out of memory",
+  watch: "Device memory over time",
 };
 
 const MIN_RATIO = 1.01;

@@ -13,6 +13,7 @@ const CONTENTS: Record<string, string> = {
   torch_timeline: "PyTorch memory timelines",
   device_profile: "device memory profiles",
   oom: "out-of-memory errors",
+  watch: "memory of devices over time",
 };
 
 interface Props {

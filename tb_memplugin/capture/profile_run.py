@@ -1,0 +1,84 @@
+"""The folder of this process in a logdir, which is a run, and what is saved in it when memory runs out."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from tb_memplugin.capture.guard import SlowFailures, describe, text_of, warn
+from tb_memplugin.capture.new_files import LogDir, create_file, create_folder, join, logdir_text, process_name
+
+FOLDER = "device_profiles"
+OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "out of memory", "Out of memory")
+FAILED = "the device profile could not be saved, and training continues"
+
+
+@dataclass
+class ProfileRun:
+    """The folder of this process in a logdir: each process needs one, since they use the same device names."""
+
+    folder: str
+    failures: SlowFailures = field(default_factory=SlowFailures)
+    last_ms: int = 0
+
+    def path(self, step: int | None, suffix: str = ".prof") -> str:
+        """Return the path of a new file, whose number rises with the step, or with the time."""
+        if step is not None:
+            return join(self.folder, f"memory_{int(step):08d}{suffix}")
+        self.last_ms = max(time.time_ns() // 10**6, self.last_ms + 1)  # also where the clock is set back
+        return join(self.folder, f"memory_{self.last_ms}{suffix}")
+
+
+# By process too: a fork has the memory of its parent.
+_runs: dict[tuple[int, str], ProfileRun] = {}
+
+
+def run_of(logdir: LogDir, process_index: int | None = None) -> ProfileRun:
+    """Return the run of this process, `<logdir>/device_profiles/<time of the first call>_<host>_<process id>`.
+
+    `process_index`: in a job of several JAX processes, which is then a part of the name.
+    """
+    text = logdir_text(logdir)
+    key = os.getpid(), text
+    if key not in _runs:
+        index = "" if process_index is None else f"_process_{process_index}"
+        name = f"{time.strftime('%Y_%m_%d_%H_%M_%S')}{index}_{process_name()}"
+        _runs.setdefault(key, ProfileRun(create_folder(join(text, FOLDER), name)))
+    return _runs[key]
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether an error is about memory of a device or of the host."""
+    return isinstance(error, MemoryError) or any(text in text_of(error) for text in OUT_OF_MEMORY)
+
+
+def note_failure(
+    logdir: LogDir, error: BaseException, run: Callable[[LogDir], ProfileRun], save: Callable[[str], str]
+) -> None:
+    """Save a profile, and the error's text beside it, and add a note about the files to the error. Never raises.
+
+    `run`: returns the run of this process. `save`: writes a profile to a path without its suffix, and returns the path
+    of the file.
+    """
+    note = _save_with_text(logdir, error, run, save)
+    with suppress(Exception):  # of an error whose class has notes of its own
+        error.add_note(note)
+
+
+def _save_with_text(
+    logdir: LogDir, error: BaseException, run: Callable[[LogDir], ProfileRun], save: Callable[[str], str]
+) -> str:
+    try:
+        path = run(logdir).path(None, "")
+        try:
+            path = save(path)
+        finally:  # the compiler's or the allocator's own words are of use without a profile too
+            text = text_of(error) or describe(error)
+            create_file(f"{os.path.splitext(path)[0]}.oom.txt", text.encode("utf-8", "backslashreplace"))
+        return f"Device memory was saved to {path}. To view it, run: tb-memplugin serve --logdir {logdir_text(logdir)}"
+    except Exception as failure:  # must not hide the original error
+        warn(FAILED, failure)
+        return f"Device memory could not be saved: {describe(failure)}"

@@ -1,0 +1,100 @@
+"""The memory counters of this process's devices, of JAX and of PyTorch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from tb_memplugin.capture.guard import Quietly, warn
+from tb_memplugin.capture.watching.frameworks import started_jax, started_torch
+from tb_memplugin.readers.watch.header import WatchedDevice
+from tb_memplugin.readers.watch.layout import UNKNOWN, CounterSource
+
+Counters = tuple[int, ...]  # in the order of DeviceColumn
+NO_COUNTERS: Counters = (UNKNOWN,) * 5
+JAX_KEYS = "bytes_in_use", "peak_bytes_in_use", "bytes_limit", "largest_free_block_bytes", "bytes_reserved"
+# Examined without a pause: 0.3 ms, so that a step that waits for Python's lock does not wait longer.
+ARRAYS_AT_ONCE = 200
+FAILED = "memory counters could not be read"
+
+
+class Reading(NamedTuple):
+    """The counters of a device at one moment."""
+
+    device: WatchedDevice
+    counters: Counters
+
+
+def read_devices() -> list[Reading]:
+    """Return the counters of all devices of this process that are in use. Never raises."""
+    found: list[Reading] = []
+    for read in (_read_jax, _read_torch):
+        with Quietly(FAILED):
+            found += read()
+    return found
+
+
+def _read_jax() -> list[Reading]:
+    if (jax := started_jax()) is None:
+        return []
+    found, without = [], []
+    for device in jax.local_devices():
+        try:
+            stats = device.memory_stats()
+        except Exception as error:  # each backend has its own
+            warn(FAILED, error)
+            stats = None
+        if stats:
+            found.append(Reading(WatchedDevice(str(device), CounterSource.MEMORY_STATS), _of_jax(stats)))
+        else:
+            without.append(device)
+    return [*found, *_live_arrays(jax, without)] if without else found
+
+
+def _of_jax(stats: Mapping[str, object]) -> Counters:
+    return tuple(_size(stats.get(key)) for key in JAX_KEYS)
+
+
+def _size(value: object) -> int:
+    return value if isinstance(value, int) and value >= 0 else UNKNOWN
+
+
+def _live_arrays(jax: Any, devices: list[Any]) -> Iterable[Reading]:
+    """Return the bytes of live arrays on each device. An array is kept alive for less than a millisecond."""
+    total = dict.fromkeys(devices, 0)
+    single = devices[0] if len(jax.local_devices()) == 1 else None
+    arrays = jax.live_arrays(devices[0].platform)
+    while arrays:
+        for array in arrays[-ARRAYS_AT_ONCE:]:
+            try:
+                size = array.on_device_size_in_bytes()  # of one shard
+                for device in (single,) if single is not None else array.sharding.device_set:
+                    if device in total:  # others belong to other processes
+                        total[device] += size
+            except Exception:  # deleted meanwhile
+                continue
+        del arrays[-ARRAYS_AT_ONCE:]
+        time.sleep(0)  # lets other threads run
+    return [
+        Reading(WatchedDevice(str(device), CounterSource.LIVE_ARRAYS), (size, *NO_COUNTERS[1:]))
+        for device, size in total.items()
+    ]
+
+
+def _read_torch() -> list[Reading]:
+    if (torch := started_torch()) is None:
+        return []
+    numbers = range(torch.cuda.device_count())
+    return [reading for number in numbers if (reading := _torch_device(torch.cuda, number)) is not None]
+
+
+def _torch_device(cuda: Any, number: int) -> Reading | None:
+    """Return a device's counters; None where this process uses no memory of it, as on the GPUs of other ranks."""
+    stats = cuda.memory_stats(number)
+    get: Callable[[str], int] = lambda key: _size(stats.get(f"{key}_bytes.all.current"))  # noqa: E731
+    if not stats.get("reserved_bytes.all.peak"):
+        return None
+    limit = _size(cuda.get_device_properties(number).total_memory)
+    counters = get("allocated"), _size(stats.get("allocated_bytes.all.peak")), limit, UNKNOWN, get("reserved")
+    return Reading(WatchedDevice(f"cuda:{number}", CounterSource.TORCH), counters)

@@ -1,0 +1,184 @@
+"""The thread that watches a job, and what a training script has of it.
+
+from tb_memplugin import capture
+with capture.watch("/tmp/xprof", at=0.9) as watched:
+    for number, batch in enumerate(batches):
+        watched.step(number)
+        state = train_step(state, batch)
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import time
+from collections import deque
+from enum import Enum, auto
+from queue import Empty, SimpleQueue
+from types import TracebackType
+from typing import Self
+
+from tb_memplugin.capture.guard import Quietly
+from tb_memplugin.capture.new_files import LogDir
+from tb_memplugin.capture.profile_run import is_out_of_memory
+from tb_memplugin.capture.watching.recorder import Output, SampleRecorder
+from tb_memplugin.capture.watching.signals import on_signal
+from tb_memplugin.capture.watching.snapshots import save_after
+from tb_memplugin.readers.watch.layout import UNKNOWN, RecordEvent
+
+NS = 10**9
+# Samples take at most this share of one core, by their own processor time: if they are expensive, there are fewer.
+MAX_SHARE = 0.001
+COSTS = 5  # samples, over which their cost is averaged
+# The job's end waits this long for the last record, such as of a file system that does not answer.
+STOP_SECONDS = 5.0
+FAILED = "memory is not watched, and training continues"
+
+
+def watch(
+    logdir: LogDir, *, every: float = 1.0, at: float = 0.9, port: int | None = None, tensorboard: bool = False
+) -> Watch:
+    """Record the memory of this process's devices while the block runs, and who holds it when it runs short.
+
+    Every `every` seconds, a thread reads the counters of each device that the job has started with JAX or PyTorch, and
+    appends them to `<logdir>/device_profiles/<time>_<host>_<process id>/<host>_<process id>.watch`. Where a device has
+    no counters, as on CPU, the bytes of its live arrays replace them.
+
+    A device profile is saved beside that file, at most one a minute: when a device has `at` (90 %) of its capacity in
+    use, and again after each further 1 % of it; when the least memory in use between steps has grown; at SIGUSR1; and
+    when the block runs out of memory, as `on_oom` does. Growth: the floor, the least bytes in use of 30 samples that
+    contain the end of a step, has risen to a new maximum 5 times, by 5 % of the capacity since the last snapshot, or by
+    25 % of the floor where the capacity is unknown.
+
+    `port`: serve Prometheus metrics there, on loopback only (package prometheus-client). `tensorboard`: also write the
+    curves as scalars for TensorBoard's Time Series tab.
+
+    The file stays below some megabytes, since old samples are thinned. Locally it is complete up to the last sample
+    when the process is killed; in a remote logdir, up to the last minute, since stores cannot append. Samples are
+    further apart where reading takes more than 0.1 % of a core, as with more than some hundred live arrays. A child
+    process that the job forks is not watched.
+
+    Training is never interrupted: the logger `tb_memplugin.capture` has one line for each kind of error. ValueError
+    where `every` is not above 0, or `at` not between 0 and 1.
+    """
+    if not 0 < every < threading.TIMEOUT_MAX:
+        raise ValueError(f"every is {every}: give the seconds between two samples")
+    if not 0 < at <= 1:
+        raise ValueError(f"at is {at}: give a share of the capacity, such as 0.9")
+    return Watch(logdir, every, at, port, tensorboard)
+
+
+class Watch:
+    """A job's watch: a context manager, or `start()` and `stop()`."""
+
+    def __init__(self, logdir: LogDir, every: float, at: float, port: int | None, tensorboard: bool) -> None:
+        self._logdir, self._every, self._at = logdir, every, at
+        self._port, self._tensorboard = port, tensorboard
+        self._step = UNKNOWN, UNKNOWN  # number, and when it began, in nanoseconds since 1970
+        self._thread: _WatchThread | None = None
+        self._process = 0
+
+    def start(self) -> Self:
+        """Begin to watch. Never raises. A watch that runs already goes on."""
+        if self._running() is None:
+            with Quietly(FAILED):
+                recorder = SampleRecorder(self._logdir, int(self._every * NS), self._at, self._outputs())
+                thread = _WatchThread(recorder, self)
+                thread.start()
+                self._thread, self._process = thread, os.getpid()
+                self._restore = on_signal(lambda: thread.messages.put(_Message.SNAPSHOT))
+                atexit.register(self.stop)
+        return self
+
+    def stop(self) -> None:
+        """Record a last sample, and close the file. Never raises."""
+        if (thread := self._running()) is None:
+            return
+        self._thread = None
+        with Quietly("watching could not be ended in order"):
+            self._restore()
+            atexit.unregister(self.stop)
+            thread.messages.put(_Message.STOP)
+            thread.join(STOP_SECONDS)
+
+    def step(self, number: int) -> None:
+        """Mark the beginning of a training step. Takes less than a microsecond."""
+        with Quietly("a step is not marked in the memory curve"):
+            self._step = int(number), time.time_ns()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        thread = self._running()
+        if isinstance(error, Exception) and thread is not None and is_out_of_memory(error):
+            thread.messages.put(_Message.OUT_OF_MEMORY)
+            with Quietly(FAILED):
+                save_after(self._logdir, error)
+        self.stop()
+
+    @property
+    def current_step(self) -> tuple[int, int]:
+        """Return the number of the step that runs and when it began, in nanoseconds since 1970; -1 without steps."""
+        return self._step
+
+    @property
+    def every(self) -> float:
+        """Return the seconds between two samples."""
+        return self._every
+
+    def _running(self) -> _WatchThread | None:
+        """Return the thread; None also in a fork, where it does not exist."""
+        return self._thread if self._process == os.getpid() else None
+
+    def _outputs(self) -> list[Output]:
+        return []
+
+
+class _Message(Enum):
+    SNAPSHOT = auto()
+    OUT_OF_MEMORY = auto()
+    STOP = auto()
+
+
+class _WatchThread(threading.Thread):
+    """Samples until it is told to stop. The job shares no lock with it, only a queue that signal handlers may use."""
+
+    def __init__(self, recorder: SampleRecorder, watched: Watch) -> None:
+        super().__init__(name="tb_memplugin watch", daemon=True)
+        self.messages: SimpleQueue[_Message] = SimpleQueue()
+        self._recorder, self._watched = recorder, watched
+        self._costs: deque[float] = deque(maxlen=COSTS)  # processor seconds
+
+    def run(self) -> None:
+        event = RecordEvent.SAMPLE
+        while event is not RecordEvent.FINISHED:
+            with Quietly(FAILED):
+                self._sample(event)
+            event = self._next_event()
+        with Quietly(FAILED):
+            self._recorder.sample(self._watched.current_step, RecordEvent.FINISHED)
+        self._recorder.close()
+
+    def _sample(self, event: RecordEvent) -> None:
+        step, began = self._watched.current_step, time.thread_time()
+        reason = self._recorder.sample(step, event)
+        self._costs.append(time.thread_time() - began)
+        if reason:
+            self._recorder.snapshot(reason, step[0])
+
+    def _next_event(self) -> RecordEvent:
+        """Wait for the next sample, or for a message."""
+        average = sum(self._costs) / len(self._costs) if self._costs else 0.0
+        try:
+            message = self.messages.get(timeout=max(self._watched.every, average / MAX_SHARE))
+        except Empty:
+            return RecordEvent.SAMPLE
+        if message is _Message.SNAPSHOT:
+            self._recorder.asked = True
+        return {_Message.STOP: RecordEvent.FINISHED, _Message.OUT_OF_MEMORY: RecordEvent.OUT_OF_MEMORY}.get(
+            message, RecordEvent.SAMPLE
+        )
