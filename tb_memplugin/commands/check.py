@@ -1,9 +1,10 @@
 """Check that recordings fit a memory budget, that the devices of many hosts do, or that a step fits a chip.
 
 A program must fit with the memory that it reserves, which compilers compare with their limit; any other recording with
-its peak. With --fleet or --max-spread the devices of a capture are checked, read as `tb-memplugin fleet` reads them,
-with how far their peaks are apart. With --fit a step is compiled first, as `tb-memplugin fit` does; the budget is then
-the chip's limit, unless --max-peak is given. Exit code 0 means that all of them fit, 1 that at least one does not.
+its peak. With --fleet or --max-spread the devices of the newest capture are checked, read as `tb-memplugin fleet` reads
+them, with how far their peaks are apart; with --all-captures those of every capture. With --fit a step is compiled
+first, as `tb-memplugin fit` does; the budget is then the chip's limit, unless --max-peak is given. Exit code 0 means
+that all of them fit, 1 that at least one does not.
 
 examples:
   tb-memplugin check /tmp/xprof --max-peak 70GiB --recording jit_train_step
@@ -45,7 +46,9 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fleet", action="store_true", help="check the devices of the newest capture (as --max-spread)"
     )
-    parser.add_argument("--capture", metavar="NAME", help="a capture whose name contains this, in place of the newest")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--capture", metavar="NAME", help="a capture whose name contains this, in place of the newest")
+    which.add_argument("--all-captures", action="store_true", help="every capture, in place of the newest")
     fleet_reading.scan_options(parser)
     parser.add_argument("--json", action="store_true", help=JSON)
     compiling = parser.add_argument_group("a step to compile, in place of PATH")
@@ -59,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     limit = parse_size(arguments.max_peak) if arguments.max_peak else None
     if arguments.step is not None:
         return _check_step(arguments, limit)
-    if arguments.fleet or arguments.max_spread:
+    if arguments.fleet or arguments.max_spread or arguments.all_captures:
         return _check_fleet(arguments, limit)
     if limit is None:
         raise InputError("No budget", "--max-peak", "give a size, such as 70GiB")
@@ -91,6 +94,7 @@ def _check_recordings(arguments: argparse.Namespace, limit: int) -> int:
 
 
 def _check_fleet(arguments: argparse.Namespace, limit: int | None) -> int:
+    from tb_memplugin.fleet.known import known_captures
     from tb_memplugin.views.shared.fleet_budget import fleet_budget, fleet_budget_lines
 
     spread = share_of(arguments.max_spread) if arguments.max_spread else None
@@ -98,10 +102,12 @@ def _check_fleet(arguments: argparse.Namespace, limit: int | None) -> int:
         raise InputError(
             "No budget", "--max-peak or --max-spread", "give a size, such as 70GiB, or a share, such as 5%"
         )
-    arguments.logdirs, arguments.all = [arguments.path], False
+    arguments.logdirs, arguments.all = [arguments.path], arguments.all_captures
     with fleet_reading.open_scan(arguments) as (scan, found):
-        fleets = fleet_reading.read(scan, fleet_reading.choose(arguments, found), quiet=True)
-    answer = fleet_budget(fleets, limit, spread)
+        chosen = fleet_reading.choose(arguments, found)
+        fleets = fleet_reading.read(scan, chosen, quiet=True)
+        left_out = known_captures([capture for capture in found if capture not in chosen], scan.cache)
+    answer = fleet_budget(fleets, limit, spread, left_out)
     print_problems([{"file": problem["file"], "text": problem["text"]} for problem in answer["problems"]])
     if not answer["devices"]:
         raise InputError("No devices to check", arguments.path, "`tb-memplugin fleet` lists the problems")

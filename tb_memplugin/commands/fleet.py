@@ -27,7 +27,7 @@ from tb_memplugin.sizes import bytes_text, counted
 if TYPE_CHECKING:
     from tb_memplugin.fleet.scan import Scan
     from tb_memplugin.fleet.sessions import Capture
-    from tb_memplugin.model.fleet import Fleet
+    from tb_memplugin.model.fleet import Fleet, KnownCapture
 
 SUFFIXES = (".parquet", ".csv", ".csv.gz", ".json", ".json.gz")
 
@@ -40,6 +40,9 @@ def options(parser: argparse.ArgumentParser) -> None:
     which.add_argument(
         "--trend", action="store_true", help="the peaks of all captures, day by day, and what raised them"
     )
+    parser.add_argument(
+        "--by", choices=("day", "capture"), default="day", help="with --trend: a line for each (default: %(default)s)"
+    )
     scan_options(parser)
     reading_options(parser)
     parser.add_argument("--to", metavar="FILE", help=f"write a row for each device and program: {', '.join(SUFFIXES)}")
@@ -48,16 +51,19 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from tb_memplugin.fleet.known import known_captures
+
     check_output_of(arguments)
     with open_scan(arguments) as (scan, found):
         if arguments.trend:
             return _show_trend(arguments, scan, found)
         chosen = choose(arguments, found)
         fleets = read(scan, chosen, quiet=arguments.json)
+        left_out = known_captures([capture for capture in found if capture not in chosen], scan.cache)
     if arguments.to:
         _write(arguments, fleets)
     else:
-        _show(arguments, fleets, len(found) - len(chosen))
+        _show(arguments, fleets, left_out)
     return 0 if any(fleet.devices for fleet in fleets) else 2
 
 
@@ -78,36 +84,42 @@ def check_output_of(arguments: argparse.Namespace) -> None:
         check_output(arguments.to, logdir, arguments.force)
 
 
-def _show(arguments: argparse.Namespace, fleets: Sequence[Fleet], left: int) -> None:
+def _show(arguments: argparse.Namespace, fleets: Sequence[Fleet], left_out: Sequence[KnownCapture]) -> None:
     from tb_memplugin.fleet.sessions import rule_text
-    from tb_memplugin.views.shared.fleet_json import capture_json
-    from tb_memplugin.views.terminal.fleet import lines
+    from tb_memplugin.views.shared.fleet_json import FleetJson, capture_json, left_out_json
+    from tb_memplugin.views.terminal.fleet import left_out_lines, lines
 
     rule = rule_text(arguments.join_within)
     if arguments.json:
-        captures = [capture_json(fleet) for fleet in fleets]
-        found = {"rule": rule, "tolerance_seconds": arguments.join_within, "captures": captures}
+        found: FleetJson = {
+            "rule": rule,
+            "tolerance_seconds": arguments.join_within,
+            "captures": [capture_json(fleet) for fleet in fleets],
+            "left_out": list(map(left_out_json, left_out)),
+        }
         print_text(json.dumps(found, indent=2, allow_nan=False))
         return
-    print_text("\n\n".join("\n".join(map(printable, lines(fleet, rule))) for fleet in fleets))
-    if left:
-        print(
-            f"tb-memplugin: {counted(left, 'older capture')} left out: see --all, --capture, --trend", file=sys.stderr
-        )
+    pieces = [lines(fleet, rule) for fleet in fleets]
+    pieces += [left_out_lines(left_out)]
+    print_text("\n\n".join(filter(None, ("\n".join(map(printable, piece)) for piece in pieces))))
+    if left_out:
+        others = counted(len(left_out), "older capture" if arguments.capture is None else "other capture")
+        print(f"tb-memplugin: {others} left out: see --all, --capture, --trend", file=sys.stderr)
 
 
 def _show_trend(arguments: argparse.Namespace, scan: Scan, found: Sequence[Capture]) -> int:
     from tb_memplugin.fleet.trend import trend
+    from tb_memplugin.model.fleet_trend import TrendBy
     from tb_memplugin.views.shared.fleet_trend_json import series_json
     from tb_memplugin.views.terminal.fleet_progress import FleetProgress
     from tb_memplugin.views.terminal.fleet_trend import lines
 
     with FleetProgress(sys.stderr, arguments.json) as progress:
-        series = trend(found, scan, progress.done)
+        series = trend(found, scan, progress.done, by := TrendBy(arguments.by))
     if arguments.json:
         print_text(json.dumps({"series": list(map(series_json, series))}, indent=2, allow_nan=False))
     else:
-        print_text("\n".join(map(printable, lines(series))))
+        print_text("\n".join(map(printable, lines(series, by))))
     return 0 if series else 2
 
 

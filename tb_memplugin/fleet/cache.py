@@ -47,14 +47,14 @@ class SummaryCache:
         self.folder = folder or default_folder()
         self.most = most if most is not None else default_bytes()
 
-    def files(self, wanted: Iterable[HostFile]) -> dict[str, FileSummary]:
-        """Return the summaries of files that are unchanged, by path."""
+    def files(self, wanted: Iterable[HostFile], sites: bool = True) -> dict[str, FileSummary]:
+        """Return the summaries of files that are unchanged, by path. Without `sites`, it takes half of the time."""
         found: dict[str, FileSummary] = {}
 
         def read(database: sqlite3.Connection) -> None:
             now = int(time.time())
             for file in wanted:
-                if has_version(file.stamp) and (summary := read_file(database, file, now)) is not None:
+                if has_version(file.stamp) and (summary := read_file(database, file, now, sites)) is not None:
                     found[file.path] = summary
 
         self._with_database(read)

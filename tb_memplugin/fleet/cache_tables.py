@@ -37,7 +37,7 @@ CREATE TABLE IF NOT EXISTS program_sites (
 """
 
 
-def read_file(database: sqlite3.Connection, file: HostFile, now: int) -> FileSummary | None:
+def read_file(database: sqlite3.Connection, file: HostFile, now: int, with_sites: bool) -> FileSummary | None:
     """Return the summary of a file that is unchanged."""
     found = database.execute(
         "SELECT id, problem, used FROM files WHERE path = ? AND size = ? AND stamp = ? AND reader = ?",
@@ -49,10 +49,8 @@ def read_file(database: sqlite3.Connection, file: HostFile, now: int) -> FileSum
     if now - used > REFRESH_SECONDS:
         database.execute("UPDATE files SET used = ? WHERE id = ?", (now, number))
     sites: dict[int, list[Site]] = {}
-    of_sites = database.execute(
-        "SELECT device, site, bytes FROM sites WHERE file = ? ORDER BY device, number", (number,)
-    )
-    for device, text, size in of_sites:
+    of_sites = "SELECT device, site, bytes FROM sites WHERE file = ? ORDER BY device, number"
+    for device, text, size in database.execute(of_sites, (number,)) if with_sites else ():
         sites.setdefault(device, []).append(Site(text, size))
     of_devices = database.execute(
         "SELECT number, device, memory, measured, peak_bytes, capacity_bytes, other_bytes, title, growth, "

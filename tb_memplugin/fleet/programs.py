@@ -66,8 +66,14 @@ def _sized(use: ProgramUse, known: Mapping[str, ProgramSummary]) -> ProgramUse:
     program = known.get(use.fingerprint)
     if program is None:
         return use
-    sizes = program.peak_bytes, program.reserved_bytes
-    return replace(use, peak_bytes=sizes[0], reserved_bytes=sizes[1], problem=program.problem)
+    return replace(
+        use,
+        memory=program.memory,
+        peak_bytes=program.peak_bytes,
+        reserved_bytes=program.reserved_bytes,
+        sites=program.sites,
+        problem=program.problem,
+    )
 
 
 def _planned(use: ProgramUse, program: ProgramSummary) -> DeviceSummary:

@@ -28,7 +28,7 @@ class Scan:
     def __init__(self, executor: Callable[[], TaskExecutor], cache: SummaryCache | None = None) -> None:
         """`executor` is called when there is something to read."""
         self.executor = executor
-        self._cache = cache
+        self.cache = cache
         self.programs: dict[str, ProgramSummary] = {}
         self._asked: set[str] = set()  # programs
         self.read = 0  # files that were not in the cache
@@ -49,7 +49,7 @@ class Scan:
 
     def summaries(self, files: FilesOfRuns) -> Iterator[FileSummary]:
         """Yield the summary of each file, as they come; `programs` is complete at the end."""
-        known = self._cache.files(file for file, _ in files) if self._cache else {}
+        known = self.cache.files(file for file, _ in files) if self.cache else {}
         runs = {file.path: run for file, run in files}
         found = [replace(summary, run=runs[path]) for path, summary in known.items()]
         self._find_programs(found)
@@ -100,19 +100,19 @@ class Scan:
 
     def _find_programs(self, summaries: Iterable[FileSummary]) -> None:
         """Look programs up in the cache."""
-        if self._cache is None:
+        if self.cache is None:
             return
         wanted = {use.fingerprint for summary in summaries for use in summary.programs}
         if wanted := wanted - self.programs.keys() - self._asked:
-            self.programs.update(self._cache.programs(wanted))
+            self.programs.update(self.cache.programs(wanted))
 
     def _lacks(self, summary: FileSummary | None) -> bool:
         """Return whether programs of a file that is in the cache are not."""
         return summary is not None and any(use.fingerprint not in self.programs for use in summary.programs)
 
     def _write(self, files: list[FileSummary], programs: list[ProgramSummary]) -> None:
-        if self._cache is not None and (files or programs):
-            self._cache.put(files, programs)
+        if self.cache is not None and (files or programs):
+            self.cache.put(files, programs)
         files.clear()
         programs.clear()
 

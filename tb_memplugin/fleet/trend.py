@@ -1,4 +1,4 @@
-"""The trend of a job over days: its peaks, and by a comparison of neighbors the lines that raised them."""
+"""The trend of a job over days or captures: its peaks, and the lines that raised them, by comparison of neighbors."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from tb_memplugin.fleet.problems import problem_text
 from tb_memplugin.fleet.scan import Done, Scan
 from tb_memplugin.fleet.sessions import Capture
 from tb_memplugin.logdir import HostFile
-from tb_memplugin.model.fleet import Fleet, ProgramUse
-from tb_memplugin.model.fleet_trend import Rise, TrendPoint, TrendSeries
+from tb_memplugin.model.fleet import FileSummary, Fleet, ProgramUse
+from tb_memplugin.model.fleet_trend import Rise, TrendBy, TrendPoint, TrendSeries
 
 MAX_COMPARED = 50  # rises of a series, the largest ones; each reads two files
 
 
-def trend(captures: Sequence[Capture], scan: Scan, done: Done = lambda count, total: None) -> list[TrendSeries]:
+def trend(
+    captures: Sequence[Capture], scan: Scan, done: Done = lambda count, total: None, by: TrendBy = TrendBy.DAY
+) -> list[TrendSeries]:
     """Return the series of memories, then of programs, the largest first. Of each day, the largest peak counts."""
     ordered = sorted(captures, key=lambda capture: capture.began)
     fleets = scan.fleets(ordered, done)
@@ -28,7 +30,8 @@ def trend(captures: Sequence[Capture], scan: Scan, done: Done = lambda count, to
         day = datetime.fromtimestamp(capture.began, UTC).strftime("%Y-%m-%d")
         for series, point in [*_memories(day, fleet), *_programs(day, fleet)]:
             points.setdefault(series, []).append(point)
-    found = [TrendSeries(name, is_program, _by_day(of)) for (is_program, name), of in points.items()]
+    shown = _by_day if by is TrendBy.DAY else tuple
+    found = [TrendSeries(name, is_program, shown(of)) for (is_program, name), of in points.items()]
     found.sort(key=lambda series: (series.is_program, -max(point.peak_bytes for point in series.points)))
     files = {file.path: file for capture in captures for file, _ in capture.files}
     return [replace(series, rises=_rises(series, files, scan.executor)) for series in found]
@@ -38,21 +41,22 @@ def _memories(day: str, fleet: Fleet) -> Iterable[tuple[tuple[bool, str], TrendP
     for peaks in peaks_by_memory(fleet):
         if not peaks.typical.summary.measured:
             continue  # the programs have a series of their own
-        path, device = peaks.typical.path, peaks.typical.summary.device
-        found = TrendPoint(day, fleet.name, peaks.median, peaks.largest, len(peaks.devices), path, device)
+        path, device, recording = peaks.typical.path, peaks.typical.summary.device, peaks.typical.recording_id
+        found = TrendPoint(day, fleet.name, peaks.median, peaks.largest, len(peaks.devices), path, device, recording)
         yield (False, peaks.memory), found
 
 
 def _programs(day: str, fleet: Fleet) -> Iterable[tuple[tuple[bool, str], TrendPoint]]:
-    uses: dict[str, list[tuple[str, ProgramUse]]] = {}
+    uses: dict[str, list[tuple[FileSummary, ProgramUse]]] = {}
     for file in fleet.files:
         for use in file.programs:
             if use.peak_bytes >= 0:
-                uses.setdefault(use.module, []).append((file.path, use))
+                uses.setdefault(use.module, []).append((file, use))
     for module, of_module in uses.items():
-        path, largest = max(of_module, key=lambda found: found[1].peak_bytes)
-        sizes = largest.peak_bytes, largest.reserved_bytes
-        yield (True, module), TrendPoint(day, fleet.name, *sizes, len(of_module), path, largest.fingerprint)
+        file, largest = max(of_module, key=lambda found: found[1].peak_bytes)
+        sizes, hosts = (largest.peak_bytes, largest.reserved_bytes), len({of.host for of, _ in of_module})
+        identity = file.path, largest.fingerprint, largest.recording_id(file)
+        yield (True, module), TrendPoint(day, fleet.name, *sizes, hosts, *identity)
 
 
 def _by_day(points: Sequence[TrendPoint]) -> tuple[TrendPoint, ...]:
@@ -67,7 +71,7 @@ def _by_day(points: Sequence[TrendPoint]) -> tuple[TrendPoint, ...]:
 def _rises(
     series: TrendSeries, files: Mapping[str, HostFile], executor: Callable[[], TaskExecutor]
 ) -> tuple[Rise, ...]:
-    """Find the days with a higher peak than the day before, and what changed."""
+    """Find the points with a higher peak than the point before, and what changed."""
     points = series.points
     grown = [
         (points[at].peak_bytes - points[at - 1].peak_bytes, at)

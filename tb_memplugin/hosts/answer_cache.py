@@ -16,6 +16,7 @@ from weakref import ref
 from tb_memplugin.catalog.quick import WouldReadError, without_reading
 from tb_memplugin.hosts.responses import Finished
 from tb_memplugin.hosts.serving.lanes import PostponedError
+from tb_memplugin.model.fleet_trend import TrendBy
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.source_code import CodeLines
 from tb_memplugin.views.endpoints.source import (
@@ -91,8 +92,8 @@ class RecordedSource:
     def fleet(self, capture: str) -> FleetReading:
         return self._source.fleet(capture)
 
-    def fleet_trend(self) -> TrendReading:
-        return self._source.fleet_trend()
+    def fleet_trend(self, by: TrendBy) -> TrendReading:
+        return self._source.fleet_trend(by)
 
     def progress(self, run: str) -> tuple[int, int, float]:
         return self._source.progress(run)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
+from tb_memplugin.model.fleet_trend import TrendBy
 from tb_memplugin.model.lazy_recording import LazyRecording
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.source_code import CodeLines
@@ -76,8 +77,8 @@ class AssumedCapacity:
     def fleet(self, capture: str) -> FleetReading:
         return self.source.fleet(capture)
 
-    def fleet_trend(self) -> TrendReading:
-        return self.source.fleet_trend()
+    def fleet_trend(self, by: TrendBy) -> TrendReading:
+        return self.source.fleet_trend(by)
 
     def progress(self, run: str) -> tuple[int, int, float]:
         return self.source.progress(run)

@@ -8,6 +8,7 @@ from tb_memplugin.catalog import Catalog
 from tb_memplugin.catalog.quick import before_reading
 from tb_memplugin.catalog.stages import skipped_text
 from tb_memplugin.hosts.fleet_scans import FleetScans
+from tb_memplugin.model.fleet_trend import TrendBy
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.source_code import CodeLines
 from tb_memplugin.source_files import SourceFiles
@@ -72,8 +73,8 @@ class CatalogSource:
     def fleet(self, capture: str) -> FleetReading:
         return self._fleets.fleet(capture)
 
-    def fleet_trend(self) -> TrendReading:
-        return self._fleets.trend()
+    def fleet_trend(self, by: TrendBy) -> TrendReading:
+        return self._fleets.trend(by)
 
     def code(self, file: str, line: int) -> CodeLines | None:
         before_reading()

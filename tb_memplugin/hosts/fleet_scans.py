@@ -12,18 +12,20 @@ from tb_memplugin.catalog import Catalog
 from tb_memplugin.errors import InputError
 from tb_memplugin.executors.processes import LocalProcesses
 from tb_memplugin.fleet.cache import SummaryCache
+from tb_memplugin.fleet.known import known_captures
 from tb_memplugin.fleet.problems import problem_text
 from tb_memplugin.fleet.programs import with_programs
 from tb_memplugin.fleet.scan import Scan, fleet_of
 from tb_memplugin.fleet.sessions import Capture, captures, rule_text
 from tb_memplugin.fleet.trend import trend
-from tb_memplugin.model.fleet import FileSummary, Fleet
-from tb_memplugin.model.fleet_trend import TrendSeries
+from tb_memplugin.model.fleet import FileSummary, Fleet, KnownCapture
+from tb_memplugin.model.fleet_trend import TrendBy, TrendSeries
 from tb_memplugin.views.endpoints.source import CaptureName, FleetReading, TrendReading
+from tb_memplugin.views.shared.fleet_text import faults_text
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
-K = TypeVar("K", Capture, tuple[Capture, ...])
+K = TypeVar("K", Capture, tuple[TrendBy, tuple[Capture, ...]])
 MAXKEPT = 4  # scans
 PUBLISH_SECONDS = 1.0  # between fleets of what has been read so far
 FRESH_SECONDS = 5.0
@@ -74,9 +76,11 @@ class FleetScans:
         self._catalog = catalog
         self._lock = threading.Lock()
         self._found: list[Capture] = []
+        self._names: list[CaptureName] = []
+        self._ended = set[int]()  # scans when the names were made: each adds to what is known
         self._searched = float("-inf")
         self._fleets: dict[Capture, ScanThread[Fleet]] = {}
-        self._trends: dict[tuple[Capture, ...], ScanThread[list[TrendSeries]]] = {}
+        self._trends: dict[tuple[TrendBy, tuple[Capture, ...]], ScanThread[list[TrendSeries]]] = {}
 
     def fleet(self, name: str) -> FleetReading:
         """Return the part of a capture that has been read; start reading it.
@@ -89,23 +93,13 @@ class FleetScans:
             raise InputError("Unknown capture", name, "choose one that api/fleet lists")
         scan = self._started(self._fleets, chosen, lambda thread, scan: _read(chosen, thread, scan))
         hosts = list(dict.fromkeys(file.host for file, _ in chosen.files))
-        names = [CaptureName(c.name, c.began, len(c.sessions), _hosts(c)) for c in found]
-        return FleetReading(
-            names,
-            rule_text(),
-            hosts,
-            scan.latest,
-            scan.done,
-            scan.total or len(chosen.files),
-            scan.seconds,
-            scan.is_running,
-            scan.problem,
-        )
+        progress = scan.done, scan.total or len(chosen.files), scan.seconds, scan.is_running
+        return FleetReading(self._names, rule_text(), hosts, scan.latest, *progress, scan.problem)
 
-    def trend(self) -> TrendReading:
+    def trend(self, by: TrendBy) -> TrendReading:
         """Return the trend over all captures, once they are read."""
         found = tuple(self._captures())
-        scan = self._started(self._trends, found, lambda thread, scan: trend(found, scan, thread.count))
+        scan = self._started(self._trends, (by, found), lambda thread, scan: trend(found, scan, thread.count, by))
         return TrendReading(scan.latest or (), scan.done, scan.total, scan.seconds, scan.is_running, scan.problem)
 
     def _captures(self) -> list[Capture]:
@@ -117,7 +111,12 @@ class FleetScans:
         if not found:
             raise InputError("No capture", self._catalog.logdir, "pasted texts are not compared")
         with self._lock:
-            self._found, self._searched = found, time.monotonic()
+            ended = {id(scan) for scan in self._fleets.values() if not scan.is_running}
+            ended |= {id(scan) for scan in self._trends.values() if not scan.is_running}
+            is_known = found == self._found and ended == self._ended
+        names = self._names if is_known else list(map(_name, known_captures(found, SummaryCache())))
+        with self._lock:
+            self._found, self._names, self._ended, self._searched = found, names, ended, time.monotonic()
         return found
 
     def _started(self, scans: dict[K, ScanThread[T]], key: K, run: Callable[[ScanThread[T], Scan], T]) -> ScanThread[T]:
@@ -145,5 +144,6 @@ def _read(capture: Capture, thread: ScanThread[Fleet], scan: Scan) -> Fleet:
     return fleet_of(capture, with_programs(found, scan.programs))
 
 
-def _hosts(capture: Capture) -> int:
-    return len({file.host for file, _ in capture.files})
+def _name(known: KnownCapture) -> CaptureName:
+    counts = len(known.fleet.sessions), len(known.hosts), known.files, len(known.fleet.files)
+    return CaptureName(known.fleet.name, known.began, *counts, faults_text(known))

@@ -46,6 +46,12 @@ class ProgramUse:
     peak_bytes: int = -1  # -1: not read
     reserved_bytes: int = -1
     problem: str = ""  # why it cannot be read
+    memory: str = ""  # the devices' main memory, as in `HBM`; empty: not read
+    sites: tuple[Site, ...] = ()  # at the peak, largest first
+
+    def recording_id(self, file: FileSummary) -> str:
+        """Return the id of its recording in a file (model/recording.py: Recording.id)."""
+        return "|".join((file.run, file.host, self.title, self.memory))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,3 +127,18 @@ class Fleet:
     @property
     def devices(self) -> tuple[Device, ...]:
         return tuple(Device(file.host, file.run, file.path, device) for file in self.files for device in file.devices)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCapture:
+    """What is known of a capture that is not read."""
+
+    fleet: Fleet  # with the files that have been read before, and the gaps in the names of all hosts
+    hosts: tuple[str, ...]  # all
+    began: float  # seconds since 1970
+    files: int  # all
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether all files have been read before."""
+        return len(self.fleet.files) == self.files

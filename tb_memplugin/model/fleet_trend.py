@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
+
+
+class TrendBy(StrEnum):
+    """What a point of a trend is."""
+
+    DAY = "day"  # of several captures in a day, the one with the largest peak
+    CAPTURE = "capture"
 
 
 @dataclass(frozen=True, slots=True)
 class TrendPoint:
-    """The peak of one day, in bytes: of a memory that of the median device, of a program its plan."""
+    """The peak of one day or capture, in bytes: of a memory that of the median device, of a program its plan."""
 
     day: str  # as in 2026-11-23
     capture: str
@@ -16,6 +24,7 @@ class TrendPoint:
     devices: int  # of a program: the hosts that have it
     path: str  # of a file with this peak
     key: str  # of a memory: the device in the file; of a program: its fingerprint
+    recording: str = ""  # its id
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +38,7 @@ class TrendChange:
 
 @dataclass(frozen=True, slots=True)
 class Rise:
-    """A change of the peak from one day to the next one with a run."""
+    """A growth of the peak from one point to the next."""
 
     before: int  # index in the series
     after: int
@@ -39,7 +48,7 @@ class Rise:
 
 @dataclass(frozen=True, slots=True)
 class TrendSeries:
-    """The peaks of a memory or of a program, in order of days, and the rises in it."""
+    """The peaks of a memory or of a program, in order of time, and the rises in it."""
 
     name: str
     is_program: bool

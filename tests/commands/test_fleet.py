@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -74,8 +75,6 @@ def test_a_row_for_each_device_program_and_problem(pod: tuple[str, Capture], tmp
 
 
 def test_the_newest_capture_is_read_unless_another_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from datetime import timedelta
-
     Pod(2, 1, 0.5).write(tmp_path)
     Pod(3, 1, 0.5).write(tmp_path, start=START + timedelta(minutes=10))
     assert run("fleet", tmp_path) == 0
@@ -88,6 +87,25 @@ def test_the_newest_capture_is_read_unless_another_is_named(tmp_path: Path, caps
     assert run("fleet", tmp_path, "--capture", "nothing") == 2
     assert run("fleet", tmp_path, "--join-within", 600) == 0
     assert "04_07_01" in (out := capsys.readouterr().out) or "3 hosts" in out
+
+
+def test_faults_of_an_older_capture_are_not_hidden(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    truth = Pod(16, 2, 0.5, faults=FAULTS).write(tmp_path)
+    Pod(16, 2, 0.5).write(tmp_path, start=START + timedelta(minutes=10))
+    planted = (truth.leaks[0].host, truth.outliers[0].host)
+    hosts = (truth.missing[0], next(iter(truth.damaged)), *planted, truth.other_programs[0])
+    missing, damaged, leak, outlier, other = (host.rpartition("-")[2] for host in hosts)
+    assert run("fleet", tmp_path) == 0
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("left out"))
+    assert "04_07_01: 2 hosts missing: " in line and missing in line and "outliers" not in line
+    assert run("check", tmp_path, "--max-spread", "5%") == 0
+    assert "Not checked: 1 other capture" in capsys.readouterr().out
+    assert run("check", tmp_path, "--max-spread", "5%", "--all-captures") == 1
+    assert "of 2 captures checked" in capsys.readouterr().out
+    assert run("fleet", tmp_path) == 0
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("left out"))
+    found = f"1 file with problems: {damaged}; leaks on {leak}; outliers on {outlier}; another program on {other}"
+    assert line.endswith(found)
 
 
 def test_several_logdirs_are_read_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -118,6 +136,8 @@ def test_a_trend_names_the_day_and_the_line(tmp_path: Path, capsys: pytest.Captu
     (line,) = (line for line in capsys.readouterr().out.splitlines() if truth.source_line in line)
     assert line.startswith(truth.changed) and "1.50 GiB, new" in line
     assert run("fleet", "--trend", tmp_path, "--to", tmp_path / "x.csv") == 2
+    assert run("fleet", "--trend", "--by", "capture", tmp_path) == 0
+    assert f"\n{truth.changed}/" in capsys.readouterr().out
 
 
 def test_the_cache_is_shown_and_cleared(

@@ -164,10 +164,10 @@ def test_fleet(print_json: Any, pod: Path) -> None:
     seen = set[str]()
     check_object(print_json("fleet", str(pod)), "fleet --json", "pod", seen)
     check_object(print_json("fleet", str(DEMO), "--all"), "fleet --json", "demo", seen)
+    check_object(print_json("fleet", str(DEMO)), "fleet --json", "the newest of demo", seen)
     apart = fleet_of_peaks([2 * GIB, GIB] * 8 + [2 * GIB] * 8, devices=["GPU_0", "GPU_1"] * 8 + ["GPU_0"] * 8)
-    check_object(
-        {"rule": "", "tolerance_seconds": 60, "captures": [capture_json(apart)]}, "fleet --json", "apart", seen
-    )
+    answer = {"rule": "", "tolerance_seconds": 60, "captures": [capture_json(apart)], "left_out": []}
+    check_object(answer, "fleet --json", "apart", seen)
     assert seen >= set(all_keys("fleet --json"))
 
 
@@ -176,6 +176,8 @@ def test_check_fleet(print_json: Any, pod: Path) -> None:
     seen = set[str]()
     answer = print_json("check", str(pod), "--max-spread", "5%", "--max-peak", "300MiB")
     check_object(answer, "check --fleet --json", "pod", seen)
+    of_demo = print_json("check", str(DEMO), "--fleet", "--max-peak", "900GiB")
+    check_object(of_demo, "check --fleet --json", "the newest of demo", seen)
     assert {found["kind"] for found in answer["broken"]} == {"peak", "reserved", "spread"}
     assert seen >= set(all_keys("check --fleet --json"))
 

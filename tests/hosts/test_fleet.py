@@ -92,7 +92,7 @@ def test_a_device_of_the_answer_is_a_recording(tmp_path: Path) -> None:
 def test_the_trend(tmp_path: Path) -> None:
     truth = write_trend(Pod(1, 1, 0.5), tmp_path / "log", 3)
     client = Client(MemoryApp(Catalog(str(tmp_path / "log"))))
-    found = until_read(client, "/api/fleet_trend", json.loads)
+    found = until_read(client, "/api/fleet_trend?by=day", json.loads)
     memory = found["series"][0]
     changed = [point["day"] for point in memory["points"] if point["changes"]]
     assert changed == [truth.changed]

@@ -25,6 +25,29 @@ def missing_hosts(hosts: Iterable[str]) -> list[str]:
     return _gaps(parts, differing[0])
 
 
+def host_ranges(hosts: Sequence[str]) -> list[tuple[str, str, int]]:
+    """Group names, in order of their numbers, whose numbers follow each other: the first, the last and their count."""
+    found: list[tuple[str, str, int]] = []
+    for host in hosts:
+        if found and _follows(found[-1][1], host):
+            found[-1] = found[-1][0], host, found[-1][2] + 1
+        else:
+            found.append((host, host, 1))
+    return found
+
+
+def _follows(before: str, after: str) -> bool:
+    """Return whether two names differ in one number, which is larger by 1."""
+    a, b = NUMBER.split(before), NUMBER.split(after)
+    differing = [at for at, (x, y) in enumerate(zip(a, b, strict=False)) if x != y]
+    return (
+        len(a) == len(b)
+        and len(differing) == 1
+        and differing[0] % 2 == 1
+        and int(b[at := differing[0]]) == int(a[at]) + 1
+    )
+
+
 def _gaps(parts: Sequence[Sequence[str]], at: int) -> list[str]:
     present = {int(part[at]): part[at] for part in parts}
     low, high = min(present), max(present)

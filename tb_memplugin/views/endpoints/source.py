@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.fleet import Fleet
-from tb_memplugin.model.fleet_trend import TrendSeries
+from tb_memplugin.model.fleet_trend import TrendBy, TrendSeries
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.source_code import CodeLines
 
@@ -64,6 +64,9 @@ class CaptureName(NamedTuple):
     began: float  # seconds since 1970
     sessions: int
     hosts: int
+    files: int
+    known_files: int  # that have been read before
+    faults: str  # the known ones, in words
 
 
 class FleetReading(NamedTuple):
@@ -120,8 +123,8 @@ class Source(Protocol):
     def fleet(self, capture: str) -> FleetReading:
         """Return what has been read of a capture; empty: the newest. InputError for an unknown one."""
 
-    def fleet_trend(self) -> TrendReading:
-        """Return the trend over all captures."""
+    def fleet_trend(self, by: TrendBy) -> TrendReading:
+        """Return the trend over all captures, with a point for each day or for each of them."""
 
     def code(self, file: str, line: int) -> CodeLines | None:
         """Return the code around a line of the file that a profile calls `file`; None where it is not readable."""

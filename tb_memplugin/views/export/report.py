@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.errors import InputError
+from tb_memplugin.model.fleet_trend import TrendBy
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.source_code import CodeLines
 from tb_memplugin.views.endpoints.endpoint import Endpoint, Query, endpoints
@@ -71,7 +72,7 @@ class ReportSource:
     def fleet(self, capture: str) -> FleetReading:
         raise InputError("A report has no fleet", capture, "see the fleet where the profiles are")
 
-    def fleet_trend(self) -> TrendReading:
+    def fleet_trend(self, by: TrendBy) -> TrendReading:
         raise InputError("A report has no trend", "fleet_trend", "see the trend where the profiles are")
 
     def code(self, file: str, line: int) -> CodeLines | None:

@@ -9,11 +9,12 @@ import numpy as np
 from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer
 from tb_memplugin.model.arrays import F64
 from tb_memplugin.model.fleet import Device, Fleet
+from tb_memplugin.model.fleet_trend import TrendBy
 from tb_memplugin.model.text import Text
 from tb_memplugin.natural_order import natural_key
 from tb_memplugin.views.endpoints.endpoint import endpoint
-from tb_memplugin.views.endpoints.inputs import SOURCE, FreeText
-from tb_memplugin.views.endpoints.source import FleetReading, Source
+from tb_memplugin.views.endpoints.inputs import SOURCE, Choice, FreeText
+from tb_memplugin.views.endpoints.source import CaptureName, FleetReading, Source
 from tb_memplugin.views.shared.fleet_json import FleetCaptureJson, capture_json
 from tb_memplugin.views.shared.fleet_text import heading_text, joined_text, median_text, outlier_text, worst_parts
 from tb_memplugin.views.shared.fleet_trend_json import TrendSeriesJson, series_json
@@ -28,6 +29,11 @@ class CaptureNameJson(TypedDict):
     """Seconds since 1970."""
     sessions: int
     hosts: int
+    files: int
+    known_files: int
+    """Files that have been read before; outliers and other programs are known if all have."""
+    faults: str
+    """The known faults, in words; empty without any."""
 
 
 class MemoryTextJson(TypedDict):
@@ -87,10 +93,7 @@ def fleet(source: Source, capture: str) -> bytes:
     found = reading.fleet or Fleet("", (), ())
     answer = FleetAnswer(found)
     meta: FleetMetaJson = {
-        "captures": [
-            {"name": each.name, "began": each.began, "sessions": each.sessions, "hosts": each.hosts}
-            for each in reading.captures
-        ],
+        "captures": list(map(_capture, reading.captures)),
         "rule": reading.rule,
         "done": reading.done,
         "total": reading.total,
@@ -109,10 +112,10 @@ def fleet(source: Source, capture: str) -> bytes:
     return encode(meta, {"devices": _devices(answer), "hosts": _hosts(reading, found)})
 
 
-@endpoint("fleet_trend", SOURCE, live=True)
-def fleet_trend(source: Source) -> FleetTrendJson:
-    """Return peaks per program and memory by day, with the changes that raised them. Ask again while `running`."""
-    reading = source.fleet_trend()
+@endpoint("fleet_trend", SOURCE, Choice("by", TrendBy), live=True)
+def fleet_trend(source: Source, by: TrendBy) -> FleetTrendJson:
+    """Return peaks per program and memory over time, with the changes that raised them. Ask again while `running`."""
+    reading = source.fleet_trend(by)
     return {
         "series": [series_json(series) for series in reading.series],
         "done": reading.done,
@@ -120,6 +123,18 @@ def fleet_trend(source: Source) -> FleetTrendJson:
         "seconds": reading.seconds,
         "running": reading.is_running,
         "problem": reading.problem,
+    }
+
+
+def _capture(name: CaptureName) -> CaptureNameJson:
+    return {
+        "name": name.name,
+        "began": name.began,
+        "sessions": name.sessions,
+        "hosts": name.hosts,
+        "files": name.files,
+        "known_files": name.known_files,
+        "faults": name.faults,
     }
 
 

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import TypedDict
 
 from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer
-from tb_memplugin.model.fleet import DEVICE_MEMORY, Fleet
+from tb_memplugin.model.fleet import DEVICE_MEMORY, Fleet, KnownCapture
 from tb_memplugin.sizes import bytes_text, counted
-from tb_memplugin.views.shared.fleet_json import FileProblemJson
+from tb_memplugin.views.shared.fleet_json import FileProblemJson, LeftOutCaptureJson, left_out_json, problems_json
 from tb_memplugin.views.shared.fleet_text import cause_text
+
+MAX_LEFT_OUT = 10  # lines
 
 
 class FleetBrokenJson(TypedDict):
@@ -36,9 +38,15 @@ class FleetBudgetJson(TypedDict):
     """The largest one of all captures that were checked."""
     broken: list[FleetBrokenJson]
     problems: list[FileProblemJson]
+    captures: int
+    """Number of captures that were checked."""
+    left_out: list[LeftOutCaptureJson]
+    """The captures that were not checked, newest first."""
 
 
-def fleet_budget(fleets: Sequence[Fleet], limit: int | None, max_spread: float | None) -> FleetBudgetJson:
+def fleet_budget(
+    fleets: Sequence[Fleet], limit: int | None, max_spread: float | None, left_out: Sequence[KnownCapture] = ()
+) -> FleetBudgetJson:
     """Check captures; each limit may be None. `max_spread` is relative to the median."""
     answers = [FleetAnswer(fleet) for fleet in fleets]
     memories = [(answer, memory) for answer in answers for memory in _checked(answer)]
@@ -50,11 +58,9 @@ def fleet_budget(fleets: Sequence[Fleet], limit: int | None, max_spread: float |
         "devices": sum(len(memory.peaks.devices) for _, memory in memories),
         "spread": max((memory.peaks.spread for _, memory in memories), default=0.0),
         "broken": sorted(broken, key=lambda found: -found["above_bytes"]),
-        "problems": [
-            {"host": file.host, "file": file.path, "text": file.problem}
-            for answer in answers
-            for file in answer.problems
-        ],
+        "problems": [problem for answer in answers for problem in problems_json(answer)],
+        "captures": len(fleets),
+        "left_out": list(map(left_out_json, left_out)),
     }
 
 
@@ -62,10 +68,10 @@ def fleet_budget_lines(answer: FleetBudgetJson) -> Iterator[str]:
     """Format the check as lines of text."""
     limits = [f"a peak of {bytes_text(answer['limit_bytes'])}"] if answer["limit_bytes"] is not None else []
     limits += [f"a spread of {answer['max_spread']:.1%}"] if answer["max_spread"] is not None else []
-    count = counted(answer["devices"], "device")
+    several = f" of {counted(answer['captures'], 'capture')}" if answer["captures"] > 1 else ""
+    count = f"{counted(answer['devices'], 'device')}{several}"
     if not answer["broken"]:
         yield f"Within {' and '.join(limits)}: {count} checked, spread {answer['spread']:.1%}."
-        return
     for found in answer["broken"]:
         if found["spread"] is not None:
             yield f"{found['capture']}: the peaks of {found['name']} have a spread of {found['spread']:.1%}"
@@ -74,7 +80,11 @@ def fleet_budget_lines(answer: FleetBudgetJson) -> Iterator[str]:
             above = bytes_text(found["above_bytes"])
             yield f"{found['capture']}: {found['name']} {verb} {bytes_text(found['bytes'])}, {above} above the limit"
         yield from (f"    {line}" for line in found["explanation"])
-    yield f"{counted(len(answer['broken']), 'limit')} exceeded: {' and '.join(limits)}, {count} checked."
+    if answer["broken"]:
+        yield f"{counted(len(answer['broken']), 'limit')} exceeded: {' and '.join(limits)}, {count} checked."
+    if left_out := answer["left_out"]:
+        yield f"Not checked: {counted(len(left_out), 'other capture')}; --all-captures checks all."
+    yield from (f"    {each['name']}: {each['text']}" for each in left_out[:MAX_LEFT_OUT] if each["text"])
 
 
 def _checked(answer: FleetAnswer) -> list[MemoryAnswer]:

@@ -5,8 +5,17 @@ from __future__ import annotations
 from typing import TypedDict
 
 from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer
-from tb_memplugin.model.fleet import Device, Fleet
-from tb_memplugin.views.shared.fleet_text import apart_texts, cause_text, leak_text, other_program_text
+from tb_memplugin.analysis.fleet.missing import host_ranges
+from tb_memplugin.model.fleet import Device, Fleet, KnownCapture
+from tb_memplugin.views.shared.fleet_text import (
+    apart_texts,
+    cause_text,
+    faults_text,
+    leak_text,
+    ordered,
+    other_program_text,
+    program_difference_text,
+)
 
 
 class SessionJson(TypedDict):
@@ -110,7 +119,17 @@ class OtherProgramJson(TypedDict):
     module: str
     fingerprint: str | None
     """Null where the host has no program of the module."""
+    reserved_bytes: int | None
+    usual_reserved_bytes: int | None
+    """Of the program that most hosts have."""
+    recording: str | None
+    """Id of the host's program; null where it has none."""
+    usual_recording: str
+    """Id of the program that most hosts have, on one of them."""
+    difference: str
+    """What differs, in words."""
     text: str
+    """Host, module and difference in words."""
 
 
 class FileProblemJson(TypedDict):
@@ -121,6 +140,14 @@ class FileProblemJson(TypedDict):
     text: str
 
 
+class HostRangeJson(TypedDict):
+    """Hosts whose numbers follow each other."""
+
+    first: str
+    last: str
+    count: int
+
+
 class FleetCaptureJson(TypedDict):
     """One capture: a file for each host, of one session or several."""
 
@@ -129,11 +156,35 @@ class FleetCaptureJson(TypedDict):
     hosts: int
     missing: list[str]
     """Hosts without a file, by the gaps in numbered names."""
+    missing_ranges: list[HostRangeJson]
+    """The same, as ranges of numbers."""
     memories: list[FleetMemoryJson]
     leaks: list[FleetLeakJson]
     programs: list[FleetProgramJson]
     other_programs: list[OtherProgramJson]
     problems: list[FileProblemJson]
+
+
+class LeftOutCaptureJson(TypedDict):
+    """A capture that is not read, and its known faults."""
+
+    name: str
+    began: float
+    """Seconds since 1970."""
+    hosts: int
+    files: int
+    known_files: int
+    """Files that have been read before; outliers and other programs are known if all have."""
+    missing: list[str]
+    problems: list[FileProblemJson]
+    outliers: list[str]
+    """Devices, with their hosts."""
+    leaks: list[str]
+    """Hosts."""
+    other_programs: list[str]
+    """Hosts."""
+    text: str
+    """The faults in words; empty where none is known."""
 
 
 class FleetJson(TypedDict):
@@ -143,6 +194,8 @@ class FleetJson(TypedDict):
     """The rule by which sessions are joined, as a sentence."""
     tolerance_seconds: float
     captures: list[FleetCaptureJson]
+    left_out: list[LeftOutCaptureJson]
+    """The captures that are not read, newest first."""
 
 
 def capture_json(fleet: Fleet, devices: bool = True) -> FleetCaptureJson:
@@ -153,6 +206,7 @@ def capture_json(fleet: Fleet, devices: bool = True) -> FleetCaptureJson:
         "sessions": [{"name": s.name, "began": s.began, "hosts": s.hosts} for s in fleet.sessions],
         "hosts": len(fleet.hosts),
         "missing": list(fleet.missing),
+        "missing_ranges": [{"first": a, "last": b, "count": count} for a, b, count in host_ranges(fleet.missing)],
         "memories": [_memory(memory, len(fleet.hosts), devices) for memory in answer.memories],
         "leaks": [
             {
@@ -181,12 +235,41 @@ def capture_json(fleet: Fleet, devices: bool = True) -> FleetCaptureJson:
                 "host": other.host,
                 "module": other.module,
                 "fingerprint": other.use.fingerprint if other.use else None,
+                "reserved_bytes": known(other.use.reserved_bytes) if other.use else None,
+                "usual_reserved_bytes": known(other.usual.use.reserved_bytes),
+                "recording": other.recording or None,
+                "usual_recording": other.usual.recording,
+                "difference": program_difference_text(other),
                 "text": other_program_text(other),
             }
             for other in answer.other_programs
         ],
-        "problems": [{"host": file.host, "file": file.path, "text": file.problem} for file in answer.problems],
+        "problems": problems_json(answer),
     }
+
+
+def left_out_json(capture: KnownCapture) -> LeftOutCaptureJson:
+    """Return what is known of a capture that is not read."""
+    answer, complete = FleetAnswer(capture.fleet), capture.is_complete
+    outliers = [device.name for memory in answer.memories for device in memory.peaks.outliers]
+    return {
+        "name": capture.fleet.name,
+        "began": capture.began,
+        "hosts": len(capture.hosts),
+        "files": capture.files,
+        "known_files": len(capture.fleet.files),
+        "missing": list(capture.fleet.missing),
+        "problems": problems_json(answer),
+        "outliers": outliers if complete else [],
+        "leaks": ordered([host for leak in answer.leaks for host in leak.hosts]),
+        "other_programs": ordered([other.host for other in answer.other_programs if complete]),
+        "text": faults_text(capture),
+    }
+
+
+def problems_json(answer: FleetAnswer) -> list[FileProblemJson]:
+    """Return the files that cannot be read, or not completely."""
+    return [{"host": file.host, "file": file.path, "text": file.problem} for file in answer.problems]
 
 
 def known(size: int) -> int | None:

@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer
 from tb_memplugin.analysis.fleet.causes import SiteCause
 from tb_memplugin.analysis.fleet.growth import FleetLeak
+from tb_memplugin.analysis.fleet.missing import host_ranges
 from tb_memplugin.analysis.fleet.peaks import Peaks
 from tb_memplugin.analysis.fleet.programs import FleetProgram, OtherProgram
-from tb_memplugin.model.fleet import Device, Fleet
-from tb_memplugin.sizes import MINUS, bytes_text, counted
+from tb_memplugin.model.fleet import Device, Fleet, KnownCapture
+from tb_memplugin.model.fleet_trend import Rise, TrendChange
+from tb_memplugin.natural_order import natural_key
+from tb_memplugin.sizes import MINUS, bytes_text, counted, signed_bytes
 
 MAX_NAMES = 12
 FEW = 0.5  # of the hosts, below which their number is the news
@@ -21,7 +24,7 @@ def heading_text(answer: FleetAnswer) -> str:
     fleet = answer.fleet
     parts = [counted(len(fleet.hosts), "host"), counted(len(fleet.devices), "device"), programs_text(answer)]
     if fleet.missing:
-        parts.append(f"{counted(len(fleet.missing), 'host')} missing: {missing_text(fleet.missing, fleet.hosts)}")
+        parts.append(f"{counted(len(fleet.missing), 'host')} missing: {hosts_text(fleet.missing, fleet.hosts)}")
     if answer.problems:
         parts.append(f"{counted(len(answer.problems), 'file')} with problems")
     return ", ".join(part for part in parts if part)
@@ -111,8 +114,18 @@ def other_program_text(other: OtherProgram) -> str:
     """Return a host with another program in words."""
     if other.use is None:
         return f"{other.host} has no {other.module}, which most hosts have"
-    size = f", {bytes_text(other.use.reserved_bytes)} reserved" if other.use.reserved_bytes >= 0 else ""
-    return f"{other.host} has another {other.module} than most hosts{size}"
+    return f"{other.host} has another {other.module} than most hosts: {program_difference_text(other)}"
+
+
+def program_difference_text(other: OtherProgram) -> str:
+    """Return how a host's program differs from the usual one, in words."""
+    if other.use is None:
+        return "the host has no program of this name"
+    own, usual = other.use.reserved_bytes, other.usual.use.reserved_bytes
+    if own < 0 or usual < 0:
+        return other.use.problem or other.usual.use.problem or "what it reserves is unknown"
+    reserved = f"{bytes_text(own)} reserved, {signed_bytes(own - usual) if own != usual else 'the same size'}"
+    return "; ".join([reserved, *(f"{site}, {signed_bytes(size)}" for site, size in other.differences)])
 
 
 def program_problem_text(program: FleetProgram) -> str:
@@ -120,17 +133,52 @@ def program_problem_text(program: FleetProgram) -> str:
     return f"{program.use.module} on {counted(len(program.hosts), 'host')}: {program.use.problem}"
 
 
-def missing_text(missing: Sequence[str], hosts: Sequence[str]) -> str:
-    """Return missing hosts by the number in which their names differ from those of the others."""
-    every = [*missing, *hosts]
+def hosts_text(some: Sequence[str], hosts: Sequence[str]) -> str:
+    """Return some hosts by the numbers in which names differ from those of all `hosts`, `4, 6, 16\u201319`."""
+    every = [*some, *hosts]
     start = every[0][: _common(every)].rstrip("0123456789")
     end = len(every[0][::-1][: _common([name[::-1] for name in every])].rstrip("0123456789"))
-    return names([name[len(start) : len(name) - end] for name in missing])
+    cut = slice(len(start), -end or None)
+    return names([f"{a[cut]}\u2013{b[cut]}" if count > 1 else a[cut] for a, b, count in host_ranges(some)])
+
+
+def faults_text(known: KnownCapture) -> str:
+    """Return the known faults of a capture that is not read; empty without any.
+
+    A device is far from the median of all devices only, so outliers need all files.
+    """
+    answer, missing = FleetAnswer(known.fleet), known.fleet.missing
+    lists: list[tuple[str, Sequence[str]]] = [
+        (f"{counted(len(missing), 'host')} missing:", missing),
+        (f"{counted(len(answer.problems), 'file')} with problems:", [file.host for file in answer.problems]),
+        ("leaks on", [host for leak in answer.leaks for host in leak.hosts]),
+    ]
+    if known.is_complete:
+        lists.append(("outliers on", [device.host for memory in answer.memories for device in memory.peaks.outliers]))
+        lists.append(("another program on", [other.host for other in answer.other_programs]))
+    every = [*known.hosts, *missing]
+    return "; ".join(f"{label} {hosts_text(ordered(hosts), every)}" for label, hosts in lists if hosts)
+
+
+def ordered(hosts: Sequence[str]) -> list[str]:
+    """Return each name once, in natural order."""
+    return sorted(set(hosts), key=natural_key)
 
 
 def _common(texts: Sequence[str]) -> int:
     """Return the number of letters with which all texts begin."""
     return next((at for at, letters in enumerate(zip(*texts, strict=False)) if len(set(letters)) > 1), 0)
+
+
+def rise_text(rise: Rise) -> str:
+    """Return what raised a peak."""
+    return "; ".join(map(_change_text, rise.changes)) or rise.problem or "many small changes"
+
+
+def _change_text(change: TrendChange) -> str:
+    if not change.bytes_before:
+        return f"{change.text}, {bytes_text(change.bytes_after)}, new"
+    return f"{change.text}, from {bytes_text(change.bytes_before)} to {bytes_text(change.bytes_after)}"
 
 
 def names(hosts: Sequence[str]) -> str:

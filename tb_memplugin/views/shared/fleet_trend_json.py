@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from tb_memplugin.model.fleet_trend import TrendSeries
+from tb_memplugin.views.shared.fleet_text import rise_text
 
 
 class TrendChangeJson(TypedDict):
@@ -16,22 +17,26 @@ class TrendChangeJson(TypedDict):
 
 
 class TrendPointJson(TypedDict):
-    """The peak of one day."""
+    """The peak of one day, or of one capture."""
 
     day: str
     capture: str
+    recording: str
+    """Id of the recording with this peak: the median device's, or the program's on the host where it is largest."""
     peak_bytes: int
     largest_bytes: int
     count: int
     """Number of devices; of a program, of the hosts that have it."""
     rise_bytes: int
-    """Growth since the day before."""
+    """Growth since the point before."""
     changes: list[TrendChangeJson]
     """Changes that raised the peak, largest first; empty without a rise of more than 1 %."""
+    because: str | None
+    """What raised the peak, in words; null without a rise of more than 1 %."""
 
 
 class TrendSeriesJson(TypedDict):
-    """The peaks of a memory or of a program, in order of days."""
+    """The peaks of a memory or of a program, in order of time."""
 
     name: str
     is_program: bool
@@ -48,6 +53,7 @@ def series_json(series: TrendSeries) -> TrendSeriesJson:
             {
                 "day": point.day,
                 "capture": point.capture,
+                "recording": point.recording,
                 "peak_bytes": point.peak_bytes,
                 "largest_bytes": point.largest_bytes,
                 "count": point.devices,
@@ -55,6 +61,7 @@ def series_json(series: TrendSeries) -> TrendSeriesJson:
                 "changes": [
                     {"line": c.text, "bytes_before": c.bytes_before, "bytes_after": c.bytes_after} for c in changes
                 ],
+                "because": rise_text(rises[at]) if at in rises else None,
             }
         )
     return {"name": series.name, "is_program": series.is_program, "points": points}

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer
-from tb_memplugin.model.fleet import Device, Fleet
+from tb_memplugin.model.fleet import Device, Fleet, KnownCapture
 from tb_memplugin.sizes import bytes_text, counted, signed_bytes
 from tb_memplugin.views.shared.fleet_text import (
     apart_texts,
     cause_text,
+    faults_text,
     heading_text,
     joined_text,
     leak_text,
@@ -38,6 +39,11 @@ def lines(fleet: Fleet, rule: str) -> Iterator[str]:
     yield from _several("program", [other_program_text(other) for other in answer.other_programs])
     yield from _several("program", [program_problem_text(p) for p in answer.programs if p.use.problem])
     yield from _several("problem", [f"{file.host or file.path}: {file.problem}" for file in answer.problems])
+
+
+def left_out_lines(left_out: Sequence[KnownCapture]) -> Iterator[str]:
+    """Yield a line for each capture that is not read and has known faults."""
+    return _several("left out", [f"{each.fleet.name}: {text}" for each in left_out if (text := faults_text(each))])
 
 
 def _of_memory(memory: MemoryAnswer, fleet: Fleet, named: bool) -> Iterator[str]:

@@ -4,41 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tb_memplugin.model.fleet_trend import Rise, TrendChange, TrendSeries
+from tb_memplugin.model.fleet_trend import TrendBy, TrendSeries
 from tb_memplugin.sizes import bytes_text, counted, signed_bytes
+from tb_memplugin.views.shared.fleet_text import rise_text
 from tb_memplugin.views.terminal.text_table import align
 
 MAX_SERIES = 8
 
 
-def lines(series: Sequence[TrendSeries]) -> Iterator[str]:
+def lines(series: Sequence[TrendSeries], by: TrendBy = TrendBy.DAY) -> Iterator[str]:
     """Yield the lines about all series."""
     for number, each in enumerate(series[:MAX_SERIES]):
         yield from [""] if number else []
-        yield from _of_series(each)
+        yield from _of_series(each, by)
     if len(series) > MAX_SERIES:
         yield f"and {counted(len(series) - MAX_SERIES, 'smaller program')}: see --json"
 
 
-def _of_series(series: TrendSeries) -> Iterator[str]:
+def _of_series(series: TrendSeries, by: TrendBy) -> Iterator[str]:
     rises = {rise.after: rise for rise in series.rises}
     second = "reserved" if series.is_program else "worst device"
-    yield f"{series.name}, {'program' if series.is_program else 'median device'}, {counted(len(series.points), 'day')}"
-    table = [["day", "peak", second, "change", "because"]]
+    count = counted(len(series.points), by.value)
+    yield f"{series.name}, {'program' if series.is_program else 'median device'}, {count}"
+    table = [[by.value, "peak", second, "change", "because"]]
     for at, point in enumerate(series.points):
         growth = point.peak_bytes - series.points[at - 1].peak_bytes if at else 0
         change = signed_bytes(growth) if at in rises else ""
         because = rise_text(rises[at]) if at in rises else ""
-        table.append([point.day, bytes_text(point.peak_bytes), bytes_text(point.largest_bytes), change, because])
+        name = point.day if by is TrendBy.DAY else point.capture
+        table.append([name, bytes_text(point.peak_bytes), bytes_text(point.largest_bytes), change, because])
     yield from align(table, 0)
-
-
-def rise_text(rise: Rise) -> str:
-    """Return what raised a peak."""
-    return "; ".join(map(_change_text, rise.changes)) or rise.problem or "many small changes"
-
-
-def _change_text(change: TrendChange) -> str:
-    if not change.bytes_before:
-        return f"{change.text}, {bytes_text(change.bytes_after)}, new"
-    return f"{change.text}, from {bytes_text(change.bytes_before)} to {bytes_text(change.bytes_after)}"

@@ -6,8 +6,15 @@ import pytest
 from support.fleets import GIB, fleet_of_peaks, fleet_of_programs
 
 from tb_memplugin.analysis.fleet.answer import FleetAnswer
-from tb_memplugin.analysis.fleet.missing import missing_hosts
-from tb_memplugin.views.shared.fleet_text import cause_text, leak_text, other_program_text, programs_text
+from tb_memplugin.analysis.fleet.missing import host_ranges, missing_hosts
+from tb_memplugin.model.fleet import FileSummary, Fleet, ProgramUse, Site
+from tb_memplugin.views.shared.fleet_text import (
+    cause_text,
+    leak_text,
+    other_program_text,
+    program_difference_text,
+    programs_text,
+)
 
 USUAL = [("train.py:1 step", 20 * GIB), ("model.py:2 mlp", 8 * GIB)]
 
@@ -73,9 +80,33 @@ def test_hosts_with_another_program() -> None:
         ("host-4", None),
     ]
     assert programs_text(answer) == "3 programs (none identical on all)"
-    assert other_program_text(answer.other_programs[0]) == "host-2 has another jit_step than most hosts, 6 B reserved"
+    assert other_program_text(answer.other_programs[0]) == (
+        "host-2 has another jit_step than most hosts: 6 B reserved, the same size"
+    )
     assert programs_text(FleetAnswer(fleet_of_programs([step], [step], []))) == "1 program (identical on all)"
     assert programs_text(FleetAnswer(fleet_of_programs([], []))) == ""
+
+
+def test_what_differs_in_another_program() -> None:
+    usual, other = (
+        ProgramUse("jit_step", "jit_step(1)", name, peak, peak + GIB, memory="HBM", sites=sites)
+        for name, peak, sites in (
+            ("a", 4 * GIB, (Site("a.py:1 f", 3 * GIB), Site("a.py:2 g", GIB))),
+            ("b", 5 * GIB, (Site("a.py:1 f", 5 * GIB),)),
+        )
+    )
+    files = [FileSummary(f"/{n}", 1, "1-1", f"w-{n}", "r", (), (other if n == 1 else usual,)) for n in range(4)]
+    (found,) = FleetAnswer(Fleet("r", (), tuple(files))).other_programs
+    assert (
+        program_difference_text(found)
+        == "6.00 GiB reserved, +1.00 GiB; a.py:1 f, +2.00 GiB; a.py:2 g, \N{MINUS SIGN}1.00 GiB"
+    )
+    assert (found.recording, found.usual.recording) == ("r|w-1|jit_step(1)|HBM", "r|w-0|jit_step(1)|HBM")
+
+
+def test_missing_hosts_as_ranges() -> None:
+    hosts = ["w-008", "w-009", "w-010", "w-012", "x", "y-1", "z-2"]
+    assert host_ranges(hosts) == [("w-008", "w-010", 3), *((host, host, 1) for host in hosts[3:])]
 
 
 @pytest.mark.parametrize(

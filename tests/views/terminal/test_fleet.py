@@ -10,7 +10,7 @@ from support.fleets import GIB, fleet_of_peaks
 
 from tb_memplugin.model.fleet import Fleet
 from tb_memplugin.model.fleet_trend import Rise, TrendChange, TrendPoint, TrendSeries
-from tb_memplugin.views.shared.fleet_text import missing_text
+from tb_memplugin.views.shared.fleet_text import hosts_text
 from tb_memplugin.views.terminal import fleet_trend
 from tb_memplugin.views.terminal.fleet import lines
 from tb_memplugin.views.terminal.fleet_progress import FleetProgress, bar
@@ -38,10 +38,11 @@ def test_equal_devices() -> None:
         (["w-4", "w-16"], ["w-0", "w-17"], "4, 16"),
         (["host-009.example"], ["host-008.example", "host-010.example"], "009"),
         (["w-14"], ["w-13", "w-15"], "14"),
+        (["w-2", "w-3", "w-4", "w-9"], ["w-1", "w-10"], "2\u20134, 9"),
     ],
 )
 def test_missing_hosts_are_named_by_their_numbers(missing: list[str], hosts: list[str], text: str) -> None:
-    assert missing_text(missing, hosts) == text
+    assert hosts_text(missing, hosts) == text
 
 
 def test_a_trend_of_many_programs_lists_the_largest() -> None:

@@ -110,6 +110,11 @@ export interface CaptureName {
   began: number;
   sessions: number;
   hosts: number;
+  files: number;
+  /** Files that have been read before; outliers and other programs are known if all have. */
+  known_files: number;
+  /** The known faults, in words; empty without any. */
+  faults: string;
 }
 
 /** A limitation of the file or of its reconstruction. */
@@ -380,6 +385,8 @@ export interface FleetCapture {
   hosts: number;
   /** Hosts without a file, by the gaps in numbered names. */
   missing: string[];
+  /** The same, as ranges of numbers. */
+  missing_ranges: HostRange[];
   memories: FleetMemory[];
   leaks: FleetLeak[];
   programs: FleetProgram[];
@@ -540,6 +547,13 @@ export interface Holes {
   told: boolean;
 }
 
+/** Hosts whose numbers follow each other. */
+export interface HostRange {
+  first: string;
+  last: string;
+  count: number;
+}
+
 /** A Pallas kernel with its on-chip memory; null where the file does not contain a figure. */
 export interface Kernel {
   name: string;
@@ -654,6 +668,16 @@ export interface OtherProgram {
   module: string;
   /** Null where the host has no program of the module. */
   fingerprint: string | null;
+  reserved_bytes: number | null;
+  /** Of the program that most hosts have. */
+  usual_reserved_bytes: number | null;
+  /** Id of the host's program; null where it has none. */
+  recording: string | null;
+  /** Id of the program that most hosts have, on one of them. */
+  usual_recording: string;
+  /** What differs, in words. */
+  difference: string;
+  /** Host, module and difference in words. */
   text: string;
 }
 
@@ -938,21 +962,28 @@ export interface TrendChange {
   bytes_after: number;
 }
 
-/** The peak of one day. */
+/** The peak of one day, or of one capture. */
 export interface TrendPoint {
   day: string;
   capture: string;
+  /**
+   * Id of the recording with this peak: the median device's, or the program's on the host where it is
+   * largest.
+   */
+  recording: string;
   peak_bytes: number;
   largest_bytes: number;
   /** Number of devices; of a program, of the hosts that have it. */
   count: number;
-  /** Growth since the day before. */
+  /** Growth since the point before. */
   rise_bytes: number;
   /** Changes that raised the peak, largest first; empty without a rise of more than 1 %. */
   changes: TrendChange[];
+  /** What raised the peak, in words; null without a rise of more than 1 %. */
+  because: string | null;
 }
 
-/** The peaks of a memory or of a program, in order of days. */
+/** The peaks of a memory or of a program, in order of time. */
 export interface TrendSeries {
   name: string;
   is_program: boolean;

@@ -25,7 +25,7 @@ import type {
   RuntimeToProgram,
   SourceCode,
 } from "./answers";
-import type { Classification, CompareBy, Granularity } from "./constants";
+import type { Classification, CompareBy, Granularity, TrendBy } from "./constants";
 
 export interface AdviceQuery {
   id: string;
@@ -66,6 +66,10 @@ export interface FailedProgramQuery {
 
 export interface FleetQuery {
   capture?: string;
+}
+
+export interface FleetTrendQuery {
+  by: TrendBy;
 }
 
 export interface GrowthQuery {
@@ -193,11 +197,11 @@ export function createClient(fetch: Fetch) {
     fleet: (query: FleetQuery, signal: Signal): Promise<Tables> =>
       requestTables(fetch, "fleet", { ...query }, signal),
     /**
-     * Return peaks per program and memory by day, with the changes that raised them. Ask again while
+     * Return peaks per program and memory over time, with the changes that raised them. Ask again while
      * `running`.
      */
-    fleetTrend: (signal: Signal): Promise<FleetTrend> =>
-      requestJson<FleetTrend>(fetch, "fleet_trend", {}, signal),
+    fleetTrend: (query: FleetTrendQuery, signal: Signal): Promise<FleetTrend> =>
+      requestJson<FleetTrend>(fetch, "fleet_trend", { ...query }, signal),
     /** Return the series of `recording`: a point for each profile, and its call sites, leaks first. */
     growth: (query: GrowthQuery, signal: Signal): Promise<Growth> =>
       requestJson<Growth>(fetch, "growth", { ...query }, signal),

@@ -82,6 +82,10 @@ export const RECORDING_KINDS = [
 ] as const;
 export type RecordingKind = (typeof RECORDING_KINDS)[number];
 
+/** What a point of a trend is. */
+export const TREND_BY = ["day", "capture"] as const;
+export type TrendBy = (typeof TREND_BY)[number];
+
 /** Main memory of the devices of TPUs. */
 // prettier-ignore
 export const CHIPS: readonly (readonly [name: string, bytes: number])[] = [

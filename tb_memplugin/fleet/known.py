@@ -1,0 +1,56 @@
+"""What is known of captures that are not read: the names of their hosts, and the files that have been read before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tb_memplugin import readers
+from tb_memplugin.analysis.fleet.missing import missing_hosts
+from tb_memplugin.errors import InputError
+from tb_memplugin.fleet.cache import SummaryCache
+from tb_memplugin.fleet.problems import problem_text
+from tb_memplugin.fleet.programs import with_programs
+from tb_memplugin.fleet.scan import fleet_of
+from tb_memplugin.fleet.sessions import Capture
+from tb_memplugin.logdir import HostFile
+from tb_memplugin.model.fleet import FileSummary, KnownCapture, ProgramSummary
+
+MAX_FILES = 1024  # that are looked up in the cache, of the first captures; takes about 0.3 s
+
+
+def known_captures(captures: Sequence[Capture], cache: SummaryCache | None) -> list[KnownCapture]:
+    """Return what is known of captures, in their order. Files are not read."""
+    wanted: list[HostFile] = []
+    for capture in captures:
+        files = [file for file, _ in capture.files]
+        if len(wanted) + len(files) > MAX_FILES:
+            break
+        wanted += files
+    summaries = cache.files(wanted, sites=False) if cache else {}
+    prints = {use.fingerprint for summary in summaries.values() for use in summary.programs}
+    programs = cache.programs(prints) if cache and prints else {}
+    return [_known(capture, summaries, programs) for capture in captures]
+
+
+def _known(capture: Capture, summaries: dict[str, FileSummary], programs: dict[str, ProgramSummary]) -> KnownCapture:
+    found: list[FileSummary] = []
+    for file, run in capture.files:
+        summary = summaries.get(file.path) or _without_reading(file)
+        if summary is not None:
+            found.append(replace(summary, run=run))
+    hosts = tuple(dict.fromkeys(file.host for file, _ in capture.files))
+    fleet = fleet_of(capture, with_programs(found, programs), is_complete=False)
+    missing = tuple(missing_hosts(hosts))
+    return KnownCapture(replace(fleet, missing=missing), hosts, capture.began, len(capture.files))
+
+
+def _without_reading(file: HostFile) -> FileSummary | None:
+    """Return the summary of a file whose name or size shows that it cannot be read; None for others."""
+    problem = file.unreadable
+    if not file.size and not problem:
+        try:
+            readers.open_file(b"", file.path, host=file.host)
+        except InputError as error:
+            problem = problem_text(error)
+    return FileSummary(file.path, file.size, file.stamp, file.host, "", problem=problem) if problem else None
