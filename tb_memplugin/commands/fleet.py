@@ -85,6 +85,7 @@ def check_output_of(arguments: argparse.Namespace) -> None:
 
 
 def _show(arguments: argparse.Namespace, fleets: Sequence[Fleet], left_out: Sequence[KnownCapture]) -> None:
+    from tb_memplugin.fleet import series
     from tb_memplugin.fleet.sessions import rule_text
     from tb_memplugin.views.shared.fleet_json import FleetJson, capture_json, left_out_json
     from tb_memplugin.views.terminal.fleet import left_out_lines, lines
@@ -94,12 +95,13 @@ def _show(arguments: argparse.Namespace, fleets: Sequence[Fleet], left_out: Sequ
         found: FleetJson = {
             "rule": rule,
             "tolerance_seconds": arguments.join_within,
+            "series_rule": series.RULE,
             "captures": [capture_json(fleet) for fleet in fleets],
             "left_out": list(map(left_out_json, left_out)),
         }
         print_text(json.dumps(found, indent=2, allow_nan=False))
         return
-    pieces = [lines(fleet, rule) for fleet in fleets]
+    pieces = [lines(fleet, rule, series.RULE) for fleet in fleets]
     pieces += [left_out_lines(left_out)]
     print_text("\n\n".join(filter(None, ("\n".join(map(printable, piece)) for piece in pieces))))
     if left_out:

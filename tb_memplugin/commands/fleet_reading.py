@@ -29,6 +29,15 @@ def scan_options(parser: argparse._ActionsContainer) -> None:
         help="longest pause between two sessions of one capture (default: %(default)s)",
     )
 
+    parser.add_argument(
+        "--numbered-files",
+        metavar="HOW",
+        choices=("auto", "series", "hosts"),  # as model/fleet.py: NumberedFiles
+        default="auto",
+        help="files whose names differ in numbers only: a series of one process, or a file for each of several hosts "
+        "(default: auto, by their devices, steps, times and bytes)",
+    )
+
 
 def reading_options(parser: argparse._ActionsContainer) -> None:
     """Add the options about who reads the files; `check` has options of these names for compiling."""
@@ -46,6 +55,7 @@ def open_scan(arguments: argparse.Namespace) -> Iterator[tuple[Scan, list[Captur
     from tb_memplugin.fleet.scan import Scan
     from tb_memplugin.fleet.sessions import captures
     from tb_memplugin.logdir import find_runs
+    from tb_memplugin.model.fleet import NumberedFiles
 
     opened: list[TaskExecutor] = []
 
@@ -58,7 +68,9 @@ def open_scan(arguments: argparse.Namespace) -> Iterator[tuple[Scan, list[Captur
         raise InputError("No process", "--jobs", "give a number from 1 up")
     runs = [run for logdir in dict.fromkeys(arguments.logdirs) for run in find_runs(logdir)]
     try:
-        yield Scan(executor, None if arguments.no_cache else SummaryCache()), captures(runs, arguments.join_within)
+        cache = None if arguments.no_cache else SummaryCache()
+        numbered = NumberedFiles(arguments.numbered_files)
+        yield Scan(executor, cache, numbered), captures(runs, arguments.join_within)
     finally:
         for each in opened:
             each.stop()

@@ -15,9 +15,17 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from tb_memplugin.cache_folder import cache_folder
-from tb_memplugin.fleet.cache_tables import SCHEMA, read_file, read_program, write_file, write_program
+from tb_memplugin.fleet.cache_tables import (
+    SCHEMA,
+    read_file,
+    read_growths,
+    read_program,
+    write_file,
+    write_growth,
+    write_program,
+)
 from tb_memplugin.logdir import HostFile
-from tb_memplugin.model.fleet import FileSummary, ProgramSummary
+from tb_memplugin.model.fleet import FileSummary, ProgramSummary, SeriesGrowth
 from tb_memplugin.sizes import parse_size
 
 FOLDER_VARIABLE = "TB_MEMPLUGIN_FLEET_CACHE"
@@ -87,6 +95,30 @@ class SummaryCache:
         self._with_database(write)
         self._trim()
 
+    def growths(self, wanted: Iterable[str]) -> list[SeriesGrowth]:
+        """Return what leaks over series, which are given by fingerprints."""
+        found: list[SeriesGrowth] = []
+
+        def read(database: sqlite3.Connection) -> None:
+            now = int(time.time())
+            for fingerprint in wanted:
+                found.extend(read_growths(database, fingerprint, now))
+
+        if wanted:
+            self._with_database(read)
+        return found
+
+    def put_growths(self, growths: Iterable[SeriesGrowth]) -> None:
+        """Store what leaks over series."""
+
+        def write(database: sqlite3.Connection) -> None:
+            now = int(time.time())
+            for growth in growths:
+                write_growth(database, growth, now)
+
+        self._with_database(write)
+        self._trim()
+
     def content(self) -> CacheContent:
         """Return the number of summaries, and the size on disk."""
         counts = [0, 0]
@@ -125,7 +157,7 @@ class SummaryCache:
             return
 
         def delete(database: sqlite3.Connection) -> None:
-            for table, key in (("files", "path"), ("programs", "fingerprint")):
+            for table, key in (("files", "path"), ("programs", "fingerprint"), ("growths", "fingerprint")):
                 count = database.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
                 excess = count - int(count * KEPT * self.most / self._bytes())
                 database.execute(

@@ -6,10 +6,10 @@ import sqlite3
 
 import tb_memplugin
 from tb_memplugin.logdir import HostFile
-from tb_memplugin.model.fleet import DeviceSummary, FileSummary, ProgramSummary, ProgramUse, Site
+from tb_memplugin.model.fleet import DeviceSummary, FileSummary, ProgramSummary, ProgramUse, SeriesGrowth, Site
 
 # Counts up with each change of what a summary contains.
-READER_VERSION = f"{tb_memplugin.__version__}/2"
+READER_VERSION = f"{tb_memplugin.__version__}/3"
 REFRESH_SECONDS = 3600  # between changes of `used`, so that most looks write nothing
 
 SCHEMA = """
@@ -17,7 +17,8 @@ PRAGMA foreign_keys = ON;
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = NORMAL;
 CREATE TABLE IF NOT EXISTS files (
-  id INTEGER PRIMARY KEY, path TEXT UNIQUE, size INTEGER, stamp TEXT, reader TEXT, problem TEXT, used INTEGER);
+  id INTEGER PRIMARY KEY, path TEXT UNIQUE, size INTEGER, stamp TEXT, reader TEXT, problem TEXT, used INTEGER,
+  kind TEXT, step INTEGER, time_ns INTEGER);
 CREATE TABLE IF NOT EXISTS devices (
   file INTEGER REFERENCES files ON DELETE CASCADE, number INTEGER, device TEXT, memory TEXT, measured INTEGER,
   peak_bytes INTEGER, capacity_bytes INTEGER, other_bytes INTEGER, title TEXT, growth TEXT, growth_bytes INTEGER,
@@ -34,18 +35,22 @@ CREATE TABLE IF NOT EXISTS programs (
 CREATE TABLE IF NOT EXISTS program_sites (
   fingerprint TEXT REFERENCES programs ON DELETE CASCADE, number INTEGER, site TEXT, bytes INTEGER,
   PRIMARY KEY (fingerprint, number)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS growths (
+  fingerprint TEXT, reader TEXT, device TEXT, growth TEXT, growth_bytes INTEGER, used INTEGER,
+  PRIMARY KEY (fingerprint, device)) WITHOUT ROWID;
 """
 
 
 def read_file(database: sqlite3.Connection, file: HostFile, now: int, with_sites: bool) -> FileSummary | None:
     """Return the summary of a file that is unchanged."""
     found = database.execute(
-        "SELECT id, problem, used FROM files WHERE path = ? AND size = ? AND stamp = ? AND reader = ?",
+        "SELECT id, problem, used, kind, step, time_ns FROM files "
+        "WHERE path = ? AND size = ? AND stamp = ? AND reader = ?",
         (file.path, file.size, file.stamp, READER_VERSION),
     ).fetchone()
     if found is None:
         return None
-    number, problem, used = found
+    number, problem, used, *moment = found
     if now - used > REFRESH_SECONDS:
         database.execute("UPDATE files SET used = ? WHERE id = ?", (now, number))
     sites: dict[int, list[Site]] = {}
@@ -63,15 +68,16 @@ def read_file(database: sqlite3.Connection, file: HostFile, now: int, with_sites
     )
     uses = database.execute("SELECT module, title, fingerprint FROM uses WHERE file = ? ORDER BY number", (number,))
     programs = tuple(ProgramUse(*use) for use in uses)
-    return FileSummary(file.path, file.size, file.stamp, file.host, "", devices, programs, problem)
+    return FileSummary(file.path, file.size, file.stamp, file.host, "", devices, programs, problem, False, *moment)
 
 
 def write_file(database: sqlite3.Connection, file: FileSummary, now: int) -> None:
     """Store the summary of a file, with devices that it has itself."""
     database.execute("DELETE FROM files WHERE path = ?", (file.path,))
     number = database.execute(
-        "INSERT INTO files (path, size, stamp, reader, problem, used) VALUES (?, ?, ?, ?, ?, ?)",
-        (file.path, file.size, file.stamp, READER_VERSION, file.problem, now),
+        "INSERT INTO files (path, size, stamp, reader, problem, used, kind, step, time_ns) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (file.path, file.size, file.stamp, READER_VERSION, file.problem, now, file.kind, file.step, file.time_ns),
     ).lastrowid
     measured = [device for device in file.devices if device.measured]
     database.executemany(
@@ -128,4 +134,23 @@ def write_program(database: sqlite3.Connection, program: ProgramSummary, now: in
     database.executemany(
         "INSERT INTO program_sites VALUES (?, ?, ?, ?)",
         [(program.fingerprint, at, site.text, site.bytes) for at, site in enumerate(program.sites)],
+    )
+
+
+def read_growths(database: sqlite3.Connection, fingerprint: str, now: int) -> list[SeriesGrowth]:
+    """Return what leaks over a series, by device."""
+    found = database.execute(
+        "SELECT fingerprint, device, growth, growth_bytes, used FROM growths WHERE fingerprint = ? AND reader = ?",
+        (fingerprint, READER_VERSION),
+    ).fetchall()
+    if any(now - row[-1] > REFRESH_SECONDS for row in found):
+        database.execute("UPDATE growths SET used = ? WHERE fingerprint = ?", (now, fingerprint))
+    return [SeriesGrowth(*row[:-1]) for row in found]
+
+
+def write_growth(database: sqlite3.Connection, growth: SeriesGrowth, now: int) -> None:
+    """Store what leaks over a series on a device."""
+    database.execute(
+        "INSERT OR REPLACE INTO growths VALUES (?, ?, ?, ?, ?, ?)",
+        (growth.fingerprint, READER_VERSION, growth.device, growth.growth, growth.growth_bytes, now),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tb_memplugin import readers
@@ -12,7 +12,9 @@ from tb_memplugin.fleet.cache import SummaryCache
 from tb_memplugin.fleet.problems import problem_text
 from tb_memplugin.fleet.programs import with_programs
 from tb_memplugin.fleet.scan import fleet_of
-from tb_memplugin.fleet.sessions import Capture
+from tb_memplugin.fleet.series import find_series
+from tb_memplugin.fleet.series_growth import as_hosts, has_growth
+from tb_memplugin.fleet.sessions import Capture, hosts_of
 from tb_memplugin.logdir import HostFile
 from tb_memplugin.model.fleet import FileSummary, KnownCapture, ProgramSummary
 
@@ -30,17 +32,27 @@ def known_captures(captures: Sequence[Capture], cache: SummaryCache | None) -> l
     summaries = cache.files(wanted, sites=False) if cache else {}
     prints = {use.fingerprint for summary in summaries.values() for use in summary.programs}
     programs = cache.programs(prints) if cache and prints else {}
-    return [_known(capture, summaries, programs) for capture in captures]
+    return [_known(capture, summaries, programs, cache) for capture in captures]
 
 
-def _known(capture: Capture, summaries: dict[str, FileSummary], programs: dict[str, ProgramSummary]) -> KnownCapture:
+def _known(
+    capture: Capture,
+    summaries: Mapping[str, FileSummary],
+    programs: Mapping[str, ProgramSummary],
+    cache: SummaryCache | None,
+) -> KnownCapture:
     found: list[FileSummary] = []
     for file, run in capture.files:
         summary = summaries.get(file.path) or _without_reading(file)
         if summary is not None:
             found.append(replace(summary, run=run))
-    hosts = tuple(dict.fromkeys(file.host for file, _ in capture.files))
-    fleet = fleet_of(capture, with_programs(found, programs), is_complete=False)
+    known = {summary.path: summary for summary in with_programs(found, programs)}
+    series = find_series(capture.runs, known)
+    prints = [each.fingerprint for each in series if has_growth(each)]
+    growths = {(each.fingerprint, each.device): each for each in (cache.growths(prints) if cache else ())}
+    fleet = fleet_of(capture, as_hosts(capture, known.values(), series, growths), series, is_complete=False)
+    by_name = dict.fromkeys(host for run in capture.runs for host in hosts_of(run))
+    hosts = fleet.hosts if len(found) == len(capture.files) else tuple(by_name)
     missing = tuple(missing_hosts(hosts))
     return KnownCapture(replace(fleet, missing=missing), hosts, capture.began, len(capture.files))
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tb_memplugin.analysis.fleet.missing import missing_hosts
 from tb_memplugin.executors.executor import TaskExecutor
-from tb_memplugin.fleet.cache import SummaryCache
+from tb_memplugin.fleet.cache import SummaryCache, has_version
 from tb_memplugin.fleet.problems import may_pass, problem_text
 from tb_memplugin.fleet.programs import read_programs, with_programs
+from tb_memplugin.fleet.series import Series, find_series
+from tb_memplugin.fleet.series_growth import Growths, as_hosts, has_growth, read_growth
 from tb_memplugin.fleet.sessions import Capture
 from tb_memplugin.fleet.summarize import summarize
 from tb_memplugin.fleet.tasks import FileTask, Tasks
 from tb_memplugin.logdir import HostFile
-from tb_memplugin.model.fleet import FileSummary, Fleet, ProgramSummary
+from tb_memplugin.model.fleet import FileSeries, FileSummary, Fleet, NumberedFiles, ProgramSummary
 from tb_memplugin.natural_order import natural_key
 
 FilesOfRuns = Sequence[tuple[HostFile, str]]  # with their runs
@@ -25,10 +27,16 @@ WRITE_EVERY = 256  # summaries; what is written stays when the scan is stopped
 class Scan:
     """Summaries of files, from the cache or by tasks. Programs are read once, whichever files contain them."""
 
-    def __init__(self, executor: Callable[[], TaskExecutor], cache: SummaryCache | None = None) -> None:
+    def __init__(
+        self,
+        executor: Callable[[], TaskExecutor],
+        cache: SummaryCache | None = None,
+        numbered: NumberedFiles = NumberedFiles.AUTO,
+    ) -> None:
         """`executor` is called when there is something to read."""
         self.executor = executor
         self.cache = cache
+        self._numbered = numbered
         self.programs: dict[str, ProgramSummary] = {}
         self._asked: set[str] = set()  # programs
         self.read = 0  # files that were not in the cache
@@ -44,8 +52,33 @@ class Scan:
         for summary in self.summaries(files):
             found[summary.path] = summary
             done(len(found), len(files))
-        summaries = {summary.path: summary for summary in with_programs(found.values(), self.programs)}
-        return [fleet_of(capture, [summaries[file.path] for file, _ in capture.files]) for capture in captures]
+        return self.complete(captures, found.values())
+
+    def complete(self, captures: Sequence[Capture], found: Iterable[FileSummary]) -> list[Fleet]:
+        """Return captures of which all summaries are found: with the sizes of programs, and series as hosts."""
+        summaries = {summary.path: summary for summary in with_programs(found, self.programs)}
+        series = [find_series(capture.runs, summaries, self._numbered) for capture in captures]
+        growths = self._growths([each for of_capture in series for each in of_capture if has_growth(each)])
+        return [
+            fleet_of(capture, as_hosts(capture, _of(capture, summaries), of_capture, growths), of_capture)
+            for capture, of_capture in zip(captures, series, strict=True)
+        ]
+
+    def _growths(self, series: Sequence[Series]) -> Growths:
+        """Return what leaks from file to file, from the cache or by a task for each series."""
+        wanted = {each.fingerprint: [member.file for member in each.members] for each in series}
+        found = self.cache.growths(wanted) if self.cache else []
+        if lacking := wanted.keys() - {growth.fingerprint for growth in found}:
+            tasks = Tasks(self.executor())
+            for fingerprint in lacking:
+                files = wanted[fingerprint]
+                tasks.submit(FileTask(files[0], "", frozenset([fingerprint])), read_growth, files, fingerprint)
+            new = [growth for _, result in tasks.results() if isinstance(result, list) for growth in result]
+            if self.cache:
+                versioned = {each for each in lacking if all(has_version(file.stamp) for file in wanted[each])}
+                self.cache.put_growths(growth for growth in new if growth.fingerprint in versioned)
+            found += new
+        return {(growth.fingerprint, growth.device): growth for growth in found}
 
     def summaries(self, files: FilesOfRuns) -> Iterator[FileSummary]:
         """Yield the summary of each file, as they come; `programs` is complete at the end."""
@@ -123,8 +156,15 @@ def _failed(file: HostFile, run: str, error: object) -> FileSummary:
     return replace(found, problem=problem_text(error), may_pass=passing)
 
 
-def fleet_of(capture: Capture, summaries: Sequence[FileSummary], is_complete: bool = True) -> Fleet:
+def _of(capture: Capture, summaries: Mapping[str, FileSummary]) -> list[FileSummary]:
+    return [summaries[file.path] for file, _ in capture.files]
+
+
+def fleet_of(
+    capture: Capture, summaries: Sequence[FileSummary], series: Sequence[Series] = (), is_complete: bool = True
+) -> Fleet:
     """Return the fleet of a capture's summaries. Only of all of them are gaps missing hosts."""
     ordered = sorted(summaries, key=lambda summary: (natural_key(summary.host), summary.path))
     missing = missing_hosts(summary.host for summary in ordered) if is_complete else ()
-    return Fleet(capture.name, capture.sessions, tuple(ordered), tuple(missing))
+    described = tuple(FileSeries(each.name, len(each.members), each.evidence) for each in series)
+    return Fleet(capture.name, capture.sessions, tuple(ordered), tuple(missing), described)

@@ -17,7 +17,10 @@ from tb_memplugin.model.fleet import Session
 
 TOLERANCE_SECONDS = 60.0
 # As JAX, XProf and TensorFlow name sessions: 2024_07_12_01_26_45
-DATE = re.compile(r"(\d{4})[_-](\d\d)[_-](\d\d)[_T-](\d\d)[_:-](\d\d)[_:-](\d\d)(?:\D.*)?", re.ASCII)
+DATE = re.compile(r"(\d{4})[_-](\d\d)[_-](\d\d)[_T-](\d\d)[_:-](\d\d)[_:-](\d\d)(\D.*)?", re.ASCII)
+PROCESSES = (
+    "device_profiles"  # where capture.snapshot writes a folder for each process: <date>[_process_3]_<host>_<pid>
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +71,22 @@ def began_at(session: str) -> float | None:
     if not (found := DATE.fullmatch(session)):
         return None
     try:
-        return datetime(*map(int, found.groups()), tzinfo=UTC).timestamp()  # type: ignore[misc,arg-type]
+        return datetime(*map(int, found.groups()[:6]), tzinfo=UTC).timestamp()  # type: ignore[misc,arg-type]
     except ValueError:
         return None
+
+
+def process_of(run: Run) -> str:
+    """Return the process that wrote a folder of device profiles, as in `process_3_node7_4711`; empty for others."""
+    parent, _, folder = run.folder.replace("\\", "/").rstrip("/").rpartition("/")
+    found = DATE.fullmatch(folder) if parent.rpartition("/")[2] == PROCESSES else None
+    return (found[7] or "").strip("_") if found else ""
+
+
+def hosts_of(run: Run) -> list[str]:
+    """Return the hosts of a run's files, by names."""
+    process = process_of(run)
+    return list(dict.fromkeys(process or file.host for file in run.files))
 
 
 def _joined(sessions: Sequence[tuple[float, Run]], tolerance: float) -> Iterable[Sequence[tuple[float, Run]]]:
@@ -90,11 +106,11 @@ def _joined(sessions: Sequence[tuple[float, Run]], tolerance: float) -> Iterable
 
 
 def _repeats_a_host(sessions: Sequence[tuple[float, Run]]) -> bool:
-    hosts = [host for _, run in sessions for host in {file.host for file in run.files}]
+    hosts = [host for _, run in sessions for host in hosts_of(run)]
     return len(set(hosts)) < len(hosts)
 
 
 def _capture(sessions: Sequence[tuple[float | None, Run]]) -> Capture:
     runs = tuple(run for _, run in sessions)
-    described = tuple(Session(run.name, began, len({file.host for file in run.files})) for began, run in sessions)
+    described = tuple(Session(run.name, began, len(hosts_of(run))) for began, run in sessions)
     return Capture(runs[0].name, runs, described)

@@ -36,6 +36,7 @@ def summarize(file: HostFile, run: str) -> FileSummary:
         return _with_problem(found, "", error)
     for part in parts:
         if not part.kind.has_program:
+            found = replace(found, kind=str(part.kind))
             found = _with_devices(found, part, part.title if len(parts) > 1 else "")
     return found
 
@@ -46,6 +47,7 @@ def _with_devices(summary: FileSummary, part: FilePart, title: str) -> FileSumma
     except Exception as error:
         return _with_problem(summary, title, error)
     for recording in recordings:
+        summary = _with_moment(summary, recording)
         if recording.kind.is_failure:
             summary = replace(summary, problem=f"out of memory: {recording.title}")
             continue
@@ -56,6 +58,17 @@ def _with_devices(summary: FileSummary, part: FilePart, title: str) -> FileSumma
             with suppress(Exception):  # the sizes may be damaged too
                 summary = replace(summary, devices=(*summary.devices, _without_sites(recording)))
     return summary
+
+
+def _with_moment(summary: FileSummary, recording: Recording) -> FileSummary:
+    """Add the step and the time of a recording's end."""
+    info = recording.capture_info
+    if info is None:
+        return summary
+    end = int(recording.clock[-1]) if recording.clock is not None and len(recording.clock) else 0
+    time_ns = info.time_ns + end if info.time_ns else 0
+    step = -1 if info.step is None else info.step
+    return replace(summary, step=max(summary.step, step), time_ns=max(summary.time_ns, time_ns))
 
 
 def summarize_device(recording: Recording) -> DeviceSummary:

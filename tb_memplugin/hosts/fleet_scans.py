@@ -11,12 +11,13 @@ from typing import Generic, TypeVar
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.errors import InputError
 from tb_memplugin.executors.processes import LocalProcesses
+from tb_memplugin.fleet import series
 from tb_memplugin.fleet.cache import SummaryCache
 from tb_memplugin.fleet.known import known_captures
 from tb_memplugin.fleet.problems import problem_text
 from tb_memplugin.fleet.programs import with_programs
 from tb_memplugin.fleet.scan import Scan, fleet_of
-from tb_memplugin.fleet.sessions import Capture, captures, rule_text
+from tb_memplugin.fleet.sessions import Capture, captures, hosts_of, rule_text
 from tb_memplugin.fleet.trend import trend
 from tb_memplugin.model.fleet import FileSummary, Fleet, KnownCapture
 from tb_memplugin.model.fleet_trend import TrendBy, TrendSeries
@@ -92,9 +93,10 @@ class FleetScans:
         if chosen is None:
             raise InputError("Unknown capture", name, "choose one that api/fleet lists")
         scan = self._started(self._fleets, chosen, lambda thread, scan: _read(chosen, thread, scan))
-        hosts = list(dict.fromkeys(file.host for file, _ in chosen.files))
+        by_name = dict.fromkeys(host for run in chosen.runs for host in hosts_of(run))
+        hosts = list(scan.latest.hosts if scan.latest and not scan.is_running else by_name)
         progress = scan.done, scan.total or len(chosen.files), scan.seconds, scan.is_running
-        return FleetReading(self._names, rule_text(), hosts, scan.latest, *progress, scan.problem)
+        return FleetReading(self._names, rule_text(), series.RULE, hosts, scan.latest, *progress, scan.problem)
 
     def trend(self, by: TrendBy) -> TrendReading:
         """Return the trend over all captures, once they are read."""
@@ -141,7 +143,7 @@ def _read(capture: Capture, thread: ScanThread[Fleet], scan: Scan) -> Fleet:
         if time.monotonic() - published > PUBLISH_SECONDS:
             thread.latest = fleet_of(capture, with_programs(found, scan.programs), is_complete=False)
             published = time.monotonic()
-    return fleet_of(capture, with_programs(found, scan.programs))
+    return scan.complete([capture], found)[0]
 
 
 def _name(known: KnownCapture) -> CaptureName:

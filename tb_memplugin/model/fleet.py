@@ -6,6 +6,7 @@ Everything here is plain data, which pickles and fits into columns of a database
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 MAX_SITES = 16  # of a device
 DEVICE_MEMORY = "HBM"  # the memory of devices, whatever their allocator is called
@@ -81,6 +82,10 @@ class FileSummary:
     programs: tuple[ProgramUse, ...] = ()
     problem: str = ""
     may_pass: bool = False  # the problem's cause is not in the file, so it may be readable a moment later
+    kind: str = ""  # of its measured recordings: a RecordingKind
+    step: int = -1  # of the training loop, at its end; -1: unknown
+    time_ns: int = 0  # of its end, since 1970; 0: unknown
+    file_host: str = ""  # the host by the file's name, in ids of recordings, where `host` is that of a process
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +96,7 @@ class Device:
     run: str
     path: str
     summary: DeviceSummary
+    file_host: str = ""  # as in FileSummary
 
     @property
     def name(self) -> str:
@@ -99,7 +105,7 @@ class Device:
     @property
     def recording_id(self) -> str:
         """Return the id of its recording (model/recording.py: Recording.id)."""
-        return "|".join((self.run, self.host, self.summary.title, self.summary.device))
+        return "|".join((self.run, self.file_host or self.host, self.summary.title, self.summary.device))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +117,33 @@ class Session:
     hosts: int
 
 
+class NumberedFiles(StrEnum):
+    """How files are read whose names differ in numbers only."""
+
+    AUTO = "auto"  # by evidence
+    SERIES = "series"  # as one process
+    HOSTS = "hosts"  # each as a host
+
+
+@dataclass(frozen=True, slots=True)
+class FileSeries:
+    """Files whose names differ in numbers only, with the same devices."""
+
+    host: str  # such as `memory*`
+    files: int
+    evidence: str  # why they are one process, in words; empty: each file is a host, as nothing shows that
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesGrowth:
+    """What leaks from file to file of a series; empty texts without a leak."""
+
+    fingerprint: str  # of the series
+    device: str
+    growth: str  # the site that leaks fastest
+    growth_bytes: int  # that it adds from file to file
+
+
 @dataclass(frozen=True, slots=True)
 class Fleet:
     """All files of one capture, in natural order of their hosts."""
@@ -119,6 +152,7 @@ class Fleet:
     sessions: tuple[Session, ...]
     files: tuple[FileSummary, ...]
     missing: tuple[str, ...] = ()  # hosts of which there is no file, by the gaps in numbered names
+    series: tuple[FileSeries, ...] = ()
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -126,7 +160,11 @@ class Fleet:
 
     @property
     def devices(self) -> tuple[Device, ...]:
-        return tuple(Device(file.host, file.run, file.path, device) for file in self.files for device in file.devices)
+        return tuple(
+            Device(file.host, file.run, file.path, device, file.file_host)
+            for file in self.files
+            for device in file.devices
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,7 +166,7 @@ def test_fleet(print_json: Any, pod: Path) -> None:
     check_object(print_json("fleet", str(DEMO), "--all"), "fleet --json", "demo", seen)
     check_object(print_json("fleet", str(DEMO)), "fleet --json", "the newest of demo", seen)
     apart = fleet_of_peaks([2 * GIB, GIB] * 8 + [2 * GIB] * 8, devices=["GPU_0", "GPU_1"] * 8 + ["GPU_0"] * 8)
-    answer = {"rule": "", "tolerance_seconds": 60, "captures": [capture_json(apart)], "left_out": []}
+    answer = {"rule": "", "tolerance_seconds": 60, "series_rule": "", "captures": [capture_json(apart)], "left_out": []}
     check_object(answer, "fleet --json", "apart", seen)
     assert seen >= set(all_keys("fleet --json"))
 

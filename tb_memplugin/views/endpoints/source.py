@@ -74,6 +74,7 @@ class FleetReading(NamedTuple):
 
     captures: Sequence[CaptureName]
     rule: str  # by which sessions are joined, as a sentence
+    series_rule: str  # by which files are one process, as a sentence
     hosts: Sequence[str]  # that the capture has files of, those that are not read yet included
     fleet: Fleet | None  # None: nothing yet
     done: int  # files

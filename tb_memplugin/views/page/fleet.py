@@ -52,6 +52,8 @@ class FleetMetaJson(TypedDict):
     """All captures, newest first."""
     rule: str
     """The rule by which sessions are joined, as a sentence."""
+    series_rule: str
+    """The rule by which files are one process, as a sentence."""
     done: int
     """Files that are read."""
     total: int
@@ -95,6 +97,7 @@ def fleet(source: Source, capture: str) -> bytes:
     meta: FleetMetaJson = {
         "captures": list(map(_capture, reading.captures)),
         "rule": reading.rule,
+        "series_rule": reading.series_rule,
         "done": reading.done,
         "total": reading.total,
         "seconds": reading.seconds,
@@ -152,6 +155,7 @@ def _devices(answer: FleetAnswer) -> Table:
         return memories[device.summary.memory].distance(device)
 
     return {
+        "id": Text.of([device.recording_id for device in devices]),
         "host": Text.of([device.host for device in devices]),
         "run": Text.of([device.run for device in devices]),
         "device": Text.of([device.summary.device for device in devices]),

@@ -15,6 +15,7 @@ from tb_memplugin.views.shared.fleet_text import (
     ordered,
     other_program_text,
     program_difference_text,
+    series_text,
 )
 
 
@@ -25,6 +26,17 @@ class SessionJson(TypedDict):
     began: float | None
     """Seconds since 1970 by the session's name; null where that is no date."""
     hosts: int
+
+
+class FileSeriesJson(TypedDict):
+    """Files whose names differ in numbers only, with the same devices."""
+
+    host: str
+    """Their name with `*` for the numbers that differ."""
+    files: int
+    one_process: bool
+    """False: each file is a host."""
+    text: str
 
 
 class SiteCauseJson(TypedDict):
@@ -153,6 +165,7 @@ class FleetCaptureJson(TypedDict):
 
     name: str
     sessions: list[SessionJson]
+    series: list[FileSeriesJson]
     hosts: int
     missing: list[str]
     """Hosts without a file, by the gaps in numbered names."""
@@ -193,6 +206,8 @@ class FleetJson(TypedDict):
     rule: str
     """The rule by which sessions are joined, as a sentence."""
     tolerance_seconds: float
+    series_rule: str
+    """The rule by which files are one process, as a sentence."""
     captures: list[FleetCaptureJson]
     left_out: list[LeftOutCaptureJson]
     """The captures that are not read, newest first."""
@@ -204,6 +219,10 @@ def capture_json(fleet: Fleet, devices: bool = True) -> FleetCaptureJson:
     return {
         "name": fleet.name,
         "sessions": [{"name": s.name, "began": s.began, "hosts": s.hosts} for s in fleet.sessions],
+        "series": [
+            {"host": s.host, "files": s.files, "one_process": bool(s.evidence), "text": series_text(s)}
+            for s in fleet.series
+        ],
         "hosts": len(fleet.hosts),
         "missing": list(fleet.missing),
         "missing_ranges": [{"first": a, "last": b, "count": count} for a, b, count in host_ranges(fleet.missing)],

@@ -10,7 +10,7 @@ from tb_memplugin.analysis.fleet.growth import FleetLeak
 from tb_memplugin.analysis.fleet.missing import host_ranges
 from tb_memplugin.analysis.fleet.peaks import Peaks
 from tb_memplugin.analysis.fleet.programs import FleetProgram, OtherProgram
-from tb_memplugin.model.fleet import Device, Fleet, KnownCapture
+from tb_memplugin.model.fleet import Device, FileSeries, Fleet, KnownCapture
 from tb_memplugin.model.fleet_trend import Rise, TrendChange
 from tb_memplugin.natural_order import natural_key
 from tb_memplugin.sizes import MINUS, bytes_text, counted, signed_bytes
@@ -93,6 +93,17 @@ def leak_text(leak: FleetLeak, fleet: Fleet) -> str:
         only = ", on this host only" if hosts > 1 else ""
         return f"{first}: {leak.site}, {bytes_text(leak.bytes)} per {leak.unit} on {on}{only}"
     return f"{leak.site}, up to {bytes_text(leak.bytes)} per {leak.unit} on {where}: {names(leak.hosts)}"
+
+
+def series_text(series: FileSeries) -> str:
+    """Return how files whose names differ in numbers only are read, in words."""
+    files = f"{series.host}: {counted(series.files, 'file')}"
+    if series.evidence:
+        return f"{files} of one process ({series.evidence}): its peak is the largest one"
+    return (
+        f"{files} with the same devices, each read as a host, as nothing shows that one process saved them; "
+        "--numbered-files series reads them as one process"
+    )
 
 
 def programs_text(answer: FleetAnswer) -> str:

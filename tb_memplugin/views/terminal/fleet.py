@@ -18,6 +18,7 @@ from tb_memplugin.views.shared.fleet_text import (
     other_program_text,
     outlier_text,
     program_problem_text,
+    series_text,
     worst_parts,
 )
 from tb_memplugin.views.terminal.text_table import align
@@ -26,12 +27,15 @@ MAX_LINES = 10  # of one kind
 INDENT = " " * 10
 
 
-def lines(fleet: Fleet, rule: str) -> Iterator[str]:
-    """Yield the lines about a capture."""
+def lines(fleet: Fleet, rule: str, series_rule: str = "") -> Iterator[str]:
+    """Yield the lines about a capture, with the rules by which sessions are joined, and files of a series."""
     answer = FleetAnswer(fleet)
     yield f"{fleet.name}: {heading_text(answer)}"
     if joined := joined_text(fleet, rule):
         yield f"joined    {joined}"
+    if fleet.series:
+        yield f"series    {series_rule}"
+        yield from _several("", list(map(series_text, fleet.series)))
     for number, memory in enumerate(answer.memories):
         yield from [""] if number else []
         yield from _of_memory(memory, fleet, named=len(answer.memories) > 1)

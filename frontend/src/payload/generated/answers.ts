@@ -280,6 +280,16 @@ export interface FileProblem {
   text: string;
 }
 
+/** Files whose names differ in numbers only, with the same devices. */
+export interface FileSeries {
+  /** Their name with `*` for the numbers that differ. */
+  host: string;
+  files: number;
+  /** False: each file is a host. */
+  one_process: boolean;
+  text: string;
+}
+
 /** The memory of one allocation site over steps. Sites with several shapes have no size. */
 export interface Finding extends Site {
   verdict: Verdict;
@@ -382,6 +392,7 @@ export interface FitStep {
 export interface FleetCapture {
   name: string;
   sessions: Session[];
+  series: FileSeries[];
   hosts: number;
   /** Hosts without a file, by the gaps in numbered names. */
   missing: string[];
@@ -445,6 +456,8 @@ export interface FleetMeta {
   captures: CaptureName[];
   /** The rule by which sessions are joined, as a sentence. */
   rule: string;
+  /** The rule by which files are one process, as a sentence. */
+  series_rule: string;
   /** Files that are read. */
   done: number;
   total: number;

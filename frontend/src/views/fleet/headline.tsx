@@ -4,7 +4,8 @@ import type { FleetProps } from "./section";
 
 /** The answer in words, with the lines of `tb-memplugin fleet`. */
 export function FleetHeadline({ fleet, memory }: FleetProps): JSX.Element {
-  const { capture, heading, joined, texts } = fleet.meta;
+  const { capture, heading, joined, series_rule, texts } = fleet.meta;
+  const series = capture?.series ?? [];
   const found = capture?.memories.find((each) => each.memory === memory);
   return (
     <header class="fleet-headline">
@@ -13,6 +14,12 @@ export function FleetHeadline({ fleet, memory }: FleetProps): JSX.Element {
       </p>
       <dl data-testid="fleet-lines">
         {joined !== "" && <Line label="joined">{joined}</Line>}
+        {series.length > 0 && <Line label="series">{series_rule}</Line>}
+        {series.map(({ text }) => (
+          <Line key={text} label="">
+            {text}
+          </Line>
+        ))}
         {found !== undefined && <MemoryLines found={found} {...texts[memory]} />}
         {capture?.leaks.map(({ text }) => (
           <Line key={text} label="growth">

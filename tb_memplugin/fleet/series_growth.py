@@ -1,0 +1,97 @@
+"""Growth over the files of a series, and the series of a capture as one host each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from tb_memplugin import logdir, readers
+from tb_memplugin.analysis.fleet.largest_sites import site_name
+from tb_memplugin.analysis.isolate import usable
+from tb_memplugin.analysis.leaks.classify import Verdict
+from tb_memplugin.analysis.leaks.over_snapshots import growth
+from tb_memplugin.analysis.usage.steps import MIN_STEPS
+from tb_memplugin.errors import InputError
+from tb_memplugin.fleet.series import Series
+from tb_memplugin.fleet.sessions import Capture, process_of
+from tb_memplugin.logdir import HostFile
+from tb_memplugin.model.fleet import DeviceSummary, FileSummary, SeriesGrowth
+from tb_memplugin.model.kinds import RecordingKind
+from tb_memplugin.model.recording import Recording
+
+# Of files that are compared, evenly spaced ones: a bound on the recordings that are held at once.
+MAX_FILES, MAX_BYTES = 256, 64 << 20
+
+Growths = Mapping[tuple[str, str], SeriesGrowth]  # by fingerprint and device
+
+
+def has_growth(series: Series) -> bool:
+    """Return whether growth can be measured over the files of a series, each of which has one moment."""
+    is_instant = series.kind == RecordingKind.DEVICE_PROFILE
+    return is_instant and bool(series.evidence) and len(series.members) >= MIN_STEPS
+
+
+def read_growth(files: Sequence[HostFile], fingerprint: str) -> list[SeriesGrowth]:
+    """Read the files of a series, and return what leaks on each device."""
+    most = max(MIN_STEPS, min(MAX_FILES, MAX_BYTES // max(1, *(file.size for file in files))))
+    stride = -(-len(files) // most)
+    recordings: dict[str, list[Recording]] = {}
+    for file in files[(len(files) - 1) % stride :: stride]:
+        with suppress(InputError):  # which is a problem of the file's summary
+            data, skipped = logdir.read_content(file)
+            for part in readers.open_file(data, file.path, host=file.host, skipped=skipped):
+                for recording in part.read():
+                    recordings.setdefault(recording.memory, []).append(recording)
+    return [_growth(fingerprint, memory, of_memory, stride) for memory, of_memory in recordings.items()]
+
+
+def _growth(fingerprint: str, memory: str, recordings: Sequence[Recording], stride: int) -> SeriesGrowth:
+    found = growth(usable(recordings, growth)[0])
+    sites = found.leaks.sites
+    if sites is None or not len(sites.row) or sites.verdict[0] != Verdict.LEAK:
+        return SeriesGrowth(fingerprint, memory, "", 0)
+    site = site_name(found.series[int(found.holder[0])], int(sites.row[0]))
+    return SeriesGrowth(fingerprint, memory, site, round(float(sites.bytes_per_step[0]) / stride))
+
+
+def as_hosts(
+    capture: Capture, summaries: Iterable[FileSummary], series: Sequence[Series], growths: Growths
+) -> list[FileSummary]:
+    """Return summaries of a capture, with a host for each series, which has the largest peak of each device."""
+    hosts = {file.path: process for run in capture.runs if (process := process_of(run)) for file in run.files}
+    kept: dict[str, tuple[DeviceSummary, ...]] = {}
+    for one in series:
+        if one.evidence:
+            hosts.update((member.file.path, one.name) for member in one.members)
+            kept.update(_largest(one, growths))
+    return [
+        replace(each, host=hosts[each.path], file_host=each.host, devices=kept.get(each.path, each.devices))
+        if each.path in hosts
+        else each
+        for each in summaries
+    ]
+
+
+def _largest(series: Series, growths: Growths) -> dict[str, tuple[DeviceSummary, ...]]:
+    """Return the devices of each file whose peak is the largest one of the series there."""
+    paths: dict[str, tuple[int, str]] = {}  # by device: the largest peak, and its file
+    for member in series.members:
+        for device in member.summary.devices:
+            if device.peak_bytes > paths.get(device.device, (-1, ""))[0]:
+                paths[device.device] = device.peak_bytes, member.file.path
+    fingerprint = series.fingerprint
+    return {
+        member.file.path: tuple(
+            _with_growth(device, growths.get((fingerprint, device.device)))
+            for device in member.summary.devices
+            if paths[device.device][1] == member.file.path
+        )
+        for member in series.members
+    }
+
+
+def _with_growth(device: DeviceSummary, growth: SeriesGrowth | None) -> DeviceSummary:
+    if growth is None or not growth.growth:
+        return device
+    return replace(device, growth=growth.growth, growth_bytes=growth.growth_bytes, growth_unit="profile")
