@@ -102,7 +102,7 @@ def series_text(series: FileSeries) -> str:
         return f"{files} of one process ({series.evidence}): its peak is the largest one"
     return (
         f"{files} with the same devices, each read as a host, as nothing shows that one process saved them; "
-        "--numbered-files series reads them as one process"
+        "fleet --numbered-files series reads them as one process"
     )
 
 
