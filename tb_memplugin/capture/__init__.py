@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from tb_memplugin.capture.live_arrays import track
     from tb_memplugin.capture.programs import assert_fits, compiled, report
     from tb_memplugin.capture.torch_history import torch_memory
-    from tb_memplugin.capture.watching import watch
+    from tb_memplugin.capture.watching import Watch, watch
 
 __all__ = [
     "CompileOutOfMemory",
+    "Watch",
     "assert_fits",
     "compile",
     "compiled",
@@ -41,6 +42,7 @@ _MODULES = {
     "snapshot_every": "device_profiles",
     "torch_memory": "torch_history",
     "track": "live_arrays",
+    "Watch": "watching",
     "watch": "watching",
 }
 
