@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
 COMMANDS = (
-    *("serve", "xprof", "summary", "explain", "compare", "check", "fit", "fleet", "export", "cache"),
-    *("mcp", "hook"),
+    *("serve", "xprof", "summary", "explain", "buffers", "advice", "compare", "check"),
+    *("fit", "fleet", "export", "cache", "mcp", "hook"),
 )
 
 DESCRIPTION = """\
@@ -61,13 +61,14 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 2
         raise
     except OSError as error:
-        return _failed(error, debug=False)
+        return _failed(error, debug=False, as_json=False)
     return _flushed(_run(arguments))
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     words = sys.argv[1:] if argv is None else argv
     named = words[0] if words and words[0] in COMMANDS else None
+    _Parser.as_json = "--json" in words
     parser = _parser(COMMANDS if named is None else (named,))
     arguments, rest = parser.parse_known_args(words)
     if rest and not arguments.accepts_unknown:
@@ -87,10 +88,10 @@ def _run(arguments: argparse.Namespace) -> int:
             complain(f"tb-memplugin: {printable(end.code)}")
         return end.code if isinstance(end.code, int) and end.code != 1 else 2 if end.code else 0
     except Exception as error:
-        return _failed(error, arguments.debug)
+        return _failed(error, arguments.debug, getattr(arguments, "json", False))
 
 
-def _failed(error: Exception, debug: bool) -> int:
+def _failed(error: Exception, debug: bool, as_json: bool) -> int:
     if isinstance(error, BrokenPipeError) and is_reader_gone(sys.stdout):
         close_quietly(sys.stdout)  # the reader (head, less) has seen enough
         return 0
@@ -99,6 +100,10 @@ def _failed(error: Exception, debug: bool) -> int:
 
         complain("".join(traceback.format_exception(error)).rstrip())
     if not (isinstance(error, OSError) and error.filename is None and _flushed(0)):
+        if as_json:
+            from tb_memplugin.commands.json_output import print_failure
+
+            print_failure(error)
         complain(f"tb-memplugin: {printable(_one_line(error))}")
     return 2
 
@@ -131,6 +136,8 @@ def _flushed(status: int) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
+    as_json = False  # whether the call has --json
+
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
         """Print --help or --version. argparse ignores that standard output cannot be written."""
         if file is None or file is sys.stderr:
@@ -139,6 +146,10 @@ class _Parser(argparse.ArgumentParser):
             file.write(message)
 
     def error(self, message: str) -> NoReturn:
+        if self.as_json:
+            from tb_memplugin.commands.json_output import print_wrong_call
+
+            print_wrong_call(message, self.prog)
         self.exit(2, f"{self.prog}: {printable(message)}: see `{self.prog} --help`\n")
 
 

@@ -14,12 +14,12 @@ Exit code 1 means that a peak grew by more than --fail-if-peak-grows allows.
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tb_memplugin.commands.json_output import asked, print_answer, top_option
 from tb_memplugin.commands.streams import show
 from tb_memplugin.commands.terminal import JSON, PATH, listing_of, print_problems, printable
 from tb_memplugin.errors import InputError
@@ -59,6 +59,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help=JSON)
+    top_option(parser)
     form.add_argument("--markdown", action="store_true", help="print Markdown, such as for a pull request")
 
 
@@ -70,7 +71,10 @@ def run(arguments: argparse.Namespace) -> int:
     answers, failed = compared_pairs(_pairs(arguments), arguments.at_a, arguments.at_b, arguments.by)
     print_problems(failed)
     if arguments.json:
-        show(json.dumps({"comparisons": answers}, indent=2, allow_nan=False))
+        from tb_memplugin.views.answers.compare import compare_answer
+
+        question = asked(arguments, arguments.a)
+        print_answer(compare_answer(answers, failed, question, arguments.b, arguments.by))
     else:
         texts = ((markdown if arguments.markdown else lines)(answer) for answer in answers)
         show("\n\n".join("\n".join(map(printable, text)) for text in texts))

@@ -13,46 +13,38 @@ examples:
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tb_memplugin.commands.terminal import JSON, PATH, listing_of, printable
+from tb_memplugin.commands.json_output import asked, json_options, print_answer
+from tb_memplugin.commands.terminal import chosen_recording, printable, recording_options
 
 if TYPE_CHECKING:
     from tb_memplugin.model.recording import Recording
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", metavar="PATH", help=PATH)
-    parser.add_argument(
-        "--recording",
-        metavar="ID",
-        help="id of a recording, or a unique part of it; `summary --json` lists ids "
-        "(default: the recording with the largest peak)",
-    )
+    recording_options(parser)
     parser.add_argument(
         "--at",
         metavar="TIME",
         help="explain this moment instead of the peak: a time (1.5s, 300ms) or an event number ('#120')",
     )
-    parser.add_argument("--json", action="store_true", help=JSON)
+    json_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    chosen, recordings = chosen_recording(arguments)
+    if arguments.json:
+        from tb_memplugin.views.answers.explain import explain as answer
+
+        print_answer(answer(chosen, recordings, asked(arguments, arguments.path), arguments.at))
+        return 0
     from tb_memplugin.views.terminal.explain import explain
     from tb_memplugin.views.terminal.explain_text import lines
-    from tb_memplugin.views.terminal.selectors import choose
 
-    wanted = arguments.recording
-    recordings = listing_of(arguments.path, wanted and (lambda recording_id: wanted in recording_id)).recordings
-    chosen = choose(recordings, arguments.recording, arguments.path)
-    answer = explain(chosen, arguments.at, recordings)
-    if arguments.json:
-        print(json.dumps(answer, indent=2, allow_nan=False))
-    else:
-        hints = [*_program_hint(chosen, recordings), *_time_recording_hint(chosen, recordings)]
-        print("\n".join(map(printable, [*lines(answer), *hints])))
+    hints = [*_program_hint(chosen, recordings), *_time_recording_hint(chosen, recordings)]
+    print("\n".join(map(printable, [*lines(explain(chosen, arguments.at, recordings)), *hints])))
     return 0
 
 

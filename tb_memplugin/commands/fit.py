@@ -17,13 +17,13 @@ examples:
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from tb_memplugin.commands.json_output import asked, json_options, print_answer
 from tb_memplugin.commands.streams import show as print_text
-from tb_memplugin.commands.terminal import JSON, printable
+from tb_memplugin.commands.terminal import printable
 from tb_memplugin.sizes import parse_size
 
 if TYPE_CHECKING:
@@ -32,13 +32,14 @@ if TYPE_CHECKING:
 
     from tb_memplugin.fit.sweep import Sweep
     from tb_memplugin.model.fit import LargestValue, Tried
+    from tb_memplugin.views.answers.asked import Asked
 
 
 STOPPED = 130  # the exit code of shells after Ctrl+C
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("step", metavar="FILE.py:FUNCTION")
+    parser.add_argument("step", metavar="FILE.py:FUNCTION", help="or a logdir, to answer from its candidates")
     question_options(parser)
     parser.add_argument(
         "--vary",
@@ -64,7 +65,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         "compiler options, a knob such as microbatches, accumulation_steps or grad_accum; estimate the others",
     )
     parser.add_argument("--open", action="store_true", help="show the candidates in a browser at the end")
-    parser.add_argument("--json", action="store_true", help=JSON)
+    json_options(parser)
 
 
 def question_options(parser: argparse._ActionsContainer) -> None:
@@ -100,12 +101,16 @@ def run(arguments: argparse.Namespace) -> int:
     import tempfile
     from pathlib import Path
 
+    from tb_memplugin.commands.stored_fits import is_logdir, show_stored
+
+    if is_logdir(arguments.step):
+        return show_stored(arguments)
     with tempfile.TemporaryDirectory(prefix="tb_memplugin_") as temporary:
         logdir = arguments.to or temporary
         with open_sweep(arguments, Path(logdir), arguments.budget) as sweep:
             found = answer(sweep, quiet=arguments.json)
             tried = try_advice(sweep, found, quiet=arguments.json) if arguments.tries else None
-        show(sweep, found, arguments.json, tried)
+        show(sweep, found, asked(arguments, arguments.to or "-") if arguments.json else None, tried)
         if arguments.open and not is_stopped(sweep):
             from tb_memplugin.hosts import standalone
 
@@ -168,16 +173,18 @@ def try_advice(sweep: Sweep, found: Sequence[LargestValue], quiet: bool) -> list
         progress.close()
 
 
-def show(sweep: Sweep, found: Sequence[LargestValue], as_json: bool, tried: Sequence[Tried] | None = None) -> None:
-    """Print the answer, and tracebacks of the user's code on standard error."""
+def show(
+    sweep: Sweep, found: Sequence[LargestValue], question: Asked | None, tried: Sequence[Tried] | None = None
+) -> None:
+    """Print the answer, as JSON where a program asked, and tracebacks of the user's code on standard error."""
     from tb_memplugin.fit.sweep import choices_of
-    from tb_memplugin.views.terminal.fit import answer_json, lines
-    from tb_memplugin.views.terminal.fit_try import tried_json, tried_lines
+    from tb_memplugin.views.terminal.fit import lines
+    from tb_memplugin.views.terminal.fit_try import tried_lines
 
-    if as_json:
-        given = answer_json(sweep.outcomes, found)
-        given |= {} if tried is None else {"tried": [tried_json(one) for one in tried]}
-        print_text(json.dumps(given, indent=2, allow_nan=False))
+    if question is not None:
+        from tb_memplugin.views.answers.fit import fit_answer
+
+        print_answer(fit_answer(sweep.outcomes, found, question, tried))
         return
     of_advice = [] if tried is None else tried_lines(tried)
     print_text("\n".join(map(printable, [*lines(found, choices_of(sweep.rows())), *of_advice])))

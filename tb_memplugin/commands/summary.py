@@ -15,7 +15,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tb_memplugin.commands.terminal import JSON, PATH, listing_of, print_problems, printable
+from tb_memplugin.commands.json_output import asked, json_options, print_answer
+from tb_memplugin.commands.terminal import PATH, listing_of, print_problems, printable
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.terminal.text_table import align
@@ -26,27 +27,31 @@ if TYPE_CHECKING:
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="PATH", help=PATH)
-    parser.add_argument("--json", action="store_true", help=JSON)
+    json_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tb_memplugin.views.shared.json_types import problems_json
+    listing = listing_of(arguments.path)
+    if arguments.json:
+        return _print_json(arguments, listing)
     from tb_memplugin.views.shared.summary import summaries
 
-    listing = listing_of(arguments.path)
     found, failed = summaries(listing.recordings)
-    problems = [*problems_json(listing.problems), *failed]
     print_problems(failed)
-    if arguments.json:
-        left_out = [{"programs": left.programs, "bytes": left.bytes} for left in listing.left_out]
-        answer = {"recordings": found, "problems": problems, **({"left_out": left_out} if left_out else {})}
-        print(json.dumps(answer, indent=2, allow_nan=False))
-    elif found:
+    if found:
         notes = [*capacity_sources(listing), *no_event_reasons(listing), *left_out_lines(listing)]
         print("\n".join([*table(found), *notes]))
-    elif not problems:
+    elif not listing.problems and not failed:
         print("No recordings found: no compiled program with buffers, and no allocator events.")
-    return 2 if problems and not found else 0
+    return 2 if (listing.problems or failed) and not found else 0
+
+
+def _print_json(arguments: argparse.Namespace, listing: Listing) -> int:
+    from tb_memplugin.views.answers.summary import summary
+
+    answer = summary(listing.recordings, listing.problems, asked(arguments, arguments.path), listing.left_out)
+    print_answer(answer)
+    return 2 if answer["problems"] and not answer["recordings"] else 0
 
 
 def capacity_sources(listing: Listing) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from tb_memplugin.errors import InputError
 
 if TYPE_CHECKING:
     from tb_memplugin.catalog import Listing
+    from tb_memplugin.model.recording import Recording
     from tb_memplugin.regex import Regex
     from tb_memplugin.views.shared.json_types import ProblemJson
 
@@ -46,6 +48,26 @@ def listing_of(path: str, wanted: Callable[[str], object] | None = None) -> List
     if text := skipped_text(listing.stages):
         print(f"tb-memplugin: {printable(text)}", file=sys.stderr)
     return listing
+
+
+def recording_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose one recording of a path."""
+    parser.add_argument("path", metavar="PATH", help=PATH)
+    parser.add_argument(
+        "--recording",
+        metavar="ID",
+        help="id of a recording, or a unique part of it; `summary --json` lists ids "
+        "(default: the recording with the largest peak)",
+    )
+
+
+def chosen_recording(arguments: argparse.Namespace) -> tuple[Recording, Sequence[Recording]]:
+    """Return the recording that is asked for, and all recordings of the path. InputError if none or several match."""
+    from tb_memplugin.views.terminal.selectors import choose
+
+    wanted = arguments.recording
+    recordings = listing_of(arguments.path, wanted and (lambda recording_id: wanted in recording_id)).recordings
+    return choose(recordings, wanted, arguments.path), recordings
 
 
 def print_problems(problems: Sequence[ProblemJson]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypedDict
 
 Knob = int | float | str | bool
 Knobs = tuple[tuple[str, Knob], ...]
@@ -76,7 +76,41 @@ class Outcome:
         return f"<{self.candidate.step.rpartition(':')[2]} on {self.candidate.target}{knobs}: {answer}>"
 
 
-def outcome_json(outcome: Outcome) -> dict[str, Any]:
+class PartJson(TypedDict):
+    """A part of the memory at the peak."""
+
+    name: str
+    bytes: int
+
+
+class OutcomeJson(TypedDict):
+    """An outcome for JSON; sizes are in bytes."""
+
+    step: str
+    target: str
+    knobs: dict[str, Knob]
+    changes: list[str]
+    searched: str | None
+    fits: bool
+    reserved_bytes: int | None
+    peak_bytes: int | None
+    capacity_bytes: int | None
+    limit_bytes: int | None
+    rematerialized: int
+    rematerialized_flops: float
+    roles: dict[str, int]
+    parts: list[PartJson]
+    seconds: float
+    run: str | None
+    doubtful: bool
+    refused: str | None
+    error: str | None
+    traceback: str | None
+    versions: dict[str, str]
+    caveats: list[str]
+
+
+def outcome_json(outcome: Outcome) -> OutcomeJson:
     """Return the JSON object of an outcome."""
     candidate = outcome.candidate
     return {

@@ -36,7 +36,8 @@ def test_summary_for_programs() -> None:
     done = run("summary", str(DEMO), "--json")
     assert (done.returncode, done.stderr) == (0, "")
     answer = json.loads(done.stdout)
-    assert set(answer) == {"recordings", "problems"}
+    assert set(answer) == {"schema_version", "recordings", "problems", "omitted", "next"}
+    assert answer["schema_version"] == 2
     for recording in answer["recordings"]:
         assert set(recording) == CONTRACT
         for caveat in recording["caveats"]:
@@ -97,7 +98,7 @@ def test_explain_an_allocator_of_a_real_profile(profile: str) -> None:
         pytest.skip("no test data here")
     recordings = json.loads(run("summary", str(path), "--json").stdout)["recordings"]
     chosen = next(each for each in recordings if each["kind"] == "allocator")
-    done = run("explain", str(path), "--recording", chosen["id"], "--json")
+    done = run("explain", str(path), "--recording", chosen["id"], "--json", "--top", "all")
     assert (done.returncode, done.stderr) == (0, "")
     answer = json.loads(done.stdout)
     parts = [*answer["groups"], answer["before"], answer["unexplained"]]

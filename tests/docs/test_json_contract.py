@@ -67,7 +67,8 @@ def check(value: Any, kind: str, where: str, seen: set[str]) -> None:
 def check_object(value: Any, heading: str, where: str, seen: set[str]) -> None:
     keys = documented(heading)
     required = {key for key in keys if not key.endswith("?")}
-    assert required <= value.keys() <= {key.rstrip("?") for key in keys}, f"{where} has other keys than {heading}"
+    allowed = {"omitted", *(key.rstrip("?") for key in keys)}
+    assert required <= value.keys() <= allowed, f"{where} has other keys than {heading}"
     for key, kind in keys.items():
         if key.rstrip("?") in value:
             seen.add(f"{heading}: {key}")

@@ -15,7 +15,9 @@ from tb_memplugin.fit.sweep import Sweep, choices_of
 from tb_memplugin.fit.targets.target import Target, slices
 from tb_memplugin.model.fit import Candidate, Outcome
 from tb_memplugin.readers.fit_record import read_outcome
-from tb_memplugin.views.terminal.fit import answer_json, lines
+from tb_memplugin.views.answers.asked import Asked
+from tb_memplugin.views.answers.fit import fit_answer
+from tb_memplugin.views.terminal.fit import lines
 
 GIB = 2**30
 V5E = Target("v5e", (2, 2))
@@ -134,8 +136,8 @@ def test_what_was_compiled_before_a_stop_is_an_answer(tmp_path: Path) -> None:
 
 def test_the_json_answer_has_the_keys_of_the_contract(tmp_path: Path) -> None:
     asked = sweep(tmp_path, varied=[BATCH, Varied("remat", ["none"], searched=False)])
-    answer = answer_json(asked.outcomes, asked.run())
-    figures = {"fits", "reserved_bytes", "peak_bytes", "capacity_bytes", "rematerialized", "seconds"}
+    answer = fit_answer(asked.outcomes, asked.run(), Asked(str(tmp_path)))
+    figures = {"fits", "reserved_bytes", "peak_bytes", "limit_bytes", "rematerialized", "seconds"}
     assert {"target", "knobs", "run", "error", *figures} <= set(answer["candidates"][0])
     expected = {"target": "v5e:2x2", "knobs": {"remat": "none"}, "vary": "batch", "value": 80}
     assert answer["largest"][0].items() >= {**expected, "value_without_recomputation": 48}.items()

@@ -22,8 +22,8 @@ LINE = re.compile(r".+\.py:\d+", re.DOTALL)
 
 
 class HeaviestLine(NamedTuple):
-    line: str  # `train.py:86`, without folders
-    bytes: int  # of the allocations that are live at the peak
+    line: str  # `train.py:86`, or with folders
+    bytes: int  # of live allocations
 
 
 @memoize
@@ -49,39 +49,51 @@ def source_lines(recording: Recording) -> Text:
 
 @memoize
 def heaviest_line(recording: Recording) -> HeaviestLine | None:
-    """Return the line with the most bytes at the peak, by the user's innermost frames; None if no line is known.
+    """Return the line with the most bytes at the peak, without its folders; None if no line is known."""
+    found, _ = heavy_lines(recording, peak(recording).position, 1)
+    return HeaviestLine(base_name(found[0].line), found[0].bytes) if found else None
+
+
+def heavy_lines(recording: Recording, position: int, most: int | None) -> tuple[list[HeaviestLine], int]:
+    """Return the `most` lines with the most live bytes, by the user's innermost frames, and the number of all lines.
 
     Rows that are named after a line, as `track()` names arrays, count for it.
     """
-    live = live_rows(recording, peak(recording).position)
+    live = live_rows(recording, position)
     charge, files = recording.allocations.charge[live], recording.stacks.file
     frame = _of_rows(_user_frames(recording), recording.allocations.stack[live])
     known = np.r_[files.nonempty, False][frame]
     named = ~known & named_for_line(recording)[live]
-    lines = [
-        _heaviest_of_frames(recording.stacks, frame[known], charge[known]),
-        _heaviest_of_names(recording.allocations.name.take(live[named]), charge[named]),
-    ]
-    return max((line for line in lines if line is not None), key=lambda line: line.bytes, default=None)
+    of_frames, frames = _of_frames(recording.stacks, frame[known], charge[known], most)
+    of_names, names = _of_names(recording.allocations.name.take(live[named]), charge[named], most)
+    return sorted([*of_frames, *of_names], key=lambda line: -line.bytes)[:most], frames + names
 
 
-def _heaviest_of_frames(stacks: Stacks, frame: I32, charge: I64) -> HeaviestLine | None:
+def _of_frames(stacks: Stacks, frame: I32, charge: I64, most: int | None) -> tuple[list[HeaviestLine], int]:
     if not len(frame):
-        return None
+        return [], 0
     # A line has one frame for each of its callers. Numbering lines takes a tenth of the time of sorting them.
     places, which = number_values((stacks.file.codes.astype(np.int64) << 32)[frame] + stacks.line[frame])
-    held = np.bincount(which, charge)
-    most = int(np.argmax(held))
-    file, line = divmod(int(places[most]) + 2**31, 2**32)  # a damaged file may have lines below 0
-    return HeaviestLine(f"{base_name(stacks.file.strings[file])}:{line - 2**31}", int(held[most]))
+    held = np.bincount(which, charge).astype(np.int64)
+    found = []
+    for place, size in _heaviest(places, held, most):
+        file, line = divmod(place + 2**31, 2**32)  # a damaged file may have lines below 0
+        found.append(HeaviestLine(f"{stacks.file.strings[file]}:{line - 2**31}", size))
+    return found, len(places)
 
 
-def _heaviest_of_names(names: Text, charge: I64) -> HeaviestLine | None:
+def _of_names(names: Text, charge: I64, most: int | None) -> tuple[list[HeaviestLine], int]:
     if not len(names):
-        return None
-    held = np.bincount(names.codes, charge)
-    most = int(np.argmax(held))
-    return HeaviestLine(base_name(names.strings[most]), int(held[most]))
+        return [], 0
+    held = np.bincount(names.codes, charge).astype(np.int64)
+    found = _heaviest(np.arange(len(held)), held, most)
+    return [HeaviestLine(names.strings[code], size) for code, size in found], int(np.count_nonzero(held))
+
+
+def _heaviest(keys: I64, held: I64, most: int | None) -> list[tuple[int, int]]:
+    """Return the keys with the most bytes, and these; keys without any are left out."""
+    order = np.argsort(-held, kind="stable")[:most]
+    return [(key, size) for key, size in zip(keys[order].tolist(), held[order].tolist(), strict=True) if size]
 
 
 def _of_rows(of_frame: I32, stack: I32) -> I32:

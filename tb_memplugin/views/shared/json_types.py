@@ -63,6 +63,16 @@ class ProblemJson(TypedDict):
     text: str
 
 
+class LeftOutProgramsJson(TypedDict):
+    """The programs of a large dump that are not listed; none of them reserves more than `bytes`."""
+
+    programs: int
+    bytes: int
+
+
+OmittedJson = dict[str, int]  # by key, the items that a list would have without --top
+
+
 class FigureJson(TypedDict):
     """A number of bytes with its label and a sentence that defines it."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -65,26 +65,40 @@ def _heaviest_first(parent: Sequence[int], weight: Sequence[int]) -> Iterator[tu
         waiting += [(child, depth + 1) for child in children.get(node, [])]
 
 
+class HeavyChain(NamedTuple):
+    """Nodes that each contain only the next one, and the number of shown chains that contain them."""
+
+    depth: int
+    nodes: list[dict[str, Any]]
+
+
+def heaviest_chains(nodes: Sequence[dict[str, Any]], most: int | None) -> list[HeavyChain]:
+    """Return the heaviest chains in preorder, at most `most`; the parents of each are among them."""
+    chains = list(_chains(nodes))
+    # The parent of a chain comes before it and is at least as heavy, so it is among the heaviest too.
+    heaviest = sorted(range(len(chains)), key=lambda i: -chains[i][-1]["bytes"])[:most]
+    depth: dict[int, int] = {}
+    found = []
+    for chain in map(chains.__getitem__, sorted(heaviest)):
+        depth[chain[-1]["depth"]] = depth.get(chain[0]["depth"] - 1, -1) + 1  # counted in chains, not in nodes
+        found.append(HeavyChain(depth[chain[-1]["depth"]], chain))
+    return found
+
+
 def lines(nodes: Sequence[dict[str, Any]], separator: str | None = "/") -> Iterator[str]:
     """Format the heaviest nodes, a chain of equal weight as one line.
 
     The labels of a chain are joined with `separator`; without one, the line shows the label of the last node.
     """
-    chains = list(_chains(nodes))
-    heaviest = sorted(range(len(chains)), key=lambda i: -chains[i][-1]["bytes"])[:MAX_LINES]
-    # The parent of a node comes before it and is at least as heavy, so it is shown too.
-    shown = [chains[i] for i in sorted(heaviest) if chains[i][-1]["share"] >= MIN_SHARE]
-    depth: dict[int, int] = {}
+    shown = [found for found in heaviest_chains(nodes, MAX_LINES) if found.nodes[-1]["share"] >= MIN_SHARE]
     cells = []
-    for chain in shown:
-        first, last = chain[0], chain[-1]
-        # Indent by chains, not by nodes, since a chain is one line.
-        depth[last["depth"]] = indent = depth.get(first["depth"] - 1, -1) + 1
+    for depth, chain in shown:
+        last = chain[-1]
         label = separator.join(map(_label, chain)) if separator else _label(last)
-        cells.append([bytes_text(last["bytes"]), f"{last['share']:.1%}", f"{'  ' * indent}{label}"])
+        cells.append([bytes_text(last["bytes"]), f"{last['share']:.1%}", f"{'  ' * depth}{label}"])
     yield from align(cells, 2) if cells else ["nothing"]
-    if hidden := sum(map(len, chains)) - sum(map(len, shown)):
-        yield f"and {hidden:,} smaller; --json lists all"
+    if hidden := len(nodes) - sum(len(found.nodes) for found in shown):
+        yield f"and {hidden:,} smaller; --json --top all lists all"
 
 
 def _label(node: dict[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 from tb_memplugin.analysis.ownership.classification import Classification
 from tb_memplugin.analysis.usage.breakdown import breakdown
@@ -71,7 +71,17 @@ def _trees(recording: Recording, position: int) -> dict[str, Any]:
     }
 
 
-def moment(recording: Recording, position: int) -> dict[str, Any]:
+class MomentJson(TypedDict):
+    """A position of a recording; `bytes` are live there."""
+
+    position: int
+    time_ns: int | None
+    step: str
+    bytes: int
+    peak: bool
+
+
+def moment(recording: Recording, position: int) -> MomentJson:
     """Describe a position: its time in nanoseconds, its step, its live bytes, and whether it is the peak."""
     clock = recording.clock
     timed = clock is not None and 0 <= position < len(clock)

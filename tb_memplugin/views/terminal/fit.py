@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from textwrap import shorten
-from typing import Any
+from typing import TypedDict
 
-from tb_memplugin.model.fit import LargestValue, MemoryLine, Outcome, outcome_json
+from tb_memplugin.model.fit import Knob, LargestValue, MemoryLine, Outcome
 from tb_memplugin.sizes import bytes_text, counted
 from tb_memplugin.views.terminal.text_table import align
 
@@ -143,13 +143,25 @@ def _caveats(found: Sequence[LargestValue]) -> Iterator[str]:
         yield f"Compiled with {', '.join(f'{name} {version}' for name, version in versions.items())}."
 
 
-def answer_json(outcomes: Sequence[Outcome], found: Sequence[LargestValue]) -> dict[str, Any]:
-    """Return the JSON answer: every candidate, and for each row the largest value."""
-    return {"candidates": [outcome_json(one) for one in outcomes], "largest": [largest_json(one) for one in found]}
+class LargestJson(TypedDict):
+    """The largest value of a knob that fits, for a target and a choice of the other knobs."""
+
+    target: str
+    knobs: dict[str, Knob]
+    vary: str | None
+    value: Knob | None
+    value_without_recomputation: int | None
+    fits: bool
+    run: str | None
+    reserved_bytes: int | None
+    limit_bytes: int | None
+    fixed_bytes: int | None
+    bytes_per_item: int | None
+    caveats: list[str]
 
 
-def largest_json(one: LargestValue) -> dict[str, Any]:
-    """Return an element of the JSON answer's "largest"."""
+def largest_json(one: LargestValue) -> LargestJson:
+    """Return an answer for JSON; the sizes are those of the candidate `run`."""
     return {
         "target": one.target,
         "knobs": dict(one.knobs),
@@ -158,6 +170,9 @@ def largest_json(one: LargestValue) -> dict[str, Any]:
         "value_without_recomputation": one.without_recomputation,
         "fits": one.largest is not None,
         "run": one.last.run or None,
+        "reserved_bytes": one.last.reserved_bytes,
+        "limit_bytes": one.last.limit_bytes,
         "fixed_bytes": one.line.fixed_bytes if one.line else None,
         "bytes_per_item": one.line.bytes_per_item if one.line else None,
+        "caveats": list(one.last.caveats),
     }

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any
+from typing import TypedDict
 
-from tb_memplugin.model.fit import Tried
+from tb_memplugin.model.fit import Knob, Tried
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.terminal.fit import candidate_text, size_text
 from tb_memplugin.views.terminal.text_table import align
@@ -48,8 +48,30 @@ def _row(one: Tried, first: Tried) -> list[str]:
     return [one.title, saves, *value, "compiled" if one.is_compiled else CODE]
 
 
-def tried_json(one: Tried) -> dict[str, Any]:
-    """Return an element of the JSON answer's "tried"."""
+class TriedJson(TypedDict):
+    """A piece of advice that was carried out, or estimated where your code must change."""
+
+    target: str
+    knobs: dict[str, Knob]
+    vary: str | None
+    title: str
+    changes: list[str]
+    compiled: bool
+    at: Knob | None
+    value: Knob | None
+    new_value: Knob | None
+    saving_bytes: int | None
+    promised_bytes: int
+    reserved_bytes: int | None
+    peak_bytes: int | None
+    new_reserved_bytes: int | None
+    new_peak_bytes: int | None
+    run: str | None
+    error: str | None
+
+
+def tried_json(one: Tried) -> TriedJson:
+    """Return a piece of advice for JSON."""
     after = one.after
     return {
         "target": one.target,

@@ -1,0 +1,79 @@
+"""List the largest live buffers, or everything that is known of one.
+
+examples:
+  tb-memplugin buffers /tmp/xprof
+  tb-memplugin buffers /tmp/xprof --match attention --top 20 --json
+  tb-memplugin buffers /tmp/xprof --row 304 --json
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tb_memplugin.commands.json_output import asked, json_options, print_answer
+from tb_memplugin.commands.terminal import chosen_recording, printable, recording_options
+from tb_memplugin.sizes import bytes_text, counted
+
+if TYPE_CHECKING:
+    from tb_memplugin.views.answers.buffers import BuffersAnswerJson
+
+HIDDEN = ("schema_version", "next", "omitted", "caveats")
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    recording_options(parser)
+    parser.add_argument("--at", metavar="TIME", help="list those of a moment instead of the peak: 1.5s, 300ms, '#120'")
+    parser.add_argument("--match", metavar="TEXT", help="only those with this text in name, model path, shape or line")
+    parser.add_argument("--row", metavar="N", type=int, help="show one, by its row in the list")
+    json_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from tb_memplugin.views.answers.buffers import buffers, one_buffer
+
+    chosen, _ = chosen_recording(arguments)
+    question = asked(arguments, arguments.path)
+    if arguments.row is not None:
+        one = one_buffer(chosen, arguments.row, question)
+        lines = _facts(one)
+    else:
+        found = buffers(chosen, question, arguments.at, arguments.match)
+        lines = _table(found)
+    if arguments.json:
+        print_answer(found if arguments.row is None else one)
+    else:
+        print("\n".join(map(printable, lines)))
+    return 0
+
+
+def _table(found: BuffersAnswerJson) -> Iterator[str]:
+    from tb_memplugin.views.terminal.text_table import align
+
+    rows = [
+        [bytes_text(one["bytes"]), str(one["row"]), one["role"], one["shape"], one["line"] or "-", _name(one)]
+        for one in found["buffers"]
+    ]
+    yield f"{counted(found['buffers_total'], 'live buffer')}, {bytes_text(found['buffers_bytes'])}:"
+    yield ""
+    yield from align([["bytes", "row", "role", "shape", "line", "name"], *rows], 2)
+    if left := found["buffers_total"] - len(rows):
+        yield f"and {counted(left, 'more buffer')}; --top all lists them"
+
+
+def _name(one: Mapping[str, Any]) -> str:
+    return str(one["op_name"] or one["name"] or "-")
+
+
+def _facts(one: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line for each fact, and one for each frame of a stack."""
+    for key, value in one.items():
+        if key in HIDDEN:
+            continue
+        if isinstance(value, list):
+            yield from (f"{key}: {', '.join(f'{name} {text}' for name, text in item.items())}" for item in value)
+        elif isinstance(value, dict):
+            yield f"{key}: {', '.join(f'{name} {text}' for name, text in value.items())}"
+        else:
+            yield f"{key}: {bytes_text(value) if key.endswith('_bytes') else value}"

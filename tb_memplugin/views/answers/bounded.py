@@ -1,0 +1,61 @@
+"""The size of an answer: lists, texts and objects are cut, and what is left out is counted."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar, cast
+
+from tb_memplugin.views.answers.asked import MAX_SELECTOR
+
+NESTED = 3  # items of a list within an item of a list
+NESTED_SHARE = 5  # where more items are asked for, nested lists have one for each NESTED_SHARE of them
+MAX_TEXT = 300  # characters
+MAX_CODE = 3000
+MAX_KEYS = 40  # more than any object of ours has; maps of a user's knobs may have any number
+MARK = "…"
+LONG_TEXTS = {"id": MAX_SELECTOR, "recording": MAX_SELECTOR, "change": MAX_CODE}  # other texts have MAX_TEXT
+WHOLE = ("next", "omitted")
+
+T = TypeVar("T")
+
+
+def bounded(answer: T, top: int | None) -> T:
+    """Return an answer with at most `top` items in each list; with None, all of them.
+
+    An object whose lists were cut has `omitted`: by key, the number of items that were left out. Lists within an item
+    of a list have fewer. Texts of more than MAX_TEXT characters end with an ellipsis, ids without one.
+    """
+    nested = None if top is None else max(min(top, NESTED), top // NESTED_SHARE)
+    return cast(T, _bounded(answer, "", top, nested))
+
+
+def _bounded(value: Any, key: str, most: int | None, nested: int | None) -> Any:
+    if isinstance(value, str):
+        return _text(value, key)
+    if isinstance(value, dict):
+        return _object(value, most, nested)
+    if isinstance(value, list | tuple):
+        return [_bounded(item, key, nested, nested) for item in value]
+    return value
+
+
+def _object(found: dict[str, Any], most: int | None, nested: int | None) -> dict[str, Any]:
+    omitted = {key: count for key, count in found.get("omitted", {}).items() if count}
+    kept: dict[str, Any] = {}
+    for key, value in list(found.items())[: None if most is None else MAX_KEYS]:
+        if key in WHOLE:
+            continue
+        if isinstance(value, list | tuple) and most is not None and len(value) > most:
+            omitted[key] = omitted.get(key, 0) + len(value) - most
+            value = value[:most]
+        kept[key] = _bounded(value, key, most, nested)
+    if len(found) > MAX_KEYS and most is not None:
+        omitted["keys"] = len(found) - MAX_KEYS
+    rest = {"next": found["next"]} if "next" in found else {}
+    return {**kept, **({"omitted": omitted} if omitted else {}), **rest}
+
+
+def _text(text: str, key: str) -> str:
+    most = LONG_TEXTS.get(key, MAX_TEXT)
+    if len(text) <= most:
+        return text
+    return text[:most] if most == MAX_SELECTOR else text[: most - 1] + MARK
