@@ -31,27 +31,23 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    listing = listing_of(arguments.path)
-    if arguments.json:
-        return _print_json(arguments, listing)
+    from tb_memplugin.views.shared.json_types import problems_json
     from tb_memplugin.views.shared.summary import summaries
 
+    listing = listing_of(arguments.path)
     found, failed = summaries(listing.recordings)
+    problems = [*problems_json(listing.problems), *failed]
     print_problems(failed)
-    if found:
+    if arguments.json:
+        from tb_memplugin.views.answers.summary import summary_answer
+
+        print_answer(summary_answer(found, problems, asked(arguments, arguments.path), listing.left_out))
+    elif found:
         notes = [*capacity_sources(listing), *no_event_reasons(listing), *left_out_lines(listing)]
         print("\n".join([*table(found), *notes]))
-    elif not listing.problems and not failed:
+    elif not problems:
         print("No recordings found: no compiled program with buffers, and no allocator events.")
-    return 2 if (listing.problems or failed) and not found else 0
-
-
-def _print_json(arguments: argparse.Namespace, listing: Listing) -> int:
-    from tb_memplugin.views.answers.summary import summary
-
-    answer = summary(listing.recordings, listing.problems, asked(arguments, arguments.path), listing.left_out)
-    print_answer(answer)
-    return 2 if answer["problems"] and not answer["recordings"] else 0
+    return 2 if problems and not found else 0
 
 
 def capacity_sources(listing: Listing) -> list[str]:

@@ -121,13 +121,46 @@ def test_explain(print_json: Any) -> None:
     } <= seen
 
 
+def test_buffers_and_advice(print_json: Any) -> None:
+    seen = set[str]()
+    for path in [*RUNS, *TEXTS]:
+        for recording in listing_of_path(str(path)).recordings[:2]:
+            place = (str(path), "--recording", recording.id)
+            check_object(print_json("buffers", *place), "buffers --json", path.name, seen)
+            check_object(print_json("buffers", *place, "--match", "step"), "buffers --json", path.name, seen)
+            check_object(print_json("advice", *place), "advice --json", path.name, seen)
+            if len(recording.allocations):
+                check_object(print_json("buffers", *place, "--row", "0"), "buffers --row --json", path.name, seen)
+    for heading in ("buffers --json", "advice --json", "buffers --row --json"):
+        assert seen >= set(all_keys(heading))
+
+
+def test_errors(capsys: pytest.CaptureFixture[str]) -> None:
+    seen = set[str]()
+    for call in (
+        ["summary", "/nowhere"],
+        ["explain"],
+        ["explain", str(DEMO), "--at", "x"],
+        ["summary", "x", "--top=0"],
+    ):
+        try:
+            status = main([*call, "--json"])
+        except SystemExit as wrong:
+            status = int(wrong.code or 0)
+        printed = capsys.readouterr()
+        answer = json.loads(printed.out)
+        assert status == 2 and printed.err.count("\n") == 1 and answer["error"]["what"] in printed.err
+        check_object(answer, "Errors", " ".join(call), seen)
+    assert seen >= set(all_keys("Errors"))
+
+
 @pytest.mark.parametrize("by", ["role", "model", "source"])
 def test_compare(print_json: Any, by: str) -> None:
     seen = set[str]()
     for a, b in (("leak", "leak_mended"), ("train_step", "scan_remat")):
         answer = print_json("compare", str(DEMO / a), str(DEMO / b), "--by", by)
         check_object(answer, "compare --json", f"{a} {b}", seen)
-    assert {key for key in all_keys("compare --json") if not key.startswith("Caveat:")} <= seen  # neither side has one
+    assert {key for key in all_keys("compare --json") if not key.startswith(("Caveat:", "Problem:"))} <= seen
 
 
 def test_check(print_json: Any, partly_damaged: Path) -> None:
@@ -149,7 +182,9 @@ def test_fit(print_json: Any) -> None:
     step = f"{TESTS / 'fit' / 'step.py'}:step"
     answer = print_json("check", "--fit", step, "--on", "cpu:1", "--max-peak", "1MiB")
     check_object(answer, "check --fit --json", "checked", seen)
-    assert seen >= set(all_keys("fit --json")) | set(all_keys("check --fit --json"))
+    assert seen >= set(all_keys("fit --json")) - {"Problem: file", "Problem: text"} | set(
+        all_keys("check --fit --json")
+    )
 
 
 @pytest.fixture(scope="module")

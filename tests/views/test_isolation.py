@@ -21,7 +21,7 @@ import tb_memplugin.analysis
 from tb_memplugin.analysis.isolate import each
 from tb_memplugin.catalog.listing import Listing, Problem
 from tb_memplugin.cli import main
-from tb_memplugin.commands import check, compare, explain, export, summary
+from tb_memplugin.commands import check, compare, export, summary, terminal
 from tb_memplugin.errors import ReadError
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.endpoints.endpoint import endpoints
@@ -71,7 +71,7 @@ def broken(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 @pytest.fixture
 def files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the commands read these recordings."""
-    for command in (check, compare, explain, export, summary):
+    for command in (check, compare, export, summary, terminal):
         monkeypatch.setattr(command, "listing_of", lambda *_: Listing(list(RUN)))
 
 
@@ -172,7 +172,9 @@ def test_files_that_cannot_be_read_and_recordings_that_cannot_be_analyzed_are_in
 ) -> None:
     unreadable = Listing(list(RUN), [Problem("/logdir/b.pb", "damaged")])
     monkeypatch.setattr(summary, "listing_of", lambda *_: unreadable)
-    odd_fails(monkeypatch, "tb_memplugin.views.shared.summary.summary", lambda r: {"caveats": []})
+    odd_fails(
+        monkeypatch, "tb_memplugin.views.shared.summary.summary", lambda r: {"id": r.id, "axis": r.axis, "caveats": []}
+    )
     assert main(["summary", "x", "--json"]) == 0
     assert [problem["file"] for problem in json.loads(capsys.readouterr().out)["problems"]] == [
         "/logdir/b.pb",

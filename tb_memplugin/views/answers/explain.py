@@ -231,7 +231,9 @@ def _rounded(value: Any) -> Any:
     return [_rounded(item) for item in value] if isinstance(value, list) else value
 
 
-def _steps(recording: Recording, others: Sequence[Recording], found: dict[str, Any], asked: Asked) -> list[Question | None]:
+def _steps(
+    recording: Recording, others: Sequence[Recording], found: dict[str, Any], asked: Asked
+) -> list[Question | None]:
     own, at = recording.id, {} if found["at"]["peak"] else {"at": f"#{found['at']['position']}"}
     timed = next((r for r in others if r.axis is Axis.TIME and r.run == recording.run and r is not recording), None)
     return [

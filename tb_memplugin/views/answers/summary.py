@@ -46,11 +46,18 @@ def summary(
 ) -> SummaryAnswerJson:
     """Return the largest recordings, the problems of files, and what to ask about the largest recording."""
     found, failed = summaries(recordings)
+    return summary_answer(found, [*problems_json(problems), *failed], asked, left_out)
+
+
+def summary_answer(
+    found: list[SummaryJson], problems: list[ProblemJson], asked: Asked, left_out: Iterable[LeftOutPrograms] = ()
+) -> SummaryAnswerJson:
+    """Return summaries, the largest peak first, and what to ask about the largest one."""
     not_read: list[LeftOutProgramsJson] = [{"programs": one.programs, "bytes": one.bytes} for one in left_out]
     answer: SummaryAnswerJson = {
         "schema_version": SCHEMA_VERSION,
         "recordings": found,
-        "problems": [*problems_json(problems), *failed],
+        "problems": problems,
         "next": asked.next(*_steps(found, asked)),
     }
     if not_read:
