@@ -84,3 +84,86 @@ def test_a_killed_job_leaves_its_curve_up_to_the_last_sample(tmp_path: Path) -> 
     last_ns = recording.capture_info.time_ns + int(recording.clock[-1])
     assert recording.sampling is not None
     assert killed_ns - last_ns < 20 * recording.sampling.interval_ns
+
+
+def test_sigusr1_saves_a_snapshot_beside_the_curve_and_then_calls_the_jobs_own_handler(tmp_path: Path) -> None:
+    code = "import signal\nsignal.signal(signal.SIGUSR1, lambda *_: print('own', flush=True))\n" + textwrap.dedent(LOOP)
+    with job(tmp_path, code) as process:
+        wait_for(lambda: samples(tmp_path) > 1)
+        os.kill(process.pid, signal.SIGUSR1)
+        wait_for(lambda: bool(list(tmp_path.rglob("*.prof"))))
+        os.kill(process.pid, signal.SIGUSR1)  # within a minute: postponed
+        before = samples(tmp_path)
+        wait_for(lambda: samples(tmp_path) > before + 2)
+        assert process.poll() is None
+        process.kill()
+        assert process.stdout is not None
+        assert process.stdout.read().count("own\n") == 2
+    found = listing_of_path(str(tmp_path)).recordings
+    profiles = [recording for recording in found if recording.kind is RecordingKind.DEVICE_PROFILE]
+    [profile], [curve] = profiles, curves(tmp_path)
+    assert (profile.run, profile.memory) == (curve.run, curve.memory)
+    assert profile.capture_info is not None and profile.capture_info.reason == "signal"
+    assert profile.capture_info.step is not None and profile.capture_info.step >= 0
+    assert int(profile.allocations.size.sum()) >= 4 << 20
+
+
+def test_an_out_of_memory_error_ends_the_curve_with_a_profile_and_its_text(tmp_path: Path) -> None:
+    code = """
+        import sys, time
+        import jax, jax.numpy as jnp
+        from tb_memplugin import capture
+        kept = jnp.ones(1 << 20)
+        with capture.watch(sys.argv[1], every=0.05):
+            time.sleep(0.2)
+            raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 6291456 bytes.")
+    """
+    with job(tmp_path, code) as process:
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "RESOURCE_EXHAUSTED" in errors and "Device memory was saved to" in errors
+    [curve] = curves(tmp_path)
+    assert not curve.is_live and curve.spans is not None and curve.spans.name[len(curve.spans) - 1] == "out of memory"
+    [profile] = tmp_path.rglob("*.prof")
+    [text] = tmp_path.rglob("*.oom.txt")
+    assert profile.parent == text.parent == Path(curve.source).parent
+
+
+def test_a_job_that_ends_without_stop_and_its_forks_leave_one_finished_file(tmp_path: Path) -> None:
+    code = """
+        import os, sys, time, warnings
+        import jax.numpy as jnp
+        from tb_memplugin import capture
+        warnings.simplefilter("ignore")
+        kept = jnp.ones(1 << 20)
+        watched = capture.watch(sys.argv[1], every=0.05).start()
+        time.sleep(0.2)
+        if (child := os.fork()) == 0:
+            watched.step(1)
+            watched.stop()
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        time.sleep(0.2)
+    """
+    with job(tmp_path, code) as process:
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    [curve] = curves(tmp_path)
+    assert not curve.is_live and curve.length >= 2
+    assert not any(curve.spans.kind.tolist()) if curve.spans is not None else False
+
+
+def test_a_job_whose_devices_are_not_started_is_left_as_it_is(tmp_path: Path) -> None:
+    code = """
+        import sys, time
+        import jax
+        from jax._src import xla_bridge
+        from tb_memplugin import capture
+        with capture.watch(sys.argv[1], every=0.01):
+            time.sleep(0.3)
+            assert not xla_bridge.backends_are_initialized()
+    """
+    with job(tmp_path, code) as process:
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert not list(tmp_path.iterdir())

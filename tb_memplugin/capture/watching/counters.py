@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from tb_memplugin.capture.guard import Quietly, warn
+from tb_memplugin.capture.guard import Quietly, text_of, warn
 from tb_memplugin.capture.watching.frameworks import started_jax, started_torch
 from tb_memplugin.readers.watch.header import WatchedDevice
 from tb_memplugin.readers.watch.layout import UNKNOWN, CounterSource
@@ -43,7 +43,9 @@ def _read_jax() -> list[Reading]:
         try:
             stats = device.memory_stats()
         except Exception as error:  # each backend has its own
-            warn(FAILED, error)
+            if "UNIMPLEMENTED" not in text_of(error):
+                warn(FAILED, error)
+                continue  # it may succeed the next time
             stats = None
         if stats:
             found.append(Reading(WatchedDevice(str(device), CounterSource.MEMORY_STATS), _of_jax(stats)))

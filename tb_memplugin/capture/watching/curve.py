@@ -14,8 +14,8 @@ from tb_memplugin.readers.watch.layout import (
     integers_of_record,
 )
 
-# Samples are at least their age / FULL apart, and the newest FULL are complete. So their number grows with the
-# logarithm of the time: 2,048 in the first half hour, 9,000 after a day, 19,000 after a month.
+# Samples are about their age / FULL apart, and the newest FULL are complete. So their number grows with the logarithm
+# of the time: at most 20,000 in the first day and 35,000 in a month, at one a second, of 72 bytes for one device.
 FULL = 2048
 FIRST_LIMIT = 4 * FULL  # records that are kept before the first thinning
 
@@ -31,8 +31,12 @@ class Curve:
         self.version = 0  # grows when records that were there before are changed
 
     def add(self, head: tuple[int, ...], counters: dict[WatchedDevice, tuple[int, ...]]) -> None:
-        """Add a record. `head`: the columns of RecordColumn. Devices that are new get a column in all records."""
-        if new := [device for device in counters if device not in self.header.devices]:
+        """Add a record. `head`: the columns of RecordColumn. A device that is new gets columns in all records.
+
+        A device with another source than before is left out: its figures mean something else.
+        """
+        names = {device.name for device in self.header.devices}
+        if new := [device for device in counters if device.name not in names]:
             self._add_devices(new)
         if self.count >= self._limit:
             self._thin(head[RecordColumn.TIME])

@@ -1,0 +1,278 @@
+"""The parts of a watch: what it records, when it saves snapshots, and what it does where nothing can be written."""
+
+from __future__ import annotations
+
+import logging
+import os
+import resource
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import numpy as np
+import pytest
+from support.watch_files import MIB, START_NS
+
+from tb_memplugin.analysis.usage.live_bytes import usage
+from tb_memplugin.capture.watching import counters, recorder, watch
+from tb_memplugin.capture.watching.counters import Reading
+from tb_memplugin.capture.watching.curve import FULL, Curve
+from tb_memplugin.capture.watching.curve_file import CurveFile
+from tb_memplugin.capture.watching.recorder import SampleRecorder
+from tb_memplugin.capture.watching.triggers import GROWTH_RISES, WINDOW_SAMPLES, Triggers
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.readers import open_file
+from tb_memplugin.readers.watch.header import WatchedDevice
+from tb_memplugin.readers.watch.layout import CounterSource
+
+SECOND = 10**9
+GPU = WatchedDevice("cuda:0", CounterSource.MEMORY_STATS)
+
+
+def reading(in_use: int, limit: int = 1000 * MIB, device: WatchedDevice = GPU) -> Reading:
+    return Reading(device, (in_use, in_use, limit, -1, -1))
+
+
+def read(data: bytes) -> list[Recording]:
+    (part,) = open_file(data, "x.watch")
+    return part.read()
+
+
+def add(curve: Curve, second: int, in_use: int, device: WatchedDevice = GPU) -> None:
+    curve.add((START_NS + second * SECOND, 0, second, START_NS + second * SECOND), {device: (in_use, -1, -1, -1, -1)})
+
+
+def test_a_long_curve_stays_bounded_and_keeps_its_peaks_and_its_newest_samples() -> None:
+    curve, largest = Curve(START_NS, SECOND), 0
+    seconds = 100_000
+    for second in range(seconds):
+        add(curve, second, 5000 if second == 777 else second % 10)
+        largest = max(largest, curve.count)
+    assert largest < 20_000
+    [recording] = read(curve.content())
+    live, clock = usage(recording).live, recording.clock
+    assert clock is not None and (np.diff(clock) > 0).all()
+    assert live.max() == 5000 and abs(clock[live.argmax()] / SECOND - 777) < 2 * seconds / FULL
+    assert live[:100].min() == 0, "the floor is kept, too"
+    assert clock[-FULL:].tolist() == [second * SECOND for second in range(seconds - FULL, seconds)]
+
+
+def test_a_device_that_appears_later_has_a_curve_from_then_on() -> None:
+    curve = Curve(START_NS, SECOND)
+    add(curve, 0, 1)
+    curve.add((START_NS + SECOND, 0, -1, -1), {GPU: (2,) * 5, WatchedDevice("cuda:1", CounterSource.TORCH): (3,) * 5})
+    first, second = read(curve.content())
+    assert (first.length, second.length) == (2, 1)
+
+
+@contextmanager
+def full_disk(size: int) -> Iterator[None]:
+    """Let files have `size` bytes at most; the write that exceeds it writes what fits, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_leaves_whole_records_and_what_it_missed_follows(tmp_path: Path) -> None:
+    curve, file = Curve(START_NS, SECOND), CurveFile(lambda: str(tmp_path / "x.watch"))
+    add(curve, 0, 1)
+    file.write(curve)
+    with full_disk((tmp_path / "x.watch").stat().st_size + 100):
+        for second in (1, 2, 3):
+            add(curve, second, second + 1)
+            with pytest.raises(OSError) if second > 1 else no_error():
+                file.write(curve)
+        [recording] = read((tmp_path / "x.watch").read_bytes())
+        assert usage(recording).live.tolist() == [1, 2]
+    add(curve, 4, 5)
+    file.write(curve)
+    assert (tmp_path / "x.watch").read_bytes() == curve.content()
+    assert os.listdir(tmp_path) == ["x.watch"]
+
+
+@contextmanager
+def no_error() -> Iterator[None]:
+    yield
+
+
+def test_a_curve_that_was_thinned_replaces_its_file(tmp_path: Path) -> None:
+    curve, file = Curve(START_NS, SECOND), CurveFile(lambda: str(tmp_path / "x.watch"))
+    for second in range(20_000):
+        add(curve, second, second)
+        if second % 500 == 0 or second > 19_990:
+            file.write(curve)
+    assert (tmp_path / "x.watch").read_bytes() == curve.content()
+
+
+def test_a_store_gets_the_whole_file_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    url, system = "memory://watch/x.watch", fsspec.filesystem("memory")
+    curve, file = Curve(START_NS, SECOND), CurveFile(lambda: url)
+    sizes = []
+    for second in range(120):
+        add(curve, second, second)
+        now[0] += 1
+        file.write(curve)
+        sizes.append(len(system.cat_file(url)))
+    assert len(set(sizes)) == 2
+    file.write(curve, last=True)
+    assert system.cat_file(url) == curve.content()
+
+
+def reasons(
+    levels: list[int], *, at: float = 0.9, limit: int = 1000 * MIB, step: bool = False
+) -> list[tuple[int, str]]:
+    """Return the samples at which a snapshot is due, and why, where each is saved at once."""
+    triggers, found = Triggers(at), []
+    for number, in_use in enumerate(levels):
+        if reason := triggers.reason([reading(in_use * MIB, limit)], number // 10 if step else -1):
+            triggers.saved()
+            found.append((number, reason))
+    return found
+
+
+def test_nearly_full_is_said_once_and_again_after_each_further_percent() -> None:
+    assert reasons([100, 899, 905, 905, 850, 905, 910, 915, 999]) == [
+        (2, "90 % of capacity"),
+        (7, "90 % of capacity"),
+        (8, "90 % of capacity"),
+    ]
+
+
+def test_a_floor_that_grows_between_steps_is_a_reason_and_a_job_that_loads_is_none() -> None:
+    window = WINDOW_SAMPLES + 10
+    leak = [300 + number // 20 + 200 * (number % 10 > 4) for number in range(60 * window)]
+    found = reasons(leak, step=True)
+    assert [reason for _, reason in found] == ["growth", "growth"]
+    assert found[0][0] > GROWTH_RISES * WINDOW_SAMPLES
+    loads = [10] * window + [400] * window + [450 + 200 * (number % 10 > 4) for number in range(60 * window)]
+    assert reasons(loads, step=True) == []
+
+
+def test_without_a_capacity_growth_is_relative_to_the_floor() -> None:
+    leak = [300 + number // 10 for number in range(3000)]
+    found = reasons(leak, limit=-1)
+    assert [reason for _, reason in found] == ["growth"] * 3
+    assert reasons([905] * 3000, limit=-1) == []
+
+
+@pytest.fixture
+def devices(monkeypatch: pytest.MonkeyPatch) -> list[Reading]:
+    """Return the readings that a recorder gets."""
+    found = [reading(100 * MIB)]
+    monkeypatch.setattr(recorder, "read_devices", lambda: list(found))
+    return found
+
+
+def test_at_most_one_snapshot_a_minute_and_a_request_waits_for_its_turn(
+    tmp_path: Path, devices: list[Reading], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    recording = SampleRecorder(str(tmp_path), SECOND, 0.9, [])
+    found = []
+    for second in range(200):
+        now[0] = float(second)
+        devices[:] = [reading((700 + 2 * second) * MIB, 1000 * MIB)]
+        recording.asked |= second == 10
+        if reason := recording.sample((-1, -1)):
+            recording.snapshot(reason, -1)
+            found.append((second, reason))
+    assert found == [(10, "signal"), (100, "90 % of capacity"), (160, "90 % of capacity")]
+
+
+@pytest.mark.parametrize("where", ["a file", "/proc/nowhere", "s3x://bucket/x"])
+def test_where_nothing_can_be_written_the_log_has_one_line_and_the_job_goes_on(
+    where: str, tmp_path: Path, devices: list[Reading], caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "device_profiles").touch()
+    with watch(str(tmp_path) if where == "a file" else where, every=0.001) as watched:
+        for number in range(20):
+            watched.step(number)
+            time.sleep(0.01)
+    lines = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(lines) == 1 and "memory curve could not be written" in lines[0].getMessage()
+
+
+def test_a_counter_that_fails_does_not_end_the_curve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Device:
+        platform = "gpu"
+
+        def __init__(self, *answers: Any) -> None:
+            self.answers = list(answers)
+
+        def __str__(self) -> str:
+            return "cuda:0"
+
+        def memory_stats(self) -> dict[str, int]:
+            answer = self.answers.pop(0)
+            if isinstance(answer, Exception):
+                raise answer
+            return {"bytes_in_use": answer} if answer else {}
+
+    class Jax:
+        def __init__(self, device: Device) -> None:
+            self.device = device
+
+        def local_devices(self) -> list[Device]:
+            return [self.device]
+
+        def live_arrays(self, platform: str) -> list[Any]:
+            return []
+
+    jax = Jax(Device(5, ValueError("lost"), 7))
+    monkeypatch.setattr(counters, "started_jax", lambda: jax)
+    recording = SampleRecorder(str(tmp_path), SECOND, 0.9, [])
+    for _ in range(3):
+        recording.sample((-1, -1))
+    recording.close()
+    [path] = tmp_path.rglob("*.watch")
+    [found] = read(path.read_bytes())
+    assert usage(found).live.tolist() == [5, 7]
+
+
+def test_a_watch_can_be_started_and_stopped_in_any_thread_and_twice(tmp_path: Path, devices: list[Reading]) -> None:
+    before = signal.getsignal(signal.SIGUSR1)
+    watched = watch(str(tmp_path), every=0.01)
+    watched.stop()
+    thread = threading.Thread(target=watched.start)
+    thread.start()
+    thread.join()
+    assert signal.getsignal(signal.SIGUSR1) is before, "only the main thread may set handlers"
+    assert watched.start() is watched
+    watched.stop()
+    with watched:
+        assert signal.getsignal(signal.SIGUSR1) is not before
+    watched.stop()
+    assert signal.getsignal(signal.SIGUSR1) is before
+    files = sorted(tmp_path.rglob("*.watch"))
+    assert len(files) == 2 and all(not found.is_live for file in files for found in read(file.read_bytes()))
+
+
+def test_a_handler_that_the_job_sets_later_stays(tmp_path: Path, devices: list[Reading]) -> None:
+    before = signal.getsignal(signal.SIGUSR1)
+    later = lambda *_: None  # noqa: E731
+    try:
+        with watch(str(tmp_path)):
+            signal.signal(signal.SIGUSR1, later)
+        assert signal.getsignal(signal.SIGUSR1) is later
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+        with watch(str(tmp_path)):
+            assert signal.getsignal(signal.SIGUSR1) is signal.SIG_IGN, "the job ignores it"
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+@pytest.mark.parametrize("wrong", [{"every": 0}, {"every": -1}, {"every": float("nan")}, {"at": 0}, {"at": 1.5}])
+def test_options_that_cannot_be_meant_are_errors(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        watch("/tmp/x", **wrong)  # type: ignore[arg-type]
