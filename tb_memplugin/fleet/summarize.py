@@ -9,6 +9,7 @@ from dataclasses import replace
 from tb_memplugin import logdir, readers
 from tb_memplugin.analysis.fleet.largest_sites import largest_sites, site_name
 from tb_memplugin.analysis.leaks.classify import Verdict
+from tb_memplugin.analysis.leaks.floor import floor_growth
 from tb_memplugin.analysis.leaks.over_steps import leaks
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.fleet.problems import may_pass, problem_text
@@ -18,6 +19,7 @@ from tb_memplugin.model.fleet import DEVICE_MEMORY, DeviceSummary, FileSummary
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.common.part import FilePart
 
+BETWEEN_STEPS = "memory in use between steps"  # of a device whose samples contain no lines
 NUMBER = re.compile(r"\d+")
 # Memories of devices, by the names that allocators, JAX's device profiles and PyTorch have for them.
 DEVICE = re.compile(r"GPU_\d+_\w+|TPU core \d+|(?:TPU_|(?:cuda|gpu|hip|rocm|tpu|xpu):)\d+(?: live arrays)?")
@@ -88,6 +90,10 @@ def _without_sites(recording: Recording) -> DeviceSummary:
 
 def fastest_leak(recording: Recording) -> tuple[str, int, str]:
     """Return the site that leaks fastest, its bytes per step, and what a step is; empty texts without a leak."""
+    if recording.kind.is_sampled:
+        floor = floor_growth(recording)
+        grows = floor is not None and floor.verdict is Verdict.LEAK
+        return (BETWEEN_STEPS, round(floor.bytes_per_unit), floor.unit) if floor is not None and grows else ("", 0, "")
     found = leaks(recording)
     if found.sites is None or not len(found.sites.row) or found.sites.verdict[0] != Verdict.LEAK:
         return "", 0, ""

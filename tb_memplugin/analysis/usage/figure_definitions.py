@@ -116,6 +116,22 @@ DEVICE_PROFILE = {
     "reported_peak": Definition("Lifetime peak", "The most bytes in use since the process started."),
     "capacity": Definition("Capacity", "The memory of this device that the allocator may use."),
 }
+WATCH = {
+    "live_peak": Definition(
+        "Peak",
+        "The most bytes in use at a sample, or between two samples by the allocator's own counter.",
+    ),
+    "capacity": Definition("Capacity", "The memory of this device that the allocator may use."),
+    "reported_peak": Definition(
+        "Lifetime peak",
+        "The most bytes in use since the process started, as the allocator reports; it may predate the first sample.",
+    ),
+    "last": Definition("In use last", "Bytes in use at the last sample."),
+    "free": Definition("Free at the peak", "Free memory at the peak."),
+    "largest_free": Definition("Largest free block", "The largest request that could have succeeded at the peak."),
+    "fragmented": Definition("Fragmented at the peak", "Free memory outside the largest free block."),
+    "reserved": Definition("Reserved at most", "The most memory that PyTorch's allocator held from the device."),
+}
 OUT_OF_MEMORY = {
     "live_peak": Definition("In use, or Needed", "Memory in use, or needed by the program, according to the text."),
     "capacity": Definition("Capacity", "The size of this memory."),
@@ -139,6 +155,7 @@ GLOSSARY = {
     "Figures of an allocator": ALLOCATOR,
     "Figures of a PyTorch recording": TORCH,
     "Figures of a device profile": DEVICE_PROFILE,
+    "Figures of a watched device": WATCH,
     "Figures of an out-of-memory error": OUT_OF_MEMORY,
 }
 

@@ -15,8 +15,8 @@ from tb_memplugin.readers.watch.layout import (
 )
 
 # Samples are about their age / FULL apart, and the newest FULL are complete. So their number grows with the logarithm
-# of the time: at most 20,000 in the first day and 35,000 in a month, at one a second, of 72 bytes for one device.
-FULL = 2048
+# of the time: at one a second, at most 11,000 after a day and 19,000 after a month, of 32 bytes and 40 a device.
+FULL = 1024
 FIRST_LIMIT = 4 * FULL  # records that are kept before the first thinning
 
 

@@ -16,7 +16,7 @@ from tb_memplugin.model.tables import ReportedMemory
 from tb_memplugin.sizes import bytes_text, counted
 from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
 from tb_memplugin.views.endpoints.inputs import RECORDING
-from tb_memplugin.views.page import leaks, torch_profile
+from tb_memplugin.views.page import leaks, torch_profile, watched
 from tb_memplugin.views.page.first_view import encode_first_view
 from tb_memplugin.views.page.usage import FIRST_BUCKETS, usage_over_time
 from tb_memplugin.views.shared.headlines import most_from
@@ -38,6 +38,8 @@ def headline(recording: Recording, *, outline: bool = False) -> str:
 
     Lines and leaks are left out of an outline's headline.
     """
+    if recording.kind.is_sampled:
+        return watched.headline(recording)
     lines = [most_from(recording), leaks.headline(recording)] if not outline else []
     if recording.kind.is_torch:
         return " ".join(filter(None, [torch_profile.headline(recording), *lines]))
@@ -65,6 +67,8 @@ def _seconds(recording: Recording, position: int) -> str:
 
 def figures(recording: Recording) -> list[Figure]:
     """Return the figures in display order."""
+    if recording.kind.is_sampled:
+        return watched.figures(recording)
     if recording.kind.is_torch:
         return torch_profile.figures(recording)
     top = peak(recording)

@@ -21,6 +21,7 @@ UNEXPLAINED = "explained by no allocation"
 UNEXPLAINED_OF = {
     RecordingKind.ALLOCATOR: f"stack, or {UNEXPLAINED}",
     RecordingKind.OUT_OF_MEMORY: "not listed by the text",
+    RecordingKind.WATCH: "not recorded by samples: see the run's snapshots",
 }
 MIN_SHARE = 0.005  # of a line in a terminal
 MAX_LINES = 24

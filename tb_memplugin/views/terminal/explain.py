@@ -48,7 +48,10 @@ def explain(recording: Recording, at: str | None = None, others: Sequence[Record
     programs = [other for other in others if other.kind.has_program and _same_host(other, recording)]
     if recording.kind.runs_programs and programs:
         answer["joins"] = joins(recording, programs, position)
-    return {"headline": memory_profile.headline(recording), **answer, **_allocator(recording, position)}
+    headline = memory_profile.headline(recording)
+    if recording.kind.is_sampled:  # it has no allocations, and so no leaking lines
+        return {"headline": headline, **answer, **_site_groups(recording, position)}
+    return {"headline": headline, **answer, **_allocator(recording, position)}
 
 
 def _same_host(one: Recording, other: Recording) -> bool:

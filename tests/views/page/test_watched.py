@@ -1,0 +1,82 @@
+"""What a curve of a device's counters is said to show: its peak, its growth, and whether its job still runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.watch_files import MIB, live_file, saw_tooth, watch_bytes
+
+from tb_memplugin.analysis.leaks.classify import Verdict
+from tb_memplugin.analysis.leaks.floor import floor_growth
+from tb_memplugin.cli import main
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.readers import open_file
+from tb_memplugin.readers.watch.layout import DeviceColumn
+from tb_memplugin.views.page.leaks import findings
+from tb_memplugin.views.page.memory_profile import figures, first_view, headline
+
+
+def recording(
+    samples: list[dict[DeviceColumn, int]], *, steps: bool = True, finished: bool = False, seconds: int = 1
+) -> Recording:
+    numbers = {at: at // 4 for at in range(0, len(samples), 4)} if steps else None
+    data = watch_bytes({"cuda:0": samples}, steps=numbers, finished=finished, interval_ns=seconds * 10**9)
+    (part,) = open_file(data, "/logs/host0_7.watch", run="run", host="host0_7")
+    [found] = part.read()
+    return found
+
+
+def test_the_headline_has_peak_capacity_step_and_state() -> None:
+    assert headline(recording(saw_tooth(60))) == (
+        "Peak 900 MiB of 1.00 GiB (88%) on cuda:0, 3.0 s after the start, in step 0. "
+        "Not finished: the job runs, or was killed after the last sample, 59.0 s after the start."
+    )
+    assert headline(recording(saw_tooth(60), finished=True, seconds=300)).endswith(
+        "Finished 4 h 55 min after the start."
+    )
+
+
+def test_figures_are_those_of_the_allocator() -> None:
+    found = {figure.key: figure.bytes for figure in figures(recording(saw_tooth(62)))}
+    assert found == {
+        "live_peak": 900 * MIB,
+        "capacity": 1024 * MIB,
+        "reported_peak": 900 * MIB,
+        "last": 512 * MIB + (388 * MIB) // 3,
+        "free": 124 * MIB,
+        "largest_free": 62 * MIB,
+        "fragmented": 62 * MIB,
+    }
+    assert first_view(recording(saw_tooth(62)))
+
+
+@pytest.mark.parametrize("steps", [True, False])
+def test_a_floor_that_grows_is_a_leak_with_its_rate(steps: bool) -> None:
+    leaking = recording(saw_tooth(400, growth=MIB), steps=steps)
+    found = floor_growth(leaking)
+    assert found is not None and found.verdict is Verdict.LEAK
+    rate = found.bytes_per_unit if steps else found.bytes_per_unit * 4 / 3600
+    assert rate == pytest.approx(MIB, rel=0.05)
+    sentence = "between steps grows by 1.00 MiB per step" if steps else "The least memory in use grows by"
+    assert sentence in headline(leaking)
+    assert (findings(leaking)["message"] or "-") in headline(leaking)
+
+
+def test_a_floor_that_stays_or_stops_is_none() -> None:
+    assert "grows" not in headline(recording(saw_tooth(400)))
+    grown = saw_tooth(100, growth=MIB)
+    stopped = recording([*grown, *[dict(grown[-4 + number % 4]) for number in range(300)]])
+    assert "grows" not in headline(stopped)
+    few = recording(saw_tooth(24, growth=MIB))
+    assert floor_growth(few) is None
+
+
+def test_summary_and_explain_show_a_curve(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = live_file(tmp_path)
+    assert main(["summary", str(tmp_path)]) == 0
+    assert "device_profiles/2027_01_15_08_00_00_host0_7" in capsys.readouterr().out
+    assert main(["explain", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert "Not finished" in shown and "see the run's snapshots" in shown and "Leaks" not in shown
+    assert main(["check", str(tmp_path), "--max-peak", "800MiB"]) == 1
