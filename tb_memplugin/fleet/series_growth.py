@@ -13,6 +13,7 @@ from tb_memplugin.analysis.leaks.classify import Verdict
 from tb_memplugin.analysis.leaks.over_snapshots import growth
 from tb_memplugin.analysis.usage.steps import MIN_STEPS
 from tb_memplugin.errors import InputError
+from tb_memplugin.fleet.curves import join_curves
 from tb_memplugin.fleet.series import Series
 from tb_memplugin.fleet.sessions import Capture, process_of
 from tb_memplugin.logdir import HostFile
@@ -65,12 +66,14 @@ def as_hosts(
         if one.evidence:
             hosts.update((member.file.path, one.name) for member in one.members)
             kept.update(_largest(one, growths))
-    return [
-        replace(each, host=hosts[each.path], file_host=each.host, devices=kept.get(each.path, each.devices))
-        if each.path in hosts
-        else each
-        for each in summaries
-    ]
+    return join_curves(
+        [
+            replace(each, host=hosts[each.path], file_host=each.host, devices=kept.get(each.path, each.devices))
+            if each.path in hosts
+            else each
+            for each in summaries
+        ]
+    )
 
 
 def _largest(series: Series, growths: Growths) -> dict[str, tuple[DeviceSummary, ...]]:

@@ -75,7 +75,8 @@ def _with_moment(summary: FileSummary, recording: Recording) -> FileSummary:
 
 def summarize_device(recording: Recording) -> DeviceSummary:
     """Summarize a recording of a device's memory."""
-    sites, other = largest_sites(recording)
+    # Samples contain no lines; those of a snapshot may be joined to them.
+    sites, other = ((), peak(recording).bytes) if recording.kind.is_sampled else largest_sites(recording)
     site, size, unit = fastest_leak(recording)
     found = _without_sites(recording)
     return replace(found, sites=sites, other_bytes=other, growth=site, growth_bytes=size, growth_unit=unit)

@@ -24,6 +24,7 @@ class SiteCause(NamedTuple):
     bytes: int
     usual_bytes: int  # the median of the devices
     hosts: int  # that have the site among their largest
+    alone: bool = False  # this host's sites are the only ones that are known: other hosts saved no snapshot
 
     @property
     def difference(self) -> int:
@@ -35,11 +36,14 @@ class UsualSites:
 
     def __init__(self, devices: Sequence[Device]) -> None:
         self._hosts: dict[str, set[str]] = {}
+        hosts = len({device.host for device in devices})
+        devices = [device for device in devices if device.summary.sites]
+        self._alone = len({device.host for device in devices}) == 1 < hosts
         for device in devices:
             for site in device.summary.sites:
                 self._hosts.setdefault(comparable(site.text), set()).add(device.host)
         step = max(len(devices) // SAMPLE, 1)
-        others = [by_text(device.summary.sites) for device in devices[::step]]
+        others = [] if self._alone else [by_text(device.summary.sites) for device in devices[::step]]
         names = {name for sites in others for name in sites}
         self._usual = {name: int(np.median([sites.get(name, 0) for sites in others])) for name in names}
 
@@ -49,7 +53,7 @@ class UsualSites:
         sign = 1 if distance >= 0 else -1
         names = own if distance >= 0 else {**self._usual, **own}
         found = [
-            SiteCause(name, own.get(name, 0), self._usual.get(name, 0), len(self._hosts.get(name, ())))
+            SiteCause(name, own.get(name, 0), self._usual.get(name, 0), len(self._hosts.get(name, ())), self._alone)
             for name in names
         ]
         far = [cause for cause in found if cause.difference * sign > MIN_SHARE * abs(distance)]

@@ -66,6 +66,8 @@ def outlier_text(memory: MemoryAnswer, device: Device, hosts: int) -> str:
 def cause_text(cause: SiteCause, hosts: int) -> str:
     """Return a cause in words. `hosts`: of the fleet."""
     text = f"{cause.text}, {'' if cause.difference > 0 else MINUS}{bytes_text(abs(cause.difference))}"
+    if hosts > 1 and cause.alone:
+        return f"{cause.text}, {bytes_text(cause.bytes)} in its snapshot; other hosts saved none"
     if hosts > 1 and cause.hosts == 1 and cause.bytes:
         return f"{text}, on this host only"
     if cause.hosts < FEW * hosts and cause.bytes:
