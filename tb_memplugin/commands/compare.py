@@ -22,13 +22,11 @@ from typing import TYPE_CHECKING, Any
 from tb_memplugin.commands.json_output import asked, print_answer, top_option
 from tb_memplugin.commands.streams import show
 from tb_memplugin.commands.terminal import JSON, PATH, listing_of, print_problems, printable
-from tb_memplugin.errors import InputError
 from tb_memplugin.sizes import bytes_text, parse_size
 
 if TYPE_CHECKING:
     from tb_memplugin.views.page.compare import Pair
 
-MAX_IDS_LISTED = 5
 PERCENT = re.compile(r"(\d{1,6}(?:\.\d{1,6})?) ?%", re.ASCII)
 
 
@@ -95,24 +93,14 @@ def peak_limit(text: str) -> Callable[[int], int]:
 
 
 def _pairs(arguments: argparse.Namespace) -> list[Pair]:
-    from tb_memplugin.views.page.compare import pairs
+    from tb_memplugin.views.terminal.compared_pairs import matched_pairs
 
-    sides = []
-    for path in (arguments.a, arguments.b):
-        recordings = listing_of(path).recordings
-        wanted = [r for r in recordings if (arguments.recording or "") in r.id]
-        if not wanted:
-            what = "No such recording" if recordings else "No recordings to compare"
-            raise InputError(what, arguments.recording or path, f"`tb-memplugin summary {path}` lists the recordings")
-        sides.append(wanted)
-    matched = pairs(*sides)
-    if not matched:
-        ids = "; ".join(", ".join(r.id for r in side[:MAX_IDS_LISTED]) for side in sides)
-        where = f"{arguments.a} and {arguments.b}"
-        raise InputError("No recording is in both", where, f"choose one with --recording: {ids}")
-    for path, side, number in ((arguments.a, sides[0], 0), (arguments.b, sides[1], 1)):
+    paths, wanted = (arguments.a, arguments.b), arguments.recording or ""
+    sides = [listing_of(path).recordings for path in paths]
+    matched = matched_pairs(paths, sides, wanted)
+    for number, (path, side) in enumerate(zip(paths, sides, strict=True)):
         paired = {id(pair[number]) for pair in matched}
-        for unpaired in (r.id for r in side if id(r) not in paired):
+        for unpaired in (r.id for r in side if wanted in r.id and id(r) not in paired):
             print(f"tb-memplugin: only in {printable(path)}: {printable(unpaired)}", file=sys.stderr)
     return matched
 

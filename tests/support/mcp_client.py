@@ -41,10 +41,11 @@ class Asked:
         return found
 
     def error(self, tool: str, **arguments: Any) -> str:
-        """Return the error of a call."""
+        """Return the error of a call: what happened, where, and what to do."""
         result = self.call(tool, **arguments)
         assert result.is_error
-        return text_of(result)
+        error = json.loads(text_of(result))["error"]
+        return ": ".join(error[key] for key in ("what", "where", "remedy"))
 
 
 def text_of(result: CallToolResult) -> str:

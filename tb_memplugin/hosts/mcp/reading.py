@@ -1,4 +1,4 @@
-"""What a name in a call selects of the logdir. Names choose among the files that a search found, and open none."""
+"""Recordings by names in the logdir. A name chooses among the files that a search found, and opens none by itself."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ from tb_memplugin.catalog import Catalog, FitRecords, Listing
 from tb_memplugin.catalog.listing import merge
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import Run
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.views.page.compare import Pair
+from tb_memplugin.views.terminal.compared_pairs import matched_pairs
+from tb_memplugin.views.terminal.selectors import choose
 
 MAX_NAMED = 10  # runs in an error
 
@@ -39,6 +43,15 @@ class LogdirReader:
             for run in own or runs:  # all are counted from the beginning, so that the progress only grows
                 counted.enter_context(self.catalog.progress.files(run.name, run.files))
             return merge(self.catalog.listing_of_run(run) for run in own or runs)
+
+    def recording(self, name: str, wanted: str | None) -> tuple[Recording, list[Recording]]:
+        """Return the recording that is asked for, by default that with the largest peak, and all that were read."""
+        recordings = self.listing(name, wanted).recordings
+        return choose(recordings, wanted, name), recordings
+
+    def pairs(self, a: str, b: str, wanted: str) -> list[Pair]:
+        """Return the matching recordings of two names, of those whose ids contain a text."""
+        return matched_pairs((a, b), [self.listing(name).recordings for name in (a, b)], wanted)
 
     def fits(self, name: str = "") -> FitRecords:
         """Return the candidates of fits that a name selects, and the records that cannot be read."""

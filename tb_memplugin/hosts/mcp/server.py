@@ -29,11 +29,13 @@ from tb_memplugin import __version__
 from tb_memplugin.catalog.progress import Progress
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.mcp.reading import LogdirReader
-from tb_memplugin.hosts.mcp.tools import DATA, TOOLS, McpTool
+from tb_memplugin.hosts.mcp.tools import BY_NAME, DATA, TOOLS, McpTool
 from tb_memplugin.sizes import bytes_text
+from tb_memplugin.views.answers.errors import error_answer, failed
 
 MAX_CALLS = 4  # at a time; others wait
 MAX_ANSWER_BYTES = 256 << 10
+MAX_MESSAGE = 200  # characters about wrong arguments
 PROGRESS_SECONDS = 0.5
 
 INSTRUCTIONS = f"""\
@@ -42,7 +44,6 @@ Ask `summary` first, then `explain` or `buffers` with an id from it, `advice` fo
 and `compare` for what a change did. Sizes are in bytes, times in nanoseconds, shares between 0 and 1.
 {DATA}"""
 
-BY_NAME = {tool.name: tool for tool in TOOLS}
 Context = ServerRequestContext[Any]
 
 
@@ -100,18 +101,16 @@ def call(reader: LogdirReader, tool: McpTool, arguments: Mapping[str, Any]) -> C
     try:
         _check(tool, arguments)
         answer = tool.answer(reader, **arguments)
-        text = json.dumps(answer, allow_nan=False)
-        if len(text) > MAX_ANSWER_BYTES:
-            what = f"The answer has {bytes_text(len(text))}, more than {bytes_text(MAX_ANSWER_BYTES)}"
-            raise InputError(what, tool.name, "ask for fewer rows with `top`, or for a part of the logdir with `path`")
-        return CallToolResult(content=[TextContent(text=text)], structured_content=answer)
-    except InputError as error:
-        return _error(str(error))
-    except MemoryError:
-        return _error(f"Not enough memory: {tool.name}: end other programs, or use a larger machine")
+        if (size := len(_text(answer))) > MAX_ANSWER_BYTES:
+            what = f"The answer has {bytes_text(size)}, more than {bytes_text(MAX_ANSWER_BYTES)}"
+            raise InputError(what, tool.name, "ask for fewer items with `top`")
+        return _result(answer)
+    except (InputError, MemoryError) as error:
+        return _result(error_answer(error), is_error=True)
     except Exception as error:
         logging.getLogger(__name__).warning("The tool %s failed", tool.name, exc_info=error)
-        return _error(f"Unexpected failure: {tool.name}: {type(error).__name__}; report it with the server's log")
+        what, remedy = f"Unexpected failure: {type(error).__name__}", "report it, with the server's log"
+        return _result(failed("internal", what, tool.name, remedy), is_error=True)
 
 
 def _check(tool: McpTool, arguments: Mapping[str, Any]) -> None:
@@ -119,11 +118,17 @@ def _check(tool: McpTool, arguments: Mapping[str, Any]) -> None:
     wrong = jsonschema.Draft202012Validator(tool.input_schema).iter_errors(arguments)
     if (first := next(wrong, None)) is not None:
         where = "/".join(map(str, first.absolute_path)) or tool.name
-        raise InputError("Wrong arguments", where, f"{first.message[:200]}; see the schema of the tool")
+        raise InputError("Wrong arguments", where, f"{first.message[:MAX_MESSAGE]}; see the schema of the tool")
 
 
-def _error(text: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(text=text)], is_error=True)
+def _result(answer: Mapping[str, Any], is_error: bool = False) -> CallToolResult:
+    """Return an answer twice: as JSON, and for older clients as text."""
+    return CallToolResult(content=[TextContent(text=_text(answer))], structured_content=dict(answer), is_error=is_error)
+
+
+def _text(answer: Mapping[str, Any]) -> str:
+    """Return JSON in ASCII, which has no characters that a reader does not see."""
+    return json.dumps(answer, separators=(",", ":"), allow_nan=False)
 
 
 async def _report(context: Context, progress: Progress) -> None:

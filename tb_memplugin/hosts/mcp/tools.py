@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.mcp.reading import LogdirReader
-from tb_memplugin.model.recording import Recording
+from tb_memplugin.views.answers import asked as questions
+from tb_memplugin.views.answers.asked import Asked, NextJson, Question
 
 JsonObject = dict[str, Any]
 MAX_TOP = 100
@@ -20,8 +20,8 @@ DATA = (
 PATH = {
     "type": "string",
     "maxLength": MAX_TEXT,
-    "default": "",
-    "description": "a run, a folder or a file, relative to the logdir; empty: the whole logdir",
+    "default": ".",
+    "description": "a run, a folder or a file, relative to the logdir; by default the whole logdir",
 }
 RECORDING = {
     "type": "string",
@@ -34,127 +34,157 @@ MOMENT = {
     "maxLength": 100,
     "description": "a moment in place of the peak: a time, such as 1.5s or 300ms, or a position, such as #120",
 }
-TOP = {"type": "integer", "minimum": 1, "maximum": MAX_TOP, "default": 10, "description": "how many rows of each list"}
+TOP = {
+    "type": "integer",
+    "minimum": 1,
+    "maximum": MAX_TOP,
+    "default": questions.TOP,
+    "description": "items of each list; `omitted` counts the others",
+}
 
 
 class McpTool(NamedTuple):
-    """A question that a client can ask, with the JSON Schemas of its arguments and of its answer."""
+    """A question that a client can ask, with the JSON Schemas of its arguments."""
 
     name: str
     title: str
     description: str
     properties: Mapping[str, JsonObject]
     required: tuple[str, ...]
-    answer: Callable[..., JsonObject]
+    answer: Callable[..., Any]
 
     @property
     def input_schema(self) -> JsonObject:
-        properties = {name: dict(schema) for name, schema in self.properties.items()}
+        """The JSON Schema of the arguments."""
         return {
             "type": "object",
-            "properties": properties,
+            "properties": {name: dict(schema) for name, schema in {**self.properties, "top": TOP}.items()},
             "required": list(self.required),
             "additionalProperties": False,
         }
 
     @property
     def output_schema(self) -> JsonObject:
+        """The JSON Schema of the answer."""
         return {"type": "object"}
 
 
-def summary(reader: LogdirReader, path: str = "", top: int = 10) -> JsonObject:
-    from tb_memplugin.views.shared.json_types import problems_json
-    from tb_memplugin.views.shared.summary import summaries
+def tool_call(question: Question) -> NextJson:
+    """Phrase a further question as a call of a tool; as a command where no tool answers it."""
+    if question.command not in BY_NAME:
+        return questions.command_line(question)
+    return {"why": question.why, "tool": question.command, "arguments": dict(question.arguments)}
+
+
+def _asked(path: str, top: int) -> Asked:
+    return Asked(path, top, tool_call)
+
+
+def _summary(reader: LogdirReader, path: str = ".", top: int = questions.TOP) -> object:
+    from tb_memplugin.views.answers.summary import summary
 
     listing = reader.listing(path)
-    found, failed = summaries(listing.recordings[:top])
-    return {"recordings": found, "problems": [*problems_json(listing.problems), *failed][:MAX_TOP]}
+    return summary(listing.recordings, listing.problems, _asked(path, top), listing.left_out)
 
 
-def explain(
-    reader: LogdirReader, path: str = "", recording: str | None = None, at: str | None = None, top: int = 10
-) -> JsonObject:
-    from tb_memplugin.views.terminal.explain import explain
+def _explain(
+    reader: LogdirReader, path: str = ".", recording: str | None = None, at: str | None = None, top: int = questions.TOP
+) -> object:
+    from tb_memplugin.views.answers.explain import explain
 
-    recordings, chosen = _choose(reader, path, recording)
-    return explain(chosen, at, recordings)
-
-
-def buffers(
-    reader: LogdirReader, path: str = "", recording: str | None = None, at: str | None = None, top: int = 10
-) -> JsonObject:
-    answer = explain(reader, path, recording, at, top)
-    return {key: answer[key] for key in ("recording", "at", "buffers", "buffers_total", "groups") if key in answer}
+    chosen, others = reader.recording(path, recording)
+    return explain(chosen, others, _asked(path, top), at)
 
 
-def advice(reader: LogdirReader, path: str = "", recording: str | None = None, top: int = 10) -> JsonObject:
-    answer = explain(reader, path, recording, None, top)
-    return {key: answer[key] for key in ("recording", "advice") if key in answer}
+def _buffers(
+    reader: LogdirReader,
+    path: str = ".",
+    recording: str | None = None,
+    at: str | None = None,
+    match: str | None = None,
+    row: int | None = None,
+    top: int = questions.TOP,
+) -> object:
+    from tb_memplugin.views.answers.buffers import buffers, one_buffer
+
+    chosen, _ = reader.recording(path, recording)
+    if row is not None:
+        return one_buffer(chosen, row, _asked(path, top))
+    return buffers(chosen, _asked(path, top), at, match)
 
 
-def compare(
+def _advice(reader: LogdirReader, path: str = ".", recording: str | None = None, top: int = questions.TOP) -> object:
+    from tb_memplugin.views.answers.advice import advice
+
+    return advice(reader.recording(path, recording)[0], _asked(path, top))
+
+
+def _compare(
     reader: LogdirReader,
     a: str,
     b: str,
-    recording: str | None = None,
+    recording: str = "",
+    by: str = "role",
     at_a: str | None = None,
     at_b: str | None = None,
-    by: str = "role",
-    top: int = 10,
-) -> JsonObject:
-    from tb_memplugin.views.page.compare import pairs
-    from tb_memplugin.views.terminal.compared_pairs import compared_pairs
+    top: int = questions.TOP,
+) -> object:
+    from tb_memplugin.views.answers.compare import compare
 
-    sides = [[r for r in reader.listing(path, recording).recordings if (recording or "") in r.id] for path in (a, b)]
-    matched = pairs(*sides)
-    if not matched:
-        raise InputError("No recording is in both", f"{a} and {b}", "choose one with `recording`")
-    answers, _ = compared_pairs(matched[:top], at_a, at_b, by)
-    return {"comparisons": answers}
+    return compare(reader.pairs(a, b, recording), _asked(a, top), b, by, at_a, at_b)
 
 
-def fit(reader: LogdirReader, path: str = "", chip: str | None = None, top: int = 10) -> JsonObject:
-    from tb_memplugin.model.fit import outcome_json
+def _fit(
+    reader: LogdirReader,
+    path: str = ".",
+    target: str | None = None,
+    knobs: Mapping[str, object] | None = None,
+    top: int = questions.TOP,
+) -> object:
+    from tb_memplugin.views.answers.fit import fit
 
     found = reader.fits(path)
-    return {"candidates": [outcome_json(outcome) for outcome in found.outcomes[:top]]}
+    wanted = {name: str(value) for name, value in (knobs or {}).items()} | ({"target": target} if target else {})
+    return fit(found.outcomes, _asked(".", top), wanted, found.problems)  # names of runs are relative to the logdir
 
 
-def _choose(reader: LogdirReader, path: str, wanted: str | None) -> tuple[list[Recording], Recording]:
-    from tb_memplugin.views.terminal.selectors import choose
-
-    recordings = reader.listing(path, wanted).recordings
-    return recordings, choose(recordings, wanted, path or reader.root)
-
-
-_ONE = {"path": PATH, "recording": RECORDING}
 TOOLS = (
     McpTool(
         "summary",
         "List recordings",
         "List the recordings of the logdir, largest peak first: one memory of a compiled program, an allocator over "
         "time, or a device at one moment, each with its id, peak, capacity and caveats. Begin here.",
-        {"path": PATH, "top": TOP},
+        {"path": PATH},
         (),
-        summary,
+        _summary,
     ),
     McpTool(
         "explain",
         "Explain a peak",
-        "Break down the live memory at the peak of a recording, or at another moment, by role, model path and source "
-        "line, with leaks of recordings over time.",
-        {**_ONE, "at": MOMENT, "top": TOP},
+        "Break down the live memory at the peak of a recording, or at another moment, by role, source line and model "
+        "path, with leaks of recordings over time, and with advice.",
+        {"path": PATH, "recording": RECORDING, "at": MOMENT},
         (),
-        explain,
+        _explain,
     ),
     McpTool(
         "buffers",
         "List the largest buffers",
-        "List the largest live buffers or allocations at the peak of a recording, or at another moment, with shape, "
-        "model path and call stack.",
-        {**_ONE, "at": MOMENT, "top": TOP},
+        "List the largest live buffers or allocations at the peak of a recording, or at another moment. With `row`, "
+        "return all that is known of one, with its call stack.",
+        {
+            "path": PATH,
+            "recording": RECORDING,
+            "at": MOMENT,
+            "match": {
+                "type": "string",
+                "maxLength": MAX_TEXT,
+                "description": "only those with this text in name, model path, shape or source line",
+            },
+            "row": {"type": "integer", "minimum": 0, "maximum": 1 << 53, "description": "the `row` of one in a list"},
+        },
         (),
-        buffers,
+        _buffers,
     ),
     McpTool(
         "compare",
@@ -165,30 +195,39 @@ TOOLS = (
             "a": {**PATH, "description": "the old state: a run, a folder or a file, relative to the logdir"},
             "b": {**PATH, "description": "the new state, likewise"},
             "recording": {**RECORDING, "description": "use only recordings whose id contains this text"},
+            "by": {"enum": ["role", "model", "source"], "default": "role", "description": "how to group the changes"},
             "at_a": MOMENT,
             "at_b": MOMENT,
-            "by": {"enum": ["role", "model", "source"], "default": "role", "description": "how to group the changes"},
-            "top": TOP,
         },
         ("a", "b"),
-        compare,
+        _compare,
     ),
     McpTool(
         "advice",
         "Suggest changes",
-        "List changes that lower the peak of a recording, with the bytes that each saves, the code to write, and the "
-        "buffers it concerns.",
-        {**_ONE, "top": TOP},
+        "List changes that lower the peak of a recording, with the code to write and the bytes that each saves by "
+        "itself, simulated on the recording.",
+        {"path": PATH, "recording": RECORDING},
         (),
-        advice,
+        _advice,
     ),
     McpTool(
         "fit",
         "Tell what fits",
-        "Tell which recorded candidates of `tb-memplugin fit` fit their chip, and the largest value that fits. Reads "
-        "records in the logdir; it compiles nothing and imports no code of yours.",
-        {"path": PATH, "chip": {"type": "string", "maxLength": 100}, "top": TOP},
+        "Tell which candidates of a training step fit their chip, and the largest value of a knob that fits, from the "
+        "records that `tb-memplugin fit --to LOGDIR` wrote. Compiles nothing and imports no code of yours.",
+        {
+            "path": PATH,
+            "target": {"type": "string", "maxLength": 100, "description": "only this target, such as v5e:4x4"},
+            "knobs": {
+                "type": "object",
+                "maxProperties": 40,
+                "additionalProperties": {"type": ["string", "number", "boolean"]},
+                "description": "only candidates with these values of knobs, by name",
+            },
+        },
         (),
-        fit,
+        _fit,
     ),
 )
+BY_NAME = {tool.name: tool for tool in TOOLS}

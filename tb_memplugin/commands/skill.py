@@ -1,0 +1,82 @@
+"""Install or print a skill that teaches a coding agent to find and lower memory use.
+
+The skill is a file SKILL.md with the commands to run, in order. It is written
+to a folder of its own, tb-memplugin, in DIR. ~/.agents/skills is where agents
+look that follow agentskills.io; name the folder of other agents, such as
+~/.claude/skills, or of a project, such as .agents/skills.
+
+A file that you changed is not overwritten without --force.
+
+examples:
+  tb-memplugin skill install
+  tb-memplugin skill install ~/.claude/skills
+  tb-memplugin skill show
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+from tb_memplugin import __version__
+from tb_memplugin.commands.streams import show
+from tb_memplugin.errors import InputError
+
+NAME = "tb-memplugin"
+DEFAULT = "~/.agents/skills"
+# Identifies a file that nobody changed, whichever version wrote it.
+CHECKSUM = re.compile(r"(?m)^  checksum: ([0-9a-f]{16})$")
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=["install", "show"], help="what to do with the skill")
+    parser.add_argument(
+        "folder", metavar="DIR", nargs="?", default=DEFAULT, help="folder of skills (default: %(default)s)"
+    )
+    parser.add_argument("--force", action="store_true", help="overwrite a file that was changed")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    show(skill_text().rstrip("\n") if arguments.action == "show" else install(arguments.folder, arguments.force))
+    return 0
+
+
+def skill_text() -> str:
+    """Return the skill, with this version and a checksum in its front matter."""
+    from importlib.resources import files
+
+    text = files("tb_memplugin.commands").joinpath("SKILL.md").read_text("utf-8")
+    _, front, body = text.split("---\n", 2)
+    text = f"---\n{front}metadata:\n  version: {__version__}\n  checksum: {'0' * 16}\n---\n{body}"
+    return text.replace("0" * 16, _checksum(text))
+
+
+def install(folder: str, force: bool) -> str:
+    """Write the skill, and return a message. InputError where it cannot be written, or was changed by the user."""
+    from tb_memplugin.commands.output_file import atomic_file
+
+    path = Path(folder).expanduser() / NAME / "SKILL.md"
+    text = skill_text()
+    try:
+        before = path.read_bytes().decode("utf-8", "replace") if path.exists() else None
+        if before is not None and not force and not _is_unchanged(before):
+            raise InputError("The skill was changed", str(path), "overwrite it with --force, or choose another DIR")
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError("Cannot write the skill", str(path), error.strerror or str(error)) from error
+    with atomic_file(str(path)) as stream:
+        stream.write(text.encode())
+    return f"{'Up to date' if before == text else 'Installed'}: {path}"
+
+
+def _is_unchanged(text: str) -> bool:
+    found = CHECKSUM.search(text)
+    return found is not None and found[1] == _checksum(text)
+
+
+def _checksum(text: str) -> str:
+    """Return the checksum of a skill, in which its own is zero."""
+    import hashlib
+
+    return hashlib.sha256(CHECKSUM.sub(f"  checksum: {'0' * 16}", text, count=1).encode()).hexdigest()[:16]

@@ -1,0 +1,201 @@
+"""The server of the Model Context Protocol: its tools answer what the commands print, and no call blocks another."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mcp")
+import anyio
+from jsonschema import Draft202012Validator
+from mcp import Client
+from support.fits import write_search
+from support.mcp_client import Asked, asking
+from support.servers import DEMO
+
+from tb_memplugin.cli import main
+from tb_memplugin.hosts.mcp import server as mcp_server
+from tb_memplugin.hosts.mcp.reading import LogdirReader
+from tb_memplugin.hosts.mcp.tools import BY_NAME
+
+STEP = "v5e_out_of_memory||jit_train_step|HBM"
+LEAK = "leak/cpu|localhost|allocator|cpu:0 live arrays"
+
+
+@pytest.fixture(scope="module")
+def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the demo, with the candidates of a fit."""
+    logs = tmp_path_factory.mktemp("mcp") / "logs"
+    shutil.copytree(DEMO, logs)
+    write_search(logs)
+    return logs
+
+
+@pytest.fixture(scope="module")
+def asked(logdir: Path) -> Iterator[Asked]:
+    with asking(logdir) as asked:
+        yield asked
+
+
+def test_there_are_six_tools_that_only_read(asked: Asked) -> None:
+    tools = asked.tools()
+    assert [tool.name for tool in tools] == ["summary", "explain", "buffers", "compare", "advice", "fit"]
+    for tool in tools:
+        assert tool.annotations is not None and tool.annotations.read_only_hint
+        for schema in (tool.input_schema, tool.output_schema):
+            Draft202012Validator.check_schema(schema)
+        assert tool.input_schema["additionalProperties"] is False
+
+
+CALLS: list[tuple[str, dict[str, Any], list[str]]] = [
+    ("summary", {}, ["LOGDIR"]),
+    ("summary", {"top": 2}, ["LOGDIR", "--top=2"]),
+    ("explain", {}, ["LOGDIR"]),
+    ("explain", {"recording": STEP, "top": 20}, ["LOGDIR", f"--recording={STEP}", "--top=20"]),
+    ("explain", {"recording": LEAK, "at": "#50"}, ["LOGDIR", f"--recording={LEAK}", "--at=#50"]),
+    ("buffers", {"recording": STEP}, ["LOGDIR", f"--recording={STEP}"]),
+    ("buffers", {"recording": STEP, "match": "layer"}, ["LOGDIR", f"--recording={STEP}", "--match=layer"]),
+    ("buffers", {"recording": STEP, "row": 3}, ["LOGDIR", f"--recording={STEP}", "--row=3"]),
+    ("advice", {"recording": STEP, "top": 1}, ["LOGDIR", f"--recording={STEP}", "--top=1"]),
+    ("compare", {"a": "v5e_out_of_memory", "b": "v5e_mended"}, ["LOGDIR/v5e_out_of_memory", "LOGDIR/v5e_mended"]),
+    (
+        "compare",
+        {"a": "v5e_out_of_memory", "b": "v5e_mended", "by": "source", "recording": "HBM"},
+        ["LOGDIR/v5e_out_of_memory", "LOGDIR/v5e_mended", "--by=source", "--recording=HBM"],
+    ),
+    ("fit", {}, ["LOGDIR"]),
+    ("fit", {"knobs": {"remat": "full"}}, ["LOGDIR", "--set=remat=full"]),
+    ("fit", {"target": "v5e:2x2", "top": 100}, ["LOGDIR", "--on=v5e:2x2", "--top=100"]),
+]
+
+
+@pytest.mark.parametrize(("tool", "arguments", "command"), CALLS, ids=str)
+def test_a_tool_answers_what_the_command_prints(
+    asked: Asked,
+    logdir: Path,
+    tool: str,
+    arguments: dict[str, Any],
+    command: list[str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    answer = asked.answer(tool, **arguments)
+    main([tool, *(word.replace("LOGDIR", str(logdir)) for word in command), "--json"])
+    printed = json.loads(capsys.readouterr().out)
+    assert {**answer, "next": []} == {**printed, "next": []}
+    assert [step["why"] for step in answer["next"]] == [step["why"] for step in printed["next"]]
+
+
+def test_further_questions_are_calls_of_tools(asked: Asked) -> None:
+    waiting: list[tuple[str, dict[str, Any]]] = [
+        ("summary", {}),
+        ("compare", {"a": "v5e_out_of_memory", "b": "v5e_mended"}),
+        ("fit", {"knobs": {"remat": "none", "batch": 172}}),
+    ]
+    seen = set[str]()
+    while waiting:
+        tool, arguments = waiting.pop()
+        if (call := json.dumps([tool, arguments])) in seen or len(seen) > 30:
+            continue
+        seen.add(call)
+        waiting += [(step["tool"], step["arguments"]) for step in asked.answer(tool, **arguments)["next"]]
+    assert {json.loads(call)[0] for call in seen} == {"summary", "explain", "buffers", "compare", "advice", "fit"}
+
+
+def test_a_part_of_the_logdir_has_the_ids_of_the_whole(asked: Asked) -> None:
+    whole = {one["id"] for one in asked.answer("summary", top=100)["recordings"]}
+    part = {one["id"] for one in asked.answer("summary", path="leak/cpu")["recordings"]}
+    assert part == {one for one in whole if one.startswith("leak/cpu|")}
+
+
+def test_a_second_call_reads_no_file(logdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = LogdirReader(str(logdir))
+    reader.listing("v5e_mended")
+    monkeypatch.setattr("tb_memplugin.catalog.catalog.read_file", lambda *_: pytest.fail("read again"))
+    assert len(reader.listing("v5e_mended").recordings) == 4
+
+
+def in_process(logdir: Path, use: Callable[[Client], Awaitable[None]]) -> None:
+    """Run a client and a server in this process."""
+
+    async def run() -> None:
+        async with Client(mcp_server.server_of(LogdirReader(str(logdir)))) as client:
+            await use(client)
+
+    anyio.run(run)
+
+
+def replace_answer(monkeypatch: pytest.MonkeyPatch, wait: Callable[[LogdirReader], None]) -> None:
+    """Let `summary` wait before it answers."""
+    summary = BY_NAME["summary"]
+
+    def slow(reader: LogdirReader, **arguments: Any) -> Any:
+        wait(reader)
+        return summary.answer(reader, **arguments)
+
+    monkeypatch.setitem(BY_NAME, "summary", summary._replace(answer=slow))
+
+
+def test_other_requests_are_answered_while_a_call_runs(logdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    end = threading.Event()
+    replace_answer(monkeypatch, lambda _: assert_set(end))
+
+    async def use(client: Client) -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(client.call_tool, "summary", {})
+            with anyio.fail_after(30):
+                assert len((await client.list_tools()).tools) == 6
+                assert not (await client.call_tool("explain", {"path": "v5e_mended"})).is_error
+            end.set()
+
+    in_process(logdir, use)
+
+
+def assert_set(event: threading.Event) -> None:
+    assert event.wait(60)
+
+
+def test_a_client_that_asks_gets_the_progress_of_reading(logdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_server, "PROGRESS_SECONDS", 0.01)
+
+    def read_slowly(reader: LogdirReader) -> None:
+        file = replace(reader.catalog.runs()[0].files[0], size=1000)
+        with reader.catalog.progress.files("slow", [file, replace(file, path="other")]):
+            reader.catalog.progress.finished("slow", file)
+            time.sleep(0.5)
+
+    replace_answer(monkeypatch, read_slowly)
+    reported = []
+
+    async def use(client: Client) -> None:
+        async def note(progress: float, total: float | None, message: str | None) -> None:
+            reported.append((progress, total, message))
+
+        await client.call_tool("summary", {"path": "device_profile"}, progress_callback=note)
+
+    in_process(logdir, use)
+    assert reported[0] == (1000, 2000, "read 0.98 KiB of 1.95 KiB")
+    assert all(before[0] < after[0] for before, after in pairwise(reported))
+
+
+def test_a_bug_of_ours_is_an_error_of_its_call_only(logdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: LogdirReader) -> None:
+        raise ZeroDivisionError("a secret of the process")
+
+    replace_answer(monkeypatch, fail)
+
+    async def use(client: Client) -> None:
+        result = await client.call_tool("summary", {})
+        assert result.is_error
+        assert "ZeroDivisionError" in str(result.content) and "secret" not in str(result.content)
+        assert not (await client.call_tool("advice", {"path": "device_profile"})).is_error
+
+    in_process(logdir, use)
