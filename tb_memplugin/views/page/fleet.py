@@ -166,6 +166,7 @@ def _devices(answer: FleetAnswer) -> Table:
         "from_median": sizes([distance(device) for device in devices]),
         "cause": Text.of([causes.get(device.recording_id, "") for device in devices]),
         "growth": Text.of([device.summary.growth for device in devices]),
+        "growth_unit": Text.of([device.summary.growth_unit for device in devices]),
         "growth_bytes": sizes([device.summary.growth_bytes for device in devices]),
         "measured": np.array([device.summary.measured for device in devices], dtype=np.uint8),
         "outlier": np.array([device.recording_id in outliers for device in devices], dtype=np.uint8),

@@ -4,12 +4,13 @@ export interface PageColors {
   grid: string;
   accent: string;
   warn: string;
+  bad: string;
   surface: string;
 }
 
-/** Colors of the page, which uPlot's canvas does not inherit. */
-export function pageColors(): PageColors {
-  const style = getComputedStyle(document.documentElement);
+/** Colors of the page, or of an element with another theme, which canvases do not inherit. */
+export function pageColors(page = document.documentElement): PageColors {
+  const style = getComputedStyle(page);
   const read = (name: string): string => style.getPropertyValue(name).trim();
   return {
     ink: read("--ink"),
@@ -17,6 +18,7 @@ export function pageColors(): PageColors {
     grid: read("--line"),
     accent: read("--accent"),
     warn: read("--warn"),
+    bad: read("--bad"),
     surface: read("--surface"),
   };
 }

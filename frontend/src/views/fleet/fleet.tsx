@@ -1,14 +1,21 @@
 import type { JSX } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
+import { outside } from "../../layout/fleet/device_rows";
 import type { Api } from "../../payload/api";
+import type { FleetMemory } from "../../payload/generated/answers";
+import { rowsOf, rowWithId } from "../../payload/responses/fleet";
 import type { OnPageState } from "../data/use_recording";
 import { PageFrame } from "../details/page_frame";
 import type { ViewState } from "../state/view_state";
 import { ErrorMessage, Message } from "../widgets/message";
+import { DeviceTable } from "./device_table";
 import { FleetHeadline } from "./headline";
-import type { FleetProps } from "./section";
+import { HeatMapSection } from "./heat_map";
+import { HistogramSection } from "./histogram";
+import { openDevice } from "./open_device";
+import type { DevicesProps, FleetProps } from "./section";
 import { ScanProgress } from "./scan_progress";
 import { useFleet } from "./use_fleet";
 
@@ -33,7 +40,8 @@ export function FleetPage({ api, run, store, dark, onState }: Props): JSX.Elemen
   if (error !== null) return <ErrorMessage error={error} />;
   if (fleet === null) return <div class="placeholder" aria-busy="true" />;
   const memories = fleet.meta.capture?.memories ?? [];
-  const memory = (memories.find((each) => each.memory === wanted) ?? memories.at(0))?.memory ?? "";
+  const found = memories.find((each) => each.memory === wanted) ?? memories.at(0);
+  const memory = found?.memory ?? "";
   const shared: FleetProps = { api, fleet, memory, store, dark };
   return (
     <PageFrame drawer={null}>
@@ -44,6 +52,34 @@ export function FleetPage({ api, run, store, dark, onState }: Props): JSX.Elemen
       )}
       <FleetHeadline {...shared} />
       {fleet.meta.running && <ScanProgress {...fleet.meta} />}
+      {found !== undefined && <Devices {...shared} found={found} key={memory} />}
     </PageFrame>
+  );
+}
+
+/** The devices of one memory. */
+function Devices(props: FleetProps & { found: FleetMemory }): JSX.Element {
+  const { api, fleet, memory, store } = props;
+  const { devices } = fleet;
+  const [error, setError] = useState<Error | null>(null);
+  const range = useStore(store, (state) => state.fleet_peaks);
+  const id = useStore(store, (state) => state.fleet_device);
+  const rows = useMemo(() => rowsOf(devices, memory), [devices, memory]);
+  const dimmed = useMemo(() => outside(devices.peak, range), [devices, range]);
+  const selected = useMemo(() => rowWithId(devices, id), [devices, id]);
+  const open = (row: number): void => {
+    setError(null);
+    openDevice(api, store, devices, row).catch((reason: unknown) =>
+      setError(reason instanceof Error ? reason : new Error(String(reason))),
+    );
+  };
+  const shared: DevicesProps = { ...props, rows, dimmed, selected, open };
+  return (
+    <>
+      {error !== null && <ErrorMessage error={error} />}
+      <HeatMapSection {...shared} />
+      <HistogramSection {...shared} />
+      <DeviceTable {...shared} />
+    </>
   );
 }

@@ -9,7 +9,7 @@ export function ScanProgress({
   seconds,
 }: Pick<FleetMeta, "done" | "total" | "seconds">): JSX.Element {
   return (
-    <div class="reading fleet-reading" data-testid="fleet-reading">
+    <div class="fleet-reading" data-testid="fleet-reading">
       <progress aria-label="Files read" max={Math.max(total, 1)} value={done} />
       <p>
         Reading {formatCount(done)} of {formatCount(total)} files, {formatCount(Math.round(seconds))} s

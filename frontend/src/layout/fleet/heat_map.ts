@@ -1,0 +1,151 @@
+import type { FleetDevices, FleetHost } from "../../payload/responses/fleet";
+
+/** Distance from one cell to the next, in CSS pixels. */
+const MAX_PITCH = 24;
+const MIN_PITCH = 3;
+const MAX_HEIGHT = 400;
+/** Between two hosts of a line, where hosts have several devices. */
+const HOST_GAP = 4;
+/** So few hosts have a line each, with their name. */
+const FEW_HOSTS = 8;
+
+/**
+ * A cell for each device, hosts in numeric order from left to right, line by line. A host without a device, such as a
+ * missing one, is one wide cell. Sizes are in CSS pixels.
+ */
+export interface HeatMap {
+  readonly width: number;
+  readonly height: number;
+  /** Height of a cell with the gap below it. */
+  readonly pitch: number;
+  readonly count: number;
+  /** By cell: the row of the device, -1 without one; and the row of its host. */
+  readonly device: Int32Array;
+  readonly host: Int32Array;
+  readonly left: Float64Array;
+  readonly top: Float64Array;
+  readonly wide: Float64Array;
+  /** First host of each line. */
+  readonly lines: readonly { host: number; top: number }[];
+}
+
+/** Lay out the devices with these rows, in order of their hosts. `gutter`: room for names on the left. */
+export function heatMap(
+  hosts: readonly FleetHost[],
+  devices: FleetDevices,
+  rows: ArrayLike<number>,
+  width: number,
+  gutter: number,
+): HeatMap {
+  const ofHost = devicesByHost(hosts, devices, rows);
+  const most = Math.max(...ofHost.map((found) => found.length), 1);
+  const gap = most > 1 ? HOST_GAP : 0;
+  const { pitch, perLine } = grid(hosts.length, most, gap, width - gutter);
+  const count = ofHost.reduce((sum, found) => sum + Math.max(found.length, 1), 0);
+  const map = {
+    width,
+    height: Math.ceil(hosts.length / perLine) * pitch,
+    pitch,
+    count,
+    device: new Int32Array(count).fill(-1),
+    host: new Int32Array(count),
+    left: new Float64Array(count),
+    top: new Float64Array(count),
+    wide: new Float64Array(count).fill(pitch),
+    lines: [] as { host: number; top: number }[],
+  };
+  let cell = 0;
+  ofHost.forEach((found, host) => {
+    const left = gutter + (host % perLine) * (most * pitch + gap);
+    const top = Math.floor(host / perLine) * pitch;
+    if (host % perLine === 0) map.lines.push({ host, top });
+    if (found.length === 0) map.wide[cell] = most * pitch;
+    for (let at = 0; at < Math.max(found.length, 1); at++, cell++) {
+      map.device[cell] = found.at(at) ?? -1;
+      map.host[cell] = host;
+      map.left[cell] = left + at * pitch;
+      map.top[cell] = top;
+    }
+  });
+  return map;
+}
+
+function devicesByHost(
+  hosts: readonly FleetHost[],
+  devices: FleetDevices,
+  rows: ArrayLike<number>,
+): number[][] {
+  const place = new Map(hosts.map(({ host }, at) => [host, at]));
+  const found = hosts.map((): number[] => []);
+  for (let at = 0; at < rows.length; at++) found[place.get(devices.host[rows[at]]) ?? 0]?.push(rows[at]);
+  return found;
+}
+
+/**
+ * Return the hosts of a line, a power of two as in the shapes of pods, and the largest cells with which all of them
+ * are visible at once. Where even the smallest cells are too many, the picture grows downward.
+ */
+function grid(
+  hosts: number,
+  devices: number,
+  gap: number,
+  width: number,
+): { pitch: number; perLine: number } {
+  const room = (perLine: number): number => Math.floor(((width + gap) / perLine - gap) / devices);
+  if (hosts <= FEW_HOSTS) return { pitch: Math.min(Math.max(room(1), 1), MAX_PITCH), perLine: 1 };
+  let best = { pitch: 0, perLine: 1 };
+  let widest = 1;
+  for (let perLine = 1; perLine < 2 * hosts; perLine *= 2) {
+    const high = Math.floor(MAX_HEIGHT / Math.ceil(hosts / perLine));
+    const pitch = Math.min(MAX_PITCH, room(perLine), high);
+    if (pitch >= best.pitch) best = { pitch, perLine };
+    if (room(perLine) >= MIN_PITCH) widest = perLine;
+  }
+  if (best.pitch >= MIN_PITCH) return best;
+  return { pitch: Math.min(Math.max(room(widest), 1), MIN_PITCH), perLine: widest };
+}
+
+/** Return the cell at a point; -1 for none. */
+export function cellAt(map: HeatMap, x: number, y: number): number {
+  for (let cell = 0; cell < map.count; cell++) {
+    const [right, down] = [x - map.left[cell], y - map.top[cell]];
+    if (right >= 0 && right < map.wide[cell] && down >= 0 && down < map.pitch) return cell;
+  }
+  return -1;
+}
+
+/** Return the cell that an arrow key leads to: along the hosts, or to the nearest one of the line above or below. */
+export function cellBeside(map: HeatMap, from: number, key: string): number | null {
+  const along = { ArrowRight: from + 1, ArrowLeft: from - 1, Home: 0, End: map.count - 1 }[key];
+  if (along !== undefined) return Math.min(Math.max(along, 0), map.count - 1);
+  const down = { ArrowDown: map.pitch, ArrowUp: -map.pitch }[key];
+  if (down === undefined) return null;
+  const center = (cell: number): number => map.left[cell] + map.wide[cell] / 2;
+  let nearest = from;
+  let distance = Infinity;
+  for (let cell = 0; cell < map.count; cell++)
+    if (map.top[cell] === map.top[from] + down && Math.abs(center(cell) - center(from)) < distance)
+      [nearest, distance] = [cell, Math.abs(center(cell) - center(from))];
+  return nearest;
+}
+
+/** Return the numbers in which names differ; the names, where they differ in more than a number. */
+export function shortNames(names: readonly string[]): string[] {
+  const [first = "", ...others] = names;
+  if (others.length === 0) return names.slice();
+  const common = (same: (name: string, at: number) => boolean): number => {
+    let at = 0;
+    while (at < first.length && others.every((name) => at < name.length && same(name, at))) at++;
+    return at;
+  };
+  const start = first
+    .slice(
+      0,
+      common((name, at) => name[at] === first[at]),
+    )
+    .replace(/\d+$/, "").length;
+  const ending = common((name, at) => name.at(-1 - at) === first.at(-1 - at));
+  const end = first.slice(first.length - ending).replace(/^\d+/, "").length;
+  const short = names.map((name) => name.slice(start, Math.max(name.length - end, start)));
+  return short.every((name) => /^\d+$/.test(name)) ? short : names.slice();
+}

@@ -1,0 +1,52 @@
+import type { FleetDevices } from "../../payload/responses/fleet";
+import { byteTicks, type Tick } from "../axis/ticks";
+
+const MAX_BARS = 64;
+const MAX_TICKS = 8;
+
+/** Devices with a peak of at least `from` and less than `to` bytes. */
+export interface Bar {
+  readonly from: number;
+  readonly to: number;
+  readonly count: number;
+  readonly outliers: number;
+}
+
+/** Bars of equal width from the smallest to the largest peak. */
+export interface Histogram {
+  readonly bars: readonly Bar[];
+  readonly most: number;
+  readonly ticks: readonly Tick[];
+}
+
+/** Return the histogram of the devices with these rows. Bars begin at multiples of a power of two. */
+export function histogram({ peak, outlier }: FleetDevices, rows: ArrayLike<number>): Histogram {
+  let [low, high] = [Infinity, 0];
+  for (let at = 0; at < rows.length; at++) {
+    low = Math.min(low, peak[rows[at]]);
+    high = Math.max(high, peak[rows[at]]);
+  }
+  if (rows.length === 0) return { bars: [], most: 0, ticks: [] };
+  const step = 2 ** Math.max(Math.ceil(Math.log2((high - low + 1) / (MAX_BARS - 1))), 0);
+  const first = Math.floor(low / step);
+  const count = new Array<number>(Math.floor(high / step) - first + 1).fill(0);
+  const outliers = count.slice();
+  for (let at = 0; at < rows.length; at++) {
+    const bar = Math.floor(peak[rows[at]] / step) - first;
+    count[bar] += 1;
+    outliers[bar] += outlier[rows[at]];
+  }
+  const bars = count.map((each, bar) => ({
+    from: (first + bar) * step,
+    to: (first + bar + 1) * step,
+    count: each,
+    outliers: outliers[bar],
+  }));
+  const ticks = byteTicks([bars[0].from, bars[bars.length - 1].to], MAX_TICKS);
+  return { bars, most: Math.max(...count), ticks };
+}
+
+/** Return the range of two bars and those between them. */
+export function rangeOf(bars: readonly Bar[], one: number, other: number): readonly [number, number] {
+  return [bars[Math.min(one, other)].from, bars[Math.max(one, other)].to];
+}

@@ -1,0 +1,187 @@
+import type { JSX } from "preact";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useStore } from "../../base/store";
+import { formatCounted } from "../../base/units";
+import type { HeatMap } from "../../layout/fleet/heat_map";
+import { cellAt, cellBeside, heatMap, shortNames } from "../../layout/fleet/heat_map";
+import { hasCapacity, type ShadeBy, shadesOf } from "../../layout/fleet/shades";
+import { deviceName, distanceText, growthText, peakText } from "../../payload/responses/fleet";
+import { useWidth } from "../browser/use_width";
+import { pageColors } from "../drawing/page_colors";
+import { withLightTheme } from "../drawing/picture";
+import { SavePicture } from "../drawing/save_picture";
+import { Choice } from "../widgets/choice";
+import { Tooltip } from "../widgets/tooltip";
+import { drawHeatMap, type HeatPicture, paintHeatMap, STATE_NAMES } from "./heat_map_drawing";
+import { HeatLegend } from "./heat_legend";
+import type { DevicesProps } from "./section";
+
+const CHARACTER = 6.4;
+const MIN_GUTTER = 24;
+const MAX_GUTTER = 150;
+
+const COLORS: readonly { value: ShadeBy; label: string; about: string }[] = [
+  { value: "median", label: "Distance from median", about: "Color by the distance from the median device" },
+  { value: "capacity", label: "Share of capacity", about: "Color by the share of the capacity at the peak" },
+];
+
+/** A cell for each device, hosts in numeric order, in the colors of their peaks. */
+export function HeatMapSection(props: DevicesProps): JSX.Element {
+  const { fleet, rows, found, dimmed, store, dark } = props;
+  const place = useRef<HTMLDivElement>(null);
+  const width = useWidth(place);
+  const wanted = useStore(store, (state) => state.fleet_color);
+  const known = useMemo(() => hasCapacity(fleet.devices, rows), [fleet, rows]);
+  const by = known ? wanted : "median";
+  const names = useMemo(() => shortNames(fleet.hosts.map(({ host }) => host)), [fleet]);
+  const gutter = gutterOf(names, width);
+  const map = useMemo(
+    () => heatMap(fleet.hosts, fleet.devices, rows, width, gutter),
+    [fleet, rows, width, gutter],
+  );
+  const shades = useMemo(
+    () => shadesOf(fleet.devices, rows, found.median_bytes, by),
+    [fleet, rows, found, by],
+  );
+  const picture: HeatPicture = { map, fleet, shades, dimmed, names, gutter, dark };
+  return (
+    <section aria-label="Peak of each device" data-testid="fleet-heat">
+      <header class="section-head">
+        <h2>Peak of each device</h2>
+        {known && (
+          <Choice
+            label="Colors"
+            testid="fleet-color"
+            options={COLORS}
+            value={by}
+            onPick={(value) => store.set({ fleet_color: value })}
+          />
+        )}
+        <span class="spacer" />
+        <SavePicture
+          of="heat map"
+          fileName="fleet"
+          draw={() => withLightTheme(document.body, (holder) => drawHeatMap(picture, pageColors(holder)))}
+        />
+      </header>
+      <div ref={place} class="fleet-heat">
+        {width > 0 && <Cells {...props} picture={picture} />}
+      </div>
+      <HeatLegend {...{ shades, fleet, rows, dark }} />
+    </section>
+  );
+}
+
+/** Return the width of the names on the left. */
+function gutterOf(names: readonly string[], width: number): number {
+  const longest = names.reduce((most, { length }) => Math.max(most, length), 0);
+  return Math.min(Math.max(longest * CHARACTER + 10, MIN_GUTTER), Math.min(MAX_GUTTER, width / 4));
+}
+
+/** The cells. A click or Enter opens a device, and arrow keys go from one to the next. */
+function Cells({ picture, ...props }: DevicesProps & { picture: HeatPicture }): JSX.Element {
+  const { fleet, found, selected, store, open } = props;
+  const { map, shades, dimmed, dark } = picture;
+  const { devices, hosts } = fleet;
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const [pointed, setPointed] = useState(-1);
+  const [focused, setFocused] = useState(-1);
+  const [isFocused, setIsFocused] = useState(false);
+  useLayoutEffect(() => {
+    if (canvas.current !== null) paintHeatMap(canvas.current, picture);
+  }, [map, shades, dimmed, dark]);
+  // The cells may be elsewhere in another picture.
+  useLayoutEffect(() => {
+    setPointed(-1);
+    setFocused(-1);
+  }, [map]);
+
+  const chosen = selected < 0 ? -1 : map.device.indexOf(selected);
+  const current = focused >= 0 ? focused : Math.max(chosen, 0);
+  const shown = pointed >= 0 ? pointed : isFocused ? current : -1;
+  const go = (cell: number): void => {
+    setFocused(cell);
+    const row = map.device[cell];
+    if (row >= 0) store.set({ fleet_device: devices.id[row] });
+  };
+  const press = (cell: number): void => {
+    if (cell >= 0 && map.device[cell] >= 0) open(map.device[cell]);
+  };
+  const at = (event: MouseEvent): number => cellAt(map, event.offsetX, event.offsetY);
+  const lines = (cell: number): string[] => {
+    const row = map.device[cell];
+    const { host, state, problem } = hosts[map.host[cell]];
+    if (row < 0) return [host, state === "read" ? `no ${props.memory}` : STATE_NAMES[state], problem];
+    const cause = devices.cause[row] === "" ? "" : `because: ${devices.cause[row]}`;
+    const growth = growthText(devices, row);
+    return [
+      deviceName(devices, row),
+      peakText(devices, row),
+      distanceText(devices, row, found),
+      cause,
+      growth === "" ? "" : `growth: ${growth}`,
+    ];
+  };
+  return (
+    <div
+      class="fleet-cells"
+      role="listbox"
+      tabindex={0}
+      aria-label={`Devices of ${formatCounted(hosts.length, "host")}. Arrows move, Enter opens the device.`}
+      aria-activedescendant="fleet-cell"
+      data-testid="fleet-cells"
+      onFocus={() => setIsFocused(true)}
+      onBlur={() => setIsFocused(false)}
+      onKeyDown={(event) => {
+        if (event.ctrlKey || event.metaKey || event.altKey) return;
+        const to = cellBeside(map, current, event.key);
+        if (to !== null) go(to);
+        else if (event.key === "Enter") press(current);
+        else return;
+        event.preventDefault();
+      }}
+    >
+      <canvas
+        ref={canvas}
+        style={{ width: `${map.width}px`, height: `${map.height}px` }}
+        data-over={pointed >= 0 && map.device[pointed] >= 0 ? "device" : undefined}
+        onMouseMove={(event) => setPointed(at(event))}
+        onMouseLeave={() => setPointed(-1)}
+        onClick={(event) => press(at(event))}
+      />
+      {chosen >= 0 && <Frame map={map} cell={chosen} kind="selected" />}
+      {map.count > 0 && <Frame map={map} cell={current} kind="focused" />}
+      {pointed >= 0 && <Frame map={map} cell={pointed} kind="hovered" />}
+      {map.count > 0 && (
+        <div
+          id="fleet-cell"
+          class="read-out"
+          role="option"
+          aria-selected="true"
+          aria-setsize={map.count}
+          aria-posinset={current + 1}
+          aria-label={lines(current).filter(Boolean).join(", ")}
+        />
+      )}
+      {shown >= 0 && (
+        <Tooltip x={map.left[shown] + map.wide[shown]} y={map.top[shown] + map.pitch + 4} width={map.width}>
+          {lines(shown)
+            .filter(Boolean)
+            .map((line, i) => (i === 0 ? <b key={line}>{line}</b> : <span key={line}>{line}</span>))}
+          {map.device[shown] >= 0 && (
+            <span class="muted">{pointed >= 0 ? "Click opens it" : "Enter opens it"}</span>
+          )}
+        </Tooltip>
+      )}
+    </div>
+  );
+}
+
+function Frame({ map, cell, kind }: { map: HeatMap; cell: number; kind: string }): JSX.Element {
+  const style = {
+    transform: `translate(${map.left[cell] - 2}px, ${map.top[cell] - 2}px)`,
+    width: `${map.wide[cell] + 3}px`,
+    height: `${map.pitch + 3}px`,
+  };
+  return <i class={`box-frame ${kind}`} style={style} />;
+}

@@ -1,0 +1,134 @@
+import type { HeatMap } from "../../layout/fleet/heat_map";
+import type { Shades } from "../../layout/fleet/shades";
+import type { Fleet, HostState } from "../../payload/responses/fleet";
+import { fitText } from "../drawing/fit_text";
+import type { PageColors } from "../drawing/page_colors";
+import { pageColors } from "../drawing/page_colors";
+import type { Picture } from "../drawing/picture";
+import { HATCH, hatchDefinition, type Surface, SvgSurface } from "../drawing/svg_surface";
+import { hatchPattern } from "../trees/canvas/tree_colors";
+import { shadeColors } from "./heat_colors";
+
+export interface HeatPicture {
+  map: HeatMap;
+  fleet: Fleet;
+  shades: Shades;
+  /** By row of the devices: 1 for those that the histogram's range leaves out. */
+  dimmed: Uint8Array;
+  /** Short names of the hosts. */
+  names: readonly string[];
+  gutter: number;
+  dark: boolean;
+}
+
+const FONT = "11px system-ui, sans-serif";
+const LABEL_HEIGHT = 13;
+const LABEL_GAP = 8;
+const DIMMED = 0.18;
+/** Larger cells have a thicker outline. */
+const THICK_FROM = 8;
+/** Smallest distance of cells with a gap between them. */
+const MIN_PITCH_WITH_GAP = 4;
+
+/** Texts of hosts without a device, in words. */
+export const STATE_NAMES: Record<HostState, string> = {
+  read: "no such memory",
+  waiting: "not read yet",
+  missing: "missing",
+  unreadable: "unreadable",
+};
+
+/** Draw the cells on a canvas. */
+export function paintHeatMap(canvas: HTMLCanvasElement, picture: HeatPicture): void {
+  const ratio = devicePixelRatio;
+  const { width, height } = picture.map;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  const context = canvas.getContext("2d");
+  if (context === null) return;
+  context.scale(ratio, ratio);
+  context.textBaseline = "middle";
+  const page = pageColors();
+  paint(context, picture, page, hatchPattern(context, page.muted));
+}
+
+/** Draw the cells for a file, in the colors of the light theme. */
+export function drawHeatMap(picture: HeatPicture, page: PageColors): Picture {
+  const surface = new SvgSurface();
+  paint(surface, { ...picture, dark: false }, page, HATCH);
+  const color = shadeColors(false);
+  const legend = picture.shades.ticks.map(({ at, label }) => ({ color: color(at), label }));
+  const { width, height } = picture.map;
+  return { width, height, shapes: [hatchDefinition(page.muted), ...surface.shapes], legend };
+}
+
+function paint(
+  surface: Surface,
+  picture: HeatPicture,
+  page: PageColors,
+  hatch: CanvasPattern | string,
+): void {
+  paintNames(surface, picture, page);
+  const { map, fleet, shades, dimmed } = picture;
+  const colorOf = shadeColors(picture.dark);
+  const gap = map.pitch >= MIN_PITCH_WITH_GAP ? 1 : 0;
+  const side = map.pitch - gap;
+  const outliers: number[] = [];
+  let last = "";
+  for (let cell = 0; cell < map.count; cell++) {
+    const row = map.device[cell];
+    if (row < 0) {
+      const place = [map.left[cell], map.top[cell], map.wide[cell] - gap, side] as const;
+      paintState(surface, fleet.hosts[map.host[cell]].state, place, page, hatch);
+      last = "";
+      continue;
+    }
+    const color = colorOf(shades.shade[row]);
+    if (color !== last) surface.fillStyle = last = color;
+    surface.globalAlpha = dimmed[row] === 1 ? DIMMED : 1;
+    surface.fillRect(map.left[cell], map.top[cell], side, side);
+    if (fleet.devices.outlier[row] === 1 && dimmed[row] === 0) outliers.push(cell);
+  }
+  surface.globalAlpha = 1;
+  surface.strokeStyle = page.ink;
+  surface.lineWidth = side > THICK_FROM ? 2 : 1;
+  const inset = surface.lineWidth / 2;
+  for (const cell of outliers)
+    surface.strokeRect(
+      map.left[cell] + inset - 0.5,
+      map.top[cell] + inset - 0.5,
+      side - 2 * inset + 1,
+      side - 2 * inset + 1,
+    );
+}
+
+/** Draw a host without a device: hatched if it is missing, outlined in red if its file cannot be read. */
+function paintState(
+  surface: Surface,
+  state: HostState,
+  [x, y, width, height]: readonly [number, number, number, number],
+  page: PageColors,
+  hatch: CanvasPattern | string,
+): void {
+  surface.globalAlpha = 1;
+  if (state === "missing") {
+    surface.fillStyle = hatch;
+    surface.fillRect(x, y, width, height);
+  }
+  surface.strokeStyle = state === "unreadable" ? page.bad : state === "missing" ? page.muted : page.grid;
+  surface.lineWidth = 1;
+  surface.strokeRect(x + 0.5, y + 0.5, Math.max(width - 1, 1), Math.max(height - 1, 1));
+}
+
+/** Name the first host of as many lines as have room. */
+function paintNames(surface: Surface, { map, names, gutter }: HeatPicture, page: PageColors): void {
+  surface.font = FONT;
+  surface.fillStyle = page.muted;
+  let free = 0;
+  for (const { host, top } of map.lines) {
+    const middle = Math.max(top + map.pitch / 2, LABEL_HEIGHT / 2);
+    if (middle - LABEL_HEIGHT / 2 < free) continue;
+    surface.fillText(fitText(surface, names[host], gutter - LABEL_GAP), 0, middle);
+    free = middle + LABEL_HEIGHT / 2;
+  }
+}

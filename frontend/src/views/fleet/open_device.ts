@@ -1,0 +1,39 @@
+import type { Store } from "../../base/store";
+import type { Api } from "../../payload/api";
+import type { FleetDevices } from "../../payload/responses/fleet";
+import { fileHost } from "../../payload/responses/fleet";
+import { openRecording } from "../state/open_recording";
+import type { ViewState } from "../state/view_state";
+import { NEW_COMPARISON, NEW_RECORDING } from "../state/view_state";
+
+/** Open the recording of a device. */
+export async function openDevice(
+  api: Api,
+  store: Store<ViewState>,
+  devices: FleetDevices,
+  row: number,
+): Promise<void> {
+  const [id, run, host] = [devices.id[row], devices.run[row], fileHost(devices, row)];
+  store.set({ fleet_device: id });
+  const { recordings } = await api.recordings({ run, host }, null);
+  const found = recordings.find((recording) => recording.id === id);
+  if (found === undefined)
+    throw new Error(`The file of ${host} has changed: it has no ${devices.device[row]}`);
+  openRecording(store, found);
+}
+
+/** Compare the recordings of two devices. `run`: of the second. */
+export function compareDevices(store: Store<ViewState>, run: string, a: string, b: string): void {
+  store.set({
+    tab: "compare",
+    run,
+    search: "",
+    size_filter: "",
+    sort: "",
+    fleet_ticked: "",
+    ...NEW_RECORDING,
+    ...NEW_COMPARISON,
+    a,
+    b,
+  });
+}
