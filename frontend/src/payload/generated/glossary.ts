@@ -45,4 +45,5 @@ export const TERMS: readonly (readonly [term: string, meaning: string])[] = [
   ["span", "a named interval over time: a step, an execution of a program, an annotation"],
   ["step", "one iteration of the training loop, marked by an annotation"],
   ["temporary", "a buffer that exists only while the program runs"],
+  ["watch", "the memory counters of a job's devices over time: capture.watch"],
 ];
