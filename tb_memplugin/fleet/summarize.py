@@ -10,7 +10,7 @@ from tb_memplugin import logdir, readers
 from tb_memplugin.analysis.fleet.largest_sites import largest_sites, site_name
 from tb_memplugin.analysis.leaks.classify import Verdict
 from tb_memplugin.analysis.leaks.floor import floor_growth
-from tb_memplugin.analysis.leaks.over_steps import leaks
+from tb_memplugin.analysis.leaks.over_steps import leaking_sites
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.fleet.problems import may_pass, problem_text
 from tb_memplugin.fleet.programs import use_of
@@ -95,8 +95,8 @@ def fastest_leak(recording: Recording) -> tuple[str, int, str]:
         floor = floor_growth(recording)
         grows = floor is not None and floor.verdict is Verdict.LEAK
         return (BETWEEN_STEPS, round(floor.bytes_per_unit), floor.unit) if floor is not None and grows else ("", 0, "")
-    found = leaks(recording)
-    if found.sites is None or not len(found.sites.row) or found.sites.verdict[0] != Verdict.LEAK:
+    found = leaking_sites(recording)
+    if found.sites is None or not len(found.sites.row):
         return "", 0, ""
     site = site_name(recording, int(found.sites.row[0]))
     return site, round(float(found.sites.bytes_per_step[0])), found.steps.unit

@@ -14,6 +14,7 @@ import numpy as np
 
 from tb_memplugin.model.arrays import F64, I64, U8, Mask
 
+MIN_RISES = 8  # nine random numbers are in rising order once in 360,000 times
 MAX_SLOPE_POINTS = 33  # 528 pairs of steps per site; more pairs do not improve the median slope
 
 
@@ -50,9 +51,8 @@ def classify(table: SiteTable, since: int, survived: F64) -> tuple[U8, I64, F64]
     grew, gap, idle = _occurrences(table.staying[:, since + 1 :] > 0)
     # No gap without staying bytes is longer than a third of the steps, and the last gap is below twice the longest.
     stays = (3 * gap <= span) & (3 * idle <= span) & (idle < 2 * gap)
-    # Each step may replace an allocation by a larger one, so that no old bytes stay. Nine random numbers are in rising
-    # order once in 360,000 times.
-    replaced = (change > 0).all(axis=1) & (span >= 8)
+    # Each step may replace an allocation by a larger one, so that no old bytes stay.
+    replaced = (change > 0).all(axis=1) & (span >= MIN_RISES)
     leak = (stays & (growth > fell) & goes_on) | replaced
 
     falls, between, _ = _occurrences(change < 0)

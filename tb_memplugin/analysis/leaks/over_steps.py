@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.analysis.leaks.classify import SiteTable, Verdict, classify, theil_sen_slope
+from tb_memplugin.analysis.leaks.classify import MIN_RISES, SiteTable, Verdict, classify, theil_sen_slope
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.ownership.sites import group_by_site
 from tb_memplugin.analysis.usage.steps import Steps, steps
-from tb_memplugin.model.arrays import F64, I64, U8
+from tb_memplugin.model.arrays import F64, I64, U8, Mask
 from tb_memplugin.model.recording import Recording
 
 # Compilation, autotuning and first uses end after a few steps. Later growth comes from the loop itself.
@@ -63,6 +63,20 @@ def leaks(recording: Recording) -> Leaks:
     one. So each size is a site of its own. A leak with ever new sizes shows in the line as a whole, which is reported
     if it grows more than twice as fast as its leaking sites together.
     """
+    return _measure(recording, only_leaks=False)
+
+
+@memoize
+def leaking_sites(recording: Recording) -> Leaks:
+    """Return `leaks` without sites of other verdicts. Most sites are no leaks by a count of their allocations alone."""
+    found = _measure(recording, only_leaks=True)
+    if found.sites is None:
+        return found
+    leaking = found.sites.verdict == Verdict.LEAK
+    return found._replace(sites=LeakSites._make(column[leaking] for column in found.sites))
+
+
+def _measure(recording: Recording, only_leaks: bool) -> Leaks:
     when = steps(recording)
     count = len(when.position)
     if not count:
@@ -78,8 +92,8 @@ def leaks(recording: Recording) -> Leaks:
 
     site, number = group_by_site(rows, own)
     place, places = group_by_site(rows, own, sized=False)
-    sized, left_out = _largest_sites(lives, site, number, sampled_steps, warm_up, sized=True)
-    whole, _ = _largest_sites(lives, place, places, sampled_steps, warm_up, sized=False)
+    sized, left_out = _largest_sites(lives, site, number, sampled_steps, warm_up, sized=True, only_leaks=only_leaks)
+    whole, _ = _largest_sites(lives, place, places, sampled_steps, warm_up, sized=False, only_leaks=True)
     leaking = sized.verdict == Verdict.LEAK
     known = np.bincount(place[np.searchsorted(own, sized.row[leaking])], sized.bytes_per_step[leaking], places)
     more = whole.bytes_per_step > 2 * known[place[np.searchsorted(own, whole.row)]]
@@ -98,28 +112,34 @@ def leaks(recording: Recording) -> Leaks:
 
 
 def _largest_sites(
-    lives: _StepLifetimes, site: I64, sites: int, sampled_steps: I64, warm_up: int, *, sized: bool
+    lives: _StepLifetimes, site: I64, sites: int, sampled_steps: I64, warm_up: int, *, sized: bool, only_leaks: bool
 ) -> tuple[LeakSites, int]:
-    """Classify the MAX_SITES sites with the most bytes across steps. Return them and the number of other sites."""
+    """Classify the MAX_SITES sites with the most bytes across steps. Return them and the number of other sites.
+
+    `only_leaks`: return no sites that cannot be leaks.
+    """
     count = int(sampled_steps[-1]) + 1
+    since = int(np.searchsorted(sampled_steps, warm_up - 1))
     held = np.bincount(site, lives.charge * (lives.last - lives.first), sites)
-    chosen = np.argsort(-held, kind="stable")[: min(MAX_SITES, int((held > 0).sum()))]
+    largest = np.argsort(-held, kind="stable")[: min(MAX_SITES, int((held > 0).sum()))]
+    chosen = largest[_may_leak(lives, site, sites, sampled_steps, since)[largest]] if only_leaks else largest
     number = np.full(sites, -1, dtype=np.int64)
     number[chosen] = np.arange(len(chosen))
-    shown = np.flatnonzero((number[site] >= 0) & (lives.last > lives.first))
+    own = np.flatnonzero(number[site] >= 0)
+    lives, site = _StepLifetimes._make(column[own] for column in lives), number[site[own]]
+    shown = np.flatnonzero(lives.last > lives.first)
     example = np.zeros(len(chosen), dtype=np.int64)
-    np.maximum.at(example, number[site[shown]], lives.row[shown])
+    np.maximum.at(example, site[shown], lives.row[shown])
 
     seen = _StepLifetimes._make(column[shown] for column in lives)
-    table = _site_table(seen, number[site[shown]], sampled_steps, len(chosen))
-    since = int(np.searchsorted(sampled_steps, warm_up - 1))
-    survived = _median_per_site(site, lives.last - lives.first, sites, count)[chosen]
+    table = _site_table(seen, site[shown], sampled_steps, len(chosen))
+    survived = _median_per_site(site, lives.last - lives.first, len(chosen), count)
     verdict, evidence, confidence = classify(table, since, survived)
-    freed = np.bincount(number[site[shown]], seen.freed_later, len(chosen)) / np.maximum(table.live[:, -1], 1)
+    freed = np.bincount(site[shown], seen.freed_later, len(chosen)) / np.maximum(table.live[:, -1], 1)
     found = LeakSites(
         row=example,
         sized=np.full(len(chosen), sized),
-        allocations=np.bincount(site, minlength=sites)[chosen],
+        allocations=np.bincount(site, minlength=len(chosen)),
         survived=survived,
         live=table.live,
         bytes_per_step=theil_sen_slope(table.live, sampled_steps, since),
@@ -129,7 +149,21 @@ def _largest_sites(
         confidence=np.where(verdict == Verdict.LEAK, confidence * (1 - freed / 2), confidence),
         freed_later=freed,
     )
-    return found, int((held > 0).sum()) - len(chosen)
+    return found, int((held > 0).sum()) - len(largest)
+
+
+def _may_leak(lives: _StepLifetimes, site: I64, sites: int, sampled_steps: I64, since: int) -> Mask:
+    """Mark the sites that `classify` may find to leak, by the steps after `since` in which they allocate.
+
+    Allocations of three steps stay to the end, as no third of the steps is without one; or live bytes rise in each.
+    """
+    span = len(sampled_steps) - 1 - since
+    first, last = np.searchsorted(sampled_steps, lives.first), np.searchsorted(sampled_steps, lives.last)
+    after = (first > since) & (first < last)
+    staying = np.bincount(site, after & (lives.last > sampled_steps[-1]), sites)
+    rising = np.bincount(site, after, sites)
+    found: Mask = (staying >= 3) | ((rising >= span) & (span >= MIN_RISES))
+    return found
 
 
 def _site_table(lives: _StepLifetimes, site: I64, sampled_steps: I64, sites: int) -> SiteTable:

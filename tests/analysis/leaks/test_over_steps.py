@@ -15,7 +15,7 @@ from support.recordings import recording
 
 from tb_memplugin.analysis.leaks import over_steps as leaks_module
 from tb_memplugin.analysis.leaks.classify import Verdict
-from tb_memplugin.analysis.leaks.over_steps import leaks
+from tb_memplugin.analysis.leaks.over_steps import LeakSites, leaking_sites, leaks
 from tb_memplugin.analysis.usage.steps import MIN_STEPS, steps
 from tb_memplugin.model.kinds import SpanKind
 from tb_memplugin.model.recording import Recording
@@ -37,10 +37,20 @@ class Found(NamedTuple):
     live: list[int]
 
 
+def sites_of(of: Recording) -> LeakSites:
+    """Return the sites of a recording, after a comparison of those that leak with the function that finds no others."""
+    found, alone = leaks(of), leaking_sites(of)
+    assert found.sites is not None and alone.sites is not None
+    leaking = found.sites.verdict == Verdict.LEAK
+    for name in LeakSites._fields:
+        np.testing.assert_array_equal(getattr(found.sites, name)[leaking], getattr(alone.sites, name))
+    assert found.left_out == alone.left_out
+    return found.sites
+
+
 def found(of: Recording) -> dict[str, Found]:
     """Return the first finding of each site by its name."""
-    sites = leaks(of).sites
-    assert sites is not None
+    sites = sites_of(of)
     first: dict[str, Found] = {}
     for i in range(len(sites.row)):
         each = Found(
@@ -171,15 +181,13 @@ def test_what_rises_in_a_few_steps_may_do_so_by_chance() -> None:
 
 def test_each_stack_is_a_site() -> None:
     program = [Block("a", 8, step, None, stack=step % 2) for step in range(12)]
-    answer = leaks(allocator(program, 12)).sites
-    assert answer is not None
+    answer = sites_of(allocator(program, 12))
     assert (answer.allocations.tolist(), answer.sized.tolist()) == ([6, 6], [True, True])
 
 
 def test_what_leaks_in_ever_new_sizes_is_one_finding() -> None:
     program = [Block("outputs", 100 + 4 * (step * 7 % 12), step, None, stack=1) for step in range(12)]
-    answer = leaks(allocator(program, 12)).sites
-    assert answer is not None
+    answer = sites_of(allocator(program, 12))
     assert answer.verdict.tolist().count(Verdict.LEAK) == 1
     assert (answer.verdict[0], answer.sized[0], answer.allocations[0]) == (Verdict.LEAK, False, 12)
     assert answer.bytes_per_step[0] == pytest.approx(122, rel=0.1)
@@ -193,10 +201,8 @@ def test_what_is_freed_after_the_last_step_is_less_sure() -> None:
     cut = NamedSpans(spans.name.take(np.arange(12)), spans.kind[:12], spans.start_ns[:12], spans.end_ns[:12])
     lagging = dataclasses.replace(lagging, spans=cut)
     assert "100% of that was freed after the last step" in findings(lagging)["findings"][0]["sentence"]
-    after = leaks(lagging).sites
-    never = leaks(allocator(leak("leak", 100, 12), 12)).sites
-    assert after is not None
-    assert never is not None
+    after = sites_of(lagging)
+    never = sites_of(allocator(leak("leak", 100, 12), 12))
     assert (after.freed_later.tolist(), never.freed_later.tolist()) == ([1], [0])
     assert after.verdict.tolist() == never.verdict.tolist() == [Verdict.LEAK]
     assert after.confidence[0] == never.confidence[0] / 2
@@ -207,8 +213,7 @@ def test_a_small_leak_beside_large_noise_at_the_same_place() -> None:
     rng = random.Random(1)
     program = [Block("execute", 2**20, step, min(step + rng.randrange(3), 29), stack=0) for step in range(30)]
     program += [Block("execute", 8, step, None, stack=0) for step in range(30)]
-    answer = leaks(allocator(program, 30)).sites
-    assert answer is not None
+    answer = sites_of(allocator(program, 30))
     assert answer.verdict.tolist().count(Verdict.LEAK) == 1
     assert (answer.verdict[0], answer.sized[0], answer.bytes_per_step[0]) == (Verdict.LEAK, True, 8)
 
