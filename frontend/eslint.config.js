@@ -33,6 +33,7 @@ const LAYERS = [
   // Tabs.
   "src/views/overview",
   "src/views/recording",
+  "src/views/live",
   "src/views/snapshots",
   "src/views/compare",
   "src/views/fit",

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { ApiError, fetchFromServer } from "./server";
+import { ApiError, fetchFromServer, Unchanged } from "./server";
 import { createApi } from "./api";
 
 const BASE = "http://localhost/tb/data/plugin/memory/";
@@ -46,5 +46,22 @@ describe("the api", () => {
   it("reports a server that does not respond", async () => {
     answerWith(new TypeError("Failed to fetch"));
     expect((await failure(api.runs(signal))).what).toBe("The server does not respond");
+  });
+
+  it("asks for changes alone, once it has an answer", async () => {
+    const fetch = vi.fn<(url: URL, init: RequestInit) => Promise<Response>>(() =>
+      Promise.resolve(Response.json({ recordings: [] }, { headers: { ETag: 'W/"1"' } })),
+    );
+    vi.stubGlobal("fetch", fetch);
+    const changes = api.changes();
+    await changes.recordings({ run: "a" }, signal);
+    await changes.recordings({ run: "b" }, signal);
+    fetch.mockResolvedValue(new Response(null, { status: 304, headers: { ETag: 'W/"1"' } }));
+    await expect(changes.recordings({ run: "a" }, signal)).rejects.toThrow(Unchanged);
+    expect(fetch.mock.calls.map(([, { headers }]) => headers)).toEqual([
+      {},
+      {},
+      { "If-None-Match": 'W/"1"' },
+    ]);
   });
 });

@@ -11,7 +11,7 @@ import { readUsage } from "./recording/usage";
 import type { Signal } from "./request";
 import { readFleet } from "./responses/fleet";
 import { readForest } from "./responses/forest";
-import type { Fetch } from "./server";
+import { type Fetch, onlyChanges } from "./server";
 
 /** The contents of an offline report: some of the recordings that it was made from, and their axes. */
 export interface Report {
@@ -26,6 +26,8 @@ export function createApi(fetch: Fetch) {
   return {
     ...client,
     report: null as Report | null,
+    /** A client that rejects with Unchanged while its last answer to the same question is still right. */
+    changes: () => createClient(onlyChanges(fetch)),
     /** The report of a run, as it is written. */
     downloadReport: (run: string) => fetch("report", { run }, null),
     memoryViewer: async (query: MemoryViewerQuery, signal: Signal) =>
@@ -43,3 +45,4 @@ export function createApi(fetch: Fetch) {
 }
 
 export type Api = ReturnType<typeof createApi>;
+export type Changes = ReturnType<Api["changes"]>;

@@ -9,6 +9,9 @@ export class ApiError extends Error {
   }
 }
 
+/** The last response is still right: the server sent nothing new. */
+export class Unchanged extends Error {}
+
 /** Fetch the response of a route. Rejects with ApiError if there is none. */
 export type Fetch = (
   route: string,
@@ -26,7 +29,23 @@ export function fetchFromServer(base: string): Fetch {
       if (signal?.aborted === true) throw error;
       throw new ApiError("The server does not respond", url.host, "start it again, then reload this page");
     });
+    if (response.status === 304) throw new Unchanged(route);
     if (!response.ok) throw await readError(response, route);
+    return response;
+  };
+}
+
+/** Return a function that fetches only new responses: it rejects with Unchanged while the last one is still right. */
+export function onlyChanges(fetch: Fetch): Fetch {
+  const tags = new Map<string, string>();
+  return async (route, query, signal, init = {}) => {
+    const key = JSON.stringify([route, query]);
+    const tag = tags.get(key);
+    const headers = tag === undefined ? {} : { "If-None-Match": tag };
+    const response = await fetch(route, query, signal, { ...init, headers });
+    const next = response.headers.get("ETag");
+    // Some proxies drop the header: then every response is new.
+    if (next !== null) tags.set(key, next);
     return response;
   };
 }

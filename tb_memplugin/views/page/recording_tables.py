@@ -14,7 +14,7 @@ from tb_memplugin.analysis.usage.live_bytes import peak, unexplained_bytes
 from tb_memplugin.analysis.usage.steps import step_at
 from tb_memplugin.analysis.usage.traffic import count_stacks
 from tb_memplugin.model.arrays import I64
-from tb_memplugin.model.kinds import Axis, RegionKind
+from tb_memplugin.model.kinds import Axis, RegionKind, SpanKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import NamedSpans
 from tb_memplugin.model.text import Strings, Text
@@ -130,7 +130,10 @@ def _position_table(recording: Recording) -> Table:
 def _event_table(recording: Recording) -> Table:
     n = recording.length
     state = recording.caching_allocator
-    kind = _event_kinds(recording) if state is None or state.events is None else state.events
+    if recording.sampling is not None:
+        kind = _steps_of_samples(recording)
+    else:
+        kind = _event_kinds(recording) if state is None or state.events is None else state.events
     nothing = Text(np.full(n, -1, dtype=np.int32), Strings.of([]))
     # A single moment needs no time. The page numbers several events that have none.
     clock = np.zeros(1, dtype=np.int64) if n == 1 else recording.clock
@@ -153,3 +156,14 @@ def _event_kinds(recording: Recording) -> Text:
     is_free[freed] = 1
     is_free[allocated] = 0
     return Text(is_free, Strings.of(["allocation", "free"]))
+
+
+def _steps_of_samples(recording: Recording) -> Text:
+    """Name each sample of a job by the step that ran, which is the last one to begin."""
+    spans, clock = recording.spans, recording.clock
+    if spans is None or clock is None:
+        return Text(np.full(recording.length, -1, dtype=np.int32), Strings.of([]))
+    steps = np.flatnonzero(spans.kind == SpanKind.STEP)
+    step = np.searchsorted(spans.start_ns[steps], clock, side="right") - 1
+    runs = (step >= 0) & (clock < np.append(spans.end_ns[steps], 0)[step])
+    return Text(np.where(runs, np.append(spans.name.codes[steps], -1)[step], -1).astype(np.int32), spans.name.strings)

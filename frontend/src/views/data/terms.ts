@@ -61,6 +61,9 @@ export const ALLOCATOR_TERMS: Terms = {
   unexplained: "stack, or unexplained by any allocation",
 };
 
+/** Samples of a job's memory. */
+const WATCH_TERMS: Terms = { ...ALLOCATOR_TERMS, position: "sample", positions: "samples", extent: "job" };
+
 /** PyTorch tensors; pool and stream are the defaults unless recorded. */
 export const TORCH_TERMS: Terms = {
   ...ALLOCATOR_TERMS,
@@ -92,6 +95,7 @@ export const SNAPSHOT_TERMS: Terms = {
 /** Return the terms for a recording. */
 export function termsOf({ axis, kind }: Summary): Terms {
   if (axis !== "TIME") return PROGRAM_TERMS;
+  if (kind === "watch") return WATCH_TERMS;
   return kind === "torch_snapshot" ? TORCH_TERMS : ALLOCATOR_TERMS;
 }
 

@@ -11,7 +11,7 @@ export function Figures(props: { view: FirstView; available: AvailableRows; dark
   const { view, available, dark } = props;
   const { kind, peak_bytes: peak, reserved_bytes: reserved, capacity_bytes: capacity } = view.recording;
   const total =
-    kind === "allocator" || (kind === "oom" && capacity !== null)
+    kind === "allocator" || kind === "watch" || (kind === "oom" && capacity !== null)
       ? { bytes: capacity, label: "of the capacity" }
       : { bytes: reserved ?? peak, label: reserved === null ? "of the peak" : "of reserved memory" };
   // Unknown and zero answer no question; caveats name what is unknown.

@@ -10,7 +10,7 @@ import type { AvailableRows } from "../data/available_rows";
 /** Bar of the live peak by role, within reserved memory and capacity. */
 export function PeakBar(props: { view: FirstView; available: AvailableRows; dark: boolean }): JSX.Element {
   const { view, available, dark } = props;
-  const allocator = view.recording.kind === "allocator";
+  const allocator = view.recording.kind === "allocator" || view.recording.kind === "watch";
   const program = view.recording.kind === "program";
   const { capacity_bytes: capacity, peak_bytes: peak, reserved_bytes } = view.recording;
   const reserved = reserved_bytes ?? peak;

@@ -3,7 +3,7 @@ import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatCounted } from "../../base/units";
 import type { Api } from "../../payload/api";
 import type { Finding } from "../../payload/generated/answers";
-import { useFetched } from "../data/use_fetched";
+import { useLastFetched } from "../data/use_last_fetched";
 import type { Summary } from "../../payload/generated/answers";
 import { ErrorMessage } from "../widgets/message";
 import type { ViewState } from "../state/view_state";
@@ -15,6 +15,8 @@ const MAX_LISTED = 6;
 /** Minimum share of the peak; less does not show in a figure of three digits. */
 const MIN_SHARE = 1 / 1000;
 
+const AGAIN_NS = 10e9;
+
 interface Props {
   api: Api;
   recording: Summary;
@@ -23,7 +25,10 @@ interface Props {
 
 /** Leak findings: growth over steps by allocation site, leaks first, each in a sentence with its numbers. */
 export function StepGrowth({ api, recording, store }: Props): JSX.Element {
-  const { value, error } = useFetched(recording.id, (key, signal) => api.leaks({ id: key }, signal));
+  const { id, end_ns } = recording;
+  // Of a running job, growth is found again now and then.
+  const key = `${id} ${Math.floor((end_ns ?? 0) / AGAIN_NS)}`;
+  const { value, error } = useLastFetched(key, (_, signal) => api.leaks({ id }, signal));
   const findings = value?.findings ?? [];
   const minBytes = recording.peak_bytes * MIN_SHARE;
   const notable = findings

@@ -6,11 +6,13 @@ import type { Api } from "../../payload/api";
 import type { RecordingChoice, RecordingOptions } from "../../payload/choose_recording";
 import { chooseProgram, chooseMemory } from "../../payload/choose_recording";
 import type { Summary } from "../../payload/generated/answers";
+import { liveOf } from "../../layout/live/live_status";
 import { PrintingContext, usePrinting } from "../browser/printing";
 import { ComparePage } from "../compare/page";
 import { type PictureNames, PictureNamesContext } from "../drawing/titled_picture";
 import { SourceCodeContext } from "../data/source_code";
 import { useFetched } from "../data/use_fetched";
+import { useFollowed } from "../data/use_followed";
 import type { PageState, Positions } from "../recording/recording_page";
 import { RecordingPage } from "../recording/recording_page";
 import { ErrorMessage } from "../widgets/message";
@@ -19,6 +21,7 @@ import { FleetPage } from "../fleet/fleet";
 import { OverviewPage } from "../overview/page";
 import { PasteBox } from "../paste/paste_box";
 import { usePaste } from "../paste/use_paste";
+import { WatchPage } from "../live/watch_page";
 import { SnapshotPage } from "../snapshots/page";
 import type { Tab, ViewState } from "../state/view_state";
 import { applyTheme, useDark } from "../state/theme";
@@ -51,6 +54,10 @@ const CHOOSERS: Record<Tab, ((recordings: Summary[], choice: RecordingChoice) =>
 /** Tabs that read what they show themselves, without the recordings of the run. */
 const isOfLogdir = (tab: Tab): boolean => tab === "fit" || tab === "fleet";
 
+/** How soon new runs, and new samples of a running job, are asked for. */
+const RUNS_INTERVAL_MS = 15_000;
+const LIVE_INTERVAL_MS = 2_000;
+
 export function App({ api, pageUrl, store }: Props): JSX.Element {
   const printing = usePrinting();
   const dark = useDark(store) && !printing;
@@ -69,12 +76,22 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
   const module = useStore(store, (state) => state.module);
   const space = useStore(store, (state) => state.space);
   const full = useStore(store, (state) => state.timeline_only);
+  const paused = useStore(store, (state) => state.paused);
 
-  const runs = useFetched(`runs ${pasted}`, (_, signal) => api.runs(signal));
+  const runs = useFollowed(
+    api,
+    `runs ${pasted}`,
+    (changes, _, signal) => changes.runs(signal),
+    () => (report === null ? RUNS_INTERVAL_MS : null),
+  );
   const run = wantedRun === "" ? (runs.value?.runs[0]?.name ?? "") : wantedRun;
   // The candidates of a fit are shown from their records, and devices of a fleet from summaries: no recording is read.
-  const listing = useFetched(run === "" || isOfLogdir(tab) ? null : run, (name, signal) =>
-    api.recordings({ run: name }, signal),
+  const listing = useFollowed(
+    api,
+    run === "" || isOfLogdir(tab) ? null : run,
+    (changes, name, signal) => changes.recordings({ run: name }, signal),
+    (found) =>
+      liveOf(found?.recordings ?? []).length > 0 && !paused && report === null ? LIVE_INTERVAL_MS : null,
   );
   // After the runs: one search of the logdir answers both.
   const fits = useFetched(runs.value === null ? null : "fit", (_, signal) => api.fit(signal));
@@ -147,6 +164,8 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
           onPaste={paste.open}
         />
       );
+    if (chosen.kind === "watch")
+      return <WatchPage {...one} summary={chosen} recordings={listing.value?.recordings ?? []} />;
     return tab === "snapshots" ? (
       <SnapshotPage {...one} summary={chosen} />
     ) : (
@@ -166,6 +185,7 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
         run={run}
         recordings={listing.value?.recordings ?? null}
         options={options}
+        answers={listing.answers}
         pageUrl={pageUrl}
         report={report}
         has={has}

@@ -6,6 +6,8 @@ import type { Api, Report } from "../../payload/api";
 import type { Runs, Summary } from "../../payload/generated/answers";
 import type { RecordingOptions } from "../../payload/choose_recording";
 import type { ViewState } from "../state/view_state";
+import type { Answers } from "../data/use_followed";
+import { LiveStatusLine } from "../live/live_status";
 import { isInXprof } from "../browser/host_window";
 import { fragmentOf, sharedUrl } from "../state/url";
 import { nextTheme } from "./keys";
@@ -23,6 +25,8 @@ interface Props {
   /** Recordings of the run; null until they are known. */
   recordings: readonly Summary[] | null;
   options: RecordingOptions | null;
+  /** Answers about the run's recordings. */
+  answers: { readonly current: Answers };
   pageUrl: string;
   report: Report | null;
   has: OptionalTabs;
@@ -34,7 +38,8 @@ interface Props {
 const THEME_ICONS = { auto: "◐", light: "☀", dark: "☾" } as const;
 
 export function Header(props: Props): JSX.Element {
-  const { api, runs, run, recordings, options, pageUrl, report, has, store, onPaste, onHelp } = props;
+  const { api, runs, run, recordings, options, answers, pageUrl, report, has, store } = props;
+  const { onPaste, onHelp } = props;
   // The link contains the whole state, so it must be rendered after every change.
   const state = useStore(store, (all) => all);
   const theme = `Theme: ${state.theme === "auto" ? "system" : state.theme}`;
@@ -60,9 +65,10 @@ export function Header(props: Props): JSX.Element {
       ) : (
         <Pickers {...{ runs, run, recordings, options, store }} />
       )}
+      {report === null && <LiveStatusLine {...{ recordings, answers, store }} />}
       <nav>
         {report !== null && <ReportBadge report={report} />}
-        {!state.timeline_only && options?.chosen != null && options.chosen.axis !== "INSTANT" && (
+        {!state.timeline_only && hasTimeline(options?.chosen ?? null) && (
           <a
             data-testid="timeline-link"
             href={timelineUrl({ ...state, timeline_only: true })}
@@ -107,4 +113,9 @@ export function Header(props: Props): JSX.Element {
       </nav>
     </header>
   );
+}
+
+/** Return whether a recording has allocations over its axis. */
+function hasTimeline(recording: Summary | null): boolean {
+  return recording !== null && recording.axis !== "INSTANT" && recording.kind !== "watch";
 }

@@ -64,6 +64,8 @@ export const SCHEMA = {
   theme: privateField<"auto" | "light" | "dark">("auto"),
   /** Theme of the host or the system, which "auto" follows. */
   host_dark: privateField(false),
+  /** Do not follow a running job. */
+  paused: flag("paused"),
   /** X axis of an allocator: equally spaced events, or time. */
   axis: choice("axis", ["events", "time"], "events"),
   /** Top of an allocator's usage chart: the peak, the capacity, or the maximum of the visible part. */

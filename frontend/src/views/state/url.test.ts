@@ -29,6 +29,7 @@ const STATE: ViewState = {
   show_sharing: true,
   timeline_regions: "all",
   timeline_only: true,
+  paused: true,
   axis: "time",
   usage_range: "fit",
   toggled_curves: "heap",
@@ -70,7 +71,7 @@ const STATE: ViewState = {
 const FRAGMENT =
   "#tab=memory_profile&run=train/1&host=localhost&module=jit_step(7)&space=HBM&position=120&selected=0&zoom=1.5,90" +
   "&yzoom=0,1024&bytes=512,2048&search=layer_%5Cd&size=%3E1MiB&sort=-size&tree_sort=name&opened=name-1x2y.small" +
-  "&tree_opened=a.1c&each_host=true&grouped=true&sharers=true&show=all&full=true&axis=time&range=fit&curves=heap&capacity=16911433728&layout=address" +
+  "&tree_opened=a.1c&each_host=true&grouped=true&sharers=true&show=all&full=true&paused=true&axis=time&range=fit&curves=heap&capacity=16911433728&layout=address" +
   "&group=shape&chart=treemap&by=model&weight=time&merge=true&invert=true&roots=true&around=step%20(train.py)&node=params/layer_3" +
   "&only=source:train.py:12%20step&calls=line&focus=attention&ignore=jax&hide=dot&frames=true&whole=true&picked=step" +
   "&a=train/1|a&b=train/1|b&at_a=3&at_b=4&steps=source&kinds=grown,shrunk&change=12,34" +

@@ -7,13 +7,15 @@ import { GUTTER_LEFT, GUTTER_RIGHT } from "../drawing/gutters";
 import type { PageColors } from "../drawing/page_colors";
 import { curveStyle, DASHES } from "./curve_style";
 
-const X_AXIS_HEIGHT = 24;
+export const X_AXIS_HEIGHT = 24;
+export const TOP = 10;
 const X_LABEL_GAP = 4;
 
 interface Parts {
   width: number;
   height: number;
-  axis: Axis;
+  /** The x axis, which changes while a job runs. */
+  axis: () => Axis;
   /** Visible ranges of the x axis and of bytes. */
   window: Span;
   bytes: Span;
@@ -39,7 +41,7 @@ export function usageOptions(parts: Parts, colors: PageColors): uPlot.Options {
   return {
     width: parts.width,
     height: parts.height,
-    padding: [10, GUTTER_RIGHT, 0, 0],
+    padding: [TOP, GUTTER_RIGHT, 0, 0],
     legend: { show: false },
     cursor: {
       y: false,
@@ -65,7 +67,10 @@ export function usageOptions(parts: Parts, colors: PageColors): uPlot.Options {
         size: X_AXIS_HEIGHT,
         gap: 2,
         splits: (chart, _axis, min, max) =>
-          parts.axis.ticks([min, max], chart.width / 110).map((tick) => tick.value),
+          parts
+            .axis()
+            .ticks([min, max], chart.width / 110)
+            .map((tick) => tick.value),
         // drawXLabels draws them: uPlot would cut the last one off.
         values: (_chart, splits) => splits.map(() => ""),
       },
@@ -80,7 +85,7 @@ export function usageOptions(parts: Parts, colors: PageColors): uPlot.Options {
     ],
     series: [{}, ...parts.shown.flatMap((key) => curveSeries(key, parts))],
     hooks: {
-      drawAxes: [(chart) => drawXLabels(chart, parts.axis, axis)],
+      drawAxes: [(chart) => drawXLabels(chart, parts.axis(), axis)],
       draw: [parts.draw],
       setCursor: [parts.onCursor],
       setSelect: [

@@ -18,22 +18,25 @@ export function startsBrush(event: MouseEvent, store: Store<ViewState>): boolean
   return event.shiftKey || (zoom === null && bytes === null);
 }
 
-/** Listen to wheel, W A S D, drag, click and double click over the plot. Return a function that stops listening. */
-export function bindPointer(
-  chart: uPlot,
-  store: Store<ViewState>,
-  axis: Axis,
+/** What a chart shows, which changes while a job runs. */
+export interface Shown {
+  axis: Axis;
   /** Range of the y axis without zoom, in bytes. */
-  limit: () => Span,
-  length: number,
-  peak: number,
-): () => void {
-  const { extent } = axis;
+  limit: Span;
+  length: number;
+  peak: number;
+}
+
+/** Listen to wheel, W A S D, drag, click and double click over the plot. Return a function that stops listening. */
+export function bindPointer(chart: uPlot, store: Store<ViewState>, shown: () => Shown): () => void {
   const area = chart.over;
-  const window = (): Span => axis.fromSaved(store.get().zoom);
+  const extent = (): Span => shown().axis.extent;
+  const limit = (): Span => shown().limit;
+  const window = (): Span => shown().axis.fromSaved(store.get().zoom);
   const bytes = (): Span => restoreSpan(store.get().usage_zoom, limit());
-  const show = (span: Span): void => store.set({ zoom: axis.toSaved(span) });
+  const show = (span: Span): void => store.set({ zoom: shown().axis.toSaved(span) });
   const showBytes = (span: Span): void => store.set({ usage_zoom: saveSpan(span, limit()) });
+  const marked = (): number => shown().axis.mark(store.get().position ?? shown().peak);
   let pressed: { x: number; y: number; window: Span; bytes: Span; pans: boolean } | null = null;
   let inspectedBefore = store.get().position;
 
@@ -46,7 +49,7 @@ export function bindPointer(
   const onMouseMove = (event: MouseEvent): void => {
     if (pressed?.pans !== true) return;
     const [from, to] = pressed.window;
-    show(pan(pressed.window, extent, ((pressed.x - event.clientX) / area.clientWidth) * (to - from)));
+    show(pan(pressed.window, extent(), ((pressed.x - event.clientX) / area.clientWidth) * (to - from)));
     const [low, high] = pressed.bytes;
     showBytes(pan(pressed.bytes, limit(), ((event.clientY - pressed.y) / area.clientHeight) * (high - low)));
   };
@@ -55,6 +58,7 @@ export function bindPointer(
     pressed = null;
     if (!clicked || event.target !== area) return;
     const x = event.clientX - area.getBoundingClientRect().left;
+    const { axis, length, peak } = shown();
     const nearPeak = Math.abs(chart.valToPos(axis.mark(peak), "x") - x) <= PEAK_SNAP;
     const position = Math.min(Math.max(Math.floor(axis.positionAt(chart.posToVal(x, "x"))), 0), length - 1);
     store.set({ position: nearPeak || position === peak ? null : position });
@@ -67,11 +71,11 @@ export function bindPointer(
     const sideways = sidewaysBy(event);
     const along = isPinch(event);
     if (sideways !== 0 ? store.get().zoom === null : !along && !event.altKey) return false;
-    if (sideways !== 0) show(pan([from, to], extent, (sideways / area.clientWidth) * (to - from)));
+    if (sideways !== 0) show(pan([from, to], extent(), (sideways / area.clientWidth) * (to - from)));
     const { left, top } = area.getBoundingClientRect();
     const factor = zoomFactor(event);
     if (along)
-      show(zoom([from, to], extent, chart.posToVal(event.clientX - left, "x"), factor, MIN_POSITIONS));
+      show(zoom([from, to], extent(), chart.posToVal(event.clientX - left, "x"), factor, MIN_POSITIONS));
     if (event.altKey)
       showBytes(zoom(bytes(), limit(), chart.posToVal(event.clientY - top, "y"), factor, MIN_BYTES));
     return true;
@@ -80,13 +84,13 @@ export function bindPointer(
     const [from, to] = window();
     const factor = zoomOf(key);
     if (factor === null) {
-      show(pan([from, to], extent, panOf(key) * (to - from)));
+      show(pan([from, to], extent(), panOf(key) * (to - from)));
       return;
     }
     const { left, width } = area.getBoundingClientRect();
     const x = key.pointer === null ? -1 : key.pointer.clientX - left;
-    const anchor = x >= 0 && x < width ? chart.posToVal(x, "x") : axis.mark(store.get().position ?? peak);
-    show(zoom([from, to], extent, anchor, factor, MIN_POSITIONS));
+    const anchor = x >= 0 && x < width ? chart.posToVal(x, "x") : marked();
+    show(zoom([from, to], extent(), anchor, factor, MIN_POSITIONS));
   });
 
   area.addEventListener("mousedown", onMouseDown);
@@ -107,10 +111,7 @@ export function bindPointer(
 export function onKey(
   event: KeyboardEvent,
   store: Store<ViewState>,
-  axis: Axis,
-  limit: Span,
-  length: number,
-  peak: number,
+  { axis, limit, length, peak }: Shown,
 ): void {
   const { extent } = axis;
   if (event.ctrlKey || event.metaKey) return;

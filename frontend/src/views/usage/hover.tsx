@@ -23,7 +23,7 @@ export function UsageHover({ view, series, position, axis, program }: Props): JS
   const known = program !== null && position < program.length;
   return (
     <>
-      <b>{known ? program.name.at(position) : `${terms.position} ${formatCount(position)}`}</b>
+      <b>{(known && program.name.at(position)) || `${terms.position} ${formatCount(position)}`}</b>
       {known && program.op_name.at(position) !== "" && <span>{program.op_name.at(position)}</span>}
       <span class="muted">
         {terms.position} {formatCount(position)}

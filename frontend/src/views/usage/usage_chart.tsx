@@ -11,6 +11,7 @@ import { reduceToPixels } from "../../layout/usage/usage_pixels";
 import { type CurveKey, byteRange, shownCurves, usageSeries } from "../../layout/usage/usage_series";
 import type { Span } from "../../layout/axis/span";
 import type { Api } from "../../payload/api";
+import type { Summary } from "../../payload/generated/answers";
 import type { FirstView } from "../../payload/recording/recording";
 import type { Program } from "../../payload/recording/program";
 import type { ViewState } from "../state/view_state";
@@ -25,12 +26,14 @@ import { bindPointer, startsBrush, onKey } from "./gestures";
 import { drawMarks } from "./marks";
 import { UsageHover } from "./hover";
 import { drawUsage } from "./usage_drawing";
-import { usageColumns, usageOptions } from "./chart_options";
+import { TOP, usageColumns, usageOptions, X_AXIS_HEIGHT } from "./chart_options";
+import { SnapshotMarks } from "./snapshot_marks";
 import { GUTTER_LEFT, GUTTER_RIGHT } from "../drawing/gutters";
 import type { Picture } from "../drawing/picture";
 import { pageColors } from "../drawing/page_colors";
 
 const HEIGHT = 220;
+const PLOT_EDGES = { top: TOP, height: HEIGHT - TOP - X_AXIS_HEIGHT };
 
 interface Props {
   api: Api;
@@ -40,6 +43,8 @@ interface Props {
   /** Available curves. */
   known: readonly CurveKey[];
   available: AvailableRows;
+  /** Snapshots of the same memory, in order of time. */
+  snapshots?: readonly Summary[] | undefined;
   store: Store<ViewState>;
   dark: boolean;
   /** Set to a function that draws the chart for a file. */
@@ -53,7 +58,8 @@ export function UsageChart({
   program,
   axis,
   known,
-  available: available,
+  available,
+  snapshots = [],
   store,
   dark,
   picture,
@@ -128,8 +134,9 @@ export function UsageChart({
         });
   const curves = series.curves.map(({ key }) => key).join();
   // The chart outlives a render, so its callbacks read current values from here.
-  const current = useRef({ marks, columns, limit });
-  current.current = { marks, columns, limit };
+  const shown = { axis, limit, length: view.length, peak: view.peak };
+  const current = useRef({ marks, columns, shown });
+  current.current = { marks, columns, shown };
 
   useLayoutEffect(() => {
     const node = host.current;
@@ -140,7 +147,7 @@ export function UsageChart({
         {
           width,
           height: HEIGHT,
-          axis,
+          axis: () => current.current.shown.axis,
           window,
           bytes,
           shown: series.curves.map(({ key }) => key),
@@ -149,6 +156,7 @@ export function UsageChart({
           draw: (plotted) => drawMarks(plotted, current.current.marks, colors),
           onCursor: (plotted) => {
             const { left = -1 } = plotted.cursor;
+            const { axis } = current.current.shown;
             setCursor(
               left < 0
                 ? null
@@ -157,6 +165,7 @@ export function UsageChart({
           },
           brushes: (event) => startsBrush(event, store),
           onBrush: (from, to) => {
+            const { axis } = current.current.shown;
             const middle = (from + to) / 2;
             const half = Math.max(to - from, MIN_POSITIONS) / 2;
             const [least, most] = axis.extent;
@@ -171,13 +180,14 @@ export function UsageChart({
       node,
     );
     chart.current = plot;
-    const unbind = bindPointer(plot, store, axis, () => current.current.limit, view.length, view.peak);
+    const unbind = bindPointer(plot, store, () => current.current.shown);
     return () => {
       unbind();
       plot.destroy();
       chart.current = null;
     };
-  }, [width > 0, view, axis, dark, curves]);
+    // Of a running job the view and its axis change, and a drag goes on.
+  }, [width > 0, dark, curves]);
 
   useLayoutEffect(() => {
     if (width > 0) chart.current?.setSize({ width, height: HEIGHT });
@@ -185,13 +195,13 @@ export function UsageChart({
   useLayoutEffect(() => {
     chart.current?.setData(columns, false);
     chart.current?.setScale("x", { min: window[0], max: window[1] });
-  }, [columns]);
+  }, [columns, axis]);
   useLayoutEffect(() => {
     chart.current?.setScale("y", { min: bytes[0], max: bytes[1] });
   }, [bytes[0], bytes[1]]);
   useLayoutEffect(() => {
     chart.current?.redraw(false);
-  }, [position, selected, hovered, available, part]);
+  }, [position, selected, hovered, view, available, part]);
 
   return (
     <div
@@ -201,9 +211,16 @@ export function UsageChart({
       role="application"
       aria-label={`Bytes ${terms.live} over ${formatCount(view.length)} ${terms.positions} of the ${terms.extent}, at most ${formatBytes(peak_bytes)} at ${terms.position} ${formatCount(view.peak)}. Arrow keys move the inspected ${terms.position}.`}
       style={{ height: `${HEIGHT}px` }}
-      onKeyDown={(event) => onKey(event, store, axis, limit, view.length, view.peak)}
+      onKeyDown={(event) => event.target === event.currentTarget && onKey(event, store, shown)}
     >
       <div ref={host} class="fill" />
+      {width > 0 && view.recording.time_ns !== null && axis.clock !== null && (
+        <SnapshotMarks
+          {...{ snapshots, series, axis, window, bytes, store }}
+          beganNs={view.recording.time_ns}
+          plot={{ width: plotWidth, ...PLOT_EDGES }}
+        />
+      )}
       {cursor !== null && cursor.position >= 0 && cursor.position < view.length && (
         <Tooltip x={cursor.x + GUTTER_LEFT} y={92} width={width}>
           <UsageHover view={view} series={series} position={cursor.position} axis={axis} program={program} />

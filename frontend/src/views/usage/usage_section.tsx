@@ -5,6 +5,7 @@ import type { Axis } from "../../layout/axis/axis";
 import { type CurveKey, availableCurves, isNear } from "../../layout/usage/usage_series";
 import type { Api } from "../../payload/api";
 import type { FirstView } from "../../payload/recording/recording";
+import type { Summary } from "../../payload/generated/answers";
 import type { Program } from "../../payload/recording/program";
 import type { Spans } from "../../payload/recording/spans";
 import type { ViewState } from "../state/view_state";
@@ -28,26 +29,28 @@ export interface UsageSectionProps {
   program: Program | null;
   spans: Spans | null;
   axis: Axis;
+  /** Snapshots of the same memory, in order of time. */
+  snapshots?: readonly Summary[] | undefined;
   store: Store<ViewState>;
   dark: boolean;
   /** The timeline, directly below the usage chart because it shares its x axis. */
-  children: JSX.Element;
+  children: JSX.Element | null;
 }
 
 /** Memory over the axis: spans, usage chart, timeline, and the programs that ran. */
 export function UsageSection(props: UsageSectionProps): JSX.Element {
-  const { api, view, available, program, spans, axis, store, dark, children } = props;
+  const { api, view, available, program, spans, axis, snapshots, store, dark, children } = props;
   const terms = useTerms();
   const { axis: kind, kind: source, capacity_bytes, reserved_bytes } = view.recording;
-  const known = useMemo(
-    () =>
-      availableCurves(
-        view.usage,
-        kind !== "TIME" || capacity_bytes !== null,
-        source === "program" && isNear(capacity_bytes, reserved_bytes),
-      ),
-    [view],
-  );
+  const known = useMemo(() => {
+    const curves = availableCurves(
+      view.usage,
+      kind !== "TIME" || capacity_bytes !== null,
+      source === "program" && isNear(capacity_bytes, reserved_bytes),
+    );
+    // Samples of a job have no requested bytes.
+    return curves.filter((key) => source !== "watch" || key !== "requested");
+  }, [view]);
   const picture = useRef<() => Picture | null>(() => null);
   return (
     <>
@@ -56,7 +59,7 @@ export function UsageSection(props: UsageSectionProps): JSX.Element {
         {spans !== null && program?.time_ns != null && (
           <SpanLanes spans={spans} times={program.time_ns} axis={axis} store={store} />
         )}
-        <UsageChart {...{ api, view, program, axis, known, available, store, dark, picture }} />
+        <UsageChart {...{ api, view, program, axis, known, available, snapshots, store, dark, picture }} />
         {children}
       </section>
       {view.recording.kind === "allocator" && available.complete && <Executions {...{ api, view, store }} />}
@@ -72,7 +75,8 @@ type HeadingProps = Pick<UsageSectionProps, "view" | "program" | "store" | "dark
 function UsageHeading({ view, program, known, store, dark, picture }: HeadingProps): JSX.Element {
   const terms = useTerms();
   const position = usePosition(store, view);
-  const timed = program === null || program.time_ns !== null;
+  // Samples of a job come at equal intervals, except where older ones were dropped.
+  const timed = view.recording.kind !== "watch" && (program === null || program.time_ns !== null);
   return (
     <header class="section-head">
       <h2>Memory over the {terms.extent}</h2>

@@ -18,7 +18,8 @@ interface WindowedUsage {
 export function useUsage(api: Api, view: FirstView, zoom: Span): WindowedUsage {
   const { id } = view.recording;
   const finer = finerWindow(zoom, view.length, view.usage.length);
-  const key = finer === null ? null : `${id} ${finer[0]} ${finer[1]}`;
+  // The length changes while a job runs.
+  const key = finer === null ? null : `${id} ${finer[0]} ${finer[1]} ${view.length}`;
   const fetched = useFetched(key, async (_, signal) => {
     const [from, to] = finer ?? [0, view.length];
     return { id, from, end: to, usage: await api.usage({ id, from, to, buckets: BUCKETS }, signal) };

@@ -26,9 +26,13 @@ const PAGE = 200;
  * Searchable list of options, an ARIA editable combobox with list autocomplete. Of a long list, only the page with the
  * active option is drawn.
  */
-export function Combobox({ label, testid, options, value, onPick }: Props): JSX.Element {
+export function Combobox({ label, testid, options: latest, value, onPick }: Props): JSX.Element {
   const id = useId();
   const [typed, setTyped] = useState<string | null>(null);
+  // A run that appears while the list is open must not move the others below the pointer.
+  const opened = useRef(latest);
+  if (typed === null) opened.current = latest;
+  const options = opened.current;
   const [active, setActive] = useState(0);
   const list = useRef<HTMLUListElement>(null);
   const input = useRef<HTMLInputElement>(null);
