@@ -178,7 +178,7 @@ def test_at_most_one_snapshot_a_minute_and_a_request_waits_for_its_turn(
 ) -> None:
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    recording = SampleRecorder(str(tmp_path), SECOND, 0.9, [])
+    recording = SampleRecorder(str(tmp_path), SECOND, 0.9)
     found = []
     for second in range(200):
         now[0] = float(second)
@@ -231,7 +231,7 @@ def test_a_counter_that_fails_does_not_end_the_curve(tmp_path: Path, monkeypatch
 
     jax = Jax(Device(5, ValueError("lost"), 7))
     monkeypatch.setattr(counters, "started_jax", lambda: jax)
-    recording = SampleRecorder(str(tmp_path), SECOND, 0.9, [])
+    recording = SampleRecorder(str(tmp_path), SECOND, 0.9)
     for _ in range(3):
         recording.sample((-1, -1))
     recording.close()

@@ -18,8 +18,10 @@ from support.host_threads import Host
 from support.pprof_files import Frame, Sample, Writer
 from support.servers import DEMO, TESTS
 from support.torch_training import Training
+from support.watch_files import saw_tooth, watch_bytes
 
 from tb_memplugin.protos.xplane_pb2 import XPlane, XSpace
+from tb_memplugin.readers.watch.layout import CounterSource
 from tb_memplugin.views.endpoints.endpoint import endpoints
 
 DATA = TESTS / "data"
@@ -179,6 +181,13 @@ def torch_timelines() -> list[bytes]:
 
 def compressed_timelines() -> list[bytes]:
     return [gzip.compress(data, 6, mtime=0) for data in torch_timelines()]
+
+
+def watches() -> list[bytes]:
+    one = watch_bytes({"cuda:0": saw_tooth(60)}, steps={at: at // 4 for at in range(0, 60, 4)}, out_of_memory=True)
+    several = {f"cuda:{number}": saw_tooth(20, growth=MIB) for number in range(3)}
+    arrays = watch_bytes({"cpu:0": saw_tooth(3)}, source=CounterSource.LIVE_ARRAYS, finished=True)
+    return [one, watch_bytes(several, source=CounterSource.TORCH), arrays]
 
 
 def fit_records() -> list[bytes]:

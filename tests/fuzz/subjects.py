@@ -21,6 +21,7 @@ from fuzz.mutators.plain import Mutator, mixed
 from fuzz.mutators.protobuf import mutate_message
 from fuzz.mutators.requests import folder_mutator, mutate_name, mutate_regex, request_mutator
 from fuzz.mutators.text import text_mutator
+from fuzz.mutators.watch import mutate_watch
 
 from tb_memplugin.readers.oom_text import MESSAGE_FORMATS
 from tb_memplugin.views.endpoints.endpoint import endpoints
@@ -95,6 +96,7 @@ SUBJECTS = [
         FileAttempt("/logs/x.raw.json.gz"),
         2000,
     ),
+    Subject("watch", seeds.watches, aware(mutate_watch), FileAttempt("/logs/x.watch"), 1500),
     Subject("fit_record", seeds.fit_records, aware(mutate_json), attempt_fit_record, 8000),
     Subject("request", seeds.requests, request_changes, attempt_request, 2000),
     Subject("regex", seeds.expressions, aware(mutate_regex), attempt_regex, 1000),

@@ -1,4 +1,4 @@
-"""Mutated inputs with a fixed seed, of protocol buffers: an answer, or an InputError that names the file."""
+"""Mutated inputs with a fixed seed, of binary formats: an answer, or an InputError that names the file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fuzz.checks import check_inputs, check_regressions, linux
 
-SUBJECTS = ["xplane", "hlo", "hlo_gz", "pprof", "pprof_gz", "dump"]
+SUBJECTS = ["xplane", "hlo", "hlo_gz", "pprof", "pprof_gz", "dump", "watch"]
 
 
 @linux

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 
 from tb_memplugin.capture.guard import SlowFailures
 from tb_memplugin.capture.new_files import create_file, is_remote, replace_file
+from tb_memplugin.capture.watching.append_file import AppendFile
 from tb_memplugin.capture.watching.curve import Curve
 
 # Stores have no way to append to a file, so it is written as a whole.
@@ -23,10 +23,9 @@ class CurveFile:
         self._make_path = path
         self.path = ""
         self._remote = False
-        self._descriptor = -1
+        self._file: AppendFile | None = None
         self._version = -1  # of the curve that is in the file
         self._count = 0  # records in the file
-        self._size = 0
         self._next = float("-inf")
         self._failures = SlowFailures()
 
@@ -35,8 +34,8 @@ class CurveFile:
 
         `last`: the process ends, so there is no next call.
         """
-        if self._version == curve.version and not self._remote:
-            self._append(curve)
+        if self._version == curve.version and self._file is not None:
+            self._append(self._file, curve)
         elif last or (time.monotonic() >= self._next and not self._failures.is_pausing):
             self._next = time.monotonic() + RETRY_SECONDS
             with self._failures.attempt():
@@ -44,20 +43,12 @@ class CurveFile:
             self._next = time.monotonic() + REMOTE_SECONDS if self._remote else float("-inf")
 
     def close(self) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
-    def _append(self, curve: Curve) -> None:
-        records = curve.records(self._count)
-        try:
-            written = os.write(self._descriptor, records)
-            if written < len(records):
-                raise OSError(f"only {written} of {len(records)} bytes could be written to {self.path}")
-        except OSError:
-            os.ftruncate(self._descriptor, self._size)  # the part of a record
-            raise
-        self._size += written
+    def _append(self, file: AppendFile, curve: Curve) -> None:
+        file.write(curve.records(self._count))
         self._count = curve.count
 
     def _write_whole(self, curve: Curve) -> None:
@@ -69,5 +60,5 @@ class CurveFile:
             replace_file(self.path, content)
         if not self._remote:
             self.close()
-            self._descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_CLOEXEC", 0))
-        self._version, self._count, self._size = version, count, len(content)
+            self._file = AppendFile(self.path)
+        self._version, self._count = version, count

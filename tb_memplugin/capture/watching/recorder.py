@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Protocol
+from typing import Any
 
 from tb_memplugin.capture.guard import Quietly, logger
 from tb_memplugin.capture.new_files import LogDir, join, process_name
-from tb_memplugin.capture.watching.counters import Reading, read_devices
+from tb_memplugin.capture.watching.counters import read_devices
 from tb_memplugin.capture.watching.curve import Curve
 from tb_memplugin.capture.watching.curve_file import CurveFile
+from tb_memplugin.capture.watching.outputs import NOT_SHOWN, Output
 from tb_memplugin.capture.watching.snapshots import save_snapshot, watched_run
 from tb_memplugin.capture.watching.triggers import Triggers
 from tb_memplugin.readers.watch.layout import UNKNOWN, RecordEvent
@@ -19,28 +20,25 @@ SNAPSHOT_SECONDS = 60.0
 SIGNAL = "signal"
 
 
-class Output(Protocol):
-    """Something that shows samples, such as Prometheus metrics."""
-
-    def show(self, readings: list[Reading], step: int) -> None: ...
-    def close(self) -> None: ...
-
-
 class SampleRecorder:
     """Records samples of all devices, `interval_ns` apart. Methods are called by one thread, and never raise."""
 
-    def __init__(self, logdir: LogDir, interval_ns: int, at: float, outputs: list[Output]) -> None:
+    def __init__(self, logdir: LogDir, interval_ns: int, at: float) -> None:
         self._logdir = logdir
         self._curve = Curve(time.time_ns(), interval_ns)
         self._file = CurveFile(self._path)
         self._last_ns = 0
         self._triggers = Triggers(at)
-        self._outputs = outputs
+        self.outputs: list[Output] = []
         self._saved = float("-inf")  # time of the last snapshot
         self.asked = False  # for a snapshot
 
+    def folder(self) -> str:
+        """Return the folder of this process's run, which is created with the first call."""
+        return watched_run(self._logdir).folder
+
     def _path(self) -> str:
-        return join(watched_run(self._logdir).folder, f"{process_name()}.watch")
+        return join(self.folder(), f"{process_name()}.watch")
 
     def sample(self, step: tuple[int, int], event: RecordEvent = RecordEvent.SAMPLE) -> str:
         """Record a sample, and return the reason for a snapshot now; empty for none. `step`: number and begin in ns."""
@@ -51,8 +49,8 @@ class SampleRecorder:
         with Quietly(NOT_WRITTEN):
             self._curve.add((self._last_ns, event, *step), {reading.device: reading.counters for reading in readings})
             self._file.write(self._curve, last=event is RecordEvent.FINISHED)
-        for output in self._outputs:
-            with Quietly("memory could not be shown, and training continues"):
+        for output in self.outputs:
+            with Quietly(NOT_SHOWN):
                 output.show(readings, step[0])
         reason = self._triggers.reason(readings, step[0])
         if time.monotonic() < self._saved + SNAPSHOT_SECONDS:
@@ -68,7 +66,7 @@ class SampleRecorder:
 
     def close(self) -> None:
         """Close the file and the outputs."""
-        closing: list[Any] = [self._file, *self._outputs]
+        closing: list[Any] = [self._file, *self.outputs]
         for each in closing:
             with Quietly("watching could not be ended in order"):
                 each.close()

@@ -22,7 +22,8 @@ from typing import Self
 from tb_memplugin.capture.guard import Quietly
 from tb_memplugin.capture.new_files import LogDir
 from tb_memplugin.capture.profile_run import is_out_of_memory
-from tb_memplugin.capture.watching.recorder import Output, SampleRecorder
+from tb_memplugin.capture.watching.outputs import Outputs, open_outputs
+from tb_memplugin.capture.watching.recorder import SampleRecorder
 from tb_memplugin.capture.watching.signals import on_signal
 from tb_memplugin.capture.watching.snapshots import save_after
 from tb_memplugin.readers.watch.layout import UNKNOWN, RecordEvent
@@ -52,7 +53,7 @@ def watch(
     25 % of the floor where the capacity is unknown.
 
     `port`: serve Prometheus metrics there, on loopback only (package prometheus-client). `tensorboard`: also write the
-    curves as scalars for TensorBoard's Time Series tab.
+    curves as scalars for TensorBoard's Time Series tab (package tensorboard; local logdirs only).
 
     The file stays below some megabytes, since old samples are thinned. Locally it is complete up to the last sample
     when the process is killed; in a remote logdir, up to the last minute, since stores cannot append. Samples are
@@ -83,8 +84,8 @@ class Watch:
         """Begin to watch. Never raises. A watch that runs already goes on."""
         if self._running() is None:
             with Quietly(FAILED):
-                recorder = SampleRecorder(self._logdir, int(self._every * NS), self._at, self._outputs())
-                thread = _WatchThread(recorder, self)
+                recorder = SampleRecorder(self._logdir, int(self._every * NS), self._at)
+                thread = _WatchThread(recorder, self, Outputs(self._port, self._tensorboard))
                 thread.start()
                 self._thread, self._process = thread, os.getpid()
                 self._restore = on_signal(lambda: thread.messages.put(_Message.SNAPSHOT))
@@ -134,9 +135,6 @@ class Watch:
         """Return the thread; None also in a fork, where it does not exist."""
         return self._thread if self._process == os.getpid() else None
 
-    def _outputs(self) -> list[Output]:
-        return []
-
 
 class _Message(Enum):
     SNAPSHOT = auto()
@@ -147,13 +145,15 @@ class _Message(Enum):
 class _WatchThread(threading.Thread):
     """Samples until it is told to stop. The job shares no lock with it, only a queue that signal handlers may use."""
 
-    def __init__(self, recorder: SampleRecorder, watched: Watch) -> None:
+    def __init__(self, recorder: SampleRecorder, watched: Watch, outputs: Outputs) -> None:
         super().__init__(name="tb_memplugin watch", daemon=True)
         self.messages: SimpleQueue[_Message] = SimpleQueue()
-        self._recorder, self._watched = recorder, watched
+        self._recorder, self._watched, self._outputs = recorder, watched, outputs
         self._costs: deque[float] = deque(maxlen=COSTS)  # processor seconds
 
     def run(self) -> None:
+        # Here, since imports and a server's start take long.
+        self._recorder.outputs = open_outputs(self._outputs, self._recorder.folder)
         event = RecordEvent.SAMPLE
         while event is not RecordEvent.FINISHED:
             with Quietly(FAILED):

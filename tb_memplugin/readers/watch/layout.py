@@ -8,6 +8,9 @@ process that was killed leaves of its last record is recognized by its length.
 from __future__ import annotations
 
 from enum import IntEnum, StrEnum, auto
+from typing import Any
+
+import numpy as np
 
 VERSION = 1
 VERSION_KEY = "tb_memplugin_watch"
@@ -58,3 +61,14 @@ def integers_of_record(devices: int) -> int:
 def first_column(device: int) -> int:
     """Return the first column of a device, by its number."""
     return len(RecordColumn) + device * len(DeviceColumn)
+
+
+def free_bytes(in_use: Any, limit: Any, reserved: Any) -> Any:
+    """Return the bytes that are free, of one sample or of columns."""
+    return np.maximum(limit - in_use - reserved, 0)
+
+
+def fragmentation(free: Any, largest_free: Any) -> Any:
+    """Return the share of free memory outside the largest free block, of one sample or of columns; NaN if unknown."""
+    known = (largest_free >= 0) & (free > 0)
+    return np.where(known, 1 - np.minimum(largest_free / np.maximum(free, 1), 1), np.nan)

@@ -28,6 +28,8 @@ from tb_memplugin.readers.watch.layout import (
     RecordColumn,
     RecordEvent,
     first_column,
+    fragmentation,
+    free_bytes,
     integers_of_record,
 )
 from tb_memplugin.readers.watch.spans import read_spans
@@ -146,12 +148,10 @@ def _reported(samples: _Samples, is_torch: bool) -> ReportedMemory:
     """Return the allocator's figures. Memory that PyTorch has reserved is free for tensors, so it is not added."""
     in_use = samples.column(DeviceColumn.IN_USE)
     reserved = np.zeros_like(in_use) if is_torch else np.maximum(samples.column(DeviceColumn.RESERVED), 0)
-    free = np.maximum(samples.column(DeviceColumn.LIMIT) - in_use - reserved, 0)
-    largest = samples.column(DeviceColumn.LARGEST_FREE)
-    known = (largest >= 0) & (free > 0)
-    fragmentation = np.where(known, 1 - np.minimum(largest / np.maximum(free, 1), 1), np.nan)
+    free = free_bytes(in_use, samples.column(DeviceColumn.LIMIT), reserved)
     peak = samples.column(DeviceColumn.PEAK)
-    return ReportedMemory(in_use, reserved, free, np.where(peak >= 0, peak, in_use), fragmentation)
+    lost = fragmentation(free, samples.column(DeviceColumn.LARGEST_FREE))
+    return ReportedMemory(in_use, reserved, free, np.where(peak >= 0, peak, in_use), lost)
 
 
 def _caveats(device: WatchedDevice, samples: _Samples, sampling: Sampling) -> list[Caveat]:
