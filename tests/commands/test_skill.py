@@ -72,6 +72,7 @@ def values(answer: Any, field: str) -> list[Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("taught", SECTIONS, ids=lambda taught: taught.heading)
 def test_each_command_runs_and_its_fields_exist(
     taught: Taught, words: dict[str, str], capsys: pytest.CaptureFixture[str]
@@ -95,6 +96,7 @@ def test_the_check_fails_above_the_budget(words: dict[str, str], capsys: pytest.
     assert answer["broken"]
 
 
+@pytest.mark.slow
 def test_further_questions_run_as_they_are(words: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     _, answer = answers(SECTIONS[0].command, words, capsys)
     assert answer["omitted"]["recordings"] > 0

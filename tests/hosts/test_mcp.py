@@ -27,6 +27,8 @@ from tb_memplugin.hosts.mcp import server as mcp_server
 from tb_memplugin.hosts.mcp.reading import LogdirReader
 from tb_memplugin.hosts.mcp.tools import BY_NAME
 
+pytestmark = pytest.mark.slow  # starts a server, and reads the whole demo several times
+
 STEP = "v5e_out_of_memory||jit_train_step|HBM"
 LEAK = "leak/cpu|localhost|allocator|cpu:0 live arrays"
 
