@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tb_memplugin.model.kinds import RecordingKind
 
-# The search for the needed parts of a remote file; see logdir/remote/parts.py.
+# The search for the needed parts of a large file; see logdir/parts.py.
 ByteRange = tuple[int, int]  # begin and end
 FilePiece = bytes | ByteRange  # new bytes, or a range of the file
 PartWalk = Generator[ByteRange, bytes, list[FilePiece]]
@@ -23,8 +23,8 @@ class Format:
     """Files with one of the `suffixes`. Those with one of `found` are listed in any folder of a logdir.
 
     `opener` is `module:function`, imported on first use: `function(data, path, run=, host=)` returns the file's parts.
-    `needed` is one, too, of formats with large parts that no reader uses: it finds the others of a remote file; see
-    logdir/remote/parts.py.
+    `needed` is one, too, of formats with large parts that no reader uses: it finds the others of a large file; see
+    logdir/parts.py.
     """
 
     label: str

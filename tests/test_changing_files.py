@@ -12,7 +12,7 @@ import pytest
 from tb_memplugin import logdir
 from tb_memplugin.catalog import listing_of_path
 from tb_memplugin.errors import InputError, ReadError
-from tb_memplugin.logdir import files
+from tb_memplugin.logdir import local
 
 DEMO = Path(__file__).parent.parent / "demo_logdir"
 PROFILE = DEMO / "train_step/plugins/profile/cpu/localhost.xplane.pb"
@@ -159,7 +159,7 @@ def test_a_failure_of_the_disk_is_no_fault_of_the_file(tmp_path: Path, monkeypat
     def refuse(*_: object) -> int:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(files, "_open_at_once", refuse)
+    monkeypatch.setattr(local, "_open_at_once", refuse)
     with pytest.raises(ReadError, match="Permission denied"):
         logdir.read_bytes(file)
 

@@ -3,6 +3,8 @@
 - runs: the search for runs
 - folders: listing of folders
 - files: one file, its host name and its bytes
+- local: reading of local files
+- parts: the parts of a large file that its reader needs
 - dumps: the programs of an XLA dump folder
 - dump_names: names of the files in an XLA dump folder
 - remote: listing and reading of remote logdirs, by fsspec

@@ -6,18 +6,13 @@ import os
 import stat
 from dataclasses import dataclass
 
-import numpy as np
-
 from tb_memplugin.errors import InputError, ReadError
 from tb_memplugin.formats import Format, format_of
-from tb_memplugin.free_memory import require
-from tb_memplugin.logdir.counting import CHUNK_BYTES, count_bytes
+from tb_memplugin.logdir.local import allocator, extent, read_local, stamp_of
 from tb_memplugin.logdir.paths import is_remote, path_text
 from tb_memplugin.logdir.suffixes import host_name
 from tb_memplugin.sizes import bytes_text
 
-# Reading a file takes as much memory again for its tables, or more.
-FREE_MULTIPLE = 2
 # Neither follow a link nor wait for a pipe's writer. Windows lacks both flags.
 PLAIN_FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
@@ -94,12 +89,12 @@ def _read(
 ) -> tuple[memoryview | bytes, int]:
     """Return up to `max_bytes` from `begin`, which counts from the end where it is negative, and where they begin.
 
-    Of a remote file of a `known` format, only the parts that its reader needs.
+    Of a large file of a `known` format, only the parts that its reader needs.
     """
     try:
         if is_remote(file.path):
             return _read_remote(file, begin, max_bytes, known)
-        return _read_local(file.path, begin, max_bytes)
+        return read_local(file.path, begin, max_bytes, known)
     except InputError:
         raise
     except MemoryError as error:
@@ -117,51 +112,8 @@ def _read_remote(
     remote = RemoteFile(file.path, file.size, file.stamp)
     if not remote.size:
         return read_stream(remote, 0, 0), 0
-    begin, size = _extent(begin, max_bytes, remote.size)
-
-    def allocate(nbytes: int) -> memoryview:
-        require(nbytes * FREE_MULTIPLE, file.path)
-        return np.empty(nbytes, np.uint8).data
-
-    return read_remote(remote, begin, size, known, allocate), begin
-
-
-def _read_local(path: str, begin: int, max_bytes: int | None) -> tuple[memoryview, int]:
-    """Copy the content into memory. A map of the file would end the process when a writer truncates the file."""
-    with open(path, "rb", buffering=0, opener=_open_at_once) as stream:
-        before = os.fstat(stream.fileno())
-        if not stat.S_ISREG(before.st_mode):
-            raise InputError("not a file", path, "it is a pipe or a device; save its content as a file")
-        begin, size = _part(begin, max_bytes, before.st_size, path)
-        content = np.empty(size, np.uint8).data
-        stream.seek(begin)
-        done = 0
-        while done < size and (count := stream.readinto(content[done : done + CHUNK_BYTES])):
-            done += count
-            count_bytes(count)
-        after = os.fstat(stream.fileno())
-    # A longer file is one that grows: what was read is its beginning, as it was.
-    rewritten = after.st_size <= before.st_size and stamp_of(after) != stamp_of(before)
-    if done < size or rewritten:
-        raise ReadError("the file changed while it was read", path, "open it again when it is complete")
-    return content.toreadonly(), begin
-
-
-def _part(begin: int, max_bytes: int | None, file_bytes: int, path: str) -> tuple[int, int]:
-    """Return where to begin and how much to read. ReadError where memory is too small for it."""
-    begin, size = _extent(begin, max_bytes, file_bytes)
-    require(size * FREE_MULTIPLE, path)
-    return begin, size
-
-
-def _extent(begin: int, max_bytes: int | None, file_bytes: int) -> tuple[int, int]:
-    begin = max(0, begin + file_bytes) if begin < 0 else begin
-    return begin, min(max_bytes or file_bytes, file_bytes - begin)
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    """Open a file without waiting for the writer of a pipe."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    begin, size = extent(begin, max_bytes, remote.size)
+    return read_remote(remote, begin, size, known, allocator(file.path)), begin
 
 
 def read_beside(path: str, max_bytes: int) -> bytes | None:
@@ -177,10 +129,6 @@ def read_beside(path: str, max_bytes: int) -> bytes | None:
             return file.read(max_bytes) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
     except Exception:  # remote stores raise errors of many types
         return None
-
-
-def stamp_of(status: os.stat_result) -> str:
-    return f"{status.st_mtime_ns}-{status.st_size}"
 
 
 def reason(error: Exception) -> str:

@@ -10,7 +10,8 @@ from operator import attrgetter
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir.dump_names import is_dump_file
-from tb_memplugin.logdir.files import reason, stamp_of
+from tb_memplugin.logdir.files import reason
+from tb_memplugin.logdir.local import stamp_of
 from tb_memplugin.logdir.paths import is_inside, is_remote
 from tb_memplugin.logdir.suffixes import is_read
 

@@ -1,8 +1,9 @@
-"""Remote profiles of which only the needed parts are read: the same answers as of the whole file, with fewer bytes."""
+"""Large profiles of which only the needed parts are read: the same answers as of the whole file, with fewer bytes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import fsspec
@@ -12,8 +13,9 @@ from support.contents import contents
 from support.servers import DATA, DEMO
 
 from tb_memplugin.catalog.listing import Listing, listing_of_content, read_file
-from tb_memplugin.logdir import HostFile, read_content
-from tb_memplugin.logdir.remote import parts, reading
+from tb_memplugin.errors import ReadError
+from tb_memplugin.logdir import HostFile, host_file, local, parts, read_content
+from tb_memplugin.logdir.remote import reading
 from tb_memplugin.protos.xplane_pb2 import XSpace
 from tb_memplugin.readers.xplane import needed
 
@@ -28,8 +30,10 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(parts, "BLOCK_BYTES", 256)
     monkeypatch.setattr(parts, "MAX_ROUNDS", 10_000)
     monkeypatch.setattr(reading, "MIN_BYTES", 0)
+    monkeypatch.setattr(local, "MIN_BYTES", 0)
     yield
-    fsspec.filesystem("memory").rm("/parts", recursive=True)
+    with suppress(FileNotFoundError):  # of tests of local files
+        fsspec.filesystem("memory").rm("/parts", recursive=True)
 
 
 def remote(content: bytes) -> HostFile:
@@ -45,6 +49,27 @@ def whole(content: bytes) -> Listing:
 def test_answers_are_those_of_the_whole_file(path: Path) -> None:
     content = path.read_bytes()
     assert contents(read_file(remote(content), "run")) == contents(whole(content))
+
+
+@pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.parts[-5])
+def test_of_a_local_file_the_same_parts_are_read(path: Path) -> None:
+    remote(content := path.read_bytes())
+    file = HostFile(str(path), "h", len(content), "")
+    assert bytes(read_content(file)[0]) == bytes(read_content(remote(content))[0])
+
+
+def test_a_local_file_that_changes_between_parts_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "h.xplane.pb"
+    path.write_bytes(space().SerializeToString())
+    file, fetch = host_file(str(path)), local.LocalFile.fetch
+
+    def rewritten(self: local.LocalFile, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        path.write_bytes(b"\x0a\x00")
+        return fetch(self, ranges)
+
+    monkeypatch.setattr(local.LocalFile, "fetch", rewritten)
+    with pytest.raises(ReadError, match="changed while it was read"):
+        read_content(file)
 
 
 def lines(content: bytes | memoryview) -> dict[str, dict[str, int]]:

@@ -16,8 +16,8 @@ from tb_memplugin import logdir
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.catalog.listing import listing_of_content
 from tb_memplugin.errors import ReadError
-from tb_memplugin.logdir import paths
-from tb_memplugin.logdir.remote import parts, reading
+from tb_memplugin.logdir import parts, paths
+from tb_memplugin.logdir.remote import reading
 from tb_memplugin.readers.xplane import needed
 
 s3fs = pytest.importorskip("s3fs", minversion="2024")  # older ones do not work with fsspec

@@ -3,6 +3,5 @@
 - folders: listing of folders, with one recursive listing where the store can
 - entries: versions and times of files, which each store names differently
 - ranges: byte ranges of a file, several at once, with retries
-- parts: the parts of a file that its reader needs
 - reading: the content of a file, by ranges
 """

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
-
-from tb_memplugin.formats import Format, PartSearch
+from tb_memplugin.formats import Format
 from tb_memplugin.logdir.counting import CHUNK_BYTES, count_bytes
-from tb_memplugin.logdir.remote.parts import SparseFile
+from tb_memplugin.logdir.parts import Allocate, read_needed
 from tb_memplugin.logdir.remote.ranges import NoRangesError, RemoteFile
 
 # Smaller files are read as a whole: a request takes about as long as this many bytes.
 MIN_BYTES = 1 << 20
 MAX_UNKNOWN_BYTES = 1 << 30  # of a file whose store does not give its size
-
-Allocate = Callable[[int], memoryview]  # ReadError where memory is too small
 
 
 def read_remote(file: RemoteFile, begin: int, size: int, known: Format | None, allocate: Allocate) -> memoryview:
@@ -26,9 +21,7 @@ def read_remote(file: RemoteFile, begin: int, size: int, known: Format | None, a
         if size <= MIN_BYTES:
             return _read_at_once(file, begin, size, allocate)
         with file.unchanged():
-            content = None
-            if known is not None and known.needed is not None and not begin:
-                content = _needed_parts(file, known.needed, allocate)
+            content = read_needed(file, known, allocate) if not begin else None
             if content is None:
                 content = allocate(size)
                 file.fetch_into([(begin, content)])
@@ -55,17 +48,3 @@ def _read_at_once(file: RemoteFile, begin: int, size: int, allocate: Allocate) -
     target = allocate(size)
     target[:] = file.fetch_last(begin) if begin + size == file.size else file.fetch([(begin, begin + size)])[0]
     return target.toreadonly()
-
-
-def _needed_parts(file: RemoteFile, name: str, allocate: Allocate) -> memoryview | None:
-    """Return the parts of a file that its reader needs; None where the file has no such parts."""
-    module, _, function = name.partition(":")
-    search: Callable[[int], PartSearch] = getattr(import_module(module), function)
-    sparse = SparseFile(file)
-    try:
-        pieces = sparse.run(search(file.size))
-    except ValueError:
-        return None
-    content = sparse.content(pieces, allocate)
-    count_bytes(max(0, file.size - len(content)))  # parts that are left out are done, too
-    return content

@@ -1,4 +1,4 @@
-"""The parts of a remote file that its reader needs, found by looking at the beginnings of parts.
+"""The parts of a large file that its reader needs, found by looking at the beginnings of parts.
 
 A format's search, such as that of formats.XPLANE, is a generator: it yields the ranges that it looks at, and is sent
 their bytes. It also yields a walk for each part, a generator that returns the needed content of its part in pieces.
@@ -8,18 +8,51 @@ Both raise ValueError where the file has no such structure, and are independent 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import import_module
+from typing import Protocol
 
-from tb_memplugin.formats import ByteRange, FilePiece, PartSearch, PartWalk
-from tb_memplugin.logdir.remote.ranges import RemoteFile
+from tb_memplugin.formats import ByteRange, FilePiece, Format, PartSearch, PartWalk
+from tb_memplugin.logdir.counting import count_bytes
 
 BLOCK_BYTES = 64 << 10  # some 20 bytes are looked at, and then mostly those after them
 MAX_ROUNDS = 50  # of requests that wait for another; a file that needs more is read as a whole
 
 
-class SparseFile:
-    """The blocks of a remote file that have been read."""
+Allocate = Callable[[int], memoryview]  # ReadError where memory is too small
 
-    def __init__(self, file: RemoteFile) -> None:
+
+class Ranges(Protocol):
+    """A file whose ranges can be read."""
+
+    size: int
+
+    def fetch(self, ranges: Sequence[ByteRange]) -> Sequence[bytes]:
+        """Return the bytes of each range."""
+
+    def fetch_into(self, targets: Sequence[tuple[int, memoryview]]) -> None:
+        """Fill each view with the bytes of the file from a position on."""
+
+
+def read_needed(file: Ranges, known: Format | None, allocate: Allocate) -> memoryview | None:
+    """Return the parts of a file that its reader needs; None where its format or the file has no such parts."""
+    if known is None or known.needed is None:
+        return None
+    module, _, function = known.needed.partition(":")
+    search: Callable[[int], PartSearch] = getattr(import_module(module), function)
+    sparse = SparseFile(file)
+    try:
+        pieces = sparse.run(search(file.size))
+    except ValueError:
+        return None
+    content = sparse.content(pieces, allocate)
+    count_bytes(max(0, file.size - len(content)))  # parts that are left out are done, too
+    return content
+
+
+class SparseFile:
+    """The blocks of a file that have been read."""
+
+    def __init__(self, file: Ranges) -> None:
         self._file = file
         self._blocks: dict[int, bytes] = {}
         self._rounds = 0
