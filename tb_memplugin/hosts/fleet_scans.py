@@ -77,8 +77,9 @@ class FleetScans:
         self._catalog = catalog
         self._lock = threading.Lock()
         self._found: list[Capture] = []
-        self._names: list[CaptureName] = []
-        self._ended = set[int]()  # scans when the names were made: each adds to what is known
+        self._known: list[CaptureName] = []
+        self._named: list[Capture] = []  # whose names these are
+        self._ended = set[int]()  # scans when they were made: each adds to what is known
         self._searched = float("-inf")
         self._fleets: dict[Capture, ScanThread[Fleet]] = {}
         self._trends: dict[tuple[TrendBy, tuple[Capture, ...]], ScanThread[list[TrendSeries]]] = {}
@@ -96,7 +97,8 @@ class FleetScans:
         by_name = dict.fromkeys(host for run in chosen.runs for host in hosts_of(run))
         hosts = list(scan.latest.hosts if scan.latest and not scan.is_running else by_name)
         progress = scan.done, scan.total or len(chosen.files), scan.seconds, scan.is_running
-        return FleetReading(self._names, rule_text(), series.RULE, hosts, scan.latest, *progress, scan.problem)
+        names = self._names(found)
+        return FleetReading(names, rule_text(), series.RULE, hosts, scan.latest, *progress, scan.problem)
 
     def trend(self, by: TrendBy) -> TrendReading:
         """Return the trend over all captures, once they are read."""
@@ -113,13 +115,20 @@ class FleetScans:
         if not found:
             raise InputError("No capture", self._catalog.logdir, "pasted texts are not compared")
         with self._lock:
+            self._found, self._searched = found, time.monotonic()
+        return found
+
+    def _names(self, found: list[Capture]) -> list[CaptureName]:
+        """Return the captures with what is known of them, which changes whenever a scan ends."""
+        with self._lock:
             ended = {id(scan) for scan in self._fleets.values() if not scan.is_running}
             ended |= {id(scan) for scan in self._trends.values() if not scan.is_running}
-            is_known = found == self._found and ended == self._ended
-        names = self._names if is_known else list(map(_name, known_captures(found, SummaryCache())))
+            if found == self._named and ended == self._ended:
+                return self._known
+        known = list(map(_name, known_captures(found, SummaryCache())))
         with self._lock:
-            self._found, self._names, self._ended, self._searched = found, names, ended, time.monotonic()
-        return found
+            self._named, self._ended, self._known = found, ended, known
+        return known
 
     def _started(self, scans: dict[K, ScanThread[T]], key: K, run: Callable[[ScanThread[T], Scan], T]) -> ScanThread[T]:
         """Return the scan with a key, which contains the files, so that changed files are read again."""

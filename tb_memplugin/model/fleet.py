@@ -52,7 +52,7 @@ class ProgramUse:
 
     def recording_id(self, file: FileSummary) -> str:
         """Return the id of its recording in a file (model/recording.py: Recording.id)."""
-        return "|".join((file.run, file.host, self.title, self.memory))
+        return "|".join((file.run, file.file_host or file.host, self.title, self.memory))
 
 
 @dataclass(frozen=True, slots=True)

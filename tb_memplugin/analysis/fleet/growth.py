@@ -17,6 +17,7 @@ class FleetLeak(NamedTuple):
     unit: str
     hosts: Sequence[str]
     devices: Sequence[Device]
+    fastest: Device
 
 
 def fleet_leaks(fleet: Fleet) -> list[FleetLeak]:
@@ -30,6 +31,6 @@ def fleet_leaks(fleet: Fleet) -> list[FleetLeak]:
 
 
 def _leak(site: str, devices: Sequence[Device]) -> FleetLeak:
-    fastest = max(devices, key=lambda device: device.summary.growth_bytes).summary
+    fastest = max(devices, key=lambda device: device.summary.growth_bytes)
     hosts = list(dict.fromkeys(device.host for device in devices))
-    return FleetLeak(site, fastest.growth_bytes, fastest.growth_unit, hosts, devices)
+    return FleetLeak(site, fastest.summary.growth_bytes, fastest.summary.growth_unit, hosts, devices, fastest)

@@ -109,6 +109,8 @@ class FleetLeakJson(TypedDict):
     unit: str
     hosts: list[str]
     devices: int
+    recording: str
+    """Id of the recording of the device where it is the most."""
     text: str
 
 
@@ -234,6 +236,7 @@ def capture_json(fleet: Fleet, devices: bool = True) -> FleetCaptureJson:
                 "unit": leak.unit,
                 "hosts": list(leak.hosts),
                 "devices": len(leak.devices),
+                "recording": leak.fastest.recording_id,
                 "text": leak_text(leak, fleet),
             }
             for leak in answer.leaks

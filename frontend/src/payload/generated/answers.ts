@@ -430,6 +430,8 @@ export interface FleetLeak {
   unit: string;
   hosts: string[];
   devices: number;
+  /** Id of the recording of the device where it is the most. */
+  recording: string;
   text: string;
 }
 

@@ -10,13 +10,16 @@ import type { OnPageState } from "../data/use_recording";
 import { PageFrame } from "../details/page_frame";
 import type { ViewState } from "../state/view_state";
 import { ErrorMessage, Message } from "../widgets/message";
+import { Captures } from "./captures";
 import { DeviceTable } from "./device_table";
 import { FleetHeadline } from "./headline";
 import { HeatMapSection } from "./heat_map";
 import { HistogramSection } from "./histogram";
+import { Hosts } from "./hosts";
 import { openDevice } from "./open_device";
 import type { DevicesProps, FleetProps } from "./section";
 import { ScanProgress } from "./scan_progress";
+import { Trend } from "./trend";
 import { useFleet } from "./use_fleet";
 
 interface Props {
@@ -53,6 +56,9 @@ export function FleetPage({ api, run, store, dark, onState }: Props): JSX.Elemen
       <FleetHeadline {...shared} />
       {fleet.meta.running && <ScanProgress {...fleet.meta} />}
       {found !== undefined && <Devices {...shared} found={found} key={memory} />}
+      <Hosts {...shared} />
+      <Trend {...{ api, store }} captures={fleet.meta.captures.length} />
+      <Captures {...shared} />
     </PageFrame>
   );
 }

@@ -13,13 +13,27 @@ export async function openDevice(
   devices: FleetDevices,
   row: number,
 ): Promise<void> {
-  const [id, run, host] = [devices.id[row], devices.run[row], fileHost(devices, row)];
-  store.set({ fleet_device: id });
+  store.set({ fleet_device: devices.id[row] });
+  await openById(api, store, devices.id[row], [devices.run[row], fileHost(devices, row)]);
+}
+
+/** Open the recording with an id, which begins with its run and the host of its file. */
+export async function openById(
+  api: Api,
+  store: Store<ViewState>,
+  id: string,
+  [run, host]: readonly string[] = id.split("|"),
+): Promise<void> {
   const { recordings } = await api.recordings({ run, host }, null);
   const found = recordings.find((recording) => recording.id === id);
   if (found === undefined)
-    throw new Error(`The file of ${host} has changed: it has no ${devices.device[row]}`);
+    throw new Error(`The file of ${host} has changed: it has no recording with the id ${id}`);
   openRecording(store, found);
+}
+
+/** Compare two recordings by their ids. */
+export function compareIds(store: Store<ViewState>, a: string, b: string): void {
+  compareDevices(store, b.split("|")[0], a, b);
 }
 
 /** Compare the recordings of two devices. `run`: of the second. */

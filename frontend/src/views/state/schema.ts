@@ -1,6 +1,6 @@
 import { truncateForUrl } from "../../layout/url_values/expanded";
 import { GROUP_KEYS } from "../../layout/table/grouping";
-import { COMPARE_BY } from "../../payload/generated/constants";
+import { COMPARE_BY, TREND_BY } from "../../payload/generated/constants";
 import { GRANULARITIES } from "../../payload/generated/constants";
 import { CLASSIFICATIONS } from "../../payload/generated/constants";
 import { choice, flag, integer, privateField, text, window } from "./fields";
@@ -137,6 +137,10 @@ export const SCHEMA = {
   fleet_all: flag("fleet_all"),
   /** Id of the selected device's recording; empty is none. */
   fleet_device: text("fleet_device"),
+  /** Points of the Fleet tab's trend; empty: it is closed, and captures are not read for it. */
+  fleet_trend: choice("fleet_trend", TREND_BY, ""),
+  /** Memory or program of the trend, as layout/fleet/trend.ts names it; empty is the first one. */
+  fleet_series: text("fleet_series"),
   /** Id of the ticked device's recording, to be compared with the next one; empty is none. */
   fleet_ticked: privateField(""),
 } as const;

@@ -67,6 +67,8 @@ const STATE: ViewState = {
   fleet_peaks: [1024, 2048],
   fleet_all: true,
   fleet_device: "train/1|host-2||TPU core 3",
+  fleet_trend: "capture",
+  fleet_series: "program:jit_step",
 };
 const FRAGMENT =
   "#tab=memory_profile&run=train/1&host=localhost&module=jit_step(7)&space=HBM&position=120&selected=0&zoom=1.5,90" +
@@ -76,7 +78,7 @@ const FRAGMENT =
   "&only=source:train.py:12%20step&calls=line&focus=attention&ignore=jax&hide=dot&frames=true&whole=true&picked=step" +
   "&a=train/1|a&b=train/1|b&at_a=3&at_b=4&steps=source&kinds=grown,shrunk&change=12,34" +
   "&step=fit_gpt.py:step%20batch&choice=v5e:2x2%20remat%3Dnone&candidate=train/1" +
-  "&fleet_memory=/host:CPU&fleet_color=capacity&fleet_peaks=1024,2048&fleet_all=true&fleet_device=train/1|host-2||TPU%20core%203";
+  "&fleet_memory=/host:CPU&fleet_color=capacity&fleet_peaks=1024,2048&fleet_all=true&fleet_device=train/1|host-2||TPU%20core%203&fleet_trend=capture&fleet_series=program:jit_step";
 
 describe("the state in the URL", () => {
   it("is nothing at the start", () => {

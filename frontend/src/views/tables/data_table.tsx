@@ -47,6 +47,8 @@ export function useTable<Key extends string>(
 interface Props<Key extends string> {
   store: Store<ViewState>;
   table: TableState<Key>;
+  /** False: rows have no size to filter by. */
+  sized?: boolean;
   /** Controls that choose the rows. */
   options?: JSX.Element;
   /** Errors in the filter as typed. */
@@ -66,7 +68,7 @@ interface Props<Key extends string> {
 
 /** Table with a toolbar to filter, copy and save, sortable headings, and lines. */
 export function DataTable<Key extends string>(props: Props<Key>): JSX.Element {
-  const { store, table, options, errors, summary, csv, fileName, ...lines } = props;
+  const { store, table, sized = true, options, errors, summary, csv, fileName, ...lines } = props;
   const { search, size, sort, onSort, columns, template, constant } = table;
   return (
     <>
@@ -74,7 +76,7 @@ export function DataTable<Key extends string>(props: Props<Key>): JSX.Element {
         search={search}
         onSearch={(text) => store.set({ search: text, search_match: null })}
         size={size}
-        onSize={(text) => store.set({ size_filter: text })}
+        onSize={sized ? (text) => store.set({ size_filter: text }) : null}
         {...{ options, errors, summary, csv, fileName }}
       />
       {constant.length > 0 && (

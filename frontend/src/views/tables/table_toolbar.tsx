@@ -7,7 +7,8 @@ interface Props {
   search: string;
   onSearch: (text: string) => void;
   size: string;
-  onSize: (text: string) => void;
+  /** Null where rows have no size. */
+  onSize: ((text: string) => void) | null;
   /** Controls that choose the rows. */
   options?: JSX.Element | undefined;
   errors: string[];
@@ -39,15 +40,17 @@ export function TableToolbar(props: Props): JSX.Element {
         value={props.search}
         onInput={(event) => props.onSearch(event.currentTarget.value)}
       />
-      <input
-        class="size-filter"
-        data-testid="table-size"
-        aria-label="Filter by size"
-        placeholder="Size: >1MiB"
-        spellcheck={false}
-        value={props.size}
-        onInput={(event) => props.onSize(event.currentTarget.value)}
-      />
+      {props.onSize !== null && (
+        <input
+          class="size-filter"
+          data-testid="table-size"
+          aria-label="Filter by size"
+          placeholder="Size: >1MiB"
+          spellcheck={false}
+          value={props.size}
+          onInput={(event) => props.onSize?.(event.currentTarget.value)}
+        />
+      )}
       {props.options}
       <span class="muted toolbar-summary" role="status">
         {props.summary}

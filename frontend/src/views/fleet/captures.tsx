@@ -1,0 +1,100 @@
+import type { JSX } from "preact";
+import { formatCount, formatCounted } from "../../base/units";
+import type { CaptureName } from "../../payload/generated/answers";
+import type { ListColumn } from "./list_table";
+import { dateText, ListTable, numberColumn, textColumn } from "./list_table";
+import type { FleetProps } from "./section";
+
+const count = (value: number): string => formatCount(value);
+
+const CAPTURES: readonly ListColumn<CaptureName>[] = [
+  textColumn("capture", "Capture", "Its first session", "minmax(240px, 1fr)", "capture", (row) => row.name),
+  textColumn("capture_began", "Began", "The time that its name states", "160px", "began", (row) =>
+    dateText(row.began),
+  ),
+  numberColumn(
+    "capture_sessions",
+    "Sessions",
+    "Number of sessions",
+    "80px",
+    "sessions",
+    (row) => row.sessions,
+    count,
+  ),
+  numberColumn(
+    "capture_hosts",
+    "Hosts",
+    "Number of hosts with a file",
+    "70px",
+    "hosts",
+    (row) => row.hosts,
+    count,
+  ),
+  numberColumn(
+    "capture_known",
+    "Files read",
+    "Files that have been read before; outliers and other programs are known if all have",
+    "110px",
+    "files_read",
+    (row) => row.known_files,
+    (known, { files }) => `${count(known)} of ${count(files)}`,
+  ),
+  textColumn(
+    "capture_faults",
+    "Known faults",
+    "Faults that are known without reading it",
+    "minmax(280px, 2fr)",
+    "faults",
+    (row) => (row.faults === "" ? null : row.faults),
+  ),
+];
+
+const MAX_NAMED = 3;
+
+/** Other captures with known faults, which a healthy one must not hide; nothing where there are none. */
+export function OtherFaults({ fleet, store }: FleetProps): JSX.Element | null {
+  const { capture, captures } = fleet.meta;
+  const faulty = captures.filter(({ name, faults }) => faults !== "" && name !== capture?.name);
+  if (faulty.length === 0) return null;
+  const more = faulty.length - MAX_NAMED;
+  return (
+    <ul class="fleet-other-faults" data-testid="fleet-other-faults">
+      {faulty.slice(0, MAX_NAMED).map(({ name, faults }) => (
+        <li key={name}>
+          Capture{" "}
+          <button class="link" onClick={() => store.set({ run: name, ...NEW_FLEET })}>
+            {name}
+          </button>
+          : {faults}
+        </li>
+      ))}
+      {more > 0 && <li>and {formatCounted(more, "other capture")} with known faults, below</li>}
+    </ul>
+  );
+}
+
+/** Initial values of the fields that belong to one capture. */
+const NEW_FLEET = { fleet_device: "", fleet_peaks: null, fleet_ticked: "" } as const;
+
+/** All captures with their known faults, of which one can be chosen; nothing where there is one only. */
+export function Captures({ fleet, store }: FleetProps): JSX.Element | null {
+  const { capture, captures } = fleet.meta;
+  if (captures.length < 2) return null;
+  return (
+    <section class="fleet-hosts" aria-label="Captures">
+      <h2>Captures</h2>
+      <p class="muted">Choose the capture that this tab shows. The newest is the first.</p>
+      <ListTable
+        {...{ store }}
+        columns={CAPTURES}
+        rows={captures}
+        label="Captures"
+        testid="fleet-captures"
+        noun="capture"
+        fileName="captures.csv"
+        isSelected={({ name }) => name === capture?.name}
+        open={({ name }) => store.set({ run: name, ...NEW_FLEET })}
+      />
+    </section>
+  );
+}

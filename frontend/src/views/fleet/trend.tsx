@@ -1,0 +1,240 @@
+import type { JSX } from "preact";
+import { useMemo, useRef, useState } from "preact/hooks";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import { formatBytes, formatCount, formatCounted, formatExact } from "../../base/units";
+import { risesOf, seriesKey } from "../../layout/fleet/trend";
+import type { Api } from "../../payload/api";
+import type { TrendPoint, TrendSeries } from "../../payload/generated/answers";
+import type { TrendBy } from "../../payload/generated/constants";
+import { TREND_BY } from "../../payload/generated/constants";
+import { copySvg } from "../drawing/copy_svg";
+import { SavePicture } from "../drawing/save_picture";
+import type { ViewState } from "../state/view_state";
+import { ButtonGroup } from "../widgets/button_group";
+import { ErrorMessage, Message } from "../widgets/message";
+import type { ListColumn } from "./list_table";
+import { ListTable, numberColumn, OpenLink, textColumn } from "./list_table";
+import { compareIds, openById } from "./open_device";
+import { ScanProgress } from "./scan_progress";
+import { TrendDrawing } from "./trend_chart";
+import { changeText, pointName, upperName } from "./trend_words";
+import { usePolled } from "./use_fleet";
+
+interface Props {
+  api: Api;
+  store: Store<ViewState>;
+  /** Number of captures in the logdir. */
+  captures: number;
+}
+
+/** Peaks of all captures over time. They are read when the section is opened. */
+export function Trend({ api, store, captures }: Props): JSX.Element {
+  const by = useStore(store, (state) => state.fleet_trend);
+  return (
+    <section class="fleet-trend" aria-label="Trend" data-testid="fleet-trend">
+      <header class="section-head">
+        <h2>Trend</h2>
+        <ButtonGroup label="Points of the trend" look="choice" testid="trend-by">
+          {TREND_BY.map((each) => (
+            <button
+              key={each}
+              aria-pressed={each === by}
+              title={`Read all captures and show a point for each ${each}`}
+              onClick={() => store.set({ fleet_trend: each === by ? "" : each })}
+            >
+              By {each}
+            </button>
+          ))}
+        </ButtonGroup>
+      </header>
+      {by === "" ? (
+        <p class="muted">
+          Peaks per memory and program over {formatCounted(captures, "capture")}, and what raised them.
+        </p>
+      ) : (
+        <OpenTrend key={by} {...{ api, store, by, captures }} />
+      )}
+    </section>
+  );
+}
+
+function OpenTrend({ api, store, captures, by }: Props & { by: TrendBy }): JSX.Element {
+  const wanted = useStore(store, (state) => state.fleet_series);
+  const { value, error } = usePolled(
+    by,
+    (signal) => api.fleetTrend({ by }, signal),
+    ({ running }) => running,
+  );
+  if (error !== null) return <ErrorMessage error={error} />;
+  if (value === null) return <div class="placeholder" aria-busy="true" />;
+  if (value.running) return <ScanProgress {...value} />;
+  if (value.problem !== "")
+    return (
+      <Message error title="Reading the captures failed">
+        {value.problem}
+      </Message>
+    );
+  const series = value.series.find((each) => seriesKey(each) === wanted) ?? value.series.at(0);
+  if (series === undefined)
+    return <Message title="No trend">No capture has a memory or a program with a peak.</Message>;
+  return (
+    <>
+      {value.series.length > 1 && <SeriesPicker {...{ series, store }} all={value.series} />}
+      {by === "day" && captures > 1 && series.points.length === 1 && (
+        <p class="muted">All captures are of one day. “By capture” shows each of them.</p>
+      )}
+      <SeriesTrend key={seriesKey(series)} {...{ api, store, by, series }} />
+    </>
+  );
+}
+
+function SeriesPicker(props: {
+  all: readonly TrendSeries[];
+  series: TrendSeries;
+  store: Store<ViewState>;
+}): JSX.Element {
+  return (
+    <label class="fleet-series">
+      <span class="muted">Of</span>
+      <select
+        data-testid="trend-series"
+        value={seriesKey(props.series)}
+        onChange={(event) => props.store.set({ fleet_series: event.currentTarget.value })}
+      >
+        {props.all.map((each) => (
+          <option key={seriesKey(each)} value={seriesKey(each)}>
+            {each.is_program ? `program ${each.name}` : `${each.name}, median device`}
+            {risesOf(each) > 0 && ` · ${formatCounted(risesOf(each), "rise")}`}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+interface SeriesProps {
+  api: Api;
+  store: Store<ViewState>;
+  by: TrendBy;
+  series: TrendSeries;
+}
+
+function SeriesTrend({ api, store, by, series }: SeriesProps): JSX.Element {
+  const place = useRef<HTMLDivElement>(null);
+  const [pointed, setPointed] = useState<number | null>(null);
+  const [error, setError] = useState<Error | null>(null);
+  const columns = useMemo(() => trendColumns(series, by), [series, by]);
+  const open = (at: number): void => {
+    const { because, recording } = series.points[at];
+    setError(null);
+    if (because !== null) compareIds(store, series.points[at - 1].recording, recording);
+    else
+      openById(api, store, recording).catch((reason: unknown) =>
+        setError(reason instanceof Error ? reason : new Error(String(reason))),
+      );
+  };
+  return (
+    <div ref={place}>
+      {error !== null && <ErrorMessage error={error} />}
+      <div class="fleet-trend-key">
+        <span class="peak">{series.is_program ? "Peak" : "Peak of the median device"}</span>
+        <span class="upper">{series.is_program ? "Reserved" : "Peak of the worst device"}</span>
+        <span class="rise">Rise of more than 1%</span>
+        <span class="spacer" />
+        <SavePicture
+          of="trend"
+          fileName={`trend-${series.name}`}
+          draw={() => {
+            const drawing = place.current?.querySelector("svg") ?? null;
+            return drawing === null ? null : copySvg(drawing);
+          }}
+        />
+      </div>
+      <TrendDrawing {...{ series, by, pointed }} onPoint={setPointed} onOpen={open} />
+      <ListTable
+        {...{ store, columns }}
+        rows={series.points}
+        bytes={({ peak_bytes: bytes }) => bytes}
+        label={`Trend of ${series.name}`}
+        testid="trend-points"
+        noun={by}
+        fileName={`trend_${series.name.replaceAll(/[^\w.-]+/g, "_")}.csv`}
+        isSelected={(point) => pointed !== null && series.points[pointed] === point}
+        open={(point) => open(series.points.indexOf(point))}
+        onHover={(point) => setPointed(point === null ? null : series.points.indexOf(point))}
+      />
+    </div>
+  );
+}
+
+const bytesCell = (bytes: number): JSX.Element => (
+  <span title={formatExact(bytes)}>{formatBytes(bytes)}</span>
+);
+
+function trendColumns(series: TrendSeries, by: TrendBy): ListColumn<TrendPoint>[] {
+  const upper = upperName(series);
+  const of = series.is_program ? "hosts" : "devices";
+  const bytes = (
+    key: string,
+    heading: string,
+    about: string,
+    csv: string,
+    value: (point: TrendPoint) => number | null,
+    format = bytesCell,
+  ): ListColumn<TrendPoint> => numberColumn(key, heading, about, "100px", csv, value, format);
+  return [
+    textColumn(
+      "trend_when",
+      by === "day" ? "Day" : "Capture",
+      "The time that the session's name states",
+      by === "day" ? "100px" : "minmax(200px, .6fr)",
+      by,
+      (point) => pointName(point, by),
+    ),
+    bytes("trend_peak", "Peak", "Of the median device, or of the program", "peak_bytes", (p) => p.peak_bytes),
+    bytes(
+      "trend_upper",
+      upper[0].toUpperCase() + upper.slice(1),
+      series.is_program ? "What the program requests from a device" : "The largest peak",
+      series.is_program ? "reserved_bytes" : "worst_device_bytes",
+      (p) => (p.largest_bytes < 0 ? null : p.largest_bytes),
+    ),
+    bytes(
+      "trend_change",
+      "Change",
+      `Since the ${by} before`,
+      "change_bytes",
+      (p) => p.rise_bytes,
+      (change) => <span title={formatExact(change)}>{change === 0 ? "" : changeText(change)}</span>,
+    ),
+    textColumn(
+      "trend_because",
+      "Because",
+      "Lines whose bytes at the peak grew the most, by comparison with the point before",
+      "minmax(280px, 2fr)",
+      "because",
+      (p) => p.because ?? "",
+    ),
+    numberColumn(
+      "trend_count",
+      of[0].toUpperCase() + of.slice(1),
+      `Number of ${of}`,
+      "80px",
+      of,
+      (p) => p.count,
+      formatCount,
+    ),
+    {
+      ...textColumn<TrendPoint>(
+        "trend_open",
+        "Open",
+        "The recording",
+        "90px",
+        "recording",
+        (p) => p.recording,
+      ),
+      cell: ({ because }) => <OpenLink text={because === null ? "Open" : "Compare"} />,
+    },
+  ];
+}
