@@ -1,14 +1,16 @@
 """Check that recordings fit a memory budget, that the devices of many hosts do, or that a step fits a chip.
 
 A program must fit with the memory that it reserves, which compilers compare with their limit; any other recording with
-its peak. With --fleet or --max-spread the devices of the newest capture are checked, read as `tb-memplugin fleet` reads
-them, with how far their peaks are apart; with --all-captures those of every capture. With --fit a step is compiled
-first, as `tb-memplugin fit` does; the budget is then the chip's limit, unless --max-peak is given. Exit code 0 means
-that all of them fit, 1 that at least one does not.
+its peak. With --baseline, peak and reserved memory are compared with a file that `tb-memplugin baseline` has written,
+and the causes of growth are named. With --fleet or --max-spread the devices of the newest capture are checked, read as
+`tb-memplugin fleet` reads them, with how far their peaks are apart; with --all-captures those of every capture. With
+--fit a step is compiled first, as `tb-memplugin fit` does; the budget is then the chip's limit, unless --max-peak is
+given. Exit code 0 means that all of them fit, 1 that at least one does not.
 
 examples:
   tb-memplugin check /tmp/xprof --max-peak 70GiB --recording jit_train_step
   tb-memplugin check gs://bucket/run42 --max-peak 30GiB --max-spread 5%
+  tb-memplugin check /tmp/xprof --baseline memory.json --tolerance 2%
   tb-memplugin check --fit fit_gpt.py:step --on v5e:4x4 --set batch=48
 """
 
@@ -19,10 +21,11 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tb_memplugin.commands import fit, fleet_reading
+from tb_memplugin.commands import baseline, fit, fleet_reading
 from tb_memplugin.commands.compare import PERCENT
+from tb_memplugin.commands.json_output import json_options
 from tb_memplugin.commands.streams import show
-from tb_memplugin.commands.terminal import JSON, PATH, PATTERN, listing_of, pattern_of, print_problems, printable
+from tb_memplugin.commands.terminal import PATH, PATTERN, listing_of, pattern_of, print_problems, printable
 from tb_memplugin.errors import InputError
 from tb_memplugin.sizes import parse_size
 
@@ -50,7 +53,8 @@ def options(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--capture", metavar="NAME", help="a capture whose name contains this, in place of the newest")
     which.add_argument("--all-captures", action="store_true", help="every capture, in place of the newest")
     fleet_reading.scan_options(parser)
-    parser.add_argument("--json", action="store_true", help=JSON)
+    json_options(parser)
+    baseline.check_options(parser)
     compiling = parser.add_argument_group("a step to compile, in place of PATH")
     compiling.add_argument("--fit", metavar="FILE.py:FUNCTION", dest="step", help="see `tb-memplugin fit --help`")
     fit.question_options(compiling)
@@ -59,6 +63,8 @@ def options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if (arguments.path is None) == (arguments.step is None):
         raise InputError("Nothing to check", "PATH or --fit", "give one of them")
+    if arguments.baseline is not None:
+        return _check_baseline(arguments)
     limit = parse_size(arguments.max_peak) if arguments.max_peak else None
     if arguments.step is not None:
         return _check_step(arguments, limit)
@@ -67,6 +73,12 @@ def run(arguments: argparse.Namespace) -> int:
     if limit is None:
         raise InputError("No budget", "--max-peak", "give a size, such as 70GiB")
     return _check_recordings(arguments, limit)
+
+
+def _check_baseline(arguments: argparse.Namespace) -> int:
+    if arguments.max_peak or arguments.max_spread or arguments.fleet or arguments.step is not None:
+        raise InputError("Two budgets", "--baseline", "check the baseline and other budgets with a call each")
+    return baseline.check(arguments)
 
 
 def _check_recordings(arguments: argparse.Namespace, limit: int) -> int:

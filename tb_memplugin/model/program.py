@@ -7,7 +7,7 @@ from enum import StrEnum
 from math import prod
 from typing import NamedTuple
 
-from tb_memplugin.model.arrays import I32
+from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.model.dataflow import DataflowValues
 from tb_memplugin.model.kernels import KernelMemory
 from tb_memplugin.model.lazy import Lazy
@@ -61,6 +61,16 @@ class ArgumentShardings:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class FusedOperations:
+    """Operations inside of fusions whose results are not the fusion's: they are never in memory. One row each."""
+
+    position: I32  # of the fusion
+    scope: Text  # JAX's name of the operation
+    shape: Text
+    size: I64  # bytes that the result would take
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Program:
     """A compiled program's flattened schedule: one row per position of the axis."""
 
@@ -80,6 +90,7 @@ class Program:
     devices: int = 1  # number of devices that the program is partitioned over
     shardings: ArgumentShardings | None = None  # of the arguments; None: unknown, or one device
     backend: Backend = Backend.UNKNOWN
+    fused: Lazy[FusedOperations] | None = None
 
     @property
     def for_cpu(self) -> bool:

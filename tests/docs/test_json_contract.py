@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.changed import changed_logdir
 from support.fleets import GIB, fleet_of_peaks
 from support.markdown import anchors, section, sections
 from support.servers import DEMO, REPOSITORY, TESTS
@@ -168,6 +169,24 @@ def test_check(print_json: Any, partly_damaged: Path) -> None:
     for path in [partly_damaged, *RUNS, *TEXTS]:
         check_object(print_json("check", str(path), "--max-peak", "1MiB"), "check --json", path.name, seen)
     assert seen >= set(all_keys("check --json"))
+
+
+def test_check_of_a_baseline(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "memory.json"
+    assert main(["baseline", str(changed_logdir("recomputed", tmp_path)), "--write", str(file)]) == 0
+    content = json.loads(file.read_text())
+    missing = {**content["recordings"][0], "name": "jit_evaluate", "arguments": []}
+    file.write_text(json.dumps({**content, "recordings": [*content["recordings"], missing]}))
+    logdir = tmp_path / "now"
+    for name in ("base", "scan"):
+        changed_logdir(name, logdir)
+    (logdir / "damaged.prof").write_bytes(b"damaged")
+    capsys.readouterr()
+    assert main(["check", str(logdir), "--baseline", str(file), "--json"]) == 1
+    seen, answer = set[str](), json.loads(capsys.readouterr().out)
+    assert answer["added"] and answer["missing"] and answer["problems"]
+    check_object(answer, "check --baseline --json", "now", seen)
+    assert seen >= set(all_keys("check --baseline --json"))
 
 
 def test_fit(print_json: Any) -> None:

@@ -22,6 +22,7 @@ from tb_memplugin.readers.common.distinct import distinct
 from tb_memplugin.readers.hlo.caveats import caveats
 from tb_memplugin.readers.hlo.columns import allocation_columns, select_rows
 from tb_memplugin.readers.hlo.dataflow.analysis import DataflowAnalysis
+from tb_memplugin.readers.hlo.dataflow.fused_operations import fusion_bodies, read_fused
 from tb_memplugin.readers.hlo.dataflow.values import dataflow_values
 from tb_memplugin.readers.hlo.kernels.memory import VMEM, kernels
 from tb_memplugin.readers.hlo.lifetimes.placement import Placement, place_buffers
@@ -153,4 +154,5 @@ def _program(module: HloModule, schedule: Schedule, leaf_frame: I32) -> Program:
         devices=devices,
         shardings=argument_shardings(module, devices),
         backend=backend(module),
+        fused=Lazy(partial(read_fused, module, *fusion_bodies(module, order))),
     )

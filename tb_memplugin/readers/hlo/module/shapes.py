@@ -53,6 +53,16 @@ def elements_of(shape: ShapeProto) -> int:
     return min(math.prod(shape.dimensions), 2**62) if min(shape.dimensions, default=0) >= 0 else 0
 
 
+def parsed(serialized: bytes) -> ShapeProto:
+    """Parse a shape; a damaged one has no type and no bytes."""
+    shape = ShapeProto()
+    try:
+        shape.ParseFromString(serialized)
+    except Exception:  # protobuf's DecodeError; its class differs between implementations
+        return ShapeProto()
+    return shape
+
+
 def shape_text(shape: ShapeProto) -> str:
     """Format a shape as XLA prints it, with layout: `f32[4096,4096]{1,0:T(8,128)}`."""
     if shape.element_type == TUPLE:
@@ -111,11 +121,7 @@ class ShapeTable:
         child_lists: list[list[int]] = []
         extents: list[int] = []
         for serialized_shape in serialized_shapes:
-            shape = ShapeProto()
-            try:
-                shape.ParseFromString(serialized_shape)
-            except Exception:  # protobuf's DecodeError; its class differs between implementations
-                shape = ShapeProto()
+            shape = parsed(serialized_shape)
             begin.append(len(nodes))
             _append_nodes(shape, distinct_shapes, nodes, child_lists, extents)
             budget.charge(NODE_BYTES * (len(nodes) - begin[-1]))

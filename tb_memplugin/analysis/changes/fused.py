@@ -1,0 +1,42 @@
+"""Operations that fusions compute without writing the result to memory."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+import numpy as np
+
+from tb_memplugin.analysis.changes.names import short_shape, template
+from tb_memplugin.analysis.changes.row_paths import COMBINED, OF_JAX
+from tb_memplugin.analysis.ownership.model_paths import op_paths
+from tb_memplugin.model.memory_facts import FusedFacts
+from tb_memplugin.model.recording import Recording
+
+MAX_FUSED = 60
+
+
+def fused_facts(recording: Recording, stored: Set[tuple[str, str]], floor: int) -> tuple[FusedFacts, ...]:
+    """Return the largest operations inside of fusions, without those of `stored`: pairs of a template and a shape."""
+    program = recording.program
+    if program is None or program.fused is None:
+        return ()
+    fused = program.fused()
+    key = np.stack([fused.scope.codes, fused.shape.codes])
+    groups, first, which = np.unique(key, axis=1, return_index=True, return_inverse=True)
+    count = np.bincount(which.ravel(), minlength=groups.shape[1]).tolist()
+    total = np.bincount(which.ravel(), fused.size, groups.shape[1]).astype(np.int64).tolist()
+    position = fused.position[first].tolist()
+    names = [name.partition(COMBINED)[0] for name in fused.scope.take(first).tolist()]
+    paths = [template("/".join(part for part in path.parts if part not in OF_JAX)) for path in op_paths(names)]
+    shapes = [short_shape(shape) for shape in fused.shape.take(first).tolist()]
+    merged: dict[tuple[str, str], list[int]] = {}
+    for path, shape, arrays, size, at in zip(paths, shapes, count, total, position, strict=True):
+        if path and (path, shape) not in stored:
+            found = merged.setdefault((path, shape), [at, 0, 0])
+            found[1:] = [found[1] + arrays, found[2] + size]
+    large = sorted(merged.items(), key=lambda found: (-found[1][2], found[0]))[:MAX_FUSED]
+    return tuple(
+        FusedFacts(path, shape, program.name[at], arrays, size)
+        for (path, shape), (at, arrays, size) in large
+        if size > floor
+    )

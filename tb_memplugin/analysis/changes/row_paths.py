@@ -1,0 +1,151 @@
+"""Paths of rows that stay the same from one compile to the next: `layer_*/mlp/dot_general`, and no instruction names.
+
+A result that returns an argument updated has the argument's path.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_memplugin.analysis.dataflow.graph import dataflow_graph, row_of_value
+from tb_memplugin.analysis.dataflow.input_output_pairs import updated_arguments
+from tb_memplugin.analysis.ownership.by_model import COPIES, PYTREE
+from tb_memplugin.analysis.ownership.copy_scopes import copy_scopes
+from tb_memplugin.analysis.ownership.forest import Forest, ForestBuilder
+from tb_memplugin.analysis.ownership.frames import framework_frames, nearest_frames
+from tb_memplugin.analysis.ownership.model_paths import argument_path, op_path
+from tb_memplugin.analysis.ownership.repeated_layers import merge_layers
+from tb_memplugin.model.arrays import I32, I64, Mask
+from tb_memplugin.model.kinds import RegionKind
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.text import Strings, Text
+
+ARGUMENT, RESULT, VALUE = "argument", "result", "value"
+ROOTS = (ARGUMENT, RESULT, VALUE)
+LINE = re.compile(r"(.+\.\w+):\d+")  # a name such as `train.py:61`: lines move with every edit
+NUMBER = re.compile(r"[.\d]+$")  # of an instruction without a model path
+UNNAMED = "no model path"
+COMBINED = ";"  # between the names of operations that a compiler made one
+OF_JAX = {"eval_jaxpr", "dynamic_update_index_in_dim", "dynamic_index_in_dim"}  # JAX's scopes inside of scans
+
+
+class RowPaths(NamedTuple):
+    """Paths of rows, numbered."""
+
+    number: I64  # per row of `allocations`
+    paths: list[str]
+    roots: list[str]  # one of ROOTS
+    layers: list[int]  # of the first `*` in a path; 1 without one
+
+
+def row_paths(recording: Recording) -> RowPaths:
+    """Return the path of each row; repeated layers are merged."""
+    builder = ForestBuilder()
+    leaf = (_program_rows if dataflow_graph(recording) is not None else _other_rows)(recording, builder)
+    return _numbered(merge_layers(builder, leaf))
+
+
+def functions(recording: Recording) -> Text:
+    """Return the innermost function of the user's code of each row, without the line; empty where it is unknown."""
+    stacks, stack = recording.stacks, recording.allocations.stack
+    own = np.r_[nearest_frames(stacks, ~framework_frames(stacks)), np.int32(-1)][stack]
+    codes = np.where(own >= 0, np.r_[stacks.function.codes, np.int32(-1)][own], -1)
+    named = Text(codes.astype(np.int32), stacks.function.strings)
+    return Text.of(named.map(_last_name, "", np.object_).tolist())
+
+
+def _last_name(function: str) -> str:
+    """Return `layer` of `loss.<locals>.layer`."""
+    return function.rpartition(".")[2].strip("<>")
+
+
+def _numbered(forest: Forest) -> RowPaths:
+    labels, parents, merged = forest.label.tolist(), forest.parent.tolist(), forest.merged.tolist()
+    paths, roots, layers = list[str](), list[str](), list[int]()
+    for node, parent in enumerate(parents):  # parents come first
+        outer = paths[parent] if parent >= 0 else ""
+        paths.append(f"{outer}/{labels[node]}" if outer else labels[node] if parent >= 0 else "")
+        roots.append(roots[parent] if parent >= 0 else labels[node])
+        above = layers[parent] if parent >= 0 else 1
+        layers.append(merged[node] if above == 1 and "*" in labels[node] and parent >= 0 else above)
+    return RowPaths(forest.leaf.astype(np.int64), paths, roots, layers)
+
+
+def _program_rows(recording: Recording, builder: ForestBuilder) -> I32:
+    rows, text = recording.allocations, _texts(recording)
+    argument = _argument_of_rows(recording)
+    kind = np.where(argument >= 0, np.where(_is_argument(recording), 0, 1), 2)
+    kind[_result_rows(recording) & (argument < 0)] = 1
+    own = np.where(argument >= 0, rows.scope.codes[np.maximum(argument, 0)], -1)
+
+    def path(row: int) -> tuple[str, ...]:
+        root = ROOTS[int(kind[row])]
+        if own[row] >= 0:
+            return (root, *(argument_path(rows.scope.strings[int(own[row])]) or (UNNAMED,)))
+        if not text[row]:
+            return (root, UNNAMED, rows.op[row] or UNNAMED)
+        if PYTREE.search(text[row]):
+            return (root, COPIES, *argument_path(text[row]))
+        parts = op_path(text[row].partition(COMBINED)[0]).parts
+        return (root, *([part for part in parts if part not in OF_JAX] or [UNNAMED]))
+
+    bare = np.where(text.codes >= 0, -1, rows.op.codes)
+    return builder.rows([kind, own, text.codes, bare], path)
+
+
+def _texts(recording: Recording) -> Text:
+    """Return the operation's name of each row: of what a fusion computes, else of the instruction or what it copies."""
+    program, graph, scope = recording.program, dataflow_graph(recording), copy_scopes(recording)
+    if graph is None or program is None or program.value is None:
+        return scope
+    inside = graph.values.scope
+    own = Text(np.where(program.value >= 0, inside.codes[program.value], -1).astype(np.int32), inside.strings)
+    outside = np.where(scope.nonempty, scope.codes + len(inside.strings), -1)
+    codes = np.where(own.nonempty, own.codes, outside)
+    return Text(codes.astype(np.int32), Strings.joined(inside.strings, scope.strings))
+
+
+def _is_argument(recording: Recording) -> Mask:
+    graph, program = dataflow_graph(recording), recording.program
+    assert graph is not None and program is not None and program.value is not None
+    found: Mask = (program.value >= 0) & (graph.values.argument[program.value] >= 0)
+    return found
+
+
+def _result_rows(recording: Recording) -> Mask:
+    kind = recording.regions.kind[recording.allocations.region]
+    found: Mask = ((kind & RegionKind.OUTPUT) != 0) & ((kind & RegionKind.PARAMETER) == 0)
+    return found
+
+
+def _argument_of_rows(recording: Recording) -> I64:
+    """Return per row the row of its argument: itself, or the argument that a result in its memory updates; -1 none."""
+    rows, pairs, row_of = recording.allocations, updated_arguments(recording), row_of_value(recording)
+    found = np.full(len(rows), -1, dtype=np.int64)
+    result, argument = row_of[pairs.value].astype(np.int64), row_of[pairs.argument].astype(np.int64)
+    known = (result >= 0) & (argument >= 0)
+    of_region = np.full(len(recording.regions) + 1, -1, dtype=np.int64)
+    of_region[rows.region[result[known]]] = argument[known]
+    # A region with several results, such as a tuple's table, belongs to none of them.
+    several = np.bincount(rows.region[result[known]], minlength=len(of_region)) > 1
+    of_region[several] = -1
+    in_result = _result_rows(recording)
+    found[in_result] = of_region[rows.region[in_result]]
+    own = np.flatnonzero(_is_argument(recording))
+    found[own] = own
+    return found
+
+
+def _other_rows(recording: Recording, builder: ForestBuilder) -> I32:
+    rows = recording.allocations
+
+    def path(row: int) -> tuple[str, ...]:
+        name = rows.name[row]
+        line = LINE.fullmatch(name)
+        short = line[1].replace("\\", "/").rpartition("/")[2] if line else NUMBER.sub("", name)
+        return (VALUE, short or rows.op[row] or rows.scope[row] or UNNAMED)
+
+    return builder.rows([rows.name.codes, rows.op.codes, rows.scope.codes], path)

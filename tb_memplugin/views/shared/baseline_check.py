@@ -1,0 +1,258 @@
+"""The check of recordings against a baseline: which grew by more than a tolerance, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, NamedTuple, TypedDict
+
+from tb_memplugin.analysis.changes.explain import explain_change
+from tb_memplugin.analysis.changes.facts import facts
+from tb_memplugin.analysis.changes.matching import identity, match
+from tb_memplugin.analysis.changes.names import program_name
+from tb_memplugin.analysis.isolate import each
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.model.changes import ChangeCause, Difference, Explanation
+from tb_memplugin.model.memory_facts import MemoryFacts
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.views.shared.change_text import cause_text, difference_text
+from tb_memplugin.views.shared.json_types import ProblemJson, problems_json
+
+MAX_RECORDINGS = 64
+MIN_SHARE = 0.01  # of the largest recording of a kind; programs below it come and go with versions of JAX
+Status = Literal["above", "within", "below"]
+Allowed = Callable[[int], int]  # from a figure of the baseline to the largest one that is allowed
+
+
+class FiguresJson(TypedDict):
+    """Figures of a recording."""
+
+    peak_bytes: int
+    reserved_bytes: int | None
+    roles_bytes: Mapping[str, int]
+
+
+class CauseJson(TypedDict):
+    """A cause of a change, and what it adds to the peak."""
+
+    kind: str
+    names: list[str]
+    bytes: int
+    before: str
+    after: str
+    arrays: int
+    layers: int
+    shape: str
+    example: str
+    role: str
+    dimension: int | None
+    text: str
+
+
+class DifferenceJson(TypedDict):
+    """Arrays at the peak whose change has no known cause."""
+
+    path: str
+    function: str
+    role: str
+    shape: str
+    arrays_before: int
+    arrays_after: int
+    bytes_before: int
+    bytes_after: int
+    text: str
+
+
+class ExplanationJson(TypedDict):
+    """Causes of a change, and what none of them explains."""
+
+    causes: list[CauseJson]
+    differences: list[DifferenceJson]
+    unexplained_bytes: int
+
+
+class BaselineCheckedJson(ExplanationJson):
+    """A recording and its baseline."""
+
+    id: str
+    name: str
+    name_before: str
+    kind: str
+    memory: str
+    status: Status
+    exceeded: list[str]
+    """`peak` and `reserved`, as far as they are above the tolerance."""
+    before: FiguresJson
+    now: FiguresJson
+
+
+class UnmatchedJson(TypedDict):
+    """A recording without a baseline, or a baseline without a recording."""
+
+    name: str
+    kind: str
+    memory: str
+    peak_bytes: int
+    reserved_bytes: int | None
+    text: str
+
+
+class BaselineCheckJson(TypedDict):
+    """The check of recordings against a baseline."""
+
+    baseline: str
+    tolerance: str
+    checked: list[BaselineCheckedJson]
+    added: list[UnmatchedJson]
+    missing: list[UnmatchedJson]
+    problems: list[ProblemJson]
+
+
+class RecordedFacts(NamedTuple):
+    """The facts of a recording, and its id."""
+
+    facts: MemoryFacts
+    id: str
+
+
+def baseline_facts(
+    recordings: Sequence[Recording], known: Sequence[MemoryFacts] = ()
+) -> tuple[list[RecordedFacts], list[ProblemJson]]:
+    """Return the facts of the largest recordings, and of all whose names are in a baseline, `known`; and failures.
+
+    Of equal recordings of several hosts there is one; of measured memories of one name, the one with the largest peak.
+    """
+    names = {identity(one) for one in known}
+    sized, failed = each([r for r in recordings if r.is_main_memory and not r.kind.is_failure], _sized)
+    largest: dict[str, int] = {}
+    for one in sized:
+        largest[one.recording.kind] = max(largest.get(one.recording.kind, 0), one.bytes)
+    chosen = [one for one in sized if one.name in names or one.bytes >= MIN_SHARE * largest[one.recording.kind]]
+    chosen.sort(key=lambda one: (one.name not in names, -one.bytes, one.recording.id))
+    found, also_failed = each([one.recording for one in chosen[:MAX_RECORDINGS]], _recorded)
+    distinct = list[RecordedFacts]()
+    for recorded in found:
+        others = [other.facts for other in distinct if identity(other.facts) == identity(recorded.facts)]
+        if not others or (recorded.facts.kind.has_program and recorded.facts not in others):
+            distinct.append(recorded)
+    return distinct, problems_json(failed, also_failed)
+
+
+class _Sized(NamedTuple):
+    name: tuple[str, str, str]
+    bytes: int
+    recording: Recording
+
+
+def _sized(recording: Recording) -> _Sized:
+    name = recording.kind, program_name(recording.title), recording.memory
+    return _Sized(name, peak(recording).bytes, recording)
+
+
+def _recorded(recording: Recording) -> RecordedFacts:
+    return RecordedFacts(facts(recording), recording.id)
+
+
+def baseline_check(
+    baseline: str, before: Sequence[MemoryFacts], recordings: Sequence[Recording], tolerance: str, allowed: Allowed
+) -> BaselineCheckJson:
+    """Compare recordings with a baseline. `tolerance` is what `allowed` was made of."""
+    recorded, problems = baseline_facts(recordings, before)
+    now = [one.facts for one in recorded]
+    ids = {id(one.facts): one.id for one in recorded}
+    matched = match(before, now)
+    rewrite = f"`tb-memplugin baseline --write {baseline}`"
+    return {
+        "baseline": baseline,
+        "tolerance": tolerance,
+        "checked": [_checked(old, new, ids[id(new)], allowed) for old, new in matched.pairs],
+        "added": [
+            _unmatched(one, f"is not in the baseline: {rewrite} adds it")
+            for one in matched.added
+            if one.peak_bytes >= MIN_SHARE * max(other.peak_bytes for other in now if other.kind == one.kind)
+        ],
+        "missing": [
+            _unmatched(one, f"is in the baseline only: profile it, or remove it with {rewrite}")
+            for one in matched.missing
+        ],
+        "problems": problems,
+    }
+
+
+def _checked(before: MemoryFacts, now: MemoryFacts, recording_id: str, allowed: Allowed) -> BaselineCheckedJson:
+    figures = [("peak", before.peak_bytes, now.peak_bytes)]
+    if before.reserved_bytes is not None and now.reserved_bytes is not None:
+        figures.append(("reserved", before.reserved_bytes, now.reserved_bytes))
+    exceeded = [name for name, old, new in figures if new > allowed(old)]
+    less = [name for name, old, new in figures if old > allowed(new)]
+    explanation = explain_change(before, now)
+    return {
+        "id": recording_id,
+        "name": now.name,
+        "name_before": before.name,
+        "kind": now.kind.value,
+        "memory": now.memory,
+        "status": "above" if exceeded else "below" if less else "within",
+        "exceeded": exceeded,
+        "before": _figures(before),
+        "now": _figures(now),
+        **explanation_json(explanation),
+    }
+
+
+def explanation_json(explanation: Explanation) -> ExplanationJson:
+    """Return an explanation for JSON."""
+    return {
+        "causes": [cause_json(cause) for cause in explanation.causes],
+        "differences": [difference_json(found) for found in explanation.differences],
+        "unexplained_bytes": explanation.unexplained_bytes,
+    }
+
+
+def cause_json(cause: ChangeCause) -> CauseJson:
+    return {
+        "kind": cause.kind.value,
+        "names": list(cause.names),
+        "bytes": cause.bytes,
+        "before": cause.before,
+        "after": cause.after,
+        "arrays": cause.arrays,
+        "layers": cause.layers,
+        "shape": cause.shape,
+        "example": cause.example,
+        "role": cause.role,
+        "dimension": cause.dimension,
+        "text": cause_text(cause),
+    }
+
+
+def difference_json(found: Difference) -> DifferenceJson:
+    return {
+        "path": found.path,
+        "function": found.function,
+        "role": found.role,
+        "shape": found.shape,
+        "arrays_before": found.arrays_before,
+        "arrays_after": found.arrays_after,
+        "bytes_before": found.bytes_before,
+        "bytes_after": found.bytes_after,
+        "text": difference_text(found),
+    }
+
+
+def _figures(found: MemoryFacts) -> FiguresJson:
+    return {
+        "peak_bytes": found.peak_bytes,
+        "reserved_bytes": found.reserved_bytes,
+        "roles_bytes": dict(found.roles),
+    }
+
+
+def _unmatched(found: MemoryFacts, text: str) -> UnmatchedJson:
+    return {
+        "name": found.name,
+        "kind": found.kind.value,
+        "memory": found.memory,
+        "peak_bytes": found.peak_bytes,
+        "reserved_bytes": found.reserved_bytes,
+        "text": text,
+    }

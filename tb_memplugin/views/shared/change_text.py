@@ -1,0 +1,153 @@
+"""Causes of changes in words, for the terminal, the page, Markdown and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tb_memplugin.model.changes import ChangeCause, ChangeCauseKind, Difference
+from tb_memplugin.sizes import agree, counted, signed_bytes
+
+Quote = Callable[[str], str]
+REPLICATED = "replicated"
+MAX_NAMES = 3
+
+
+def quoted(name: str) -> str:
+    """Quote a name for a terminal."""
+    return f"`{name}`"
+
+
+def cause_text(cause: ChangeCause, quote: Quote = quoted) -> str:
+    """Return a cause as a sentence without a full stop. `quote` marks names, which come from files."""
+    return TEXTS[cause.kind](cause, quote)
+
+
+def difference_text(found: Difference, quote: Quote = quoted) -> str:
+    """Return a difference without a known cause."""
+    where = f" in {quote(found.function)}" if found.function else ""
+    before, after = found.arrays_before, found.arrays_after
+    was = "" if before == after else f", {agree(before, 'was', 'were')} {before:,}"
+    what = f"{quote(found.path)}{where}, {found.role}{f', {quote(found.shape)}' if found.shape else ''}"
+    return f"{what}: {signed_bytes(found.bytes)} ({counted(after, 'array')}{was})"
+
+
+def _devices(cause: ChangeCause, quote: Quote) -> str:
+    return f"the program is partitioned over {counted(int(cause.after), 'device')} now (was {cause.before})"
+
+
+def _argument_added(cause: ChangeCause, quote: Quote) -> str:
+    return f"argument {_names(cause, quote)} is new ({_arrays(cause, quote)}, {signed_bytes(cause.bytes)})"
+
+
+def _argument_removed(cause: ChangeCause, quote: Quote) -> str:
+    return f"argument {_names(cause, quote)} is gone ({_arrays(cause, quote)}, {signed_bytes(cause.bytes)})"
+
+
+def _sharding(cause: ChangeCause, quote: Quote) -> str:
+    now, was = _sharded(cause.after, quote), _sharded(cause.before, quote)
+    return f"{_are(cause, quote)} {now} now (was {was}; {_grown(cause)})"
+
+
+def _sharded(text: str, quote: Quote) -> str:
+    count, _, copies = text.partition(" ")
+    if copies == "copies":
+        return "split over all devices" if count == "no" else f"the same on {counted(int(count), 'device')}"
+    if text == REPLICATED:
+        return text
+    dimensions = [(axis, at) for at, axis in enumerate(text.split(",")) if axis != "-"]
+    return "sharded over " + " and ".join(f"{quote(axis)} in dimension {at}" for axis, at in dimensions)
+
+
+def _dtype(cause: ChangeCause, quote: Quote) -> str:
+    now, was = quote(cause.after), quote(cause.before)
+    if cause.names:
+        return f"{_are(cause, quote)} {now} now (was {was}; {_grown(cause)})"
+    such = f"{counted(cause.arrays, 'array')} such as" if cause.arrays > 1 else "array"
+    verb, past = agree(cause.arrays, "is", "are"), agree(cause.arrays, "was", "were")
+    return f"{such} {quote(cause.example)} {verb} {now} now ({past} {was}, {signed_bytes(cause.bytes)})"
+
+
+def _shape(cause: ChangeCause, quote: Quote) -> str:
+    word = "input" if cause.role == "input" else "argument"
+    if not cause.after.isdecimal():
+        return f"{_are(cause, quote, word)} {quote(cause.after)} now (was {quote(cause.before)}; {_grown(cause)})"
+    dimension = "a dimension" if cause.dimension is None else f"dimension {cause.dimension}"
+    of = f"{dimension} of {word}{agree(len(cause.names), '', 's')} {_names(cause, quote)}"
+    return f"{of} is {cause.after} now (was {cause.before}; {_grown(cause)})"
+
+
+def _not_donated(cause: ChangeCause, quote: Quote) -> str:
+    return f"donated buffer {_names(cause, quote)} is copied now ({_count(cause)}, {signed_bytes(cause.bytes)})"
+
+
+def _donated(cause: ChangeCause, quote: Quote) -> str:
+    return f"buffer {_names(cause, quote)} is donated now ({_count(cause)}, {signed_bytes(cause.bytes)})"
+
+
+def _layers(cause: ChangeCause, quote: Quote) -> str:
+    layers = counted(int(cause.after), "layer")
+    verb = agree(int(cause.after), "is", "are")
+    return f"there {verb} {layers} {_names(cause, quote)} now ({cause.before} before, {signed_bytes(cause.bytes)})"
+
+
+def _saved(cause: ChangeCause, quote: Quote) -> str:
+    each, rest = divmod(abs(cause.arrays), cause.layers)
+    per_layer = cause.layers > 1 and not rest
+    number = each if per_layer else abs(cause.arrays)
+    more = f"{'one' if number == 1 else f'{number:,}'} {'more' if cause.arrays > 0 else 'fewer'}"
+    shape = f"{'' if number == 1 else 'the largest '}{quote(cause.shape)}"
+    layers = f", {counted(cause.layers, 'layer')}" if per_layer else ""
+    place = _names(cause, quote) or "the forward pass"
+    activations = agree(number, "activation", "activations")
+    return f"{place} saves {more} {activations} ({shape}{layers}, {signed_bytes(cause.bytes)})"
+
+
+def _fusion_split(cause: ChangeCause, quote: Quote) -> str:
+    stored = f"{quote(cause.example)} is stored now ({_arrays(cause, quote)}, {signed_bytes(cause.bytes)})"
+    return f"{_names(cause, quote)} was split: {stored}"
+
+
+def _fused(cause: ChangeCause, quote: Quote) -> str:
+    size = f"{_arrays(cause, quote)}, {signed_bytes(cause.bytes)}"
+    return f"{quote(cause.example)} is computed inside of {_names(cause, quote)} now ({size})"
+
+
+def _are(cause: ChangeCause, quote: Quote, word: str = "argument") -> str:
+    several = len(cause.names)
+    return f"{word}{agree(several, '', 's')} {_names(cause, quote)} {agree(several, 'is', 'are')}"
+
+
+def _names(cause: ChangeCause, quote: Quote) -> str:
+    shown = ", ".join(map(quote, cause.names[:MAX_NAMES]))
+    more = len(cause.names) - MAX_NAMES
+    return f"{shown} and {more:,} more" if more > 0 else shown
+
+
+def _count(cause: ChangeCause) -> str:
+    return counted(cause.arrays, "array")
+
+
+def _grown(cause: ChangeCause) -> str:
+    """Return the number of arrays, and the bytes of these and of what is computed from them."""
+    return f"{_count(cause)} and those computed from {agree(cause.arrays, 'it', 'them')}, {signed_bytes(cause.bytes)}"
+
+
+def _arrays(cause: ChangeCause, quote: Quote) -> str:
+    shape = quote(cause.shape)
+    return shape if cause.arrays == 1 else f"{_count(cause)}, the largest {shape}"
+
+
+TEXTS: dict[ChangeCauseKind, Callable[[ChangeCause, Quote], str]] = {
+    ChangeCauseKind.DEVICES: _devices,
+    ChangeCauseKind.ARGUMENT_ADDED: _argument_added,
+    ChangeCauseKind.ARGUMENT_REMOVED: _argument_removed,
+    ChangeCauseKind.SHARDING: _sharding,
+    ChangeCauseKind.DTYPE: _dtype,
+    ChangeCauseKind.SHAPE: _shape,
+    ChangeCauseKind.NOT_DONATED: _not_donated,
+    ChangeCauseKind.DONATED: _donated,
+    ChangeCauseKind.LAYERS: _layers,
+    ChangeCauseKind.SAVED: _saved,
+    ChangeCauseKind.FUSION_SPLIT: _fusion_split,
+    ChangeCauseKind.FUSED: _fused,
+}

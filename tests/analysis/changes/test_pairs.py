@@ -1,0 +1,83 @@
+"""Pairs of compiled programs that differ by one change: the cause that is named is that change."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from support.changed import changed_program
+
+from tb_memplugin.analysis.changes.explain import explain_change
+from tb_memplugin.analysis.changes.facts import facts
+from tb_memplugin.model.changes import ChangeCauseKind, Explanation
+from tb_memplugin.model.memory_facts import MemoryFacts
+from tb_memplugin.readers.hlo import read_hlo
+from tb_memplugin.views.shared.change_text import cause_text
+
+
+@cache
+def stored(name: str) -> MemoryFacts:
+    return facts(next(r for r in read_hlo(changed_program(name), source=name) if r.is_main_memory))
+
+
+def explained(before: str, after: str) -> Explanation:
+    return explain_change(stored(before), stored(after))
+
+
+SENTENCES = [
+    ("base", "not_donated", ChangeCauseKind.NOT_DONATED, "donated buffer `state` is copied now (12 arrays, +3.00 MiB)"),
+    (
+        *("recomputed", "base", ChangeCauseKind.SAVED),
+        "`layer_*` saves one more activation (`f32[32768,1024]`, 3 layers, +384 MiB)",
+    ),
+    (
+        *("scan_recomputed", "scan", ChangeCauseKind.SAVED),
+        "`layer` saves 7 more activations (the largest `f32[3,32768,1024]`, +2.44 GiB)",
+    ),
+    (
+        *("base", "replicated", ChangeCauseKind.SHARDING),
+        "argument `state` is replicated now (was split over all devices; "
+        "12 arrays and those computed from them, +10.0 MiB)",
+    ),
+    ("base", "more_layers", ChangeCauseKind.LAYERS, "there are 4 layers `layer_*` now (3 before, +195 MiB)"),
+    (
+        *("half", "base", ChangeCauseKind.DTYPE),
+        "arguments `batch`, `state` are `f32` now (was `bf16`; 14 arrays and those computed from them, +290 MiB)",
+    ),
+    (
+        *("base", "larger_batch", ChangeCauseKind.SHAPE),
+        "dimension 0 of input `batch` is 65536 now (was 32768; 2 arrays and those computed from them, +512 MiB)",
+    ),
+    (
+        *("scan", "scan_more_layers", ChangeCauseKind.SHAPE),
+        "dimension 0 of argument `state` is 4 now (was 3; 4 arrays and those computed from them, +848 MiB)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "kind", "sentence"), SENTENCES)
+def test_the_change_is_the_only_cause_that_raised_the_peak(
+    before: str, after: str, kind: ChangeCauseKind, sentence: str
+) -> None:
+    raised = [cause for cause in explained(before, after).causes if cause.bytes > 0]
+    assert [(cause.kind, cause_text(cause)) for cause in raised] == [(kind, sentence)]
+
+
+@pytest.mark.parametrize(("before", "after", "kind", "sentence"), SENTENCES)
+def test_the_change_back_is_named_as_well(before: str, after: str, kind: ChangeCauseKind, sentence: str) -> None:
+    lowered = min(explained(after, before).causes, key=lambda cause: cause.bytes)
+    assert lowered.bytes < 0
+    assert lowered.kind is (ChangeCauseKind.DONATED if kind is ChangeCauseKind.NOT_DONATED else kind)
+
+
+@pytest.mark.parametrize(("before", "after", "kind", "sentence"), SENTENCES)
+def test_causes_and_the_rest_add_up(before: str, after: str, kind: ChangeCauseKind, sentence: str) -> None:
+    found = explained(before, after)
+    grown = stored(after).peak_bytes - stored(before).peak_bytes
+    assert sum(cause.bytes for cause in found.causes) + found.unexplained_bytes == grown
+
+
+@pytest.mark.parametrize("name", sorted({row[0] for row in SENTENCES} | {row[1] for row in SENTENCES}))
+def test_an_identical_compile_has_no_cause(name: str) -> None:
+    again = facts.__wrapped__(next(r for r in read_hlo(changed_program(name), source="") if r.is_main_memory))  # type: ignore[attr-defined]
+    assert explain_change(stored(name), again) == Explanation()

@@ -1,0 +1,130 @@
+"""Pairs of programs that differ by one change, whose cause a check against a baseline must name.
+
+    python -m programs.changed_pairs [NAME ...]
+
+compiles them for a TPU, without one, and writes tests/data/changed_programs/NAME.v5e.hlo.pb.gz.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from programs.targets import target_devices
+
+from tb_memplugin.fit.compiling.compiling import is_assigned, programs_of
+from tb_memplugin.fit.targets.target import ENVIRONMENT
+
+FOLDER = Path(__file__).parent.parent / "data" / "changed_programs"
+WIDTH = 256
+Tree = Any
+# Name -> the knobs that change the base.
+VARIANTS: dict[str, dict[str, Any]] = {
+    "base": {},
+    "not_donated": {"donate": False},
+    "recomputed": {"recompute": True},
+    "replicated": {"replicate": True},
+    "half": {"dtype": "bfloat16"},
+    "more_layers": {"layers": 4},
+    "larger_batch": {"batch": 262144},
+    "scan": {"scan": True},
+    "scan_recomputed": {"scan": True, "recompute": True},
+    "scan_more_layers": {"scan": True, "layers": 4},
+}
+TARGET = "v5e"
+
+
+def layer(w: Tree, x: Array) -> Any:
+    return x + jnp.square(jax.nn.gelu(x @ w["up"])) @ w["down"]
+
+
+def training_step(
+    mesh: Mesh, layers: int = 3, batch: int = 131072, donate: bool = True, recompute: bool = False,
+    replicate: bool = False, dtype: str = "float32", scan: bool = False,
+) -> Any:  # fmt: skip
+    """Return a jitted step of (state, batch) and its arguments: weights and momentum split over the devices."""
+    apply = jax.checkpoint(layer) if recompute else layer
+
+    def loss(params: Tree, x: Array, y: Array) -> Any:
+        if scan:
+            x, _ = jax.lax.scan(lambda x, w: (apply(w, x), None), x, params["layers"])
+        for i in range(0 if scan else layers):
+            with jax.named_scope(f"layer_{i}"):
+                x = apply(params[f"layer_{i}"], x)
+        return jnp.mean((x - y).astype(jnp.float32) ** 2)
+
+    def step(state: Tree, batch: Tree) -> Any:
+        value, grads = jax.value_and_grad(loss)(state["params"], batch["x"], batch["y"])
+        mu = jax.tree.map(lambda m, g: 0.9 * m + g, state["mu"], grads)
+        return {"params": jax.tree.map(lambda p, m: p - 0.1 * m, state["params"], mu), "mu": mu}, value
+
+    def place(shape: tuple[int, ...], *split: str | None) -> Any:
+        spec = PartitionSpec() if replicate and "data" not in split[:1] else PartitionSpec(*split)
+        return jax.ShapeDtypeStruct(shape, jnp.dtype(dtype), sharding=NamedSharding(mesh, spec))
+
+    front = ((layers,), (None,)) if scan else ((), ())
+    one = {
+        "up": place((*front[0], WIDTH, 4 * WIDTH), *front[1], None, "data"),
+        "down": place((*front[0], 4 * WIDTH, WIDTH), *front[1], None, "data"),
+    }
+    params = {"layers": one} if scan else {f"layer_{i}": one for i in range(layers)}
+    state, x = {"params": params, "mu": params}, place((batch, WIDTH), "data")
+    shardings = jax.tree.map(lambda a: a.sharding, state)
+    out = (shardings, NamedSharding(mesh, PartitionSpec()))
+    return jax.jit(step, donate_argnums=(0,) if donate else (), out_shardings=out), (state, {"x": x, "y": x})
+
+
+def build(devices: list[Any], **knobs: Any) -> Any:
+    """Return a jitted function and its arguments."""
+    mesh = Mesh(np.array(devices), ("data",))
+    return training_step(mesh, **knobs)
+
+
+def compile_variant(target: str, folder: Path, knobs: Mapping[str, Any]) -> bytes:
+    """Compile in a process of its own; return the program, which is complete long before the compile ends."""
+    words = [sys.executable, "-m", "programs.changed_pairs", "--compile", target, str(folder), json.dumps(knobs)]
+    path = os.pathsep.join(map(str, Path(__file__).parents[1:3]))
+    child = subprocess.Popen(words, env={**os.environ, **ENVIRONMENT, "PYTHONPATH": path})
+    while child.poll() is None and not is_assigned(folder):
+        time.sleep(0.1)
+    child.kill()
+    child.wait()
+    return programs_of(folder)[-1].read_bytes()
+
+
+def compile_here(target: str, folder: str, knobs: str) -> None:
+    """Compile in this process."""
+    config: Any = jax.config
+    config.update("jax_hlo_source_file_canonicalization_regex", r".*/(?=tests/|site-packages/|lib/python)")
+    function, arguments = build(target_devices(target), **json.loads(knobs))
+    options = {"xla_dump_to": folder, "xla_dump_hlo_as_proto": True}
+    function.lower(*arguments).compile(options)
+
+
+def main(*names: str) -> None:
+    for name in names or VARIANTS:
+        with tempfile.TemporaryDirectory() as folder:
+            program = compile_variant(TARGET, Path(folder), VARIANTS[name])
+        gzipped = gzip.compress(program, compresslevel=9, mtime=0)
+        (FOLDER / f"{name}.{TARGET}.hlo.pb.gz").write_bytes(gzipped)
+        print(f"{name}.{TARGET} {len(gzipped) >> 10} KiB", flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--compile"]:
+        compile_here(*sys.argv[2:])
+    else:
+        main(*sys.argv[1:])
