@@ -167,3 +167,35 @@ def test_a_job_whose_devices_are_not_started_is_left_as_it_is(tmp_path: Path) ->
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
     assert not list(tmp_path.iterdir())
+
+
+def test_a_device_that_is_nearly_full_gets_a_profile_with_the_reason(tmp_path: Path) -> None:
+    code = """
+        import sys, time
+        import jax, jax.numpy as jnp
+        from tb_memplugin import capture
+        from tb_memplugin.capture.watching import counters
+        device, in_use = jax.local_devices()[0], iter(range(500, 1000, 50))
+        class Gpu:  # no test machine has one
+            platform = "gpu"
+            def __str__(self): return str(device)
+            def memory_stats(self):
+                return {"bytes_in_use": next(in_use, 950) << 20, "peak_bytes_in_use": 970 << 20, "bytes_limit": 1 << 30}
+        class Jax:
+            def __getattr__(self, name): return getattr(jax, name)
+            def local_devices(self): return [Gpu()]
+        counters.started_jax = Jax
+        kept = jnp.ones(1 << 20)
+        with capture.watch(sys.argv[1], every=0.05, at=0.8) as watched:
+            watched.step(12)
+            time.sleep(100)
+    """
+    with job(tmp_path, code):
+        wait_for(lambda: bool(list(tmp_path.rglob("*.prof"))))
+    found = listing_of_path(str(tmp_path)).recordings
+    [profile] = [recording for recording in found if recording.kind is RecordingKind.DEVICE_PROFILE]
+    assert profile.capture_info is not None
+    assert (profile.capture_info.reason, profile.capture_info.step) == ("80 % of capacity", 12)
+    [curve] = curves(tmp_path)
+    assert (curve.capacity, curve.reported_peak) == (1 << 30, 970 << 20)
+    assert (curve.run, curve.memory) == (profile.run, profile.memory)

@@ -6,25 +6,30 @@ import logging
 import os
 import resource
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import fsspec
 import numpy as np
 import pytest
+from support.fake_torch import FakeTorch
 from support.watch_files import MIB, START_NS
 
 from tb_memplugin.analysis.usage.live_bytes import usage
-from tb_memplugin.capture.watching import counters, recorder, watch
+from tb_memplugin.capture.watching import counters, recorder, snapshots, watch
 from tb_memplugin.capture.watching.counters import Reading
 from tb_memplugin.capture.watching.curve import FULL, Curve
 from tb_memplugin.capture.watching.curve_file import CurveFile
 from tb_memplugin.capture.watching.recorder import SampleRecorder
 from tb_memplugin.capture.watching.triggers import GROWTH_RISES, WINDOW_SAMPLES, Triggers
+from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers import open_file
 from tb_memplugin.readers.watch.header import WatchedDevice
@@ -276,3 +281,50 @@ def test_a_handler_that_the_job_sets_later_stays(tmp_path: Path, devices: list[R
 def test_options_that_cannot_be_meant_are_errors(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
         watch("/tmp/x", **wrong)  # type: ignore[arg-type]
+
+
+def test_arrays_count_on_each_device_that_has_a_shard() -> None:
+    jax = pytest.importorskip("jax")
+    kept = jax.device_put(np.zeros((1 << 16,), np.float32))
+    [before] = counters.read_devices()
+    more = jax.device_put(np.zeros((1 << 18,), np.float32))
+    [after] = counters.read_devices()
+    assert before.device.source is CounterSource.LIVE_ARRAYS
+    assert after.counters[0] - before.counters[0] == more.nbytes and before.counters[0] >= kept.nbytes
+
+
+def test_pytorchs_counters_and_its_snapshots_are_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stats = {
+        "allocated_bytes.all.current": 300 * MIB,
+        "allocated_bytes.all.peak": 400 * MIB,
+        "reserved_bytes.all.current": 500 * MIB,
+        "reserved_bytes.all.peak": 500 * MIB,
+    }
+    fake = FakeTorch()
+    torch: Any = fake.module()
+    torch.cuda.__dict__.update(
+        is_initialized=lambda: True,
+        device_count=lambda: 2,
+        memory_stats=lambda number: stats if number == 0 else {"reserved_bytes.all.peak": 0},
+        get_device_properties=lambda number: SimpleNamespace(total_memory=1000 * MIB),
+    )
+    fake.alloc(3 * MIB)
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setattr(counters, "started_jax", lambda: None)
+    monkeypatch.setattr(snapshots, "started_jax", lambda: None)
+    error = RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+    with pytest.raises(RuntimeError) as raised, watch(str(tmp_path), every=0.01):
+        time.sleep(0.1)
+        os.kill(os.getpid(), signal.SIGUSR1)
+        time.sleep(0.3)
+        raise error
+    assert raised.value is error and any(".pickle" in note for note in error.__notes__)
+    found = listing_of_path(str(tmp_path)).recordings
+    [curve] = [recording for recording in found if recording.kind is RecordingKind.WATCH]
+    taken = [recording for recording in found if recording.kind is RecordingKind.TORCH_SNAPSHOT]
+    assert curve.memory == "cuda:0" and curve.capacity == 1000 * MIB and curve.reported_peak == 400 * MIB
+    assert curve.reserved is not None and curve.reserved.max() == 500 * MIB
+    assert usage(curve).live.max() == 300 * MIB, "reserved memory is free for tensors"
+    assert [snapshot.memory for snapshot in taken] == ["cuda:0"] * 2
+    assert {recording.run for recording in found} == {curve.run}
+    assert list(tmp_path.rglob("*.oom.txt"))

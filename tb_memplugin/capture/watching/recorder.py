@@ -1,4 +1,4 @@
-"""What the watching thread does with each sample: it is recorded, written and shown, and may cause a snapshot."""
+"""The steps that the watching thread takes with each sample: record, write and show it, and decide on a snapshot."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ class _Message(Enum):
 
 
 class _WatchThread(threading.Thread):
-    """Samples until it is told to stop. The job shares no lock with it, only a queue that signal handlers may use."""
+    """Samples until the job stops it. The job shares no lock with it, only a queue that signal handlers may use."""
 
     def __init__(self, recorder: SampleRecorder, watched: Watch, outputs: Outputs) -> None:
         super().__init__(name="tb_memplugin watch", daemon=True)
