@@ -231,10 +231,24 @@ def _rounded(value: Any) -> Any:
     return [_rounded(item) for item in value] if isinstance(value, list) else value
 
 
+def _newest_snapshot(recording: Recording, others: Sequence[Recording]) -> Recording | None:
+    """Return the newest snapshot of a watched device; None where the job saved none."""
+    taken = [
+        other
+        for other in others
+        if (other.run, other.memory) == (recording.run, recording.memory) and not other.kind.is_sampled
+    ]
+    return max(taken, key=lambda other: (other.capture_info and other.capture_info.time_ns) or 0, default=None)
+
+
 def _steps(
     recording: Recording, others: Sequence[Recording], found: dict[str, Any], asked: Asked
 ) -> list[Question | None]:
     own, at = recording.id, {} if found["at"]["peak"] else {"at": f"#{found['at']['position']}"}
+    if recording.kind.is_sampled:
+        taken = _newest_snapshot(recording, others)
+        why = "who holds the memory, by the newest snapshot of this run"
+        return [asked.step("explain", why, taken.id)] if taken is not None else []
     timed = next((r for r in others if r.axis is Axis.TIME and r.run == recording.run and r is not recording), None)
     return [
         asked.step("advice", "how to lower the peak: sentences and code", own) if found.get("advice") else None,

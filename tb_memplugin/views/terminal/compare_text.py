@@ -98,7 +98,7 @@ def _count_sentence(answer: Mapping[str, Any]) -> str:
         for kind in CHANGES
         if (change := answer["changes"][kind])["entries"]
     ]
-    return f"Allocation sites: {', '.join(parts)}." if parts else "Neither A nor B has live memory."
+    return f"Allocation sites: {', '.join(parts)}." if parts else "Neither A nor B has live allocations."
 
 
 def _more(count: int) -> Iterator[str]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+from support.pprof_files import Frame, Sample, Writer
 from support.watch_files import MIB, live_file, saw_tooth, watch_bytes
 
 from tb_memplugin.analysis.leaks.classify import Verdict
@@ -80,3 +82,10 @@ def test_summary_and_explain_show_a_curve(tmp_path: Path, capsys: pytest.Capture
     shown = capsys.readouterr().out
     assert "Not finished" in shown and "see the run's snapshots" in shown and "Leaks" not in shown
     assert main(["check", str(tmp_path), "--max-peak", "800MiB"]) == 1
+    profile = Writer()
+    profile.add(Sample([Frame("put", "checkpoint.py", 88)], 700 * MIB, 1, "buffer", "cuda:0"))
+    (path.parent / "memory_00000005.prof").write_bytes(profile.profile.SerializeToString())
+    capsys.readouterr()
+    assert main(["explain", str(tmp_path), "--json"]) == 0
+    [further] = json.loads(capsys.readouterr().out)["next"]
+    assert "memory_00000005.prof" in " ".join(further["command"]), "the snapshot shows who holds the memory"
