@@ -7,10 +7,12 @@ import { comparableRecordings } from "../../layout/compare/default_pair";
 import { swapName } from "../../layout/compare/selected_change";
 import { formatTime } from "../../layout/axis/ticks";
 import type { Api } from "../../payload/api";
-import type { Runs } from "../../payload/generated/answers";
+import type { Listing, Runs } from "../../payload/generated/answers";
 import type { Comparison, ComparedSide } from "../../payload/generated/answers";
 import type { Summary } from "../../payload/generated/answers";
-import { useFetched } from "../data/use_fetched";
+import type { RecordingsQuery } from "../../payload/generated/client";
+import { hostOfId, listedHost } from "../../payload/listed_host";
+import { type Fetched, useFetched } from "../data/use_fetched";
 import { runOptions } from "../widgets/run_options";
 import { Combobox } from "../widgets/combobox";
 import type { ViewState } from "../state/view_state";
@@ -69,11 +71,8 @@ interface SidePickerProps {
 
 function SidePicker({ api, runs, name, id, other, side, store }: SidePickerProps): JSX.Element {
   const run = runOf(runs, id);
-  const listing = useFetched(run === "" ? null : run, (key, signal) => api.recordings({ run: key }, signal));
-  const otherRun = runOf(runs, other);
-  const others = useFetched(otherRun === "" ? null : otherRun, (key, signal) =>
-    api.recordings({ run: key }, signal),
-  );
+  const listing = useListing(api, runs, id);
+  const others = useListing(api, runs, other);
   const known = listing.value?.recordings ?? [];
   const counterpart = others.value?.recordings.find((recording) => recording.id === other);
   // B must be of the same kind as A.
@@ -151,6 +150,15 @@ function PositionInput({
         {at === null ? "the peak" : "to the peak"}
       </button>
     </span>
+  );
+}
+
+/** Return the recordings of the run of a recording, or of its host alone where the run has many. */
+function useListing(api: Api, runs: Runs, id: string): Fetched<Listing> {
+  const run = runOf(runs, id);
+  const host = listedHost(runs, run, hostOfId(runs, run, id));
+  return useFetched(run === "" ? null : JSON.stringify({ run, host }), (key, signal) =>
+    api.recordings(JSON.parse(key) as RecordingsQuery, signal),
   );
 }
 

@@ -15,7 +15,7 @@ import { useSearch } from "../data/use_search";
 import { Cell, DataTable, stepLine, TableRow, useTable } from "../tables/data_table";
 import { Toggle } from "../widgets/toggle";
 import { deviceColumns } from "./device_columns";
-import { compareDevices } from "./open_device";
+import { compareDevice } from "./open_device";
 import type { DevicesProps } from "./section";
 
 /** Farthest from the median first. */
@@ -57,7 +57,7 @@ export function DeviceTable(props: DevicesProps): JSX.Element {
     const id = devices.id[row];
     if (ticked === "" || rowWithId(devices, ticked) < 0) store.set({ fleet_ticked: id });
     else if (ticked === id) store.set({ fleet_ticked: "" });
-    else compareDevices(store, devices.run[row], ticked, id);
+    else compareDevice(store, devices, row, ticked);
   };
   const ticked = useStore(store, (state) => state.fleet_ticked);
   const grid = `${TICK.track} ${template}`;
@@ -76,7 +76,10 @@ export function DeviceTable(props: DevicesProps): JSX.Element {
         event.preventDefault();
       }}
     >
-      <h2>{every ? "Devices" : "Outliers"}</h2>
+      <header class="section-head">
+        <h2>{every ? "Devices" : "Outliers"}</h2>
+        <Ticked {...props} />
+      </header>
       <DataTable
         store={store}
         table={{ ...table, template: grid, columns: [TICK, ...table.columns] }}
@@ -134,7 +137,6 @@ export function DeviceTable(props: DevicesProps): JSX.Element {
           </TableRow>
         )}
       />
-      <Ticked {...props} />
     </section>
   );
 }
@@ -148,12 +150,10 @@ function Ticked({ fleet, memory, store }: DevicesProps): JSX.Element | null {
   const typical = meta.typical[memory] ?? "";
   return (
     <div class="fleet-ticked" role="status" data-testid="fleet-ticked">
+      <span class="muted">Ticked</span>
       <b>{deviceName(devices, row)}</b>
       {typical !== "" && typical !== ticked && (
-        <button
-          data-testid="compare-median"
-          onClick={() => compareDevices(store, devices.run[row], typical, ticked)}
-        >
+        <button data-testid="compare-median" onClick={() => compareDevice(store, devices, row, typical)}>
           Compare with the median device
         </button>
       )}

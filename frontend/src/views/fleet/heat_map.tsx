@@ -12,7 +12,13 @@ import { withLightTheme } from "../drawing/picture";
 import { SavePicture } from "../drawing/save_picture";
 import { Choice } from "../widgets/choice";
 import { Tooltip } from "../widgets/tooltip";
-import { drawHeatMap, type HeatPicture, paintHeatMap, STATE_NAMES } from "./heat_map_drawing";
+import {
+  drawHeatMap,
+  type HeatPicture,
+  MIN_PITCH_WITH_GAP,
+  paintHeatMap,
+  STATE_NAMES,
+} from "./heat_map_drawing";
 import { HeatLegend } from "./heat_legend";
 import type { DevicesProps } from "./section";
 
@@ -178,10 +184,11 @@ function Cells({ picture, ...props }: DevicesProps & { picture: HeatPicture }): 
 }
 
 function Frame({ map, cell, kind }: { map: HeatMap; cell: number; kind: string }): JSX.Element {
+  const gap = map.pitch >= MIN_PITCH_WITH_GAP ? 1 : 0;
   const style = {
-    transform: `translate(${map.left[cell] - 2}px, ${map.top[cell] - 2}px)`,
-    width: `${map.wide[cell] + 3}px`,
-    height: `${map.pitch + 3}px`,
+    transform: `translate(${map.left[cell]}px, ${map.top[cell]}px)`,
+    width: `${map.wide[cell] - gap}px`,
+    height: `${map.pitch - gap}px`,
   };
   return <i class={`box-frame ${kind}`} style={style} />;
 }

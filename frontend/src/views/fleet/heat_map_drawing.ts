@@ -28,7 +28,7 @@ const DIMMED = 0.18;
 /** Larger cells have a thicker outline. */
 const THICK_FROM = 8;
 /** Smallest distance of cells with a gap between them. */
-const MIN_PITCH_WITH_GAP = 4;
+export const MIN_PITCH_WITH_GAP = 4;
 
 /** Texts of hosts without a device, in words. */
 export const STATE_NAMES: Record<HostState, string> = {

@@ -17,6 +17,16 @@ export async function openDevice(
   await openById(api, store, devices.id[row], [devices.run[row], fileHost(devices, row)]);
 }
 
+/** Compare a device with that of a recording's id. */
+export function compareDevice(
+  store: Store<ViewState>,
+  devices: FleetDevices,
+  row: number,
+  other: string,
+): void {
+  compareIds(store, other, devices.id[row], [devices.run[row], fileHost(devices, row)]);
+}
+
 /** Open the recording with an id, which begins with its run and the host of its file. */
 export async function openById(
   api: Api,
@@ -31,16 +41,17 @@ export async function openById(
   openRecording(store, found);
 }
 
-/** Compare two recordings by their ids. */
-export function compareIds(store: Store<ViewState>, a: string, b: string): void {
-  compareDevices(store, b.split("|")[0], a, b);
-}
-
-/** Compare the recordings of two devices. `run`: of the second. */
-export function compareDevices(store: Store<ViewState>, run: string, a: string, b: string): void {
+/** Compare two recordings by their ids, of which the second begins with its run and the host of its file. */
+export function compareIds(
+  store: Store<ViewState>,
+  a: string,
+  b: string,
+  [run, host]: readonly string[] = b.split("|"),
+): void {
   store.set({
     tab: "compare",
     run,
+    host,
     search: "",
     size_filter: "",
     sort: "",

@@ -7,6 +7,8 @@ import type { RecordingChoice, RecordingOptions } from "../../payload/choose_rec
 import { chooseProgram, chooseMemory } from "../../payload/choose_recording";
 import type { Summary } from "../../payload/generated/answers";
 import { liveOf } from "../../layout/live/live_status";
+import type { RecordingsQuery } from "../../payload/generated/client";
+import { hostsOf, listedHost } from "../../payload/listed_host";
 import { PrintingContext, usePrinting } from "../browser/printing";
 import { ComparePage } from "../compare/page";
 import { type PictureNames, PictureNamesContext } from "../drawing/titled_picture";
@@ -85,11 +87,13 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
     () => (report === null ? RUNS_INTERVAL_MS : null),
   );
   const run = wantedRun === "" ? (runs.value?.runs[0]?.name ?? "") : wantedRun;
+  const listed = tab === "overview" ? "" : listedHost(runs.value, run, host);
+  const isWaiting = run === "" || (host !== "" && runs.value === null);
   // The candidates of a fit are shown from their records, and devices of a fleet from summaries: no recording is read.
   const listing = useFollowed(
     api,
-    run === "" || isOfLogdir(tab) ? null : run,
-    (changes, name, signal) => changes.recordings({ run: name }, signal),
+    isWaiting || isOfLogdir(tab) ? null : JSON.stringify({ run, host: listed }),
+    (changes, key, signal) => changes.recordings(JSON.parse(key) as RecordingsQuery, signal),
     (found) =>
       liveOf(found?.recordings ?? []).length > 0 && !paused && report === null ? LIVE_INTERVAL_MS : null,
   );
@@ -98,13 +102,11 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
   const hasFit = fits.value !== null && fits.value.steps.length > 0;
   const hasFleet = useHasFleet(runs.value, listing.value) || tab === "fleet";
   const has = { fit: hasFit, fleet: hasFleet };
-  const options = useMemo(
-    () =>
-      listing.value === null
-        ? null
-        : (CHOOSERS[tab]?.(listing.value.recordings, { host, module, space }) ?? null),
-    [listing.value, tab, host, module, space],
-  );
+  const options = useMemo(() => {
+    const found = CHOOSERS[tab]?.(listing.value?.recordings ?? [], { host, module, space }) ?? null;
+    if (listing.value === null || found === null) return null;
+    return listed === "" ? found : { ...found, hosts: [...hostsOf(runs.value, run)] };
+  }, [listing.value, tab, host, module, space]);
 
   const error = broken ?? runs.error ?? listing.error ?? (tab === "fit" ? fits.error : null);
   const chosen = error === null ? (options?.chosen ?? null) : null;

@@ -5,6 +5,7 @@ import { useSidebar } from "../browser/use_sidebar";
 import { formatBytes, formatShare } from "../../base/units";
 import type { Runs } from "../../payload/generated/answers";
 import type { RecordingOptions } from "../../payload/choose_recording";
+import { listedHost } from "../../payload/listed_host";
 import type { Summary } from "../../payload/generated/answers";
 import type { ViewState } from "../state/view_state";
 import { NEW_RECORDING, NEW_COMPARISON } from "../state/view_state";
@@ -24,12 +25,14 @@ interface Props {
 
 export function Pickers({ runs, run, recordings, options, store }: Props): JSX.Element {
   const peaks = useRef<RunPeaks>(new Map());
-  if (recordings !== null) peaks.current = withPeak(peaks.current, recordings);
+  const { tab, host, module, space } = store.get();
+  // The recordings of one host do not have the peak of the run.
+  if (recordings !== null && listedHost(runs, run, host) === "")
+    peaks.current = withPeak(peaks.current, recordings);
   const known = peaks.current;
   const offered = useMemo(() => runOptions(runs?.runs ?? [], known), [runs, known]);
   const sidebar = useSidebar(run);
   const chosen = options?.chosen ?? null;
-  const { tab, host, module, space } = store.get();
   const pick = (patch: Partial<ViewState>): void => store.set({ ...patch, ...NEW_RECORDING });
   const hosts = options?.hosts ?? [];
   const hostOptions = hosts.map((name) => ({ value: name, label: name, detail: "" }));

@@ -136,7 +136,7 @@ export const SCHEMA = {
   /** List all devices of a fleet, not only the outliers. */
   fleet_all: flag("fleet_all"),
   /** Id of the selected device's recording; empty is none. */
-  fleet_device: text("fleet_device"),
+  fleet_device: text("fleet_device", { reset: "recording" }),
   /** Points of the Fleet tab's trend; empty: it is closed, and captures are not read for it. */
   fleet_trend: choice("fleet_trend", TREND_BY, ""),
   /** Memory or program of the trend, as layout/fleet/trend.ts names it; empty is the first one. */

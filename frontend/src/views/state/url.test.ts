@@ -171,6 +171,7 @@ describe("a reset", () => {
       selected_change: "",
       expanded: "",
       fit_candidate: "",
+      fleet_device: "",
       tree_expanded: "",
     });
   });
