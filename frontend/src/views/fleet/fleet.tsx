@@ -9,6 +9,7 @@ import { rowsOf, rowWithId } from "../../payload/responses/fleet";
 import type { OnPageState } from "../data/use_recording";
 import { PageFrame } from "../details/page_frame";
 import type { ViewState } from "../state/view_state";
+import { Choice } from "../widgets/choice";
 import { ErrorMessage, Message } from "../widgets/message";
 import { Captures } from "./captures";
 import { DeviceTable } from "./device_table";
@@ -55,6 +56,19 @@ export function FleetPage({ api, run, store, dark, onState }: Props): JSX.Elemen
       )}
       <FleetHeadline {...shared} />
       {fleet.meta.running && <ScanProgress {...fleet.meta} />}
+      {memories.length > 1 && (
+        <Choice
+          label="Memory"
+          testid="fleet-memory"
+          options={memories.map(({ memory: value }) => ({
+            value,
+            label: value,
+            about: `Devices with memory of this kind: ${value}`,
+          }))}
+          value={memory}
+          onPick={(value) => store.set({ fleet_memory: value, fleet_peaks: null, fleet_device: "" })}
+        />
+      )}
       {found !== undefined && <Devices {...shared} found={found} key={memory} />}
       <Hosts {...shared} />
       <Trend {...{ api, store }} captures={fleet.meta.captures.length} />

@@ -1,12 +1,13 @@
-import { useMemo } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
+import { hasDevices, hasHosts } from "../../layout/fleet/has_fleet";
 import type { Listing, Runs } from "../../payload/generated/answers";
 
-/** Return whether the logdir has several hosts, or the run several devices. */
-export function useHasFleet(runs: Runs | null, listing: Listing | null): boolean {
-  const hosts = useMemo(() => new Set(runs?.runs.flatMap((run) => run.hosts)).size, [runs]);
-  const devices = useMemo(() => {
-    const measured = listing?.recordings.filter(({ axis }) => axis !== "PROGRAM_ORDER") ?? [];
-    return new Set(measured.map(({ host, memory }) => `${host}|${memory}`)).size;
-  }, [listing]);
-  return hosts > 1 || devices > 1;
+/** Return whether a run and its sessions have several hosts or devices. */
+export function useHasFleet(runs: Runs | null, run: string, listing: Listing | null): boolean {
+  // Tabs that list no recordings keep what is known.
+  const known = useRef(new Set<string>());
+  const hosts = useMemo(() => hasHosts(runs?.runs ?? [], run), [runs, run]);
+  const devices = useMemo(() => hasDevices(listing?.recordings ?? []), [listing]);
+  if (hosts || devices) known.current.add(run);
+  return known.current.has(run);
 }

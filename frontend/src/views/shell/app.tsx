@@ -100,7 +100,7 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
   // After the runs: one search of the logdir answers both.
   const fits = useFetched(runs.value === null ? null : "fit", (_, signal) => api.fit(signal));
   const hasFit = fits.value !== null && fits.value.steps.length > 0;
-  const hasFleet = useHasFleet(runs.value, listing.value) || tab === "fleet";
+  const hasFleet = useHasFleet(runs.value, run, listing.value) || tab === "fleet";
   const has = { fit: hasFit, fleet: hasFleet };
   const options = useMemo(() => {
     const found = CHOOSERS[tab]?.(listing.value?.recordings ?? [], { host, module, space }) ?? null;
