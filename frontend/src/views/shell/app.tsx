@@ -87,7 +87,7 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
     () => (report === null ? RUNS_INTERVAL_MS : null),
   );
   const run = wantedRun === "" ? (runs.value?.runs[0]?.name ?? "") : wantedRun;
-  const listed = tab === "overview" ? "" : listedHost(runs.value, run, host);
+  const listed = tab === "overview" || report !== null ? "" : listedHost(runs.value, run, host);
   const isWaiting = run === "" || (host !== "" && runs.value === null);
   // The candidates of a fit are shown from their records, and devices of a fleet from summaries: no recording is read.
   const listing = useFollowed(
