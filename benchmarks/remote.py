@@ -27,6 +27,9 @@ import fsspec
 
 from benchmarks.latency_proxy import Counts, proxied
 from tb_memplugin import logdir
+from tb_memplugin.executors.processes import LocalProcesses
+from tb_memplugin.fleet.scan import Scan
+from tb_memplugin.fleet.sessions import captures
 from tb_memplugin.logdir import HostFile, paths
 
 URL = "s3://bucket/logdir"
@@ -92,6 +95,17 @@ def _any() -> bool:
     return logdir.has_runs(URL)
 
 
+def _fleet(runs: Sequence[logdir.Run], jobs: int) -> None:
+    """Read the newest capture without a cache, in processes that start."""
+    processes = LocalProcesses(jobs)
+    try:
+        fleet = Scan(lambda: processes).fleet(captures(runs)[0])
+    finally:
+        processes.stop()
+    if failed := [file.problem for file in fleet.files if file.problem]:
+        raise SystemExit(f"{len(failed)} files failed: {failed[0]}")
+
+
 def _each(read: Callable[[HostFile], int], files: Sequence[HostFile], at_once: int) -> list[int]:
     with ThreadPoolExecutor(at_once) as pool:
         return list(pool.map(read, files))
@@ -115,6 +129,7 @@ def main() -> None:
     parser.add_argument("logdir", type=Path)
     parser.add_argument("--milliseconds", type=float, default=50, help="of latency, for each request")
     parser.add_argument("--megabytes-per-second", type=float, default=90, help="of each connection")
+    parser.add_argument("--only", metavar="TEXT", help="measure what has this in its name")
     arguments = parser.parse_args()
     os.environ.update(CREDENTIALS)
     rate = arguments.megabytes_per_second * 1e6
@@ -128,7 +143,11 @@ def main() -> None:
         for name, read in {"needed parts": _parts, "all in ranges": _whole, "all as a stream": _stream}.items():
             for at_once in (1, AT_ONCE):
                 ways[f"{name}, {at_once} at once"] = partial(_each, read, files, at_once)
+        for jobs in (1, 2):
+            ways[f"fleet, {jobs} at once"] = partial(_fleet, runs, jobs)
         for name, action in ways.items():
+            if arguments.only and arguments.only not in name:
+                continue
             requests, nbytes, seconds = measure(counts, action)
             print(f"{name:26} {requests:6,} requests {nbytes / 1e6:8.2f} MB {seconds:7.2f} s")
 

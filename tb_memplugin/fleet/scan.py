@@ -13,13 +13,12 @@ from tb_memplugin.fleet.programs import read_programs, with_programs
 from tb_memplugin.fleet.series import Series, find_series
 from tb_memplugin.fleet.series_growth import Growths, as_hosts, has_growth, read_growth
 from tb_memplugin.fleet.sessions import Capture
-from tb_memplugin.fleet.summarize import summarize
-from tb_memplugin.fleet.tasks import FileTask, Tasks
+from tb_memplugin.fleet.summarize import summarize_files
+from tb_memplugin.fleet.tasks import FilesOfRuns, FileTask, Tasks, batches
 from tb_memplugin.logdir import HostFile
 from tb_memplugin.model.fleet import FileSeries, FileSummary, Fleet, NumberedFiles, ProgramSummary
 from tb_memplugin.natural_order import natural_key
 
-FilesOfRuns = Sequence[tuple[HostFile, str]]  # with their runs
 Done = Callable[[int, int], None]  # files that are done, and all
 WRITE_EVERY = 256  # summaries; what is written stays when the scan is stopped
 
@@ -72,7 +71,8 @@ class Scan:
             tasks = Tasks(self.executor())
             for fingerprint in lacking:
                 files = wanted[fingerprint]
-                tasks.submit(FileTask(files[0], "", frozenset([fingerprint])), read_growth, files, fingerprint)
+                task = FileTask([(file, "") for file in files], frozenset([fingerprint]))
+                tasks.submit(task, read_growth, files, fingerprint)
             new = [growth for _, result in tasks.results() if isinstance(result, list) for growth in result]
             if self.cache:
                 versioned = {each for each in lacking if all(has_version(file.stamp) for file in wanted[each])}
@@ -97,22 +97,27 @@ class Scan:
         cached = {summary.path: summary for summary in found}
         for file in reread:
             self._read_programs(tasks, file, cached[file.path])
-        for file, run in new:
-            tasks.submit(FileTask(file, run), summarize, file, run)
+        for batch in batches(new):
+            tasks.submit(FileTask(batch), summarize_files, batch)
         unwritten: list[FileSummary] = []
         programs: list[ProgramSummary] = []
         for task, result in tasks.results():
             if task.programs:
                 programs += self._add_programs(task, result)
                 continue
-            summary = result if isinstance(result, FileSummary) else _failed(task.file, task.run, result)
-            self.read += 1
-            self._find_programs([summary])
-            self._read_programs(tasks, task.file, summary)
-            unwritten.append(summary)
+            if not isinstance(result, list) and len(task.files) > 1:  # one of them may have ended the process
+                for each in task.files:
+                    tasks.submit(FileTask([each]), summarize_files, [each])
+                continue
+            summaries = result if isinstance(result, list) else [_failed(*task.files[0], result)]
+            self.read += len(summaries)
+            self._find_programs(summaries)
+            for (file, _), summary in zip(task.files, summaries, strict=True):
+                self._read_programs(tasks, file, summary)
+            unwritten += summaries
             if len(unwritten) >= WRITE_EVERY:
                 self._write(unwritten, programs)
-            yield summary
+            yield from summaries
         self._write(unwritten, programs)
 
     def _read_programs(self, tasks: Tasks, file: HostFile, summary: FileSummary) -> None:
@@ -120,7 +125,7 @@ class Scan:
         wanted = frozenset(use.fingerprint for use in summary.programs) - self.programs.keys() - self._asked
         if wanted:
             self._asked |= wanted
-            tasks.submit(FileTask(file, "", wanted), read_programs, file, wanted)
+            tasks.submit(FileTask([(file, "")], wanted), read_programs, file, wanted)
 
     def _add_programs(self, task: FileTask, result: object) -> list[ProgramSummary]:
         """Take the programs that a task has read. Return those to store."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 
@@ -25,6 +28,19 @@ NUMBER = re.compile(r"\d+")
 DEVICE = re.compile(r"GPU_\d+_\w+|TPU core \d+|(?:TPU_|(?:cuda|gpu|hip|rocm|tpu|xpu):)\d+(?: live arrays)?")
 
 
+# A store has some 10 requests of 50 ms for each file, which wait for one another. S3's client makes 10 at a time.
+AT_ONCE = 8
+_parsing = threading.Lock()  # so that of the files that are read at a time, one takes memory for its tables
+
+
+def summarize_files(files: Sequence[tuple[HostFile, str]]) -> list[FileSummary]:
+    """Summarize files of runs, of which several are read at a time."""
+    if len(files) == 1:
+        return [summarize(*files[0])]
+    with ThreadPoolExecutor(min(AT_ONCE, len(files))) as pool:
+        return list(pool.map(summarize, *zip(*files, strict=True)))
+
+
 def summarize(file: HostFile, run: str) -> FileSummary:
     """Summarize one file. What cannot be read is a problem of the summary."""
     found = FileSummary(file.path, file.size, file.stamp, file.host, run, problem=file.unreadable)
@@ -32,7 +48,15 @@ def summarize(file: HostFile, run: str) -> FileSummary:
         return found
     try:
         data, skipped = logdir.read_content(file)
-        parts = readers.open_file(data, file.path, run=run, host=file.host, skipped=skipped)
+    except Exception as error:
+        return _with_problem(found, "", error)
+    with _parsing:
+        return _summarized(found, data, skipped)
+
+
+def _summarized(found: FileSummary, data: bytes | memoryview, skipped: int) -> FileSummary:
+    try:
+        parts = readers.open_file(data, found.path, run=found.run, host=found.host, skipped=skipped)
         found = replace(found, programs=tuple(use_of(part) for part in parts if part.kind.has_program))
     except Exception as error:
         return _with_problem(found, "", error)

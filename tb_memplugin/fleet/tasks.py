@@ -1,22 +1,37 @@
-"""Tasks about files, whose results are taken as they come."""
+"""Tasks about files, whose results are taken as they come.
+
+A task reads one local file. It reads several remote ones at a time, as each answer of a store is waited for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import NamedTuple
 
 from tb_memplugin.executors.executor import TaskExecutor
-from tb_memplugin.logdir import HostFile
+from tb_memplugin.logdir import HostFile, is_remote
+
+# Remote files of a task: enough to read many at a time, and few enough to divide them among processes.
+TASKS, MIN_REMOTE, MAX_REMOTE = 8, 4, 32
+
+FilesOfRuns = Sequence[tuple[HostFile, str]]  # with their runs
 
 
 class FileTask(NamedTuple):
-    """A task about a file: its summary, or its programs with these fingerprints."""
+    """A task about files: their summaries, or the programs of one with these fingerprints."""
 
-    file: HostFile
-    run: str
+    files: FilesOfRuns
     programs: frozenset[str] = frozenset()
+
+
+def batches(files: FilesOfRuns) -> list[FilesOfRuns]:
+    """Split files into those of one task each."""
+    remote = [each for each in files if is_remote(each[0].path)]
+    size = min(max(len(remote) // TASKS, MIN_REMOTE), MAX_REMOTE)
+    groups: list[FilesOfRuns] = [remote[at : at + size] for at in range(0, len(remote), size)]
+    return [*groups, *([each] for each in files if not is_remote(each[0].path))]
 
 
 class Tasks:

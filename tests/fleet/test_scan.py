@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Mapping
+from concurrent.futures import BrokenExecutor
 from pathlib import Path
 
+import fsspec
 import pytest
 from support.in_process import InProcess
 
@@ -92,7 +94,7 @@ def test_each_distinct_program_is_read_once(faulty: tuple[Path, Truth]) -> None:
     executor = InProcess()
     fleet_of(faulty[0], executor)
     assert executor.functions.count("read_programs") == faulty[1].programs == 2
-    assert executor.functions.count("summarize") == 22
+    assert executor.functions.count("summarize_files") == 22
 
 
 def test_a_second_look_reads_nothing_again(faulty: tuple[Path, Truth], tmp_path: Path) -> None:
@@ -109,7 +111,7 @@ def test_only_a_changed_file_is_read_again(tmp_path: Path) -> None:
     changed = sorted((tmp_path / "log").rglob("*.xplane.pb"))[1]
     os.utime(changed, (1, 1))
     fleet_of(tmp_path / "log", executor, cache)
-    assert executor.functions == ["summarize"]
+    assert executor.functions == ["summarize_files"]
 
 
 def test_programs_that_the_cache_has_lost_are_read_again(tmp_path: Path) -> None:
@@ -128,6 +130,34 @@ class Broken(InProcess):
 
     def submit(self, function: Callable[..., object], /, *arguments: object, **named: object) -> object:  # type: ignore[override]
         return super().submit(fail)
+
+
+class TogetherBroken(InProcess):
+    """An executor whose process dies of several files at a time."""
+
+    def submit(self, function: Callable[..., object], /, *arguments: object, **named: object) -> object:  # type: ignore[override]
+        if isinstance(arguments[0], list) and len(arguments[0]) > 1:
+            return super().submit(end_process)
+        return super().submit(function, *arguments, **named)
+
+
+def end_process() -> None:
+    raise BrokenExecutor
+
+
+def test_a_remote_file_does_not_fail_those_that_are_read_with_it(tmp_path: Path) -> None:
+    Pod(9, 1, 0.5).write(tmp_path)
+    store = fsspec.filesystem("memory")
+    store.put(f"{tmp_path}/", "/fleet", recursive=True)
+    try:
+        (capture,) = captures(find_runs("memory://fleet"))
+        executor: InProcess = TogetherBroken()
+        fleet = Scan(lambda: executor).fleet(capture)
+    finally:
+        store.rm("/fleet", recursive=True)
+    assert len(fleet.devices) == 9 and not any(file.problem for file in fleet.files)
+    assert executor.functions.count("end_process") == 2
+    assert executor.functions.count("summarize_files") == 9
 
 
 def fail() -> None:

@@ -145,7 +145,7 @@ def test_a_series_is_one_host_with_its_largest_peak_and_its_growth(tmp_path: Pat
     assert device.recording_id.partition("|")[2] in {f"memory9|{r.title}|{r.memory}" for r in of_file}
     (leak,) = FleetAnswer(fleet).leaks
     assert (leak.site, leak.bytes, leak.unit) == ("make_device_profiles.py:52 anotherfunc", 240_000, "profile")
-    assert executor.functions == ["summarize"] * 9 + ["read_growth"]
+    assert executor.functions == ["summarize_files"] * 9 + ["read_growth"]
     again = InProcess()
     assert scan(logdir, again, tmp_path) == fleet and not again.functions
 

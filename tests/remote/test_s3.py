@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import fsspec
@@ -10,14 +11,23 @@ import pytest
 from remote.test_folders import ODD
 from remote.test_parts import space
 from support.contents import contents
+from support.in_process import InProcess
 from support.servers import DEMO
 
+from benchmarks.pods.pod import Pod
+from benchmarks.pods.truth import Faults
 from tb_memplugin import logdir
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.catalog.listing import listing_of_content
 from tb_memplugin.errors import ReadError
+from tb_memplugin.executors.executor import TaskExecutor
+from tb_memplugin.executors.processes import LocalProcesses
+from tb_memplugin.fleet.cache import SummaryCache
+from tb_memplugin.fleet.scan import Scan
+from tb_memplugin.fleet.sessions import captures
 from tb_memplugin.logdir import parts, paths
 from tb_memplugin.logdir.remote import reading
+from tb_memplugin.model.fleet import Fleet
 from tb_memplugin.readers.xplane import needed
 
 s3fs = pytest.importorskip("s3fs", minversion="2024")  # older ones do not work with fsspec
@@ -101,3 +111,30 @@ def test_long_lines_are_left_out_and_a_changed_profile_is_refused(
     store.pipe("bucket/parts/plugins/profile/s/h.xplane.pb", content.replace(b"jit_f", b"jit_g"))
     with pytest.raises(ReadError, match="changed while it was read"):
         logdir.read_content(run.files[0])
+
+
+def scanned(logdir_: str, executor: TaskExecutor, cache: SummaryCache) -> Fleet:
+    (capture,) = captures(logdir.find_runs(logdir_))
+    return Scan(lambda: executor, cache).fleet(capture)
+
+
+@pytest.mark.slow
+def test_a_fleet_in_a_bucket_gets_the_answer_of_local_files(store: Any, tmp_path: Path) -> None:
+    truth = Pod(6, 2, 2, faults=Faults(outliers=1, damaged=1, other_programs=1)).write(tmp_path / "log")
+    for path in (tmp_path / "log").rglob("*.pb"):
+        store.pipe(f"bucket/pod/{path.relative_to(tmp_path / 'log')}", path.read_bytes())
+    cache, processes = SummaryCache(tmp_path / "cache"), LocalProcesses(2)
+    found = scanned("s3://bucket/pod", processes, cache)
+    processes.stop()
+    local = scanned(str(tmp_path / "log"), InProcess(), SummaryCache(tmp_path / "local"))
+    assert [(device.host, device.summary) for device in found.devices] == [
+        (device.host, device.summary) for device in local.devices
+    ]
+    assert [(file.host, file.programs) for file in found.files] == [(file.host, file.programs) for file in local.files]
+    assert [file.host for file in found.files if file.problem] == list(truth.damaged)
+    again = InProcess()
+    assert scanned("s3://bucket/pod", again, cache) == found and not again.functions
+    path = next((tmp_path / "log").rglob("*.pb"))
+    store.pipe(f"bucket/pod/{path.relative_to(tmp_path / 'log')}", path.read_bytes() + b"\x12\x00")
+    scanned("s3://bucket/pod", again, cache)
+    assert again.functions == ["summarize_files"]
