@@ -75,6 +75,9 @@ dist: .venv/bin/python tb_memplugin/static/index.html ## build an sdist and a wh
 client: .venv/tested ## generate the page's client from the endpoints
 	$(BIN)/python -m tools.generate_client
 
+schemas: .venv/tested ## generate the JSON Schemas of --json from the types of answers
+	$(BIN)/python -m tools.generate_schemas
+
 # Generated code runs with any later protobuf, never with an earlier one, so the compiler is an old one in its own environment.
 protos: build/protoc/bin/protoc-gen-mypy ## generate the _pb2 modules from the .proto files
 	PATH=$(CURDIR)/build/protoc/bin:$$PATH build/protoc/bin/python -m grpc_tools.protoc \
@@ -123,4 +126,4 @@ tb_memplugin/static/index.html: frontend/node_modules/.package-lock.json $(SOURC
 	cd frontend && npm run build
 	touch $@
 
-.PHONY: help setup demo check unit-python unit-page test dist lint types bench fuzz client protos pictures clean chromium
+.PHONY: help setup demo check unit-python unit-page test dist lint types bench fuzz client schemas protos pictures clean chromium

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 COMMANDS = (
     *("serve", "xprof", "summary", "explain", "buffers", "advice", "compare", "check"),
-    *("baseline", "fit", "fleet", "export", "cache", "mcp", "skill", "hook"),
+    *("baseline", "fit", "fleet", "export", "cache", "schema", "mcp", "skill", "hook"),
 )
 
 DESCRIPTION = """\

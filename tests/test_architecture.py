@@ -23,6 +23,7 @@ ALLOWED: dict[str, set[str]] = {
     "natural_order": set(),
     "protos": set(),
     "regex": {"errors"},
+    "schemas": {"errors"},
     "formats": {"model"},
     "readers": {"errors", "formats", "free_memory", "native", "protos", "model", "sizes"},
     "analysis": {"errors", "native", "model", "natural_order", "regex", "sizes"},
@@ -40,7 +41,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "commands": {
         *("catalog", "errors", "executors", "fit", "fleet", "hosts", "logdir"),
-        *("model", "regex", "sizes", "source_files", "views"),
+        *("model", "regex", "schemas", "sizes", "source_files", "views"),
     },
     "pytest_plugin": {"capture", "catalog", "errors", "regex", "sizes", "views"},  # runs in a user's tests
     "cli": {"commands", "errors"},

@@ -100,10 +100,10 @@ class _Declarations:
         if name in self.interfaces:
             return name
         self.interfaces[name] = ""  # while its fields are declared
-        parsed = _parse(answer)
+        parsed = parse_class(answer)
         scope = vars(sys.modules[answer.__module__])
         found = [scope[base.id] for base in parsed.bases if isinstance(base, ast.Name) and base.id != "TypedDict"]
-        bases, texts = [self.add(base) for base in found], _field_texts(parsed)
+        bases, texts = [self.add(base) for base in found], field_texts(parsed)
         lines = [_comment(inspect.cleandoc(answer.__doc__ or ""))]
         extends = f" extends {', '.join(bases)}" if bases else ""
         lines += [f"export interface {name}{extends} {{"]
@@ -117,14 +117,14 @@ class _Declarations:
         return name
 
 
-def _parse(answer: type) -> ast.ClassDef:
+def parse_class(answer: type) -> ast.ClassDef:
     """Parse a class: at run time a TypedDict has neither its bases nor the texts of its fields."""
     [parsed] = ast.parse(textwrap.dedent(inspect.getsource(answer))).body
     assert isinstance(parsed, ast.ClassDef)
     return parsed
 
 
-def _field_texts(parsed: ast.ClassDef) -> dict[str, str]:
+def field_texts(parsed: ast.ClassDef) -> dict[str, str]:
     """Return the class's own fields with the text of the string after each, empty for none."""
     texts: dict[str, str] = {}
     last = ""

@@ -11,16 +11,20 @@ examples:
 from __future__ import annotations
 
 import argparse
-import json
+from typing import TYPE_CHECKING
 
+from tb_memplugin.commands.json_output import json_options, print_answer
 from tb_memplugin.commands.streams import show as print_text
-from tb_memplugin.commands.terminal import JSON, printable
+from tb_memplugin.commands.terminal import printable
 from tb_memplugin.sizes import bytes_text, counted
+
+if TYPE_CHECKING:
+    from tb_memplugin.views.answers.files import CacheAnswerJson
 
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--clear", choices=["fleet", "fit", "all"], help="delete what is kept for this command")
-    parser.add_argument("--json", action="store_true", help=JSON)
+    json_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -34,7 +38,10 @@ def run(arguments: argparse.Namespace) -> int:
         programs.clear()
     of_fleet, (compiled, size) = summaries.content(), programs.content()
     if arguments.json:
-        found = {
+        from tb_memplugin.views.answers.asked import SCHEMA_VERSION
+
+        found: CacheAnswerJson = {
+            "schema_version": SCHEMA_VERSION,
             "fleet": {
                 "folder": str(of_fleet.folder),
                 "files": of_fleet.files,
@@ -43,8 +50,9 @@ def run(arguments: argparse.Namespace) -> int:
                 "limit_bytes": of_fleet.most,
             },
             "fit": {"folder": str(programs.folder), "programs": compiled, "bytes": size, "limit_bytes": programs.most},
+            "next": [],
         }
-        print_text(json.dumps(found, indent=2))
+        print_answer(found)
         return 0
     summarized = f"{counted(of_fleet.files, 'file')} and {counted(of_fleet.programs, 'program')}"
     print_text(

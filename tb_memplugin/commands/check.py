@@ -17,13 +17,12 @@ examples:
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tb_memplugin.commands import baseline, fit, fleet_reading
 from tb_memplugin.commands.compare import PERCENT
-from tb_memplugin.commands.json_output import json_options
+from tb_memplugin.commands.json_output import asked, json_options, print_answer
 from tb_memplugin.commands.streams import show
 from tb_memplugin.commands.terminal import PATH, PATTERN, listing_of, pattern_of, print_problems, printable
 from tb_memplugin.errors import InputError
@@ -31,6 +30,8 @@ from tb_memplugin.sizes import parse_size
 
 if TYPE_CHECKING:
     from tb_memplugin.model.fit import Outcome
+    from tb_memplugin.views.answers.check import CheckedCandidateJson
+    from tb_memplugin.views.shared.json_types import ProblemJson
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -90,7 +91,9 @@ def _check_recordings(arguments: argparse.Namespace, limit: int) -> int:
     listing = listing_of(arguments.path, pattern.search if arguments.recording else None)
     answer = budget(listing.recordings, limit, pattern)
     print_problems(answer["problems"])
-    stages = [{"file": skipped.path, "text": missing_text([skipped])} for skipped in listing.stages if skipped.modules]
+    stages: list[ProblemJson] = [
+        {"file": skipped.path, "text": missing_text([skipped])} for skipped in listing.stages if skipped.modules
+    ]
     answer["problems"] = unchecked = [*problems_json(listing.problems), *stages, *answer["problems"]]
     if not answer["checked"]:
         raise InputError(
@@ -98,7 +101,12 @@ def _check_recordings(arguments: argparse.Namespace, limit: int) -> int:
             arguments.recording or arguments.path,
             "`tb-memplugin summary` lists the recordings",
         )
-    _print(answer, arguments.json, budget_lines(answer))
+    if arguments.json:
+        from tb_memplugin.views.answers.check import check_answer
+
+        print_answer(check_answer(answer, asked(arguments, arguments.path)))
+    else:
+        _print(budget_lines(answer))
     if answer["broken"]:
         return 1
     # What cannot be read or checked may be above the budget.
@@ -123,7 +131,12 @@ def _check_fleet(arguments: argparse.Namespace, limit: int | None) -> int:
     print_problems([{"file": problem["file"], "text": problem["text"]} for problem in answer["problems"]])
     if not answer["devices"]:
         raise InputError("No devices to check", arguments.path, "`tb-memplugin fleet` lists the problems")
-    _print(dict(answer), arguments.json, fleet_budget_lines(answer))
+    if arguments.json:
+        from tb_memplugin.views.answers.check import check_fleet_answer
+
+        print_answer(check_fleet_answer(answer, asked(arguments, arguments.path)))
+    else:
+        _print(fleet_budget_lines(answer))
     return 1 if answer["broken"] else 2 if answer["problems"] else 0
 
 
@@ -142,15 +155,21 @@ def _check_step(arguments: argparse.Namespace, limit: int | None) -> int:
         with fit.open_sweep(arguments, Path(logdir), limit) as sweep:
             found = fit.answer(sweep, quiet=True)
         outcomes = [one.last for one in found]
-        answer = {"checked": [_checked(outcome, logdir) for outcome in outcomes]}
-        _print(answer, arguments.json, _lines(outcomes, logdir))
+        if arguments.json:
+            from tb_memplugin.views.answers.check import check_step_answer
+
+            checked = [_checked(outcome, logdir) for outcome in outcomes]
+            print_answer(check_step_answer(checked, asked(arguments, "-")))
+        else:
+            _print(_lines(outcomes, logdir))
     return fit.status(sweep, found)
 
 
-def _checked(outcome: Outcome, logdir: str) -> dict[str, Any]:
+def _checked(outcome: Outcome, logdir: str) -> CheckedCandidateJson:
     from tb_memplugin.model.fit import outcome_json
 
-    return {**outcome_json(outcome), "explanation": list(_explanation(outcome, logdir))}
+    explanation = list(filter(None, _explanation(outcome, logdir)))
+    return {**outcome_json(outcome), "explanation": explanation}
 
 
 def _lines(outcomes: Sequence[Outcome], logdir: str) -> Iterator[str]:
@@ -174,6 +193,5 @@ def _explanation(outcome: Outcome, logdir: str) -> Iterator[str]:
     yield from explanation(next(program for program in programs if program.is_main_memory))
 
 
-def _print(answer: dict[str, Any], as_json: bool, lines: Iterator[str]) -> None:
-    text = [json.dumps(answer, indent=2, allow_nan=False)] if as_json else map(printable, lines)
-    show("\n".join(text))
+def _print(lines: Iterator[str]) -> None:
+    show("\n".join(map(printable, lines)))

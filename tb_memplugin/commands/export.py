@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
+from tb_memplugin.commands.json_output import asked, json_options, print_written
 from tb_memplugin.commands.output_file import atomic_file, check_output, compress, ending_by_signals
 from tb_memplugin.commands.terminal import PATH, PATTERN, listing_of, pattern_of, print_problems, printable
 from tb_memplugin.errors import InputError
@@ -37,13 +38,14 @@ def options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--recording", metavar="REGEX", help=PATTERN)
     parser.add_argument("--force", action="store_true", help="overwrite FILE if it exists")
+    json_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     from tb_memplugin.views.export.rows import exportable
     from tb_memplugin.views.shared.json_types import problems_json
 
-    file = arguments.to
+    file, rows = arguments.to, None
     write, pattern = _writer(file), pattern_of(arguments.recording)
     check_output(file, arguments.path, arguments.force)
     with ending_by_signals(), atomic_file(file) as stream:
@@ -57,20 +59,29 @@ def run(arguments: argparse.Namespace) -> int:
         if not selected:
             raise InputError("No recording can be exported", arguments.path, "see the problems above")
         if write is None:
-            content = _write_report(selected, every, arguments, stream)
+            content, written = _write_report(selected, every, arguments, stream)
+            selected = selected[:written]  # in order, until the report is full
         else:
             with compress(stream, file) as compressed:
                 write(selected, compressed)
             rows = sum(len(recording.allocations) for recording in selected)
             content = f"{counted(rows, 'row')} of {counted(len(selected), 'recording')}"
-    print(f"{printable(file)}: {bytes_text(os.path.getsize(file))}, {content}")
+    if arguments.json:
+        print_written(
+            file, rows, [recording.id for recording in selected], problems_json(failed), asked(arguments, "-")
+        )
+    else:
+        print(f"{printable(file)}: {bytes_text(os.path.getsize(file))}, {content}")
     return 2 if failed else 0
 
 
 def _write_report(
     selected: Sequence[Recording], every: Sequence[Recording], arguments: argparse.Namespace, stream: BinaryIO
-) -> str:
-    """Write a report and describe its content in words. Recordings selected by name have no size limit."""
+) -> tuple[str, int]:
+    """Write a report. Return its content in words, and the number of recordings in it.
+
+    Recordings selected by name have no size limit.
+    """
     from tb_memplugin.catalog import records_of_path
     from tb_memplugin.hosts import report
     from tb_memplugin.views.endpoints.source import FitOutcomes, Unreadable
@@ -81,9 +92,9 @@ def _write_report(
     max_bytes = sys.maxsize if arguments.recording else report.MAX_BYTES
     written, _ = report.write(stream, f"Memory report of {name}", selected, every, max_bytes, candidates)
     if written == len(selected):
-        return counted(written, "recording")
+        return counted(written, "recording"), written
     count = counted(len(selected), "recording")
-    return f"the {written:,} largest of {count}, to limit its size; --recording selects others"
+    return f"the {written:,} largest of {count}, to limit its size; --recording selects others", written
 
 
 def _writer(file: str) -> Writer | None:

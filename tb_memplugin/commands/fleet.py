@@ -19,8 +19,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tb_memplugin.commands.fleet_reading import choose, open_scan, read, reading_options, scan_options
+from tb_memplugin.commands.json_output import asked, json_options, print_answer, print_written
 from tb_memplugin.commands.streams import show as print_text
-from tb_memplugin.commands.terminal import JSON, printable
+from tb_memplugin.commands.terminal import printable
 from tb_memplugin.errors import InputError
 from tb_memplugin.sizes import bytes_text, counted
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from tb_memplugin.fleet.scan import Scan
     from tb_memplugin.fleet.sessions import Capture
     from tb_memplugin.model.fleet import Fleet, KnownCapture
+    from tb_memplugin.views.answers.asked import Asked
 
 SUFFIXES = (".parquet", ".csv", ".csv.gz", ".json", ".json.gz")
 
@@ -47,7 +49,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     reading_options(parser)
     parser.add_argument("--to", metavar="FILE", help=f"write a row for each device and program: {', '.join(SUFFIXES)}")
     parser.add_argument("--force", action="store_true", help="overwrite FILE if it exists")
-    parser.add_argument("--json", action="store_true", help=JSON)
+    json_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -92,6 +94,8 @@ def _show(arguments: argparse.Namespace, fleets: Sequence[Fleet], left_out: Sequ
 
     rule = rule_text(arguments.join_within)
     if arguments.json:
+        from tb_memplugin.views.answers.fleet import fleet_answer
+
         found: FleetJson = {
             "rule": rule,
             "tolerance_seconds": arguments.join_within,
@@ -99,7 +103,7 @@ def _show(arguments: argparse.Namespace, fleets: Sequence[Fleet], left_out: Sequ
             "captures": [capture_json(fleet) for fleet in fleets],
             "left_out": list(map(left_out_json, left_out)),
         }
-        print_text(json.dumps(found, indent=2, allow_nan=False))
+        print_answer(fleet_answer(fleets, found, _asked(arguments)))
         return
     pieces = [lines(fleet, rule, series.RULE) for fleet in fleets]
     pieces += [left_out_lines(left_out)]
@@ -109,17 +113,23 @@ def _show(arguments: argparse.Namespace, fleets: Sequence[Fleet], left_out: Sequ
         print(f"tb-memplugin: {others} left out: see --all, --capture, --trend", file=sys.stderr)
 
 
+def _asked(arguments: argparse.Namespace) -> Asked:
+    """Return the question. One about several logdirs has no further questions about all of them."""
+    return asked(arguments, arguments.logdirs[0] if len(arguments.logdirs) == 1 else "-")
+
+
 def _show_trend(arguments: argparse.Namespace, scan: Scan, found: Sequence[Capture]) -> int:
     from tb_memplugin.fleet.trend import trend
     from tb_memplugin.model.fleet_trend import TrendBy
-    from tb_memplugin.views.shared.fleet_trend_json import series_json
     from tb_memplugin.views.terminal.fleet_progress import FleetProgress
     from tb_memplugin.views.terminal.fleet_trend import lines
 
     with FleetProgress(sys.stderr, arguments.json) as progress:
         series = trend(found, scan, progress.done, by := TrendBy(arguments.by))
     if arguments.json:
-        print_text(json.dumps({"series": list(map(series_json, series))}, indent=2, allow_nan=False))
+        from tb_memplugin.views.answers.fleet import trend_answer
+
+        print_answer(trend_answer(series, _asked(arguments)))
     else:
         print_text("\n".join(map(printable, lines(series, by))))
     return 0 if series else 2
@@ -144,4 +154,7 @@ def _write(arguments: argparse.Namespace, fleets: Sequence[Fleet]) -> None:
         else:
             write_rows_json(table, compressed)
     rows = counted(len(table["kind"]), "row")
+    if arguments.json:
+        print_written(file, len(table["kind"]), [fleet.name for fleet in fleets], [], _asked(arguments))
+        return
     print_text(f"{printable(file)}: {bytes_text(os.path.getsize(file))}, {rows} of {counted(len(fleets), 'capture')}")

@@ -9,14 +9,33 @@ example:
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
+
+from tb_memplugin.commands.json_output import json_options, print_answer
+
+if TYPE_CHECKING:
+    from tb_memplugin.views.answers.files import HookAnswerJson
 
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=["install", "status", "remove"], help="what to do with the hook")
+    json_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     from tb_memplugin.hosts import hook
 
-    print(getattr(hook, arguments.action)())
+    text: str = getattr(hook, arguments.action)()
+    if arguments.json:
+        from tb_memplugin.views.answers.asked import SCHEMA_VERSION
+
+        answer: HookAnswerJson = {
+            "schema_version": SCHEMA_VERSION,
+            "action": arguments.action,
+            "text": text,
+            "next": [],
+        }
+        print_answer(answer)
+    else:
+        print(text)
     return 0

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tb_memplugin.commands.streams import close_quietly, show
@@ -13,6 +14,7 @@ from tb_memplugin.commands.terminal import JSON
 
 if TYPE_CHECKING:
     from tb_memplugin.views.answers.asked import Asked
+    from tb_memplugin.views.shared.json_types import ProblemJson
 
 ALL = "all"
 TOP = 5  # as views/answers/asked.py: TOP; commands import what they need when they run
@@ -64,6 +66,24 @@ def print_wrong_call(message: str, command: str) -> None:
     from tb_memplugin.views.answers.errors import failed
 
     print_answer(failed("usage", message, command, f"see `{command} --help`"))
+
+
+def print_written(
+    file: str, rows: int | None, recordings: Sequence[str], problems: Sequence[ProblemJson], question: Asked
+) -> None:
+    """Print the answer of a command that wrote a file: its rows (None: a report), and ids of what it contains."""
+    from tb_memplugin.views.answers.asked import SCHEMA_VERSION
+    from tb_memplugin.views.answers.bounded import bounded
+    from tb_memplugin.views.answers.files import ExportAnswerJson
+
+    answer: ExportAnswerJson = {
+        "schema_version": SCHEMA_VERSION,
+        "file": {"path": file, "bytes": os.path.getsize(file), "rows": rows},
+        "recordings": list(recordings),
+        "problems": list(problems),
+        "next": [],
+    }
+    print_answer(bounded(answer, question.top))
 
 
 def print_answer(answer: Mapping[str, object]) -> None:

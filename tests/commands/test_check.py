@@ -42,7 +42,7 @@ def test_json_says_the_same() -> None:
     assert done.returncode == 1
     assert answer["limit_bytes"] == 1000 * 2**30
     assert answer["checked"] == [
-        {"id": broken["id"], "needed_bytes": broken["needed_bytes"], "figure": "reserved"}
+        {"id": broken["id"], "needed_bytes": broken["needed_bytes"], "figure": "reserved", "caveats": []}
         for broken in answer["broken"]
     ]
     assert [broken["above_bytes"] for broken in answer["broken"]] == [4]

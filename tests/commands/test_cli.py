@@ -12,10 +12,6 @@ import pytest
 from support.servers import BIN, DATA, DEMO
 
 PROFILE = DEMO / "train_step/plugins/profile/cpu/localhost.xplane.pb"
-CONTRACT = {
-    "id", "kind", "title", "run", "host", "memory", "axis", "allocations", "peak_bytes", "peak_position",
-    "reserved_bytes", "reported_peak_bytes", "capacity_bytes", "capacity_source", "caveats",
-}  # fmt: skip
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -38,10 +34,6 @@ def test_summary_for_programs() -> None:
     answer = json.loads(done.stdout)
     assert set(answer) == {"schema_version", "recordings", "problems", "omitted", "next"}
     assert answer["schema_version"] == 2
-    for recording in answer["recordings"]:
-        assert set(recording) == CONTRACT
-        for caveat in recording["caveats"]:
-            assert set(caveat) == {"code", "text", "bytes"}
     assert len({recording["id"] for recording in answer["recordings"]}) == len(answer["recordings"])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,14 @@ import pytest
 from support.changed import changed_logdir
 from support.fleets import GIB, fleet_of_peaks
 from support.markdown import anchors, section, sections
+from support.schemas import schema_name, validate
 from support.servers import DEMO, REPOSITORY, TESTS
 from werkzeug.test import Client
 
 from benchmarks.pods.pod import Pod
 from benchmarks.pods.trend import write_trend
 from benchmarks.pods.truth import Faults
+from tb_memplugin import schemas
 from tb_memplugin.catalog import Catalog, dumps, listing_of_path
 from tb_memplugin.cli import main
 from tb_memplugin.hosts.api import MemoryApp
@@ -80,16 +83,18 @@ def check_object(value: Any, heading: str, where: str, seen: set[str]) -> None:
 def print_json(capsys: pytest.CaptureFixture[str]) -> Any:
     def run(*arguments: str) -> Any:
         assert main([*arguments, "--json"]) in (0, 1)
-        return json.loads(capsys.readouterr().out)
+        answer = json.loads(capsys.readouterr().out)
+        validate(answer, schema_name(arguments))
+        return answer
 
     return run
 
 
 def all_keys(heading: str) -> Iterator[str]:
-    """Yield every key of an object and of the objects below it."""
+    """Yield every key of an object and of the objects below it, further questions left out."""
     for key, kind in documented(heading).items():
         yield f"{heading}: {key}"
-        if "[" in kind:
+        if "[" in kind and "Further question" not in kind:
             yield from all_keys(kind.partition("[")[2].partition("]")[0])
 
 
@@ -100,6 +105,28 @@ def partly_damaged(tmp_path: Path) -> Path:
     (tmp_path / "a.prof").write_bytes(profile)
     (tmp_path / "b.prof").write_bytes(b"damaged")
     return tmp_path
+
+
+@pytest.mark.parametrize("name", schemas.names())
+def test_schemas_have_the_documented_keys(name: str) -> None:
+    """Compare the objects of a schema with the tables, from its answer down."""
+    schema = json.loads(schemas.text_of(name))
+    heading = {"error": "Errors"}.get(name) or "{} --json".format(name.replace("-", " --"))
+    compare_keys(schema, heading, schema["$defs"], set())
+
+
+def compare_keys(schema: Any, heading: str, definitions: Any, done: set[str]) -> None:
+    keys = {key.rstrip("?"): kind for key, kind in documented(heading).items()}
+    assert set(schema["properties"]) - {"omitted"} == set(keys), heading
+    optional = {key.rstrip("?") for key in documented(heading) if key.endswith("?")} | {"omitted"}
+    assert set(schema["properties"]) - set(schema["required"]) <= optional, heading
+    done.add(heading)
+    for key, kind in keys.items():
+        part = kind.partition("[")[2].partition("]")[0]
+        if references := re.findall(r"#/\$defs/(\w+)", json.dumps(schema["properties"][key])):
+            assert part, f"{heading}: {key} has no table"
+            if part not in done:
+                compare_keys(definitions[references[0]], part, definitions, done)
 
 
 def test_summary(print_json: Any, monkeypatch: pytest.MonkeyPatch, partly_damaged: Path) -> None:
@@ -218,18 +245,18 @@ def pod(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_fleet(print_json: Any, pod: Path) -> None:
     seen = set[str]()
     check_object(print_json("fleet", str(pod)), "fleet --json", "pod", seen)
-    check_object(print_json("fleet", str(DEMO), "--all"), "fleet --json", "demo", seen)
+    check_object(print_json("fleet", str(DEMO), "--all", "--top", "all"), "fleet --json", "demo", seen)
     check_object(print_json("fleet", str(DEMO)), "fleet --json", "the newest of demo", seen)
     apart = fleet_of_peaks([2 * GIB, GIB] * 8 + [2 * GIB] * 8, devices=["GPU_0", "GPU_1"] * 8 + ["GPU_0"] * 8)
-    answer = {"rule": "", "tolerance_seconds": 60, "series_rule": "", "captures": [capture_json(apart)], "left_out": []}
-    check_object(answer, "fleet --json", "apart", seen)
+    own = {"rule": "", "tolerance_seconds": 60, "series_rule": "", "captures": [capture_json(apart)], "left_out": []}
+    check_object({"schema_version": 2, "next": [], **own}, "fleet --json", "apart", seen)
     assert seen >= set(all_keys("fleet --json"))
 
 
 @pytest.mark.slow
 def test_check_fleet(print_json: Any, pod: Path) -> None:
     seen = set[str]()
-    answer = print_json("check", str(pod), "--max-spread", "5%", "--max-peak", "300MiB")
+    answer = print_json("check", str(pod), "--max-spread", "5%", "--max-peak", "300MiB", "--top", "all")
     check_object(answer, "check --fleet --json", "pod", seen)
     of_demo = print_json("check", str(DEMO), "--fleet", "--max-peak", "900GiB")
     check_object(of_demo, "check --fleet --json", "the newest of demo", seen)
@@ -249,6 +276,15 @@ def test_cache(print_json: Any) -> None:
     seen = set[str]()
     check_object(print_json("cache"), "cache --json", "cache", seen)
     assert seen >= set(all_keys("cache --json"))
+
+
+def test_export_and_hook(print_json: Any, tmp_path: Path) -> None:
+    seen = set[str]()
+    for suffix in ("csv", "json"):
+        answer = print_json("export", str(DEMO / "train_step"), "--to", str(tmp_path / f"rows.{suffix}"))
+        check_object(answer, "export --json", suffix, seen)
+    check_object(print_json("hook", "status"), "hook --json", "hook", seen)
+    assert seen >= set(all_keys("hook --json")) | {"export --json: file", "Written file: rows"}
 
 
 def test_the_columns_of_exported_fleets() -> None:

@@ -25,7 +25,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def command(logs: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     vary = ["--vary", "batch=64:1024:64", "--vary", "remat=none,full"]
-    main(["fit", STEP, "--on", "cpu:2", *vary, "--budget", "4MiB", "--to", str(logs), "--json"])
+    main(["fit", STEP, "--on", "cpu:2", *vary, "--budget", "4MiB", "--to", str(logs), "--json", "--top", "all"])
     return dict(json.loads(capsys.readouterr().out))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NotRequired, TypedDict
 
+from tb_memplugin.analysis.usage.contradictions import caveats
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.answers.asked import SCHEMA_VERSION, AnswerJson, Asked
 from tb_memplugin.views.answers.bounded import bounded
@@ -54,10 +55,10 @@ def advice(recording: Recording, asked: Asked) -> AdviceAnswerJson:
         "schema_version": SCHEMA_VERSION,
         "recording": recording.id,
         "peak_bytes": found["peak_bytes"],
-        "caveats": [*map(caveat_json, recording.caveats)],
+        "caveats": [*map(caveat_json, caveats(recording))],
         "advice": pieces,
         "next": asked.next(
-            *(asked.step("buffers", "a buffer of the first piece of advice", recording.id, row=row) for row in rows)
+            *(asked.question("buffers", "a buffer of the first piece of advice", recording.id, row=row) for row in rows)
         ),
     }
     return bounded(answer, asked.top)

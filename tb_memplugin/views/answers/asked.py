@@ -15,7 +15,7 @@ MAX_SELECTOR = 1000  # characters of an id in a command; a part of an id selects
 POSITIONAL = ("path", "a", "b")
 UNUSABLE = re.compile("[\0\ud800-\udfff]")  # no argument of a process can contain these
 
-Given = str | int
+Given = str | int  # True for an option without a value
 
 
 class NextJson(TypedDict):
@@ -44,13 +44,16 @@ class Question:
     why: str
 
 
-def command_line(step: Question) -> NextJson:
-    """Return a step as the arguments of a process."""
-    texts = {name: str(value) for name, value in step.arguments.items()}
-    places = [_place(texts[name]) for name in POSITIONAL if name in texts]
-    # With "=", a value may begin with a dash.
-    options = [f"--{name.replace('_', '-')}={text}" for name, text in texts.items() if name not in POSITIONAL]
-    return {"why": step.why, "command": ["tb-memplugin", step.command, *places, *options, "--json"]}
+def command_line(question: Question) -> NextJson:
+    """Return a question as the arguments of a process."""
+    given = question.arguments
+    places = [_place(str(given[name])) for name in POSITIONAL if name in given]
+    options = [_option(name.replace("_", "-"), value) for name, value in given.items() if name not in POSITIONAL]
+    return {"why": question.why, "command": ["tb-memplugin", question.command, *places, *options, "--json"]}
+
+
+def _option(name: str, value: Given) -> str:
+    return f"--{name}" if value is True else f"--{name}={value}"  # with "=", a value may begin with a dash
 
 
 def _place(path: str) -> str:
@@ -70,11 +73,11 @@ class Asked:
     top: int | None = TOP
     phrase: Callable[[Question], NextJson] = command_line
 
-    def next(self, *steps: Question | None) -> list[NextJson]:
-        """Return the steps that there are. None of standard input, which can be read only once."""
-        return [self.phrase(step) for step in steps if step is not None and STDIN not in step.arguments.values()]
+    def next(self, *questions: Question | None) -> list[NextJson]:
+        """Return the questions that there are. None of standard input, which can be read only once."""
+        return [self.phrase(one) for one in questions if one is not None and STDIN not in one.arguments.values()]
 
-    def step(self, command: str, why: str, recording_id: str | None = None, **arguments: Given) -> Question:
+    def question(self, command: str, why: str, recording_id: str | None = None, **arguments: Given) -> Question:
         """Return a question about the same path, or about one recording of it."""
         chosen = {} if recording_id is None else {"recording": selector(recording_id)}
         return Question(command, {"path": self.path, **chosen, **arguments}, why)

@@ -45,4 +45,4 @@ def _grown(one: BaselineCheckedJson) -> int:
 
 
 def _step(one: BaselineCheckedJson, asked: Asked) -> Question:
-    return asked.step("explain", f"what is live at the peak of {one['name']}", one["id"])
+    return asked.question("explain", f"what is live at the peak of {one['name']}", one["id"])

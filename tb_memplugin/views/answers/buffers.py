@@ -8,6 +8,7 @@ import numpy as np
 
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.ownership.source_lines import source_frames, source_lines
+from tb_memplugin.analysis.usage.contradictions import caveats
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.errors import InputError
@@ -112,13 +113,13 @@ def buffers(recording: Recording, asked: Asked, at: str | None = None, match: st
         "schema_version": SCHEMA_VERSION,
         "recording": recording.id,
         "at": moment(recording, position),
-        "caveats": [*map(caveat_json, recording.caveats)],
+        "caveats": [*map(caveat_json, caveats(recording))],
         "buffers": [_live(recording, row) for row in shown],
         "buffers_total": len(rows),
         "buffers_bytes": int(recording.allocations.charge[rows].sum()),
         "omitted": {"buffers": len(rows) - len(shown)},
         "next": asked.next(
-            asked.step("buffers", "all that is known of the largest one", recording.id, row=shown[0])
+            asked.question("buffers", "all that is known of the largest one", recording.id, row=shown[0])
             if shown
             else None,
         ),
@@ -177,7 +178,7 @@ def one_buffer(recording: Recording, row: int, asked: Asked) -> BufferAnswerJson
     answer: BufferAnswerJson = {
         "schema_version": SCHEMA_VERSION,
         "recording": recording.id,
-        "caveats": [*map(caveat_json, recording.caveats)],
+        "caveats": [*map(caveat_json, caveats(recording))],
         "row": row,
         "name": found["name"],
         "op": found["op"],
@@ -205,7 +206,7 @@ def one_buffer(recording: Recording, row: int, asked: Asked) -> BufferAnswerJson
         "omitted": {"shares": found["shares_total"] - len(found["shares"])},
         "next": asked.next(
             *(
-                asked.step("buffers", "the largest one that uses the same bytes", recording.id, row=one["row"])
+                asked.question("buffers", "the largest one that uses the same bytes", recording.id, row=one["row"])
                 for one in found["shares"][:1]
             )
         ),

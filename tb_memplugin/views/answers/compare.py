@@ -15,7 +15,7 @@ from tb_memplugin.views.page.compare import (
     Pair,
     WaterfallStepJson,
 )
-from tb_memplugin.views.shared.json_types import OmittedJson, ProblemJson
+from tb_memplugin.views.shared.json_types import CaveatJson, OmittedJson, ProblemJson
 from tb_memplugin.views.terminal.compared_pairs import compared_pairs
 
 
@@ -35,13 +35,28 @@ class ChangedSiteJson(TypedDict):
     allocations_b: int
 
 
+class SideAnswerJson(TypedDict):
+    """A recording at the compared position."""
+
+    recording: str
+    """Its id."""
+    position: int
+    time_ns: int | None
+    bytes: int
+    """Live at the position."""
+    peak_bytes: int
+    reserved_bytes: int | None
+    capacity_bytes: int | None
+    caveats: list[CaveatJson]
+
+
 class ComparisonAnswerJson(TypedDict):
     """The changes between a pair of recordings, largest first."""
 
     verdict: str
     headline: str
-    a: ComparedSideJson
-    b: ComparedSideJson
+    a: SideAnswerJson
+    b: SideAnswerJson
     by: str
     steps: list[WaterfallStepJson]
     changes: dict[ChangeKind, ChangedJson]
@@ -82,7 +97,7 @@ def compare_answer(
         "schema_version": SCHEMA_VERSION,
         "comparisons": [_comparison(one) for one in found],
         "problems": problems,
-        "next": asked.next(*_steps(found, asked, other, by)),
+        "next": asked.next(*_questions(found, asked, other, by)),
     }
     return bounded(answer, asked.top)
 
@@ -91,8 +106,8 @@ def _comparison(found: ComparisonJson) -> ComparisonAnswerJson:
     return {
         "verdict": found["verdict"],
         "headline": found["headline"],
-        "a": found["a"],
-        "b": found["b"],
+        "a": _side(found["a"]),
+        "b": _side(found["b"]),
         "by": found["by"],
         "steps": sorted(found["steps"], key=lambda step: -abs(step["bytes_b"] - step["bytes_a"])),
         "changes": found["changes"],
@@ -111,12 +126,27 @@ def _comparison(found: ComparisonJson) -> ComparisonAnswerJson:
                 "allocations_b": one["allocations_b"],
             }
             for one in found["entries"]
+            if one["change"] != "same"
         ],
-        "entries_total": found["entries_total"],
+        "entries_total": found["entries_total"] - found["changes"]["same"]["entries"],
     }
 
 
-def _steps(found: Sequence[ComparisonJson], asked: Asked, other: str, by: str) -> list[Question]:
+def _side(side: ComparedSideJson) -> SideAnswerJson:
+    recording = side["recording"]
+    return {
+        "recording": recording["id"],
+        "position": side["position"],
+        "time_ns": side["time_ns"],
+        "bytes": side["bytes"],
+        "peak_bytes": recording["peak_bytes"],
+        "reserved_bytes": recording["reserved_bytes"],
+        "capacity_bytes": recording["capacity_bytes"],
+        "caveats": recording["caveats"],
+    }
+
+
+def _questions(found: Sequence[ComparisonJson], asked: Asked, other: str, by: str) -> list[Question]:
     if not found:
         return []
     b = found[0]["b"]["recording"]["id"]

@@ -161,7 +161,7 @@ def explain(
         answer["leaks"] = _leaks(found["leaks"])
     answer |= {key: found[key] for key in COPIED if key in found}
     answer["omitted"] = omitted
-    answer["next"] = asked.next(*_steps(recording, others, found, asked))
+    answer["next"] = asked.next(*_questions(recording, others, found, asked))
     found_answer: ExplainAnswerJson = bounded(_rounded(answer), asked.top)
     return found_answer
 
@@ -241,19 +241,19 @@ def _newest_snapshot(recording: Recording, others: Sequence[Recording]) -> Recor
     return max(taken, key=lambda other: (other.capture_info and other.capture_info.time_ns) or 0, default=None)
 
 
-def _steps(
+def _questions(
     recording: Recording, others: Sequence[Recording], found: dict[str, Any], asked: Asked
 ) -> list[Question | None]:
     own, at = recording.id, {} if found["at"]["peak"] else {"at": f"#{found['at']['position']}"}
     if recording.kind.is_sampled:
         taken = _newest_snapshot(recording, others)
         why = "who holds the memory, by the newest snapshot of this run"
-        return [asked.step("explain", why, taken.id)] if taken is not None else []
+        return [asked.question("explain", why, taken.id)] if taken is not None else []
     timed = next((r for r in others if r.axis is Axis.TIME and r.run == recording.run and r is not recording), None)
     return [
-        asked.step("advice", "how to lower the peak: sentences and code", own) if found.get("advice") else None,
-        asked.step("buffers", "the largest buffers, one by one", own, **at),
-        asked.step("explain", "the memory of this run over time, with leaks", timed.id)
+        asked.question("advice", "how to lower the peak: sentences and code", own) if found.get("advice") else None,
+        asked.question("buffers", "the largest buffers, one by one", own, **at),
+        asked.question("explain", "the memory of this run over time, with leaks", timed.id)
         if timed is not None and recording.axis is not Axis.TIME
         else None,
     ]

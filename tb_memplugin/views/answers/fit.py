@@ -85,7 +85,7 @@ def fit_answer(
         "largest": [largest_json(one) for one in found],
         "candidates": [_candidate(one) for one in sorted(outcomes, key=_distance)],
         "problems": problems_json(problems),
-        "next": asked.next(*_steps(outcomes, found, asked)),
+        "next": asked.next(*_questions(outcomes, found, asked)),
     }
     if tried is not None:
         answer["tried"] = [tried_json(one) for one in tried]
@@ -119,11 +119,11 @@ def _candidate(outcome: Outcome) -> CandidateLineJson:
     }
 
 
-def _steps(outcomes: Sequence[Outcome], found: Sequence[LargestValue], asked: Asked) -> list[Question]:
+def _questions(outcomes: Sequence[Outcome], found: Sequence[LargestValue], asked: Asked) -> list[Question]:
     """Ask about the program of the first answer, where the logdir contains it."""
     kept = [one.last for one in found if one.last.run and one.last.reserved_bytes is not None]
     run = [{"path": f"{asked.path.rstrip('/')}/{one.run}"} for one in kept[:1]]
     steps = [Question("explain", path, "what is live at the peak of the answer") for path in run]
     if asked.top is not None and len(outcomes) > asked.top:
-        steps.append(asked.step("fit", "more candidates", top=min(len(outcomes), MORE)))
+        steps.append(asked.question("fit", "more candidates", top=min(len(outcomes), MORE)))
     return steps

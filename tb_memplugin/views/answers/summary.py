@@ -58,18 +58,18 @@ def summary_answer(
         "schema_version": SCHEMA_VERSION,
         "recordings": found,
         "problems": problems,
-        "next": asked.next(*_steps(found, asked)),
+        "next": asked.next(*_questions(found, asked)),
     }
     if not_read:
         answer["left_out"] = not_read
     return bounded(answer, asked.top)
 
 
-def _steps(found: Sequence[SummaryJson], asked: Asked) -> list[Question]:
-    steps = [asked.step("explain", "what is live at the largest peak", found[0]["id"])] if found else []
+def _questions(found: Sequence[SummaryJson], asked: Asked) -> list[Question]:
+    steps = [asked.question("explain", "what is live at the largest peak", found[0]["id"])] if found else []
     leaking = next((one["id"] for one in found if one["axis"] == "TIME"), None)
     if leaking is not None and leaking != found[0]["id"]:
-        steps.append(asked.step("explain", "memory over time, and leaks", leaking))
+        steps.append(asked.question("explain", "memory over time, and leaks", leaking))
     if asked.top is not None and len(found) > asked.top:
-        steps.append(asked.step("summary", "more recordings", top=min(len(found), MORE)))
+        steps.append(asked.question("summary", "more recordings", top=min(len(found), MORE)))
     return steps

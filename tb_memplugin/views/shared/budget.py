@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TypedDict
 
 from tb_memplugin.analysis.isolate import each
 from tb_memplugin.analysis.oom import required_bytes
+from tb_memplugin.analysis.usage.contradictions import caveats
 from tb_memplugin.model.out_of_memory import OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.regex import Regex
 from tb_memplugin.sizes import agree, bytes_text, counted
-from tb_memplugin.views.shared.json_types import problems_json
+from tb_memplugin.views.shared.json_types import CaveatJson, ProblemJson, SummaryJson, caveat_json, problems_json
 from tb_memplugin.views.shared.summary import summary
 from tb_memplugin.views.terminal.explain import explain
 from tb_memplugin.views.terminal.explain_text import lines
@@ -19,7 +20,34 @@ from tb_memplugin.views.terminal.explain_text import lines
 EXPLANATION_LINES = 12  # enough to show the largest roles and model paths
 
 
-def budget(recordings: Sequence[Recording], limit: int, chosen: Regex) -> dict[str, Any]:
+class NeedJson(TypedDict):
+    """What a recording needs of its memory, and which of its figures that is."""
+
+    id: str
+    needed_bytes: int
+    figure: str
+    caveats: list[CaveatJson]
+
+
+class AboveBudgetJson(SummaryJson):
+    """A recording above the budget."""
+
+    needed_bytes: int
+    figure: str
+    above_bytes: int
+    explanation: list[str]
+
+
+class BudgetJson(TypedDict):
+    """The check of recordings against a limit; those above it come worst first."""
+
+    limit_bytes: int
+    checked: list[NeedJson]
+    broken: list[AboveBudgetJson]
+    problems: list[ProblemJson]
+
+
+def budget(recordings: Sequence[Recording], limit: int, chosen: Regex) -> BudgetJson:
     """Check recordings against a limit in bytes; return those above it, worst first, in JSON-compatible values.
 
     A program needs the memory that it reserves, as compilers compare it with their limit; the need of an out-of-memory
@@ -38,11 +66,16 @@ def budget(recordings: Sequence[Recording], limit: int, chosen: Regex) -> dict[s
     }
 
 
-def _checked(recording: Recording) -> dict[str, Any]:
-    return {"id": recording.id, "needed_bytes": required_bytes(recording), "figure": _figure(recording)}
+def _checked(recording: Recording) -> NeedJson:
+    return {
+        "id": recording.id,
+        "needed_bytes": required_bytes(recording),
+        "figure": _figure(recording),
+        "caveats": [*map(caveat_json, caveats(recording))],
+    }
 
 
-def _broken(recording: Recording, limit: int) -> dict[str, Any] | None:
+def _broken(recording: Recording, limit: int) -> AboveBudgetJson | None:
     """Return what takes the memory of a recording above the limit; None below it."""
     needed = required_bytes(recording)
     if needed <= limit:
@@ -72,7 +105,7 @@ def _figure(recording: Recording) -> str:
 VERBS = {"reserved": "reserves", "peak": "needs, at its peak,", "requested": "needs, with the failed request,"}
 
 
-def budget_lines(answer: dict[str, Any]) -> Iterator[str]:
+def budget_lines(answer: BudgetJson) -> Iterator[str]:
     """Format the answer of `budget` as lines of text."""
     broken, count, limit = answer["broken"], len(answer["checked"]), bytes_text(answer["limit_bytes"])
     if not broken:
