@@ -37,6 +37,7 @@ from tb_memplugin.readers.watch.spans import read_spans
 TITLE = "watch"
 # Of a sample of a device, and of the name of a step, while recordings are made.
 SAMPLE_BYTES, SPAN_BYTES = 256, 160
+MORE_THAN_LATE = 1.2  # times the intended interval; threads wake up a little late
 NEWEST = 9  # samples, whose usual distance is the interval: it grows where sampling is expensive
 
 
@@ -88,7 +89,8 @@ def _sampling(header: WatchHeader, records: I64, clock: I64) -> Sampling:
     between = np.diff(clock[-NEWEST:])
     usual = int(np.median(between)) if len(between) else 0
     finished = len(records) > 0 and bool(records[-1, RecordColumn.EVENT] == RecordEvent.FINISHED)
-    return Sampling(max(header.interval_ns, usual), finished)
+    intended = header.interval_ns
+    return Sampling(usual if usual > MORE_THAN_LATE * intended else intended, finished)
 
 
 def _with_peaks(samples: _Samples) -> _Samples:

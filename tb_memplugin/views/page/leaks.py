@@ -15,7 +15,7 @@ from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
 from tb_memplugin.views.endpoints.inputs import RECORDING
 from tb_memplugin.views.page.torch_profile import retained_gradients_sentences
-from tb_memplugin.views.page.watched import growth_sentence
+from tb_memplugin.views.page.watched import growth_message
 from tb_memplugin.views.shared.headlines import leaking
 from tb_memplugin.views.shared.json_types import SiteJson
 from tb_memplugin.views.shared.site_text import line_text, site
@@ -76,10 +76,11 @@ def findings(recording: Recording) -> LeaksJson:
     counts = np.bincount(verdicts, minlength=len(Verdict)).tolist()
     points = np.unique(np.linspace(0, max(len(found.sampled_steps) - 1, 0), CURVE_POINTS).round().astype(np.int64))
     return {
-        "message": _message(recording, found),
+        "message": growth_message(recording) if recording.kind.is_sampled else found.steps.message or None,
         "retained_gradients": retained_gradients_sentences(recording),
         "unit": found.steps.unit,
-        "steps": len(found.steps.position),
+        # Samples have no allocations, so their steps can say nothing of sites.
+        "steps": 0 if recording.kind.is_sampled else len(found.steps.position),
         "warm_up_steps": found.warm_up,
         "within_step": found.within_step,
         "sites_left_out": found.left_out,
@@ -87,12 +88,6 @@ def findings(recording: Recording) -> LeaksJson:
         "curve_steps": found.sampled_steps[points].tolist() if sites is not None else [],
         "findings": [_finding(recording, found, sites, i, points) for i in shown if sites is not None],
     }
-
-
-def _message(recording: Recording, found: Leaks) -> str | None:
-    if not recording.kind.is_sampled:
-        return found.steps.message or None
-    return growth_sentence(recording) or "Samples contain no allocations: snapshots of this run show which lines grow."
 
 
 def headline(recording: Recording) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 
 from tb_memplugin.analysis.address.fragmentation import fragmentation
 from tb_memplugin.analysis.leaks.classify import Verdict
-from tb_memplugin.analysis.leaks.floor import floor_growth
+from tb_memplugin.analysis.leaks.floor import MIN_WINDOWS, WINDOW_POSITIONS, floor_growth
 from tb_memplugin.analysis.usage.figure_definitions import WATCH, Figure, define
 from tb_memplugin.analysis.usage.live_bytes import peak, usage
 from tb_memplugin.analysis.usage.steps import step_at
@@ -45,6 +45,16 @@ def growth_sentence(recording: Recording) -> str:
         f"The least memory in use {where}grows by {rate} per {found.unit}, {bytes_text(found.growth)} since the "
         "warm-up: a leak; compare two snapshots of this run to see its lines."
     )
+
+
+def growth_message(recording: Recording) -> str:
+    """Return whether the memory between steps grows, in a sentence."""
+    found = floor_growth(recording)
+    if found is None:
+        samples = MIN_WINDOWS * WINDOW_POSITIONS
+        return f"Growth needs at least {samples} samples, and {MIN_WINDOWS} steps where steps are marked."
+    still = f"The least memory in use{' between steps' if found.unit == 'step' else ''} does not grow."
+    return growth_sentence(recording) or still
 
 
 def time_text(recording: Recording, position: int) -> str:

@@ -70,8 +70,9 @@ def test_a_floor_that_stays_or_stops_is_none() -> None:
     grown = saw_tooth(100, growth=MIB)
     stopped = recording([*grown, *[dict(grown[-4 + number % 4]) for number in range(300)]])
     assert "grows" not in headline(stopped)
+    assert findings(stopped)["message"] == "The least memory in use between steps does not grow."
     few = recording(saw_tooth(24, growth=MIB))
-    assert floor_growth(few) is None
+    assert floor_growth(few) is None and "at least 72 samples" in (findings(few)["message"] or "")
 
 
 def test_summary_and_explain_show_a_curve(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
