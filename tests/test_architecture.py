@@ -31,7 +31,10 @@ ALLOWED: dict[str, set[str]] = {
     "logdir": {"errors", "formats", "free_memory", "natural_order", "sizes"},
     "catalog": {"analysis", "errors", "formats", "free_memory", "logdir", "readers", "model", "sizes"},
     "source_files": {"errors", "model"},
-    "hosts": {"catalog", "errors", "executors", "fleet", "logdir", "model", "sizes", "source_files", "views"},
+    "hosts": {
+        *("catalog", "errors", "executors", "fleet", "logdir"),
+        *("model", "schemas", "sizes", "source_files", "views"),
+    },
     "capture": {"analysis", "errors", "readers", "model", "sizes", "views"},  # knows jax; loads these when asked
     "fit": {"analysis", "cache_folder", "errors", "executors", "logdir", "model", "protos", "readers", "sizes"},
     "executors": {"errors"},

@@ -22,6 +22,7 @@ from support.fits import write_search
 from support.mcp_client import Asked, asking
 from support.servers import DEMO
 
+from tb_memplugin import schemas
 from tb_memplugin.cli import main
 from tb_memplugin.hosts.mcp import server as mcp_server
 from tb_memplugin.hosts.mcp.reading import LogdirReader
@@ -56,6 +57,7 @@ def test_there_are_six_tools_that_only_read(asked: Asked) -> None:
         for schema in (tool.input_schema, tool.output_schema):
             Draft202012Validator.check_schema(schema)
         assert tool.input_schema["additionalProperties"] is False
+        assert tool.output_schema == json.loads(schemas.text_of(tool.name)) or tool.name == "buffers"
 
 
 CALLS: list[tuple[str, dict[str, Any], list[str]]] = [
@@ -90,6 +92,7 @@ def test_a_tool_answers_what_the_command_prints(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     answer = asked.answer(tool, **arguments)
+    Draft202012Validator(BY_NAME[tool].output_schema).validate(answer)
     main([tool, *(word.replace("LOGDIR", str(logdir)) for word in command), "--json"])
     printed = json.loads(capsys.readouterr().out)
     assert {**answer, "next": []} == {**printed, "next": []}

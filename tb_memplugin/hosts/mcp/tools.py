@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tb_memplugin import schemas
 from tb_memplugin.hosts.mcp.reading import LogdirReader
 from tb_memplugin.views.answers import asked as questions
 from tb_memplugin.views.answers.asked import Asked, NextJson, Question
@@ -44,7 +46,7 @@ TOP = {
 
 
 class McpTool(NamedTuple):
-    """A question that a client can ask, with the JSON Schemas of its arguments."""
+    """A question that a client can ask, with the JSON Schemas of its arguments and its answer."""
 
     name: str
     title: str
@@ -52,6 +54,7 @@ class McpTool(NamedTuple):
     properties: Mapping[str, JsonObject]
     required: tuple[str, ...]
     answer: Callable[..., Any]
+    schemas: tuple[str, ...]  # of the answer, by name: one of them
 
     @property
     def input_schema(self) -> JsonObject:
@@ -65,8 +68,17 @@ class McpTool(NamedTuple):
 
     @property
     def output_schema(self) -> JsonObject:
-        """The JSON Schema of the answer."""
-        return {"type": "object"}
+        """The JSON Schema of the answer, as `tb-memplugin schema` prints it."""
+        return one_of([json.loads(schemas.text_of(name)) for name in self.schemas])
+
+
+def one_of(found: Sequence[JsonObject]) -> JsonObject:
+    """Return a schema of answers that match one of several schemas; clients want an object at its root."""
+    if len(found) == 1:
+        return found[0]
+    definitions = {name: schema for one in found for name, schema in one["$defs"].items()}
+    choices = [{key: value for key, value in one.items() if key not in ("$schema", "$defs")} for one in found]
+    return {"$schema": found[0]["$schema"], "type": "object", "anyOf": choices, "$defs": definitions}
 
 
 def tool_call(question: Question) -> NextJson:
@@ -157,6 +169,7 @@ TOOLS = (
         {"path": PATH},
         (),
         _summary,
+        ("summary",),
     ),
     McpTool(
         "explain",
@@ -166,6 +179,7 @@ TOOLS = (
         {"path": PATH, "recording": RECORDING, "at": MOMENT},
         (),
         _explain,
+        ("explain",),
     ),
     McpTool(
         "buffers",
@@ -185,6 +199,7 @@ TOOLS = (
         },
         (),
         _buffers,
+        ("buffers", "buffers-row"),
     ),
     McpTool(
         "compare",
@@ -201,6 +216,7 @@ TOOLS = (
         },
         ("a", "b"),
         _compare,
+        ("compare",),
     ),
     McpTool(
         "advice",
@@ -210,6 +226,7 @@ TOOLS = (
         {"path": PATH, "recording": RECORDING},
         (),
         _advice,
+        ("advice",),
     ),
     McpTool(
         "fit",
@@ -228,6 +245,7 @@ TOOLS = (
         },
         (),
         _fit,
+        ("fit",),
     ),
 )
 BY_NAME = {tool.name: tool for tool in TOOLS}
