@@ -123,3 +123,13 @@ def test_names_are_code_in_markdown_and_stay_so(tmp_path: Path) -> None:
     rows = [line for line in said.splitlines() if "img" in line]
     assert rows and all(row.count("`") == 2 + 2 * row.count("`-`") for row in rows)
     assert "\x1b" not in said
+
+
+def test_causes_of_a_change_are_named_in_all_forms() -> None:
+    runs = str(DEMO / "v5e_mended"), str(DEMO / "v5e_out_of_memory"), "--recording", "HBM"
+    sentence = "donated buffer `params` is copied now (17 arrays, +304 MiB)"
+    assert f"- {sentence}" in run(*runs).stdout
+    assert f"- {sentence}" in run(*runs, "--markdown").stdout
+    (answer,) = json.loads(run(*runs, "--json").stdout)["comparisons"]
+    assert [cause["kind"] for cause in answer["causes"]] == ["shape", "not_donated", "not_donated"]
+    assert answer["causes"][2]["text"] == sentence

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tb_memplugin.analysis.changes.ledger import Ledger, LedgerRow, of_paths, total
-from tb_memplugin.analysis.changes.names import common_path, dtype_of, template
+from tb_memplugin.analysis.changes.names import common_path, dtype_of, size_of, template
+from tb_memplugin.analysis.changes.rescaled import rescaled_from
 from tb_memplugin.model.changes import ChangeCause, ChangeCauseKind
 from tb_memplugin.model.memory_facts import ArgumentFacts, MemoryFacts
-from tb_memplugin.model.shapes import dimensions
 
 COMPUTED = {"activation", "temporary", "gradient", "output"}
 MAX_LISTED = 80  # arguments; smaller ones are in no list
@@ -70,7 +70,7 @@ def shardings(pairs: ArgumentPairs, ledger: Ledger) -> Iterator[ChangeCause]:
             found[_sharding_text(old), _sharding_text(new)].append(name)
     for (was, now), names in found.items():
         old_sizes, new_sizes = (
-            {_size(argument.shape) for argument in side}
+            {size_of(argument.shape) for argument in side}
             for side in zip(*(pairs[name] for name in names), strict=True)
         )  # fmt: skip
         rows = ledger.claim(of_paths(set(names)))
@@ -88,7 +88,7 @@ def dtypes(pairs: ArgumentPairs, ledger: Ledger) -> Iterator[ChangeCause]:
     """Yield changes of number types, of arguments and of everything computed in another type."""
     names = defaultdict[tuple[str, str], list[str]](list)
     for name, (old, new) in pairs.items():
-        if dtype_of(old.shape) != dtype_of(new.shape) and _size(old.shape) == _size(new.shape):
+        if dtype_of(old.shape) != dtype_of(new.shape) and size_of(old.shape) == size_of(new.shape):
             names[dtype_of(old.shape), dtype_of(new.shape)].append(name)
     sizes = defaultdict[tuple[str, str], set[tuple[int, ...]]](set)
     for was, now, size in _retyped(ledger):
@@ -110,15 +110,15 @@ def _retyped(ledger: Ledger) -> Iterator[tuple[str, str, tuple[int, ...]]]:
     old = defaultdict[tuple[str, str, tuple[int, ...]], set[str]](set)
     for row in ledger.open:
         if row.is_old:
-            old[row.template, row.role, _size(row.shape)].add(dtype_of(row.shape))
+            old[row.template, row.role, size_of(row.shape)].add(dtype_of(row.shape))
     for row in ledger.open:
-        for was in old.get((row.template, row.role, _size(row.shape)), ()) if row.is_new else ():
-            yield was, dtype_of(row.shape), _size(row.shape)
+        for was in old.get((row.template, row.role, size_of(row.shape)), ()) if row.is_new else ():
+            yield was, dtype_of(row.shape), size_of(row.shape)
 
 
 def _of_types(was: str, now: str, sizes: Collection[tuple[int, ...]]) -> Callable[[LedgerRow], bool]:
     return lambda row: (
-        _size(row.shape) in sizes
+        size_of(row.shape) in sizes
         and ((row.is_old and dtype_of(row.shape) == was) or (row.is_new and dtype_of(row.shape) == now))
     )
 
@@ -128,7 +128,7 @@ def shapes(pairs: ArgumentPairs, ledger: Ledger) -> Iterator[ChangeCause]:
     found = defaultdict[tuple[int, int], list[str]](list)
     others = list[str]()
     for name, (old, new) in pairs.items():
-        a, b = _size(old.shape), _size(new.shape)
+        a, b = size_of(old.shape), size_of(new.shape)
         changed = {(x, y) for x, y in zip(a, b, strict=False) if x != y}
         if a != b and len(a) == len(b) and len(changed) == 1:
             found[changed.pop()].append(name)
@@ -136,7 +136,7 @@ def shapes(pairs: ArgumentPairs, ledger: Ledger) -> Iterator[ChangeCause]:
             others.append(name)
     for (was, now), names in found.items():
         rows = ledger.claim(of_paths(set(names)))
-        rows += ledger.claim(_of_shapes(*_rescaled_shapes(ledger, was, now)))
+        rows += ledger.claim(rescaled_from(ledger, was, now))
         places = {_changed_dimension(pairs[name]) for name in names}
         cause = _named(ChangeCauseKind.SHAPE, names, pairs, rows, str(was), str(now))
         yield replace(cause, dimension=places.pop() if len(places) == 1 else None)
@@ -147,27 +147,8 @@ def shapes(pairs: ArgumentPairs, ledger: Ledger) -> Iterator[ChangeCause]:
 
 def _changed_dimension(pair: ArgumentPair) -> int:
     """Return the first dimension that differs."""
-    sizes = zip(_size(pair.before.shape), _size(pair.after.shape), strict=True)
+    sizes = zip(size_of(pair.before.shape), size_of(pair.after.shape), strict=True)
     return next(at for at, (before, after) in enumerate(sizes) if before != after)
-
-
-def _rescaled_shapes(ledger: Ledger, was: int, now: int) -> tuple[set[str], set[str]]:
-    """Return the shapes of arrays of one side of which the other side has the same, with the dimension changed."""
-    gone, come = {row.shape for row in ledger.open if row.is_old}, {row.shape for row in ledger.open if row.is_new}
-    pairs = [(a, b) for a in gone for b in come if _rescaled(a, b, was, now)]
-    return {a for a, _ in pairs}, {b for _, b in pairs}
-
-
-def _of_shapes(old: Collection[str], new: Collection[str]) -> Callable[[LedgerRow], bool]:
-    return lambda row: (row.is_old and row.shape in old) or (row.is_new and row.shape in new)
-
-
-def _rescaled(old: str, new: str, was: int, now: int) -> bool:
-    """Return whether a shape differs from another only by the change of one dimension, or of a multiple of it."""
-    a, b = _size(old), _size(new)
-    if dtype_of(old) != dtype_of(new) or len(a) != len(b) or a == b:
-        return False
-    return all(x == y or (x * now == y * was) for x, y in zip(a, b, strict=True))
 
 
 def donations(pairs: ArgumentPairs, ledger: Ledger) -> Iterator[ChangeCause]:
@@ -213,13 +194,11 @@ def _named(
 
 
 def _of_sizes(old: Collection[tuple[int, ...]], new: Collection[tuple[int, ...]]) -> Callable[[LedgerRow], bool]:
-    return lambda row: (
-        row.role in COMPUTED and ((row.is_old and _size(row.shape) in old) or (row.is_new and _size(row.shape) in new))
-    )
+    def is_one(row: LedgerRow) -> bool:
+        size = size_of(row.shape)
+        return row.role in COMPUTED and ((row.is_old and size in old) or (row.is_new and size in new))
 
-
-def _size(shape: str) -> tuple[int, ...]:
-    return tuple(dimensions(shape))
+    return is_one
 
 
 def _results_of(names: Collection[str]) -> Callable[[LedgerRow], bool]:

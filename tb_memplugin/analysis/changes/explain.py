@@ -14,6 +14,7 @@ from tb_memplugin.analysis.changes.argument_causes import (
 )
 from tb_memplugin.analysis.changes.array_causes import fusions, layers, saved
 from tb_memplugin.analysis.changes.ledger import Ledger
+from tb_memplugin.analysis.changes.rescaled import rescaled
 from tb_memplugin.model.changes import ChangeCause, ChangeCauseKind, Explanation
 from tb_memplugin.model.memory_facts import MemoryFacts
 
@@ -56,5 +57,6 @@ def _causes(before: MemoryFacts, after: MemoryFacts, ledger: Ledger) -> Iterator
     yield from dtypes(pairs, ledger)
     yield from shapes(pairs, ledger)
     yield from donations(pairs, ledger)
+    yield from rescaled(ledger)
     yield from layers(ledger)
     yield from saved(before, after, ledger)

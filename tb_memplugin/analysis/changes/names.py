@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from tb_memplugin.analysis.ownership.repeated_layers import DIGITS
+from tb_memplugin.model.shapes import dimensions
 
 PROGRAM_NUMBER = re.compile(r"(\(\d+\)|\.\d+)$")
 
@@ -38,3 +39,8 @@ def common_path(paths: Sequence[str]) -> str:
     """Return the keys that all paths begin with, `state/mu`; empty where they have none in common."""
     levels = zip(*(path.split("/") for path in paths), strict=False)
     return "/".join(level[0] for level in takewhile(lambda level: len(set(level)) == 1, levels))
+
+
+def size_of(shape: str) -> tuple[int, ...]:
+    """Return the dimensions of a shape."""
+    return tuple(dimensions(shape))

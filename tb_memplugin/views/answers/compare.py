@@ -11,12 +11,12 @@ from tb_memplugin.views.page.compare import (
     ChangedJson,
     ChangeKind,
     ComparedSideJson,
-    ComparisonJson,
     Pair,
     WaterfallStepJson,
 )
+from tb_memplugin.views.shared.change_json import NamedCauseJson
 from tb_memplugin.views.shared.json_types import CaveatJson, OmittedJson, ProblemJson
-from tb_memplugin.views.terminal.compared_pairs import compared_pairs
+from tb_memplugin.views.terminal.compared_pairs import ExplainedComparisonJson, compared_pairs
 
 
 class ChangedSiteJson(TypedDict):
@@ -62,6 +62,7 @@ class ComparisonAnswerJson(TypedDict):
     changes: dict[ChangeKind, ChangedJson]
     entries: list[ChangedSiteJson]
     entries_total: int
+    causes: list[NamedCauseJson]
     omitted: NotRequired[OmittedJson]
 
 
@@ -89,7 +90,7 @@ def compare(
 
 
 def compare_answer(
-    comparisons: Sequence[ComparisonJson], problems: list[ProblemJson], asked: Asked, other: str, by: str
+    comparisons: Sequence[ExplainedComparisonJson], problems: list[ProblemJson], asked: Asked, other: str, by: str
 ) -> CompareAnswerJson:
     """Return comparisons, the largest change first, and the pairs that cannot be compared."""
     found = sorted(comparisons, key=lambda one: -abs(one["b"]["bytes"] - one["a"]["bytes"]))
@@ -102,7 +103,7 @@ def compare_answer(
     return bounded(answer, asked.top)
 
 
-def _comparison(found: ComparisonJson) -> ComparisonAnswerJson:
+def _comparison(found: ExplainedComparisonJson) -> ComparisonAnswerJson:
     return {
         "verdict": found["verdict"],
         "headline": found["headline"],
@@ -129,6 +130,10 @@ def _comparison(found: ComparisonJson) -> ComparisonAnswerJson:
             if one["change"] != "same"
         ],
         "entries_total": found["entries_total"] - found["changes"]["same"]["entries"],
+        "causes": [
+            {"kind": cause["kind"], "names": cause["names"], "bytes": cause["bytes"], "text": cause["text"]}
+            for cause in found["causes"]
+        ],
     }
 
 
@@ -146,7 +151,7 @@ def _side(side: ComparedSideJson) -> SideAnswerJson:
     }
 
 
-def _questions(found: Sequence[ComparisonJson], asked: Asked, other: str, by: str) -> list[Question]:
+def _questions(found: Sequence[ExplainedComparisonJson], asked: Asked, other: str, by: str) -> list[Question]:
     if not found:
         return []
     b = found[0]["b"]["recording"]["id"]
@@ -158,7 +163,7 @@ def _questions(found: Sequence[ComparisonJson], asked: Asked, other: str, by: st
     ]
 
 
-def _common(found: ComparisonJson) -> str:
+def _common(found: ExplainedComparisonJson) -> str:
     """Return a text that both ids contain: the memory and the title of the pair; empty where they differ."""
     title = found["a"]["recording"]["title"]
     return selector(title) if title in found["b"]["recording"]["id"] else ""

@@ -11,10 +11,9 @@ from tb_memplugin.analysis.changes.matching import identity, match
 from tb_memplugin.analysis.changes.names import program_name
 from tb_memplugin.analysis.isolate import each
 from tb_memplugin.analysis.usage.live_bytes import peak
-from tb_memplugin.model.changes import ChangeCause, Difference, Explanation
 from tb_memplugin.model.memory_facts import MemoryFacts
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.views.shared.change_text import cause_text, difference_text
+from tb_memplugin.views.shared.change_json import ExplanationJson, explanation_json
 from tb_memplugin.views.shared.json_types import ProblemJson, problems_json
 
 MAX_RECORDINGS = 64
@@ -29,45 +28,6 @@ class FiguresJson(TypedDict):
     peak_bytes: int
     reserved_bytes: int | None
     roles_bytes: Mapping[str, int]
-
-
-class CauseJson(TypedDict):
-    """A cause of a change, and what it adds to the peak."""
-
-    kind: str
-    names: list[str]
-    bytes: int
-    before: str
-    after: str
-    arrays: int
-    layers: int
-    shape: str
-    example: str
-    role: str
-    dimension: int | None
-    text: str
-
-
-class DifferenceJson(TypedDict):
-    """Arrays at the peak whose change has no known cause."""
-
-    path: str
-    function: str
-    role: str
-    shape: str
-    arrays_before: int
-    arrays_after: int
-    bytes_before: int
-    bytes_after: int
-    text: str
-
-
-class ExplanationJson(TypedDict):
-    """Causes of a change, and what none of them explains."""
-
-    causes: list[CauseJson]
-    differences: list[DifferenceJson]
-    unexplained_bytes: int
 
 
 class BaselineCheckedJson(ExplanationJson):
@@ -196,46 +156,6 @@ def _checked(before: MemoryFacts, now: MemoryFacts, recording_id: str, allowed: 
         "before": _figures(before),
         "now": _figures(now),
         **explanation_json(explanation),
-    }
-
-
-def explanation_json(explanation: Explanation) -> ExplanationJson:
-    """Return an explanation for JSON."""
-    return {
-        "causes": [cause_json(cause) for cause in explanation.causes],
-        "differences": [difference_json(found) for found in explanation.differences],
-        "unexplained_bytes": explanation.unexplained_bytes,
-    }
-
-
-def cause_json(cause: ChangeCause) -> CauseJson:
-    return {
-        "kind": cause.kind.value,
-        "names": list(cause.names),
-        "bytes": cause.bytes,
-        "before": cause.before,
-        "after": cause.after,
-        "arrays": cause.arrays,
-        "layers": cause.layers,
-        "shape": cause.shape,
-        "example": cause.example,
-        "role": cause.role,
-        "dimension": cause.dimension,
-        "text": cause_text(cause),
-    }
-
-
-def difference_json(found: Difference) -> DifferenceJson:
-    return {
-        "path": found.path,
-        "function": found.function,
-        "role": found.role,
-        "shape": found.shape,
-        "arrays_before": found.arrays_before,
-        "arrays_after": found.arrays_after,
-        "bytes_before": found.bytes_before,
-        "bytes_after": found.bytes_after,
-        "text": difference_text(found),
     }
 
 

@@ -68,6 +68,9 @@ def _dtype(cause: ChangeCause, quote: Quote) -> str:
 
 
 def _shape(cause: ChangeCause, quote: Quote) -> str:
+    if not cause.names:
+        such, was = f"arrays such as {quote(cause.example)} are {quote(cause.after)} now", quote(cause.before)
+        return f"{such} (were {was}; with all that changed alike, {signed_bytes(cause.bytes)})"
     word = "input" if cause.role == "input" else "argument"
     if not cause.after.isdecimal():
         return f"{_are(cause, quote, word)} {quote(cause.after)} now (was {quote(cause.before)}; {_grown(cause)})"

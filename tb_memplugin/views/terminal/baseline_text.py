@@ -6,16 +6,15 @@ from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 
 from tb_memplugin.analysis.usage.figures import share
-from tb_memplugin.model.changes import ChangeCause, ChangeCauseKind, Difference
+from tb_memplugin.model.changes import Difference
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.sizes import agree, bytes_text, counted, signed_bytes, signed_percent
 from tb_memplugin.views.shared.baseline_check import (
     BaselineCheckedJson,
     BaselineCheckJson,
-    CauseJson,
-    DifferenceJson,
     UnmatchedJson,
 )
+from tb_memplugin.views.shared.change_json import DifferenceJson, cause_of
 from tb_memplugin.views.shared.change_text import Quote, cause_text, difference_text, quoted
 from tb_memplugin.views.terminal.compare_text import code
 
@@ -110,7 +109,7 @@ def _reasons(checked: BaselineCheckedJson, quote: Quote) -> Iterator[str]:
     least = MIN_SHARE * abs(grown)
     causes = sorted(checked["causes"], key=lambda cause: -direction * cause["bytes"])
     shown = [cause for cause in causes if direction * cause["bytes"] >= 0 or abs(cause["bytes"]) > least]
-    yield from (cause_text(_cause(cause), quote) for cause in shown)
+    yield from (cause_text(cause_of(cause), quote) for cause in shown)
     explained = sum(cause["bytes"] for cause in shown)
     if direction * explained < MOST * direction * grown:
         found = "Besides, the largest differences are" if shown else "No cause found. The largest differences are"
@@ -135,11 +134,6 @@ def _roles(checked: BaselineCheckedJson) -> Iterator[str]:
     texts = [f"{role} {signed_bytes(size)}" for role, size in ordered if abs(size) > least]
     if texts:
         yield f"By role: {', '.join(texts)}"
-
-
-def _cause(cause: CauseJson) -> ChangeCause:
-    fields = {key: value for key, value in cause.items() if key not in ("text", "kind", "names")}
-    return ChangeCause(ChangeCauseKind(cause["kind"]), tuple(cause["names"]), **fields)  # type: ignore[arg-type]
 
 
 def _difference(found: DifferenceJson) -> Difference:

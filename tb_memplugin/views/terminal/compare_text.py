@@ -8,6 +8,8 @@ from typing import Any
 
 from tb_memplugin.sizes import bytes_text, counted, signed_bytes
 from tb_memplugin.views.page.compare import CHANGES
+from tb_memplugin.views.shared.change_json import cause_of
+from tb_memplugin.views.shared.change_text import Quote, cause_text, quoted
 from tb_memplugin.views.terminal.text_table import align
 
 MAX_ENTRIES = 20
@@ -26,6 +28,7 @@ def lines(answer: Mapping[str, Any]) -> Iterator[str]:
     for side in ("a", "b"):
         yield f"{side.upper()}: {_title(answer[side])}"
     yield answer["headline"]
+    yield from (f"- {text}" for text in _causes(answer, quoted))
     yield ""
     yield from align([["A", "B", "change", f"by {answer['by']}"], *_steps(answer)], NUMERIC_COLUMNS)
     changed = _entries(answer)
@@ -44,6 +47,9 @@ def markdown(answer: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield answer["verdict"]
     yield ""
+    if causes := list(_causes(answer, code)):
+        yield from (f"- {text}" for text in causes)
+        yield ""
     *steps, total = _steps(answer)
     yield from _table(["A", "B", "change", f"by {answer['by']}"], [*steps, [*total[:3], ""]])
     changed = _entries(answer)
@@ -59,6 +65,10 @@ def markdown(answer: Mapping[str, Any]) -> Iterator[str]:
         yield "</details>"
     yield ""
     yield _count_sentence(answer)
+
+
+def _causes(answer: Mapping[str, Any], quote: Quote) -> Iterator[str]:
+    return (cause_text(cause_of(cause), quote) for cause in answer["causes"])
 
 
 def _title(side: Mapping[str, Any]) -> str:

@@ -6,9 +6,11 @@ from functools import cache
 
 import pytest
 from support.changed import changed_program
+from support.servers import DEMO
 
 from tb_memplugin.analysis.changes.explain import explain_change
 from tb_memplugin.analysis.changes.facts import facts
+from tb_memplugin.catalog import listing_of_path
 from tb_memplugin.model.changes import ChangeCauseKind, Explanation
 from tb_memplugin.model.memory_facts import MemoryFacts
 from tb_memplugin.readers.hlo import read_hlo
@@ -81,3 +83,19 @@ def test_causes_and_the_rest_add_up(before: str, after: str, kind: ChangeCauseKi
 def test_an_identical_compile_has_no_cause(name: str) -> None:
     again = facts.__wrapped__(next(r for r in read_hlo(changed_program(name), source="") if r.is_main_memory))  # type: ignore[attr-defined]
     assert explain_change(stored(name), again) == Explanation()
+
+
+def demo(run: str) -> MemoryFacts:
+    """Return the facts of the largest program of a run of the demo."""
+    recordings = listing_of_path(str(DEMO / run)).recordings
+    return facts(next(r for r in recordings if r.is_main_memory and r.kind.has_program))
+
+
+def test_microbatches_are_a_change_of_shapes_and_not_of_what_is_saved() -> None:
+    found = explain_change(demo("v5e_mended"), demo("v5e_out_of_memory"))
+    assert [cause_text(cause) for cause in found.causes] == [
+        "arrays such as `layer_*/_where/select_n` are `f32[256,16,512,512]` now "
+        "(were `f32[64,16,512,512]`; with all that changed alike, +23.7 GiB)",
+        "donated buffer `opt_state` is copied now (35 arrays, +608 MiB)",
+        "donated buffer `params` is copied now (17 arrays, +304 MiB)",
+    ]
