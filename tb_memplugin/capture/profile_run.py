@@ -9,7 +9,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from tb_memplugin.capture.guard import SlowFailures, describe, text_of, warn
-from tb_memplugin.capture.new_files import LogDir, create_file, create_folder, join, logdir_text, process_name
+from tb_memplugin.capture.new_files import (
+    LogDir,
+    create_file,
+    create_folder,
+    join,
+    logdir_text,
+    process_name,
+    remove_empty_folder,
+)
 
 FOLDER = "device_profiles"
 OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "out of memory", "Out of memory")
@@ -46,7 +54,9 @@ def run_of(logdir: LogDir, process_index: int | None = None) -> ProfileRun:
     if key not in _runs:
         index = "" if process_index is None else f"_process_{process_index}"
         name = f"{time.strftime('%Y_%m_%d_%H_%M_%S')}{index}_{process_name()}"
-        _runs.setdefault(key, ProfileRun(create_folder(join(text, FOLDER), name)))
+        run = ProfileRun(create_folder(join(text, FOLDER), name))
+        if _runs.setdefault(key, run) is not run:  # another thread was first
+            remove_empty_folder(run.folder)
     return _runs[key]
 
 

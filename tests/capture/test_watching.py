@@ -328,3 +328,13 @@ def test_pytorchs_counters_and_its_snapshots_are_recorded(tmp_path: Path, monkey
     assert [snapshot.memory for snapshot in taken] == ["cuda:0"] * 2
     assert {recording.run for recording in found} == {curve.run}
     assert list(tmp_path.rglob("*.oom.txt"))
+
+
+def test_a_remote_logdir_has_the_whole_curve_at_the_end(devices: list[Reading]) -> None:
+    with watch("memory://watched/run", every=0.01) as watched:
+        for number in range(5):
+            watched.step(number)
+            time.sleep(0.05)
+    [found] = listing_of_path("memory://watched/run").recordings
+    assert found.kind is RecordingKind.WATCH and not found.is_live
+    assert found.spans is not None and found.spans.name[len(found.spans) - 1] == "step 4"

@@ -53,12 +53,12 @@ class CurveFile:
 
     def _write_whole(self, curve: Curve) -> None:
         content, version, count = curve.content(), curve.version, curve.count
+        self.close()  # Windows replaces no open file
         if not self.path:
             self.path = create_file(self._make_path(), content)
             self._remote = is_remote(self.path)
         else:
             replace_file(self.path, content)
         if not self._remote:
-            self.close()
             self._file = AppendFile(self.path)
         self._version, self._count = version, count
