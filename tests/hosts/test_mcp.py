@@ -191,6 +191,17 @@ def test_a_client_that_asks_gets_the_progress_of_reading(logdir: Path, monkeypat
     assert all(before[0] < after[0] for before, after in pairwise(reported))
 
 
+def test_an_answer_that_is_too_long_is_refused_with_a_remedy(logdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_server, "MAX_ANSWER_BYTES", 1000)
+
+    async def use(client: Client) -> None:
+        result = await client.call_tool("explain", {"path": "v5e_mended"})
+        assert result.is_error
+        assert "ask for fewer items with `top`" in str(result.content)
+
+    in_process(logdir, use)
+
+
 def test_a_bug_of_ours_is_an_error_of_its_call_only(logdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_: LogdirReader) -> None:
         raise ZeroDivisionError("a secret of the process")
