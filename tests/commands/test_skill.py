@@ -6,12 +6,13 @@ import json
 import re
 import shlex
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from support.servers import DEMO, TESTS
+from support.servers import BIN, DEMO, TESTS
 
 from tb_memplugin.cli import main
 from tb_memplugin.commands.skill import install, skill_text
@@ -85,6 +86,16 @@ def test_each_command_runs_and_its_fields_exist(
     assert bool(taught.fields) == ("--json" in taught.command)
     for field in taught.fields:
         assert values(answer, field), f"{taught.command}: {field}"
+
+
+@pytest.mark.slow
+def test_commands_in_sentences_run_too() -> None:
+    error = next((TESTS / "data" / "oom_texts").glob("*.txt"))
+    commands = re.findall(r"`(tb-memplugin [^`]+)`", skill_text())
+    assert len(commands) == 2
+    for command in commands:
+        spelled = f"{BIN}/{command.replace('COMMAND', 'summary').replace('error.txt', str(error))}"
+        json.loads(subprocess.run(spelled, shell=True, check=True, capture_output=True, timeout=60).stdout)
 
 
 def test_the_workflow_is_complete() -> None:
