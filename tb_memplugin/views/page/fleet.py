@@ -15,7 +15,7 @@ from tb_memplugin.natural_order import natural_key
 from tb_memplugin.views.endpoints.endpoint import endpoint
 from tb_memplugin.views.endpoints.inputs import SOURCE, Choice, FreeText
 from tb_memplugin.views.endpoints.source import CaptureName, FleetReading, Source
-from tb_memplugin.views.shared.fleet_json import FleetCaptureJson, capture_json
+from tb_memplugin.views.shared.fleet_json import FleetCaptureJson, answer_json
 from tb_memplugin.views.shared.fleet_text import heading_text, joined_text, median_text, outlier_text, worst_parts
 from tb_memplugin.views.shared.fleet_trend_json import TrendSeriesJson, series_json
 from tb_memplugin.views.shared.payload import Table, encode
@@ -103,7 +103,7 @@ def fleet(source: Source, capture: str) -> bytes:
         "seconds": reading.seconds,
         "running": reading.is_running,
         "problem": reading.problem,
-        "capture": capture_json(found, devices=False) if reading.fleet else None,
+        "capture": answer_json(answer, devices=False) if reading.fleet else None,
         "heading": heading_text(answer),
         "joined": joined_text(found, reading.rule),
         "texts": {

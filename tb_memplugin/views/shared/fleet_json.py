@@ -217,7 +217,12 @@ class FleetJson(TypedDict):
 
 def capture_json(fleet: Fleet, devices: bool = True) -> FleetCaptureJson:
     """Return the answer about one capture. Without `devices`, only the outliers and the worst ones are listed."""
-    answer = FleetAnswer(fleet)
+    return answer_json(FleetAnswer(fleet), devices)
+
+
+def answer_json(answer: FleetAnswer, devices: bool = True) -> FleetCaptureJson:
+    """Return an answer that others read, too: its findings are computed once."""
+    fleet = answer.fleet
     return {
         "name": fleet.name,
         "sessions": [{"name": s.name, "began": s.began, "hosts": s.hosts} for s in fleet.sessions],

@@ -3,8 +3,8 @@ import type { Api } from "../../payload/api";
 import type { Fleet } from "../../payload/responses/fleet";
 import type { Fetched } from "../data/use_fetched";
 
-/** Time between two questions while the server reads. It has news once a second. */
-const EVERY_MS = 500;
+/** Time between two questions while the server reads, which has news once a second. */
+const EVERY_MS = 1000;
 
 /** Ask for the capture that contains a run until the server has read it; each answer has what was read so far. */
 export function useFleet(api: Api, run: string): Fetched<Fleet> {
