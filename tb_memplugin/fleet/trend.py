@@ -94,7 +94,8 @@ def _rises(
     found = []
     for at, task in tasks.items():
         try:
-            found.append(Rise(at - 1, at, tuple(task.result())))
+            changes = task.result()
+            found.append(Rise(at - 1, at, changes.lines, causes=changes.causes))
         except Exception as error:
             found.append(Rise(at - 1, at, problem=problem_text(error)))
     return tuple(found)

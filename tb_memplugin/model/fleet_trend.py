@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tb_memplugin.model.changes import ChangeCause
+
 
 class TrendBy(StrEnum):
     """What a point of a trend is."""
@@ -44,6 +46,7 @@ class Rise:
     after: int
     changes: tuple[TrendChange, ...] = ()  # largest growth first
     problem: str = ""  # why there are none
+    causes: tuple[ChangeCause, ...] = ()  # of a program, largest growth first
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.changed import changed_logdir
 from support.in_process import InProcess
 
 from benchmarks.pods.pod import Pod
 from benchmarks.pods.trend import write_trend
+from tb_memplugin.fleet.compare_files import changes_between
+from tb_memplugin.fleet.programs import use_of
 from tb_memplugin.fleet.scan import Scan
 from tb_memplugin.fleet.sessions import captures
 from tb_memplugin.fleet.trend import trend
-from tb_memplugin.logdir import find_runs
+from tb_memplugin.logdir import HostFile, find_runs
+from tb_memplugin.logdir.files import host_file
+from tb_memplugin.model.fleet_trend import Rise
+from tb_memplugin.readers import open_file
+from tb_memplugin.views.shared.fleet_text import rise_text
 
 
 @pytest.mark.slow
@@ -35,3 +42,16 @@ def test_days_without_a_change_have_no_rise(tmp_path: Path) -> None:
     (memory, program) = trend(captures(find_runs(str(tmp_path))), Scan(InProcess))
     assert not memory.rises and not program.rises
     assert len(memory.points) == 1
+
+
+def test_a_program_that_grew_has_the_cause_beside_the_lines(tmp_path: Path) -> None:
+    found = changes_between(*(stored_program(name, tmp_path) for name in ("recomputed", "base")), True)
+    text = rise_text(Rise(0, 1, found.lines, causes=found.causes))
+    assert text.startswith("`layer_*` saves one more activation (`f32[32768,1024]`, 3 layers, +384 MiB); ")
+
+
+def stored_program(name: str, folder: Path) -> tuple[HostFile, str]:
+    """Return the file of a program, and the program's fingerprint in it."""
+    (path,) = changed_logdir(name, folder).iterdir()
+    (part,) = open_file(path.read_bytes(), str(path), host="")
+    return host_file(str(path)), use_of(part).fingerprint

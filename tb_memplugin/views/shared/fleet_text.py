@@ -14,6 +14,7 @@ from tb_memplugin.model.fleet import Device, FileSeries, Fleet, KnownCapture
 from tb_memplugin.model.fleet_trend import Rise, TrendChange
 from tb_memplugin.natural_order import natural_key
 from tb_memplugin.sizes import MINUS, bytes_text, counted, signed_bytes
+from tb_memplugin.views.shared.change_text import cause_text as change_cause_text
 
 MAX_NAMES = 12
 FEW = 0.5  # of the hosts, below which their number is the news
@@ -185,7 +186,8 @@ def _common(texts: Sequence[str]) -> int:
 
 def rise_text(rise: Rise) -> str:
     """Return what raised a peak."""
-    return "; ".join(map(_change_text, rise.changes)) or rise.problem or "many small changes"
+    texts = [*map(change_cause_text, rise.causes), *map(_change_text, rise.changes)]
+    return "; ".join(texts) or rise.problem or "many small changes"
 
 
 def _change_text(change: TrendChange) -> str:
