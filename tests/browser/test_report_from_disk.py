@@ -202,7 +202,11 @@ def test_functions_that_need_a_server_are_not_offered(offline: Offline, file: Pa
     assert tabs == ["Overview", "Program", "Over time", "Device profile"]
     assert viewer.get("paste").count() == 0
     assert viewer.text("report-sign") == "Report"
-    for state in ({"tab": "compare"}, {"tab": "memory_viewer", "run": TRAIN, "module": "jit_other(9)"}):
+    for state in (
+        {"tab": "compare"},
+        {"tab": "fleet"},
+        {"tab": "memory_viewer", "run": TRAIN, "module": "jit_other(9)"},
+    ):
         viewer = offline.open(file, **state)
         assert "Not in this report" in viewer.frame.get_by_role("status").first.inner_text()
 

@@ -53,9 +53,6 @@ const CHOOSERS: Record<Tab, ((recordings: Summary[], choice: RecordingChoice) =>
   fleet: null,
 };
 
-/** Tabs that read what they show themselves, without the recordings of the run. */
-const isOfLogdir = (tab: Tab): boolean => tab === "fit" || tab === "fleet";
-
 /** How soon new runs, and new samples of a running job, are asked for. */
 const RUNS_INTERVAL_MS = 15_000;
 const LIVE_INTERVAL_MS = 2_000;
@@ -68,6 +65,8 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
   const broken = boundary[0] as Error | undefined;
   const [help, setHelp] = useState(false);
   const { report } = api;
+  /** Return whether a tab reads what it shows itself, without the recordings of the run. A report has no fleet. */
+  const isOfLogdir = (of: Tab): boolean => of === "fit" || (of === "fleet" && report === null);
   const paste = usePaste(report === null);
   const [pasted, setPasted] = useState(0);
   const steps = useRef<Positions | null>(null);
@@ -150,7 +149,8 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
   const page = (): JSX.Element | null => {
     if (tab === "fit")
       return error !== null ? null : <FitPage {...shared} fit={fits.value} runs={runs.value} />;
-    if (tab === "fleet" && run !== "" && error === null) return <FleetPage {...shared} key={run} run={run} />;
+    if (tab === "fleet" && report === null && run !== "" && error === null)
+      return <FleetPage {...shared} key={run} run={run} />;
     if (fullListing !== null && runs.value !== null)
       return tab === "compare" ? (
         <ComparePage {...shared} key={run} runs={runs.value} run={run} listing={fullListing} />

@@ -39,11 +39,11 @@ export function ReportBadge({ report }: { report: Report }): JSX.Element {
 
 /** Message in place of a recording that the report does not contain. */
 export function NotInReport({ report }: { report: Report }): JSX.Element {
-  const others = report.recordings < report.of ? "Other recordings and comparisons are" : "Comparisons are";
+  const others = report.recordings < report.of ? "Other recordings, comparisons" : "Comparisons";
   return (
     <Message title="Not in this report">
-      This report contains {extent(report)}. Choose another run, tab or recording above. {others} available on
-      the page that tb-memplugin serves.
+      This report contains {extent(report)}. Choose another run, tab or recording above. {others} and the
+      devices of many hosts are available on the page that tb-memplugin serves.
     </Message>
   );
 }
