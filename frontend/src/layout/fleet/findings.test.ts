@@ -75,6 +75,11 @@ describe("findings about hosts", () => {
     ]);
   });
 
+  it("tell out-of-memory errors from files that cannot be read", () => {
+    const problems = [{ host: "w-0", file: "/w-0.oom.txt", text: "out of memory: jit_step" }];
+    expect(findingsOf({ ...CAPTURE, problems }).map(({ kind }) => kind)).toContain("oom");
+  });
+
   it("name the recordings that show them, where there are any", () => {
     const found = findingsOf(CAPTURE);
     expect(found.map(({ recording, usual }) => [recording, usual])[3]).toEqual(["own", "usual"]);

@@ -1,6 +1,6 @@
 import type { FleetCapture } from "../../payload/generated/answers";
 
-export type FindingKind = "missing" | "unreadable" | "program" | "leak";
+export type FindingKind = "missing" | "unreadable" | "oom" | "program" | "leak";
 
 /** A finding about one host or several. */
 export interface Finding {
@@ -19,6 +19,8 @@ export interface Finding {
 
 const NONE = { bytes: null, recording: null, usual: null, file: "" };
 const MAX_NAMES = 3;
+/** As fleet/summarize.py describes files of out-of-memory errors. */
+const OOM = "out of memory: ";
 
 /** Return the findings about the hosts of a capture: missing ones, files with problems, programs, and leaks. */
 export function findingsOf(capture: FleetCapture): Finding[] {
@@ -32,7 +34,7 @@ export function findingsOf(capture: FleetCapture): Finding[] {
     })),
     ...capture.problems.map(({ host, file, text }) => ({
       ...NONE,
-      kind: "unreadable" as const,
+      kind: text.startsWith(OOM) ? ("oom" as const) : ("unreadable" as const),
       hosts: host,
       count: 1,
       text,

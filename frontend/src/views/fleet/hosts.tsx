@@ -14,6 +14,7 @@ import type { FleetProps } from "./section";
 const KINDS: Record<FindingKind, string> = {
   missing: "Missing",
   unreadable: "Unreadable",
+  oom: "Out of memory",
   program: "Another program",
   leak: "Leak",
 };

@@ -68,7 +68,7 @@ function OpenTrend({ api, store, captures, by }: Props & { by: TrendBy }): JSX.E
   );
   if (error !== null) return <ErrorMessage error={error} />;
   if (value === null) return <div class="placeholder" aria-busy="true" />;
-  if (value.running) return <ScanProgress {...value} />;
+  if (value.running) return <ScanProgress {...value} then="Comparing neighbors" />;
   if (value.problem !== "")
     return (
       <Message error title="Reading the captures failed">

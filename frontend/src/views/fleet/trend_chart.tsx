@@ -14,6 +14,7 @@ const HEIGHT = 260;
 const LEFT = 76;
 const RIGHT = 24;
 const BOTTOM = 26;
+const FIRST_LANE = 10;
 const LANE = 16;
 const MAX_LANES = 3;
 const REACH = 28;
@@ -46,10 +47,14 @@ export function TrendDrawing({ series, by, pointed, onPoint, onOpen }: Props): J
     [chart, series, plotWidth],
   );
   const lanes = Math.max(0, ...labels.map(({ lane }) => lane + 1));
-  const top = 10 + lanes * LANE;
+  const top = FIRST_LANE + lanes * LANE;
   const plot = { width: plotWidth, height: HEIGHT - top - BOTTOM };
   const x = (share: number): number => LEFT + share * plot.width;
   const y = (share: number): number => top + (1 - share) * plot.height;
+  const lines = useMemo(
+    () => ({ upper: line(chart, ({ upper }) => upper, x, y), peak: line(chart, (mark) => mark.y, x, y) }),
+    [chart, top],
+  );
   const stop = Math.min(focused ?? series.points.length - 1, series.points.length - 1);
   useEffect(() => {
     // The mark of a dense line exists only while it has the focus.
@@ -91,21 +96,26 @@ export function TrendDrawing({ series, by, pointed, onPoint, onOpen }: Props): J
         }}
       >
         <Axes {...{ chart, by, x, y, top, plot, width }} />
-        <polyline class="upper" points={line(chart, ({ upper }) => upper, x, y)} />
-        <polyline class="peak" points={line(chart, (mark) => mark.y, x, y)} />
-        {labels.map(({ point, text, x: at, anchor, lane }) => {
-          const mark = chart.marks[point];
-          const level = 10 + lane * LANE;
-          return (
-            <g key={point} class="rise-label" data-testid="trend-rise-label">
-              <line x1={x(mark.x)} x2={x(mark.x)} y1={level + 4} y2={y(mark.y) - 7} />
-              <text x={LEFT + at} y={level} text-anchor={anchor}>
-                <title>{riseText(series.points[point])}</title>
-                {text}
-              </text>
-            </g>
-          );
-        })}
+        <polyline class="upper" points={lines.upper} />
+        <polyline class="peak" points={lines.peak} />
+        {labels.map(({ point, lane }) => (
+          <g key={point} class="rise-label" aria-hidden="true">
+            <line
+              x1={x(chart.marks[point].x)}
+              x2={x(chart.marks[point].x)}
+              y1={FIRST_LANE + lane * LANE + 4}
+              y2={y(chart.marks[point].y) - 7}
+            />
+          </g>
+        ))}
+        {labels.map(({ point, text, x: at, anchor, lane }) => (
+          <g key={point} class="rise-label" data-testid="trend-rise-label">
+            <text x={LEFT + at} y={FIRST_LANE + lane * LANE} text-anchor={anchor}>
+              <title>{riseText(series.points[point])}</title>
+              {text}
+            </text>
+          </g>
+        ))}
         {drawn.map((mark) => (
           <Mark
             key={mark.point}
