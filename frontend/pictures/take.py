@@ -1,4 +1,6 @@
-"""Screenshots of the page on demo_logdir/ for the README, taken with the Chromium of the browser tests.
+"""Screenshots of the page for the README and docs/, taken with the Chromium of the browser tests.
+
+Those of the Fleet tab show a generated pod (benchmarks/pods), all others demo_logdir/.
 
 Run with `make pictures`.
 """
@@ -9,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +20,8 @@ from pathlib import Path
 from playwright.sync_api import Page, sync_playwright
 
 HERE = Path(__file__).resolve().parent
-DEMO = HERE.parent.parent / "demo_logdir"
+ROOT = HERE.parent.parent
+DEMO = ROOT / "demo_logdir"
 RUN = "run=train_step/cpu&host=localhost&module=jit_train_step(0)&space=HBM"
 VIEWS = {
     "memory_viewer": (f"#{RUN}", 1400, 1180),
@@ -39,11 +43,17 @@ body { display: grid; grid-template-columns: 1fr 1fr; gap: 14px; margin: 0; padd
 figure { margin: 0 } figcaption { padding: 4px 0 6px } img { width: 100%; border: 1px solid #ccc; border-radius: 4px }
 </style>"""
 STRIP_SIZE = {"width": 1100, "height": 720}
+FAULTS = ("--outliers", "2", "--leaks", "1", "--missing", "6", "--damaged", "2", "--other-programs", "1")
+# Pictures of the Fleet tab: options of the pod, a state of the page, and the last element that is shown.
+FLEET = {
+    "fleet": (("--hosts", "96", "--skew", "4", *FAULTS), "#tab=fleet", "fleet-findings"),
+    "fleet_trend": (("--hosts", "2", "--days", "14"), "#tab=fleet&fleet_trend=day", "fleet-trend"),
+}
 
 
 @contextmanager
-def serve() -> Iterator[str]:
-    command = [sys.executable, "-m", "tb_memplugin.cli", "serve", "--logdir", str(DEMO), "--port", "0"]
+def serve(logdir: Path = DEMO) -> Iterator[str]:
+    command = [sys.executable, "-m", "tb_memplugin.cli", "serve", "--logdir", str(logdir), "--port", "0"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
     ) as server:
@@ -64,6 +74,29 @@ def take(page: Page, url: str, name: str) -> None:
         page.locator("[data-testid=timeline-plot]").click(position={"x": 620, "y": 330})
     page.wait_for_timeout(1500)
     page.screenshot(path=HERE / f"{name}.png")
+
+
+def take_fleet(page: Page, name: str) -> None:
+    """Save a picture of the Fleet tab on a generated pod, from the headline or the section's top."""
+    options, address, last = FLEET[name]
+    with tempfile.TemporaryDirectory() as folder:
+        logdir = Path(folder, "logs")
+        command = [sys.executable, "-m", "benchmarks.pods", str(logdir), "--megabytes", "0.5", *options]
+        subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
+        with serve(logdir) as url:
+            page.set_viewport_size({"width": 1280, "height": 900})
+            page.goto(url + address)
+            page.locator("html[data-state=ready]").wait_for(timeout=120_000)
+            element = page.locator(f"[data-testid={last}]")
+            element.wait_for()
+            page.wait_for_timeout(5000)
+            box = element.bounding_box()
+            assert box is not None
+            top = 0 if name == "fleet" else box["y"]
+            height = box["y"] + box["height"] + 12 - top
+            page.screenshot(
+                path=HERE / f"{name}.png", full_page=True, clip={"x": 0, "y": top, "width": 1280, "height": height}
+            )
 
 
 def take_strip(page: Page, url: str) -> None:
@@ -96,6 +129,8 @@ def main() -> None:
         for name in VIEWS:
             take(page, url, name)
         take_strip(page, url)
+        for name in FLEET:
+            take_fleet(page, name)
         browser.close()
 
 

@@ -53,13 +53,13 @@ const FINDINGS: readonly ListColumn<Finding>[] = [
     ...textColumn<Finding>(
       "found_file",
       "Open",
-      "The recording that shows it",
-      "124px",
+      "The recording that shows it; another program is compared with that of most hosts",
+      "90px",
       "file",
       (row) => row.file,
     ),
     cell: ({ usual, recording }) =>
-      recording === null ? "" : <OpenLink text={usual === null ? "Over time" : "Compare with most"} />,
+      recording === null ? "" : <OpenLink text={usual === null ? "Over time" : "Compare"} />,
   },
 ];
 
