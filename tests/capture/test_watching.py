@@ -75,6 +75,14 @@ def test_a_device_that_appears_later_has_a_curve_from_then_on() -> None:
     assert (first.length, second.length) == (2, 1)
 
 
+def test_a_process_with_more_devices_than_a_file_may_have_records_the_first_of_them() -> None:
+    curve = Curve(START_NS, SECOND)
+    devices = [WatchedDevice(f"cpu:{number}", CounterSource.LIVE_ARRAYS) for number in range(300)]
+    for second in range(2):
+        curve.add((START_NS + second * SECOND, 0, -1, -1), dict.fromkeys(devices, (7,) * 5))
+    assert [recording.memory for recording in read(curve.content())] == [device.name for device in devices[:128]]
+
+
 @contextmanager
 def full_disk(size: int) -> Iterator[None]:
     """Let files have `size` bytes at most; the write that exceeds it writes what fits, as on a full disk."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_memplugin.model.arrays import I64
+from tb_memplugin.readers.common.limits import MAX_DEVICES
 from tb_memplugin.readers.watch.header import WatchedDevice, WatchHeader
 from tb_memplugin.readers.watch.layout import (
     INTEGER,
@@ -36,7 +37,8 @@ class Curve:
         A device with another source than before is left out: its figures mean something else.
         """
         names = {device.name for device in self.header.devices}
-        if new := [device for device in counters if device.name not in names]:
+        new = [device for device in counters if device.name not in names]
+        if new := new[: MAX_DEVICES - len(names)]:  # no file may have more
             self._add_devices(new)
         if self.count >= self._limit:
             self._thin(head[RecordColumn.TIME])
