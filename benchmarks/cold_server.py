@@ -109,7 +109,7 @@ class Server(NamedTuple):
 
     command: tuple[str, ...]
 
-    def measure(self, logdir: Path, view: Callable[[Client], int]) -> Cost:
+    def measure(self, logdir: Path | str, view: Callable[[Client], int]) -> Cost:
         """Start the server, ask for a view, and end the server. `whole` has the start of the process as well."""
         started = time.perf_counter()
         with self.running(logdir) as (client, pid):
@@ -119,7 +119,7 @@ class Server(NamedTuple):
             return Cost(answered - started, answered - asked, tree_bytes(pid), answer)
 
     @contextmanager
-    def running(self, logdir: Path) -> Iterator[tuple[Client, int]]:
+    def running(self, logdir: Path | str) -> Iterator[tuple[Client, int]]:
         """Start the server; yield a client and the process id, and end the server."""
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))

@@ -14,6 +14,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from benchmarks.torch_segment import segment
+
 TENSORS = 500  # of a step, each in a separate segment
 PARAMETERS = 100  # the first of them: live from the first step to the end
 DEPTH, SITES, FRAMES = 40, 300, 2000
@@ -56,23 +58,6 @@ def trace(count: int) -> list[dict[str, Any]]:
     ]
 
 
-def segment(tensor: int, state: str) -> dict[str, Any]:
-    address, size = address_of(tensor), size_of(tensor)
-    block = {"address": address, "size": size, "requested_size": size, "state": state, "frames": []}
-    return {
-        "device": 0,
-        "address": address,
-        "total_size": size,
-        "allocated_size": size if state == "active_allocated" else 0,
-        "stream": 0,
-        "segment_type": "large",
-        "segment_pool_id": (0, 0),
-        "is_expandable": False,
-        "frames": [],
-        "blocks": [block],
-    }
-
-
 def generate(file: Path, count: int) -> Path:
     """Write a snapshot with a number of events."""
     events = trace(count)
@@ -80,7 +65,7 @@ def generate(file: Path, count: int) -> Path:
     after = {"alloc": "active_allocated", "free_requested": "active_pending_free", "free_completed": "inactive"}
     for event in events:
         state[(event["addr"] - BASE) // (64 * MIB)] = after[event["action"]]
-    segments = [segment(tensor, state[tensor]) for tensor in range(TENSORS)]
+    segments = [segment(address_of(tensor), size_of(tensor), state[tensor]) for tensor in range(TENSORS)]
     with file.open("wb") as stream:
         pickle.dump({"segments": segments, "device_traces": [events], "external_annotations": []}, stream, protocol=4)
     return file

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import Any
 
 from benchmarks.pods.allocator import Event, Loop, run
 from benchmarks.pods.pod import Drawn, Pod, damaged
 from benchmarks.pods.tasks import MIB, STEPS, Call, step_start
 from benchmarks.pods.truth import Capture, Device
+from benchmarks.torch_segment import segment
 from tb_memplugin.protos.pprof_pb2 import Profile
 
 FOLDER = "/job/"  # of the source files
@@ -109,7 +109,9 @@ def snapshot(loop: Loop, events: list[Event]) -> bytes:
         for action in (("free_requested", "free_completed") if event.frees else ("alloc",))
     ]
     last = {event.address: event for event in events}
-    segments = [_segment(event) for event in last.values()]
+    segments = [
+        segment(event.address, event.size, "inactive" if event.frees else "active_allocated") for event in last.values()
+    ]
     steps = [
         {"stage": stage, "name": f"step {step}", "device": 0, "time_us": _microseconds(step_start(step + late) - late)}
         for step in range(STEPS)
@@ -121,26 +123,6 @@ def snapshot(loop: Loop, events: list[Event]) -> bytes:
 
 def _microseconds(time: int) -> int:
     return START_US + time // 10**6
-
-
-def _segment(last: Event) -> dict[str, Any]:
-    """Return the segment at an address after the last event there."""
-    state = "inactive" if last.frees else "active_allocated"
-    size = last.size
-    block = {"address": last.address, "size": size, "requested_size": size, "state": state, "frames": []}
-    return {
-        "device": 0,
-        "address": last.address,
-        "total_size": size,
-        "allocated_size": 0 if last.frees else size,
-        "active_size": 0 if last.frees else size,
-        "stream": 0,
-        "segment_type": "large",
-        "segment_pool_id": (0, 0),
-        "is_expandable": False,
-        "frames": [],
-        "blocks": [block],
-    }
 
 
 FORMATS: dict[str, Callable[[Loop, list[Event]], bytes]] = {".prof": device_profile, ".pickle": snapshot}
