@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tb_memplugin import schemas
+from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.mcp.reading import LogdirReader
 from tb_memplugin.views.answers import asked as questions
 from tb_memplugin.views.answers.asked import Asked, NextJson, Question
@@ -153,11 +154,17 @@ def _fit(
     knobs: Mapping[str, object] | None = None,
     top: int = questions.TOP,
 ) -> object:
-    from tb_memplugin.views.answers.fit import fit
+    from tb_memplugin.views.answers.fit import fit, with_knobs
 
     found = reader.fits(path)
     wanted = {name: str(value) for name, value in (knobs or {}).items()} | ({"target": target} if target else {})
-    return fit(found.outcomes, _asked(".", top), wanted, found.problems)  # names of runs are relative to the logdir
+    outcomes = with_knobs(found.outcomes, wanted)
+    if not outcomes and not found.problems:
+        remedy = (
+            "`tb-memplugin fit FILE.py:FUNCTION --to LOGDIR` compiles some; without `target` and `knobs`, ask for all"
+        )
+        raise InputError("No such candidates", path, remedy)
+    return fit(outcomes, _asked(".", top), problems=found.problems)  # names of runs are relative to the logdir
 
 
 TOOLS = (
