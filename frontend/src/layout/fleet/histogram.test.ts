@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { fleetDevices } from "../../payload/responses/fleet_fixture";
 import { histogram, rangeOf } from "./histogram";
 
-const GIB = 2 ** 30;
+const [MIB, GIB] = [2 ** 20, 2 ** 30];
 const peaks = [28, 28.1, 28.1, 28.2, 30.9].map((gib) => Math.round(gib * GIB));
 const devices = fleetDevices(
   peaks.map((peak, i) => ({ host: `w-${i}`, peak, cause: i === 4 ? "x.py:1" : "" })),
@@ -29,9 +29,11 @@ describe("histogram", () => {
   });
 
   it("is one bar for equal peaks, and none without devices", () => {
-    expect(histogram(devices, [1, 2]).bars).toEqual([
-      { from: peaks[1], to: peaks[1] + 1, count: 2, outliers: 0 },
+    const one = histogram(devices, [1, 2]);
+    expect(one.bars).toEqual([
+      { from: 28 * GIB + 96 * MIB, to: 28 * GIB + 128 * MIB, count: 2, outliers: 0 },
     ]);
+    expect(one.ticks).toHaveLength(1);
     expect(histogram(devices, []).bars).toEqual([]);
   });
 });

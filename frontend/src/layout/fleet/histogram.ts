@@ -3,6 +3,8 @@ import { byteTicks, type Tick } from "../axis/ticks";
 
 const MAX_BARS = 64;
 const MAX_TICKS = 8;
+/** Bars are not narrower than this share of the largest peak: the axis has no names for single bytes. */
+const MIN_STEP = 1 / 1024;
 
 /** Devices with a peak of at least `from` and less than `to` bytes. */
 export interface Bar {
@@ -27,7 +29,8 @@ export function histogram({ peak, outlier }: FleetDevices, rows: ArrayLike<numbe
     high = Math.max(high, peak[rows[at]]);
   }
   if (rows.length === 0) return { bars: [], most: 0, ticks: [] };
-  const step = 2 ** Math.max(Math.ceil(Math.log2((high - low + 1) / (MAX_BARS - 1))), 0);
+  const least = Math.max((high - low + 1) / (MAX_BARS - 1), MIN_STEP * high, 1);
+  const step = 2 ** Math.ceil(Math.log2(least));
   const first = Math.floor(low / step);
   const count = new Array<number>(Math.floor(high / step) - first + 1).fill(0);
   const outliers = count.slice();
@@ -42,8 +45,9 @@ export function histogram({ peak, outlier }: FleetDevices, rows: ArrayLike<numbe
     count: each,
     outliers: outliers[bar],
   }));
-  const ticks = byteTicks([bars[0].from, bars[bars.length - 1].to], MAX_TICKS);
-  return { bars, most: Math.max(...count), ticks };
+  const most = Math.min(Math.ceil(bars.length / 2), MAX_TICKS);
+  const ticks = byteTicks([bars[0].from, bars[bars.length - 1].to], most);
+  return { bars, most: Math.max(...count), ticks: ticks.slice(0, bars.length) };
 }
 
 /** Return the range of two bars and those between them. */
