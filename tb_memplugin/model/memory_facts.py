@@ -20,6 +20,7 @@ class ArgumentFacts:
     donated_bytes: int  # of these, bytes whose memory a result reuses
     sharding: str = ""  # mesh axis of each dimension, `data,-`; empty: unknown, or one device
     copies: int = 1  # devices with the same part
+    layers: int = 1  # layers that the `*` of the path stands for
 
 
 @dataclass(frozen=True, slots=True)

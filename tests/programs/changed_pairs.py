@@ -2,7 +2,7 @@
 
     python -m programs.changed_pairs [NAME ...]
 
-compiles them for a TPU, without one, and writes tests/data/changed_programs/NAME.v5e.hlo.pb.gz.
+compiles them for TPU and GPU, without either, and writes tests/data/changed_programs/NAME.TARGET.hlo.pb.gz.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "scan_recomputed": {"scan": True, "recompute": True},
     "scan_more_layers": {"scan": True, "layers": 4},
 }
-TARGET = "v5e"
+TARGETS = {"v5e": tuple(VARIANTS), "h100": ("base", "not_donated", "recomputed", "more_layers")}
 
 
 def layer(w: Tree, x: Array) -> Any:
@@ -115,12 +115,14 @@ def compile_here(target: str, folder: str, knobs: str) -> None:
 
 
 def main(*names: str) -> None:
-    for name in names or VARIANTS:
-        with tempfile.TemporaryDirectory() as folder:
-            program = compile_variant(TARGET, Path(folder), VARIANTS[name])
-        gzipped = gzip.compress(program, compresslevel=9, mtime=0)
-        (FOLDER / f"{name}.{TARGET}.hlo.pb.gz").write_bytes(gzipped)
-        print(f"{name}.{TARGET} {len(gzipped) >> 10} KiB", flush=True)
+    for target, variants in TARGETS.items():
+        for name in variants:
+            if not names or name in names:
+                with tempfile.TemporaryDirectory() as folder:
+                    program = compile_variant(target, Path(folder), VARIANTS[name])
+                gzipped = gzip.compress(program, compresslevel=9, mtime=0)
+                (FOLDER / f"{name}.{target}.hlo.pb.gz").write_bytes(gzipped)
+                print(f"{name}.{target} {len(gzipped) >> 10} KiB", flush=True)
 
 
 if __name__ == "__main__":

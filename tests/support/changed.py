@@ -10,9 +10,9 @@ from support.servers import TESTS
 CHANGED = TESTS / "data" / "changed_programs"  # of tests/programs/changed_pairs.py
 
 
-def changed_program(name: str) -> bytes:
+def changed_program(name: str, target: str = "v5e") -> bytes:
     """Return XLA's dump of a program."""
-    return gzip.decompress((CHANGED / f"{name}.v5e.hlo.pb.gz").read_bytes())
+    return gzip.decompress((CHANGED / f"{name}.{target}.hlo.pb.gz").read_bytes())
 
 
 def changed_logdir(name: str, folder: Path) -> Path:

@@ -151,8 +151,11 @@ def _changed_dimension(pair: ArgumentPair) -> int:
     return next(at for at, (before, after) in enumerate(sizes) if before != after)
 
 
-def donations(pairs: ArgumentPairs, ledger: Ledger) -> Iterator[ChangeCause]:
-    """Yield arguments whose memory no result reuses any more, and those whose memory one does now."""
+def donations(pairs: ArgumentPairs, ledger: Ledger, grown: int) -> Iterator[ChangeCause]:
+    """Yield arguments whose memory no result reuses any more, and those whose memory one does now.
+
+    `grown`: the change of the peak in bytes.
+    """
     found: dict[ChangeCauseKind, list[str]] = {ChangeCauseKind.NOT_DONATED: [], ChangeCauseKind.DONATED: []}
     for name, (old, new) in pairs.items():
         change = new.donated_bytes / max(new.bytes, 1) - old.donated_bytes / max(old.bytes, 1)
@@ -163,8 +166,11 @@ def donations(pairs: ArgumentPairs, ledger: Ledger) -> Iterator[ChangeCause]:
         for name in lost:
             roots[name.partition("/")[0]].append(name)
         for names in roots.values():
-            rows = ledger.claim(_results_of(set(names)))
-            yield _named(kind, names, pairs, rows)
+            cause = _named(kind, names, pairs, ledger.claim(_results_of(set(names))))
+            if not cause.bytes:  # each result is below the size that is listed
+                size = sum(pairs[name].before.donated_bytes - pairs[name].after.donated_bytes for name in names)
+                cause = replace(cause, bytes=size if abs(size) <= abs(grown) else 0)
+            yield cause
 
 
 def _named(

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 from functools import partial
 
+from tb_memplugin.analysis.changes.argument_causes import ArgumentPairs
 from tb_memplugin.analysis.changes.ledger import Ledger, LedgerRow, total
 from tb_memplugin.analysis.changes.names import dtype_of, template
 from tb_memplugin.model.changes import ChangeCause, ChangeCauseKind
@@ -13,17 +14,16 @@ from tb_memplugin.model.memory_facts import ArrayFacts, FusedFacts, MemoryFacts
 from tb_memplugin.model.shapes import dimensions
 
 ACTIVATION = "activation"
-ARGUMENTS = {"parameter", "optimizer state"}
 REPEATED = {"activation", "temporary", "gradient", "output"}
 ArrayContent = tuple[str, tuple[int, ...]]  # type and dimensions of an array, whatever their order
 
 
-def layers(ledger: Ledger) -> Iterator[ChangeCause]:
+def layers(pairs: ArgumentPairs, ledger: Ledger) -> Iterator[ChangeCause]:
     """Yield families of layers of which there are more or fewer now, with the arrays of each."""
     counts = defaultdict[str, Counter[tuple[int, int]]](Counter)
-    for row in ledger.rows:
-        if row.role in ARGUMENTS and row.layers_before and row.layers_after and row.layers_before != row.layers_after:
-            counts[family(row.path)][row.layers_before, row.layers_after] += abs(row.bytes)
+    for old, new in pairs.values():
+        if old.layers != new.layers:
+            counts[family(new.path) or family(old.path)][old.layers, new.layers] += abs(new.bytes - old.bytes)
     for name, found in counts.items():
         (was, now), _ = found.most_common(1)[0]
         rows = ledger.claim(partial(_of_layers, name=name, was=was, now=now))

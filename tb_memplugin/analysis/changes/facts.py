@@ -132,7 +132,8 @@ def _arguments(recording: Recording, paths: RowPaths, role: U8) -> tuple[Argumen
         sharding, copies = _sharding(program, leaves[at])
         shape = short_shape(table.shape[int(rows[at])])
         kind = ROLES[Role(int(role[rows[at]]))]
-        facts.append(ArgumentFacts(path, kind, shape, len(sizes), sum(sizes), donated, sharding, copies))
+        layers = paths.layers[int(paths.number[rows[at]])]
+        facts.append(ArgumentFacts(path, kind, shape, len(sizes), sum(sizes), donated, sharding, copies, layers))
     return tuple(sorted(facts, key=lambda argument: (-argument.bytes, argument.path))[:MAX_ROWS])
 
 

@@ -24,8 +24,6 @@ class LedgerRow:
     arrays_after: int = 0
     bytes_before: int = 0
     bytes_after: int = 0
-    layers_before: int = 0
-    layers_after: int = 0
     claimed: bool = False
 
     @property
@@ -67,22 +65,15 @@ class Ledger:
             row = self._row(array)
             row.arrays_before += array.arrays
             row.bytes_before += array.bytes
-            row.layers_before = max(row.layers_before, array.layers)
         for array in after.arrays:
             row = self._row(array)
             row.path = array.path
             row.arrays_after += array.arrays
             row.bytes_after += array.bytes
-            row.layers_after = max(row.layers_after, array.layers)
 
     def _row(self, array: ArrayFacts) -> LedgerRow:
         key = (template(array.path), array.function if self._by_function else "", array.role, array.shape)
         return self._rows.setdefault(key, LedgerRow(key, array.path, array.function))
-
-    @property
-    def rows(self) -> Iterable[LedgerRow]:
-        """The rows of both sides, whether claimed or not."""
-        return self._rows.values()
 
     @property
     def open(self) -> list[LedgerRow]:

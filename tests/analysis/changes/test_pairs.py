@@ -18,8 +18,8 @@ from tb_memplugin.views.shared.change_text import cause_text
 
 
 @cache
-def stored(name: str) -> MemoryFacts:
-    return facts(next(r for r in read_hlo(changed_program(name), source=name) if r.is_main_memory))
+def stored(name: str, target: str = "v5e") -> MemoryFacts:
+    return facts(next(r for r in read_hlo(changed_program(name, target), source=name) if r.is_main_memory))
 
 
 def explained(before: str, after: str) -> Explanation:
@@ -99,3 +99,19 @@ def test_microbatches_are_a_change_of_shapes_and_not_of_what_is_saved() -> None:
         "donated buffer `opt_state` is copied now (35 arrays, +608 MiB)",
         "donated buffer `params` is copied now (17 arrays, +304 MiB)",
     ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        ("base", "not_donated", "donated buffer `state` is copied now (12 arrays, +3.00 MiB)"),
+        (
+            *("recomputed", "base"),
+            "`layer_*` saves 2 more activations (the largest `f32[32768,1024]`, 3 layers, +768 MiB)",
+        ),
+        ("base", "more_layers", "there are 4 layers `layer_*` now (3 before, +290 MiB)"),
+    ],
+)
+def test_programs_for_gpu_whose_arguments_are_small_beside_the_peak(before: str, after: str, sentence: str) -> None:
+    found = explain_change(stored(before, "h100"), stored(after, "h100"))
+    assert [cause_text(cause) for cause in found.causes if cause.bytes > 0] == [sentence]
