@@ -30,6 +30,8 @@ from tb_memplugin.model.recording import Recording
 MAX_CACHE_BYTES = 1 << 30
 # The page asks for runs and then for a fit's candidates: one search of the logdir answers both.
 FRESH_SECONDS = 5
+# A search that took longer answers as long again: a request that goes from lane to lane would search for each of them.
+SLOW_SEARCH_SECONDS = 0.1
 # Each may take several times its file. Answers about files that were read wait for none.
 MAX_READERS = 4
 TIMELINE = ".raw.json.gz"  # the format of PyTorch's memory timeline that has a category per allocation
@@ -50,6 +52,7 @@ class Catalog:
         self._runs: list[Run] = []  # of the last search
         self._records: list[tuple[str, HostFile]] = []  # of a fit's candidates, by run
         self._searched = float("-inf")
+        self._search_seconds = 0.0  # of the last search, if it was slow
         self._search = SharedCall(self._search_now)  # it reads every folder
         self._cache = ListingCache(cache_bytes)
         self._peaks = RunPeaks()
@@ -71,9 +74,12 @@ class Catalog:
     def runs(self) -> list[Run]:
         """Return all runs, newest first, then the pasted texts. InputError if there are none."""
         before_searching()
+        if time.monotonic() - self._searched < self._search_seconds:
+            return [*self._runs, *self.pasted.runs()]
         return self._search()
 
     def _search_now(self) -> list[Run]:
+        began = time.monotonic()
         every: list[Run] = []
         errors: list[InputError] = []
         for name, root in self._roots.items():
@@ -88,6 +94,8 @@ class Catalog:
         self._runs = found = [run for run in every if run.files]
         self._records = [(run.name, run.record) for run in every if run.record is not None]
         self._searched = time.monotonic()
+        took = self._searched - began
+        self._search_seconds = took if found and took > SLOW_SEARCH_SECONDS else 0.0
         self._cache.keep_only({file.path for run in found for file in run.files})
         self._peaks.keep_only(found)
         if found or self.pasted.runs():
