@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,6 +51,24 @@ FLEET = {
     "fleet": (("--hosts", "96", "--skew", "4", *FAULTS), "#tab=fleet", "fleet-findings"),
     "fleet_trend": (("--hosts", "2", "--days", "14"), "#tab=fleet&fleet_trend=day", "fleet-trend"),
 }
+
+
+# A job whose memory grows, on the CPU. It saves a snapshot at SIGUSR1.
+JOB = """
+import sys, time
+import jax.numpy as jnp
+from tb_memplugin import capture
+kept = [jnp.ones(1 << 20)]
+with capture.watch(sys.argv[1]) as watched:
+    for number in range(10_000):
+        watched.step(number)
+        step = [jnp.ones(1 << 18) for _ in range(number % 8)]
+        if number % 20 == 0:
+            kept.append(jnp.ones(1 << 19))
+        time.sleep(0.5)
+"""
+SNAPSHOT_SECONDS = 30, 95  # at most one a minute is saved
+JOB_SECONDS = 120
 
 
 @contextmanager
@@ -121,6 +141,28 @@ def take_strip(page: Page, url: str) -> None:
     page.locator("body").screenshot(path=HERE / "investigation.png")
 
 
+def take_live(page: Page) -> None:
+    """Save the picture of a job that runs, with snapshots as marks on its curve."""
+    with tempfile.TemporaryDirectory() as logdir:
+        command = [sys.executable, "-c", JOB, logdir]
+        with subprocess.Popen(command, env={**os.environ, "JAX_PLATFORMS": "cpu"}) as job:
+            try:
+                began = time.monotonic()
+                for second in SNAPSHOT_SECONDS:
+                    time.sleep(max(began + second - time.monotonic(), 0))
+                    job.send_signal(signal.SIGUSR1)
+                time.sleep(max(began + JOB_SECONDS - time.monotonic(), 0))
+                with serve(Path(logdir)) as url:
+                    page.set_viewport_size({"width": 1280, "height": 760})
+                    page.goto(f"{url}#tab=memory_profile")
+                    page.locator("[data-kind=live]").wait_for()
+                    page.get_by_test_id("snapshot-mark").last.hover()
+                    page.wait_for_timeout(1500)
+                    page.screenshot(path=HERE / "live.png")
+            finally:
+                job.kill()
+
+
 def main() -> None:
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     with serve() as url, sync_playwright() as playwright:
@@ -131,6 +173,7 @@ def main() -> None:
         take_strip(page, url)
         for name in FLEET:
             take_fleet(page, name)
+        take_live(page)
         browser.close()
 
 
