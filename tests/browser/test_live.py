@@ -148,7 +148,7 @@ def test_a_killed_job_is_silent(followed: Followed) -> None:
     followed.grow()
     followed.job.kill()
     until(followed.kind, lambda kind: kind == "silent", "nothing about silence")
-    assert re.fullmatch(r"no new samples for \d+ s", followed.viewer.text("live-status"))
+    assert re.fullmatch(r"no new samples\s+for \d+ s", followed.viewer.text("live-status"))
     assert followed.viewer.text("live-news") == "No new samples."
     # Asking becomes rarer, and its answers have no body.
     answers: list[int] = []
@@ -170,3 +170,21 @@ def test_a_run_that_appears_is_in_the_run_picker(followed: Followed) -> None:
 
     until(listed, bool, "the new run is not listed")
     assert viewer.state()["run"].startswith("device_profiles/")
+
+
+@pytest.mark.parametrize("followed", ["tensorboard"], indirect=True)
+def test_a_page_in_a_tab_of_tensorboard_that_is_not_open_asks_for_nothing(followed: Followed) -> None:
+    pytest.importorskip("xprof")
+    page = followed.viewer.page
+    followed.grow()
+    page.get_by_role("tab", name="Profile").click()
+    frame = followed.viewer.frame
+    until(lambda: frame.evaluate("getComputedStyle(frameElement).visibility"), lambda is_: is_ == "hidden", "shown")
+    page.wait_for_timeout(1500)  # the frame is looked at once a second
+    requests = followed.requests()
+    page.wait_for_timeout(5000)
+    assert [url for url in requests if "/memory/api/" in url] == []
+    page.get_by_role("tab", name="Memory").click()
+    # XProf has replaced the address, so the page starts at Overview.
+    with page.expect_request("**/memory/api/recordings*"):
+        pass

@@ -49,6 +49,13 @@ describe("timeTicks", () => {
       "2 s + 103 ns",
     ]);
   });
+
+  it("has hours, minutes and whole seconds from ten minutes on", () => {
+    expect(labels(0, 1800e9)).toEqual(["0 s", "10 min", "20 min", "30 min"]);
+    expect(labels(7190e9, 7220e9)).toEqual(["1 h 59 min 50 s", "2 h", "2 h 10 s", "2 h 20 s"]);
+    expect(labels(0, 10 * 86_400e9)).toEqual(["0 s", "96 h", "192 h"]);
+    expect(labels(7200e9, 7201e9)[1]).toBe("7200.5 s");
+  });
 });
 
 describe("formatTime", () => {
@@ -60,5 +67,10 @@ describe("formatTime", () => {
       "2.500 ms",
       "98.636 s",
     ]);
+  });
+
+  it("is in whole seconds from ten minutes on", () => {
+    expect(formatTime(599.9e9)).toBe("599.900 s");
+    expect(formatTime(3725.4e9)).toBe("1 h 2 min 5 s");
   });
 });

@@ -52,6 +52,12 @@ const TIME_UNITS = [
  */
 export function timeTicks(span: Span, most: number): Tick[] {
   const least = Math.max((span[1] - span[0]) / Math.max(most, 1), 1);
+  if (span[1] >= LONG_NS && least > SECOND_NS / 2) {
+    const long =
+      (LONG_STEPS.find((nice) => nice * SECOND_NS >= least) ?? Math.ceil(least / DAY_NS) * 86_400) *
+      SECOND_NS;
+    return multiples(span, long).map((value) => ({ value, label: longTime(value) }));
+  }
   const power = 10 ** Math.floor(Math.log10(least));
   const step = power * ([1, 2, 5, 10].find((nice) => nice * power >= least) ?? 10);
   return multiples(span, step).map((value) => ({ value, label: timeLabel(value, step) }));
@@ -65,8 +71,35 @@ function timeLabel(value: number, step: number): string {
   return `${second} s + ${((value - second * 1e9) / scale).toFixed(step < scale ? 1 : 0)} ${unit}`;
 }
 
-/** Format a time or duration in ns with three decimals, in the largest unit that fits: "2.587 s". */
+/** Times from here on are in hours, minutes and whole seconds. */
+const LONG_NS = 600e9;
+const SECOND_NS = 1e9;
+const DAY_NS = 86_400e9;
+/** Steps of a long axis, in seconds. */
+const LONG_STEPS = [
+  ...[1, 2, 5, 10, 15, 30],
+  ...[60, 120, 300, 600, 900, 1800],
+  ...[3600, 7200, 14_400, 21_600, 43_200, 86_400],
+];
+
+/** Format a time in ns without zero parts: "1 h 30 s". */
+function longTime(ns: number): string {
+  const seconds = Math.round(ns / SECOND_NS);
+  const parts = [
+    [Math.floor(seconds / 3600), "h"],
+    [Math.floor(seconds / 60) % 60, "min"],
+    [seconds % 60, "s"],
+  ] as const;
+  const shown = parts.filter(([count]) => count > 0).map(([count, unit]) => `${count} ${unit}`);
+  return shown.length === 0 ? "0 s" : shown.join(" ");
+}
+
+/**
+ * Format a time or duration in ns with three decimals, in the largest unit that fits: "2.587 s". From ten minutes on, in
+ * whole seconds: "1 h 2 min 5 s".
+ */
 export function formatTime(ns: number): string {
+  if (ns >= LONG_NS) return longTime(ns);
   const [scale, unit] = TIME_UNITS.find(([size]) => Math.abs(ns) >= size) ?? TIME_UNITS[3];
   return `${(ns / scale).toFixed(scale === 1 ? 0 : 3)} ${unit}`;
 }

@@ -27,8 +27,11 @@ export function LiveStatusLine({ recordings, answers, store }: Props): JSX.Eleme
       {status !== null && (
         <>
           <span class={`live-status live-${status.kind}`} data-testid="live-status" data-kind={status.kind}>
-            <i aria-hidden="true" />
-            {statusText(status)}
+            <span>
+              <i aria-hidden="true" />
+              {LABELS[status.kind]}
+            </span>{" "}
+            <span>{detailOf(status)}</span>
           </span>
           <button
             class="quiet pause"
@@ -50,22 +53,25 @@ export function LiveStatusLine({ recordings, answers, store }: Props): JSX.Eleme
   );
 }
 
-function statusText({ kind, sampleMs, silentMs }: LiveStatus): string {
-  const at = sampleMs === null ? "" : ` · ${clockText(sampleMs)}`;
-  if (kind === "silent") return `no new samples for ${durationText(silentMs)}`;
-  if (kind === "failing") return "the server does not respond";
-  return `${kind}${at}`;
-}
+const LABELS: Record<LiveKind, string> = {
+  live: "live",
+  paused: "paused",
+  silent: "no new samples",
+  failing: "no answer",
+};
 
-function clockText(ms: number): string {
-  return new Date(ms).toLocaleTimeString("en-GB");
+/** Return what follows the label: the time of the last sample, unless something is wrong. */
+function detailOf({ kind, sampleMs, silentMs }: LiveStatus): string {
+  if (kind === "silent") return `for ${durationText(silentMs)}`;
+  if (kind === "failing") return "from the server";
+  return sampleMs === null ? "" : new Date(sampleMs).toLocaleTimeString("en-GB");
 }
 
 const NEWS: Record<LiveKind, string> = {
   live: "Following the running job.",
   paused: "Paused.",
   silent: "No new samples.",
-  failing: "The server does not respond.",
+  failing: "No answer from the server.",
 };
 
 /** Return what a screen reader should say: the last change of the status, or the last new snapshot. */

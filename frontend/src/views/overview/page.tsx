@@ -1,10 +1,12 @@
 import type { JSX } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import type { Api } from "../../payload/api";
 import type { Listing } from "../../payload/generated/answers";
+import { formatBytes } from "../../base/units";
 import { foldPlaces } from "../../layout/overview/equal_hosts";
 import { useFetched } from "../data/use_fetched";
+import { useLastFetched } from "../data/use_last_fetched";
 import { ErrorMessage, Message, Notes } from "../widgets/message";
 import { AssumedCapacity } from "../figures/assumed_capacity";
 import { Headline } from "../figures/headline";
@@ -30,8 +32,14 @@ export function OverviewPage({ api, run, listing, store, dark, onState }: Props)
     api.overviewFigures({ run: name }, signal),
   );
   const asked = api.report !== null || figures.value !== null || figures.error !== null;
-  const all = useFetched(asked ? run : null, (name, signal) => api.overview({ run: name }, signal));
-  const { error } = all;
+  // Of a running job, peaks grow and snapshots are added.
+  const version = useMemo(
+    () =>
+      `${run} ${listing.recordings.map(({ id, peak_bytes }) => `${id} ${formatBytes(peak_bytes)}`).join(" ")}`,
+    [run, listing],
+  );
+  const all = useLastFetched(asked ? version : null, (_, signal) => api.overview({ run }, signal));
+  const error = all.value === null ? all.error : null;
   const pending = all.value === null;
   const value = all.value ?? figures.value;
   const advice = useAdvice(api, all.value?.rows ?? null);

@@ -15,8 +15,6 @@ const MAX_LISTED = 6;
 /** Minimum share of the peak; less does not show in a figure of three digits. */
 const MIN_SHARE = 1 / 1000;
 
-const AGAIN_NS = 10e9;
-
 interface Props {
   api: Api;
   recording: Summary;
@@ -26,9 +24,10 @@ interface Props {
 /** Leak findings: growth over steps by allocation site, leaks first, each in a sentence with its numbers. */
 export function StepGrowth({ api, recording, store }: Props): JSX.Element {
   const { id, end_ns } = recording;
-  // Of a running job, growth is found again now and then.
-  const key = `${id} ${Math.floor((end_ns ?? 0) / AGAIN_NS)}`;
-  const { value, error } = useLastFetched(key, (_, signal) => api.leaks({ id }, signal));
+  // A curve has no allocations: the message says whether it grows.
+  const isCurve = recording.kind === "watch";
+  // Of a running job, the answer belongs to the same sample as the headline.
+  const { value, error } = useLastFetched(`${id} ${end_ns}`, (_, signal) => api.leaks({ id }, signal));
   const findings = value?.findings ?? [];
   const minBytes = recording.peak_bytes * MIN_SHARE;
   const notable = findings
@@ -56,7 +55,7 @@ export function StepGrowth({ api, recording, store }: Props): JSX.Element {
       {value?.retained_gradients.map((sentence) => (
         <p key={sentence}>{sentence}</p>
       ))}
-      {value !== null && value.steps > 0 && notable.length === 0 && <p>Nothing grows.</p>}
+      {value !== null && value.steps > 0 && notable.length === 0 && !isCurve && <p>Nothing grows.</p>}
       <FindingList findings={notable} store={store} />
       {others.length > 0 && (
         <details data-testid="more-findings">

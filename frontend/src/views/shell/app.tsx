@@ -169,7 +169,11 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
     if (chosen.kind === "watch")
       return <WatchPage {...one} summary={chosen} recordings={listing.value?.recordings ?? []} />;
     return tab === "snapshots" ? (
-      <SnapshotPage {...one} summary={chosen} />
+      <SnapshotPage
+        {...one}
+        summary={chosen}
+        snapshots={listing.value?.recordings.filter(({ axis }) => axis === "INSTANT").length ?? 0}
+      />
     ) : (
       <RecordingPage {...one} tab={tab} id={chosen.id} allocations={chosen.allocations} />
     );

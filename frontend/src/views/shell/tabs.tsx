@@ -6,10 +6,16 @@ import { aboutTab, recordingsOf, tabName } from "../state/tab_names";
 import type { Tab, ViewState } from "../state/view_state";
 import { NEW_RECORDING } from "../state/view_state";
 
-/** Go to another tab of the same run and host. The selection is reset, as it means nothing there. */
-export function openTab(store: Store<ViewState>, tab: Tab): void {
-  if (store.get().tab !== tab)
-    store.set({ tab, module: "", space: "", search: "", timeline_only: false, ...NEW_RECORDING });
+/**
+ * Go to another tab of the same run, and of the same host if that has data there. The selection is reset, as it means
+ * nothing there.
+ */
+export function openTab(store: Store<ViewState>, tab: Tab, recordings: readonly Summary[] | null): void {
+  const { tab: open, host } = store.get();
+  if (open === tab) return;
+  const there = recordingsOf(tab, recordings ?? []) ?? [];
+  const kept = there.length === 0 || there.some((recording) => recording.host === host) ? host : "";
+  store.set({ tab, host: kept, module: "", space: "", search: "", timeline_only: false, ...NEW_RECORDING });
 }
 
 interface Props {
@@ -35,7 +41,7 @@ export function Tabs({ tabs, recordings, store }: Props): JSX.Element {
             data-testid={`tab-${tab}`}
             data-empty={empty || undefined}
             title={empty ? `No data in this run. ${aboutTab(tab)}` : aboutTab(tab)}
-            onClick={() => openTab(store, tab)}
+            onClick={() => openTab(store, tab, recordings)}
           >
             {tabName(tab, recordings)}
           </button>

@@ -38,7 +38,7 @@ export function TabsWithData({ recordings, store }: Props): JSX.Element | null {
           <button
             class="link"
             data-testid={`to-${tab.replace("_", "-")}`}
-            onClick={() => openTab(store, tab)}
+            onClick={() => openTab(store, tab, recordings)}
           >
             {tabName(tab, recordings)}
           </button>

@@ -28,6 +28,8 @@ import { GrowthSection } from "./device_profile_growth";
 interface Props {
   api: Api;
   summary: Summary;
+  /** Number of snapshots in the run. */
+  snapshots: number;
   problems: Problem[];
   store: Store<ViewState>;
   dark: boolean;
@@ -35,7 +37,8 @@ interface Props {
 }
 
 /** Page of a device memory profile: live arrays and executables by call stack. */
-export function DeviceProfilePage({ api, summary, problems, store, dark, onState }: Props): JSX.Element {
+export function DeviceProfilePage(props: Props): JSX.Element {
+  const { api, summary, snapshots, problems, store, dark, onState } = props;
   const { id } = summary;
   const profile = useFetched(id, (key, signal) => api.deviceProfile({ id: key }, signal));
   const all = useFetched(profile.value === null ? null : id, (key, signal) => api.rows({ id: key }, signal));
@@ -64,7 +67,7 @@ export function DeviceProfilePage({ api, summary, problems, store, dark, onState
             onReady={setGraphReady}
           />
           <Trees all={all.value} fileName={fileName} store={store} dark={dark} />
-          <GrowthSection api={api} id={id} store={store} />
+          <GrowthSection {...{ api, id, snapshots, store }} />
         </Frame>
       </TreesScope>
     </TermsContext.Provider>

@@ -7,7 +7,7 @@ import type { GrowthBand } from "../../layout/compare/growth_chart";
 import { growthChart } from "../../layout/compare/growth_chart";
 import type { Api } from "../../payload/api";
 import type { Growth } from "../../payload/generated/answers";
-import { useFetched } from "../data/use_fetched";
+import { useLastFetched } from "../data/use_last_fetched";
 import { ErrorMessage } from "../widgets/message";
 import { saveText } from "../browser/save_file";
 import type { ViewState } from "../state/view_state";
@@ -19,12 +19,14 @@ import { drawGrowth, lastBytes, highlightShare } from "./growth_drawing";
 interface Props {
   api: Api;
   id: string;
+  /** Number of snapshots in the run, which grows while its job runs. */
+  snapshots: number;
   store: Store<ViewState>;
 }
 
 /** Growth over the device profiles of a run, by allocation site. Empty for a single profile. */
-export function GrowthSection({ api, id, store }: Props): JSX.Element | null {
-  const { value, error } = useFetched(id, (key, signal) => api.growth({ id: key }, signal));
+export function GrowthSection({ api, id, snapshots, store }: Props): JSX.Element | null {
+  const { value, error } = useLastFetched(`${id} ${snapshots}`, (_, signal) => api.growth({ id }, signal));
   if (error !== null) return <ErrorMessage error={error} />;
   if (value === null || value.points.length < 2) return null;
   return <Series growth={value} id={id} store={store} />;

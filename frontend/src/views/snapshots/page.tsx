@@ -12,6 +12,8 @@ import { OomPage } from "./oom_page";
 interface Props {
   api: Api;
   summary: Summary;
+  /** Number of snapshots in the run. */
+  snapshots: number;
   problems: Problem[];
   store: Store<ViewState>;
   dark: boolean;
@@ -19,8 +21,8 @@ interface Props {
 }
 
 /** Page of memory at one moment, by the kind of recording. */
-export function SnapshotPage({ summary, ...shared }: Props): JSX.Element {
+export function SnapshotPage({ summary, snapshots, ...shared }: Props): JSX.Element {
   if (summary.kind === "oom") return <OomPage {...shared} summary={summary} />;
-  if (summary.kind === "device_profile") return <DeviceProfilePage {...shared} summary={summary} />;
+  if (summary.kind === "device_profile") return <DeviceProfilePage {...shared} {...{ summary, snapshots }} />;
   return <RecordingPage {...shared} tab="snapshots" allocations={summary.allocations} id={summary.id} />;
 }

@@ -23,6 +23,8 @@ const LANE_HEIGHT = 16;
 const FIRST_LANES = 6;
 /** Minimum width of a span in pixels. */
 const MIN_WIDTH = 1;
+/** Narrower spans would be nothing but border. */
+const MIN_BORDERED = 3;
 /** Minimum width of an out-of-memory mark in pixels. */
 const MOMENT_WIDTH = 16;
 
@@ -80,7 +82,7 @@ export function SpanLanes({ spans, times, axis, store }: Props): JSX.Element {
       found.push(
         <button
           key={span}
-          class={`span span-${spans.kind[span]}`}
+          class={`span span-${spans.kind[span]}${to - from < MIN_BORDERED ? " thin" : ""}`}
           tabindex={found.length === 0 ? 0 : -1}
           data-testid={moment ? "out-of-memory" : "span"}
           title={`${name}, ${when} ${formatTime(spans.start_ns[span])}`}
