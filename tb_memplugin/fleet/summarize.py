@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from tb_memplugin import logdir, readers
 from tb_memplugin.analysis.fleet.largest_sites import largest_sites, site_name
-from tb_memplugin.analysis.leaks.classify import Verdict
 from tb_memplugin.analysis.leaks.floor import floor_growth
 from tb_memplugin.analysis.leaks.over_steps import leaking_sites
 from tb_memplugin.analysis.usage.live_bytes import peak
@@ -117,8 +116,9 @@ def fastest_leak(recording: Recording) -> tuple[str, int, str]:
     """Return the site that leaks fastest, its bytes per step, and what a step is; empty texts without a leak."""
     if recording.kind.is_sampled:
         floor = floor_growth(recording)
-        grows = floor is not None and floor.verdict is Verdict.LEAK
-        return (BETWEEN_STEPS, round(floor.bytes_per_unit), floor.unit) if floor is not None and grows else ("", 0, "")
+        if floor is None or not floor.grows:
+            return "", 0, ""
+        return BETWEEN_STEPS, round(floor.bytes_per_unit), floor.unit
     found = leaking_sites(recording)
     if found.sites is None or not len(found.sites.row):
         return "", 0, ""

@@ -6,18 +6,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.leaks.classify import SiteTable, Verdict, classify, theil_sen_slope
+from tb_memplugin.analysis.leaks.classify import theil_sen_slope
 from tb_memplugin.analysis.memoize import memoize_outline
 from tb_memplugin.analysis.usage.live_bytes import peak, usage
 from tb_memplugin.analysis.usage.steps import steps
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.recording import Recording
 
-MAX_WINDOWS = 64
-MIN_WINDOWS = 9  # fewer may rise by chance: see classify
-WINDOW_POSITIONS = 8  # on average, so that one of them is near the floor
+# A window's least bytes are near the floor if it contains whole steps, or else many samples.
+MIN_WINDOWS, MAX_WINDOWS = 9, 64
+SAMPLES_WITH_STEPS, SAMPLES = 8, 30  # of a window, on average
 WARM_UP_SHARE = 4
 MIN_SHARE = 0.01  # of the peak; smaller growth is noise
+MIN_NOISE = 2.0  # times the distance of most windows from the line through them
 HOUR_NS = 3600 * 10**9
 
 
@@ -25,7 +26,7 @@ class FloorGrowth(NamedTuple):
     """The least bytes in use in windows of time, each with whole steps where steps are marked."""
 
     floor: I64  # bytes, per window
-    verdict: Verdict
+    grows: bool  # after the warm-up, up to the end
     growth: int  # bytes, after the warm-up
     bytes_per_unit: float
     unit: str  # "step", or "hour" where no steps are marked
@@ -36,7 +37,8 @@ def floor_growth(recording: Recording) -> FloorGrowth | None:
     """Measure the growth of the floor; None where the recording has too few samples or steps."""
     clock, live, when = recording.clock, usage(recording).live, steps(recording)
     ends = when.position[when.position >= 0] if when.marked else np.empty(0, np.int64)
-    count = min(MAX_WINDOWS, len(live) // WINDOW_POSITIONS, len(ends) if len(ends) else MAX_WINDOWS)
+    size, most = (SAMPLES_WITH_STEPS, len(ends)) if len(ends) else (SAMPLES, MAX_WINDOWS)
+    count = min(MAX_WINDOWS, len(live) // size, most)
     if clock is None or count < MIN_WINDOWS:
         return None
     if len(ends):
@@ -48,13 +50,23 @@ def floor_growth(recording: Recording) -> FloorGrowth | None:
         units = (clock[-1] - clock[0]) / count / HOUR_NS
     begins = np.unique(begins[begins < len(live)])
     floor = np.minimum.reduceat(live, begins)
+    if len(floor) < MIN_WINDOWS:  # most samples are of a short time
+        return None
     since = len(floor) // WARM_UP_SHARE
-    lowest_yet = np.minimum.accumulate(floor[::-1])[::-1]  # the floor never falls below this again
-    staying = np.diff(lowest_yet, prepend=lowest_yet[:1])
-    verdict, _, _ = classify(SiteTable(floor[None], staying[None]), since, np.zeros(1))
-    growth = int(lowest_yet[-1] - lowest_yet[since])
     slope = float(theil_sen_slope(floor[None], np.arange(len(floor)), since)[0])
-    found = Verdict(int(verdict[0]))
-    if found is Verdict.LEAK and growth < MIN_SHARE * peak(recording).bytes:
-        found = Verdict.STEADY
-    return FloorGrowth(floor, found, growth, slope / units if units else 0.0, "step" if len(ends) else "hour")
+    growth = round(slope * (len(floor) - 1 - since))
+    grows = growth >= MIN_SHARE * peak(recording).bytes and _is_steady(floor[since:], slope)
+    return FloorGrowth(floor, grows, growth, slope / units if units else 0.0, "step" if len(ends) else "hour")
+
+
+def _is_steady(floor: I64, slope: float) -> bool:
+    """Return whether windows rise along a line, to the end, and in many of them: a cache or a new phase does not."""
+    count = len(floor)
+    apart = floor - slope * np.arange(count)
+    noise = float(np.quantile(np.abs(apart - np.median(apart)), 0.9))
+    lowest_yet = np.minimum.accumulate(floor[::-1])[::-1]  # the floor never falls below this again
+    rises = int((np.diff(lowest_yet) > 0).sum())
+    third = count // 3
+    recent = float(np.median(floor[-third:]) - np.median(floor[-2 * third : -third]))
+    goes_on = 2 * recent >= slope * third
+    return slope * (count - 1) >= MIN_NOISE * noise and 4 * rises >= count and goes_on

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_memplugin.analysis.address.fragmentation import fragmentation
-from tb_memplugin.analysis.leaks.classify import Verdict
-from tb_memplugin.analysis.leaks.floor import MIN_WINDOWS, WINDOW_POSITIONS, floor_growth
+from tb_memplugin.analysis.leaks.floor import MIN_WINDOWS, SAMPLES, floor_growth
 from tb_memplugin.analysis.usage.figure_definitions import WATCH, Figure, define
 from tb_memplugin.analysis.usage.live_bytes import peak, usage
 from tb_memplugin.analysis.usage.steps import step_at
@@ -37,7 +36,7 @@ def headline(recording: Recording) -> str:
 def growth_sentence(recording: Recording) -> str:
     """Return a sentence about memory that grows from step to step; empty where it does not, or is unknown."""
     found = floor_growth(recording)
-    if found is None or found.verdict is not Verdict.LEAK:
+    if found is None or not found.grows:
         return ""
     where = "between steps " if found.unit == "step" else ""
     rate = bytes_text(round(found.bytes_per_unit))
@@ -51,8 +50,8 @@ def growth_message(recording: Recording) -> str:
     """Return whether the memory between steps grows, in a sentence."""
     found = floor_growth(recording)
     if found is None:
-        samples = MIN_WINDOWS * WINDOW_POSITIONS
-        return f"Growth needs at least {samples} samples, and {MIN_WINDOWS} steps where steps are marked."
+        samples = MIN_WINDOWS * SAMPLES
+        return f"Growth between steps needs {MIN_WINDOWS} marked steps, or {samples} samples without marks."
     still = f"The least memory in use{' between steps' if found.unit == 'step' else ''} does not grow."
     return growth_sentence(recording) or still
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support.pprof_files import Frame, Sample, Writer
 from support.watch_files import MIB, live_file, saw_tooth, watch_bytes
 
-from tb_memplugin.analysis.leaks.classify import Verdict
 from tb_memplugin.analysis.leaks.floor import floor_growth
 from tb_memplugin.cli import main
 from tb_memplugin.model.recording import Recording
@@ -57,7 +57,7 @@ def test_figures_are_those_of_the_allocator() -> None:
 def test_a_floor_that_grows_is_a_leak_with_its_rate(steps: bool) -> None:
     leaking = recording(saw_tooth(400, growth=MIB), steps=steps)
     found = floor_growth(leaking)
-    assert found is not None and found.verdict is Verdict.LEAK
+    assert found is not None and found.grows
     rate = found.bytes_per_unit if steps else found.bytes_per_unit * 4 / 3600
     assert rate == pytest.approx(MIB, rel=0.05)
     sentence = "between steps grows by 1.00 MiB per step" if steps else "The least memory in use grows by"
@@ -72,7 +72,7 @@ def test_a_floor_that_stays_or_stops_is_none() -> None:
     assert "grows" not in headline(stopped)
     assert findings(stopped)["message"] == "The least memory in use between steps does not grow."
     few = recording(saw_tooth(24, growth=MIB))
-    assert floor_growth(few) is None and "at least 72 samples" in (findings(few)["message"] or "")
+    assert floor_growth(few) is None and "needs 9 marked steps" in (findings(few)["message"] or "")
 
 
 def test_summary_and_explain_show_a_curve(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,3 +90,13 @@ def test_summary_and_explain_show_a_curve(tmp_path: Path, capsys: pytest.Capture
     assert main(["explain", str(tmp_path), "--json"]) == 0
     [further] = json.loads(capsys.readouterr().out)["next"]
     assert "memory_00000005.prof" in " ".join(further["command"]), "the snapshot shows who holds the memory"
+
+
+def test_noise_and_a_new_phase_are_no_growth_however_many_samples_there_are() -> None:
+    noise = np.random.default_rng(7).integers(0, 20 * MIB, 700).tolist()
+    noisy = [{**one, DeviceColumn.IN_USE: 500 * MIB + more} for one, more in zip(saw_tooth(700), noise, strict=True)]
+    phase = [{**one, DeviceColumn.IN_USE: (500 if row < 300 else 700) * MIB} for row, one in enumerate(noisy)]
+    leak = [{**one, DeviceColumn.IN_USE: one[DeviceColumn.IN_USE] + row * MIB} for row, one in enumerate(noisy)]
+    for count in range(100, 700, 30):
+        grows = [(floor_growth(recording(samples[:count])) or pytest.fail()).grows for samples in (noisy, phase, leak)]
+        assert grows == [False, False, True]
