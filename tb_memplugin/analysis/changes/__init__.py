@@ -1,1 +1,1 @@
-"""What changed between two recordings of one program, and why: facts of each, and the causes that they show."""
+"""Causes of the change between two recordings of one program, from facts of each."""

@@ -21,14 +21,16 @@ def fused_facts(recording: Recording, stored: Set[tuple[str, str]], floor: int) 
     if program is None or program.fused is None:
         return ()
     fused = program.fused()
-    key = np.stack([fused.scope.codes, fused.shape.codes])
+    inside = np.flatnonzero(fused.position < recording.length)
+    scopes, all_shapes = fused.scope.take(inside), fused.shape.take(inside)
+    key = np.stack([scopes.codes, all_shapes.codes])
     groups, first, which = np.unique(key, axis=1, return_index=True, return_inverse=True)
     count = np.bincount(which.ravel(), minlength=groups.shape[1]).tolist()
-    total = np.bincount(which.ravel(), fused.size, groups.shape[1]).astype(np.int64).tolist()
-    position = fused.position[first].tolist()
-    names = [name.partition(COMBINED)[0] for name in fused.scope.take(first).tolist()]
+    total = np.bincount(which.ravel(), fused.size[inside], groups.shape[1]).astype(np.int64).tolist()
+    position = fused.position[inside[first]].tolist()
+    names = [name.partition(COMBINED)[0] for name in scopes.take(first).tolist()]
     paths = [template("/".join(part for part in path.parts if part not in OF_JAX)) for path in op_paths(names)]
-    shapes = [short_shape(shape) for shape in fused.shape.take(first).tolist()]
+    shapes = [short_shape(shape) for shape in all_shapes.take(first).tolist()]
     merged: dict[tuple[str, str], list[int]] = {}
     for path, shape, arrays, size, at in zip(paths, shapes, count, total, position, strict=True):
         if path and (path, shape) not in stored:

@@ -17,6 +17,7 @@ MAX_FILE_BYTES = 16 << 20
 MAX_BYTES = 2**62
 MAX_NAME = 300  # characters; of longer names the start is kept
 MAX_RECORDINGS = 1000
+MAX_ROWS = 200  # of a list; we write 80
 LISTS: dict[str, type] = {
     "arguments": ArgumentFacts,
     "arrays": ArrayFacts,
@@ -92,7 +93,7 @@ def parse(data: bytes, file: str) -> list[MemoryFacts]:
         raise InputError(f"A baseline of schema version {content['schema_version']}", file, remedy)
     recordings = content.get("recordings")
     try:
-        return [_facts(each) for each in _list(recordings)]
+        return [_facts(each) for each in _list(recordings, MAX_RECORDINGS)]
     except (TypeError, KeyError, ValueError) as error:
         raise InputError("A damaged baseline", file, f"{_reason(error)}; {REWRITE}") from error
 
@@ -107,7 +108,7 @@ def _facts(value: Any) -> MemoryFacts:
     roles = value["roles_bytes"]
     if not isinstance(roles, Mapping):
         raise TypeError("roles_bytes is no object")
-    lists = {key: tuple(_row(kind, row) for row in _list(value[key])) for key, kind in LISTS.items()}
+    lists = {key: tuple(_row(kind, row) for row in _list(value[key], MAX_ROWS)) for key, kind in LISTS.items()}
     reserved = value["reserved_bytes"]
     return MemoryFacts(
         kind=RecordingKind(_text(value["kind"])),
@@ -132,8 +133,8 @@ def _row(kind: type, value: Any) -> Any:
     return kind(**found)
 
 
-def _list(value: Any) -> list[Any]:
-    if not isinstance(value, list) or len(value) > MAX_RECORDINGS:
+def _list(value: Any, most: int) -> list[Any]:
+    if not isinstance(value, list) or len(value) > most:
         raise TypeError("a list is missing, or too long")
     return value
 
