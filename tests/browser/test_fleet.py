@@ -14,7 +14,7 @@ from support.browser.axe import COLOR_RULES, violations
 from support.browser.hosts import Host, open_demo, open_standalone, open_tensorboard, open_xprof
 from support.browser.pages import new_context
 from support.browser.viewer import Viewer, until
-from support.servers import BIN
+from support.servers import BIN, DATA
 
 from benchmarks.pods.pod import Pod
 from benchmarks.pods.truth import Capture, Faults
@@ -23,6 +23,8 @@ pytestmark = pytest.mark.slow
 
 FLEET = {"tab": "fleet"}
 HOSTS, DEVICES = 12, 4
+GPU_RUN = DATA / "xplane" / "xprof_demo_gpu_multi_worker" / "plugins" / "profile" / "GPU-multi-worker"
+GPUS = GPU_RUN / "34.83.195.179_6003.xplane.pb"
 FAULTS = Faults(outliers=2, leaks=1, missing=1, damaged=1)
 
 
@@ -252,6 +254,20 @@ def test_the_tab_is_in_other_hosts(start, logs: Path, truth: Capture, context: B
         viewer.get("open-device").first.click()
         state = viewer.wait_for_state(tab="memory_profile")
         assert state["host"] in {planted.host for planted in truth.outliers}
+
+
+@pytest.mark.skipif(not GPUS.exists(), reason="the real profiles are not beside the repository")
+def test_real_gpus_and_the_memory_of_their_hosts(tmp_path: Path, context: BrowserContext) -> None:
+    planted = Pod(6, faults=Faults(outliers=1), like=GPUS).write(tmp_path / "logs").outliers[0]
+    with open_standalone(tmp_path / "logs", tmp_path) as host:
+        viewer = opened(context, host, FLEET)
+        (row,) = rows(viewer)
+        assert planted.host in row and planted.memory in row and "checkpoint.py:88" in row
+        viewer.get("fleet-memory").get_by_role("button", name="gpu_host_bfc").click()
+        viewer.wait_for_state(fleet_memory="gpu_host_bfc")
+        assert rows(viewer) == []
+        viewer.frame.get_by_label("all devices").check()
+        until(lambda: len(rows(viewer)), lambda count: count == 6, "the memory of each host")
 
 
 def test_a_run_of_one_device_has_no_tab(tmp_path: Path, context: BrowserContext) -> None:

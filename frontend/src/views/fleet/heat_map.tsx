@@ -73,7 +73,7 @@ export function HeatMapSection(props: DevicesProps): JSX.Element {
       <div ref={place} class="fleet-heat">
         {width > 0 && <Cells {...props} picture={picture} />}
       </div>
-      <HeatLegend {...{ shades, fleet, rows, dark }} />
+      <HeatLegend {...{ shades, fleet, dark }} />
     </section>
   );
 }

@@ -38,6 +38,31 @@ export const STATE_NAMES: Record<HostState, string> = {
   unreadable: "unreadable",
 };
 
+/** How cells look that are no shade. */
+export type HeatMark = "outlier" | Exclude<HostState, "read">;
+
+export const MARK_NAMES: Record<HeatMark, string> = {
+  outlier: "outlier",
+  missing: "missing host",
+  unreadable: "unreadable host",
+  waiting: "not read yet",
+};
+
+const LOOKS: Record<HeatMark, string> = {
+  outlier: "outlined",
+  missing: "hatched",
+  unreadable: "outlined in red",
+  waiting: "empty",
+};
+
+/** Return the marks that occur in a picture. */
+export function heatMarks({ devices, hosts }: Fleet): HeatMark[] {
+  const states = new Set<string>(hosts.map(({ state }) => state));
+  return (["outlier", "missing", "unreadable", "waiting"] as const).filter((mark) =>
+    mark === "outlier" ? devices.outlier.includes(1) : states.has(mark),
+  );
+}
+
 /** Draw the cells on a canvas. */
 export function paintHeatMap(canvas: HTMLCanvasElement, picture: HeatPicture): void {
   const ratio = devicePixelRatio;
@@ -57,7 +82,10 @@ export function drawHeatMap(picture: HeatPicture, page: PageColors): Picture {
   const surface = new SvgSurface();
   paint(surface, { ...picture, dark: false }, page, HATCH);
   const color = shadeColors(false);
-  const legend = picture.shades.ticks.map(({ at, label }) => ({ color: color(at), label }));
+  const legend = [
+    ...picture.shades.ticks.map(({ at, label }) => ({ color: color(at), label })),
+    ...heatMarks(picture.fleet).map((mark) => ({ color: "", label: `${LOOKS[mark]}: ${MARK_NAMES[mark]}` })),
+  ];
   const { width, height } = picture.map;
   return { width, height, shapes: [hatchDefinition(page.muted), ...surface.shapes], legend };
 }
