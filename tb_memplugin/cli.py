@@ -7,23 +7,39 @@ starts quickly.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
 from tb_memplugin import __version__
-from tb_memplugin.commands.streams import close_quietly, complain, is_reader_gone, prepare
-from tb_memplugin.commands.terminal import printable
+from tb_memplugin.commands.streams import close_quietly, complain, is_reader_gone, prepare, printable
 from tb_memplugin.errors import InputError
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-COMMANDS = (
-    *("serve", "xprof", "summary", "explain", "buffers", "advice", "compare", "check"),
-    *("baseline", "fit", "fleet", "export", "cache", "schema", "mcp", "skill", "hook"),
-)
+# The first lines of the commands' docstrings, so that --help imports no command. A test compares them.
+COMMANDS = {
+    "serve": "serve the page on its own web server",
+    "xprof": "start XProf with our Memory Viewer and Memory Profile in place of its own",
+    "summary": "list the recordings in a file or logdir, with peak, capacity and caveats",
+    "explain": "explain the peak: which memory is live, what it is for, and how to use less",
+    "buffers": "list the largest live buffers, or everything that is known of one",
+    "advice": "list changes that lower the peak, with the code to write and the bytes that each saves",
+    "compare": "compare the memory of two files, runs or moments",
+    "check": "check that recordings fit a memory budget, that the devices of many hosts do, or that a step fits a chip",
+    "baseline": "write the memory of programs to a file, for `tb-memplugin check --baseline`",
+    "fit": "compile a step for accelerators that are not here: does it fit, and what is the largest batch?",
+    "fleet": "find the worst device of many hosts, and why it differs from the others",
+    "export": "export allocations as CSV, JSON or Parquet, or the page as one HTML file",
+    "cache": "show or clear what is kept in the user's cache folder",
+    "schema": "print the JSON Schema of what a command prints with --json",
+    "mcp": "answer questions of a coding agent about a logdir, over the Model Context Protocol",
+    "skill": "install or print a skill that teaches a coding agent to find and lower memory use",
+    "hook": "install, remove or check the hook that adds our pages to the `xprof` command",
+}
 
 DESCRIPTION = """\
 Find out where the memory of a TPU or GPU program went, and how to use less.
@@ -44,7 +60,19 @@ Run `tb-memplugin COMMAND --help` for the options of a command. Exit codes:
 
 DEBUG = "show the traceback of a failure"
 
-_KEEP_LINES = argparse.RawDescriptionHelpFormatter  # help texts are wrapped by hand
+
+def _keep_lines(prog: str) -> argparse.HelpFormatter:
+    """Format help without wrapping texts. Given a width, argparse does not import shutil to find it."""
+    try:
+        columns = int(os.environ["COLUMNS"])
+    except (KeyError, ValueError):
+        columns = 0
+    if columns <= 0:
+        try:
+            columns = os.get_terminal_size(sys.__stdout__.fileno()).columns if sys.__stdout__ else 0
+        except (OSError, ValueError, AttributeError):
+            columns = 0
+    return argparse.RawDescriptionHelpFormatter(prog, width=(columns or 80) - 2)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -67,9 +95,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     words = sys.argv[1:] if argv is None else argv
-    named = words[0] if words and words[0] in COMMANDS else None
+    first = next((word for word in words if word != "--debug"), "")
     _Parser.as_json = "--json" in words
-    parser = _parser(COMMANDS if named is None else (named,))
+    parser = _parser((first,) if first in COMMANDS else ())
     arguments, rest = parser.parse_known_args(words)
     if rest and not arguments.accepts_unknown:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
@@ -153,9 +181,9 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {printable(message)}: see `{self.prog} --help`\n")
 
 
-def _parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
-    """Return the parser of these commands. Others are left out, not refused by name."""
-    parser = _Parser(prog="tb-memplugin", description=DESCRIPTION, epilog=EPILOG, formatter_class=_KEEP_LINES)
+def _parser(names: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
+    """Return the parser of these commands; without any, one that can only print help."""
+    parser = _Parser(prog="tb-memplugin", description=DESCRIPTION, epilog=EPILOG, formatter_class=_keep_lines)
     parser.add_argument(
         "--version", action="version", version=f"tb-memplugin {__version__}", help="show the version and exit"
     )
@@ -164,14 +192,14 @@ def _parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
     for name in names:
         module = import_module(f"tb_memplugin.commands.{name}")
         description = (module.__doc__ or "").strip()
-        summary = description.partition("\n")[0].rstrip(".")
-        command = commands.add_parser(
-            name, help=f"{summary[0].lower()}{summary[1:]}", description=description, formatter_class=_KEEP_LINES
-        )
+        command = commands.add_parser(name, help=COMMANDS[name], description=description, formatter_class=_keep_lines)
         command.set_defaults(command=module.run, accepts_unknown=False)
         module.options(command)
         # Without a default, which would undo the option before the command.
         command.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=DEBUG)
+    if not names:
+        for name, about in COMMANDS.items():
+            commands.add_parser(name, help=about)
     return parser
 
 

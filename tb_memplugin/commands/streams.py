@@ -53,3 +53,8 @@ def close_quietly(stream: TextIO) -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
+
+
+def printable(text: str) -> str:
+    """Escape control characters, since names come from files and a terminal would obey them."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

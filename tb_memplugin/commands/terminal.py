@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from tb_memplugin.commands.progress import shown_on_terminal
+from tb_memplugin.commands.streams import printable as printable
 from tb_memplugin.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def listing_of(path: str, wanted: Callable[[str], object] | None = None) -> List
     from tb_memplugin.catalog import listing_of_path, listing_of_stream
     from tb_memplugin.catalog.progress import Progress
     from tb_memplugin.catalog.stages import skipped_text
+    from tb_memplugin.commands.progress import shown_on_terminal
     from tb_memplugin.views.shared.json_types import problems_json
 
     if path == "-":
@@ -81,8 +82,3 @@ def pattern_of(text: str | None) -> Regex:
     from tb_memplugin.regex import Regex
 
     return Regex(text or "", "--recording")
-
-
-def printable(text: str) -> str:
-    """Escape control characters, since names come from files and a terminal would obey them."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

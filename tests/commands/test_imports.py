@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from tb_memplugin.cli import COMMANDS
 
 TRAIN = Path(__file__).parents[2] / "demo_logdir" / "train_step"
 
@@ -40,6 +43,17 @@ def test_help_loads_neither_numpy_nor_a_reader(arguments: list[str]) -> None:
     assert "argparse" in modules
     assert not {"numpy", "google.protobuf", "re2", "asyncio", "concurrent.futures", "tempfile"} & set(modules)
     assert rooms(modules) <= {"cli", "commands", "errors", "sizes", "model", "views"}
+
+
+def test_help_loads_no_command() -> None:
+    own = {name for name in loaded("--help") if name.startswith("tb_memplugin.")}
+    assert own == {f"tb_memplugin.{name}" for name in ("cli", "commands", "commands.streams", "errors")}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_the_first_line_of_each_command(name: str) -> None:
+    text = (import_module(f"tb_memplugin.commands.{name}").__doc__ or "").strip().partition("\n")[0].rstrip(".")
+    assert COMMANDS[name] == f"{text[0].lower()}{text[1:]}"
 
 
 def test_a_command_loads_no_other_command() -> None:
