@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from statistics import median
 
+from benchmarks.results import questions_table
 from benchmarks.results.figures import Figures, load
 from benchmarks.timing import Cost
 from benchmarks.works import CPP, HERE, RS, WORKS
@@ -61,6 +62,7 @@ def tables() -> list[tuple[Path, str, str]]:
     figures, measured_on = load("rivals")
     return [
         (REPOSITORY / "benchmarks/README.md", "all", full(figures)),
+        (REPOSITORY / "benchmarks/README.md", questions_table.NAME, questions_table.table()),
         (REPOSITORY / "README.md", "short", short(figures, measured_on["versions"])),
     ]
 

@@ -7,6 +7,7 @@ from typing import Any, TypeVar, cast
 from tb_memplugin.views.answers.asked import MAX_SELECTOR
 
 NESTED = 3  # items of a list within an item of a list
+DEEPER = 2  # items of lists within those
 NESTED_SHARE = 5  # where more items are asked for, nested lists have one for each NESTED_SHARE of them
 MAX_TEXT = 300  # characters
 MAX_CODE = 3000
@@ -16,6 +17,7 @@ LONG_TEXTS = {"id": MAX_SELECTOR, "recording": MAX_SELECTOR, "change": MAX_CODE}
 WHOLE = ("next", "omitted")
 
 T = TypeVar("T")
+Limits = tuple[int | None, ...]  # of lists, of those within their items, and so on
 
 
 def bounded(answer: T, top: int | None) -> T:
@@ -24,21 +26,27 @@ def bounded(answer: T, top: int | None) -> T:
     An object whose lists were cut has `omitted`: by key, the number of items that were left out. Lists within an item
     of a list have fewer. Texts of more than MAX_TEXT characters end with an ellipsis, ids without one.
     """
-    nested = None if top is None else max(min(top, NESTED), top // NESTED_SHARE)
-    return cast(T, _bounded(answer, "", top, nested))
+    deeper = None if top is None else max(min(top, DEEPER), top // NESTED_SHARE)
+    return cast(T, _bounded(answer, "", (top, fewer(top), deeper)))
 
 
-def _bounded(value: Any, key: str, most: int | None, nested: int | None) -> Any:
+def fewer(top: int | None) -> int | None:
+    """Return the number of items of lists within an item of a list, and of overviews of longer lists."""
+    return None if top is None else max(min(top, NESTED), top // NESTED_SHARE)
+
+
+def _bounded(value: Any, key: str, most: Limits) -> Any:
     if isinstance(value, str):
         return _text(value, key)
     if isinstance(value, dict):
-        return _object(value, most, nested)
+        return _object(value, most)
     if isinstance(value, list | tuple):
-        return [_bounded(item, key, nested, nested) for item in value]
+        return [_bounded(item, key, (*most[1:], most[-1])) for item in value]
     return value
 
 
-def _object(found: dict[str, Any], most: int | None, nested: int | None) -> dict[str, Any]:
+def _object(found: dict[str, Any], limits: Limits) -> dict[str, Any]:
+    most = limits[0]
     omitted = {key: count for key, count in found.get("omitted", {}).items() if count}
     kept: dict[str, Any] = {}
     for key, value in list(found.items())[: None if most is None else MAX_KEYS]:
@@ -47,7 +55,7 @@ def _object(found: dict[str, Any], most: int | None, nested: int | None) -> dict
         if isinstance(value, list | tuple) and most is not None and len(value) > most:
             omitted[key] = omitted.get(key, 0) + len(value) - most
             value = value[:most]
-        kept[key] = _bounded(value, key, most, nested)
+        kept[key] = _bounded(value, key, limits)
     if len(found) > MAX_KEYS and most is not None:
         omitted["keys"] = len(found) - MAX_KEYS
     rest = {"next": found["next"]} if "next" in found else {}

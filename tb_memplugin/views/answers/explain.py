@@ -10,7 +10,7 @@ from tb_memplugin.analysis.usage.figures import share
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.answers.asked import SCHEMA_VERSION, AnswerJson, Asked, Question
-from tb_memplugin.views.answers.bounded import bounded
+from tb_memplugin.views.answers.bounded import bounded, fewer
 from tb_memplugin.views.page.kernels import KernelJson
 from tb_memplugin.views.page.leaks import LeaksJson, VerdictName
 from tb_memplugin.views.page.runtime_to_program import RuntimeToProgramJson
@@ -148,15 +148,16 @@ def explain(
         "lines": [
             {"line": one.line, "bytes": one.bytes, "share": share(one.bytes, found["at"]["bytes"])} for one in lines
         ],
-        **_trees(found, asked.top, omitted),
+        **_trees(found, fewer(asked.top), omitted),
     }
     if "advice" in found:
         answer["advice"] = [{key: piece[key] for key in AdviceLineJson.__annotations__} for piece in found["advice"]]
     if "buffers" in found:
-        answer["buffers"] = [_live_site(buffer) for buffer in found["buffers"]]
-        omitted["buffers"] = found["buffers_total"] - len(found["buffers"])
+        answer["buffers"] = [_live_site(buffer) for buffer in found["buffers"][: fewer(asked.top)]]
+        omitted["buffers"] = found["buffers_total"] - len(answer["buffers"])
     if "groups" in found:
-        answer["groups"] = [_live_site(group) for group in found["groups"]]
+        answer["groups"] = [_live_site(group) for group in found["groups"][: fewer(asked.top)]]
+        omitted["groups"] = len(found["groups"]) - len(answer["groups"])
     if "leaks" in found:
         answer["leaks"] = _leaks(found["leaks"])
     answer |= {key: found[key] for key in COPIED if key in found}
@@ -206,7 +207,7 @@ def _leaks(found: LeaksJson) -> LeakAnswerJson:
         "unit": found["unit"],
         "steps": found["steps"],
         "warm_up_steps": found["warm_up_steps"],
-        "verdicts": found["verdicts"],
+        "verdicts": {name: count for name, count in found["verdicts"].items() if count},
         "findings": [
             {
                 "row": one["row"],

@@ -34,7 +34,7 @@ def fleet_answer(fleets: Sequence[Fleet], found: FleetJson, asked: Asked) -> Fle
         "schema_version": SCHEMA_VERSION,
         "rule": found["rule"],
         "tolerance_seconds": found["tolerance_seconds"],
-        "series_rule": found["series_rule"],
+        "series_rule": found["series_rule"] if any(capture["series"] for capture in found["captures"]) else "",
         "captures": [_largest_first(capture) for capture in found["captures"]],
         "left_out": found["left_out"],
         "next": asked.next(*_questions(fleets[:1], asked)),

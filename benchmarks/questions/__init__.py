@@ -1,0 +1,1 @@
+"""Twenty questions of an agent about stored and generated profiles, answered through the commands' JSON alone."""
