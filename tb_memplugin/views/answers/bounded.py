@@ -17,7 +17,7 @@ LONG_TEXTS = {"id": MAX_SELECTOR, "recording": MAX_SELECTOR, "change": MAX_CODE}
 WHOLE = ("next", "omitted")
 
 T = TypeVar("T")
-Limits = tuple[int | None, ...]  # of lists, of those within their items, and so on
+ListLimits = tuple[int | None, ...]  # of lists, of those within their items, and so on
 
 
 def bounded(answer: T, top: int | None) -> T:
@@ -35,7 +35,7 @@ def fewer(top: int | None) -> int | None:
     return None if top is None else max(min(top, NESTED), top // NESTED_SHARE)
 
 
-def _bounded(value: Any, key: str, most: Limits) -> Any:
+def _bounded(value: Any, key: str, most: ListLimits) -> Any:
     if isinstance(value, str):
         return _text(value, key)
     if isinstance(value, dict):
@@ -45,7 +45,7 @@ def _bounded(value: Any, key: str, most: Limits) -> Any:
     return value
 
 
-def _object(found: dict[str, Any], limits: Limits) -> dict[str, Any]:
+def _object(found: dict[str, Any], limits: ListLimits) -> dict[str, Any]:
     most = limits[0]
     omitted = {key: count for key, count in found.get("omitted", {}).items() if count}
     kept: dict[str, Any] = {}
