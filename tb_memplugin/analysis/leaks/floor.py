@@ -15,7 +15,8 @@ from tb_memplugin.model.recording import Recording
 
 # A window's least bytes are near the floor if it contains whole steps, or else many samples.
 MIN_WINDOWS, MAX_WINDOWS = 9, 64
-SAMPLES_WITH_STEPS, SAMPLES = 8, 30  # of a window, on average
+SAMPLES = 30  # of a window, on average
+MIN_SAMPLES_OF_STEPS = 5  # of a window, where there are too few for all windows
 WARM_UP_SHARE = 4
 MIN_SHARE = 0.01  # of the peak; smaller growth is noise
 MIN_NOISE = 2.0  # times the distance of most windows from the line through them
@@ -37,10 +38,10 @@ def floor_growth(recording: Recording) -> FloorGrowth | None:
     """Measure the growth of the floor; None where the recording has too few samples or steps."""
     clock, live, when = recording.clock, usage(recording).live, steps(recording)
     ends = when.position[when.position >= 0] if when.marked else np.empty(0, np.int64)
-    size, most = (SAMPLES_WITH_STEPS, len(ends)) if len(ends) else (SAMPLES, MAX_WINDOWS)
-    count = min(MAX_WINDOWS, len(live) // size, most)
-    if clock is None or count < MIN_WINDOWS:
+    least, most = (MIN_SAMPLES_OF_STEPS, len(ends)) if len(ends) else (SAMPLES, MAX_WINDOWS)
+    if clock is None or len(live) < MIN_WINDOWS * least or most < MIN_WINDOWS:
         return None
+    count = min(MAX_WINDOWS, most, max(len(live) // SAMPLES, MIN_WINDOWS))
     if len(ends):
         chosen = np.linspace(0, len(ends), count + 1).astype(np.int64)[:-1]
         begins = np.r_[0, ends[chosen[1:] - 1] + 1]
