@@ -70,6 +70,7 @@ def test_an_older_capture_with_faults_is_named_and_opens(pod: tuple[Host, Captur
     assert "60 s" in viewer.text("fleet-rule")
     assert viewer.get("fleet-sessions-row").count() == len(truth.sessions)
     assert "2 captures" in viewer.get("fleet-captures").inner_text()
+    assert violations(viewer) == []
 
 
 def test_another_program_is_compared_and_a_leak_is_opened(pod: tuple[Host, Capture], viewer: Viewer) -> None:

@@ -52,10 +52,9 @@ export function ListTable<Row>(props: Props<Row>): JSX.Element {
   const lines = useMemo(() => sortList(filtered.rows, columns, sort), [filtered, columns, sort]);
   const all = formatCounted(rows.length, noun);
   return (
-    <section
+    <div
       class={columns.length <= FEW_COLUMNS ? "list-table few-columns" : "list-table"}
       data-testid={testid}
-      aria-label={label}
       onKeyDown={(event) => {
         const onList = event.target instanceof HTMLElement && event.target.matches("[role=grid]");
         const row = lines.at(at);
@@ -91,7 +90,7 @@ export function ListTable<Row>(props: Props<Row>): JSX.Element {
           </TableRow>
         )}
       />
-    </section>
+    </div>
   );
 }
 
