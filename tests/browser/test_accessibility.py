@@ -17,11 +17,13 @@ from support.browser.viewer import Viewer, until
 from support.fits import write_search
 from support.servers import DEMO
 from support.torch_training import Training
+from support.watch_files import live_file
 
 PROGRAM = {"tab": "memory_viewer", "run": TRAIN, "module": LARGEST}
 LEAK, TORCH = {"tab": "memory_profile", "run": "leak/cpu"}, {"tab": "memory_profile", "run": "torch"}
 SNAPSHOTS, COMPARE = {"tab": "snapshots"}, {"tab": "compare"}
 LIVE = "section[aria-label='Live at the inspected position']"
+WATCHED = "device_profiles/2027_01_15_08_00_00_host0_7"
 CANDIDATE = "fits/fit_gpt.step_v5e-2x2_remat-none_batch-172"
 FULL = {"full": "true"}
 
@@ -32,6 +34,7 @@ PAGES: dict[str, dict[str, str]] = {
     "program": {**PROGRAM, "selected": "3", "grouped": "true", "search": "dot"},
     "allocator": {**LEAK, "selected": "3", "axis": "time"},
     "PyTorch": {**TORCH, "selected": "20"},
+    "watched job": {"tab": "memory_profile", "run": WATCHED},
     "no events": {"tab": "memory_profile", "run": TRAIN},
     "no snapshots": {**SNAPSHOTS, "run": TRAIN},
     "device profiles": {**SNAPSHOTS, "run": "device_profile_leak", "picked": "leak"},
@@ -69,6 +72,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     for run in ("train_step", "leak", "leak_mended", "device_profile_leak", "v5e_out_of_memory"):
         shutil.copytree(DEMO / run, logs / run)
     write_search(logs / "fits")
+    assert str(live_file(logs).parent.relative_to(logs)) == WATCHED
     (logs / "torch").mkdir()
     (logs / "torch" / "rank0.pickle").write_bytes(pickle.dumps(Training(6, clears=False).snapshot()))
     with open_standalone(logs, folder) as host:

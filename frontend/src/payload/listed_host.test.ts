@@ -8,6 +8,12 @@ const runs: Runs = {
   message: null,
   runs: [
     { name: "pod", hosts: [...many, "w-1|x"], modified_ns: null, peak_bytes: null },
+    {
+      name: "job",
+      hosts: ["w-1_7", ...many.map((_, i) => `memory_${1000 + i}`)],
+      modified_ns: null,
+      peak_bytes: null,
+    },
     { name: "small", hosts: ["w-1", "w-2"], modified_ns: null, peak_bytes: null },
   ],
 };
@@ -15,6 +21,11 @@ const runs: Runs = {
 describe("listedHost", () => {
   it("is the chosen host of a run with many", () => {
     expect(listedHost(runs, "pod", "w-7")).toBe("w-7");
+  });
+
+  it("is empty for a job with many snapshots, which are marks on its curve", () => {
+    expect(listedHost(runs, "job", "w-1_7")).toBe("");
+    expect(listedHost(runs, "job", "memory_1003")).toBe("");
   });
 
   it("is empty for all hosts: without a choice, and where there are few", () => {

@@ -2,11 +2,14 @@ import type { Runs } from "./generated/answers";
 
 /** Runs with more hosts are read host by host, once a host is chosen: a thousand of them would take minutes. */
 const MANY_HOSTS = 16;
+/** A file that one process saved after another, as capture names them: it counts as a host, but is none. */
+const SNAPSHOT = /^memory_\d+$/;
 
 /** Return the host whose recordings are listed; empty where those of all hosts are. */
 export function listedHost(runs: Runs | null, run: string, host: string): string {
   const hosts = hostsOf(runs, run);
-  return hosts.length > MANY_HOSTS && hosts.includes(host) ? host : "";
+  const isMany = hosts.filter((name) => !SNAPSHOT.test(name)).length > MANY_HOSTS;
+  return isMany && hosts.includes(host) ? host : "";
 }
 
 /** Return all hosts of a run. */
