@@ -39,27 +39,34 @@ def _by_template(facts: MemoryFacts) -> dict[str, ArgumentFacts]:
 
 
 def added_and_removed(before: MemoryFacts, after: MemoryFacts, ledger: Ledger) -> Iterator[ChangeCause]:
-    """Yield the arguments of one side, if the other side would list them."""
-    for one, other, kind in (
-        (after, before, ChangeCauseKind.ARGUMENT_ADDED),
-        (before, after, ChangeCauseKind.ARGUMENT_REMOVED),
-    ):
-        known = _by_template(other)
-        listed = other.arguments[-1].bytes if len(other.arguments) >= MAX_LISTED else -1
-        alone = {
-            name: argument
-            for name, argument in _by_template(one).items()
-            if name not in known and argument.bytes > listed
-        }
-        roots = defaultdict[str, list[str]](list)
-        for name in alone:
-            roots[name.partition("/")[0]].append(name)
-        for names in roots.values():
-            rows = ledger.claim(of_paths(set(names)))
-            largest = max((alone[name] for name in names), key=lambda argument: argument.bytes)
-            path = common_path([alone[name].path for name in names])
-            arrays = sum(alone[name].arrays for name in names)
+    """Yield the arguments of one side, if the other side would list them. Arguments with other names are the same."""
+    added, removed = _alone(after, before), _alone(before, after)
+    for root in added.keys() & removed.keys():
+        if _contents(added[root]) == _contents(removed[root]):
+            renamed = [*added.pop(root), *removed.pop(root)]
+            ledger.claim(of_paths({template(argument.path) for argument in renamed}))
+    for kind, roots in ((ChangeCauseKind.ARGUMENT_ADDED, added), (ChangeCauseKind.ARGUMENT_REMOVED, removed)):
+        for alone in roots.values():
+            rows = ledger.claim(of_paths({template(argument.path) for argument in alone}))
+            largest = max(alone, key=lambda argument: argument.bytes)
+            path = common_path([argument.path for argument in alone])
+            arrays = sum(argument.arrays for argument in alone)
             yield ChangeCause(kind, (path,), total(rows), arrays=arrays, shape=largest.shape)
+
+
+def _alone(one: MemoryFacts, other: MemoryFacts) -> dict[str, list[ArgumentFacts]]:
+    """Return the arguments that only one side has, by the first key of their paths."""
+    known = _by_template(other)
+    listed = other.arguments[-1].bytes if len(other.arguments) >= MAX_LISTED else -1
+    roots = defaultdict[str, list[ArgumentFacts]](list)
+    for name, argument in _by_template(one).items():
+        if name not in known and argument.bytes > listed:
+            roots[name.partition("/")[0]].append(argument)
+    return dict(roots)
+
+
+def _contents(arguments: list[ArgumentFacts]) -> list[tuple[str, int]]:
+    return sorted((argument.shape, argument.arrays) for argument in arguments)
 
 
 def shardings(pairs: ArgumentPairs, ledger: Ledger) -> Iterator[ChangeCause]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import pytest
 from support.changed import changed_program
@@ -115,3 +118,13 @@ def test_microbatches_are_a_change_of_shapes_and_not_of_what_is_saved() -> None:
 def test_programs_for_gpu_whose_arguments_are_small_beside_the_peak(before: str, after: str, sentence: str) -> None:
     found = explain_change(stored(before, "h100"), stored(after, "h100"))
     assert [cause_text(cause) for cause in found.causes if cause.bytes > 0] == [sentence]
+
+
+def test_arguments_with_other_names_are_neither_new_nor_gone() -> None:
+    def renamed(rows: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(replace(row, path=row.path.replace("layer_*", "CheckpointLayer_*")) for row in rows)
+
+    before, after = stored("base"), stored("not_donated")
+    other = replace(before, arguments=renamed(before.arguments), arrays=renamed(before.arrays))
+    kinds = {cause.kind for cause in explain_change(other, after).causes}
+    assert not kinds & {ChangeCauseKind.ARGUMENT_ADDED, ChangeCauseKind.ARGUMENT_REMOVED}
