@@ -9,28 +9,30 @@ from tb_memplugin.analysis.changes.ledger import Ledger, LedgerRow, total
 from tb_memplugin.analysis.changes.names import dtype_of, size_of
 from tb_memplugin.model.changes import ChangeCause, ChangeCauseKind
 
-MIN_PATHS = 2  # that change alike
+MIN_PATHS = 2  # or shapes, that change alike
 
 
 def rescaled(ledger: Ledger) -> Iterator[ChangeCause]:
     """Yield changes of a dimension of computed arrays that no argument shows, as microbatches make."""
-    gone = defaultdict[tuple[str, str], list[LedgerRow]](list)
-    for row in ledger.open:
-        if row.is_old:
-            gone[row.template, row.role].append(row)
+    gone = [row for row in ledger.open if row.is_old]
     found = defaultdict[tuple[int, int], list[tuple[LedgerRow, LedgerRow]]](list)
     for row in ledger.open:
-        for old in gone[row.template, row.role] if row.is_new and (row.template, row.role) in gone else ():
-            if (changed := _changed_alike(old.shape, row.shape)) is not None:
+        for old in gone if row.is_new else ():
+            if _alike(old, row) and (changed := _changed_alike(old.shape, row.shape)) is not None:
                 found[changed].append((old, row))
     for (was, now), pairs in sorted(found.items(), key=lambda one: -sum(new.bytes for _, new in one[1])):
         old, new = max(pairs, key=lambda pair: pair[1].bytes - pair[0].bytes)
-        if len({row.template for _, row in pairs}) >= MIN_PATHS and not (old.claimed or new.claimed):
+        if len({(row.template, row.shape) for _, row in pairs}) >= MIN_PATHS and not (old.claimed or new.claimed):
             rows = ledger.claim(rescaled_from(ledger, was, now))
             arrays = sum(row.arrays_after for row in rows)
             yield ChangeCause(
                 ChangeCauseKind.SHAPE, (), total(rows), old.shape, new.shape, arrays, shape=new.shape, example=new.path
             )
+
+
+def _alike(old: LedgerRow, new: LedgerRow) -> bool:
+    """Return whether rows have one path, or as many arrays: compilers name the stacks of a scan after anything."""
+    return old.role == new.role and (old.template == new.template or old.arrays_before == new.arrays_after)
 
 
 def rescaled_from(ledger: Ledger, was: int, now: int) -> Callable[[LedgerRow], bool]:

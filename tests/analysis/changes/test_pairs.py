@@ -120,6 +120,13 @@ def test_programs_for_gpu_whose_arguments_are_small_beside_the_peak(before: str,
     assert [cause_text(cause) for cause in found.causes if cause.bytes > 0] == [sentence]
 
 
+def test_microbatches_are_found_where_the_compiler_names_arrays_differently() -> None:
+    before = demo("v5e_mended")
+    arrays = tuple(row if row.role != "activation" else replace(row, path="custom-call") for row in before.arrays)
+    found = explain_change(replace(before, arrays=arrays), demo("v5e_out_of_memory"))
+    assert found.causes[0].kind is ChangeCauseKind.SHAPE and found.causes[0].bytes > 10 * 2**30
+
+
 def test_arguments_with_other_names_are_neither_new_nor_gone() -> None:
     def renamed(rows: Sequence[Any]) -> tuple[Any, ...]:
         return tuple(replace(row, path=row.path.replace("layer_*", "CheckpointLayer_*")) for row in rows)
