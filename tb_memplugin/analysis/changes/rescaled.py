@@ -9,6 +9,7 @@ from tb_memplugin.analysis.changes.ledger import Ledger, LedgerRow, total
 from tb_memplugin.analysis.changes.names import dtype_of, size_of
 from tb_memplugin.model.changes import ChangeCause, ChangeCauseKind
 
+MIN_DIMENSIONS = 3
 MIN_PATHS = 2  # or shapes, that change alike
 
 
@@ -22,7 +23,9 @@ def rescaled(ledger: Ledger) -> Iterator[ChangeCause]:
                 found[changed].append((old, row))
     for (was, now), pairs in sorted(found.items(), key=lambda one: -sum(new.bytes for _, new in one[1])):
         old, new = max(pairs, key=lambda pair: pair[1].bytes - pair[0].bytes)
-        if len({(row.template, row.shape) for _, row in pairs}) >= MIN_PATHS and not (old.claimed or new.claimed):
+        paths = {row.template for before, row in pairs if before.template == row.template}
+        shapes = min(len({before.shape for before, _ in pairs}), len({row.shape for _, row in pairs}))
+        if max(len(paths), shapes) >= MIN_PATHS and not (old.claimed or new.claimed):
             rows = ledger.claim(rescaled_from(ledger, was, now))
             arrays = sum(row.arrays_after for row in rows)
             yield ChangeCause(
@@ -31,8 +34,12 @@ def rescaled(ledger: Ledger) -> Iterator[ChangeCause]:
 
 
 def _alike(old: LedgerRow, new: LedgerRow) -> bool:
-    """Return whether rows have one path, or as many arrays: compilers name the stacks of a scan after anything."""
-    return old.role == new.role and (old.template == new.template or old.arrays_before == new.arrays_after)
+    """Return whether rows have one path, or are as many arrays of as many dimensions.
+
+    Compilers name the stacks of a scan after anything. Arrays of few dimensions agree in the others by chance.
+    """
+    same = old.arrays_before == new.arrays_after and len(size_of(old.shape)) >= MIN_DIMENSIONS
+    return old.role == new.role and (old.template == new.template or same)
 
 
 def rescaled_from(ledger: Ledger, was: int, now: int) -> Callable[[LedgerRow], bool]:
