@@ -30,7 +30,7 @@ from tb_memplugin.readers.watch.layout import UNKNOWN, RecordEvent
 
 NS = 10**9
 # Samples take at most this share of one core, by their own processor time: if they are expensive, there are fewer.
-MAX_SHARE = 0.001
+MAX_SHARE = 0.0008  # below 0.1 %, which the average of a few samples must not exceed
 COSTS = 5  # samples, over which their cost is averaged
 # The job's end waits this long for the last record, such as of a file system that does not answer.
 STOP_SECONDS = 5.0
