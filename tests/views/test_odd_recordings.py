@@ -70,6 +70,7 @@ def test_a_recording_of_nothing() -> None:
         ("snapshot", 0, ["lifetimes", "born_after"], 3),
         ("leak", 0, ["no_bytes"], 4),
         ("ring_matmul.v4", 0, ["always_live", "random_stacks"], 3),
+        ("score_logits.v4", 0, ["one_position", "random_values"], 0),
     ],
 )
 def test_recordings_that_once_had_no_answer(name: str, number: int, mutations: list[str], seed: int) -> None:

@@ -83,6 +83,8 @@ class DataflowGraph:
         They are the reading instruction, or those of its results that are computed from the value.
         """
         values, (operand, result) = self.values, self.values.bundled
+        computed = values.producer[result] >= 0
+        operand, result = operand[computed], result[computed]
         several = np.zeros(self.length, dtype=bool)
         several[values.producer[result]] = True
         alone = np.flatnonzero(~several[values.use])

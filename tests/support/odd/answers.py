@@ -21,6 +21,7 @@ from tb_memplugin.views.export.parquet import write_parquet
 from tb_memplugin.views.export.report import ReportSource, answers_of_recording, answers_of_runs
 from tb_memplugin.views.page.compare import CompareBy, compared, pairs
 from tb_memplugin.views.shared.budget import budget, budget_lines
+from tb_memplugin.views.shared.change_json import causes_between
 from tb_memplugin.views.shared.summary import summary
 from tb_memplugin.views.terminal import compare_text
 from tb_memplugin.views.terminal.explain import explain
@@ -151,7 +152,7 @@ def _checked(recordings: Sequence[Recording], limit: int) -> Any:
 
 
 def _compared(a: Recording, b: Recording, by: CompareBy) -> Any:
-    answer = compared(a, b, None, None, by)
+    answer = {**compared(a, b, None, None, by), "causes": causes_between(a, b)}
     return _both(answer, [*compare_text.lines(answer), *compare_text.markdown(answer)])
 
 
