@@ -41,7 +41,7 @@ def test_the_worst_device_is_named_with_its_cause(pod: tuple[str, Capture], caps
     lines = capsys.readouterr().out.splitlines()
     (outlier,) = truth.outliers
     numbers = ", ".join(host.rpartition("-")[2] for host in truth.missing)
-    assert f"14 hosts, 26 devices, 2 programs (none identical on all), 2 hosts missing: {numbers}" in lines[0]
+    assert f"14 hosts, 26 devices, 1 program (another on 1 host), 2 hosts missing: {numbers}" in lines[0]
     assert lines[1].startswith(f"joined    {len(truth.sessions)} sessions: ") and "60 s" in lines[1]
     assert lines[2].startswith(f"worst     {outlier.host} {outlier.memory}   30.9 GiB of 31.2 GiB   2.")
     assert lines[3].endswith("because: checkpoint.py:88 device_put, 2.10 GiB, on this host only")

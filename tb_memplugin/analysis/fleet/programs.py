@@ -61,7 +61,7 @@ def other_programs(fleet: Fleet, programs: Sequence[FleetProgram]) -> list[Other
     for file in fleet.files:
         for use in file.programs:
             by_host.setdefault(file.host, {})[use.fingerprint] = use, use.recording_id(file)
-    common = {program.use.fingerprint: program for program in programs if _is_common(program, len(by_host))}
+    common = {program.use.fingerprint: program for program in programs if is_usual(program, len(by_host))}
     found = []
     for host, uses in by_host.items():
         lacking = {common[fingerprint].use.module: common[fingerprint] for fingerprint in common.keys() - uses.keys()}
@@ -72,5 +72,6 @@ def other_programs(fleet: Fleet, programs: Sequence[FleetProgram]) -> list[Other
     return found
 
 
-def _is_common(program: FleetProgram, hosts: int) -> bool:
+def is_usual(program: FleetProgram, hosts: int) -> bool:
+    """Return whether most of the hosts that have programs have this one. `hosts`: their number."""
     return hosts > 1 and len(program.hosts) > COMMON_SHARE * hosts

@@ -9,7 +9,7 @@ from tb_memplugin.analysis.fleet.causes import SiteCause
 from tb_memplugin.analysis.fleet.growth import FleetLeak
 from tb_memplugin.analysis.fleet.missing import host_ranges
 from tb_memplugin.analysis.fleet.peaks import Peaks
-from tb_memplugin.analysis.fleet.programs import FleetProgram, OtherProgram
+from tb_memplugin.analysis.fleet.programs import FleetProgram, OtherProgram, is_usual
 from tb_memplugin.model.fleet import Device, FileSeries, Fleet, KnownCapture
 from tb_memplugin.model.fleet_trend import Rise, TrendChange
 from tb_memplugin.natural_order import natural_key
@@ -120,6 +120,9 @@ def programs_text(answer: FleetAnswer) -> str:
         return counted(total, "program")
     if everywhere == total:
         return f"{counted(total, 'program')} (identical on all)"
+    if others := {other.host for other in answer.other_programs}:
+        usual = sum(1 for program in answer.programs if is_usual(program, len(having)))
+        return f"{counted(usual, 'program')} (another on {counted(len(others), 'host')})"
     identical = f"{everywhere:,}" if everywhere else "none"
     return f"{counted(total, 'program')} ({identical} identical on all)"
 

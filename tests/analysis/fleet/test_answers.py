@@ -79,7 +79,7 @@ def test_hosts_with_another_program() -> None:
         ("host-2", "b"),
         ("host-4", None),
     ]
-    assert programs_text(answer) == "3 programs (none identical on all)"
+    assert programs_text(answer) == "1 program (another on 2 hosts)"
     assert other_program_text(answer.other_programs[0]) == (
         "host-2 has another jit_step than most hosts: 6 B reserved, the same size"
     )
