@@ -24,7 +24,7 @@ LIB = Frame("pjit", "/x/site-packages/jax/_src/pjit.py", 9)
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     folder = tmp_path_factory.mktemp("device_profiles")
     logs = folder / "logs"
-    for run in ("device_profile", "device_profile_leak", "train_step", "scan_remat"):
+    for run in ("device_profile", "device_profile_leak", "train_step", "scan_remat", "v5e_mended", "v5e_out_of_memory"):
         shutil.copytree(DEMO / run, logs / run)
     devices(logs / "devices")
     with open_standalone(logs, folder) as host:
@@ -169,3 +169,15 @@ def test_two_programs_compared(open_page: Open) -> None:
     viewer.page.reload()
     viewer.wait_until_ready()
     assert at(viewer, "headline").inner_text() == text
+
+
+def test_causes_of_the_change_between_two_peaks(open_page: Open) -> None:
+    program = "jit_train_step|HBM"
+    sides = {"a": f"v5e_mended||{program}", "b": f"v5e_out_of_memory||{program}"}
+    viewer = open_page(tab="compare", run="v5e_out_of_memory", **sides)
+    causes = viewer.get("causes")
+    until(causes.inner_text, lambda text: "donated buffer `opt_state` is copied now" in text, "no causes")
+    viewer.frame.get_by_label("at position").first.fill("3")
+    viewer.frame.get_by_label("at position").first.press("Enter")
+    viewer.wait_for_state(at_a="3")
+    until(causes.count, lambda count: count == 0, "causes of another moment than the peak")

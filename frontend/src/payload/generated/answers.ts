@@ -117,11 +117,28 @@ export interface CaptureName {
   faults: string;
 }
 
+/** A cause of a change with all that its sentence says. */
+export interface Cause extends NamedCause {
+  before: string;
+  after: string;
+  arrays: number;
+  layers: number;
+  shape: string;
+  example: string;
+  role: string;
+  dimension: number | null;
+}
+
 /** A limitation of the file or of its reconstruction. */
 export interface Caveat {
   code: string;
   text: string;
   bytes: number | null;
+}
+
+/** The causes, the largest first; none for recordings that are no programs. */
+export interface ChangeCauses {
+  causes: Cause[];
 }
 
 /** The entries that changed in one way, and the sum of their changes in bytes. */
@@ -665,6 +682,14 @@ export interface MemoryText {
   worst: string[];
   /** Median, p95, spread and outliers; empty for a single device. */
   median: string;
+}
+
+/** A cause of a change, and what it adds to the peak. */
+export interface NamedCause {
+  kind: string;
+  names: string[];
+  bytes: number;
+  text: string;
 }
 
 /** The recordings of a file, once all of its pieces have arrived. */

@@ -5,6 +5,7 @@ import type { Tables } from "../tables/tables";
 import type {
   AdviceList,
   CallGraph,
+  ChangeCauses,
   Comparison,
   Details,
   DeviceProfile,
@@ -41,6 +42,11 @@ export interface CallgraphQuery {
   whole?: boolean;
   base?: string;
   most?: number;
+}
+
+export interface ChangeCausesQuery {
+  a: string;
+  b: string;
 }
 
 export interface CompareQuery {
@@ -169,6 +175,9 @@ export function createClient(fetch: Fetch) {
      */
     callgraph: (query: CallgraphQuery, signal: Signal): Promise<CallGraph> =>
       requestJson<CallGraph>(fetch, "callgraph", { ...query }, signal),
+    /** Return what the programmer or the compiler changed from `a` to `b`, with what it adds to the peak. */
+    changeCauses: (query: ChangeCausesQuery, signal: Signal): Promise<ChangeCauses> =>
+      requestJson<ChangeCauses>(fetch, "change_causes", { ...query }, signal),
     /**
      * Return the changes from `a` to `b`, at the peaks or at positions. InputError where their kinds differ.
      */

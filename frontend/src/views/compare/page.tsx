@@ -18,6 +18,7 @@ import { PageFrame } from "../details/page_frame";
 import type { OnPageState } from "../data/use_recording";
 import type { ViewState } from "../state/view_state";
 import { PROGRAM_TERMS, TermsContext, termsOf } from "../data/terms";
+import { Causes } from "./causes";
 import { ChangeDetails } from "./change_details";
 import { ChangesTable } from "./changes_table";
 import { Sides } from "./sides";
@@ -74,6 +75,7 @@ export function ComparePage({ api, runs, run, listing, store, dark, onState }: P
         {value !== null && error === null && (
           <>
             <Headline headline={value.headline} caveats={caveats(value)} problems={listing.problems} />
+            <Causes api={api} comparison={value} />
             <WaterfallSection comparison={value} store={store} />
             <ChangesTable comparison={value} store={store} dark={dark} />
             {hasCallGraph(value) && (
