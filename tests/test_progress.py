@@ -19,15 +19,14 @@ from tb_memplugin.catalog.listing import read_file as read_now
 from tb_memplugin.catalog.progress import BytesRead, Progress
 from tb_memplugin.commands import progress as on_terminal
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.logdir import HostFile, counting
-from tb_memplugin.logdir import files as files_module
+from tb_memplugin.logdir import HostFile, counting, local
 from tb_memplugin.logdir.remote import ranges, reading
 
 MIB = 1 << 20
 
 
 def test_bytes_are_counted_while_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files_module, "CHUNK_BYTES", MIB)
+    monkeypatch.setattr(local, "CHUNK_BYTES", MIB)
     path = tmp_path / "memory.prof"
     path.write_bytes(bytes(range(256)) * (10 << 10) + b"end")
     counts: list[int] = []

@@ -19,7 +19,7 @@ from werkzeug.test import Client
 from tb_memplugin import readers
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.logdir import files as files_module
+from tb_memplugin.logdir import local
 from tb_memplugin.logdir.counting import count_bytes
 from tb_memplugin.readers.common.part import FilePart
 
@@ -62,7 +62,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         count_bytes(count)
 
     monkeypatch.setattr(readers, "open_file", opened)
-    monkeypatch.setattr(files_module, "count_bytes", bytes_read)
+    monkeypatch.setattr(local, "count_bytes", bytes_read)
     return found
 
 

@@ -51,7 +51,7 @@ def test_a_damaged_host_is_named_and_the_other_one_works(go_to: Open, host: Host
 )
 def test_a_missing_part_of_a_link_is_named(go_to: Open, wrong: dict[str, str], named: str) -> None:
     viewer = go_to(**wrong)
-    assert named in viewer.frame.get_by_role("status").first.inner_text()
+    assert named in viewer.get("contents").get_by_role("status").first.inner_text()
     # The run's modules can still be picked.
     if "host" not in wrong:
         viewer.pick("module-picker", "loss", SMALL)
@@ -154,6 +154,6 @@ def empty(browser: Browser, tmp_path: Path) -> Iterator[Viewer]:
 
 
 def test_an_empty_logdir_has_instructions(empty: Viewer, tmp_path: Path) -> None:
-    message = empty.wait_until_ready().frame.get_by_role("status").first.inner_text()
+    message = empty.wait_until_ready().get("contents").get_by_role("status").first.inner_text()
     assert str(tmp_path / "logs") in message
     assert "jax.profiler.trace" in message

@@ -108,7 +108,7 @@ def test_explain_reads_an_error_from_standard_input() -> None:
 def test_explain_and_summary_read_an_error_from_a_file(tmp_path: Path) -> None:
     log = tmp_path / "train.log"
     shutil.copy(TEXTS / "bfc_tensorflow.txt", log)
-    answer = json.loads(tb_memplugin("explain", str(log), "--json").stdout)
+    answer = json.loads(tb_memplugin("explain", str(log), "--json", "--top=all").stdout)
     assert answer["out_of_memory"]["reason"] == "too much memory is in use"
     assert answer["out_of_memory"]["missing_bytes"] == 24_149_760  # 33,554,432 - 9,404,672
     assert answer["headline"] == " ".join(answer["out_of_memory"]["sentences"][:2])

@@ -16,6 +16,7 @@ import pytest
 
 pytest.importorskip("mcp")
 import anyio
+from anyio.from_thread import start_blocking_portal
 from jsonschema import Draft202012Validator
 from mcp import Client
 from support.fits import write_search
@@ -129,13 +130,14 @@ def test_a_second_call_reads_no_file(logdir: Path, monkeypatch: pytest.MonkeyPat
 
 
 def in_process(logdir: Path, use: Callable[[Client], Awaitable[None]]) -> None:
-    """Run a client and a server in this process."""
+    """Run a client and a server in this process, in a thread: Playwright has an event loop in the main one."""
 
     async def run() -> None:
         async with Client(mcp_server.server_of(LogdirReader(str(logdir)))) as client:
             await use(client)
 
-    anyio.run(run)
+    with start_blocking_portal() as portal:
+        portal.call(run)
 
 
 def replace_answer(monkeypatch: pytest.MonkeyPatch, wait: Callable[[LogdirReader], None]) -> None:
