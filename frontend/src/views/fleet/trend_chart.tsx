@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatBytes } from "../../base/units";
 import { labelCenter } from "../../layout/axis/ticks";
 import type { TrendChart, TrendMark } from "../../layout/fleet/trend";
@@ -56,7 +56,8 @@ export function TrendDrawing({ series, by, pointed, onPoint, onOpen }: Props): J
     [chart, top],
   );
   const stop = Math.min(focused ?? series.points.length - 1, series.points.length - 1);
-  useEffect(() => {
+  // Before the next key: Enter opens what has the focus.
+  useLayoutEffect(() => {
     // The mark of a dense line exists only while it has the focus.
     if (focused !== null) place.current?.querySelector<SVGElement>(`[data-point="${focused}"]`)?.focus();
   }, [focused]);
