@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import resource
+import shutil
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -216,34 +217,37 @@ def test_where_nothing_can_be_written_the_log_has_one_line_and_the_job_goes_on(
     assert len(lines) == 1 and "memory curve could not be written" in lines[0].getMessage()
 
 
-def test_a_counter_that_fails_does_not_end_the_curve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Device:
-        platform = "gpu"
+class FakeDevice:
+    """A device of JAX with the given answers of memory_stats(), the last of which is repeated."""
 
-        def __init__(self, *answers: Any) -> None:
-            self.answers = list(answers)
+    platform = "gpu"
 
-        def __str__(self) -> str:
-            return "cuda:0"
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers)
 
-        def memory_stats(self) -> dict[str, int]:
-            answer = self.answers.pop(0)
-            if isinstance(answer, Exception):
-                raise answer
-            return {"bytes_in_use": answer} if answer else {}
+    def __str__(self) -> str:
+        return "cuda:0"
 
-    class Jax:
-        def __init__(self, device: Device) -> None:
-            self.device = device
+    def memory_stats(self) -> Any:
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
-        def local_devices(self) -> list[Device]:
-            return [self.device]
 
-        def live_arrays(self, platform: str) -> list[Any]:
-            return []
+@pytest.fixture
+def job_with(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeDevice], None]:
+    """Return a function that makes a device the only one of JAX, which has no arrays."""
 
-    jax = Jax(Device(5, ValueError("lost"), 7))
-    monkeypatch.setattr(counters, "started_jax", lambda: jax)
+    def use(device: FakeDevice) -> None:
+        jax = SimpleNamespace(local_devices=lambda: [device], live_arrays=lambda platform: [])
+        monkeypatch.setattr(counters, "started_jax", lambda: jax)
+
+    return use
+
+
+def test_a_counter_that_fails_does_not_end_the_curve(tmp_path: Path, job_with: Callable[[FakeDevice], None]) -> None:
+    job_with(FakeDevice({"bytes_in_use": 5}, ValueError("lost"), {"bytes_in_use": 7}))
     recording = SampleRecorder(str(tmp_path), SECOND, 0.9)
     for _ in range(3):
         recording.sample((-1, -1))
@@ -251,6 +255,109 @@ def test_a_counter_that_fails_does_not_end_the_curve(tmp_path: Path, monkeypatch
     [path] = tmp_path.rglob("*.watch")
     [found] = read(path.read_bytes())
     assert usage(found).live.tolist() == [5, 7]
+
+
+# As jax 0.4 to 0.10 return them.
+GPU_STATS = {
+    "num_allocs": 222, "bytes_in_use": 3897557504, "peak_bytes_in_use": 32087482368,
+    "largest_alloc_size": 25232940032, "bytes_limit": 35714334720, "bytes_reserved": 0, "peak_bytes_reserved": 0,
+    "largest_free_block_bytes": 0, "pool_bytes": 35714334720, "peak_pool_bytes": 35714334720,
+}  # fmt: skip
+TPU_STATS = {
+    "num_allocs": 1044, "bytes_in_use": 2353927680, "peak_bytes_in_use": 2353927680, "largest_alloc_size": 44040192,
+    "bytes_limit": 16909332480, "bytes_reserved": 66560, "peak_bytes_reserved": 66560,
+    "bytes_reservable_limit": 14573867008, "largest_free_block_bytes": 14555338240,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("stats", "expected"),
+    [
+        (GPU_STATS, (3897557504, 32087482368, 35714334720, -1, 0)),  # a GPU never counts its largest free block
+        (TPU_STATS, (2353927680, 2353927680, 16909332480, 14555338240, 66560)),
+        ({"bytes_in_use": 7, "bytes_limit": 2**64 - 1, "peak_bytes_in_use": -1}, (7, -1, -1, -1, -1)),
+        ({"bytes_in_use": 7, "bytes_limit": None, "bytes_reserved": "1"}, (7, -1, -1, -1, -1)),
+    ],
+)
+def test_counters_of_real_devices_and_impossible_ones(
+    stats: dict[str, Any], expected: tuple[int, ...], job_with: Callable[[FakeDevice], None]
+) -> None:
+    job_with(FakeDevice(stats))
+    assert counters.read_devices() == [Reading(GPU, expected)]
+
+
+@pytest.mark.parametrize("stats", [None, {}, {"bytes_limit": 1 << 34}, {"bytes_in_use": None}])
+def test_a_device_that_does_not_count_its_bytes_in_use_has_those_of_live_arrays(
+    stats: dict[str, Any] | None, job_with: Callable[[FakeDevice], None]
+) -> None:
+    job_with(FakeDevice(stats))
+    [found] = counters.read_devices()
+    assert found == Reading(WatchedDevice("cuda:0", CounterSource.LIVE_ARRAYS), (0, -1, -1, -1, -1))
+
+
+@pytest.mark.parametrize("first", ["jax", "torch"])
+def test_a_gpu_that_jax_and_pytorch_share_has_a_curve_for_each(
+    first: str, tmp_path: Path, devices: list[Reading]
+) -> None:
+    of_jax, of_torch = reading(1 * MIB), reading(2 * MIB, device=WatchedDevice("cuda:0", CounterSource.TORCH))
+    recording = SampleRecorder(str(tmp_path), SECOND, 0.9)
+    devices[:] = [of_jax if first == "jax" else of_torch]
+    recording.sample((-1, -1))
+    devices[:] = [of_jax, of_torch]
+    recording.sample((-1, -1))
+    recording.close()
+    [path] = tmp_path.rglob("*.watch")
+    found = {each.memory: usage(each).live.tolist() for each in read(path.read_bytes())}
+    assert found == (
+        {"cuda:0": [MIB, MIB], "cuda:0 (PyTorch)": [2 * MIB]}
+        if first == "jax"
+        else {"cuda:0": [2 * MIB, 2 * MIB], "cuda:0 (JAX)": [MIB]}
+    )
+
+
+def test_a_logdir_that_is_deleted_gets_the_whole_curve_again(tmp_path: Path, devices: list[Reading]) -> None:
+    recording = SampleRecorder(str(tmp_path / "logs"), SECOND, 0.9)
+    for second in range(4):
+        if second == 2:
+            shutil.rmtree(tmp_path / "logs")
+        devices[:] = [reading(second * MIB)]
+        recording.sample((-1, -1))
+    recording.close()
+    [path] = (tmp_path / "logs").rglob("*.watch")
+    [found] = read(path.read_bytes())
+    assert (usage(found).live // MIB).tolist() == [0, 1, 2, 3]
+
+
+def test_a_clock_that_is_set_back_does_not_turn_the_curve_around(
+    tmp_path: Path, devices: list[Reading], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched = watch(str(tmp_path), every=0.01)
+    watched.start()
+    monkeypatch.setattr(time, "time_ns", lambda: START_NS - 3600 * SECOND)
+    for number in range(10):
+        watched.step(number)
+        time.sleep(0.05)
+    watched.stop()
+    [path] = tmp_path.rglob("*.watch")
+    [found] = read(path.read_bytes())
+    assert found.clock is not None and found.clock[-1] >= 0.5 * SECOND
+    assert found.spans is not None and found.spans.name[len(found.spans) - 1] == "step 9"
+
+
+def test_the_number_of_a_step_is_never_waited_for(caplog: pytest.LogCaptureFixture) -> None:
+    class Array:
+        def __int__(self) -> int:
+            raise AssertionError("the job waits for the device")
+
+    watched = watch("/nowhere")
+    wrong: list[Any] = [Array(), None, float("nan")]
+    for number in wrong:
+        watched.step(number)
+        assert watched.current_step == (-1, -1)
+    assert "a number is of type Array: count the steps in Python" in caplog.text
+    for right in (np.int32(8), 8.0, 2**70):
+        watched.step(right)  # type: ignore[arg-type]
+        assert watched.current_step[0] == min(right, 2**62)
 
 
 def test_a_watch_can_be_started_and_stopped_in_any_thread_and_twice(tmp_path: Path, devices: list[Reading]) -> None:

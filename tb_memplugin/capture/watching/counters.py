@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from tb_memplugin.capture.guard import Quietly, text_of, warn
 from tb_memplugin.capture.watching.frameworks import started_jax, started_torch
+from tb_memplugin.readers.common.limits import MAX_BYTES
 from tb_memplugin.readers.watch.header import WatchedDevice
-from tb_memplugin.readers.watch.layout import UNKNOWN, CounterSource
+from tb_memplugin.readers.watch.layout import UNKNOWN, CounterSource, DeviceColumn
 
 Counters = tuple[int, ...]  # in the order of DeviceColumn
 NO_COUNTERS: Counters = (UNKNOWN,) * 5
@@ -24,6 +25,24 @@ class Reading(NamedTuple):
 
     device: WatchedDevice
     counters: Counters
+
+
+class DeviceNames:
+    """Names of devices, each of one framework: JAX and PyTorch have the same name for a GPU that both use."""
+
+    def __init__(self) -> None:
+        self._frameworks: dict[str, str] = {}  # that used a name first
+
+    def distinct(self, readings: Iterable[Reading]) -> list[Reading]:
+        """Return the readings, where the name of a device that another framework uses has the framework's name, too."""
+        return [self._distinct(reading) for reading in readings]
+
+    def _distinct(self, reading: Reading) -> Reading:
+        name, source = reading.device.name, reading.device.source
+        framework = "PyTorch" if source is CounterSource.TORCH else "JAX"
+        if self._frameworks.setdefault(name, framework) == framework:
+            return reading
+        return reading._replace(device=WatchedDevice(f"{name} ({framework})", source))
 
 
 def read_devices() -> list[Reading]:
@@ -41,25 +60,26 @@ def _read_jax() -> list[Reading]:
     found, without = [], []
     for device in jax.local_devices():
         try:
-            stats = device.memory_stats()
+            counters = _of_jax(device.memory_stats() or {})
         except Exception as error:  # each backend has its own
             if "UNIMPLEMENTED" not in text_of(error):
                 warn(FAILED, error)
                 continue  # it may succeed the next time
-            stats = None
-        if stats:
-            found.append(Reading(WatchedDevice(str(device), CounterSource.MEMORY_STATS), _of_jax(stats)))
+            counters = NO_COUNTERS
+        if counters[DeviceColumn.IN_USE] >= 0:
+            found.append(Reading(WatchedDevice(str(device), CounterSource.MEMORY_STATS), counters))
         else:
             without.append(device)
     return [*found, *_live_arrays(jax, without)] if without else found
 
 
 def _of_jax(stats: Mapping[str, object]) -> Counters:
-    return tuple(_size(stats.get(key)) for key in JAX_KEYS)
+    in_use, peak, limit, largest_free, reserved = (_size(stats.get(key)) for key in JAX_KEYS)
+    return in_use, peak, limit, largest_free or UNKNOWN, reserved  # JAX's allocator of GPUs always returns 0
 
 
 def _size(value: object) -> int:
-    return value if isinstance(value, int) and value >= 0 else UNKNOWN
+    return value if isinstance(value, int) and 0 <= value <= MAX_BYTES else UNKNOWN
 
 
 def _live_arrays(jax: Any, devices: list[Any]) -> Iterable[Reading]:

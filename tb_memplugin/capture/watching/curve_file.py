@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 
@@ -34,7 +35,7 @@ class CurveFile:
 
         `last`: the process ends, so there is no next call.
         """
-        if self._version == curve.version and self._file is not None:
+        if self._version == curve.version and self._file is not None and os.path.exists(self.path):
             self._append(self._file, curve)
         elif last or (time.monotonic() >= self._next and not self._failures.is_pausing):
             self._next = time.monotonic() + RETRY_SECONDS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isnan
 
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import GaugeMetricFamily
@@ -71,4 +72,5 @@ class _Latest(Collector):
 def _fragmentation(reading: Reading) -> float | None:
     in_use, _, limit, largest, reserved = reading.counters
     free = free_bytes(in_use, limit, 0 if reading.device.source is CounterSource.TORCH else max(reserved, 0))
-    return float(fragmentation(free, largest)) if largest >= 0 and free > 0 else None
+    share = float(fragmentation(free, largest))
+    return None if isnan(share) else share

@@ -7,7 +7,8 @@ from typing import Any
 
 from tb_memplugin.capture.guard import Quietly, logger
 from tb_memplugin.capture.new_files import LogDir, join, process_name
-from tb_memplugin.capture.watching.counters import read_devices
+from tb_memplugin.capture.watching.clock import now_ns
+from tb_memplugin.capture.watching.counters import DeviceNames, read_devices
 from tb_memplugin.capture.watching.curve import Curve
 from tb_memplugin.capture.watching.curve_file import CurveFile
 from tb_memplugin.capture.watching.outputs import NOT_SHOWN, Output
@@ -25,9 +26,9 @@ class SampleRecorder:
 
     def __init__(self, logdir: LogDir, interval_ns: int, at: float) -> None:
         self._logdir = logdir
-        self._curve = Curve(time.time_ns(), interval_ns)
+        self._curve = Curve(now_ns(), interval_ns)
         self._file = CurveFile(self._path)
-        self._last_ns = 0
+        self._names = DeviceNames()
         self._triggers = Triggers(at)
         self.outputs: list[Output] = []
         self._saved = float("-inf")  # time of the last snapshot
@@ -42,12 +43,12 @@ class SampleRecorder:
 
     def sample(self, step: tuple[int, int], event: RecordEvent = RecordEvent.SAMPLE) -> str:
         """Record a sample, and return the reason for a snapshot now; empty for none. `step`: number and begin in ns."""
-        readings = read_devices()
+        readings = self._names.distinct(read_devices())
         if not readings and not self._curve.count:
             return ""  # the job has not started its devices
-        self._last_ns = max(time.time_ns(), self._last_ns + 1)  # also where the clock is set back
         with Quietly(NOT_WRITTEN):
-            self._curve.add((self._last_ns, event, *step), {reading.device: reading.counters for reading in readings})
+            head = now_ns(), event, *step
+            self._curve.add(head, {reading.device: reading.counters for reading in readings})
             self._file.write(self._curve, last=event is RecordEvent.FINISHED)
         for output in self.outputs:
             with Quietly(NOT_SHOWN):

@@ -15,6 +15,7 @@ import threading
 import time
 from collections import deque
 from enum import Enum, auto
+from numbers import Real
 from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Self
@@ -22,6 +23,7 @@ from typing import Self
 from tb_memplugin.capture.guard import Quietly
 from tb_memplugin.capture.new_files import LogDir
 from tb_memplugin.capture.profile_run import is_out_of_memory
+from tb_memplugin.capture.watching.clock import now_ns
 from tb_memplugin.capture.watching.outputs import Outputs, open_outputs
 from tb_memplugin.capture.watching.recorder import SampleRecorder
 from tb_memplugin.capture.watching.signals import on_signal
@@ -29,6 +31,7 @@ from tb_memplugin.capture.watching.snapshots import save_after
 from tb_memplugin.readers.watch.layout import UNKNOWN, RecordEvent
 
 NS = 10**9
+MAX_STEP = 2**62  # a record has 64 bits for it
 # Samples take at most this share of one core, by their own processor time: if they are expensive, there are fewer.
 MAX_SHARE = 0.0008  # below 0.1 %, which the average of a few samples must not exceed
 COSTS = 5  # samples, over which their cost is averaged
@@ -104,9 +107,11 @@ class Watch:
             thread.join(STOP_SECONDS)
 
     def step(self, number: int) -> None:
-        """Mark the beginning of a training step. Takes less than a microsecond."""
-        with Quietly("a step is not marked in the memory curve"):
-            self._step = int(number), time.time_ns()
+        """Mark the beginning of a training step. Takes about a microsecond. Never raises.
+
+        `number`: a number of Python or NumPy. Arrays are not marked, since reading their value waits for the device.
+        """
+        self._step = number, now_ns()  # examined by the watching thread
 
     def __enter__(self) -> Self:
         return self.start()
@@ -124,7 +129,12 @@ class Watch:
     @property
     def current_step(self) -> tuple[int, int]:
         """Return the number of the step that runs and when it began, in nanoseconds since 1970; -1 without steps."""
-        return self._step
+        number, began = self._step
+        with Quietly("steps are not marked in the memory curve"):
+            if not isinstance(number, Real):
+                raise TypeError(f"a number is of type {type(number).__name__}: count the steps in Python")
+            return min(int(number), MAX_STEP), began
+        return UNKNOWN, UNKNOWN
 
     @property
     def every(self) -> float:

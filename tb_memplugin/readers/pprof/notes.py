@@ -45,8 +45,8 @@ def reported(device: dict[str, int]) -> ReportedMemory | None:
     in_use, limit = device["bytes_in_use"], device.get("bytes_limit")
     reserved = device.get("bytes_reserved", 0)
     free = max(0, (limit or 0) - in_use - reserved)
-    largest = device.get("largest_free_block_bytes")
-    fragmentation = 1 - min(1.0, largest / free) if largest is not None and free else np.nan
+    largest = device.get("largest_free_block_bytes")  # always 0 on GPUs
+    fragmentation = 1 - min(1.0, largest / free) if largest and free else np.nan
     peak = device.get("peak_bytes_in_use", in_use)
     figures = np.array([in_use, reserved, free, peak], dtype=np.int64).reshape(4, 1)
     return ReportedMemory(figures[0], figures[1], figures[2], figures[3], np.array([fragmentation]))

@@ -70,5 +70,5 @@ def free_bytes(in_use: Any, limit: Any, reserved: Any) -> Any:
 
 def fragmentation(free: Any, largest_free: Any) -> Any:
     """Return the share of free memory outside the largest free block, of one sample or of columns; NaN if unknown."""
-    known = (largest_free >= 0) & (free > 0)
+    known = (largest_free > 0) & (free > 0)
     return np.where(known, 1 - np.minimum(largest_free / np.maximum(free, 1), 1), np.nan)
