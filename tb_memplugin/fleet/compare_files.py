@@ -20,7 +20,7 @@ MIN_SHARE = 0.05  # of the growth
 
 
 class ChangesBetween(NamedTuple):
-    """What raised a peak, the largest growth first: lines of the source, and of a program also causes."""
+    """Causes of a higher peak, the largest growth first: lines of the source, and of a program also its changes."""
 
     lines: tuple[TrendChange, ...]
     causes: tuple[ChangeCause, ...] = ()

@@ -1,4 +1,4 @@
-"""What is known of captures that are not read: the names of their hosts, and the files that have been read before."""
+"""Captures that are not read: the names of their hosts, and their faults as far as files were read before."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_FILES = 1024  # that are looked up in the cache, of the first captures; take
 
 
 def known_captures(captures: Sequence[Capture], cache: SummaryCache | None) -> list[KnownCapture]:
-    """Return what is known of captures, in their order. Files are not read."""
+    """Return captures with their known faults, in the given order. Files are not read."""
     wanted: list[HostFile] = []
     for capture in captures:
         files = [file for file, _ in capture.files]

@@ -79,7 +79,7 @@ class FleetScans:
         self._found: list[Capture] = []
         self._known: list[CaptureName] = []
         self._named: list[Capture] = []  # whose names these are
-        self._ended = set[int]()  # scans when they were made: each adds to what is known
+        self._ended = set[int]()  # scans by then: each may add faults
         self._searched = float("-inf")
         self._fleets: dict[Capture, ScanThread[Fleet]] = {}
         self._trends: dict[tuple[TrendBy, tuple[Capture, ...]], ScanThread[list[TrendSeries]]] = {}
@@ -119,7 +119,7 @@ class FleetScans:
         return found
 
     def _names(self, found: list[Capture]) -> list[CaptureName]:
-        """Return the captures with what is known of them, which changes whenever a scan ends."""
+        """Return the captures with their known faults, which change whenever a scan ends."""
         with self._lock:
             ended = {id(scan) for scan in self._fleets.values() if not scan.is_running}
             ended |= {id(scan) for scan in self._trends.values() if not scan.is_running}

@@ -79,7 +79,7 @@ def findings(recording: Recording) -> LeaksJson:
         "message": growth_message(recording) if recording.kind.is_sampled else found.steps.message or None,
         "retained_gradients": retained_gradients_sentences(recording),
         "unit": found.steps.unit,
-        # Samples have no allocations, so their steps can say nothing of sites.
+        # Samples contain no allocations, so sites are not followed over steps.
         "steps": 0 if recording.kind.is_sampled else len(found.steps.position),
         "warm_up_steps": found.warm_up,
         "within_step": found.within_step,

@@ -141,7 +141,7 @@ class OtherProgramJson(TypedDict):
     usual_recording: str
     """Id of the program that most hosts have, on one of them."""
     difference: str
-    """What differs, in words."""
+    """The difference in words."""
     text: str
     """Host, module and difference in words."""
 
@@ -199,7 +199,7 @@ class LeftOutCaptureJson(TypedDict):
     other_programs: list[str]
     """Hosts."""
     text: str
-    """The faults in words; empty where none is known."""
+    """The known faults in words; empty without any."""
 
 
 class FleetJson(TypedDict):
@@ -276,7 +276,7 @@ def answer_json(answer: FleetAnswer, devices: bool = True) -> FleetCaptureJson:
 
 
 def left_out_json(capture: KnownCapture) -> LeftOutCaptureJson:
-    """Return what is known of a capture that is not read."""
+    """Return the known faults of a capture that is not read."""
     answer, complete = FleetAnswer(capture.fleet), capture.is_complete
     outliers = [device.name for memory in answer.memories for device in memory.peaks.outliers]
     return {

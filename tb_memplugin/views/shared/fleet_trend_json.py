@@ -32,7 +32,7 @@ class TrendPointJson(TypedDict):
     changes: list[TrendChangeJson]
     """Changes that raised the peak, largest first; empty without a rise of more than 1 %."""
     because: str | None
-    """What raised the peak, in words; null without a rise of more than 1 %."""
+    """The cause of the rise in words; null without a rise of more than 1 %."""
 
 
 class TrendSeriesJson(TypedDict):

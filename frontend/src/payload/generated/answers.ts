@@ -715,7 +715,7 @@ export interface OtherProgram {
   recording: string | null;
   /** Id of the program that most hosts have, on one of them. */
   usual_recording: string;
-  /** What differs, in words. */
+  /** The difference in words. */
   difference: string;
   /** Host, module and difference in words. */
   text: string;
@@ -1019,7 +1019,7 @@ export interface TrendPoint {
   rise_bytes: number;
   /** Changes that raised the peak, largest first; empty without a rise of more than 1 %. */
   changes: TrendChange[];
-  /** What raised the peak, in words; null without a rise of more than 1 %. */
+  /** The cause of the rise in words; null without a rise of more than 1 %. */
   because: string | null;
 }
 

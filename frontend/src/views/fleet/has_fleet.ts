@@ -4,7 +4,7 @@ import type { Listing, Runs } from "../../payload/generated/answers";
 
 /** Return whether a run and its sessions have several hosts or devices. */
 export function useHasFleet(runs: Runs | null, run: string, listing: Listing | null): boolean {
-  // Tabs that list no recordings keep what is known.
+  // Tabs without a list of recordings keep the last answer.
   const known = useRef(new Set<string>());
   const hosts = useMemo(() => hasHosts(runs?.runs ?? [], run), [runs, run]);
   const devices = useMemo(() => hasDevices(listing?.recordings ?? []), [listing]);

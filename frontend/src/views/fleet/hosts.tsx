@@ -102,7 +102,7 @@ export function Hosts(props: FleetProps): JSX.Element | null {
         <OtherFaults {...props} />
         {findings.length === 0 && !running && (
           <p class="muted" data-testid="no-findings">
-            No host is missing, unreadable, leaks, or has another program than the others.
+            No missing or unreadable hosts, no leaks, and the same programs on all hosts.
           </p>
         )}
         {findings.length > 0 && (
