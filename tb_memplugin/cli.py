@@ -88,6 +88,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if _flushed(0) != 0:
             return 2
         raise
+    except InputError as error:  # of the value of an option
+        return _failed(error, debug=False, as_json=_Parser.as_json)
     except OSError as error:
         return _failed(error, debug=False, as_json=False)
     return _flushed(_run(arguments))

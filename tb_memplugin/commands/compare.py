@@ -96,11 +96,11 @@ def _pairs(arguments: argparse.Namespace) -> list[Pair]:
     from tb_memplugin.views.terminal.compared_pairs import matched_pairs
 
     paths, wanted = (arguments.a, arguments.b), arguments.recording or ""
-    sides = [listing_of(path).recordings for path in paths]
+    sides = [listing_of(path) for path in paths]
     matched = matched_pairs(paths, sides, wanted)
     for number, (path, side) in enumerate(zip(paths, sides, strict=True)):
         paired = {id(pair[number]) for pair in matched}
-        for unpaired in (r.id for r in side if wanted in r.id and id(r) not in paired):
+        for unpaired in (r.id for r in side.recordings if wanted in r.id and id(r) not in paired):
             print(f"tb-memplugin: only in {printable(path)}: {printable(unpaired)}", file=sys.stderr)
     return matched
 

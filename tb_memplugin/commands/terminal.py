@@ -67,8 +67,8 @@ def chosen_recording(arguments: argparse.Namespace) -> tuple[Recording, Sequence
     from tb_memplugin.views.terminal.selectors import choose
 
     wanted = arguments.recording
-    recordings = listing_of(arguments.path, wanted and (lambda recording_id: wanted in recording_id)).recordings
-    return choose(recordings, wanted, arguments.path), recordings
+    listing = listing_of(arguments.path, wanted and (lambda recording_id: wanted in recording_id))
+    return choose(listing.recordings, wanted, arguments.path, listing.problems), listing.recordings
 
 
 def print_problems(problems: Sequence[ProblemJson]) -> None:

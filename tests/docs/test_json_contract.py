@@ -170,6 +170,7 @@ def test_errors(capsys: pytest.CaptureFixture[str]) -> None:
         ["explain"],
         ["explain", str(DEMO), "--at", "x"],
         ["summary", "x", "--top=0"],
+        ["fit", "step.py:step", "--budget=x"],
     ):
         try:
             status = main([*call, "--json"])
@@ -180,6 +181,18 @@ def test_errors(capsys: pytest.CaptureFixture[str]) -> None:
         assert status == 2 and printed.err.count("\n") == 1 and answer["error"]["what"] in printed.err
         check_object(answer, "Errors", " ".join(call), seen)
     assert seen >= set(all_keys("Errors"))
+
+
+@pytest.mark.parametrize("command", ["explain", "buffers", "advice", "compare"])
+def test_the_error_of_a_damaged_file_names_the_damage(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "b.prof").write_bytes(b"damaged")
+    assert main(["summary", str(tmp_path), "--json"]) == 2
+    (problem,) = json.loads(capsys.readouterr().out)["problems"]
+    assert main([command, *[str(tmp_path)] * (2 if command == "compare" else 1), "--json"]) == 2
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert (error["where"], error["remedy"]) == (problem["file"], problem["text"])
 
 
 @pytest.mark.parametrize("by", ["role", "model", "source"])

@@ -46,12 +46,12 @@ class LogdirReader:
 
     def recording(self, name: str, wanted: str | None) -> tuple[Recording, list[Recording]]:
         """Return the recording that is asked for, by default that with the largest peak, and all that were read."""
-        recordings = self.listing(name, wanted).recordings
-        return choose(recordings, wanted, name), recordings
+        listing = self.listing(name, wanted)
+        return choose(listing.recordings, wanted, name, listing.problems), listing.recordings
 
     def pairs(self, a: str, b: str, wanted: str) -> list[Pair]:
         """Return the matching recordings of two names, of those whose ids contain a text."""
-        return matched_pairs((a, b), [self.listing(name).recordings for name in (a, b)], wanted)
+        return matched_pairs((a, b), [self.listing(name) for name in (a, b)], wanted)
 
     def fits(self, name: str = "") -> FitRecords:
         """Return the candidates of fits that a name selects, and the records that cannot be read."""

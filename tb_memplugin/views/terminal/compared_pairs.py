@@ -2,32 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 from tb_memplugin.analysis.isolate import Failed, failure
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.page.compare import CompareBy, ComparisonJson, Pair, compared, pairs
 from tb_memplugin.views.shared.change_json import CauseJson, causes_between
-from tb_memplugin.views.shared.json_types import ProblemJson, problems_json
-from tb_memplugin.views.terminal.selectors import position_of
+from tb_memplugin.views.shared.json_types import AboutFile, ProblemJson, problems_json
+from tb_memplugin.views.terminal.selectors import no_recordings, position_of
 
 MAX_IDS_LISTED = 5
 
 
-def matched_pairs(paths: Sequence[str], recordings: Sequence[Sequence[Recording]], wanted: str) -> list[Pair]:
+class Listed(Protocol):
+    """The recordings of a path, and the problems of its files."""
+
+    @property
+    def recordings(self) -> Sequence[Recording]: ...
+    @property
+    def problems(self) -> Iterable[AboutFile]: ...
+
+
+def matched_pairs(paths: Sequence[str], listed: Sequence[Listed], wanted: str) -> list[Pair]:
     """Return the pairs of the recordings of two paths whose ids contain a text. InputError where there is none."""
     sides = []
-    for path, every in zip(paths, recordings, strict=True):
-        chosen = [recording for recording in every if wanted in recording.id]
+    for path, every in zip(paths, listed, strict=True):
+        if not every.recordings:
+            raise no_recordings(path, every.problems)
+        chosen = [recording for recording in every.recordings if wanted in recording.id]
         if not chosen:
-            what = "No such recording" if every else "No recordings to compare"
-            raise InputError(what, wanted or path, f"`tb-memplugin summary {path}` lists the recordings")
+            ids = ", ".join(recording.id for recording in every.recordings[:MAX_IDS_LISTED])
+            raise InputError("No such recording", wanted, f"give a part of an id of {path}: {ids}")
         sides.append(chosen)
     if matched := pairs(sides[0], sides[1]):
         return matched
     ids = "; ".join(", ".join(r.id for r in side[:MAX_IDS_LISTED]) for side in sides)
-    raise InputError("No recording is in both", " and ".join(paths), f"choose one with --recording: {ids}")
+    raise InputError("No recording is in both", " and ".join(paths), f"give a text that ids of both contain: {ids}")
 
 
 class ExplainedComparisonJson(ComparisonJson):

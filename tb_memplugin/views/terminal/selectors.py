@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.sizes import counted
+from tb_memplugin.views.shared.json_types import AboutFile
 
 NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "\u00b5s": 10**3, "\u03bcs": 10**3, "ns": 1}  # micro sign, or mu
 TIME = re.compile(rf"([0-9]{{1,18}}(?:\.[0-9]{{1,18}})?)\s*({'|'.join(NANOSECONDS)})")
 MAX_IDS_LISTED = 5
 
 
-def choose(recordings: Sequence[Recording], wanted: str | None, path: str) -> Recording:
-    """Return the recording whose id is or contains `wanted`, by default the largest. InputError if none or several."""
+def choose(
+    recordings: Sequence[Recording], wanted: str | None, path: str, problems: Iterable[AboutFile] = ()
+) -> Recording:
+    """Return the recording whose id is or contains `wanted`, by default the largest. InputError if none or several.
+
+    `problems`: of the files of the path, the reason for having no recordings.
+    """
     if not recordings:
-        raise InputError("No recordings found", path, "profile a step that runs on the device")
+        raise no_recordings(path, problems)
     if wanted is None:
         # A text may contain several errors: choose the most informative one, whose peak need not be the largest.
         first = (
@@ -31,7 +38,16 @@ def choose(recordings: Sequence[Recording], wanted: str | None, path: str) -> Re
         return matches[0]
     ids = ", ".join(recording.id for recording in (matches or recordings)[:MAX_IDS_LISTED])
     what = f"{len(matches):,} recordings match" if matches else "No such recording"
-    raise InputError(what, wanted, f"give --recording an id or a unique part of one: {ids}")
+    raise InputError(what, wanted, f"give an id or a unique part of one: {ids}")
+
+
+def no_recordings(path: str, problems: Iterable[AboutFile]) -> InputError:
+    """Return the error of a path without recordings: the first problem of its files, if they have any."""
+    found = [*problems]
+    if not found:
+        return InputError("No recordings found", path, "profile a step that runs on the device")
+    more = f" ({counted(len(found) - 1, 'more problem')})" if len(found) > 1 else ""
+    return InputError("No recordings found", found[0].file, f"{found[0].text}{more}")
 
 
 def position_of(recording: Recording, text: str) -> int:
