@@ -119,6 +119,8 @@ class NamedSpans:
     kind: U8  # SpanKind
     start_ns: I64
     end_ns: I64
+    steps: I64 | None = None
+    """The number of steps in each span, where one span may be several steps; None where each is one."""
 
     def __len__(self) -> int:
         return len(self.kind)

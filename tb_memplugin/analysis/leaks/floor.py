@@ -37,7 +37,8 @@ class FloorGrowth(NamedTuple):
 def floor_growth(recording: Recording) -> FloorGrowth | None:
     """Measure the growth of the floor; None where the recording has too few samples or steps."""
     clock, live, when = recording.clock, usage(recording).live, steps(recording)
-    ends = when.position[when.position >= 0] if when.marked else np.empty(0, np.int64)
+    ended = when.position >= 0
+    ends = when.position[ended] if when.marked else np.empty(0, np.int64)
     least, most = (MIN_SAMPLES_OF_STEPS, len(ends)) if len(ends) else (SAMPLES, MAX_WINDOWS)
     if clock is None or len(live) < MIN_WINDOWS * least or most < MIN_WINDOWS:
         return None
@@ -45,11 +46,12 @@ def floor_growth(recording: Recording) -> FloorGrowth | None:
     if len(ends):
         chosen = np.linspace(0, len(ends), count + 1).astype(np.int64)[:-1]
         begins = np.r_[0, ends[chosen[1:] - 1] + 1]
-        units = len(ends) / count
+        before = np.r_[0.0, np.cumsum(np.ones(len(ends)) if when.counts is None else when.counts[ended])][chosen]
     else:
         begins = np.searchsorted(clock, np.linspace(clock[0], clock[-1], count + 1)[:-1])
-        units = (clock[-1] - clock[0]) / count / HOUR_NS
-    begins = np.unique(begins[begins < len(live)])
+        before = (clock[np.minimum(begins, len(clock) - 1)] - clock[0]) / HOUR_NS
+    begins, first = np.unique(begins[begins < len(live)], return_index=True)
+    before = before[first]
     floor = np.minimum.reduceat(live, begins)
     if len(floor) < MIN_WINDOWS:  # most samples are of a short time
         return None
@@ -57,7 +59,8 @@ def floor_growth(recording: Recording) -> FloorGrowth | None:
     slope = float(theil_sen_slope(floor[None], np.arange(len(floor)), since)[0])
     growth = round(slope * (len(floor) - 1 - since))
     grows = growth >= MIN_SHARE * peak(recording).bytes and _is_steady(floor[since:], slope)
-    return FloorGrowth(floor, grows, growth, slope / units if units else 0.0, "step" if len(ends) else "hour")
+    units = float(before[-1] - before[since])
+    return FloorGrowth(floor, grows, growth, growth / units if units else 0.0, "step" if len(ends) else "hour")
 
 
 def _is_steady(floor: I64, slope: float) -> bool:

@@ -38,6 +38,7 @@ class Steps(NamedTuple):
     unit: str
     marked: bool
     message: str  # why there are none, or what is used instead
+    counts: I64 | None = None  # steps that end at each position; None where each is one
 
 
 def steps(recording: Recording) -> Steps:
@@ -51,9 +52,12 @@ def steps(recording: Recording) -> Steps:
         return _no_steps("There are no allocator events.")
     if spans is None or not len(spans):
         return _no_steps(f"The profile marks no steps: {HOW_TO_MARK.get(recording.kind, MARK_IN_JAX)}")
-    marked = _union_ends(spans, spans.kind == SpanKind.STEP)
+    is_step = spans.kind == SpanKind.STEP
+    marked = _union_ends(spans, is_step)
     if len(marked) >= MIN_STEPS:
-        return Steps(_last_positions(clock, marked), "step", True, "")
+        # Only spans of samples may be several steps, and these do not overlap.
+        counts = None if spans.steps is None else spans.steps[is_step]
+        return Steps(_last_positions(clock, marked), "step", True, "", counts)
     name, ends = _most_repeated(spans)
     if len(ends) >= MIN_STEPS:
         found = counted(len(marked), "step") if len(marked) else "no steps"

@@ -25,16 +25,17 @@ def read_spans(records: I64, clock: I64, start_ns: int) -> NamedSpans:
     step, start = number[at], began[at]
     end = np.r_[start[1:], clock[-1:]] if len(at) else start
     failed = np.flatnonzero(records[:, RecordColumn.EVENT] == RecordEvent.OUT_OF_MEMORY)
-    names = [*_names(step), *[OUT_OF_MEMORY] * len(failed)]
+    following = np.r_[step[1:], step[-1:] + 1]
+    count = np.maximum(following - step, 1)
+    names = [*_names(step, count), *[OUT_OF_MEMORY] * len(failed)]
     kind = np.repeat([SpanKind.STEP, SpanKind.OUT_OF_MEMORY], [len(at), len(failed)]).astype(np.uint8)
     starts, ends = np.r_[start, clock[failed]], np.r_[end, clock[failed]]
     order = np.argsort(starts, kind="stable")
-    return NamedSpans(Text.of(names).take(order), kind[order], starts[order], ends[order])
+    counts = np.r_[count, np.zeros_like(failed)]
+    return NamedSpans(Text.of(names).take(order), kind[order], starts[order], ends[order], counts[order])
 
 
-def _names(step: I64) -> list[str]:
-    """Name each span. Steps between two samples are in the span of the first of them."""
-    following = np.r_[step[1:], step[-1:] + 1]
-    single = (following <= step + 1).tolist()
-    pairs = zip(step.tolist(), (following - 1).tolist(), single, strict=True)
-    return [f"step {first}" if one else f"steps {first} to {last}" for first, last, one in pairs]
+def _names(step: I64, count: I64) -> list[str]:
+    """Name each span of `count` steps. Steps between two samples are in the span of the first of them."""
+    pairs = zip(step.tolist(), count.tolist(), strict=True)
+    return [f"step {first}" if many == 1 else f"steps {first} to {first + many - 1}" for first, many in pairs]

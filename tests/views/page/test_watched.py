@@ -65,6 +65,16 @@ def test_a_floor_that_grows_is_a_leak_with_its_rate(steps: bool) -> None:
     assert (findings(leaking)["message"] or "-") in headline(leaking)
 
 
+def test_the_rate_is_per_step_where_several_steps_are_between_two_samples() -> None:
+    """Seven steps a sample in the first half, and three later."""
+    numbers = {row: 7 * min(row, 100) + 3 * max(row - 100, 0) for row in range(200)}
+    samples = [{DeviceColumn.IN_USE: 512 * MIB + number * MIB} for number in numbers.values()]
+    (part,) = open_file(watch_bytes({"cuda:0": samples}, steps=numbers), "/logs/host0_7.watch")
+    found = floor_growth(part.read()[0])
+    assert found is not None and found.grows
+    assert found.bytes_per_unit == pytest.approx(MIB, rel=0.15)  # a line through the windows, which have a bend
+
+
 def test_a_floor_that_stays_or_stops_is_none() -> None:
     assert "grows" not in headline(recording(saw_tooth(400)))
     grown = saw_tooth(100, growth=MIB)
