@@ -8,9 +8,10 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 from support.servers import REPOSITORY
@@ -38,12 +39,15 @@ with capture.watch(sys.argv[1], every=0.05) as watched:
 
 
 @contextmanager
-def job(logdir: Path, code: str = LOOP) -> Iterator[subprocess.Popen[str]]:
+def job(
+    logdir: Path, code: str = LOOP, environment: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[subprocess.Popen[str]]:
     """Run a job, and kill it at the end of the block."""
     command = [sys.executable, "-c", textwrap.dedent(code), str(logdir)]
     process = subprocess.Popen(
-        command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
+        command, env={**ENVIRONMENT, **environment}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
     try:
         yield process
     finally:
@@ -167,6 +171,27 @@ def test_a_job_whose_devices_are_not_started_is_left_as_it_is(tmp_path: Path) ->
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
     assert not list(tmp_path.iterdir())
+
+
+def test_each_device_has_the_bytes_of_its_shards(tmp_path: Path) -> None:
+    code = """
+        import sys, time
+        import jax, jax.numpy as jnp, numpy as np
+        from jax.sharding import NamedSharding, PartitionSpec
+        from tb_memplugin import capture
+        mesh = jax.make_mesh((2, 2), ("data", "model"))
+        place = lambda array, *axes: jax.device_put(array, NamedSharding(mesh, PartitionSpec(*axes)))
+        ones = np.ones((1024, 1024), np.float32)
+        kept = place(ones, "data", "model"), place(ones, "data"), place(ones), jax.device_put(ones, jax.devices()[3])
+        with capture.watch(sys.argv[1]):
+            pass
+    """
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
+    with job(tmp_path, code, flags) as process:
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    found = {curve.memory: curve.reported.in_use[-1] / (1 << 20) for curve in curves(tmp_path) if curve.reported}
+    assert found == {"cpu:0": 7, "cpu:1": 7, "cpu:2": 7, "cpu:3": 11}
 
 
 def test_a_device_that_is_nearly_full_gets_a_profile_with_the_reason(tmp_path: Path) -> None:

@@ -240,7 +240,7 @@ def job_with(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeDevice], None]:
     """Return a function that makes a device the only one of JAX, which has no arrays."""
 
     def use(device: FakeDevice) -> None:
-        jax = SimpleNamespace(local_devices=lambda: [device], live_arrays=lambda platform: [])
+        jax = SimpleNamespace(local_devices=lambda: [device], device_count=lambda: 1, live_arrays=lambda platform: [])
         monkeypatch.setattr(counters, "started_jax", lambda: jax)
 
     return use

@@ -85,13 +85,14 @@ def _size(value: object) -> int:
 def _live_arrays(jax: Any, devices: list[Any]) -> Iterable[Reading]:
     """Return the bytes of live arrays on each device. An array is kept alive for less than a millisecond."""
     total = dict.fromkeys(devices, 0)
-    single = devices[0] if len(jax.local_devices()) == 1 else None
+    single = {devices[0]} if jax.device_count() == 1 else None
     arrays = jax.live_arrays(devices[0].platform)
     while arrays:
         for array in arrays[-ARRAYS_AT_ONCE:]:
             try:
-                size = array.on_device_size_in_bytes()  # of one shard
-                for device in (single,) if single is not None else array.sharding.device_set:
+                holders = single or array.sharding.device_set
+                size = array.on_device_size_in_bytes() // len(holders)  # the sum of all shards, which are equally large
+                for device in holders:
                     if device in total:  # others belong to other processes
                         total[device] += size
             except Exception:  # deleted meanwhile
