@@ -86,6 +86,25 @@ def ask(call: list[str], capsys: pytest.CaptureFixture[str]) -> Any:
     return answer
 
 
+def test_an_error_without_buffers_leads_to_its_program(capsys: pytest.CaptureFixture[str]) -> None:
+    run = str(DEMO / "v5e_out_of_memory")
+    error = ask(["explain", run, "--recording=OOM in jit_train_step"], capsys)
+    (further,) = error["next"]
+    program = ask(further["command"][1:], capsys)
+    assert program["recording"]["id"] == "v5e_out_of_memory||jit_train_step|HBM" and program["buffers"]
+    assert program["at"]["instruction"] and program["at"]["op_name"].startswith("jit(train_step)/")
+
+
+def test_buffers_of_a_role_add_up_to_the_role(capsys: pytest.CaptureFixture[str]) -> None:
+    run = str(DEMO / "v5e_train_step")
+    roles = ask(["explain", run], capsys)["roles"]
+    assert len(roles) > 5  # more than lists have
+    for role in roles:
+        found = ask(["buffers", run, f"--match={role['role']}", "--top=200"], capsys)
+        of_role = [one["bytes"] for one in found["buffers"] if one["role"] == role["role"]]
+        assert sum(of_role) == role["bytes"]
+
+
 def test_hostile_names_are_quoted_and_select_their_recording(tmp_path: Path) -> None:
     """Run what `next` says in a new process, in a folder whose names a shell or an option parser would misread."""
     folder = tmp_path / "--top=all $(touch x) 'a \"b\n" / "plugins" / "profile" / "-s; rm *"

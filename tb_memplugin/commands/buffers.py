@@ -25,7 +25,9 @@ HIDDEN = ("schema_version", "next", "omitted", "caveats")
 def options(parser: argparse.ArgumentParser) -> None:
     recording_options(parser)
     parser.add_argument("--at", metavar="TIME", help="list those of a moment instead of the peak: 1.5s, 300ms, '#120'")
-    parser.add_argument("--match", metavar="TEXT", help="only those with this text in name, model path, shape or line")
+    parser.add_argument(
+        "--match", metavar="TEXT", help="only those with this text in name, model path, shape, role or line"
+    )
     parser.add_argument("--row", metavar="N", type=int, help="show one, by its row in the list")
     json_options(parser)
 

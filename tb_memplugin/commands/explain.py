@@ -50,15 +50,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _program_hint(chosen: Recording, recordings: Sequence[Recording]) -> Iterator[str]:
     """Point from a compiler's error without buffers to the program of that name in the logdir."""
-    from tb_memplugin.views.page.failed_program import likely_programs, names_program
+    from tb_memplugin.views.page.failed_program import programs_of
 
-    failure = chosen.out_of_memory
-    if failure is None or not names_program(chosen):
-        return
-    same = [r for r in recordings if r.program is not None and r.program.module == failure.program]
-    for other in likely_programs(chosen, same):
+    for other in programs_of(chosen, recordings):
         yield ""
-        yield f"The logdir contains {failure.program}, with its buffers: --recording '{other.id}'"
+        yield f"The logdir contains {other.title}, with its buffers: --recording '{other.id}'"
 
 
 def _time_recording_hint(chosen: Recording, recordings: Sequence[Recording]) -> Iterator[str]:

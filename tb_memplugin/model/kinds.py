@@ -29,6 +29,10 @@ class Role(IntEnum):
     THREAD_LOCAL = 10
     STATE = 11  # passed from one call to the next and read by it, such as a key/value cache or a hidden state
 
+    @property
+    def label(self) -> str:
+        return self.name.lower().replace("_", " ")
+
 
 class RegionKind(IntFlag):
     """Reasons why a region is persistent, that is, live during the whole program. None of them: it is temporary."""

@@ -20,6 +20,11 @@ def test_lists_are_cut_at_each_level_and_the_rest_is_counted() -> None:
     assert bounded(tree, None) == tree
 
 
+def test_roles_are_complete() -> None:
+    parts: Any = {"roles": list(range(9)), "lines": list(range(9))}
+    assert bounded(parts, 5) == {"roles": parts["roles"], "lines": [0, 1, 2, 3, 4], "omitted": {"lines": 4}}
+
+
 def test_what_is_left_out_before_is_added() -> None:
     assert bounded({"rows": [1, 2, 3], "omitted": {"rows": 10, "none": 0}}, 2)["omitted"] == {"rows": 11}
 

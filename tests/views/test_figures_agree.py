@@ -121,6 +121,8 @@ def _of_first_view(meta: dict[str, Any], tables: Any, summarized: Any) -> Iterat
     yield "caveats", "caveats of the first view", meta["caveats"]
     yield "peak_position", "first view's peak", meta["peak"]["position"]
     figures = {figure["key"]: figure["bytes"] for figure in meta["figures"]}
+    for key, size in figures.items():
+        yield f"figure {key}", "first view", size
     if figures.get("live_peak") is not None:
         yield "peak_bytes", "figures", figures["live_peak"]
     if "reserved" in figures:
@@ -166,6 +168,8 @@ def _of_position(recording: Recording, source: ReportSource, tables: Any, at: in
 
 def _of_peak(recording: Recording, rows: Any, live: Any, top: int) -> Iterator[Fact]:
     explained = explain(recording)
+    for figure in explained["figures"]:
+        yield f"figure {figure['key']}", "explain", figure["bytes"]
     yield "peak_bytes", "explain", explained["at"]["bytes"]
     yield "peak_position", "explain", explained["at"]["position"]
     yield "peak_bytes", "explain's summary", explained["recording"]["peak_bytes"]

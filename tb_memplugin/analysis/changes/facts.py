@@ -21,7 +21,7 @@ from tb_memplugin.model.text import Text
 
 FLOOR = 1000  # rows below this part of the peak are left out
 MAX_ROWS = 80  # of each list
-ROLES = {role: role.name.lower().replace("_", " ") for role in Role}
+ROLES = {role: role.label for role in Role}
 REPLICATED = "-"
 
 

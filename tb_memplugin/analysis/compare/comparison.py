@@ -239,7 +239,7 @@ def _labels(side: _Side, matching: LineMatching, number: int, by: CompareBy) -> 
 def _role_name(recording: Recording, role: Role) -> str:
     # In a device profile, everything but executables is an array's buffer.
     known = not recording.kind.has_call_graph or role is not Role.UNKNOWN
-    return role.name.lower().replace("_", " ") if known else "live arrays"
+    return role.label if known else "live arrays"
 
 
 def _layers(forest: classification.Forest) -> list[str]:

@@ -52,7 +52,7 @@ def _forests(recording: Recording) -> dict[tuple[Classification, bool], Forest]:
 
 def _by_role(recording: Recording, builder: ForestBuilder) -> I32:
     rows, role = recording.allocations, roles(recording)
-    names = [role.name.lower().replace("_", " ") for role in Role]
+    names = [role.label for role in Role]
     return builder.rows([role, rows.shape.codes], lambda row: (names[role[row]], _shape(recording, row)))
 
 

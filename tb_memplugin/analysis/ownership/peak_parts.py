@@ -64,7 +64,7 @@ def peak_parts(recording: Recording) -> tuple[PeakPart, ...]:
 
 
 def _name(role: Role, place: str) -> str:
-    words = WORDS.get(role, role.name.lower().replace("_", " "))
+    words = WORDS.get(role, role.label)
     return (f"{words} {place}" if role in ARGUMENTS else f"{words} of {place}") if place else words
 
 

@@ -200,7 +200,7 @@ TOOLS = (
             "match": {
                 "type": "string",
                 "maxLength": MAX_TEXT,
-                "description": "only those with this text in name, model path, shape or source line",
+                "description": "only those with this text in name, model path, shape, role or source line",
             },
             "row": {"type": "integer", "minimum": 0, "maximum": 1 << 53, "description": "the `row` of one in a list"},
         },

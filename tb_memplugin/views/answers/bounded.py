@@ -15,6 +15,7 @@ MAX_KEYS = 40  # more than any object of ours has; maps of a user's knobs may ha
 MARK = "…"
 LONG_TEXTS = {"id": MAX_SELECTOR, "recording": MAX_SELECTOR, "change": MAX_CODE}  # other texts have MAX_TEXT
 WHOLE = ("next", "omitted")
+COMPLETE = ("roles",)  # lists with an item for each kind, of which there are few
 
 T = TypeVar("T")
 ListLimits = tuple[int | None, ...]  # of lists, of those within their items, and so on
@@ -24,7 +25,8 @@ def bounded(answer: T, top: int | None) -> T:
     """Return an answer with at most `top` items in each list; with None, all of them.
 
     An object whose lists were cut has `omitted`: by key, the number of items that were left out. Lists within an item
-    of a list have fewer. Texts of more than MAX_TEXT characters end with an ellipsis, ids without one.
+    of a list have fewer, and those in COMPLETE all. Texts of more than MAX_TEXT characters end with an ellipsis, ids
+    without one.
     """
     deeper = None if top is None else max(min(top, DEEPER), top // NESTED_SHARE)
     return cast(T, _bounded(answer, "", (top, fewer(top), deeper)))
@@ -52,7 +54,7 @@ def _object(found: dict[str, Any], limits: ListLimits) -> dict[str, Any]:
     for key, value in list(found.items())[: None if most is None else MAX_KEYS]:
         if key in WHOLE:
             continue
-        if isinstance(value, list | tuple) and most is not None and len(value) > most:
+        if isinstance(value, list | tuple) and most is not None and len(value) > most and key not in COMPLETE:
             omitted[key] = omitted.get(key, 0) + len(value) - most
             value = value[:most]
         kept[key] = _bounded(value, key, limits)

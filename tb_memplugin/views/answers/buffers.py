@@ -15,13 +15,15 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.text import Text
+from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.views.answers.asked import SCHEMA_VERSION, AnswerJson, Asked
 from tb_memplugin.views.answers.bounded import bounded
 from tb_memplugin.views.page.details import SchedulePointJson, details
 from tb_memplugin.views.shared.json_types import CaveatJson, OmittedJson, StackFrameJson, caveat_json
 from tb_memplugin.views.terminal.explain import MomentJson, moment
 from tb_memplugin.views.terminal.selectors import position_of
+
+ROLE_NAMES = Strings.of([role.label for role in Role])  # a role is its place here
 
 
 class LiveBufferJson(TypedDict):
@@ -133,11 +135,15 @@ def _matching(recording: Recording, rows: I64, match: str) -> I64:
     """Return the indices of the rows that contain a text, without regard to case, in any of their texts."""
     table, wanted = recording.allocations, match.casefold()
     columns = [column.take(rows) for column in (table.name, table.op, table.scope, table.shape)]
-    columns += [source_lines(recording).take(rows), _functions(recording, rows)]
+    columns += [source_lines(recording).take(rows), _functions(recording, rows), _role_names(recording, rows)]
     found = columns[0].where(lambda text: wanted in text.casefold())
     for column in columns[1:]:
         found = found | column.where(lambda text: wanted in text.casefold())
     return found.nonzero()[0]
+
+
+def _role_names(recording: Recording, rows: I64) -> Text:
+    return Text(roles(recording)[rows].astype(np.int32), ROLE_NAMES)
 
 
 def _functions(recording: Recording, rows: I64) -> Text:
@@ -165,7 +171,7 @@ def _live(recording: Recording, row: int) -> LiveBufferJson:
 
 
 def _role(recording: Recording, row: int) -> str:
-    return Role(int(roles(recording)[row])).name.lower().replace("_", " ")
+    return Role(int(roles(recording)[row])).label
 
 
 def one_buffer(recording: Recording, row: int, asked: Asked) -> BufferAnswerJson:

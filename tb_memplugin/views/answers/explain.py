@@ -11,6 +11,7 @@ from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.answers.asked import SCHEMA_VERSION, AnswerJson, Asked, Question
 from tb_memplugin.views.answers.bounded import bounded, fewer
+from tb_memplugin.views.page.failed_program import programs_of
 from tb_memplugin.views.page.kernels import KernelJson
 from tb_memplugin.views.page.leaks import LeaksJson, VerdictName
 from tb_memplugin.views.page.runtime_to_program import RuntimeToProgramJson
@@ -106,7 +107,10 @@ class ExplainAnswerJson(AnswerJson):
     headline: str
     recording: SummaryJson
     at: MomentJson
+    figures_bytes: dict[str, int | None]
+    """The figures of the page, at the peak and of all of the recording."""
     roles: list[LiveRoleJson]
+    """All of them."""
     lines: list[LineShareJson]
     model: list[TreeLineJson]
     source: list[TreeLineJson]
@@ -144,6 +148,7 @@ def explain(
         "headline": found["headline"],
         "recording": found["recording"],
         "at": found["at"],
+        "figures_bytes": {figure["key"]: figure["bytes"] for figure in found["figures"]},
         "roles": found["roles"],
         "lines": [
             {"line": one.line, "bytes": one.bytes, "share": share(one.bytes, found["at"]["bytes"])} for one in lines
@@ -251,9 +256,11 @@ def _questions(
         why = "who holds the memory, by the newest snapshot of this run"
         return [asked.question("explain", why, taken.id)] if taken is not None else []
     timed = next((r for r in others if r.axis is Axis.TIME and r.run == recording.run and r is not recording), None)
+    failed = [program.id for program in programs_of(recording, others)[:1]]
     return [
+        *(asked.question("explain", "the program that did not fit, with its buffers", program) for program in failed),
         asked.question("advice", "how to lower the peak: sentences and code", own) if found.get("advice") else None,
-        asked.question("buffers", "the largest buffers, one by one", own, **at),
+        asked.question("buffers", "the largest buffers, one by one", own, **at) if len(recording.allocations) else None,
         asked.question("explain", "the memory of this run over time, with leaks", timed.id)
         if timed is not None and recording.axis is not Axis.TIME
         else None,

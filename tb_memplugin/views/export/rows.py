@@ -28,9 +28,7 @@ from tb_memplugin.views.shared.summary import summary
 PIECE_ROWS = 16_384
 
 # As in the page's tables.
-CATEGORIES = Strings.of(
-    ["thread-local" if role is Role.THREAD_LOCAL else role.name.lower().replace("_", " ") for role in Role]
-)
+CATEGORIES = Strings.of(["thread-local" if role is Role.THREAD_LOCAL else role.label for role in Role])
 REGION_KINDS = Strings.of([RegionKind(kind).label for kind in range(sum(RegionKind) + 1)])
 
 

@@ -44,6 +44,14 @@ def failed_program(recording: Recording, source: Source) -> FailedProgramJson:
     return {"programs": [summary(program.outline) for program in found], "recipe": recipe}
 
 
+def programs_of(error: Recording, others: Sequence[Recording]) -> list[Recording]:
+    """Return the likely programs of an error that names one without its buffers; none of other recordings."""
+    failure = error.out_of_memory
+    if failure is None or not names_program(error):
+        return []
+    return likely_programs(error, [r for r in others if r.program is not None and r.program.module == failure.program])
+
+
 def likely_programs(error: Recording, named: Sequence[Recording]) -> list[Recording]:
     """Return those of the programs of the name in an error that need as much, or else all; the likeliest first.
 

@@ -78,7 +78,7 @@ def _largest(recording: Recording, live: I64) -> str:
 def _plural(role: Role) -> str:
     if role is Role.UNKNOWN:
         return "of unknown role"
-    word = role.name.lower().replace("_", " ")
+    word = role.label
     if role in UNCOUNTED:
         return word
     return f"{word.removesuffix('y')}ies" if word.endswith("y") else f"{word}s"

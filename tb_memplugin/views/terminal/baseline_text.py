@@ -22,7 +22,7 @@ MOST = 0.8  # of a change that causes must explain, or else differences are list
 MIN_SHARE = 0.1  # of a change, for what went the other way
 MAX_DIFFERENCES = 4
 MAX_EXPLAINED = 8  # in Markdown: comments have a limit
-ROLES = {role.name.lower().replace("_", " ") for role in Role}  # others are names from a damaged file
+ROLES = {role.label for role in Role}  # others are names from a damaged file
 
 
 def lines(answer: BaselineCheckJson) -> Iterator[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypedDict
 
 from tb_memplugin.analysis.ownership.classification import Classification
 from tb_memplugin.analysis.usage.breakdown import breakdown
-from tb_memplugin.analysis.usage.figures import share
+from tb_memplugin.analysis.usage.figure_definitions import Figure
+from tb_memplugin.analysis.usage.figures import figures, share
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import bytes_by_role, live_rows
 from tb_memplugin.analysis.usage.steps import step_at
@@ -19,6 +20,7 @@ from tb_memplugin.views.page.advice import advice
 from tb_memplugin.views.page.kernels import has_kernels, kernels
 from tb_memplugin.views.page.runtime_to_program import joins
 from tb_memplugin.views.shared import oom
+from tb_memplugin.views.shared.json_types import figure_json
 from tb_memplugin.views.shared.site_text import site
 from tb_memplugin.views.shared.summary import summary
 from tb_memplugin.views.shared.weighted_tree import weighted_nodes
@@ -36,22 +38,28 @@ def explain(recording: Recording, at: str | None = None, others: Sequence[Record
     position = peak(recording).position if at is None else position_of(recording, at)
     answer = {"recording": summary(recording), "at": moment(recording, position), **_trees(recording, position)}
     if recording.kind.is_failure and (failure := oom.out_of_memory(recording)) is not None:
-        oom_answer = {"headline": oom.headline(recording), "out_of_memory": failure}
+        oom_answer = {**_heading(oom.headline(recording), oom.figures(recording)), "out_of_memory": failure}
         return {**oom_answer, **answer, **_site_groups(recording, position)}
     if recording.kind.has_call_graph:
-        return {"headline": device_profile.headline(recording), **answer, **_site_groups(recording, position)}
+        heading = _heading(device_profile.headline(recording), device_profile.figures(recording))
+        return {**heading, **answer, **_site_groups(recording, position)}
     answer["advice"] = advice(recording)["advice"]
     if has_kernels(recording):
         answer["kernels"] = kernels(recording)["kernels"]
     if recording.axis is not Axis.TIME:
-        return {"headline": memory_viewer.headline(recording), **answer, **_program(recording, position)}
+        heading = _heading(memory_viewer.headline(recording), figures(recording))
+        return {**heading, **answer, **_program(recording, position)}
     programs = [other for other in others if other.kind.has_program and _same_host(other, recording)]
     if recording.kind.runs_programs and programs:
         answer["joins"] = joins(recording, programs, position)
-    headline = memory_profile.headline(recording)
+    heading = _heading(memory_profile.headline(recording), memory_profile.figures(recording))
     if recording.kind.is_sampled:  # it has no allocations, and so no leaking lines
-        return {"headline": headline, **answer, **_site_groups(recording, position)}
-    return {"headline": headline, **answer, **_allocator(recording, position)}
+        return {**heading, **answer, **_site_groups(recording, position)}
+    return {**heading, **answer, **_allocator(recording, position)}
+
+
+def _heading(headline: str, numbers: Iterable[Figure]) -> dict[str, Any]:
+    return {"headline": headline, "figures": [*map(figure_json, numbers)]}
 
 
 def _same_host(one: Recording, other: Recording) -> bool:
@@ -62,7 +70,7 @@ def _trees(recording: Recording, position: int) -> dict[str, Any]:
     """Return the live bytes by role, model path, source and jitted function; each breakdown adds up to the total."""
     total = breakdown(recording, position).whole
     roles = [
-        {"role": role.name.lower().replace("_", " "), "bytes": size, "share": share(size, total)}
+        {"role": role.label, "bytes": size, "share": share(size, total)}
         for role, size in bytes_by_role(recording, position).items()
     ]
     return {
@@ -78,6 +86,10 @@ class MomentJson(TypedDict):
     """A position of a recording; `bytes` are live there."""
 
     position: int
+    instruction: str
+    """Of a program: the instruction there."""
+    op_name: str
+    """Its model path."""
     time_ns: int | None
     step: str
     bytes: int
@@ -88,8 +100,11 @@ def moment(recording: Recording, position: int) -> MomentJson:
     """Describe a position: its time in nanoseconds, its step, its live bytes, and whether it is the peak."""
     clock = recording.clock
     timed = clock is not None and 0 <= position < len(clock)
+    program = recording.program if 0 <= position < recording.length else None
     return {
         "position": position,
+        "instruction": "" if program is None else program.name[position],
+        "op_name": "" if program is None else program.scope[position],
         "time_ns": int(clock[position]) if clock is not None and timed else None,
         "step": step_at(recording, position),
         "bytes": breakdown(recording, position).total,
