@@ -2,8 +2,8 @@
 
     python maxtext_train.py CONFIG.yml run_name=test base_output_directory=gs://bucket/runs
 
-Not run in the project's tests: MaxText needs Python 3.12. Written for MaxText 0.2.5, whose training loop calls the
-profiler at the beginning of each step.
+Not run in the project's tests: MaxText needs Python 3.12. The names are those of MaxText 0.2.5, whose training loop
+calls the profiler at the beginning of each step.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ def test_a_paused_page_asks_for_nothing_until_it_follows_again(followed: Followe
     viewer.get("pause").click()
     viewer.wait_for_state(paused="true")
     assert followed.kind() == "paused"
-    viewer.page.wait_for_timeout(500)  # what was asked before
+    viewer.page.wait_for_timeout(500)  # for earlier requests
     samples, requests = followed.samples(), followed.requests()
     viewer.page.wait_for_timeout(5000)
     assert [url for url in requests if not url.endswith("/runs")] == []

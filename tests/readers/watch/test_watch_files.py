@@ -1,4 +1,4 @@
-"""Watch files: curves of devices, true peaks, steps, and what is left of a file whose writer was killed."""
+"""Watch files: curves of devices, true peaks, steps, and files whose writer was killed."""
 
 from __future__ import annotations
 

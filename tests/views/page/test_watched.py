@@ -1,4 +1,4 @@
-"""What a curve of a device's counters is said to show: its peak, its growth, and whether its job still runs."""
+"""Headline and figures of a curve: its peak, its growth, and whether its job still runs."""
 
 from __future__ import annotations
 
