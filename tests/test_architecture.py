@@ -27,7 +27,8 @@ ALLOWED: dict[str, set[str]] = {
     "formats": {"model"},
     "readers": {"errors", "formats", "free_memory", "native", "protos", "model", "sizes"},
     "analysis": {"errors", "native", "model", "natural_order", "regex", "sizes"},
-    "views": {"analysis", "errors", "model", "natural_order", "regex", "sizes"},
+    "targets": {"errors", "model"},
+    "views": {"analysis", "errors", "model", "natural_order", "regex", "sizes", "targets"},
     "logdir": {"errors", "formats", "free_memory", "natural_order", "sizes"},
     "catalog": {"analysis", "errors", "formats", "free_memory", "logdir", "readers", "model", "sizes"},
     "source_files": {"errors", "model"},
@@ -36,7 +37,10 @@ ALLOWED: dict[str, set[str]] = {
         *("model", "schemas", "sizes", "source_files", "views"),
     },
     "capture": {"analysis", "errors", "readers", "model", "sizes", "views"},  # knows jax; loads these when asked
-    "fit": {"analysis", "cache_folder", "errors", "executors", "logdir", "model", "protos", "readers", "sizes"},
+    "fit": {
+        *("analysis", "cache_folder", "errors", "executors", "logdir"),
+        *("model", "protos", "readers", "sizes", "targets"),
+    },
     "executors": {"errors"},
     "fleet": {
         *("analysis", "cache_folder", "errors", "executors"),
@@ -44,7 +48,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "commands": {
         *("catalog", "errors", "executors", "fit", "fleet", "hosts", "logdir"),
-        *("model", "regex", "schemas", "sizes", "source_files", "views"),
+        *("model", "regex", "schemas", "sizes", "source_files", "targets", "views"),
     },
     "pytest_plugin": {"capture", "catalog", "errors", "regex", "sizes", "views"},  # runs in a user's tests
     "cli": {"commands", "errors"},

@@ -127,7 +127,7 @@ def open_sweep(arguments: argparse.Namespace, logdir: Path, budget: int | None) 
     from tb_memplugin.fit.knobs import parse_fixed, parse_varied
     from tb_memplugin.fit.step.step_file import defaults_of
     from tb_memplugin.fit.sweep import Sweep
-    from tb_memplugin.fit.targets.target import parse_target, slices
+    from tb_memplugin.targets.target import parse_target, slices
 
     if not arguments.on:
         raise InputError("No target", "--on", "name one, as in --on v5e:4x4, --on h100:8 or --on cpu:8")

@@ -49,7 +49,7 @@ def largest(
     (low, high, step), a range or None is searched for the largest value that fits, and each value of a list is tried.
     """
     from tb_memplugin.fit.sweep import Sweep
-    from tb_memplugin.fit.targets.target import parse_target, slices
+    from tb_memplugin.targets.target import parse_target, slices
 
     texts = [on] if isinstance(on, str) else list(on)
     targets = [[one] if (one := parse_target(text)) else slices(text.strip().lower()) for text in texts]

@@ -13,9 +13,9 @@ from tb_memplugin.fit.further_values import compilable, last_before_recomputatio
 from tb_memplugin.fit.knobs import Varied
 from tb_memplugin.fit.run_folder import run_name, write_record
 from tb_memplugin.fit.search import Search
-from tb_memplugin.fit.targets.target import Target
 from tb_memplugin.model.fit import Candidate, Knobs, LargestValue, Outcome
 from tb_memplugin.model.largest_value import largest_value
+from tb_memplugin.targets.target import Target
 
 NO_LIMIT = 1 << 62  # of targets whose limit is the host's memory
 EXACT_PROOFS = 3  # refused answers, below each of which the next one is tried

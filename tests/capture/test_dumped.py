@@ -105,7 +105,7 @@ def test_other_errors_of_the_compiler_stay_as_they_are() -> None:
 CODE = """
     import os, sys
     from programs.targets import target_devices
-    from tb_memplugin.fit.targets.target import ENVIRONMENT
+    from tb_memplugin.fit.devices import ENVIRONMENT
     os.environ.update(ENVIRONMENT)
     import jax, jax.numpy as jnp
     from jax.sharding import SingleDeviceSharding

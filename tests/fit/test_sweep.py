@@ -12,9 +12,9 @@ import pytest
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.knobs import Varied
 from tb_memplugin.fit.sweep import Sweep, choices_of
-from tb_memplugin.fit.targets.target import Target, slices
 from tb_memplugin.model.fit import Candidate, Outcome
 from tb_memplugin.readers.fit_record import read_outcome
+from tb_memplugin.targets.target import Target, slices
 from tb_memplugin.views.answers.asked import Asked
 from tb_memplugin.views.answers.fit import fit_answer
 from tb_memplugin.views.terminal.fit import lines

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.fit.targets.gpus import GPUS
-from tb_memplugin.fit.targets.target import Target, parse_target, slices
-from tb_memplugin.fit.targets.tpu_slices import TPUS
 from tb_memplugin.model.chips import GIB, MIB, TPU7X, V2, V3, V4_MEGACORE, V5E, V5P, V6E, Chip
+from tb_memplugin.targets.gpus import GPUS
+from tb_memplugin.targets.target import Target, parse_target, slices
+from tb_memplugin.targets.tpu_slices import TPUS
 
 
 @pytest.mark.parametrize(

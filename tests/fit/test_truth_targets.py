@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from tb_memplugin.fit.targets.gpus import GPUS
-from tb_memplugin.fit.targets.target import ENVIRONMENT, parse_target, slices
-from tb_memplugin.fit.targets.tpu_slices import TPUS
+from tb_memplugin.fit.devices import ENVIRONMENT
+from tb_memplugin.targets.gpus import GPUS
+from tb_memplugin.targets.target import parse_target, slices
+from tb_memplugin.targets.tpu_slices import TPUS
 
 jax = pytest.importorskip("jax", minversion="0.12")
 needs_libtpu = pytest.mark.skipif(not find_spec("libtpu"), reason="needs libtpu")
@@ -22,7 +23,8 @@ needs_cuda = pytest.mark.skipif(not find_spec("jax_cuda12_plugin"), reason="need
 
 COUNT = """
 import json, sys
-from tb_memplugin.fit.targets.target import devices_of, parse_target
+from tb_memplugin.fit.devices import devices_of
+from tb_memplugin.targets.target import parse_target
 print(json.dumps([len(devices_of(parse_target(text))) for text in sys.argv[1:]]))
 """
 
@@ -30,7 +32,8 @@ print(json.dumps([len(devices_of(parse_target(text))) for text in sys.argv[1:]])
 BOTH_SIDES = """
 import json, sys
 import jax, jax.numpy as jnp
-from tb_memplugin.fit.targets.target import devices_of, parse_target
+from tb_memplugin.fit.devices import devices_of
+from tb_memplugin.targets.target import parse_target
 
 target = parse_target(sys.argv[1])
 place = jax.sharding.SingleDeviceSharding(devices_of(target)[0])

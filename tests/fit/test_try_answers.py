@@ -10,8 +10,8 @@ from tb_memplugin.fit.advice.try_answers import try_answers
 from tb_memplugin.fit.advice.trying import AdviceToTry, Trial
 from tb_memplugin.fit.knobs import Varied
 from tb_memplugin.fit.sweep import Sweep
-from tb_memplugin.fit.targets.target import Target
 from tb_memplugin.model.fit import Candidate, Outcome
+from tb_memplugin.targets.target import Target
 
 GIB = 2**30
 

@@ -26,7 +26,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from programs.targets import target_devices
 
 from tb_memplugin.fit.compiling.compiling import is_assigned, programs_of
-from tb_memplugin.fit.targets.target import ENVIRONMENT
+from tb_memplugin.fit.devices import ENVIRONMENT
 
 FOLDER = Path(__file__).parent.parent / "data" / "changed_programs"
 WIDTH = 256

@@ -20,7 +20,7 @@ from typing import Any
 from programs.targets import target_devices
 
 from tb_memplugin.fit.compiling.compiling import is_assigned, programs_of
-from tb_memplugin.fit.targets.target import ENVIRONMENT
+from tb_memplugin.fit.devices import ENVIRONMENT
 
 OPTIONS = {
     "xla_dump_hlo_as_proto": True,

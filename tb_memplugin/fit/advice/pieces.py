@@ -10,10 +10,10 @@ from typing import Any
 from tb_memplugin.analysis.advice import Advice, AdviceKind, advise
 from tb_memplugin.fit.advice.trying import AdviceToTry
 from tb_memplugin.fit.compiling.compiling import programs_of
-from tb_memplugin.fit.targets.target import parse_target
 from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.hlo import read_hlo
+from tb_memplugin.targets.target import parse_target
 
 # Names of knobs that split a batch into parts, by libraries and by custom.
 MICROBATCHES = (

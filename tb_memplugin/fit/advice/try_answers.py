@@ -8,8 +8,8 @@ from typing import Any
 from tb_memplugin.fit.advice.pieces import pieces_of
 from tb_memplugin.fit.advice.trying import Trial
 from tb_memplugin.fit.sweep import Sweep
-from tb_memplugin.fit.targets.target import parse_target
 from tb_memplugin.model.fit import Knobs, LargestValue, Outcome, Tried
+from tb_memplugin.targets.target import parse_target
 
 MAX_THREADS = 16  # they wait for compiles
 USUAL_PIECES = 3  # of advice that is compiled, about an answer

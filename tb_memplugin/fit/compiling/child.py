@@ -21,11 +21,12 @@ from tb_memplugin.fit.cache.cache import Cache, replacing
 from tb_memplugin.fit.cache.cache_keys import program_key
 from tb_memplugin.fit.cache.inputs import Recorder
 from tb_memplugin.fit.changes.changes import parse_changes
+from tb_memplugin.fit.devices import devices_of
 from tb_memplugin.fit.processes.process import end_with_parent
 from tb_memplugin.fit.step.lowering import devices_used, lower_step
 from tb_memplugin.fit.step.step_file import load_step
 from tb_memplugin.fit.step.user_errors import error_line, user_traceback
-from tb_memplugin.fit.targets.target import Target, devices_of, parse_target
+from tb_memplugin.targets.target import Target, parse_target
 
 OPTIONS: dict[str, Any] = {"xla_dump_hlo_as_proto": True}
 GPU_OPTIONS = {"xla_gpu_autotune_level": 0}  # without a GPU it takes half of the time and chooses nothing

@@ -24,17 +24,18 @@ from tb_memplugin.fit.cache.inputs import with_package
 from tb_memplugin.fit.compile_task import Compiled, CompileTask
 from tb_memplugin.fit.compiling.child import DUMP, ERROR, KEY, REFUSED, REQUEST, VERSIONS
 from tb_memplugin.fit.compiling.program_memory import with_memory
+from tb_memplugin.fit.devices import ENVIRONMENT
 from tb_memplugin.fit.processes.process import StartedProcess
 from tb_memplugin.fit.processes.warm_server import forked
 from tb_memplugin.fit.processes.watching import SHAPES, wait_for
 from tb_memplugin.fit.step.sources import unpack
-from tb_memplugin.fit.targets.target import ENVIRONMENT, parse_target
 from tb_memplugin.logdir import dumped_file
 from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.protos.hlo_pb2 import HloProto
 from tb_memplugin.readers.hlo import read_hlo
+from tb_memplugin.targets.target import parse_target
 
 BACKENDS = {"tpu": Backend.TPU, "cuda": Backend.GPU, "cpu": Backend.CPU}
 PROGRAM = "*after_optimizations.hlo.pb"

@@ -12,12 +12,12 @@ from tb_memplugin.analysis.replay.compiler_recomputation import FREE, repeats
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.analysis.usage.live_set import bytes_by_role
 from tb_memplugin.errors import InputError
-from tb_memplugin.fit.targets.target import parse_target
 from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.hlo.kernels.memory import KERNEL
 from tb_memplugin.readers.hlo.module.flops import product_flops
 from tb_memplugin.sizes import bytes_text, counted
+from tb_memplugin.targets.target import parse_target
 
 CODE_BYTES, CODE_PER_INSTRUCTION = 2 << 20, 64 << 10
 

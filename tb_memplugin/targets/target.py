@@ -5,33 +5,20 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.fit.targets.gpus import (
+from tb_memplugin.targets.gpus import (
     DEVICES_PER_HOST,
     GPUS,
     gpu_capacity,
     gpu_caveats,
-    gpu_target_config,
-    gpu_topology,
 )
-from tb_memplugin.fit.targets.tpu_slices import TPUS
+from tb_memplugin.targets.tpu_slices import TPUS
 
 TEXT = re.compile(r"(?P<chip>[a-z0-9-]{2,10})(?::(?P<shape>\d{1,5}(?:x\d{1,4}){0,2}))?")
 OTHER_NAMES = {"v7x": "tpu7x", "a100-40": "a100"}
 DEVICE_COUNTS = (1, 2, 4, 8)  # of GPUs and CPU devices, to try
 MAX_CPU_DEVICES = 1024
-
-# Without these, libtpu looks for hardware, and a second process aborts on its lock.
-ENVIRONMENT = {
-    "JAX_PLATFORMS": "cpu",
-    "TPU_SKIP_MDS_QUERY": "1",
-    "TPU_ACCELERATOR_TYPE": "v5litepod-4",
-    "TPU_WORKER_HOSTNAMES": "localhost",
-    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
-    "TF_CPP_MIN_LOG_LEVEL": "2",
-}
 
 
 @dataclass(frozen=True)
@@ -114,25 +101,3 @@ def _sizes(chip: str) -> str:
         return some
     more = "any number to" if chip == "cpu" else "others of 4x4x4 cubes, to"
     return f"{some}, and {more} {TPUS[chip].max_chips if chip in TPUS else MAX_CPU_DEVICES}"
-
-
-def devices_of(target: Target) -> list[Any]:
-    """Return the devices of a target, as descriptions without hardware, in a process that has ENVIRONMENT set."""
-    import jax
-    from jax.experimental import topologies
-
-    if target.platform == "cpu":
-        jax.config.update("jax_num_cpu_devices", target.chips)
-        return list(jax.devices("cpu"))
-    if target.platform == "tpu":
-        options = dict(TPUS[target.chip].options)
-        found = topologies.get_topology_desc(platform="tpu", topology_name=str(target), **options)
-        return list(found.devices)
-    from jax._src import xla_bridge
-
-    xla_bridge.backends()  # loads the plugin
-    shape = gpu_topology(target.chips)
-    found = topologies.get_topology_desc(
-        platform="cuda", topology_name=shape, topology=shape, target_config=gpu_target_config(target.chip)
-    )
-    return list(found.devices)

@@ -1,1 +1,0 @@
-"""Accelerators to compile for."""

@@ -1,0 +1,1 @@
+"""Accelerators by name, and the memory that programs may use of each."""
