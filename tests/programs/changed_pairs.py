@@ -30,6 +30,7 @@ from tb_memplugin.fit.devices import ENVIRONMENT
 
 FOLDER = Path(__file__).parent.parent / "data" / "changed_programs"
 WIDTH = 256
+NAMES, OTHER_NAMES = ("up", "down"), ("wi", "wo")
 Tree = Any
 # Name -> the knobs that change the base.
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -37,6 +38,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "not_donated": {"donate": False},
     "recomputed": {"recompute": True},
     "replicated": {"replicate": True},
+    "replicated_batch": {"split_batch": False},
+    "renamed": {"renamed": True},
+    "second_moment": {"moments": ("mu", "nu")},
     "half": {"dtype": "bfloat16"},
     "more_layers": {"layers": 4},
     "larger_batch": {"batch": 262144},
@@ -48,28 +52,31 @@ TARGETS = {"v5e": tuple(VARIANTS), "h100": ("base", "not_donated", "recomputed",
 
 
 def layer(w: Tree, x: Array) -> Any:
-    return x + jnp.square(jax.nn.gelu(x @ w["up"])) @ w["down"]
+    up, down = NAMES if "up" in w else OTHER_NAMES
+    return x + jnp.square(jax.nn.gelu(x @ w[up])) @ w[down]
 
 
 def training_step(
     mesh: Mesh, layers: int = 3, batch: int = 131072, donate: bool = True, recompute: bool = False,
-    replicate: bool = False, dtype: str = "float32", scan: bool = False,
+    replicate: bool = False, dtype: str = "float32", scan: bool = False, split_batch: bool = True,
+    renamed: bool = False, moments: tuple[str, ...] = ("mu",),
 ) -> Any:  # fmt: skip
     """Return a jitted step of (state, batch) and its arguments: weights and momentum split over the devices."""
     apply = jax.checkpoint(layer) if recompute else layer
+    name, (up, down) = ("block", OTHER_NAMES) if renamed else ("layer", NAMES)
 
     def loss(params: Tree, x: Array, y: Array) -> Any:
         if scan:
             x, _ = jax.lax.scan(lambda x, w: (apply(w, x), None), x, params["layers"])
         for i in range(0 if scan else layers):
-            with jax.named_scope(f"layer_{i}"):
-                x = apply(params[f"layer_{i}"], x)
+            with jax.named_scope(f"{name}_{i}"):
+                x = apply(params[f"{name}_{i}"], x)
         return jnp.mean((x - y).astype(jnp.float32) ** 2)
 
     def step(state: Tree, batch: Tree) -> Any:
         value, grads = jax.value_and_grad(loss)(state["params"], batch["x"], batch["y"])
-        mu = jax.tree.map(lambda m, g: 0.9 * m + g, state["mu"], grads)
-        return {"params": jax.tree.map(lambda p, m: p - 0.1 * m, state["params"], mu), "mu": mu}, value
+        averages = {key: jax.tree.map(lambda m, g: 0.9 * m + g, state[key], grads) for key in moments}
+        return {"params": jax.tree.map(lambda p, m: p - 0.1 * m, state["params"], averages["mu"]), **averages}, value
 
     def place(shape: tuple[int, ...], *split: str | None) -> Any:
         spec = PartitionSpec() if replicate and "data" not in split[:1] else PartitionSpec(*split)
@@ -77,11 +84,12 @@ def training_step(
 
     front = ((layers,), (None,)) if scan else ((), ())
     one = {
-        "up": place((*front[0], WIDTH, 4 * WIDTH), *front[1], None, "data"),
-        "down": place((*front[0], 4 * WIDTH, WIDTH), *front[1], None, "data"),
+        up: place((*front[0], WIDTH, 4 * WIDTH), *front[1], None, "data"),
+        down: place((*front[0], 4 * WIDTH, WIDTH), *front[1], None, "data"),
     }
-    params = {"layers": one} if scan else {f"layer_{i}": one for i in range(layers)}
-    state, x = {"params": params, "mu": params}, place((batch, WIDTH), "data")
+    params = {"layers": one} if scan else {f"{name}_{i}": one for i in range(layers)}
+    state = {"params": params, **dict.fromkeys(moments, params)}
+    x = place((batch, WIDTH), "data" if split_batch else None)
     shardings = jax.tree.map(lambda a: a.sharding, state)
     out = (shardings, NamedSharding(mesh, PartitionSpec()))
     return jax.jit(step, donate_argnums=(0,) if donate else (), out_shardings=out), (state, {"x": x, "y": x})

@@ -3,86 +3,66 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from fractions import Fraction
+from math import prod
 
+from tb_memplugin.analysis.changes.argument_pairs import ArgumentPair, PairedArguments
 from tb_memplugin.analysis.changes.ledger import Ledger, LedgerRow, of_paths, total
 from tb_memplugin.analysis.changes.names import common_path, dtype_of, size_of, template
-from tb_memplugin.analysis.changes.rescaled import rescaled_from
+from tb_memplugin.analysis.changes.rescaled import changed_dimensions, rescaled_from
 from tb_memplugin.model.changes import ChangeCause, ChangeCauseKind
-from tb_memplugin.model.memory_facts import ArgumentFacts, MemoryFacts
+from tb_memplugin.model.memory_facts import ArgumentFacts
 
 COMPUTED = {"activation", "temporary", "gradient", "output"}
-MAX_LISTED = 80  # arguments; smaller ones are in no list
+LEAST_NAMED = 0.01  # of the largest of some arguments: those that are named, such as `state/nu` without a counter
 MOST = 0.5  # of an argument's bytes that must gain or lose their donation
+ArgumentPairs = Mapping[str, ArgumentPair]  # by the path after
 
 
-class ArgumentPair(NamedTuple):
-    """An argument before and after."""
-
-    before: ArgumentFacts
-    after: ArgumentFacts
-
-
-ArgumentPairs = dict[str, ArgumentPair]  # by the template of the path
-
-
-def argument_pairs(before: MemoryFacts, after: MemoryFacts) -> ArgumentPairs:
-    """Return the arguments that both sides list."""
-    old, new = _by_template(before), _by_template(after)
-    return {name: ArgumentPair(old[name], new[name]) for name in new if name in old}
-
-
-def _by_template(facts: MemoryFacts) -> dict[str, ArgumentFacts]:
-    return {template(argument.path): argument for argument in reversed(facts.arguments)}  # the largest wins
-
-
-def added_and_removed(before: MemoryFacts, after: MemoryFacts, ledger: Ledger) -> Iterator[ChangeCause]:
-    """Yield the arguments of one side, if the other side would list them. Arguments with other names are the same."""
-    added, removed = _alone(after, before), _alone(before, after)
-    for root in added.keys() & removed.keys():
-        if _contents(added[root]) == _contents(removed[root]):
-            renamed = [*added.pop(root), *removed.pop(root)]
-            ledger.claim(of_paths({template(argument.path) for argument in renamed}))
-    for kind, roots in ((ChangeCauseKind.ARGUMENT_ADDED, added), (ChangeCauseKind.ARGUMENT_REMOVED, removed)):
-        for alone in roots.values():
-            rows = ledger.claim(of_paths({template(argument.path) for argument in alone}))
-            largest = max(alone, key=lambda argument: argument.bytes)
-            path = common_path([argument.path for argument in alone])
-            arrays = sum(argument.arrays for argument in alone)
-            yield ChangeCause(kind, (path,), total(rows), arrays=arrays, shape=largest.shape)
-
-
-def _alone(one: MemoryFacts, other: MemoryFacts) -> dict[str, list[ArgumentFacts]]:
-    """Return the arguments that only one side has, by the first key of their paths."""
-    known = _by_template(other)
-    listed = other.arguments[-1].bytes if len(other.arguments) >= MAX_LISTED else -1
-    roots = defaultdict[str, list[ArgumentFacts]](list)
-    for name, argument in _by_template(one).items():
-        if name not in known and argument.bytes > listed:
-            roots[name.partition("/")[0]].append(argument)
-    return dict(roots)
-
-
-def _contents(arguments: list[ArgumentFacts]) -> list[tuple[str, int]]:
-    return sorted((argument.shape, argument.arrays) for argument in arguments)
+def added_and_removed(paired: PairedArguments, ledger: Ledger) -> Iterator[ChangeCause]:
+    """Yield the arguments of one side, together those whose paths begin with one key."""
+    for kind, sign, alone in (
+        (ChangeCauseKind.ARGUMENT_ADDED, 1, paired.added),
+        (ChangeCauseKind.ARGUMENT_REMOVED, -1, paired.removed),
+    ):
+        roots = defaultdict[str, list[ArgumentFacts]](list)
+        for argument in alone:
+            roots[argument.path.partition("/")[0]].append(argument)
+        for arguments in roots.values():
+            rows = ledger.claim(of_paths(argument.path for argument in arguments))
+            largest = max(arguments, key=lambda argument: argument.bytes)
+            arrays = sum(argument.arrays for argument in arguments)
+            size = total(rows) or sign * sum(argument.bytes for argument in arguments)  # small ones have no rows
+            yield ChangeCause(kind, (_common_name(arguments),), size, arrays=arrays, shape=largest.shape)
 
 
 def shardings(pairs: ArgumentPairs, ledger: Ledger) -> Iterator[ChangeCause]:
-    """Yield changes of shardings that change the part of a device."""
+    """Yield changes of shardings that change the part of a device, with the arrays whose part changed alike."""
     found = defaultdict[tuple[str, str], list[str]](list)
     for name, (old, new) in pairs.items():
         if (old.sharding, old.copies) != (new.sharding, new.copies) and old.shape != new.shape:
             found[_sharding_text(old), _sharding_text(new)].append(name)
     for (was, now), names in found.items():
-        old_sizes, new_sizes = (
-            {size_of(argument.shape) for argument in side}
-            for side in zip(*(pairs[name] for name in names), strict=True)
-        )  # fmt: skip
-        rows = ledger.claim(of_paths(set(names)))
-        rows += ledger.claim(_of_sizes(old_sizes, new_sizes))  # such as their gradients
+        sizes = [(size_of(pairs[name].before.shape), size_of(pairs[name].after.shape)) for name in names]
+        rows = ledger.claim(of_paths(names))
+        rows += ledger.claim(_of_sizes({old for old, _ in sizes}, {new for _, new in sizes}))  # such as their gradients
+        changed = {(old, new) for one in sizes for old, new in changed_dimensions(*one) if old}
+        for factor in sorted({Fraction(new, old) for old, new in changed}):
+            rows += ledger.claim(rescaled_from(ledger, factor))
         yield _named(ChangeCauseKind.SHARDING, names, pairs, rows, was, now)
+
+
+def _is_resharded(old: ArgumentFacts, new: ArgumentFacts, devices: tuple[int, int]) -> bool:
+    """Return whether another sharding is all that changed the shape of an argument on a device."""
+    if (old.sharding, old.copies) == (new.sharding, new.copies):
+        return False
+    whole = (
+        prod(size_of(argument.shape)) * count // max(argument.copies, 1)
+        for argument, count in zip((old, new), devices, strict=True)
+    )
+    return next(whole) == next(whole)
 
 
 def _sharding_text(argument: ArgumentFacts) -> str:
@@ -102,8 +82,8 @@ def dtypes(pairs: ArgumentPairs, ledger: Ledger) -> Iterator[ChangeCause]:
         sizes[was, now].add(size)
     for was, now in {**dict.fromkeys(names), **dict.fromkeys(sizes)}:
         own, others = names[was, now], sizes[was, now]
-        rows = ledger.claim(of_paths(set(own)))
-        rows += ledger.claim(_of_types(was, now, others))
+        rows = ledger.claim(of_paths(own))
+        rows += ledger.claim(_of_types(was, now, others | _sizes_of_both(ledger, was, now)))
         if own:
             yield _named(ChangeCauseKind.DTYPE, own, pairs, rows, was, now)
         else:
@@ -123,6 +103,12 @@ def _retyped(ledger: Ledger) -> Iterator[tuple[str, str, tuple[int, ...]]]:
             yield was, dtype_of(row.shape), size_of(row.shape)
 
 
+def _sizes_of_both(ledger: Ledger, was: str, now: str) -> set[tuple[int, ...]]:
+    """Return dimensions of which there are arrays of the one type that are gone, and of the other that are new."""
+    gone = {size_of(row.shape) for row in ledger.open if row.is_old and dtype_of(row.shape) == was}
+    return {size_of(row.shape) for row in ledger.open if row.is_new and dtype_of(row.shape) == now} & gone
+
+
 def _of_types(was: str, now: str, sizes: Collection[tuple[int, ...]]) -> Callable[[LedgerRow], bool]:
     return lambda row: (
         size_of(row.shape) in sizes
@@ -130,25 +116,29 @@ def _of_types(was: str, now: str, sizes: Collection[tuple[int, ...]]) -> Callabl
     )
 
 
-def shapes(pairs: ArgumentPairs, ledger: Ledger) -> Iterator[ChangeCause]:
-    """Yield changes of a dimension of arguments, with the arrays that grew with it: a batch, or layers of a scan."""
+def shapes(pairs: ArgumentPairs, ledger: Ledger, devices: tuple[int, int]) -> Iterator[ChangeCause]:
+    """Yield changes of a dimension of arguments, with the arrays that grew with it: a batch, or layers of a scan.
+
+    `devices`: before and after, by which arguments may be split.
+    """
     found = defaultdict[tuple[int, int], list[str]](list)
     others = list[str]()
     for name, (old, new) in pairs.items():
         a, b = size_of(old.shape), size_of(new.shape)
-        changed = {(x, y) for x, y in zip(a, b, strict=False) if x != y}
-        if a != b and len(a) == len(b) and len(changed) == 1:
+        if a == b or _is_resharded(old, new, devices):
+            continue
+        if len(changed := changed_dimensions(a, b)) == 1 and len(a) == len(b):
             found[changed.pop()].append(name)
-        elif a != b:
+        else:
             others.append(name)
     for (was, now), names in found.items():
-        rows = ledger.claim(of_paths(set(names)))
-        rows += ledger.claim(rescaled_from(ledger, was, now))
+        rows = ledger.claim(of_paths(names))
+        rows += ledger.claim(rescaled_from(ledger, Fraction(now, was))) if was else []
         places = {_changed_dimension(pairs[name]) for name in names}
         cause = _named(ChangeCauseKind.SHAPE, names, pairs, rows, str(was), str(now))
         yield replace(cause, dimension=places.pop() if len(places) == 1 else None)
     for name in others:
-        rows = ledger.claim(of_paths({name}))
+        rows = ledger.claim(of_paths([name]))
         yield _named(ChangeCauseKind.SHAPE, [name], pairs, rows, pairs[name].before.shape, pairs[name].after.shape)
 
 
@@ -168,16 +158,25 @@ def donations(pairs: ArgumentPairs, ledger: Ledger, grown: int) -> Iterator[Chan
         change = new.donated_bytes / max(new.bytes, 1) - old.donated_bytes / max(old.bytes, 1)
         if abs(change) >= MOST:
             found[ChangeCauseKind.DONATED if change > 0 else ChangeCauseKind.NOT_DONATED].append(name)
-    for kind, lost in found.items():
-        roots = defaultdict[str, list[str]](list)
-        for name in lost:
-            roots[name.partition("/")[0]].append(name)
-        for names in roots.values():
-            cause = _named(kind, names, pairs, ledger.claim(_results_of(set(names))))
-            if not cause.bytes:  # each result is below the size that is listed
-                size = sum(pairs[name].before.donated_bytes - pairs[name].after.donated_bytes for name in names)
-                cause = replace(cause, bytes=size if abs(size) <= abs(grown) else 0)
-            yield cause
+    groups = [(kind, names) for kind, every in found.items() for names in _by_root(every)]
+    claimed = [ledger.claim(_results_of(names)) for _, names in groups]
+    for (kind, names), rows in zip(groups, claimed, strict=True):
+        # JAX gives donated memory to any result of the same shape, so that another result may be without.
+        sizes = {size_of(argument.shape) for name in names for argument in pairs[name]}
+        rows += ledger.claim(_results_of_sizes(sizes, kind is ChangeCauseKind.NOT_DONATED))
+        cause = _named(kind, names, pairs, rows)
+        if not cause.bytes:  # each result is below the size that is listed
+            size = sum(pairs[name].before.donated_bytes - pairs[name].after.donated_bytes for name in names)
+            cause = replace(cause, bytes=size if abs(size) <= abs(grown) else 0)
+        yield cause
+
+
+def _by_root(names: Iterable[str]) -> list[list[str]]:
+    """Group paths by their first key."""
+    roots = defaultdict[str, list[str]](list)
+    for name in names:
+        roots[name.partition("/")[0]].append(name)
+    return list(roots.values())
 
 
 def _named(
@@ -190,12 +189,9 @@ def _named(
 ) -> ChangeCause:
     """Return a cause of these arguments, named after what the paths of each root have in common."""
     arguments = sorted((pairs[name].after for name in names), key=lambda argument: (-argument.bytes, argument.path))
-    roots = defaultdict[str, list[str]](list)
-    for argument in arguments:
-        roots[argument.path.partition("/")[0]].append(argument.path)
     return ChangeCause(
         kind,
-        tuple(map(common_path, roots.values())),
+        tuple(map(common_path, _by_root(argument.path for argument in arguments))),
         total(rows),
         before,
         after,
@@ -214,5 +210,16 @@ def _of_sizes(old: Collection[tuple[int, ...]], new: Collection[tuple[int, ...]]
     return is_one
 
 
-def _results_of(names: Collection[str]) -> Callable[[LedgerRow], bool]:
-    return lambda row: row.template in names and row.role == "output"
+def _results_of(names: Iterable[str]) -> Callable[[LedgerRow], bool]:
+    templates = set(map(template, names))
+    return lambda row: row.template in templates and row.role == "output"
+
+
+def _results_of_sizes(sizes: Collection[tuple[int, ...]], come: bool) -> Callable[[LedgerRow], bool]:
+    return lambda row: row.role == "output" and size_of(row.shape) in sizes and (row.bytes > 0) is come
+
+
+def _common_name(arguments: Sequence[ArgumentFacts]) -> str:
+    """Return what the paths of arguments have in common, those of the smallest left out."""
+    least = LEAST_NAMED * max(argument.bytes for argument in arguments)
+    return common_path([argument.path for argument in arguments if argument.bytes >= least])

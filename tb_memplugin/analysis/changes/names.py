@@ -36,9 +36,17 @@ def dtype_of(shape: str) -> str:
 
 
 def common_path(paths: Sequence[str]) -> str:
-    """Return the keys that all paths begin with, `state/mu`; empty where they have none in common."""
-    levels = zip(*(path.split("/") for path in paths), strict=False)
-    return "/".join(level[0] for level in takewhile(lambda level: len(set(level)) == 1, levels))
+    """Return the keys that all paths begin with, `state/mu`, and those that all end with, `state/*/head`."""
+    keys = [path.split("/") for path in paths]
+    start = _common(keys)
+    end = _common([each[len(start) :][::-1] for each in keys])[::-1]
+    between = ["*"] if end and max(map(len, keys)) > len(start) + len(end) else []
+    return "/".join([*start, *between, *end])
+
+
+def _common(lists: Sequence[Sequence[str]]) -> list[str]:
+    levels = zip(*lists, strict=False)
+    return [level[0] for level in takewhile(lambda level: len(set(level)) == 1, levels)]
 
 
 def size_of(shape: str) -> tuple[int, ...]:
