@@ -114,6 +114,17 @@ def test_what_cannot_be_checked_is_2_and_no_comment(job: Job, tmp_path: Path) ->
     assert not re.search(r"(?m)^::error", job.log)
 
 
+def test_the_version_of_the_action_is_installed(job: Job, tmp_path: Path) -> None:
+    """A package of that name in the runner's index could be anybody's."""
+    pip = tmp_path / "python3"
+    pip.write_text('#!/bin/sh\necho "$@" > "$RUNNER_TEMP/installed"\n')
+    pip.chmod(0o755)
+    source = str(tmp_path / "the action")
+    path = os.pathsep.join([str(tmp_path), "/usr/bin", "/bin"])
+    assert job.run({**inputs(tmp_path, "base"), "comment": "false"}, PATH=path, GITHUB_ACTION_PATH=source) == 2
+    assert (tmp_path / "installed").read_text() == f"-m pip install --quiet {source}\n"
+
+
 def hook() -> dict[str, Any]:
     (found,) = yaml.safe_load((REPOSITORY / ".pre-commit-hooks.yaml").read_text())
     return dict(found)

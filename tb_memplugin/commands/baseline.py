@@ -86,13 +86,13 @@ def _is_replaceable(file: str) -> bool:
 
 def read_baseline(file: str) -> Sequence[MemoryFacts]:
     """Read a baseline's file. InputError where it cannot be read or is none."""
-    from tb_memplugin.views.shared.baseline_file import MAX_FILE_BYTES, parse
+    from tb_memplugin.views.shared.baseline_file import MAX_FILE_BYTES, parse, write_command
 
     try:
         with open(file, "rb") as stream:
             data = stream.read(MAX_FILE_BYTES + 1)
     except OSError as error:
-        remedy = "write it with `tb-memplugin baseline --write`"
+        remedy = f"write it with `{write_command(file)}`"
         raise InputError("Cannot read the baseline", file, f"{error.strerror or error}; {remedy}") from error
     if len(data) > MAX_FILE_BYTES:
         raise InputError("Not a baseline", file, f"it has more than {bytes_text(MAX_FILE_BYTES)}")
@@ -104,6 +104,7 @@ def check(arguments: argparse.Namespace) -> int:
     from tb_memplugin.commands.compare import peak_limit
     from tb_memplugin.views.answers.baseline import baseline_answer
     from tb_memplugin.views.shared.baseline_check import baseline_check
+    from tb_memplugin.views.shared.baseline_file import write_command
     from tb_memplugin.views.shared.json_types import problems_json
     from tb_memplugin.views.terminal.baseline_text import texts
 
@@ -116,7 +117,9 @@ def check(arguments: argparse.Namespace) -> int:
     answer["problems"] = [*problems_json(listing.problems), *answer["problems"]]
     if not answer["checked"]:
         raise InputError(
-            "No recording is in the baseline", arguments.recording or arguments.path, "write the baseline again"
+            "No recording is in the baseline",
+            arguments.recording or arguments.path,
+            f"write the baseline again with `{write_command(arguments.baseline)}`",
         )
     if arguments.json:
         print_answer(baseline_answer(answer, asked(arguments, arguments.path)))

@@ -102,7 +102,7 @@ def test_a_port_in_use_and_a_missing_package_are_lines_of_the_log(
         monkeypatch.setitem(sys.modules, package, None)
     with watch(str(tmp_path / "b"), every=0.01, port=9, tensorboard=True):
         time.sleep(0.1)
-    assert "pip install tb-memplugin[watch]" in caplog.text and "pip install tensorboard" in caplog.text
+    assert "pip install 'tb-memplugin[watch]'" in caplog.text and "pip install tensorboard" in caplog.text
     assert list(tmp_path.rglob("*.watch"))
 
 

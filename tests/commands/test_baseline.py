@@ -69,7 +69,7 @@ def test_less_memory_is_fine_and_says_how_to_keep_it(
 ) -> None:
     twice = edited(baseline, peak_bytes=2**33, reserved_bytes=2**33)
     assert check(twice, changed_logdir("base", tmp_path)) == 0
-    assert f"baseline --write {twice}" in capsys.readouterr().out
+    assert f"`tb-memplugin baseline LOGDIR --write {twice}`" in capsys.readouterr().out
 
 
 def test_a_renamed_program_is_checked(baseline: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -38,7 +38,7 @@ def open_outputs(wanted: Outputs, folder: Callable[[], str]) -> list[Output]:
 
                 found.append(PrometheusMetrics(wanted.port))
             except ImportError:
-                warn(NO_METRICS, "the package prometheus-client is missing: pip install tb-memplugin[watch]")
+                warn(NO_METRICS, "the package prometheus-client is missing: pip install 'tb-memplugin[watch]'")
     if wanted.tensorboard:
         with Quietly(NO_SCALARS):
             try:

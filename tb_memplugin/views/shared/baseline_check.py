@@ -13,6 +13,7 @@ from tb_memplugin.analysis.isolate import each
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.memory_facts import MemoryFacts
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.views.shared.baseline_file import write_command
 from tb_memplugin.views.shared.change_json import ExplanationJson, explanation_json
 from tb_memplugin.views.shared.json_types import ProblemJson, problems_json
 
@@ -120,7 +121,7 @@ def baseline_check(
     now = [one.facts for one in recorded]
     ids = {id(one.facts): one.id for one in recorded}
     matched = match(before, now)
-    rewrite = f"`tb-memplugin baseline --write {baseline}`"
+    rewrite = f"`{write_command(baseline)}`"
     return {
         "baseline": baseline,
         "tolerance": tolerance,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
@@ -26,7 +27,12 @@ LISTS: dict[str, type] = {
 }
 # Of rows: what says nothing is left out.
 DEFAULTS: dict[str, Any] = {"sharding": "", "copies": 1, "function": "", "layers": 1, "donated_bytes": 0}
-REWRITE = "write it again with `tb-memplugin baseline --write`"
+REWRITE = "write it again with `tb-memplugin baseline LOGDIR --write FILE`"
+
+
+def write_command(file: str) -> str:
+    """Return the command that writes a baseline to `file`."""
+    return f"tb-memplugin baseline LOGDIR --write {shlex.quote(file)}"
 
 
 def text_of(found: Sequence[MemoryFacts]) -> str:

@@ -14,6 +14,7 @@ from tb_memplugin.views.shared.baseline_check import (
     BaselineCheckJson,
     UnmatchedJson,
 )
+from tb_memplugin.views.shared.baseline_file import write_command
 from tb_memplugin.views.shared.change_json import DifferenceJson, cause_of
 from tb_memplugin.views.shared.change_text import Quote, cause_text, difference_text, quoted
 from tb_memplugin.views.terminal.compare_text import code
@@ -35,7 +36,7 @@ def lines(answer: BaselineCheckJson) -> Iterator[str]:
     for unmatched in (*answer["missing"], *answer["added"]):
         yield _unmatched(unmatched, quoted)
     if any(checked["status"] == "below" for checked in answer["checked"]):
-        yield f"To keep what is less now: `tb-memplugin baseline --write {answer['baseline']}`"
+        yield f"To keep what is less now: `{write_command(answer['baseline'])}`"
     yield _count(answer, len(broken))
 
 
