@@ -108,15 +108,19 @@ class Catalog:
             self._known_runs()
         return read_records(self._records)
 
+    def run(self, name: str) -> Run:
+        """Return the run with a name, with its present files. InputError for an unknown one."""
+        if not (matches := self.find(lambda candidate: candidate.name == name)):
+            runs = self.runs()
+            raise InputError("Unknown run", name, f"the newest of {len(runs):,} is {runs[0].name}")
+        return matches[0]
+
     def listing(self, run: str, host: str | None = None) -> Listing:
         """List the recordings of a run, or of one host of it. InputError for an unknown run or host."""
-        if not (matches := self.find(lambda candidate: candidate.name == run)):
-            runs = self.runs()
-            raise InputError("Unknown run", run, f"the newest of {len(runs):,} is {runs[0].name}")
-        return self.listing_of_run(matches[0], host)
+        return self.listing_of_run(self.run(run), host)
 
     def listing_of_run(self, run: Run, host: str | None = None) -> Listing:
-        """List the recordings of a run that `find` returned, or of one host of it. InputError for an unknown host."""
+        """List the recordings of a run that `find` or `run` returned, or of one host. InputError for an unknown one."""
         files = [file for file in run.files if host in (None, file.host)]
         if not files:
             hosts = ", ".join(dict.fromkeys(file.host for file in run.files))

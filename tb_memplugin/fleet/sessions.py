@@ -53,7 +53,7 @@ def captures(runs: Iterable[Run], tolerance: float = TOLERANCE_SECONDS) -> list[
     for run in {run.folder: run for run in runs}.values():
         parent, _, session = run.name.rpartition("/")
         if (began := began_at(session)) is None:
-            found.append(_capture([(None, run)]))
+            found.append(alone(run))
         else:
             dated.setdefault(parent, []).append((began, run))
     for of_parent in dated.values():
@@ -108,6 +108,11 @@ def _joined(sessions: Sequence[tuple[float, Run]], tolerance: float) -> Iterable
 def _repeats_a_host(sessions: Sequence[tuple[float, Run]]) -> bool:
     hosts = [host for _, run in sessions for host in hosts_of(run)]
     return len(set(hosts)) < len(hosts)
+
+
+def alone(run: Run) -> Capture:
+    """Return a run as a capture of its own."""
+    return _capture([(None, run)])
 
 
 def _capture(sessions: Sequence[tuple[float | None, Run]]) -> Capture:

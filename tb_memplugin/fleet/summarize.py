@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -83,6 +83,16 @@ def _with_devices(summary: FileSummary, part: FilePart, title: str) -> FileSumma
             with suppress(Exception):  # the sizes may be damaged too
                 summary = replace(summary, devices=(*summary.devices, _without_sites(recording)))
     return summary
+
+
+def outline(file: HostFile, run: str, recordings: Iterable[Recording]) -> FileSummary:
+    """Summarize the recordings of a file without their sites and leaks, and without its programs."""
+    found = FileSummary(file.path, file.size, file.stamp, file.host, run)
+    for recording in recordings:
+        if recording.length and not recording.kind.has_program and not recording.kind.is_failure:
+            devices = *found.devices, _without_sites(recording)
+            found = replace(_with_moment(found, recording), kind=str(recording.kind), devices=devices)
+    return found
 
 
 def _with_moment(summary: FileSummary, recording: Recording) -> FileSummary:

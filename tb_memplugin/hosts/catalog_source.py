@@ -8,6 +8,7 @@ from tb_memplugin.catalog import Catalog
 from tb_memplugin.catalog.quick import before_reading
 from tb_memplugin.catalog.stages import skipped_text
 from tb_memplugin.hosts.fleet_scans import FleetScans
+from tb_memplugin.hosts.many_hosts import first_hosts, is_read_by_host, left_out_text
 from tb_memplugin.model.fleet_trend import TrendBy
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.source_code import CodeLines
@@ -36,23 +37,31 @@ class CatalogSource:
         return self._catalog.logdir
 
     def runs(self) -> list[RunHosts]:
+        runs = self._catalog.runs()
+        sessions = self._fleets.sessions(runs)
         return [
             RunHosts(
                 run.name,
                 list(dict.fromkeys(file.host for file in run.files)),
                 run.modified_ns or None,
                 self._catalog.peak_bytes(run),
+                is_read_by_host(run),
+                sessions.get(run.name, 1),
             )
-            for run in self._catalog.runs()
+            for run in runs
         ]
 
     def run(self, name: str, host: str | None = None) -> RunRecordings:
-        listing = self._catalog.listing(name, host)
+        run = self._catalog.run(name)
+        is_part = host is None and is_read_by_host(run)
+        listing = self._catalog.listing_of_run(first_hosts(run) if is_part else run, host)
         problems = [Unreadable(problem.file, problem.text) for problem in listing.problems]
-        notes = [left_out.text for left_out in listing.left_out]
+        notes = [left_out_text(run)] if is_part else []
+        notes += [left_out.text for left_out in listing.left_out]
         notes += filter(None, (skipped_text(listing.stages), self._catalog.dropped_text(name)))
         empty = {host: reason._asdict() for host, reason in listing.no_events.items()}
-        return RunRecordings(listing.recordings, problems, empty, bool(listing.left_out), notes)
+        fleet = self._fleets.has_fleet(run, listing.recordings)
+        return RunRecordings(listing.recordings, problems, empty, bool(listing.left_out), notes, fleet)
 
     def recording(self, recording_id: str) -> Recording:
         return self._catalog.recording(recording_id)

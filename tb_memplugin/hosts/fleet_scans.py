@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 from tb_memplugin.catalog import Catalog
@@ -18,9 +18,12 @@ from tb_memplugin.fleet.problems import problem_text
 from tb_memplugin.fleet.programs import with_programs
 from tb_memplugin.fleet.scan import Scan, fleet_of
 from tb_memplugin.fleet.sessions import Capture, captures, hosts_of, rule_text
+from tb_memplugin.fleet.several import has_several
 from tb_memplugin.fleet.trend import trend
+from tb_memplugin.logdir import Run
 from tb_memplugin.model.fleet import FileSummary, Fleet, KnownCapture
 from tb_memplugin.model.fleet_trend import TrendBy, TrendSeries
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.endpoints.source import CaptureName, FleetReading, TrendReading
 from tb_memplugin.views.shared.fleet_text import faults_text
 
@@ -106,12 +109,25 @@ class FleetScans:
         scan = self._started(self._trends, (by, found), lambda thread, scan: trend(found, scan, thread.count, by))
         return TrendReading(scan.latest or (), scan.done, scan.total, scan.seconds, scan.is_running, scan.problem)
 
+    def sessions(self, runs: Iterable[Run]) -> dict[str, int]:
+        """Return the number of sessions in the capture of each run."""
+        found = captures(self._without_pasted(runs))
+        return {run.name: len(capture.sessions) for capture in found for run in capture.runs}
+
+    def has_fleet(self, run: Run, recordings: Iterable[Recording]) -> bool:
+        """Return whether a run, of which these recordings are read, is of several hosts or devices."""
+        return any(has_several(each, recordings) for each in self._without_pasted([run]))
+
+    def _without_pasted(self, runs: Iterable[Run]) -> list[Run]:
+        """Return the runs of the logdir."""
+        pasted = {run.name for run in self._catalog.pasted.runs()}
+        return [run for run in runs if run.name not in pasted]
+
     def _captures(self) -> list[Capture]:
         with self._lock:
             if time.monotonic() - self._searched < FRESH_SECONDS:
                 return self._found
-        pasted = {run.name for run in self._catalog.pasted.runs()}
-        found = captures(run for run in self._catalog.runs() if run.name not in pasted)
+        found = captures(self._without_pasted(self._catalog.runs()))
         if not found:
             raise InputError("No capture", self._catalog.logdir, "pasted texts are not compared")
         with self._lock:

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Runs } from "./generated/answers";
+import { makeRun } from "./run_fixture";
 import { hostOfId, listedHost } from "./listed_host";
 
 const many = Array.from({ length: 100 }, (_, i) => `w-${i}`);
@@ -7,28 +8,19 @@ const runs: Runs = {
   logdir: "/log",
   message: null,
   runs: [
-    { name: "pod", hosts: [...many, "w-1|x"], modified_ns: null, peak_bytes: null },
-    {
-      name: "job",
-      hosts: ["w-1_7", ...many.map((_, i) => `memory_${1000 + i}`)],
-      modified_ns: null,
-      peak_bytes: null,
-    },
-    { name: "small", hosts: ["w-1", "w-2"], modified_ns: null, peak_bytes: null },
+    makeRun({ name: "pod", hosts: [...many, "w-1|x"], by_host: true }),
+    makeRun({ name: "job", hosts: many }),
+    makeRun({ name: "small", hosts: ["w-1", "w-2"] }),
   ],
 };
 
 describe("listedHost", () => {
-  it("is the chosen host of a run with many", () => {
+  it("is the chosen host of a run that is read host by host", () => {
     expect(listedHost(runs, "pod", "w-7")).toBe("w-7");
+    expect(listedHost(runs, "job", "w-7")).toBe("");
   });
 
-  it("is empty for a job with many snapshots, which are marks on its curve", () => {
-    expect(listedHost(runs, "job", "w-1_7")).toBe("");
-    expect(listedHost(runs, "job", "memory_1003")).toBe("");
-  });
-
-  it("is empty for all hosts: without a choice, and where there are few", () => {
+  it("is empty without a choice, and for unknown hosts and runs", () => {
     expect(listedHost(runs, "pod", "")).toBe("");
     expect(listedHost(runs, "pod", "gone")).toBe("");
     expect(listedHost(runs, "small", "w-1")).toBe("");

@@ -1,20 +1,18 @@
-import type { Runs } from "./generated/answers";
+import type { Run, Runs } from "./generated/answers";
 
-/** Runs with more hosts are read host by host, once a host is chosen: a thousand of them would take minutes. */
-const MANY_HOSTS = 16;
-/** A file that one process saved after another, as capture names them: it counts as a host, but is none. */
-const SNAPSHOT = /^memory_\d+$/;
-
-/** Return the host whose recordings are listed; empty where those of all hosts are. */
+/** Return the host whose recordings are listed, of a run that is read host by host; empty where those of all hosts are. */
 export function listedHost(runs: Runs | null, run: string, host: string): string {
-  const hosts = hostsOf(runs, run);
-  const isMany = hosts.filter((name) => !SNAPSHOT.test(name)).length > MANY_HOSTS;
-  return isMany && hosts.includes(host) ? host : "";
+  const found = runNamed(runs, run);
+  return found?.by_host === true && found.hosts.includes(host) ? host : "";
 }
 
 /** Return all hosts of a run. */
 export function hostsOf(runs: Runs | null, run: string): readonly string[] {
-  return runs?.runs.find(({ name }) => name === run)?.hosts ?? [];
+  return runNamed(runs, run)?.hosts ?? [];
+}
+
+function runNamed(runs: Runs | null, run: string): Run | undefined {
+  return runs?.runs.find(({ name }) => name === run);
 }
 
 /** Return the host in a recording's id, `run|host|title|memory`. Names may contain any character. */

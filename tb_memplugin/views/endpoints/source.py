@@ -19,6 +19,8 @@ class RunHosts(NamedTuple):
     hosts: Sequence[str]
     modified_ns: int | None = None  # since 1970; None: unknown
     peak_bytes: int | None = None  # the largest; None: the run has not been read
+    by_host: bool = False  # it is read host by host
+    sessions: int = 1  # of its capture
 
 
 class Unreadable(NamedTuple):
@@ -37,6 +39,7 @@ class RunRecordings(NamedTuple):
     empty: Mapping[str, Mapping[str, str]] = {}
     partial: bool = False  # recordings were left out of this list
     notes: Sequence[str] = ()  # sentences about what is not listed without being a problem
+    has_fleet: bool = False  # it is of several hosts or devices
 
 
 class OpenedFile(NamedTuple):
@@ -105,7 +108,7 @@ class Source(Protocol):
         """Return all runs, newest first. InputError where there are none."""
 
     def run(self, name: str, host: str | None = None) -> RunRecordings:
-        """Return the recordings of a run, or of one host of it."""
+        """Return the recordings of a run, or of one host of it. Of a run that is read host by host, the first ones."""
 
     def recording(self, recording_id: str) -> Recording: ...
 

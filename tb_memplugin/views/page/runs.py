@@ -21,6 +21,10 @@ class RunJson(TypedDict):
     """The modification time of its newest file, since 1970; null where it is unknown."""
     peak_bytes: int | None
     """The largest peak of its recordings; null until the run has been read."""
+    by_host: bool
+    """True: the run has many hosts, and is read host by host; without one, the first hosts are listed."""
+    sessions: int
+    """Sessions of its capture, each of which has hosts of its own."""
 
 
 class RunsJson(TypedDict):
@@ -49,6 +53,8 @@ class ListingJson(TypedDict):
     """By host: why it has no recording over time. Empty where any host has one."""
     notes: list[str]
     """Sentences about what is not listed, without being a problem."""
+    has_fleet: bool
+    """True: the run is of several hosts, or of several devices with memory of one kind."""
 
 
 @endpoint("runs", SOURCE, report=EACH_CHOICE)
@@ -60,7 +66,14 @@ def runs(source: Source) -> RunsJson:
     except InputError as error:
         found, message = [], str(error)
     listed: list[RunJson] = [
-        {"name": run.name, "hosts": list(run.hosts), "modified_ns": run.modified_ns, "peak_bytes": run.peak_bytes}
+        {
+            "name": run.name,
+            "hosts": list(run.hosts),
+            "modified_ns": run.modified_ns,
+            "peak_bytes": run.peak_bytes,
+            "by_host": run.by_host,
+            "sessions": run.sessions,
+        }
         for run in found
     ]
     return {"logdir": source.logdir, "runs": listed, "message": message}
@@ -79,4 +92,5 @@ def recordings(source: Source, run: str, host: str) -> ListingJson:
             for host, reason in found.empty.items()
         },
         "notes": list(found.notes),
+        "has_fleet": found.has_fleet,
     }

@@ -667,6 +667,8 @@ export interface Listing {
   empty: Record<string, Reason>;
   /** Sentences about what is not listed, without being a problem. */
   notes: string[];
+  /** True: the run is of several hosts, or of several devices with memory of one kind. */
+  has_fleet: boolean;
 }
 
 /** The measured peak of an allocator. */
@@ -868,6 +870,10 @@ export interface Run {
   modified_ns: number | null;
   /** The largest peak of its recordings; null until the run has been read. */
   peak_bytes: number | null;
+  /** True: the run has many hosts, and is read host by host; without one, the first hosts are listed. */
+  by_host: boolean;
+  /** Sessions of its capture, each of which has hosts of its own. */
+  sessions: number;
 }
 
 /** All runs of a logdir, newest first. */

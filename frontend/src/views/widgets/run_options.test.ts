@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { Summary } from "../../payload/generated/answers";
+import { makeRun } from "../../payload/run_fixture";
 import { dateText, runOptions, withPeak } from "./run_options";
 
 const NOW = new Date(2026, 10, 22, 19, 30);
-const run = (more: object) => ({ name: "train", hosts: ["a"], modified_ns: null, peak_bytes: null, ...more });
 const listing = (...peaks: number[]) =>
   peaks.map((peak_bytes) => ({ run: "train", peak_bytes })) as unknown as Summary[];
 
@@ -17,14 +17,14 @@ describe("dateText", () => {
 describe("runOptions", () => {
   it("has what is known", () => {
     const modified_ns = new Date(2026, 10, 2, 8, 5).getTime() * 1e6;
-    const runs = [run({ modified_ns, peak_bytes: 1024, hosts: ["a", "b"] }), run({ name: "x" })];
+    const runs = [makeRun({ modified_ns, peak_bytes: 1024, hosts: ["a", "b"] }), makeRun({ name: "x" })];
     const details = runOptions(runs, new Map(), NOW).map(({ detail }) => detail);
     expect(details).toEqual(["2 hosts · 1.00 KiB · Nov 2, 08:05", ""]);
   });
 
   it("prefers the peak of the latest listing", () => {
     const peaks = withPeak(new Map(), listing(2048, 7));
-    expect(runOptions([run({ peak_bytes: 1024 })], peaks, NOW)[0].detail).toBe("2.00 KiB");
+    expect(runOptions([makeRun({ peak_bytes: 1024 })], peaks, NOW)[0].detail).toBe("2.00 KiB");
   });
 });
 
