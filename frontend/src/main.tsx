@@ -5,6 +5,7 @@ import { createApi } from "./payload/api";
 import { fileUrl, isReport, reportApi } from "./payload/report/embedded";
 import stylesheet from "./styles/page.css?url";
 import { App } from "./views/shell/app";
+import { createScrollPlaces } from "./views/browser/scroll_places";
 import { tabsOf } from "./views/shell/report";
 import { initialState } from "./views/state/view_state";
 import { bindTheme, readStoredTheme } from "./views/state/theme";
@@ -32,7 +33,7 @@ export async function render(): Promise<void> {
   };
   const store = createStore({ ...start, ...readUrl() });
   bindTheme(store);
-  bindUrl(store, start);
+  bindUrl(store, start, createScrollPlaces(window));
   const pageUrl = api.report === null ? `${home}index.html` : location.href.replace(/#.*/s, "");
   const Page = (): JSX.Element => {
     // Every answer depends on it: the page starts again.

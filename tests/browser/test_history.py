@@ -100,3 +100,24 @@ def test_a_run_that_is_picked_can_be_left_again(overview: Viewer) -> None:
     assert read(overview) != remat
     overview.page.go_forward()
     until(lambda: read(overview), lambda now: now == remat, "Forward")
+
+
+def test_another_tab_starts_at_its_top_and_back_returns_to_the_row(open_at: Open) -> None:
+    viewer = open_at(tab="overview", run=TRAIN)
+    viewer.page.set_viewport_size({"width": 1000, "height": 300})
+    viewer.get("co-residency").get_by_role("button").last.scroll_into_view_if_needed()
+    before = until(lambda: scrolled(viewer), lambda top: top > 100, "the page is not scrolled")
+    viewer.get("co-residency").get_by_role("button").last.click()
+    viewer.wait_for_state(tab="memory_viewer")
+    viewer.wait_until_ready()
+    assert scrolled(viewer) == 0
+    viewer.page.go_back()
+    viewer.wait_for_state(tab="overview")
+    until(lambda: scrolled(viewer), lambda top: abs(top - before) <= 1, "Back is at another position")
+    viewer.page.go_forward()
+    viewer.wait_for_state(tab="memory_viewer")
+    until(lambda: scrolled(viewer), lambda top: top == 0, "Forward is at another position")
+
+
+def scrolled(viewer: Viewer) -> float:
+    return float(viewer.frame.locator("html").evaluate("() => scrollY"))

@@ -55,7 +55,8 @@ def test_runs(client: Client) -> None:
     assert answer["logdir"] == str(DEMO)
     [run] = [run for run in answer["runs"] if run["name"] == RUN]
     modified = (DEMO / "train_step/plugins/profile/cpu/localhost.xplane.pb").stat().st_mtime_ns
-    assert run == {"name": RUN, "hosts": ["localhost"], "modified_ns": modified, "peak_bytes": None}
+    facts = {"name": RUN, "hosts": ["localhost"], "modified_ns": modified, "peak_bytes": None}
+    assert run == {**facts, "by_host": False, "sessions": 1}
     assert answer["message"] is None
 
 

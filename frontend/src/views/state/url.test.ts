@@ -224,6 +224,16 @@ describe("the URL and the state", () => {
     expect(page.entries()).toHaveLength(3);
   });
 
+  it("scroll to the top of another tab, and back to where the page was", () => {
+    const { page, store, moves } = openAt("#run=train");
+    store.set({ zoom: [1, 2], host: "h" });
+    store.fill({ tab: "fit" });
+    expect(moves).toEqual([]);
+    store.set({ tab: "compare" });
+    page.history.go(-1);
+    expect(moves).toEqual([false, true]);
+  });
+
   it("follow Back to the page's first state, which has no parameters", () => {
     const { page, store } = openAt("");
     store.set({ tab: "compare" });
@@ -270,8 +280,9 @@ function openAt(hash: string) {
   vi.stubGlobal("window", page);
   vi.stubGlobal("document", { documentElement: { dataset: {} } });
   const store = createStore({ ...initialState, ...readUrl() });
-  bindUrl(store, initialState);
-  return { page, store };
+  const moves: boolean[] = [];
+  bindUrl(store, initialState, { move: (_from, _to, isBack) => moves.push(isBack) });
+  return { page, store, moves };
 }
 
 /** The part of a window that the URL needs, with a history of fragments. */

@@ -1,9 +1,10 @@
 import type { Store } from "../../base/store";
 import { readParts, writeParts } from "../../base/url_state";
 import { hostWindow, xprofBridge } from "../browser/host_window";
+import type { ScrollPlaces } from "../browser/scroll_places";
 import type { Field } from "./fields";
 import { SCHEMA } from "./schema";
-import { initialState, isSamePlace, STATE_KEYS, type StateKey, type ViewState } from "./view_state";
+import { initialState, isSamePlace, placeOf, STATE_KEYS, type StateKey, type ViewState } from "./view_state";
 
 /** The fields of the state that a URL carries. */
 const FIELDS = STATE_KEYS.flatMap((key) => {
@@ -89,9 +90,10 @@ function hostTab(fragment: string): string {
 
 /**
  * Keep the URL and the state in sync, both ways, from now on. The browser's Back button undoes the user's changes of
- * place; all other changes are part of the entry in its history. `start`: the state without parameters.
+ * place; all other changes are part of the entry in its history. Another tab starts at its top, and Back returns to
+ * where the page was. `start`: the state without parameters.
  */
-export function bindUrl(store: Store<ViewState>, start: ViewState): void {
+export function bindUrl(store: Store<ViewState>, start: ViewState, scroll: ScrollPlaces): void {
   const { location } = hostWindow();
   const { history } = xprofBridge() ?? hostWindow();
   const { dataset } = document.documentElement;
@@ -147,6 +149,7 @@ export function bindUrl(store: Store<ViewState>, start: ViewState): void {
 
   store.subscribe((before, filled) => {
     const state = store.get();
+    if (!filled && state.tab !== before.tab) scroll.move(placeOf(before), placeOf(state), isReading);
     if (isReading || toFragment(state) === known) return;
     if (!filled && !isSamePlace(before, state)) {
       if (isBehind) write(before, false);

@@ -28,6 +28,11 @@ export const initialState = initialValues(STATE_KEYS) as ViewState;
 
 const PLACE = STATE_KEYS.filter((key) => (SCHEMA[key] as Field<unknown>).isPlace);
 
+/** Return a text for what a state is about. */
+export function placeOf(state: ViewState): string {
+  return JSON.stringify(PLACE.map((key) => state[key]));
+}
+
 /** Return true if two states are about the same thing: they differ in how it is shown only. */
 export function isSamePlace(a: ViewState, b: ViewState): boolean {
   return PLACE.every((key) => a[key] === b[key]);
