@@ -50,7 +50,7 @@ class Catalog:
         self.uploads = Uploads()
         self.progress = Progress()
         self._runs: list[Run] = []  # of the last search
-        self._records: list[tuple[str, HostFile]] = []  # of a fit's candidates, by run
+        self._fits: list[Run] = []  # with the record of a fit's candidate
         self._searched = float("-inf")
         self._search_seconds = 0.0  # of the last search, if it was slow
         self._search = SharedCall(self._search_now)  # it reads every folder
@@ -92,7 +92,7 @@ class Catalog:
                 errors.append(error)
         every = logdir.newest_first(every)
         self._runs = found = [run for run in every if run.files]
-        self._records = [(run.name, run.record) for run in every if run.record is not None]
+        self._fits = [run for run in every if run.record is not None]
         self._searched = time.monotonic()
         took = self._searched - began
         self._search_seconds = took if found and took > SLOW_SEARCH_SECONDS else 0.0
@@ -106,7 +106,7 @@ class Catalog:
         """Return the candidates of fits in the logdir, and the records that cannot be read."""
         if time.monotonic() - self._searched > FRESH_SECONDS:
             self._known_runs()
-        return read_records(self._records)
+        return read_records(self._fits)
 
     def run(self, name: str) -> Run:
         """Return the run with a name, with its present files. InputError for an unknown one."""

@@ -10,7 +10,7 @@ from functools import lru_cache
 from tb_memplugin import logdir
 from tb_memplugin.catalog.listing import Problem
 from tb_memplugin.errors import InputError, ReadError
-from tb_memplugin.logdir import HostFile
+from tb_memplugin.logdir import HostFile, Run
 from tb_memplugin.model.fit import Outcome
 from tb_memplugin.readers.fit_record import read_outcome
 from tb_memplugin.sizes import agree, counted
@@ -27,6 +27,7 @@ class FitRecords:
 
     outcomes: tuple[Outcome, ...] = ()
     problems: tuple[Problem, ...] = ()
+    programs: frozenset[str] = frozenset()  # names of runs that contain the program too
 
 
 def records_of_path(path: str) -> FitRecords:
@@ -34,11 +35,12 @@ def records_of_path(path: str) -> FitRecords:
     if not logdir.is_remote(path) and not os.path.isdir(path):
         return FitRecords()
     runs = logdir.find_all(path)
-    return read_records([(run.name, run.record) for run in runs if run.record is not None])
+    return read_records(runs)
 
 
-def read_records(records: Sequence[tuple[str, HostFile]]) -> FitRecords:
-    """Read records, given with the names of their runs. Damaged ones are problems beside the others."""
+def read_records(runs: Sequence[Run]) -> FitRecords:
+    """Read the records of those runs that have one. Damaged ones are problems beside the others."""
+    records = [(run.name, run.record) for run in runs if run.record is not None]
     outcomes: list[Outcome] = []
     problems: list[Problem] = []
     size = 0
@@ -54,7 +56,8 @@ def read_records(records: Sequence[tuple[str, HostFile]]) -> FitRecords:
             problems.append(found)
         else:
             outcomes.append(replace(found, run=run))
-    return FitRecords(tuple(outcomes), tuple(problems))
+    programs = frozenset(run.name for run in runs if run.record is not None and run.files)
+    return FitRecords(tuple(outcomes), tuple(problems), programs)
 
 
 def _read(file: HostFile) -> Outcome | Problem:

@@ -9,9 +9,13 @@ FILE.py:FUNCTION is a function of `devices` and knobs. It returns a jitted funct
 Every figure is that of a compiled program. Exit code 0 means that all that was asked for fits, 1 that something does
 not, 2 that something could not be compiled.
 
+Of a logdir, nothing is compiled: the answer is that of its candidates, which --to wrote. Without such candidates, or
+with --recording, what a recording needs is compared with the memory of chips.
+
 examples:
   tb-memplugin fit fit_gpt.py:step --on v5e:4x4 --vary batch --vary remat=none,full --to /tmp/xprof
   tb-memplugin fit fit_gpt.py:step --on v5e --set batch=512
+  tb-memplugin fit /tmp/xprof --recording jit_train_step --on v5p
 """
 
 from __future__ import annotations
@@ -39,7 +43,9 @@ STOPPED = 130  # the exit code of shells after Ctrl+C
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("step", metavar="FILE.py:FUNCTION", help="or a logdir, to answer from its candidates")
+    parser.add_argument(
+        "step", metavar="FILE.py:FUNCTION", help="or a logdir or file, to answer from its candidates or recordings"
+    )
     question_options(parser)
     parser.add_argument(
         "--vary",
@@ -65,6 +71,9 @@ def options(parser: argparse.ArgumentParser) -> None:
         "compiler options, a knob such as microbatches, accumulation_steps or grad_accum; estimate the others",
     )
     parser.add_argument("--open", action="store_true", help="show the candidates in a browser at the end")
+    parser.add_argument(
+        "--recording", metavar="ID", help="of a logdir: the chips that have room for a recording, by its id or a part"
+    )
     json_options(parser)
 
 
@@ -101,9 +110,9 @@ def run(arguments: argparse.Namespace) -> int:
     import tempfile
     from pathlib import Path
 
-    from tb_memplugin.commands.stored_fits import is_logdir, show_stored
+    from tb_memplugin.commands.stored_fits import is_stored, show_stored
 
-    if is_logdir(arguments.step):
+    if is_stored(arguments.step):
         return show_stored(arguments)
     with tempfile.TemporaryDirectory(prefix="tb_memplugin_") as temporary:
         logdir = arguments.to or temporary

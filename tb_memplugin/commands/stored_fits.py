@@ -1,42 +1,102 @@
-"""Answers from the candidates of earlier fits, for the command `fit`."""
+"""Answers from what a logdir contains, for the command `fit`: candidates of earlier fits, or a recording."""
 
 from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tb_memplugin.commands.json_output import asked, print_answer
 from tb_memplugin.commands.streams import show
-from tb_memplugin.commands.terminal import print_problems, printable
+from tb_memplugin.commands.terminal import chosen_recording, print_problems, printable
 from tb_memplugin.errors import InputError
+from tb_memplugin.sizes import bytes_text
+
+if TYPE_CHECKING:
+    from tb_memplugin.catalog import FitRecords
+    from tb_memplugin.model.fit import Outcome
+    from tb_memplugin.views.answers.fit import FitAnswerJson
+
+# Options of compiling, by their names as arguments.
+COMPILING = {"vary": "--vary", "budget": "--budget", "prove": "--prove", "to": "--to", "tries": "--try"}
 
 
-def is_logdir(step: str) -> bool:
-    """Return whether the step of a command is a logdir, local or remote, in place of a function."""
-    return os.path.isdir(step) or "://" in step
+def is_stored(step: str) -> bool:
+    """Return whether the step of a command is a logdir, local or remote, or a file with recordings."""
+    return (os.path.exists(step) and not step.endswith(".py")) or "://" in step
 
 
 def show_stored(arguments: argparse.Namespace) -> int:
-    """Print what fits among the candidates of a logdir, and return the exit code. InputError where there is none."""
-    from tb_memplugin.catalog import records_of_path
-    from tb_memplugin.views.answers.fit import fit_answer, largest_values, with_knobs
-    from tb_memplugin.views.shared.json_types import problems_json
-    from tb_memplugin.views.terminal.fit import lines
+    """Print what fits among the candidates of a logdir, or the chips that fit a recording. Return the exit code.
 
+    InputError where there are neither, and for options of compiling.
+    """
+    from tb_memplugin.catalog import records_of_path
+    from tb_memplugin.views.answers.fit import candidates, no_candidates
+    from tb_memplugin.views.shared.json_types import problems_json
+
+    if compiling := [option for name, option in COMPILING.items() if getattr(arguments, name) not in (None, False, [])]:
+        raise InputError("Nothing to compile", compiling[0], "give FILE.py:FUNCTION in place of the logdir")
+    if arguments.recording is not None:
+        return _show_chips(arguments)
     records = records_of_path(arguments.step)
     print_problems(problems_json(records.problems))
-    wanted = dict(text.split("=", 1) if "=" in text else (text, "") for text in arguments.fixed)
-    if arguments.on:
-        wanted["target"] = arguments.on[0]
-    outcomes = with_knobs(records.outcomes, wanted)
-    if not outcomes:
-        remedy = "`tb-memplugin fit FILE.py:FUNCTION --to LOGDIR` compiles some; without --set and --on, all are listed"
-        raise InputError("No such candidates", arguments.step, remedy)
+    knobs = dict(text.split("=", 1) if "=" in text else (text, "") for text in arguments.fixed)
+    found = [] if arguments.recording is not None else candidates(records.outcomes, arguments.on, knobs)
+    if found:
+        return _show_candidates(arguments, found, records)
+    if arguments.recording is None and (knobs or records.problems):
+        raise no_candidates(arguments.step, records.problems)
+    return _show_chips(arguments)
+
+
+def _show_candidates(arguments: argparse.Namespace, outcomes: Sequence[Outcome], records: FitRecords) -> int:
+    from tb_memplugin.views.answers.fit import fit_answer, largest_values
+    from tb_memplugin.views.terminal.fit import lines
+
     found = largest_values(outcomes)
     if arguments.json:
-        print_answer(fit_answer(outcomes, found, asked(arguments, arguments.step), problems=records.problems))
+        question = asked(arguments, arguments.step)
+        print_answer(fit_answer(outcomes, found, question, problems=records.problems, programs=records.programs))
     else:
         names = dict.fromkeys(name for one in found for name, _ in one.knobs)
         chosen = [name for name in names if len({dict(one.knobs).get(name) for one in found}) > 1]
         show("\n".join(map(printable, lines(found, chosen))))
     return 0 if all(one.largest is not None for one in found) else 1
+
+
+def _show_chips(arguments: argparse.Namespace) -> int:
+    """Print the chips that have room for a recording. Return 1 if none of those that were asked for has."""
+    from tb_memplugin.views.answers.chips import chips_that_fit
+
+    arguments.path = arguments.step
+    recording, _ = chosen_recording(arguments)
+    answer = chips_that_fit(recording, asked(arguments, arguments.path), arguments.on)
+    if arguments.json:
+        print_answer(answer)
+    else:
+        every = chips_that_fit(recording, replace(asked(arguments, arguments.path), top=None), arguments.on)
+        show("\n".join(map(printable, _chip_lines(every))))
+    fitting = [chip["fits"] for chip in answer["chips"]]
+    return 0 if (all(fitting) if arguments.on else any(fitting)) else 1
+
+
+def _chip_lines(answer: FitAnswerJson) -> Iterator[str]:
+    from tb_memplugin.views.terminal.text_table import align
+
+    needed = answer["recording"]
+    yield f"{needed['id']} needs {bytes_text(needed['needed_bytes'])} ({needed['figure']}):"
+    yield ""
+    rows = [
+        [chip["target"], "yes" if chip["fits"] else "no", bytes_text(chip["limit_bytes"]), _left(chip["left_bytes"])]
+        for chip in answer["chips"]
+    ]
+    yield from align([["chip", "fits", "limit", "left"], *rows], 0)
+    yield ""
+    yield from answer["caveats"]
+
+
+def _left(size: int) -> str:
+    return bytes_text(size) if size >= 0 else f"{bytes_text(-size)} too much"

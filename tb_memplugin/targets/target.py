@@ -21,6 +21,9 @@ DEVICE_COUNTS = (1, 2, 4, 8)  # of GPUs and CPU devices, to try
 MAX_CPU_DEVICES = 1024
 
 
+CHIPS = (*TPUS, *GPUS)
+
+
 @dataclass(frozen=True)
 class Target:
     """An accelerator with a number of devices; the shape of a TPU slice is that of its topology, in chips."""
@@ -48,9 +51,7 @@ class Target:
     @property
     def capacity(self) -> int | None:
         """The bytes that a device's programs may reserve; None where the host's memory is the limit."""
-        if self.chip in TPUS:
-            return TPUS[self.chip].capacity
-        return gpu_capacity(self.chip) if self.chip in GPUS else None
+        return capacity_of(self.chip)
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -64,8 +65,8 @@ def parse_target(text: str) -> Target | None:
     """Parse a target with its size; None for a chip without a size. InputError for anything else."""
     found = TEXT.fullmatch(text.strip().lower())
     chip = OTHER_NAMES.get(found["chip"], found["chip"]) if found is not None else ""
-    if found is None or chip not in (*TPUS, *GPUS, "cpu"):
-        known = ", ".join((*TPUS, *GPUS, "cpu"))
+    if found is None or chip not in (*CHIPS, "cpu"):
+        known = ", ".join((*CHIPS, "cpu"))
         raise InputError("No such target", text, f"use one of {known}, with a size as in v5e:4x4, h100:8 or cpu:8")
     if found["shape"] is None:
         return None
@@ -80,6 +81,19 @@ def slices(chip: str) -> list[Target]:
     chip = OTHER_NAMES.get(chip, chip)
     shapes = TPUS[chip].slices if chip in TPUS else tuple((count,) for count in DEVICE_COUNTS)
     return [Target(chip, shape) for shape in shapes]
+
+
+def chip_of(text: str) -> str:
+    """Return the chip of a target, with or without a size. InputError where there is none."""
+    target = parse_target(text)
+    return target.chip if target is not None else OTHER_NAMES.get(text.strip().lower(), text.strip().lower())
+
+
+def capacity_of(chip: str) -> int | None:
+    """Return the bytes that a device's programs may reserve; None where the host's memory is the limit."""
+    if chip in TPUS:
+        return TPUS[chip].capacity
+    return gpu_capacity(chip) if chip in GPUS else None
 
 
 def _exists(target: Target) -> bool:

@@ -80,6 +80,9 @@ CALLS: list[tuple[str, dict[str, Any], list[str]]] = [
     ("fit", {}, ["LOGDIR"]),
     ("fit", {"knobs": {"remat": "full"}}, ["LOGDIR", "--set=remat=full"]),
     ("fit", {"target": "v5e:2x2", "top": 100}, ["LOGDIR", "--on=v5e:2x2", "--top=100"]),
+    ("fit", {"target": "h100"}, ["LOGDIR", "--on=h100"]),
+    ("fit", {"path": "h100_train_step", "top": 100}, ["LOGDIR/h100_train_step", "--top=100"]),
+    ("fit", {"recording": STEP, "target": "v5p"}, ["LOGDIR", f"--recording={STEP}", "--on=v5p"]),
 ]
 
 

@@ -60,7 +60,9 @@ class LogdirReader:
         if not path:
             return found
         outcomes = tuple(one for one in found.outcomes if f"{one.run}/".startswith(f"{path}/"))
-        return replace(found, outcomes=outcomes) if outcomes or list(self._select(name)) else found
+        if not outcomes:
+            list(self._select(name))  # raises where nothing has this name
+        return replace(found, outcomes=outcomes)
 
     def _select(self, name: str) -> Iterator[Run]:
         path = inner_path(name)

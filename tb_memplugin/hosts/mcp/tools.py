@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tb_memplugin import schemas
-from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.mcp.reading import LogdirReader
 from tb_memplugin.views.answers import asked as questions
 from tb_memplugin.views.answers.asked import Asked, NextJson, Question
@@ -150,21 +149,22 @@ def _compare(
 def _fit(
     reader: LogdirReader,
     path: str = ".",
+    recording: str | None = None,
     target: str | None = None,
     knobs: Mapping[str, object] | None = None,
     top: int = questions.TOP,
 ) -> object:
-    from tb_memplugin.views.answers.fit import fit, with_knobs
+    from tb_memplugin.views.answers.chips import chips_that_fit
+    from tb_memplugin.views.answers.fit import candidates, fit_answer, largest_values, no_candidates
 
-    found = reader.fits(path)
-    wanted = {name: str(value) for name, value in (knobs or {}).items()} | ({"target": target} if target else {})
-    outcomes = with_knobs(found.outcomes, wanted)
-    if not outcomes and not found.problems:
-        remedy = (
-            "`tb-memplugin fit FILE.py:FUNCTION --to LOGDIR` compiles some; without `target` and `knobs`, ask for all"
-        )
-        raise InputError("No such candidates", path, remedy)
-    return fit(outcomes, _asked(".", top), problems=found.problems)  # names of runs are relative to the logdir
+    records, targets = reader.fits(path), [target] if target else []
+    wanted = {name: str(value) for name, value in (knobs or {}).items()}
+    if recording is None and (found := candidates(records.outcomes, targets, wanted)):
+        question = _asked(".", top)  # names of runs are relative to the logdir
+        return fit_answer(found, largest_values(found), question, problems=records.problems, programs=records.programs)
+    if recording is None and (wanted or records.problems):
+        raise no_candidates(path, records.problems)
+    return chips_that_fit(reader.recording(path, recording)[0], _asked(path, top), targets)
 
 
 TOOLS = (
@@ -239,10 +239,16 @@ TOOLS = (
         "fit",
         "Tell what fits",
         "Tell which candidates of a training step fit their chip, and the largest value of a knob that fits, from the "
-        "records that `tb-memplugin fit --to LOGDIR` wrote. Compiles nothing and imports no code of yours.",
+        "records that `tb-memplugin fit --to LOGDIR` wrote. With `recording`, or without such records, tell which TPUs "
+        "and GPUs have room for what a recording needs. Compiles nothing and imports no code of yours.",
         {
             "path": PATH,
-            "target": {"type": "string", "maxLength": 100, "description": "only this target, such as v5e:4x4"},
+            "recording": {**RECORDING, "description": "compare this recording with chips, by its id or a part of it"},
+            "target": {
+                "type": "string",
+                "maxLength": 100,
+                "description": "only this chip or slice: v5e, v5e:4x4, h100",
+            },
             "knobs": {
                 "type": "object",
                 "maxProperties": 40,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import NotRequired, TypedDict
 
+from tb_memplugin.errors import InputError
 from tb_memplugin.model.fit import Knob, LargestValue, Outcome, PartJson, Tried
 from tb_memplugin.model.fit_steps import answer as answer_of
 from tb_memplugin.model.fit_steps import fit_steps
 from tb_memplugin.views.answers.asked import MORE, SCHEMA_VERSION, AnswerJson, Asked, Question
 from tb_memplugin.views.answers.bounded import bounded
+from tb_memplugin.views.shared.budget import NeedJson
 from tb_memplugin.views.shared.json_types import AboutFile, OmittedJson, ProblemJson, problems_json
 from tb_memplugin.views.terminal.fit import LargestJson, largest_json
 from tb_memplugin.views.terminal.fit_try import TriedJson, tried_json
@@ -36,34 +38,45 @@ class CandidateLineJson(TypedDict):
     omitted: NotRequired[OmittedJson]
 
 
+class ChipFitJson(TypedDict):
+    """A chip, and whether a recording fits its memory; sizes are of one device."""
+
+    target: str
+    fits: bool
+    limit_bytes: int
+    """What programs may reserve."""
+    left_bytes: int
+    """Negative where it does not fit."""
+
+
 class FitAnswerJson(AnswerJson):
-    """The largest values that fit, and the candidates, those closest to their limit first."""
+    """The largest values that fit, and the candidates, those closest to their limit first. Or a recording on chips."""
 
     largest: list[LargestJson]
     candidates: list[CandidateLineJson]
     tried: NotRequired[list[TriedJson]]
+    recording: NotRequired[NeedJson]
+    """Of an answer about a recording: what it needs."""
+    chips: NotRequired[list[ChipFitJson]]
+    """Those with room for it first, the smallest memory first."""
+    caveats: NotRequired[list[str]]
+    """What the figures of `chips` leave out."""
     problems: list[ProblemJson]
     omitted: NotRequired[OmittedJson]
 
 
-def fit(
-    outcomes: Sequence[Outcome],
-    asked: Asked,
-    knobs: Mapping[str, str] | None = None,
-    problems: Iterable[AboutFile] = (),
-) -> FitAnswerJson:
-    """Answer from the candidates that a logdir contains; with `knobs`, only from those with these values."""
-    wanted = with_knobs(outcomes, knobs or {})
-    return fit_answer(wanted, largest_values(wanted), asked, problems=problems)
+def candidates(outcomes: Iterable[Outcome], targets: Sequence[str], knobs: Mapping[str, str]) -> list[Outcome]:
+    """Return the candidates for one of the targets, with these values of knobs; a chip stands for all of its sizes."""
+    return [one for one in outcomes if _is_for(one, targets) and knobs.items() <= _texts(one).items()]
 
 
-def with_knobs(outcomes: Iterable[Outcome], knobs: Mapping[str, str]) -> list[Outcome]:
-    """Return the candidates with these values of knobs; `target` is a knob too."""
-    return [one for one in outcomes if knobs.items() <= _texts(one).items()]
+def _is_for(outcome: Outcome, targets: Sequence[str]) -> bool:
+    own = outcome.candidate.target
+    return not targets or own in targets or own.partition(":")[0] in targets
 
 
 def _texts(outcome: Outcome) -> dict[str, str]:
-    return {name: str(value) for name, value in (("target", outcome.candidate.target), *outcome.candidate.knobs)}
+    return {name: str(value) for name, value in outcome.candidate.knobs}
 
 
 def largest_values(outcomes: Iterable[Outcome]) -> list[LargestValue]:
@@ -78,14 +91,18 @@ def fit_answer(
     asked: Asked,
     tried: Sequence[Tried] | None = None,
     problems: Iterable[AboutFile] = (),
+    programs: Container[str] | None = None,
 ) -> FitAnswerJson:
-    """Return the answers of a search, its candidates, and the advice that was tried."""
+    """Return the answers of a search, its candidates, and the advice that was tried.
+
+    `programs`: the runs that contain their program (None: all), about which more can be asked.
+    """
     answer: FitAnswerJson = {
         "schema_version": SCHEMA_VERSION,
         "largest": [largest_json(one) for one in found],
         "candidates": [_candidate(one) for one in sorted(outcomes, key=_distance)],
         "problems": problems_json(problems),
-        "next": asked.next(*_questions(outcomes, found, asked)),
+        "next": asked.next(*_questions(outcomes, found, asked, programs)),
     }
     if tried is not None:
         answer["tried"] = [tried_json(one) for one in tried]
@@ -119,10 +136,21 @@ def _candidate(outcome: Outcome) -> CandidateLineJson:
     }
 
 
-def _questions(outcomes: Sequence[Outcome], found: Sequence[LargestValue], asked: Asked) -> list[Question]:
-    """Ask about the program of the first answer, where the logdir contains it."""
-    kept = [one.last for one in found if one.last.run and one.last.reserved_bytes is not None]
-    run = [{"path": f"{asked.path.rstrip('/')}/{one.run}"} for one in kept[:1]]
+def no_candidates(path: str, problems: Sequence[AboutFile]) -> InputError:
+    """Return the error of a logdir without the candidates that are asked for: the first problem of its records."""
+    if problems:
+        return InputError("No such candidates", problems[0].file, problems[0].text)
+    remedy = "`tb-memplugin fit FILE.py:FUNCTION --to LOGDIR` compiles some; without knobs, all are listed"
+    return InputError("No such candidates", path, remedy)
+
+
+def _questions(
+    outcomes: Sequence[Outcome], found: Sequence[LargestValue], asked: Asked, programs: Container[str] | None
+) -> list[Question]:
+    """Ask about the program of the first answer that has one in the logdir."""
+    runs = [one.last.run for one in found if one.last.run and one.last.reserved_bytes is not None]
+    kept = [run for run in runs if programs is None or run in programs]
+    run = [{"path": f"{asked.path.rstrip('/')}/{name}"} for name in kept[:1]]
     steps = [Question("explain", path, "what is live at the peak of the answer") for path in run]
     if asked.top is not None and len(outcomes) > asked.top:
         steps.append(asked.question("fit", "more candidates", top=min(len(outcomes), MORE)))

@@ -56,7 +56,7 @@ def budget(recordings: Sequence[Recording], limit: int, chosen: Regex) -> Budget
     checked.
     """
     selected = [r for r in recordings if chosen.search(r.id) and (chosen.pattern or r.is_main_memory)]
-    found, failed = each(selected, lambda recording: (_checked(recording), _broken(recording, limit)))
+    found, failed = each(selected, lambda recording: (need(recording), _broken(recording, limit)))
     above = [broken for _, broken in found if broken is not None]
     return {
         "limit_bytes": limit,
@@ -66,7 +66,8 @@ def budget(recordings: Sequence[Recording], limit: int, chosen: Regex) -> Budget
     }
 
 
-def _checked(recording: Recording) -> NeedJson:
+def need(recording: Recording) -> NeedJson:
+    """Return what a recording needs of its memory."""
     return {
         "id": recording.id,
         "needed_bytes": required_bytes(recording),
