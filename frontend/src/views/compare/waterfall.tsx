@@ -8,7 +8,6 @@ import { stepName } from "../../layout/compare/selected_change";
 import type { WaterfallBar } from "../../layout/compare/waterfall";
 import { waterfall } from "../../layout/compare/waterfall";
 import type { Comparison } from "../../payload/generated/answers";
-import { Middle } from "../widgets/middle";
 import { Choice } from "../widgets/choice";
 import { SavePicture } from "../drawing/save_picture";
 import type { ViewState } from "../state/view_state";
@@ -61,7 +60,7 @@ function Bar({ bar, store }: { bar: WaterfallBar; store: Store<ViewState> }): JS
   const total = bar.kind === "total";
   const parts = (
     <>
-      <span class="label">{total ? bar.label : <Middle text={bar.label} />}</span>
+      <span class="label">{bar.label}</span>
       <span class="track">
         <i style={{ left: `${100 * left}%`, width: `${100 * (right - left)}%` }} />
       </span>
