@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from tb_memplugin.model.kernels import KernelBuffer
+if TYPE_CHECKING:
+    from tb_memplugin.model.kernels import KernelBuffer
 
 
 class OutOfMemoryPhase(StrEnum):

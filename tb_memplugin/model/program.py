@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from math import prod
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from tb_memplugin.model.arrays import I32, I64
-from tb_memplugin.model.dataflow import DataflowValues
-from tb_memplugin.model.kernels import KernelMemory
-from tb_memplugin.model.lazy import Lazy
-from tb_memplugin.model.text import Text
+if TYPE_CHECKING:
+    from tb_memplugin.model.arrays import I32, I64
+    from tb_memplugin.model.dataflow import DataflowValues
+    from tb_memplugin.model.kernels import KernelMemory
+    from tb_memplugin.model.lazy import Lazy
+    from tb_memplugin.model.text import Text
 
 # Frames of XLA's runtimes that allocate a program's own buffers: all of them on GPU; the outputs on TPU, where
 # temporaries are on the core's stack.

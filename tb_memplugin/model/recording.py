@@ -9,27 +9,29 @@ from __future__ import annotations
 from collections.abc import Hashable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.model.cached_property import cached_property
-from tb_memplugin.model.capture_info import CaptureInfo, Sampling
-from tb_memplugin.model.caveats import Caveat
-from tb_memplugin.model.kinds import Axis, RecordingKind
-from tb_memplugin.model.out_of_memory import OutOfMemory
-from tb_memplugin.model.program import Program
-from tb_memplugin.model.tables import (
-    Allocations,
-    CachingAllocatorState,
-    DeviceProfileCounts,
-    NamedSpans,
-    ProgramChunks,
-    Regions,
-    ReportedMemory,
-    Stacks,
-)
+
+if TYPE_CHECKING:
+    from tb_memplugin.model.capture_info import CaptureInfo, Sampling
+    from tb_memplugin.model.caveats import Caveat
+    from tb_memplugin.model.kinds import Axis, RecordingKind
+    from tb_memplugin.model.out_of_memory import OutOfMemory
+    from tb_memplugin.model.program import Program
+    from tb_memplugin.model.tables import (
+        Allocations,
+        CachingAllocatorState,
+        DeviceProfileCounts,
+        NamedSpans,
+        ProgramChunks,
+        Regions,
+        ReportedMemory,
+        Stacks,
+    )
 
 
 @dataclass(frozen=True, eq=False)

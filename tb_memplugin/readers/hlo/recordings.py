@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import I32, I64
-from tb_memplugin.model.dataflow import DataflowValues
 from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind
 from tb_memplugin.model.lazy import Lazy
 from tb_memplugin.model.lazy_text import LazyText, TextSource
@@ -23,7 +23,6 @@ from tb_memplugin.readers.hlo.caveats import caveats
 from tb_memplugin.readers.hlo.columns import allocation_columns, select_rows
 from tb_memplugin.readers.hlo.dataflow.analysis import DataflowAnalysis
 from tb_memplugin.readers.hlo.dataflow.fused_operations import fusion_bodies, read_fused
-from tb_memplugin.readers.hlo.dataflow.values import dataflow_values
 from tb_memplugin.readers.hlo.kernels.memory import VMEM, kernels
 from tb_memplugin.readers.hlo.lifetimes.placement import Placement, place_buffers
 from tb_memplugin.readers.hlo.lifetimes.scoped_memory import scoped_memory
@@ -32,6 +31,9 @@ from tb_memplugin.readers.hlo.module.schedule import Schedule, flatten_schedule
 from tb_memplugin.readers.hlo.module.sharding import argument_shardings, device_count
 from tb_memplugin.readers.hlo.module.stacks import read_stacks
 from tb_memplugin.readers.hlo.module.tables import HloModule
+
+if TYPE_CHECKING:
+    from tb_memplugin.model.dataflow import DataflowValues
 
 # TPU: found by what lies there in programs compiled for v4 to 7x. Space 4 has only flags of asynchronous collectives.
 MEMORY_SPACES = {0: "HBM", 1: "VMEM", 2: "Sflag", 3: "CMEM", 5: "Host", 6: "SMEM"}
@@ -114,6 +116,8 @@ def read_hlo(
 
 
 def _values(module: HloModule, dataflow: DataflowAnalysis) -> DataflowValues:
+    from tb_memplugin.readers.hlo.dataflow.values import dataflow_values  # a summary of a program needs none
+
     values = dataflow_values(module, dataflow)
     module.keep_texts()
     return values

@@ -15,10 +15,8 @@ from tb_memplugin.readers.common.part import FilePart, NoEventsReason
 from tb_memplugin.readers.common.pieces import own
 from tb_memplugin.readers.hlo import read_hlo
 from tb_memplugin.readers.hlo.recordings import memory_name
-from tb_memplugin.readers.xplane.allocator import events as allocator_events
-from tb_memplugin.readers.xplane.allocator.recordings import read_allocators
+from tb_memplugin.readers.xplane.allocator.names import PLANE, allocator_event_ids
 from tb_memplugin.readers.xplane.device.memory_size import CAPACITY_SOURCE, device_chip, device_memory_size
-from tb_memplugin.readers.xplane.device.spans import tpu_core_planes
 from tb_memplugin.readers.xplane.no_events import no_events_reason
 from tb_memplugin.readers.xplane.planes import Plane, read_planes
 from tb_memplugin.readers.xplane.programs import METADATA_PLANE, read_programs
@@ -34,7 +32,7 @@ def open_xplane(data: bytes | memoryview, path: str, *, run: str = "", host: str
         planes = read_planes(data, budget)
         found = [program for p in planes if p.name == METADATA_PLANE for program in read_programs(p)]
         # A profile without a host plane has an allocator part too: the part gives the reason for its lack of events.
-        hosts = [p for p in planes if p.name == allocator_events.PLANE] or [Plane(memoryview(b""))]
+        hosts = [p for p in planes if p.name == PLANE] or [Plane(memoryview(b""))]
     except ValueError as error:
         raise _damaged(error, path) from error
     capacity = cache(partial(device_memory_size, planes))  # computed for the first program that is read
@@ -46,13 +44,27 @@ def open_xplane(data: bytes | memoryview, path: str, *, run: str = "", host: str
         read = partial(_read_program, program, budget, capacity, chip, title=title, run=run, host=host, source=path)
         parts[title] = FilePart(title, RecordingKind.PROGRAM, path, len(program), read, content=program)
     no_events = partial(_no_events, planes, path)
-    cores = tpu_core_planes(planes)
-    read_host = partial(read_allocators, cores=cores, run=run, host=host, source=path)
+    read_host = partial(_read_allocators, planes, run=run, host=host, source=path)
     allocators = [
         FilePart("allocators", RecordingKind.ALLOCATOR, path, len(plane.data), partial(read_host, plane), no_events)
         for plane in hosts
     ]
     return [*parts.values(), *allocators]
+
+
+def _read_allocators(
+    planes: Sequence[Plane], host_plane: Plane, *, run: str, host: str, source: str
+) -> list[Recording]:
+    """Read the allocators of a host's plane. The readers of events are imported for a plane that has some."""
+    try:
+        if not allocator_event_ids(host_plane):
+            return []
+    except ValueError:
+        pass  # the reader says what is damaged
+    from tb_memplugin.readers.xplane.allocator.recordings import read_allocators
+    from tb_memplugin.readers.xplane.device.spans import tpu_core_planes
+
+    return read_allocators(host_plane, tpu_core_planes(planes), run=run, host=host, source=source)
 
 
 def _no_events(planes: Sequence[Plane], path: str) -> NoEventsReason:

@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterator
 from typing import NamedTuple, TypeVar
 
 from tb_memplugin.formats import ByteRange, FilePiece, PartSearch, PartWalk
-from tb_memplugin.readers.xplane.allocator import events as allocator_events
+from tb_memplugin.readers.xplane.allocator.names import ALLOCATION, DEALLOCATION, PLANE
 from tb_memplugin.readers.xplane.device.spans import LINE
 from tb_memplugin.readers.xplane.programs import METADATA_PLANE
 
@@ -20,8 +20,8 @@ Looking = Generator[ByteRange, bytes, Result]  # yields ranges of the file, and 
 
 # Smaller lines are kept: to skip one takes a request.
 MIN_SKIPPED_BYTES = 512 << 10
-HOST, PROGRAMS = allocator_events.PLANE.encode(), METADATA_PLANE.encode()
-ALLOCATOR_EVENTS = (allocator_events.ALLOCATION.encode(), allocator_events.DEALLOCATION.encode())
+HOST, PROGRAMS = PLANE.encode(), METADATA_PLANE.encode()
+ALLOCATOR_EVENTS = (ALLOCATION.encode(), DEALLOCATION.encode())
 MAX_NAME_BYTES = 4096
 MAX_FIELDS = 16  # before a line's first event, or a plane's first line
 HEAD_BYTES = 20  # a tag and a length take at most 10 each

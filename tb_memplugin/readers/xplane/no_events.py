@@ -13,7 +13,7 @@ from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.native.xplane.all_events import any_event
 from tb_memplugin.protos.xplane_pb2 import ProfileOptions
 from tb_memplugin.readers.common.part import NoEventsReason
-from tb_memplugin.readers.xplane.allocator import events as allocator_events
+from tb_memplugin.readers.xplane.allocator.names import PLANE
 from tb_memplugin.readers.xplane.planes import Plane
 
 ENVIRONMENT, OPTIONS_STAT = "Task Environment", "profile_options"
@@ -65,7 +65,7 @@ def no_events_reason(planes: Sequence[Plane]) -> NoEventsReason:
         return CPU
     if levels is not None and levels.host < MIN_TRACER_LEVEL:
         return TRACER_LEVEL._replace(text=TRACER_LEVEL.text.format(level=levels.host))
-    if not any(any_event(p.data, p.budget) for p in planes if p.name == allocator_events.PLANE):
+    if not any(any_event(p.data, p.budget) for p in planes if p.name == PLANE):
         return TRACER_LEVEL._replace(text=TRACER_LEVEL.text.format(level=0))
     if devices and not any(any_event(p.data, p.budget) for p in devices):
         return NO_DEVICE_WORK

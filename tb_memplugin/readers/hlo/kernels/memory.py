@@ -5,18 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tb_memplugin.model.kernels import KernelMemory
 from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.protos.hlo_pb2 import HloProto
 from tb_memplugin.readers.common.budget import ReadBudget
-from tb_memplugin.readers.hlo.kernels.windows import windows
 from tb_memplugin.readers.hlo.lifetimes.scoped_memory import SCOPED, SCOPED_FIELD
 from tb_memplugin.readers.hlo.module.shapes import shape_text
 from tb_memplugin.readers.hlo.module.tables import CONFIGS, MAX_BYTES, HloModule
+
+if TYPE_CHECKING:
+    from tb_memplugin.model.kernels import KernelMemory
 
 WITH_CONFIG = Plan(
     HloProto.DESCRIPTOR,
@@ -72,8 +74,10 @@ def _at(data: bytes | memoryview, spans: Spans, row: int) -> bytes:
 
 def _kernel(module: HloModule, row: int, config: bytes, text: Callable[[int], str]) -> KernelMemory:
     """Return a kernel's memory. `text` returns the shape of an instruction."""
-    operands = module.operands.values[module.operands.begin[row] : module.operands.begin[row + 1]]
+    from tb_memplugin.model.kernels import KernelMemory  # most programs have no kernel
+    from tb_memplugin.readers.hlo.kernels.windows import windows
 
+    operands = module.operands.values[module.operands.begin[row] : module.operands.begin[row + 1]]
     shapes_of_operands = tuple(text(operand) for operand in operands.tolist() if operand >= 0)
     return KernelMemory(
         name=module.names(np.array([row]))[0],

@@ -11,10 +11,8 @@ from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.native.xplane.stats import INTEGER, MISSING, PRESENCE, REAL, TEXT
 from tb_memplugin.readers.xplane.allocator.halves import columns_of, select_events
+from tb_memplugin.readers.xplane.allocator.names import DEALLOCATION, allocator_event_ids
 from tb_memplugin.readers.xplane.planes import Plane
-
-PLANE = "/host:CPU"
-ALLOCATION, DEALLOCATION = "MemoryAllocation", "MemoryDeallocation"
 
 BYTES = (
     "bytes_allocated", "bytes_reserved", "bytes_available", "peak_bytes_in_use", "requested_bytes", "allocation_bytes",
@@ -52,11 +50,6 @@ class AllocatorEvents:
 
     def __len__(self) -> int:
         return len(self.line)
-
-
-def allocator_event_ids(plane: Plane) -> frozenset[int]:
-    """Return the metadata ids of the plane's allocator events."""
-    return frozenset(key for key, name in plane.event_names.items() if name in (ALLOCATION, DEALLOCATION))
 
 
 def read_allocator_events(plane: Plane) -> AllocatorEvents | None:

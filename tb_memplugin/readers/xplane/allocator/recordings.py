@@ -18,11 +18,11 @@ from tb_memplugin.model.lazy_recording import LazyRecording
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Regions, ReportedMemory
 from tb_memplugin.native.xplane.stats import MISSING
-from tb_memplugin.readers.xplane.allocator import events as allocator_events
 from tb_memplugin.readers.xplane.allocator.caveats import caveats
-from tb_memplugin.readers.xplane.allocator.events import AllocatorEvents
+from tb_memplugin.readers.xplane.allocator.events import AllocatorEvents, read_allocator_events
 from tb_memplugin.readers.xplane.allocator.lifetimes import dtypes, free_stacks, lifetimes, with_stacks
 from tb_memplugin.readers.xplane.allocator.log import AllocatorLog
+from tb_memplugin.readers.xplane.allocator.names import allocator_event_ids
 from tb_memplugin.readers.xplane.device.spans import merge_spans, module_spans
 from tb_memplugin.readers.xplane.host.calls import HostCalls, host_calls, no_calls
 from tb_memplugin.readers.xplane.planes import Plane
@@ -48,7 +48,7 @@ class _LazyCalls:
     @cached_property
     def calls(self) -> HostCalls:
         try:
-            calls = host_calls(self._plane, allocator_events.allocator_event_ids(self._plane))
+            calls = host_calls(self._plane, allocator_event_ids(self._plane))
             if len(calls.leaf) != self._events:  # only where the plane contradicts itself
                 raise ValueError(f"{self._events:,} allocator events, but {len(calls.leaf):,} with calls")
         except ValueError as error:
@@ -65,7 +65,7 @@ def read_allocators(
     where the host's plane is damaged.
     """
     try:
-        events = allocator_events.read_allocator_events(plane)
+        events = read_allocator_events(plane)
     except ValueError as error:
         raise InputError(f"the host's events are damaged ({error})", source, "profile again") from error
     if events is None:
