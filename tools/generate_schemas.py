@@ -20,13 +20,19 @@ from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_t
 from tb_memplugin import schemas
 from tb_memplugin.views.answers.advice import AdviceAnswerJson
 from tb_memplugin.views.answers.asked import SCHEMA_VERSION
-from tb_memplugin.views.answers.baseline import BaselineAnswerJson
+from tb_memplugin.views.answers.baseline import BaselineAnswerJson, CheckBaselineAnswerJson
 from tb_memplugin.views.answers.buffers import BufferAnswerJson, BuffersAnswerJson
 from tb_memplugin.views.answers.check import CheckAnswerJson, CheckFleetAnswerJson, CheckStepAnswerJson
 from tb_memplugin.views.answers.compare import CompareAnswerJson
 from tb_memplugin.views.answers.errors import ErrorAnswerJson
 from tb_memplugin.views.answers.explain import ExplainAnswerJson
-from tb_memplugin.views.answers.files import CacheAnswerJson, ExportAnswerJson, HookAnswerJson
+from tb_memplugin.views.answers.files import (
+    CacheAnswerJson,
+    ExportAnswerJson,
+    HookAnswerJson,
+    SchemasAnswerJson,
+    SkillAnswerJson,
+)
 from tb_memplugin.views.answers.fit import FitAnswerJson
 from tb_memplugin.views.answers.fleet import FleetAnswerJson, TrendAnswerJson
 from tb_memplugin.views.answers.summary import SummaryAnswerJson
@@ -35,11 +41,12 @@ from tools.generate_client import field_texts, parse_class
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 ANSWERS: dict[str, Any] = {
     "advice": AdviceAnswerJson,
+    "baseline": BaselineAnswerJson,
     "buffers": BuffersAnswerJson,
     "buffers-row": BufferAnswerJson,
     "cache": CacheAnswerJson,
     "check": CheckAnswerJson,
-    "check-baseline": BaselineAnswerJson,
+    "check-baseline": CheckBaselineAnswerJson,
     "check-fit": CheckStepAnswerJson,
     "check-fleet": CheckFleetAnswerJson,
     "compare": CompareAnswerJson,
@@ -50,6 +57,8 @@ ANSWERS: dict[str, Any] = {
     "fleet": FleetAnswerJson,
     "fleet-trend": TrendAnswerJson,
     "hook": HookAnswerJson,
+    "schema": SchemasAnswerJson,
+    "skill": SkillAnswerJson,
     "summary": SummaryAnswerJson,
 }
 SCALARS: dict[Any, dict[str, Any]] = {

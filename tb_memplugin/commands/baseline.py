@@ -1,30 +1,30 @@
 """Write the memory of programs to a file, for `tb-memplugin check --baseline`.
 
-The file is JSON for a repository: peak, reserved memory and roles of each program, its arguments, and its largest
-arrays at the peak, under names that stay the same between compiles. It contains no times, hosts or folders.
+The file is JSON for a repository: peak, reserved memory and roles of each program, how much these may grow, its
+arguments, and its largest arrays at the peak, under names that stay the same between compiles. It contains no times,
+hosts or folders.
 
 examples:
   tb-memplugin baseline /tmp/xprof --write memory.json
-  tb-memplugin check /tmp/xprof --baseline memory.json --tolerance 2%
+  tb-memplugin baseline /tmp/xprof --write memory.json --tolerance 100MiB
+  tb-memplugin check /tmp/xprof --baseline memory.json
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tb_memplugin.commands.json_output import asked, print_answer
+from tb_memplugin.commands.json_output import asked, json_options, print_answer
 from tb_memplugin.commands.streams import show
 from tb_memplugin.commands.terminal import PATH, PATTERN, listing_of, pattern_of, print_problems, printable
 from tb_memplugin.errors import InputError
 from tb_memplugin.sizes import bytes_text, counted
 
 if TYPE_CHECKING:
-    from tb_memplugin.model.memory_facts import MemoryFacts
-
-TOLERANCE = "2%"
+    from tb_memplugin.views.answers.baseline import BaselineFileJson
+    from tb_memplugin.views.shared.baseline_file import Baseline
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +32,14 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--write", metavar="FILE", help="the file, which is replaced if it is a baseline (default: print it)"
     )
+    parser.add_argument(
+        "--tolerance",
+        metavar="LIMIT",
+        help="how much peak, reserved memory and roles may grow: 5%% or 100MiB "
+        "(default: that of the file which is replaced, or 2%%)",
+    )
     parser.add_argument("--recording", metavar="REGEX", help=PATTERN)
+    json_options(parser)
 
 
 def check_options(parser: argparse.ArgumentParser) -> None:
@@ -42,49 +49,63 @@ def check_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--tolerance",
         metavar="LIMIT",
-        default=TOLERANCE,
-        help="how much peak and reserved memory may grow: 2%% or 100MiB (default: %(default)s)",
+        help="how much peak, reserved memory and roles may grow: 5%% or 100MiB (default: what the baseline contains)",
     )
     group.add_argument("--markdown", action="store_true", help="print Markdown, such as for a pull request")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tb_memplugin.commands.output_file import atomic_file, check_output
+    from tb_memplugin.commands.output_file import check_output
     from tb_memplugin.views.shared.baseline_check import baseline_facts
     from tb_memplugin.views.shared.baseline_file import text_of
+    from tb_memplugin.views.shared.json_types import problems_json
+    from tb_memplugin.views.shared.tolerance import TOLERANCE, parse_tolerance
 
+    replaced = _replaced(arguments.write)
     if arguments.write is not None:
-        check_output(arguments.write, arguments.path, _is_replaceable(arguments.write))
+        check_output(arguments.write, arguments.path, replaced is not None)
+    tolerance = arguments.tolerance or (replaced.tolerance.text if replaced is not None else TOLERANCE)
+    parse_tolerance(tolerance)
     pattern = pattern_of(arguments.recording)
     listing = listing_of(arguments.path, pattern.search if arguments.recording else None)
-    found, problems = baseline_facts([r for r in listing.recordings if pattern.search(r.id)])
-    print_problems(problems)
+    found, failed = baseline_facts([r for r in listing.recordings if pattern.search(r.id)])
+    print_problems(failed)
     if not found:
         where, remedy = arguments.recording or arguments.path, "`tb-memplugin summary` lists the recordings"
         raise InputError("No recordings for a baseline", where, remedy)
-    text = text_of([one.facts for one in found])
-    if arguments.write is None:
+    text = text_of([one.facts for one in found], tolerance)
+    file = _write(arguments.write, text) if arguments.write is not None else None
+    problems = [*problems_json(listing.problems), *failed]
+    if arguments.json:
+        from tb_memplugin.views.answers.baseline import baseline_answer
+
+        print_answer(baseline_answer(file, tolerance, found, problems, asked(arguments, arguments.path)))
+    elif file is None:
         show(text.rstrip("\n"))
     else:
-        with atomic_file(arguments.write) as stream:
-            stream.write(text.encode())
-        size = bytes_text(os.path.getsize(arguments.write))
-        show(f"{printable(arguments.write)}: {size}, {counted(len(found), 'recording')}")
-    return 2 if problems or listing.problems else 0
+        show(f"{printable(file['path'])}: {bytes_text(file['bytes'])}, {counted(len(found), 'recording')}")
+    return 2 if problems else 0
 
 
-def _is_replaceable(file: str) -> bool:
-    """Return whether a file is a baseline. Other files are not overwritten."""
-    if not os.path.isfile(file):
-        return False
+def _replaced(file: str | None) -> Baseline | None:
+    """Return the baseline that is to be replaced, if there is one. InputError for any other file."""
+    if file is None or not os.path.isfile(file):
+        return None
     try:
-        read_baseline(file)
+        return read_baseline(file)
     except InputError as error:
         raise InputError("The output file is no baseline", file, "choose another name") from error
-    return True
 
 
-def read_baseline(file: str) -> Sequence[MemoryFacts]:
+def _write(file: str, text: str) -> BaselineFileJson:
+    from tb_memplugin.commands.output_file import atomic_file
+
+    with atomic_file(file) as stream:
+        stream.write(text.encode())
+    return {"path": file, "bytes": os.path.getsize(file)}
+
+
+def read_baseline(file: str) -> Baseline:
     """Read a baseline's file. InputError where it cannot be read or is none."""
     from tb_memplugin.views.shared.baseline_file import MAX_FILE_BYTES, parse, write_command
 
@@ -101,31 +122,32 @@ def read_baseline(file: str) -> Sequence[MemoryFacts]:
 
 def check(arguments: argparse.Namespace) -> int:
     """Check recordings against a baseline: 0 within the tolerance, 1 above it, 2 where some cannot be checked."""
-    from tb_memplugin.commands.compare import peak_limit
-    from tb_memplugin.views.answers.baseline import baseline_answer
+    from tb_memplugin.views.answers.baseline import check_baseline_answer
     from tb_memplugin.views.shared.baseline_check import baseline_check
     from tb_memplugin.views.shared.baseline_file import write_command
     from tb_memplugin.views.shared.json_types import problems_json
+    from tb_memplugin.views.shared.tolerance import parse_tolerance
     from tb_memplugin.views.terminal.baseline_text import texts
 
-    allowed, before = peak_limit(arguments.tolerance), read_baseline(arguments.baseline)
+    given = parse_tolerance(arguments.tolerance) if arguments.tolerance else None
+    before = read_baseline(arguments.baseline)
     pattern = pattern_of(arguments.recording)
     listing = listing_of(arguments.path, pattern.search if arguments.recording else None)
     chosen = [r for r in listing.recordings if pattern.search(r.id)]
-    answer = baseline_check(arguments.baseline, before, chosen, arguments.tolerance, allowed)
-    print_problems(answer["problems"])
-    answer["problems"] = [*problems_json(listing.problems), *answer["problems"]]
-    if not answer["checked"]:
+    found = baseline_check(arguments.baseline, before.recordings, chosen, given or before.tolerance)
+    print_problems(found.problems)
+    found = found._replace(problems=[*problems_json(listing.problems), *found.problems])
+    if not found.checked:
         raise InputError(
             "No recording is in the baseline",
             arguments.recording or arguments.path,
             f"write the baseline again with `{write_command(arguments.baseline)}`",
         )
     if arguments.json:
-        print_answer(baseline_answer(answer, asked(arguments, arguments.path)))
+        print_answer(check_baseline_answer(found, asked(arguments, arguments.path)))
     else:
-        show("\n".join(map(printable, texts(answer, arguments.markdown))))
-    if any(checked["exceeded"] for checked in answer["checked"]):
+        show("\n".join(map(printable, texts(found, arguments.markdown))))
+    if any(checked.status == "above" for checked in found.checked):
         return 1
     # What cannot be read or is missing may be above the baseline.
-    return 2 if answer["problems"] or answer["missing"] else 0
+    return 2 if found.problems or found.missing else 0

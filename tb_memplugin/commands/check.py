@@ -1,7 +1,7 @@
 """Check that recordings fit a memory budget, that the devices of many hosts do, or that a step fits a chip.
 
 A program must fit with the memory that it reserves, which compilers compare with their limit; any other recording with
-its peak. With --baseline, peak and reserved memory are compared with a file that `tb-memplugin baseline` has written,
+its peak. With --baseline, peak, reserved memory and roles are compared with a file that `tb-memplugin baseline` wrote,
 and the causes of growth are named. With --fleet or --max-spread the devices of the newest capture are checked, read as
 `tb-memplugin fleet` reads them, with how far their peaks are apart; with --all-captures those of every capture. With
 --fit a step is compiled first, as `tb-memplugin fit` does; the budget is then the chip's limit, unless --max-peak is
@@ -21,7 +21,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tb_memplugin.commands import baseline, fit, fleet_reading
-from tb_memplugin.commands.compare import PERCENT
 from tb_memplugin.commands.json_output import asked, json_options, print_answer
 from tb_memplugin.commands.streams import show
 from tb_memplugin.commands.terminal import PATH, PATTERN, listing_of, pattern_of, print_problems, printable
@@ -142,6 +141,8 @@ def _check_fleet(arguments: argparse.Namespace, limit: int | None) -> int:
 
 def share_of(text: str) -> float:
     """Return the share that a percentage such as `5%` means. InputError for other texts."""
+    from tb_memplugin.views.shared.tolerance import PERCENT
+
     if not (percent := PERCENT.fullmatch(text.strip())):
         raise InputError("Not a share", text, "give a percentage, such as 5%")
     return float(percent[1]) / 100

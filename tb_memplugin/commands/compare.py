@@ -14,20 +14,18 @@ Exit code 1 means that a peak grew by more than --fail-if-peak-grows allows.
 from __future__ import annotations
 
 import argparse
-import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tb_memplugin.commands.json_output import asked, print_answer, top_option
 from tb_memplugin.commands.streams import show
 from tb_memplugin.commands.terminal import JSON, PATH, listing_of, print_problems, printable
-from tb_memplugin.sizes import bytes_text, parse_size
+from tb_memplugin.sizes import bytes_text
 
 if TYPE_CHECKING:
     from tb_memplugin.views.page.compare import Pair
-
-PERCENT = re.compile(r"(\d{1,6}(?:\.\d{1,6})?) ?%", re.ASCII)
+    from tb_memplugin.views.shared.tolerance import Tolerance
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -62,10 +60,12 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from tb_memplugin.views.shared.tolerance import parse_tolerance
     from tb_memplugin.views.terminal.compare_text import lines, markdown
     from tb_memplugin.views.terminal.compared_pairs import compared_pairs
 
-    allowed = peak_limit(arguments.fail_if_peak_grows) if arguments.fail_if_peak_grows else None
+    text = arguments.fail_if_peak_grows
+    tolerance = parse_tolerance(text) if text else None
     answers, failed = compared_pairs(_pairs(arguments), arguments.at_a, arguments.at_b, arguments.by)
     print_problems(failed)
     if arguments.json:
@@ -76,20 +76,8 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         texts = ((markdown if arguments.markdown else lines)(answer) for answer in answers)
         show("\n\n".join("\n".join(map(printable, text)) for text in texts))
-    grown = _check_growth(answers, allowed, arguments.fail_if_peak_grows) if allowed else 0
+    grown = _check_growth(answers, tolerance) if tolerance else 0
     return grown or (2 if failed else 0)
-
-
-def peak_limit(text: str) -> Callable[[int], int]:
-    """Return a function from the old peak to the largest allowed new one, in bytes.
-
-    InputError where the text is neither a percentage nor a size.
-    """
-    if percent := PERCENT.fullmatch(text.strip()):
-        factor = 1 + float(percent[1]) / 100
-        return lambda old_peak: int(old_peak * factor)
-    growth = parse_size(text)
-    return lambda old_peak: old_peak + growth
 
 
 def _pairs(arguments: argparse.Namespace) -> list[Pair]:
@@ -105,11 +93,12 @@ def _pairs(arguments: argparse.Namespace) -> list[Pair]:
     return matched
 
 
-def _check_growth(answers: Sequence[Mapping[str, Any]], allowed: Callable[[int], int], text: str) -> int:
+def _check_growth(answers: Sequence[Mapping[str, Any]], tolerance: Tolerance) -> int:
     """Return 1 where a peak grew by more than is allowed, and print a line per such peak to standard error."""
     sides = [(answer["a"]["recording"], answer["b"]["recording"]) for answer in answers]
-    exceeded = [(a["peak_bytes"], b) for a, b in sides if b["peak_bytes"] > allowed(a["peak_bytes"])]
+    exceeded = [(a["peak_bytes"], b) for a, b in sides if b["peak_bytes"] > tolerance.allowed(a["peak_bytes"])]
     for old_peak, b in exceeded:
         growth = f"from {bytes_text(old_peak)} to {bytes_text(b['peak_bytes'])}"
-        print(f"tb-memplugin: {printable(b['id'])}: the peak grew by more than {text}: {growth}", file=sys.stderr)
+        text = f"{printable(b['id'])}: the peak grew by more than {tolerance.text}: {growth}"
+        print(f"tb-memplugin: {text}", file=sys.stderr)
     return 1 if exceeded else 0

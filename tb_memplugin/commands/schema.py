@@ -8,10 +8,14 @@ examples:
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from tb_memplugin.commands.json_output import print_answer
 from tb_memplugin.commands.streams import show
 from tb_memplugin.commands.terminal import JSON
+
+if TYPE_CHECKING:
+    from tb_memplugin.views.answers.files import SchemasAnswerJson
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +31,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.name is not None:
         show(schemas.text_of(arguments.name).rstrip("\n"))
     elif arguments.json:
-        print_answer({"schemas": schemas.names()})
+        from tb_memplugin.views.answers.asked import SCHEMA_VERSION
+
+        answer: SchemasAnswerJson = {"schema_version": SCHEMA_VERSION, "schemas": schemas.names(), "next": []}
+        print_answer(answer)
     else:
         show("\n".join(schemas.names()))
     return 0

@@ -18,10 +18,15 @@ from __future__ import annotations
 import argparse
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from tb_memplugin import __version__
+from tb_memplugin.commands.json_output import json_options, print_answer
 from tb_memplugin.commands.streams import show
 from tb_memplugin.errors import InputError
+
+if TYPE_CHECKING:
+    from tb_memplugin.views.answers.files import SkillAnswerJson
 
 NAME = "tb-memplugin"
 DEFAULT = "~/.agents/skills"
@@ -35,10 +40,25 @@ def options(parser: argparse.ArgumentParser) -> None:
         "folder", metavar="DIR", nargs="?", default=DEFAULT, help="folder of skills (default: %(default)s)"
     )
     parser.add_argument("--force", action="store_true", help="overwrite a file that was changed")
+    json_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    show(skill_text().rstrip("\n") if arguments.action == "show" else install(arguments.folder, arguments.force))
+    installed = install(arguments.folder, arguments.force) if arguments.action == "install" else None
+    text = skill_text().rstrip("\n") if installed is None else f"{installed.status}: {installed.path}"
+    if arguments.json:
+        from tb_memplugin.views.answers.asked import SCHEMA_VERSION
+
+        answer: SkillAnswerJson = {
+            "schema_version": SCHEMA_VERSION,
+            "action": arguments.action,
+            "path": str(installed.path) if installed is not None else None,
+            "text": text,
+            "next": [],
+        }
+        print_answer(answer)
+    else:
+        show(text)
     return 0
 
 
@@ -52,8 +72,15 @@ def skill_text() -> str:
     return text.replace("0" * 16, _checksum(text))
 
 
-def install(folder: str, force: bool) -> str:
-    """Write the skill, and return a message. InputError where it cannot be written, or was changed by the user."""
+class Installed(NamedTuple):
+    """The file of the skill, and what happened to it."""
+
+    path: Path
+    status: str
+
+
+def install(folder: str, force: bool) -> Installed:
+    """Write the skill. InputError where it cannot be written, or was changed by the user."""
     from tb_memplugin.commands.output_file import atomic_file
 
     path = Path(folder).expanduser() / NAME / "SKILL.md"
@@ -67,7 +94,7 @@ def install(folder: str, force: bool) -> str:
         raise InputError("Cannot write the skill", str(path), error.strerror or str(error)) from error
     with atomic_file(str(path)) as stream:
         stream.write(text.encode())
-    return f"{'Up to date' if before == text else 'Installed'}: {path}"
+    return Installed(path, "Up to date" if before == text else "Installed")
 
 
 def _is_unchanged(text: str) -> bool:

@@ -64,6 +64,45 @@ def test_a_growth_above_the_tolerance_has_its_cause(
     assert check(baseline, logdir, "--tolerance", "1MiB") == 1
 
 
+def test_the_tolerance_is_in_the_file(baseline: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    less, now = changed_logdir("base", tmp_path), changed_logdir("not_donated", tmp_path / "now")
+    assert main(["baseline", str(less), "--write", str(baseline), "--tolerance", "1MiB"]) == 0
+    assert json.loads(baseline.read_text())["tolerance"] == "1MiB"
+    assert check(baseline, now) == 1
+    assert check(baseline, now, "--tolerance", "4MiB") == 0
+    assert main(["baseline", str(less), "--write", str(baseline)]) == 0  # keeps it
+    assert check(baseline, now) == 1
+    content = json.loads(baseline.read_text())
+    del content["tolerance"]
+    baseline.write_text(json.dumps(content))
+    assert check(baseline, now) == 0  # 2%
+    baseline.write_text(json.dumps(content | {"tolerance": "much"}))
+    capsys.readouterr()
+    assert check(baseline, now) == 2
+    assert "A damaged baseline" in capsys.readouterr().err
+
+
+def test_a_role_may_grow_by_as_many_bytes_as_the_peak(
+    baseline: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recording = json.loads(baseline.read_text())["recordings"][0]
+    roles, logdir = recording["roles_bytes"], changed_logdir("base", tmp_path)
+    allowed = int(recording["peak_bytes"] * 1.02) - recording["peak_bytes"]
+    largest, small = max(roles, key=roles.__getitem__), min(roles, key=roles.__getitem__)
+    assert roles[small] < allowed < roles[largest]
+    less = edited(baseline, roles_bytes=roles | {largest: roles[largest] - allowed, small: 0})
+    assert check(less, logdir) == 0
+    less = edited(baseline, roles_bytes=roles | {largest: roles[largest] - allowed - 1})
+    capsys.readouterr()
+    assert check(less, logdir, "--json") == 1
+    (found,) = json.loads(capsys.readouterr().out)["checked"]
+    assert (found["status"], found["exceeded"], found["exceeded_roles"]) == ("above", [], [largest])
+    assert check(less, logdir) == 1
+    assert f"above the baseline: role {largest}\n" in capsys.readouterr().out
+    more = edited(baseline, roles_bytes={}, peak_bytes=2 * recording["peak_bytes"])
+    assert check(more, logdir) == 0  # other arrays are live at the peak of so much less
+
+
 def test_less_memory_is_fine_and_says_how_to_keep_it(
     baseline: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,8 +10,8 @@ import pytest
 from support.pprof_files import Frame, Sample, write
 from support.servers import BIN, DEMO
 
-from tb_memplugin.commands.compare import peak_limit
 from tb_memplugin.errors import InputError
+from tb_memplugin.views.shared.tolerance import parse_tolerance
 from tb_memplugin.views.terminal.compare_text import code
 
 LEAK = DEMO / "device_profile_leak"
@@ -105,13 +105,13 @@ def test_what_is_wrong_is_one_line_and_exit_code_2(arguments: list[str], says: s
     ("text", "before", "after"), [("2%", 1000, 1020), ("0.05 %", 10**6, 1_000_500), ("1KiB", 5, 1029)]
 )
 def test_how_much_a_peak_may_be(text: str, before: int, after: int) -> None:
-    assert peak_limit(text)(before) == after
+    assert parse_tolerance(text).allowed(before) == after
 
 
 @pytest.mark.parametrize("text", ["%", "2%%", "1e9%", "70G", "two", "-1%"])
 def test_what_is_no_limit(text: str) -> None:
     with pytest.raises(InputError):
-        peak_limit(text)
+        parse_tolerance(text)
 
 
 def test_names_are_code_in_markdown_and_stay_so(tmp_path: Path) -> None:

@@ -134,9 +134,9 @@ def test_the_front_matter_is_what_agents_read() -> None:
 
 def test_installing_again_changes_nothing_and_a_newer_version_replaces_an_older(tmp_path: Path) -> None:
     path = tmp_path / "skills" / "tb-memplugin" / "SKILL.md"
-    assert install(str(tmp_path / "skills"), force=False) == f"Installed: {path}"
+    assert install(str(tmp_path / "skills"), force=False) == (path, "Installed")
     assert path.read_text() == skill_text()
-    assert install(str(tmp_path / "skills"), force=False) == f"Up to date: {path}"
+    assert install(str(tmp_path / "skills"), force=False) == (path, "Up to date")
 
 
 def test_a_changed_skill_is_kept_unless_forced(tmp_path: Path) -> None:

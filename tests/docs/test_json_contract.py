@@ -21,7 +21,7 @@ from benchmarks.pods.trend import write_trend
 from benchmarks.pods.truth import Faults
 from tb_memplugin import schemas
 from tb_memplugin.catalog import Catalog, dumps, listing_of_path
-from tb_memplugin.cli import main
+from tb_memplugin.cli import COMMANDS, main
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.model.codes import documented as documented_codes
 from tb_memplugin.views.export.fleet import COLUMNS
@@ -129,6 +129,17 @@ def compare_keys(schema: Any, heading: str, definitions: Any, done: set[str]) ->
                 compare_keys(definitions[references[0]], part, definitions, done)
 
 
+LONG_LIVED = {"serve", "xprof", "mcp"}
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_every_command_that_ends_has_json_and_a_schema(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    assert ("--json" in capsys.readouterr().out) is (command not in LONG_LIVED) is (command in schemas.names())
+    assert command not in LONG_LIVED or f"`{command}`" in section(PAGE, "Every answer").text
+
+
 def test_summary(print_json: Any, monkeypatch: pytest.MonkeyPatch, partly_damaged: Path) -> None:
     seen = set[str]()
     monkeypatch.setattr(dumps, "MAX_PROGRAMS", 2)
@@ -211,9 +222,11 @@ def test_check(print_json: Any, partly_damaged: Path) -> None:
     assert seen >= set(all_keys("check --json"))
 
 
-def test_check_of_a_baseline(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_check_of_a_baseline(print_json: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "memory.json"
-    assert main(["baseline", str(changed_logdir("recomputed", tmp_path)), "--write", str(file)]) == 0
+    logdir = changed_logdir("recomputed", tmp_path)
+    for options in ([], ["--write", str(file)]):
+        check_object(print_json("baseline", str(logdir), *options), "baseline --json", "baseline", set())
     content = json.loads(file.read_text())
     missing = {**content["recordings"][0], "name": "jit_evaluate", "arguments": []}
     file.write_text(json.dumps({**content, "recordings": [*content["recordings"], missing]}))
@@ -227,6 +240,12 @@ def test_check_of_a_baseline(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     assert answer["added"] and answer["missing"] and answer["problems"]
     check_object(answer, "check --baseline --json", "now", seen)
     assert seen >= set(all_keys("check --baseline --json"))
+
+
+def test_skill_and_schema(print_json: Any, tmp_path: Path) -> None:
+    for call in (("skill", "show"), ("skill", "install", str(tmp_path))):
+        check_object(print_json(*call), "skill --json", "skill", set())
+    check_object(print_json("schema"), "schema --json", "schema", set())
 
 
 def test_fit(print_json: Any) -> None:

@@ -58,3 +58,19 @@ class HookAnswerJson(AnswerJson):
 
     action: str
     text: str
+
+
+class SkillAnswerJson(AnswerJson):
+    """The skill that was installed or shown."""
+
+    action: str
+    path: str | None
+    """The file; null of a skill that is only shown."""
+    text: str
+    """What happened, or the skill."""
+
+
+class SchemasAnswerJson(AnswerJson):
+    """The names of the JSON Schemas."""
+
+    schemas: list[str]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, NamedTuple, TypedDict
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
 
 from tb_memplugin.analysis.changes.explain import explain_change
 from tb_memplugin.analysis.changes.facts import facts
@@ -11,60 +11,47 @@ from tb_memplugin.analysis.changes.matching import identity, match
 from tb_memplugin.analysis.changes.names import program_name
 from tb_memplugin.analysis.isolate import each
 from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.model.changes import Explanation
 from tb_memplugin.model.memory_facts import MemoryFacts
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.shared.baseline_file import write_command
-from tb_memplugin.views.shared.change_json import ExplanationJson, explanation_json
 from tb_memplugin.views.shared.json_types import ProblemJson, problems_json
+from tb_memplugin.views.shared.tolerance import Tolerance
 
 MAX_RECORDINGS = 64
 MIN_SHARE = 0.01  # of the largest recording of a kind; programs below it come and go with versions of JAX
 Status = Literal["above", "within", "below"]
-Allowed = Callable[[int], int]  # from a figure of the baseline to the largest one that is allowed
 
 
-class FiguresJson(TypedDict):
-    """Figures of a recording."""
-
-    peak_bytes: int
-    reserved_bytes: int | None
-    roles_bytes: Mapping[str, int]
-
-
-class BaselineCheckedJson(ExplanationJson):
+class CheckedRecording(NamedTuple):
     """A recording and its baseline."""
 
     id: str
-    name: str
-    name_before: str
-    kind: str
-    memory: str
-    status: Status
+    before: MemoryFacts
+    now: MemoryFacts
     exceeded: list[str]
     """`peak` and `reserved`, as far as they are above the tolerance."""
-    before: FiguresJson
-    now: FiguresJson
+    exceeded_roles: list[str]
+    """Likewise roles, the one that grew the most first."""
+    status: Status
+    explanation: Explanation
 
 
-class UnmatchedJson(TypedDict):
+class UnmatchedRecording(NamedTuple):
     """A recording without a baseline, or a baseline without a recording."""
 
-    name: str
-    kind: str
-    memory: str
-    peak_bytes: int
-    reserved_bytes: int | None
+    facts: MemoryFacts
     text: str
 
 
-class BaselineCheckJson(TypedDict):
+class BaselineCheck(NamedTuple):
     """The check of recordings against a baseline."""
 
     baseline: str
-    tolerance: str
-    checked: list[BaselineCheckedJson]
-    added: list[UnmatchedJson]
-    missing: list[UnmatchedJson]
+    tolerance: Tolerance
+    checked: list[CheckedRecording]
+    added: list[UnmatchedRecording]
+    missing: list[UnmatchedRecording]
     problems: list[ProblemJson]
 
 
@@ -114,66 +101,45 @@ def _recorded(recording: Recording) -> RecordedFacts:
 
 
 def baseline_check(
-    baseline: str, before: Sequence[MemoryFacts], recordings: Sequence[Recording], tolerance: str, allowed: Allowed
-) -> BaselineCheckJson:
-    """Compare recordings with a baseline. `tolerance` is what `allowed` was made of."""
+    baseline: str, before: Sequence[MemoryFacts], recordings: Sequence[Recording], tolerance: Tolerance
+) -> BaselineCheck:
+    """Compare recordings with a baseline, the file from which `before` was read."""
     recorded, problems = baseline_facts(recordings, before)
     now = [one.facts for one in recorded]
     ids = {id(one.facts): one.id for one in recorded}
     matched = match(before, now)
     rewrite = f"`{write_command(baseline)}`"
-    return {
-        "baseline": baseline,
-        "tolerance": tolerance,
-        "checked": [_checked(old, new, ids[id(new)], allowed) for old, new in matched.pairs],
-        "added": [
-            _unmatched(one, f"is not in the baseline: {rewrite} adds it")
+    return BaselineCheck(
+        baseline,
+        tolerance,
+        [_checked(old, new, ids[id(new)], tolerance) for old, new in matched.pairs],
+        [
+            UnmatchedRecording(one, f"is not in the baseline: {rewrite} adds it")
             for one in matched.added
             if one.peak_bytes >= MIN_SHARE * max(other.peak_bytes for other in now if other.kind == one.kind)
         ],
-        "missing": [
-            _unmatched(one, f"is in the baseline only: profile it, or remove it with {rewrite}")
+        [
+            UnmatchedRecording(one, f"is in the baseline only: profile it, or remove it with {rewrite}")
             for one in matched.missing
         ],
-        "problems": problems,
-    }
+        problems,
+    )
 
 
-def _checked(before: MemoryFacts, now: MemoryFacts, recording_id: str, allowed: Allowed) -> BaselineCheckedJson:
+def _checked(before: MemoryFacts, now: MemoryFacts, recording_id: str, tolerance: Tolerance) -> CheckedRecording:
     figures = [("peak", before.peak_bytes, now.peak_bytes)]
     if before.reserved_bytes is not None and now.reserved_bytes is not None:
         figures.append(("reserved", before.reserved_bytes, now.reserved_bytes))
-    exceeded = [name for name, old, new in figures if new > allowed(old)]
-    less = [name for name, old, new in figures if old > allowed(new)]
-    explanation = explain_change(before, now)
-    return {
-        "id": recording_id,
-        "name": now.name,
-        "name_before": before.name,
-        "kind": now.kind.value,
-        "memory": now.memory,
-        "status": "above" if exceeded else "below" if less else "within",
-        "exceeded": exceeded,
-        "before": _figures(before),
-        "now": _figures(now),
-        **explanation_json(explanation),
-    }
+    exceeded = [name for name, old, new in figures if new > tolerance.allowed(old)]
+    is_less = any(old > tolerance.allowed(new) for _, old, new in figures)
+    # Below the baseline, other arrays are live at the peak.
+    roles = [] if is_less and not exceeded else _exceeded_roles(before, now, tolerance)
+    status: Status = "above" if exceeded or roles else "below" if is_less else "within"
+    return CheckedRecording(recording_id, before, now, exceeded, roles, status, explain_change(before, now))
 
 
-def _figures(found: MemoryFacts) -> FiguresJson:
-    return {
-        "peak_bytes": found.peak_bytes,
-        "reserved_bytes": found.reserved_bytes,
-        "roles_bytes": dict(found.roles),
-    }
-
-
-def _unmatched(found: MemoryFacts, text: str) -> UnmatchedJson:
-    return {
-        "name": found.name,
-        "kind": found.kind.value,
-        "memory": found.memory,
-        "peak_bytes": found.peak_bytes,
-        "reserved_bytes": found.reserved_bytes,
-        "text": text,
-    }
+def _exceeded_roles(before: MemoryFacts, now: MemoryFacts, tolerance: Tolerance) -> list[str]:
+    """Return the roles that grew by more than the peak may grow, the one that grew the most first."""
+    most = tolerance.allowed(before.peak_bytes) - before.peak_bytes
+    grown = {role: size - before.roles.get(role, 0) for role, size in now.roles.items()}
+    return sorted((role for role, size in grown.items() if size > most), key=lambda role: -grown[role])

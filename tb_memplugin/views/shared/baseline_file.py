@@ -6,12 +6,13 @@ import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 from tb_memplugin import __version__
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.memory_facts import ArgumentFacts, ArrayFacts, FusedFacts, MemoryFacts
+from tb_memplugin.views.shared.tolerance import TOLERANCE, Tolerance, parse_tolerance
 
 SCHEMA_VERSION = 1
 MAX_FILE_BYTES = 16 << 20
@@ -25,7 +26,7 @@ LISTS: dict[str, type] = {
     "saved": ArrayFacts,
     "fused": FusedFacts,
 }
-# Of rows: what says nothing is left out.
+# Of rows: values that are left out.
 DEFAULTS: dict[str, Any] = {"sharding": "", "copies": 1, "function": "", "layers": 1, "donated_bytes": 0}
 REWRITE = "write it again with `tb-memplugin baseline LOGDIR --write FILE`"
 
@@ -35,9 +36,16 @@ def write_command(file: str) -> str:
     return f"tb-memplugin baseline LOGDIR --write {shlex.quote(file)}"
 
 
-def text_of(found: Sequence[MemoryFacts]) -> str:
+class Baseline(NamedTuple):
+    """The content of a baseline's file."""
+
+    recordings: list[MemoryFacts]
+    tolerance: Tolerance
+
+
+def text_of(found: Sequence[MemoryFacts], tolerance: str = TOLERANCE) -> str:
     """Return the content of a baseline's file, without times, hosts and folders."""
-    head = {"schema_version": SCHEMA_VERSION, "tb_memplugin": __version__}
+    head = {"schema_version": SCHEMA_VERSION, "tb_memplugin": __version__, "tolerance": tolerance}
     objects = sorted("\n".join(_lines(facts)) for facts in found)
     recordings = ",\n".join(dict.fromkeys(objects))
     top = "".join(f" {json.dumps(key)}: {json.dumps(value)},\n" for key, value in head.items())
@@ -62,7 +70,7 @@ def _inline(value: Any) -> str:
 
 
 def facts_json(facts: MemoryFacts) -> dict[str, Any]:
-    """Return facts for JSON. Values that say nothing are left out of rows."""
+    """Return facts for JSON. Rows leave out values that are the default."""
     head = {
         "name": _name(facts.name),
         "kind": facts.kind.value,
@@ -85,7 +93,7 @@ def _name(text: str) -> str:
     return text.encode("utf-8", "replace").decode()[:MAX_NAME]
 
 
-def parse(data: bytes, file: str) -> list[MemoryFacts]:
+def parse(data: bytes, file: str) -> Baseline:
     """Parse a baseline's file. InputError where it is none, or is of a newer version."""
     try:
         content = json.loads(data)
@@ -99,7 +107,10 @@ def parse(data: bytes, file: str) -> list[MemoryFacts]:
         raise InputError(f"A baseline of schema version {content['schema_version']}", file, remedy)
     recordings = content.get("recordings")
     try:
-        return [_facts(each) for each in _list(recordings, MAX_RECORDINGS)]
+        tolerance = parse_tolerance(_text(content.get("tolerance", TOLERANCE)))
+        return Baseline([_facts(each) for each in _list(recordings, MAX_RECORDINGS)], tolerance)
+    except InputError as error:
+        raise InputError("A damaged baseline", file, f"its tolerance is {error.where!r}; {error.remedy}") from error
     except (TypeError, KeyError, ValueError) as error:
         raise InputError("A damaged baseline", file, f"{_reason(error)}; {REWRITE}") from error
 

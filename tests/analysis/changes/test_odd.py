@@ -30,5 +30,5 @@ def test_a_mutated_recording_has_facts_that_the_file_keeps(name: str, mutations:
     before, after = facts(normal), facts(mutated)
     explain_change(before, after)
     explain_change(after, before)
-    (kept,) = parse(text_of([after]).encode(), "memory.json")
+    (kept,) = parse(text_of([after]).encode(), "memory.json").recordings
     assert explain_change(kept, after).causes == ()

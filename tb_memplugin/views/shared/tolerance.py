@@ -1,0 +1,30 @@
+"""How much more memory than before is allowed: a percentage, or bytes."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from tb_memplugin.sizes import parse_size
+
+PERCENT = re.compile(r"(\d{1,6}(?:\.\d{1,6})?) ?%", re.ASCII)
+TOLERANCE = "2%"
+
+
+class Tolerance(NamedTuple):
+    """A limit of growth, as a share of the figure before and in bytes."""
+
+    text: str
+    share: float
+    bytes: int
+
+    def allowed(self, before: int) -> int:
+        """Return the largest figure that is allowed, in bytes."""
+        return int(before * (1 + self.share)) + self.bytes
+
+
+def parse_tolerance(text: str) -> Tolerance:
+    """Parse a percentage such as `2%`, or a size such as `100MiB`. InputError for other texts."""
+    if percent := PERCENT.fullmatch(text.strip()):
+        return Tolerance(text, float(percent[1]) / 100, 0)
+    return Tolerance(text, 0.0, parse_size(text))
