@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 from playwright.sync_api import Browser, BrowserContext
 from support.browser.hosts import Host, open_demo, open_standalone, open_tensorboard, open_xprof
-from support.browser.pages import new_context
+from support.browser.pages import checked_context
 from support.browser.viewer import Viewer, until
 from support.fits import ERROR, STEP, TRACEBACK, candidate, raised, reserving, write_candidate, write_search
 from support.servers import BIN
@@ -44,13 +44,8 @@ def server(written: tuple[Path, list[Outcome]]) -> Iterator[Host]:
 
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
-    """Yield a browser context in which errors of the page fail the test."""
-    context = new_context(browser)
-    problems: list[str] = []
-    context.on("weberror", lambda error: problems.append(str(error.error)))
-    yield context
-    context.close()
-    assert problems == []
+    with checked_context(browser) as context:
+        yield context
 
 
 @pytest.fixture

@@ -46,6 +46,17 @@ def open_pages(host: Host, browser: Browser, **always: str) -> Iterator[Open]:
     context.close()
 
 
+@contextmanager
+def checked_context(browser: Browser) -> Iterator[BrowserContext]:
+    """Yield a browser context. AssertionError at its end for errors of the page."""
+    context = new_context(browser)
+    problems: list[str] = []
+    context.on("weberror", lambda error: problems.append(str(error.error)))
+    yield context
+    context.close()
+    assert problems == []
+
+
 def new_context(browser: Browser) -> BrowserContext:
     context = browser.new_context(viewport={"width": 1400, "height": 1200}, color_scheme="light")
     context.set_default_timeout(PATIENCE_MS)

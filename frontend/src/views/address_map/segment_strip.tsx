@@ -9,6 +9,7 @@ import type { Addresses } from "../../payload/recording/addresses";
 import type { Rows } from "../../payload/recording/rows";
 import { Tooltip } from "../widgets/tooltip";
 import { pageColors } from "../drawing/page_colors";
+import { sizedContext } from "../drawing/sized_context";
 import type { ViewState } from "../state/view_state";
 import { useWidth } from "../browser/use_width";
 import { formatAddress, paintPieces, describeSegment, STRIP_HEIGHT } from "./strips";
@@ -37,7 +38,8 @@ export function SegmentStrip({ segment, rows, places, span, store, dark }: Props
   const drawn = useMemo(() => segmentPieces(segment, rows, scale), [segment, rows, scale]);
 
   useLayoutEffect(() => {
-    const context = full > 0 ? prepareCanvas(canvas.current, width) : null;
+    if (full === 0 || canvas.current === null) return;
+    const context = sizedContext(canvas.current, width, STRIP_HEIGHT);
     if (context === null) return;
     paintPieces(context, drawn, dark, 0, 0);
     const colors = pageColors();
@@ -114,14 +116,4 @@ function Chunk({ rows, places, row }: { rows: Rows; places: Addresses; row: numb
       </span>
     </>
   );
-}
-
-/** Return the cleared canvas context, scaled to CSS pixels. */
-function prepareCanvas(canvas: HTMLCanvasElement | null, width: number): CanvasRenderingContext2D | null {
-  const context = canvas?.getContext("2d") ?? null;
-  if (canvas === null || context === null) return null;
-  canvas.width = Math.round(width * devicePixelRatio);
-  canvas.height = Math.round(STRIP_HEIGHT * devicePixelRatio);
-  context.scale(devicePixelRatio, devicePixelRatio);
-  return context;
 }

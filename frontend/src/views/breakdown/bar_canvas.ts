@@ -4,6 +4,7 @@ import { barSegments } from "../../layout/usage/buffer_bar";
 import type { Rows } from "../../payload/recording/rows";
 import { fitText } from "../drawing/fit_text";
 import type { PageColors } from "../drawing/page_colors";
+import { sizedContext } from "../drawing/sized_context";
 
 /** Minimum width in pixels for a gap between neighbors of the same color. */
 const MIN_GAP_WIDTH = 4;
@@ -23,15 +24,9 @@ export interface BarPicture {
 /** Draw a bar of buffers, colored by role, with names if there is room. */
 export function drawBar(canvas: HTMLCanvasElement, picture: BarPicture, colors: PageColors): void {
   const { bar, rows, width, height, dark } = picture;
-  const ratio = devicePixelRatio;
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(height * ratio);
-  const context = canvas.getContext("2d");
+  const context = sizedContext(canvas, width, height);
   if (context === null) return;
-  context.scale(ratio, ratio);
-  context.clearRect(0, 0, width, height);
   context.font = "11px system-ui, sans-serif";
-  context.textBaseline = "middle";
   const palette = rowColors(dark);
   for (const { x, width: wide, color, row } of barSegments(bar, rows, width)) {
     const filled = wide >= MIN_GAP_WIDTH ? wide - 1 : wide;

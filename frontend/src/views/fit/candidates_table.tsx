@@ -48,20 +48,7 @@ export function CandidatesTable({ step, store, actions }: SectionProps): JSX.Ele
   const grid = compared ? `20px ${template}` : template;
   const count = `${formatCount(lines.length)} of ${formatCount(step.candidates.length)} candidates`;
   return (
-    <section
-      class="fit-table"
-      data-testid="fit-candidates"
-      aria-label="Candidates"
-      onKeyDown={(event) => {
-        const onList = event.target instanceof HTMLElement && event.target.matches("[role=grid]");
-        const row = lines.at(selected);
-        if (!onList || selected < 0 || row === undefined) return;
-        if (event.key === "Enter") actions.open(row);
-        else if (event.key === " " && compared && actions.isCompiled(row)) actions.tick?.(row);
-        else return;
-        event.preventDefault();
-      }}
-    >
+    <section class="fit-table" data-testid="fit-candidates" aria-label="Candidates">
       <h2>Candidates</h2>
       <DataTable
         store={store}
@@ -79,6 +66,12 @@ export function CandidatesTable({ step, store, actions }: SectionProps): JSX.Ele
         empty="No candidate matches the filter."
         label="Candidates"
         onStep={(by) => setSelected(stepLine(selected, by, lines.length))}
+        keys={{
+          Enter: (i) => actions.open(lines[i]),
+          " ": (i) => {
+            if (compared && actions.isCompiled(lines[i])) actions.tick?.(lines[i]);
+          },
+        }}
         line={(i, id) => (
           <TableRow
             {...{ id }}

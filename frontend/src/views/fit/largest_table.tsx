@@ -42,21 +42,9 @@ export function LargestTable({ step, store, actions }: SectionProps): JSX.Elemen
     );
   }, [step, search, sort]);
   const template = columns.map(({ track }) => track).join(" ");
-  const open = (line: LargestLine | undefined): void => {
-    if (line !== undefined) actions.open(line.largest ?? line.named);
-  };
+  const open = (line: LargestLine): void => actions.open(line.largest ?? line.named);
   return (
-    <section
-      class="fit-table"
-      data-testid="fit-largest"
-      aria-label={`Largest ${step.searched}`}
-      onKeyDown={(event) => {
-        const onList = event.target instanceof HTMLElement && event.target.matches("[role=grid]");
-        if (event.key !== "Enter" || !onList || selected < 0) return;
-        event.preventDefault();
-        open(lines.at(selected));
-      }}
-    >
+    <section class="fit-table" data-testid="fit-largest" aria-label={`Largest ${step.searched}`}>
       <header class="section-head">
         <h2>Largest {step.searched} that fits</h2>
         <span class="muted">found by compiling, so larger values that were not tried may fit too</span>
@@ -75,6 +63,7 @@ export function LargestTable({ step, store, actions }: SectionProps): JSX.Elemen
         empty="No choice matches the filter."
         label={`Largest ${step.searched}`}
         onStep={(by) => setSelected(stepLine(selected, by, lines.length))}
+        keys={{ Enter: (i) => open(lines[i]) }}
         head={<TableHead {...{ columns, template, sort, onSort }} />}
         line={(i, id) => (
           <TableRow

@@ -63,19 +63,7 @@ export function DeviceTable(props: DevicesProps): JSX.Element {
   const grid = `${TICK.track} ${template}`;
   const what = every ? formatCounted(rows.length, "device") : formatCounted(found.outliers.length, "outlier");
   return (
-    <section
-      class="fleet-table"
-      data-testid="fleet-devices"
-      aria-label="Devices"
-      onKeyDown={(event) => {
-        const onList = event.target instanceof HTMLElement && event.target.matches("[role=grid]");
-        if (!onList || at < 0) return;
-        if (event.key === "Enter") open(lines[at]);
-        else if (event.key === " ") tick(lines[at]);
-        else return;
-        event.preventDefault();
-      }}
-    >
+    <section class="fleet-table" data-testid="fleet-devices" aria-label="Devices">
       <header class="section-head">
         <h2>{every ? "Devices" : "Outliers"}</h2>
         <Ticked {...props} />
@@ -109,6 +97,7 @@ export function DeviceTable(props: DevicesProps): JSX.Element {
           const to = lines.at(stepLine(at, by, lines.length));
           if (to !== undefined) store.set({ fleet_device: devices.id[to] });
         }}
+        keys={{ Enter: (i) => open(lines[i]), " ": (i) => tick(lines[i]) }}
         line={(i, id) => (
           <TableRow
             {...{ id }}

@@ -5,6 +5,7 @@ import { fitText } from "../drawing/fit_text";
 import type { PageColors } from "../drawing/page_colors";
 import { pageColors } from "../drawing/page_colors";
 import type { Picture } from "../drawing/picture";
+import { sizedContext } from "../drawing/sized_context";
 import { HATCH, hatchDefinition, type Surface, SvgSurface } from "../drawing/svg_surface";
 import { hatchPattern } from "../trees/canvas/tree_colors";
 import { shadeColors } from "./heat_colors";
@@ -65,14 +66,8 @@ export function heatMarks({ devices, hosts }: Fleet): HeatMark[] {
 
 /** Draw the cells on a canvas. */
 export function paintHeatMap(canvas: HTMLCanvasElement, picture: HeatPicture): void {
-  const ratio = devicePixelRatio;
-  const { width, height } = picture.map;
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(height * ratio);
-  const context = canvas.getContext("2d");
+  const context = sizedContext(canvas, picture.map.width, picture.map.height);
   if (context === null) return;
-  context.scale(ratio, ratio);
-  context.textBaseline = "middle";
   const page = pageColors();
   paint(context, picture, page, hatchPattern(context, page.muted));
 }

@@ -52,17 +52,7 @@ export function ListTable<Row>(props: Props<Row>): JSX.Element {
   const lines = useMemo(() => sortList(filtered.rows, columns, sort), [filtered, columns, sort]);
   const all = formatCounted(rows.length, noun);
   return (
-    <div
-      class={columns.length <= FEW_COLUMNS ? "list-table few-columns" : "list-table"}
-      data-testid={testid}
-      onKeyDown={(event) => {
-        const onList = event.target instanceof HTMLElement && event.target.matches("[role=grid]");
-        const row = lines.at(at);
-        if (event.key !== "Enter" || !onList || at < 0 || row === undefined) return;
-        event.preventDefault();
-        open?.(row);
-      }}
-    >
+    <div class={columns.length <= FEW_COLUMNS ? "list-table few-columns" : "list-table"} data-testid={testid}>
       <DataTable
         {...{ store, table, fileName, label }}
         sized={bytes !== undefined}
@@ -73,6 +63,7 @@ export function ListTable<Row>(props: Props<Row>): JSX.Element {
         at={at}
         empty={`No ${noun} matches the filter.`}
         onStep={(by) => setAt(stepLine(at, by, lines.length))}
+        keys={{ Enter: (i) => open?.(lines[i]) }}
         line={(i, id) => (
           <TableRow
             {...{ id, template }}

@@ -61,16 +61,7 @@ export function RecordingsTable({ rows, pending, advice, run, store, dark }: Pro
   );
   const equal = sorted.length - folded.length;
   return (
-    <section
-      class="recordings-table"
-      data-testid="recordings-table"
-      aria-label="Recordings of the run"
-      onKeyDown={(event) => {
-        const onList = event.target instanceof HTMLElement && event.target.matches("[role=grid]");
-        const line = lines.at(selected);
-        if (event.key === "Enter" && onList && selected >= 0 && line !== undefined) open(line.row);
-      }}
-    >
+    <section class="recordings-table" data-testid="recordings-table" aria-label="Recordings of the run">
       <DataTable
         {...{ store, table }}
         {...(equal > 0 || each ? { options: <EachHost on={each} equal={equal} store={store} /> } : {})}
@@ -83,6 +74,7 @@ export function RecordingsTable({ rows, pending, advice, run, store, dark }: Pro
         empty="No recording matches the filter."
         label="Recordings"
         onStep={(by) => setSelected(stepLine(selected, by, lines.length))}
+        keys={{ Enter: (i) => open(lines[i].row) }}
         line={(i, id) => (
           <TableRow
             {...{ id, template }}

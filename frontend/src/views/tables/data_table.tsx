@@ -7,7 +7,7 @@ import type { ViewState } from "../state/view_state";
 import { TableHead } from "./table_head";
 import { TableToolbar } from "./table_toolbar";
 import { useSorting } from "./use_sorting";
-import { VirtualLines } from "./virtual_lines";
+import { type LineKeys, VirtualLines } from "./virtual_lines";
 
 export interface Column<Key extends string> {
   key: Key;
@@ -63,6 +63,8 @@ interface Props<Key extends string> {
   label: string;
   /** Movement by arrow and paging keys, in lines. */
   onStep: (by: number) => void;
+  /** Actions of further keys on that line. */
+  keys?: LineKeys;
   line: (index: number, id: string) => JSX.Element;
 }
 

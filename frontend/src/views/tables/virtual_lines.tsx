@@ -25,11 +25,16 @@ interface Props {
   line: (index: number, id: string) => JSX.Element;
   /** Movement by arrow and paging keys, in lines. */
   onStep: (by: number) => void;
+  /** Actions of further keys on the line that keys start from. */
+  keys?: LineKeys;
 }
+
+/** Actions on a line, by key. */
+export type LineKeys = Partial<Record<string, (line: number) => void>>;
 
 /** List of lines of equal height; only the visible ones are in the document. */
 export function VirtualLines(props: Props): JSX.Element {
-  const { count, at, empty, label, head, line, onStep } = props;
+  const { count, at, empty, label, head, line, onStep, keys = {} } = props;
   const id = useId();
   const scroller = useRef<HTMLDivElement>(null);
   const [scrolled, setScrolled] = useState(0);
@@ -69,10 +74,13 @@ export function VirtualLines(props: Props): JSX.Element {
       style={{ height: printing ? "auto" : `${(inSight + 1) * LINE_HEIGHT + 12}px` }}
       onScroll={(event) => setScrolled(Math.floor(event.currentTarget.scrollTop / LINE_HEIGHT / STEP) * STEP)}
       onKeyDown={(event) => {
+        if (event.target !== event.currentTarget) return;
         const by = steps[event.key];
-        if (by === undefined || event.target !== event.currentTarget) return;
+        const act = keys[event.key];
+        if (by !== undefined) onStep(by);
+        else if (act !== undefined && at >= 0 && at < count) act(at);
+        else return;
         event.preventDefault();
-        onStep(by);
       }}
     >
       {head}

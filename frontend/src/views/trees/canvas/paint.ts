@@ -4,6 +4,7 @@ import { shortLabel } from "../../../layout/tree/tree";
 import { fitText } from "../../drawing/fit_text";
 import type { Picture } from "../../drawing/picture";
 import { roleLegend } from "../../drawing/role_legend";
+import { sizedContext } from "../../drawing/sized_context";
 import { HATCH, hatchDefinition, type Surface, SvgSurface } from "../../drawing/svg_surface";
 import { hatchPattern, mixColors, type TreeColors } from "./tree_colors";
 import type { Scene } from "../scene/scene";
@@ -28,15 +29,8 @@ const LINE = 15;
 
 /** Draw a tree's boxes, with their labels if they fit. */
 export function paintTree(canvas: HTMLCanvasElement, picture: TreePicture): void {
-  const ratio = devicePixelRatio;
-  canvas.width = Math.round(picture.width * ratio);
-  canvas.height = Math.round(picture.height * ratio);
-  const context = canvas.getContext("2d");
-  if (context === null) return;
-  context.scale(ratio, ratio);
-  context.clearRect(0, 0, picture.width, picture.height);
-  context.textBaseline = "middle";
-  paintBoxes(context, picture, hatchPattern(context, picture.paints.hatch));
+  const context = sizedContext(canvas, picture.width, picture.height);
+  if (context !== null) paintBoxes(context, picture, hatchPattern(context, picture.paints.hatch));
 }
 
 /** Draw the boxes for a file; with `roles`, colors are those of roles. */
