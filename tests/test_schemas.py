@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from support.schemas import schema_name, validate
 from support.servers import BIN, DATA, DEMO
+from support.torch_training import Training
 
 from tb_memplugin import schemas
 from tb_memplugin.cli import main
@@ -103,6 +105,19 @@ def test_buffers_of_a_role_add_up_to_the_role(capsys: pytest.CaptureFixture[str]
         found = ask(["buffers", run, f"--match={role['role']}", "--top=200"], capsys)
         of_role = [one["bytes"] for one in found["buffers"] if one["role"] == role["role"]]
         assert sum(of_role) == role["bytes"]
+
+
+def test_a_stack_that_is_cut_begins_at_the_users_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "rank0.pickle"
+    path.write_bytes(pickle.dumps(Training(2, clears=True).snapshot()))
+    largest = ask(["buffers", str(path), "--match=model.py"], capsys)["buffers"][0]
+    call = ["buffers", str(path), f"--row={largest['row']}"]
+    whole = ask([*call, "--top=all"], capsys)["stack"]
+    own = next(at for at, frame in enumerate(whole) if frame["file"] == "model.py")
+    assert own > 1
+    cut = ask([*call, "--top=2"], capsys)
+    assert cut["line"] == largest["line"] == f"model.py:{whole[own]['line']}"
+    assert cut["stack"] == whole[own : own + 2] and cut["omitted"]["stack"] == len(whole) - 2
 
 
 def test_hostile_names_are_quoted_and_select_their_recording(tmp_path: Path) -> None:

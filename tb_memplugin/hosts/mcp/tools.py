@@ -82,9 +82,7 @@ def one_of(found: Sequence[JsonObject]) -> JsonObject:
 
 
 def tool_call(question: Question) -> NextJson:
-    """Phrase a further question as a call of a tool; as a command where no tool answers it."""
-    if question.command not in BY_NAME:
-        return questions.command_line(question)
+    """Phrase a further question as a call of a tool."""
     return {"why": question.why, "tool": question.command, "arguments": dict(question.arguments)}
 
 

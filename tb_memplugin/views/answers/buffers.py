@@ -94,7 +94,10 @@ class BufferAnswerJson(AnswerJson):
     freed_at: int
     defined: SchedulePointJson
     last_used: SchedulePointJson
+    line: str
+    """The user's innermost source line; empty where it is unknown."""
     stack: list[StackFrameJson]
+    """Innermost frame first; of a stack that is cut, from that line on."""
     freed_stack: list[StackFrameJson]
     shares: list[SharingBufferJson]
     shares_total: int
@@ -181,6 +184,9 @@ def one_buffer(recording: Recording, row: int, asked: Asked) -> BufferAnswerJson
         raise InputError("No such row", str(row), f"give one from 0 to {last}; `buffers` and `explain` list them")
     found = details(recording, row)
     region = found["region"]
+    freed_leaf = int(recording.free_stack[row]) if recording.free_stack is not None else -1
+    stack, inner = _from_own_line(recording, int(recording.allocations.stack[row]), found["stack"], asked.top)
+    freed, inner_of_freed = _from_own_line(recording, freed_leaf, found["freed_stack"], asked.top)
     answer: BufferAnswerJson = {
         "schema_version": SCHEMA_VERSION,
         "recording": recording.id,
@@ -202,14 +208,19 @@ def one_buffer(recording: Recording, row: int, asked: Asked) -> BufferAnswerJson
         "freed_at": found["end"],
         "defined": found["defined"],
         "last_used": found["last_used"],
-        "stack": found["stack"],
-        "freed_stack": found["freed_stack"],
+        "line": source_lines(recording)[row],
+        "stack": stack,
+        "freed_stack": freed,
         "shares": [
             {"row": one["row"], "name": one["name"], "size_bytes": one["size"], "relation": one["relation"]}
             for one in found["shares"]
         ],
         "shares_total": found["shares_total"],
-        "omitted": {"shares": found["shares_total"] - len(found["shares"])},
+        "omitted": {
+            "shares": found["shares_total"] - len(found["shares"]),
+            "stack": inner,
+            "freed_stack": inner_of_freed,
+        },
         "next": asked.next(
             *(
                 asked.question("buffers", "the largest one that uses the same bytes", recording.id, row=one["row"])
@@ -218,3 +229,15 @@ def one_buffer(recording: Recording, row: int, asked: Asked) -> BufferAnswerJson
         ),
     }
     return bounded(answer, asked.top)
+
+
+def _from_own_line(
+    recording: Recording, leaf: int, frames: list[StackFrameJson], top: int | None
+) -> tuple[list[StackFrameJson], int]:
+    """Return a stack from the user's innermost line on where it will be cut, and how many frames that leaves out."""
+    stacks = recording.stacks
+    if top is None or len(frames) <= top or not 0 <= leaf < len(stacks.parent):
+        return frames, 0
+    own = int(source_frames(recording)[leaf])
+    inner = len(frames) - len(stacks.frames(own)) if own >= 0 else 0
+    return frames[inner:], inner
