@@ -176,7 +176,7 @@ def test_causes_of_the_change_between_two_peaks(open_page: Open) -> None:
     sides = {"a": f"v5e_mended||{program}", "b": f"v5e_out_of_memory||{program}"}
     viewer = open_page(tab="compare", run="v5e_out_of_memory", **sides)
     causes = viewer.get("causes")
-    until(causes.inner_text, lambda text: "donated buffer `opt_state` is copied now" in text, "no causes")
+    until(causes.inner_text, lambda text: "donated buffer opt_state is copied now" in text, "no causes")
     viewer.frame.get_by_label("at position").first.fill("3")
     viewer.frame.get_by_label("at position").first.press("Enter")
     viewer.wait_for_state(at_a="3")

@@ -43,7 +43,7 @@ export function AdvicePanel({ api, id, store }: Props): JSX.Element {
 function AdvicePieces({ list, store }: { list: AdviceList; store: Store<ViewState> }): JSX.Element {
   const [all, setAll] = useState(false);
   const { advice } = list;
-  if (advice.length === 0) return <p class="muted">Nothing we know would lower this peak.</p>;
+  if (advice.length === 0) return <p class="muted">No known change would lower this peak.</p>;
   const shown = all ? advice : advice.slice(0, MAX_SHOWN);
   return (
     <>

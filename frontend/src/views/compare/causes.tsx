@@ -25,12 +25,21 @@ export function Causes({ api, comparison }: { api: Api; comparison: Comparison }
       {value !== null && (
         <ul class="causes">
           {value.causes.map(({ text }) => (
-            <li key={text}>{text}</li>
+            <li key={text}>
+              <Sentence text={text} />
+            </li>
           ))}
         </ul>
       )}
     </section>
   );
+}
+
+/** A sentence whose names are between backticks, set as code. */
+function Sentence({ text }: { text: string }): JSX.Element {
+  const parts = text.split("`");
+  if (parts.length % 2 === 0) return <>{text}</>; // a name contains one
+  return <>{parts.map((part, i) => (i % 2 === 1 ? <code key={i}>{part}</code> : part))}</>;
 }
 
 /** Return what to ask; null for other recordings than two programs, other moments than peaks, and equal sides. */
