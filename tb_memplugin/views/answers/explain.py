@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NotRequired, TypedDict
 
+from tb_memplugin.analysis.leaks.between_snapshots import snapshots_of
 from tb_memplugin.analysis.ownership.source_lines import heavy_lines
 from tb_memplugin.analysis.usage.figures import share
 from tb_memplugin.model.kinds import Axis
@@ -237,24 +238,13 @@ def _rounded(value: Any) -> Any:
     return [_rounded(item) for item in value] if isinstance(value, list) else value
 
 
-def _newest_snapshot(recording: Recording, others: Sequence[Recording]) -> Recording | None:
-    """Return the newest snapshot of a watched device; None where the job saved none."""
-    taken = [
-        other
-        for other in others
-        if (other.run, other.memory) == (recording.run, recording.memory) and not other.kind.is_sampled
-    ]
-    return max(taken, key=lambda other: (other.capture_info and other.capture_info.time_ns) or 0, default=None)
-
-
 def _questions(
     recording: Recording, others: Sequence[Recording], found: dict[str, Any], asked: Asked
 ) -> list[Question | None]:
     own, at = recording.id, {} if found["at"]["peak"] else {"at": f"#{found['at']['position']}"}
     if recording.kind.is_sampled:
-        taken = _newest_snapshot(recording, others)
         why = "who holds the memory, by the newest snapshot of this run"
-        return [asked.question("explain", why, taken.id)] if taken is not None else []
+        return [asked.question("explain", why, taken.id) for taken in snapshots_of(recording, others)[-1:]]
     timed = next((r for r in others if r.axis is Axis.TIME and r.run == recording.run and r is not recording), None)
     failed = [program.id for program in programs_of(recording, others)[:1]]
     return [

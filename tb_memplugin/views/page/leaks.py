@@ -13,7 +13,8 @@ from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
-from tb_memplugin.views.endpoints.inputs import RECORDING
+from tb_memplugin.views.endpoints.inputs import RECORDING, SOURCE
+from tb_memplugin.views.endpoints.source import Source
 from tb_memplugin.views.page.torch_profile import retained_gradients_sentences
 from tb_memplugin.views.page.watched import growth_message
 from tb_memplugin.views.shared.headlines import leaking
@@ -66,9 +67,12 @@ class LeaksJson(TypedDict):
     findings: list[FindingJson]
 
 
-@endpoint("leaks", RECORDING, report=InReport(lambda recording: recording.axis is Axis.TIME))
-def findings(recording: Recording) -> LeaksJson:
-    """Return the findings. `message` explains why there are none, or what the steps are derived from."""
+@endpoint("leaks", RECORDING, SOURCE, report=InReport(lambda recording: recording.axis is Axis.TIME))
+def findings(recording: Recording, source: Source | None = None) -> LeaksJson:
+    """Return the findings. `message` explains why there are none, or what the steps are derived from.
+
+    `source` has the snapshots of a curve, whose lines the message names.
+    """
     found = leaks(recording)
     sites = found.sites
     shown = range(min(MAX_FINDINGS, len(sites.row))) if sites is not None else range(0)
@@ -76,7 +80,7 @@ def findings(recording: Recording) -> LeaksJson:
     counts = np.bincount(verdicts, minlength=len(Verdict)).tolist()
     points = np.unique(np.linspace(0, max(len(found.sampled_steps) - 1, 0), CURVE_POINTS).round().astype(np.int64))
     return {
-        "message": growth_message(recording) if recording.kind.is_sampled else found.steps.message or None,
+        "message": growth_message(recording, source) if recording.kind.is_sampled else found.steps.message or None,
         "retained_gradients": retained_gradients_sentences(recording),
         "unit": found.steps.unit,
         # Samples contain no allocations, so sites are not followed over steps.

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from tb_memplugin.analysis.address.fragmentation import fragmentation
+from tb_memplugin.analysis.leaks.between_snapshots import rise
 from tb_memplugin.analysis.leaks.floor import MIN_WINDOWS, SAMPLES, floor_growth
 from tb_memplugin.analysis.usage.figure_definitions import WATCH, Figure, define
 from tb_memplugin.analysis.usage.live_bytes import peak, usage
 from tb_memplugin.analysis.usage.steps import step_at
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text, percent_text
+from tb_memplugin.views.endpoints.source import Source
 
 
-def headline(recording: Recording) -> str:
-    """Return the peak, growth of the memory between steps, and whether the file is finished, in sentences."""
+def headline(recording: Recording, others: Iterable[Recording] = ()) -> str:
+    """Return the peak, growth of the memory between steps, and whether the file is finished, in sentences.
+
+    Of snapshots among `others`, it names the line that grows most.
+    """
     top = peak(recording)
     of = (
         f" of {bytes_text(recording.capacity)} ({percent_text(top.bytes, recording.capacity)})"
-        if (recording.capacity)
+        if recording.capacity
         else ""
     )
     step = step_at(recording, top.position)
@@ -29,37 +36,69 @@ def headline(recording: Recording) -> str:
         if recording.is_live
         else f"Finished {last} after the start."
     )
-    parts = [f"Peak {bytes_text(top.bytes)}{of} on {recording.memory}, {when}.", growth_sentence(recording), ended]
+    parts = [
+        f"Peak {bytes_text(top.bytes)}{of} on {recording.memory}, {when}.",
+        growth_sentence(recording, others),
+        ended,
+    ]
     return " ".join(filter(None, parts))
 
 
-def growth_sentence(recording: Recording) -> str:
-    """Return a sentence about memory that grows from step to step; empty where it does not, or is unknown."""
+def growth_sentence(recording: Recording, others: Iterable[Recording] = ()) -> str:
+    """Return a sentence about memory that grows from step to step; empty where it does not, or is unknown.
+
+    Of snapshots among `others`, it names the line that grows most.
+    """
     found = floor_growth(recording)
     if found is None or not found.grows:
         return ""
     where = "between steps " if found.unit == "step" else ""
     rate = bytes_text(round(found.bytes_per_unit))
+    lines = _rise_text(recording, others) or "compare two snapshots of this run to see its lines"
     return (
         f"The least memory in use {where}grows by {rate} per {found.unit}, {bytes_text(found.growth)} since the "
-        "warm-up: a leak; compare two snapshots of this run to see its lines."
+        f"warm-up: a leak; {lines}."
     )
 
 
-def growth_message(recording: Recording) -> str:
-    """Return whether the memory between steps grows, in a sentence."""
+def _rise_text(recording: Recording, others: Iterable[Recording]) -> str:
+    found = rise(recording, others)
+    if found is None:
+        return ""
+    first, last = (_moment(recording, snapshot) for snapshot in (found.first, found.last))
+    return (
+        f"most from {found.line}, {bytes_text(found.line_bytes)} of the {bytes_text(found.bytes)} between the "
+        f"snapshots {first} and {last}"
+    )
+
+
+def _moment(recording: Recording, snapshot: Recording) -> str:
+    start, taken = recording.capture_info, snapshot.capture_info
+    if taken is not None and taken.step is not None:
+        return f"of step {taken.step:,}"
+    if taken is not None and taken.time_ns is not None and start is not None and start.time_ns is not None:
+        return f"at {_duration_text(max(taken.time_ns - start.time_ns, 0) / 1e9)}"
+    return snapshot.title
+
+
+def growth_message(recording: Recording, source: Source | None = None) -> str:
+    """Return whether the memory between steps grows, in a sentence. `source` has the snapshots of the run."""
     found = floor_growth(recording)
     if found is None:
         samples = MIN_WINDOWS * SAMPLES
         return f"Growth between steps needs {MIN_WINDOWS} marked steps, or {samples} samples without marks."
-    still = f"The least memory in use{' between steps' if found.unit == 'step' else ''} does not grow."
-    return growth_sentence(recording) or still
+    if not found.grows:
+        return f"The least memory in use{' between steps' if found.unit == 'step' else ''} does not grow."
+    return growth_sentence(recording, source.run_of(recording) if source is not None else ())
 
 
 def time_text(recording: Recording, position: int) -> str:
     """Return the time of a position since the start, such as `3.2 s` or `5 h 12 min`."""
     clock = recording.clock
-    seconds = float(clock[position]) / 1e9 if clock is not None and 0 <= position < len(clock) else 0.0
+    return _duration_text(float(clock[position]) / 1e9 if clock is not None and 0 <= position < len(clock) else 0.0)
+
+
+def _duration_text(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.1f} s"
     hours, minutes = divmod(round(seconds / 60), 60)

@@ -15,7 +15,7 @@ from tb_memplugin.analysis.usage.steps import step_at
 from tb_memplugin.analysis.usage.traffic import count_stacks
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.views.page import device_profile, leaks, memory_profile, memory_viewer
+from tb_memplugin.views.page import device_profile, leaks, memory_profile, memory_viewer, watched
 from tb_memplugin.views.page.advice import advice
 from tb_memplugin.views.page.kernels import has_kernels, kernels
 from tb_memplugin.views.page.runtime_to_program import joins
@@ -52,9 +52,10 @@ def explain(recording: Recording, at: str | None = None, others: Sequence[Record
     programs = [other for other in others if other.kind.has_program and _same_host(other, recording)]
     if recording.kind.runs_programs and programs:
         answer["joins"] = joins(recording, programs, position)
-    heading = _heading(memory_profile.headline(recording), memory_profile.figures(recording))
-    if recording.kind.is_sampled:  # it has no allocations, and so no leaking lines
+    if recording.kind.is_sampled:  # it has no allocations: lines are those of its snapshots
+        heading = _heading(watched.headline(recording, others), watched.figures(recording))
         return {**heading, **answer, **_site_groups(recording, position)}
+    heading = _heading(memory_profile.headline(recording), memory_profile.figures(recording))
     return {**heading, **answer, **_allocator(recording, position)}
 
 

@@ -8,10 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.pprof_files import Frame, Sample, Writer
-from support.watch_files import MIB, live_file, saw_tooth, watch_bytes
+from support.watch_files import MIB, START_NS, live_file, saw_tooth, watch_bytes
+from werkzeug.test import Client
 
 from tb_memplugin.analysis.leaks.floor import floor_growth
+from tb_memplugin.catalog import Catalog
 from tb_memplugin.cli import main
+from tb_memplugin.hosts.api import MemoryApp
+from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers import open_file
 from tb_memplugin.readers.watch.layout import DeviceColumn
@@ -100,6 +104,39 @@ def test_summary_and_explain_show_a_curve(tmp_path: Path, capsys: pytest.Capture
     assert main(["explain", str(tmp_path), "--json"]) == 0
     [further] = json.loads(capsys.readouterr().out)["next"]
     assert "memory_00000005.prof" in " ".join(further["command"]), "the snapshot shows who holds the memory"
+
+
+@pytest.mark.parametrize(
+    ("noted", "first", "last"), [(True, "of step 5", "of step 90"), (False, "at 20.0 s", "at 6 min")]
+)
+def test_a_leak_names_the_line_that_grows_over_the_snapshots_of_its_device(
+    noted: bool, first: str, last: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = live_file(tmp_path)
+    steps = {at: at // 4 for at in range(0, 400, 4)}
+    path.write_bytes(watch_bytes({"cuda:0": saw_tooth(400, growth=MIB)}, steps=steps))
+    for step, losses in ((5, 2), (40, 70), (90, 80)):
+        writer = Writer()
+        writer.add(Sample([Frame("put", "/src/checkpoint.py", 88)], 500 * MIB))
+        writer.add(Sample([Frame("train", "/src/train.py", 61)], losses * MIB, losses))
+        writer.add(Sample([Frame("other", "/src/other.py", 7)], step * 3 * MIB, device="cuda:1"))
+        writer.profile.time_nanos = START_NS + step * 4 * 10**9
+        if noted:
+            writer.profile.comment.append(writer.text(f'tb_memplugin {{"step": {step}, "devices": {{}}}}'))
+        (path.parent / f"memory_{step:08d}.prof").write_bytes(writer.profile.SerializeToString())
+    explain = ["explain", str(tmp_path), "--json"]
+    assert main(explain) == 0
+    line = f"a leak; most from train.py:61, 78.0 MiB of the 78.0 MiB between the snapshots {first} and {last}."
+    assert line in json.loads(capsys.readouterr().out)["headline"]
+    catalog = Catalog(str(tmp_path))
+    [run] = catalog.runs()
+    [curve] = [each for each in catalog.listing(run.name).recordings if each.kind is RecordingKind.WATCH]
+    answer = Client(MemoryApp(catalog)).get("/api/leaks", query_string={"id": curve.id}).json
+    assert answer is not None and answer["message"].endswith(line)
+    for name in ("memory_00000040.prof", "memory_00000090.prof"):
+        (path.parent / name).unlink()
+    assert main(explain) == 0
+    assert "a leak; compare two snapshots" in json.loads(capsys.readouterr().out)["headline"], "there is only one"
 
 
 def test_noise_and_a_new_phase_are_no_growth_however_many_samples_there_are() -> None:
