@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import re
 import socket
 import sys
 import time
@@ -28,10 +30,13 @@ def devices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recorder, "read_devices", lambda: GPUS)
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+def logged_port(log: pytest.LogCaptureFixture) -> int:
+    """Return the port that the log names; waits for that line."""
+    for _ in range(1000):
+        if found := re.search(r"served at http://127.0.0.1:(\d+)/metrics", log.text):
+            return int(found[1])
+        time.sleep(0.02)
+    raise AssertionError(log.text)
 
 
 def metrics_of(port: int) -> dict[str, float]:
@@ -48,11 +53,12 @@ def metrics_of(port: int) -> dict[str, float]:
     return {name.removeprefix("tb_memplugin_"): float(value) for name, _, value in lines}
 
 
-def test_prometheus_reads_the_latest_sample_on_loopback(tmp_path: Path) -> None:
+def test_prometheus_reads_the_latest_sample_on_loopback(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     pytest.importorskip("prometheus_client")
-    port = free_port()
-    with watch(str(tmp_path), every=0.01, port=port) as watched:
+    caplog.set_level(logging.INFO, "tb_memplugin.capture")
+    with watch(str(tmp_path), every=0.01, port=0) as watched:
         watched.step(7)
+        port = logged_port(caplog)
         metrics_of(port)
         time.sleep(0.5)
         found = metrics_of(port)

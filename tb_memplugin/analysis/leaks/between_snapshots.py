@@ -12,12 +12,12 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.natural_order import natural_key
 
 
-class Rise(NamedTuple):
-    """Growth from `first` to `last` in bytes: of everything, and of the line that grew most."""
+class GrownLine(NamedTuple):
+    """The line that grew most from `first` to `last`. Growth is in bytes."""
 
     first: Recording
     last: Recording
-    bytes: int
+    bytes: int  # of all lines together
     line: str  # without its folders
     line_bytes: int
 
@@ -37,7 +37,7 @@ def _time_ns(recording: Recording) -> int:
     return (recording.capture_info and recording.capture_info.time_ns) or 0
 
 
-def rise(curve: Recording, others: Iterable[Recording]) -> Rise | None:
+def rise(curve: Recording, others: Iterable[Recording]) -> GrownLine | None:
     """Return the growth over the snapshots of a watched device; None without two, or where no known line grew."""
     taken = snapshots_of(curve, others)
     if len(taken) < 2 or not taken[0].length or not taken[-1].length:
@@ -47,7 +47,7 @@ def rise(curve: Recording, others: Iterable[Recording]) -> Rise | None:
     grown = {line: size - before.get(line, 0) for line, size in after.items()}
     line = max(grown, key=grown.__getitem__, default="")
     total = int(usage(last).live[-1]) - int(usage(first).live[-1])
-    return Rise(first, last, total, base_name(line), grown[line]) if line and min(total, grown[line]) > 0 else None
+    return GrownLine(first, last, total, base_name(line), grown[line]) if line and min(total, grown[line]) > 0 else None
 
 
 @memoize

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from tb_memplugin.capture.guard import Quietly, warn
+from tb_memplugin.capture.guard import Quietly, logger, warn
 from tb_memplugin.capture.new_files import is_remote
 from tb_memplugin.capture.watching.counters import Reading
 
@@ -34,9 +34,11 @@ def open_outputs(wanted: Outputs, folder: Callable[[], str]) -> list[Output]:
     if wanted.port is not None:
         with Quietly(NO_METRICS):
             try:
-                from tb_memplugin.capture.watching.metrics import PrometheusMetrics
+                from tb_memplugin.capture.watching.metrics import LOOPBACK, PrometheusMetrics
 
-                found.append(PrometheusMetrics(wanted.port))
+                metrics = PrometheusMetrics(wanted.port)
+                found.append(metrics)
+                logger.info("tb_memplugin: memory is served at http://%s:%d/metrics", LOOPBACK, metrics.port)
             except ImportError:
                 warn(NO_METRICS, "the package prometheus-client is missing: pip install 'tb-memplugin[watch]'")
     if wanted.tensorboard:

@@ -55,8 +55,9 @@ def watch(
     contain the end of a step, has risen to a new maximum 5 times, by 5 % of the capacity since the last snapshot, or by
     25 % of the floor where the capacity is unknown.
 
-    `port`: serve Prometheus metrics there, on loopback only (package prometheus-client). `tensorboard`: also write the
-    curves as scalars for TensorBoard's Time Series tab (package tensorboard; local logdirs only).
+    `port`: serve Prometheus metrics there, on loopback only (package prometheus-client); 0 for a free port, which is
+    logged. `tensorboard`: also write the curves as scalars for TensorBoard's Time Series tab (package tensorboard;
+    local logdirs only).
 
     The file stays below some megabytes, since old samples are thinned. Locally it is complete up to the last sample
     when the process is killed; in a remote logdir, up to the last minute, since stores cannot append. Samples are
