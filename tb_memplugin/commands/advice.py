@@ -21,7 +21,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    chosen, _ = chosen_recording(arguments)
+    chosen, _ = chosen_recording(arguments, with_allocations=True)
     if arguments.json:
         from tb_memplugin.views.answers.advice import advice
 

@@ -35,7 +35,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from tb_memplugin.views.answers.buffers import buffers, one_buffer
 
-    chosen, _ = chosen_recording(arguments)
+    chosen, _ = chosen_recording(arguments, with_allocations=True)
     question = asked(arguments, arguments.path)
     if arguments.row is not None:
         one = one_buffer(chosen, arguments.row, question)

@@ -62,13 +62,16 @@ def recording_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def chosen_recording(arguments: argparse.Namespace) -> tuple[Recording, Sequence[Recording]]:
+def chosen_recording(
+    arguments: argparse.Namespace, *, with_allocations: bool = False
+) -> tuple[Recording, Sequence[Recording]]:
     """Return the recording that is asked for, and all recordings of the path. InputError if none or several match."""
-    from tb_memplugin.views.terminal.selectors import choose
+    from tb_memplugin.views.terminal.selectors import choose, choose_with_allocations
 
     wanted = arguments.recording
     listing = listing_of(arguments.path, wanted and (lambda recording_id: wanted in recording_id))
-    return choose(listing.recordings, wanted, arguments.path, listing.problems), listing.recordings
+    chosen = choose_with_allocations if with_allocations else choose
+    return chosen(listing.recordings, wanted, arguments.path, listing.problems), listing.recordings
 
 
 def print_problems(problems: Sequence[ProblemJson]) -> None:

@@ -15,7 +15,7 @@ from tb_memplugin.logdir import Run
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.page.compare import Pair
 from tb_memplugin.views.terminal.compared_pairs import matched_pairs
-from tb_memplugin.views.terminal.selectors import choose
+from tb_memplugin.views.terminal.selectors import choose, choose_with_allocations
 
 MAX_NAMED = 10  # runs in an error
 
@@ -48,6 +48,11 @@ class LogdirReader:
         """Return the recording that is asked for, by default that with the largest peak, and all that were read."""
         listing = self.listing(name, wanted)
         return choose(listing.recordings, wanted, name, listing.problems), listing.recordings
+
+    def with_allocations(self, name: str, wanted: str | None) -> Recording:
+        """Return the recording that is asked for, by default that with the largest peak and allocations."""
+        listing = self.listing(name, wanted)
+        return choose_with_allocations(listing.recordings, wanted, name, listing.problems)
 
     def pairs(self, a: str, b: str, wanted: str) -> list[Pair]:
         """Return the matching recordings of two names, of those whose ids contain a text."""

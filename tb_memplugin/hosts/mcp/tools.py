@@ -117,7 +117,7 @@ def _buffers(
 ) -> object:
     from tb_memplugin.views.answers.buffers import buffers, one_buffer
 
-    chosen, _ = reader.recording(path, recording)
+    chosen = reader.with_allocations(path, recording)
     if row is not None:
         return one_buffer(chosen, row, _asked(path, top))
     return buffers(chosen, _asked(path, top), at, match)
@@ -126,7 +126,7 @@ def _buffers(
 def _advice(reader: LogdirReader, path: str = ".", recording: str | None = None, top: int = questions.TOP) -> object:
     from tb_memplugin.views.answers.advice import advice
 
-    return advice(reader.recording(path, recording)[0], _asked(path, top))
+    return advice(reader.with_allocations(path, recording), _asked(path, top))
 
 
 def _compare(

@@ -17,6 +17,18 @@ TIME = re.compile(rf"([0-9]{{1,18}}(?:\.[0-9]{{1,18}})?)\s*({'|'.join(NANOSECOND
 MAX_IDS_LISTED = 5
 
 
+def choose_with_allocations(
+    recordings: Sequence[Recording], wanted: str | None, path: str, problems: Iterable[AboutFile] = ()
+) -> Recording:
+    """Return a recording as `choose` does, by default the largest one with allocations. InputError for a curve."""
+    with_allocations = [recording for recording in recordings if not recording.kind.is_sampled]
+    found = choose(with_allocations if wanted is None and with_allocations else recordings, wanted, path, problems)
+    if found.kind.is_sampled:
+        remedy = "give a snapshot of its run; `kill -USR1 <process id>` makes a running job save one"
+        raise InputError("A curve has no allocations", found.id, remedy)
+    return found
+
+
 def choose(
     recordings: Sequence[Recording], wanted: str | None, path: str, problems: Iterable[AboutFile] = ()
 ) -> Recording:

@@ -97,6 +97,9 @@ def test_summary_and_explain_show_a_curve(tmp_path: Path, capsys: pytest.Capture
     shown = capsys.readouterr().out
     assert "Not finished" in shown and "see the run's snapshots" in shown and "Leaks" not in shown
     assert main(["check", str(tmp_path), "--max-peak", "800MiB"]) == 1
+    for command in ("buffers", "advice"):
+        assert main([command, str(tmp_path)]) == 2
+        assert "A curve has no allocations" in capsys.readouterr().err
     profile = Writer()
     profile.add(Sample([Frame("put", "checkpoint.py", 88)], 700 * MIB, 1, "buffer", "cuda:0"))
     (path.parent / "memory_00000005.prof").write_bytes(profile.profile.SerializeToString())
@@ -104,6 +107,9 @@ def test_summary_and_explain_show_a_curve(tmp_path: Path, capsys: pytest.Capture
     assert main(["explain", str(tmp_path), "--json"]) == 0
     [further] = json.loads(capsys.readouterr().out)["next"]
     assert "memory_00000005.prof" in " ".join(further["command"]), "the snapshot shows who holds the memory"
+    for command in ("buffers", "advice"):
+        assert main([command, str(tmp_path), "--json"]) == 0
+        assert "memory_00000005.prof" in json.loads(capsys.readouterr().out)["recording"]
 
 
 @pytest.mark.parametrize(
