@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from datetime import timedelta
 from pathlib import Path
 
@@ -106,6 +107,18 @@ def test_faults_of_an_older_capture_are_not_hidden(tmp_path: Path, capsys: pytes
     (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("left out"))
     found = f"1 file with problems: {damaged}; leaks on {leak}; outliers on {outlier}; another program on {other}"
     assert line.endswith(found)
+
+
+def test_a_damaged_file_without_a_host_has_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Pod(2, 1, 0.5).write(tmp_path)
+    (tmp_path / "older").mkdir()
+    program = tmp_path / "older" / "step.hlo.pb"
+    program.write_bytes(b"")
+    os.utime(program, (0, 0))
+    assert run("fleet", tmp_path, "--all") == 0
+    capsys.readouterr()
+    assert run("fleet", tmp_path) == 0
+    assert "older: 1 file with problems: step.hlo.pb" in capsys.readouterr().out
 
 
 def test_several_logdirs_are_read_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer
@@ -165,9 +166,10 @@ def faults_text(known: KnownCapture) -> str:
     A device is far from the median of all devices only, so outliers need all files.
     """
     answer, missing = FleetAnswer(known.fleet), known.fleet.missing
+    damaged = [file.host or os.path.basename(file.path) for file in answer.problems]  # dumped programs have no host
     lists: list[tuple[str, Sequence[str]]] = [
         (f"{counted(len(missing), 'host')} missing:", missing),
-        (f"{counted(len(answer.problems), 'file')} with problems:", [file.host for file in answer.problems]),
+        (f"{counted(len(damaged), 'file')} with problems:", damaged),
         ("leaks on", [host for leak in answer.leaks for host in leak.hosts]),
     ]
     if known.is_complete:
