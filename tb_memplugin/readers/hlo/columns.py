@@ -15,8 +15,9 @@ from tb_memplugin.native.text.strings import join
 from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.hlo.lifetimes.placement import Placement
 from tb_memplugin.readers.hlo.module import shapes
-from tb_memplugin.readers.hlo.module.lists import Lists
+from tb_memplugin.readers.hlo.module.lists import ListColumns, Lists
 from tb_memplugin.readers.hlo.module.tables import BUFFERS, HloModule
+from tb_memplugin.readers.hlo.module.texts import ModuleTexts
 
 
 def allocation_columns(module: HloModule, placement: Placement, leaf_frame: I32) -> Allocations:
@@ -28,6 +29,8 @@ def allocation_columns(module: HloModule, placement: Placement, leaf_frame: I32)
     node = np.where(known, module.buffer_node[buffer], -1) if has_buffers else buffer
     shape, dtype, unpadded = _shape_columns(module, node)
     size = placement.size
+    path = module.tables[f"{BUFFERS}.defined_at.shape_index"]
+    names = partial(_names_of_rows, module.texts, path, len(module.buffers["id"]), buffer, instruction)
     return Allocations(
         id=np.where(known, module.buffers["id"][buffer], -1) if has_buffers else buffer.astype(np.int64),
         size=size,
@@ -42,11 +45,11 @@ def allocation_columns(module: HloModule, placement: Placement, leaf_frame: I32)
         canonical=placement.canonical,
         role=_roles(placement)[placement.region],
         stack=np.where(instruction >= 0, leaf_frame[instruction], -1).astype(np.int32),
-        name=LazyText(TextSource(partial(_names_of_rows, module, buffer, instruction)), np.arange(len(buffer))),
+        name=LazyText(TextSource(names), np.arange(len(buffer))),
         shape=shape,
         dtype=dtype,
         op=_of_instructions(module.opcode, instruction),
-        scope=LazyText(module.scope, instruction),
+        scope=LazyText(module.texts.scope, instruction),
     )
 
 
@@ -68,15 +71,19 @@ def _of_instructions(column: Text, instruction: I32) -> Text:
     return Text(np.where(instruction >= 0, column.codes[instruction], -1).astype(np.int32), column.strings)
 
 
-def _names_of_rows(module: HloModule, buffer: I32, instruction: I32, rows: I64 | None) -> Text:
-    """Return the buffers' names: the defining instruction, and the shape index within its result, `fusion.3{1}`."""
+def _names_of_rows(
+    texts: ModuleTexts, path: ListColumns, count: int, buffer: I32, instruction: I32, rows: I64 | None
+) -> Text:
+    """Return the buffers' names: the defining instruction, and the shape index within its result, `fusion.3{1}`.
+
+    `path`: the shape indices of the `count` buffers of the file.
+    """
     if rows is not None:
         buffer, instruction = buffer[rows], instruction[rows]
-    names = module.names(np.maximum(instruction, 0))
-    path = Lists.of(module.tables[f"{BUFFERS}.defined_at.shape_index"], len(module.buffers["id"]))
-    indices = _index_texts(path, buffer, module.budget)
+    names = texts.names(np.maximum(instruction, 0))
+    indices = _index_texts(Lists.of(path, count), buffer, texts.budget)
     name_codes = np.where(instruction >= 0, names.codes, -1).astype(np.int32)
-    module.budget.charge(int(np.diff(names.strings.offsets).sum()))
+    texts.budget.charge(int(np.diff(names.strings.offsets).sum()))
     names_with_indices = Strings(
         *join(
             names.strings.blob, names.strings.offsets, name_codes,

@@ -118,9 +118,7 @@ def read_hlo(
 def _values(module: HloModule, dataflow: DataflowAnalysis) -> DataflowValues:
     from tb_memplugin.readers.hlo.dataflow.values import dataflow_values  # a summary of a program needs none
 
-    values = dataflow_values(module, dataflow)
-    module.keep_texts()
-    return values
+    return dataflow_values(module, dataflow)
 
 
 def reported_peak(module: HloModule, placement: Placement) -> int:
@@ -137,13 +135,13 @@ def reported_peak(module: HloModule, placement: Placement) -> int:
 
 
 def _program(module: HloModule, schedule: Schedule, leaf_frame: I32) -> Program:
-    order = schedule.order
+    order, texts = schedule.order, module.texts
 
     def names(positions: I64 | None) -> Text:
-        return module.names(order if positions is None else order[positions])
+        return texts.names(order if positions is None else order[positions])
 
     def computations(rows: I64 | None) -> Text:
-        return module.distinct_texts(module.computations.column("name", rows))
+        return texts.distinct_texts(texts.computations.column("name", rows))
 
     devices = device_count(module)
     return Program(
@@ -152,11 +150,11 @@ def _program(module: HloModule, schedule: Schedule, leaf_frame: I32) -> Program:
         memory_space=-1,  # set per memory space in read_hlo
         name=LazyText(TextSource(names), np.arange(len(order))),
         op=module.opcode.take(order),
-        scope=LazyText(module.scope, order),
+        scope=LazyText(texts.scope, order),
         computation=LazyText(TextSource(computations), module.instructions["parent"][order]),
         stack=leaf_frame[order],
         devices=devices,
         shardings=argument_shardings(module, devices),
         backend=backend(module),
-        fused=Lazy(partial(read_fused, module, *fusion_bodies(module, order))),
+        fused=Lazy(partial(read_fused, texts, *fusion_bodies(module, order))),
     )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import weakref
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.hand_built import ALLOC, FREE, MIB, Handmade, codes, names, read, two_halves
 from support.profiles import answer_of_xprof
 
 from tb_memplugin.analysis.usage.live_bytes import peak, usage
-from tb_memplugin.readers.hlo import read_hlo
+from tb_memplugin.readers.hlo import read_hlo, recordings
+from tb_memplugin.readers.hlo.module.tables import HloModule
 from tb_memplugin.views.page import memory_viewer
 
 
@@ -124,3 +127,24 @@ def test_without_a_schedule_instructions_run_as_they_are_listed() -> None:
     assert recording.program
     assert [recording.program.name[p] for p in range(3)] == ["first", "second", "last"]
     assert usage(recording).live.tolist() == [3 * MIB, 6 * MIB, 6 * MIB]
+
+
+def test_tables_are_released_once_the_data_flow_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    modules: list[weakref.ref[HloModule]] = []
+
+    def opened(*arguments: Any) -> HloModule:
+        module = HloModule(*arguments)
+        modules.append(weakref.ref(module))
+        return module
+
+    made, first, _ = two_halves()
+    made.allocation((first, 0), size=3 * MIB)
+    monkeypatch.setattr(recordings, "HloModule", opened)
+    recording = read(made)
+    program = recording.program
+    assert program is not None and program.values is not None and program.fused is not None
+    assert modules[0]() is not None
+    program.values()
+    assert modules[0]() is None, "the tables stay in memory"
+    assert names(recording) == ["first"]
+    assert len(program.fused().position) == 0

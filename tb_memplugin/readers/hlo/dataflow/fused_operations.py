@@ -12,6 +12,7 @@ from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.protos.hlo_pb2 import HloComputationProto, HloInstructionProto, OpMetadata
 from tb_memplugin.readers.hlo.module import shapes
 from tb_memplugin.readers.hlo.module.tables import COMPUTATIONS, OBJECT_BYTES, OF_COMPUTATIONS, HloModule
+from tb_memplugin.readers.hlo.module.texts import ModuleTexts
 
 READ = ("opcode", "shape", "metadata", "id")
 CONTENTS = Plan(
@@ -35,19 +36,19 @@ def fusion_bodies(module: HloModule, order: I64) -> tuple[I32, Spans]:
     return positions[known].astype(np.int32), module.tables[COMPUTATIONS]["span"].take(called[known])
 
 
-def read_fused(module: HloModule, positions: I32, bodies: Spans) -> FusedOperations:
+def read_fused(file: ModuleTexts, positions: I32, bodies: Spans) -> FusedOperations:
     """Read the operations inside of fusions; none if a fusion is damaged."""
     try:
-        contents = scan(module.data, CONTENTS, bodies, module.budget)
+        contents = scan(file.data, CONTENTS, bodies, file.budget)
     except ValueError:
         none = Text(np.empty(0, dtype=np.int32), Strings.of([]))
         return FusedOperations(positions[:0], none, none, np.empty(0, dtype=np.int64))
     table = contents["instructions"]
-    opcode, scope = module.texts_of(table["opcode"]), module.texts_of(table["metadata.op_name"])
+    opcode, scope = file.texts_of(table["opcode"]), file.texts_of(table["metadata.op_name"])
     is_result = table["id"] == contents[""]["root_id"][table["parent"]]
     rows = np.flatnonzero(~is_result & ~opcode.isin(FREE) & scope.nonempty)
     codes, distinct = table["shape"]
-    protos = [shapes.parsed(each) for each in module.bytes_of(distinct, OBJECT_BYTES)]
+    protos = [shapes.parsed(each) for each in file.bytes_of(distinct, OBJECT_BYTES)]
     texts = Strings.of([shapes.shape_text(proto) for proto in protos])
     sizes = np.array([*map(shapes.unpadded_bytes, protos), 0], dtype=np.int64)
     return FusedOperations(

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from tb_memplugin.errors import InputError, NoBufferAssignmentError
 from tb_memplugin.model.arrays import I32
 from tb_memplugin.model.cached_property import cached_property
-from tb_memplugin.model.lazy_text import FEW, TextSource
-from tb_memplugin.model.text import Strings, Text
+from tb_memplugin.model.lazy_text import TextSource
+from tb_memplugin.model.text import Text
 from tb_memplugin.native.charges import Charges
 from tb_memplugin.native.protobuf.messages import Plan, scan
-from tb_memplugin.native.text.spans import InternedSpans, Spans
-from tb_memplugin.native.text.strings import gather, intern
+from tb_memplugin.native.text.spans import Spans
+from tb_memplugin.native.text.strings import intern
 from tb_memplugin.protos.hlo_pb2 import HloComputationProto, HloInstructionProto, HloProto, OpMetadata
 from tb_memplugin.readers.common.at_once import BudgetShare, at_once
 from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.common.id_index import IdIndex
 from tb_memplugin.readers.hlo.module.lists import ListColumns, Lists
 from tb_memplugin.readers.hlo.module.shapes import MAX_DEPTH, ShapeTable
+from tb_memplugin.readers.hlo.module.texts import Columns, ModuleTexts
 
 COMPUTATIONS = "hlo_module.computations"
 INSTRUCTIONS = f"{COMPUTATIONS}.instructions"
@@ -85,29 +84,7 @@ OBJECT_BYTES = 48
 MAX_BYTES = 2**50  # no device has a PiB; larger sizes in a damaged file would overflow sums
 
 
-class Columns(dict[str, Any]):
-    """Columns of a table; those of a plan are read when one of them is first used."""
-
-    def __init__(self, columns: ListColumns, data: bytes | memoryview, later: Plan, budget: ReadBudget) -> None:
-        """`columns`: with `span`, where each row's message is."""
-        super().__init__(columns)
-        self._data, self._later, self._budget = data, later, budget
-
-    def __missing__(self, name: str) -> Any:
-        columns = scan(self._data, self._later, self["span"], self._budget)[""]
-        self.update({read: column for read, column in columns.items() if read != "parent"})
-        return columns[name]
-
-    def of_rows(self, rows: npt.NDArray[np.integer]) -> ListColumns:
-        """Return the later columns of a few rows."""
-        return scan(self._data, self._later, self["span"].take(rows), self._budget)[""]
-
-    def column(self, name: str, rows: npt.NDArray[np.integer] | None) -> Any:
-        """Return one of the later columns, of a few rows; None: of all."""
-        return self[name] if rows is None else self.of_rows(rows)[name]
-
-
-class HloModule:
+class HloModule(ModuleTexts):
     """The tables of an HloProto, located but not interpreted.
 
     Raises InputError where the bytes are damaged or lack a compiled program with a buffer assignment.
@@ -115,17 +92,20 @@ class HloModule:
 
     def __init__(self, data: bytes | memoryview, source: str, budget: ReadBudget | None = None) -> None:
         """`budget`: of the program's file; None where these bytes are all of it."""
-        self.budget = budget or ReadBudget(data, source)
+        budget = budget or ReadBudget(data, source)
         try:
-            self.tables, contents = _scanned(data, self.budget)
+            self.tables, contents = _scanned(data, budget)
         except ValueError as error:
             raise InputError(
                 f"the compiled program is damaged ({error})", source, "copy the file again, or profile again"
             ) from error
-        self.data = data
+        super().__init__(
+            data,
+            budget,
+            Columns(self.tables[COMPUTATIONS], data, NAME, budget),
+            Columns(contents["instructions"], data, DETAILS, budget),
+        )
         self.root: ListColumns = self.tables[""]
-        self.computations = Columns(self.tables[COMPUTATIONS], data, NAME, self.budget)
-        self.instructions = Columns(contents["instructions"], data, DETAILS, self.budget)
         self.tables |= {f"{COMPUTATIONS}.{path}": table for path, table in contents.items() if path}
         self.buffers: ListColumns = self.tables[BUFFERS]
         self.allocations: ListColumns = self.tables[ALLOCATIONS]
@@ -141,45 +121,19 @@ class HloModule:
         if not len(self.allocations["index"]):
             raise NoBufferAssignmentError(source, self.name)
 
+    @cached_property
+    def texts(self) -> ModuleTexts:
+        """The texts alone, for what is read later: the tables are released before."""
+        return ModuleTexts(self.data, self.budget, self.computations, self.instructions)
+
+    @property
+    def scope(self) -> TextSource:
+        """The model path of each instruction; that of `texts`, so that it is read once."""
+        return self.texts.scope
+
     def take_events(self) -> tuple[ListColumns, ListColumns]:
         """Return the events of the heap simulator's traces and which buffers they share, to be kept nowhere."""
         return self.tables.pop(f"{TRACES}.events"), self.tables.pop(f"{TRACES}.events.share_with_canonical_id")
-
-    def keep_texts(self) -> None:
-        """Drop what only data flow needs. Names, model paths and source lines can still be read."""
-        path = f"{BUFFERS}.defined_at.shape_index"  # a part of a buffer's name
-        self.tables = {BUFFERS: self.buffers, path: self.tables[path]}
-        for name in ("id", "root_id", "is_fusion_computation"):
-            self.computations.pop(name, None)
-        for name in (
-            *("operands", "callees", "instruction_index", "computation_index"),
-            *("buffer_instruction", "buffer_node", "instruction_shapes"),
-        ):
-            self.__dict__.pop(name, None)
-
-    def text_at(self, span: Spans, row: int = 0) -> str:
-        start, length = int(span.start[row]), int(span.length[row])
-        return bytes(self.data[start : start + length]).decode("utf-8", "replace")
-
-    def bytes_of(self, spans: Spans, times: int = 2) -> list[bytes]:
-        """Return the bytes of each span. `times`: the memory that they and what is made of them take, per byte."""
-        self.budget.charge(64 * len(spans.start) + times * int(spans.length.sum()))
-        return [bytes(self.data[s : s + n]) for s, n in zip(spans.start.tolist(), spans.length.tolist(), strict=True)]
-
-    def distinct_texts(self, spans: Spans) -> Text:
-        """Return a column of mostly distinct texts, not interned."""
-        # A long text may be in many rows: an instruction that a schedule lists again and again.
-        self.budget.charge(int(spans.length.sum()) + 16 * len(spans.start))
-        return Text(np.arange(len(spans.start), dtype=np.int32), Strings(*gather(self.data, *spans)))
-
-    def interned_texts(self, spans: Spans) -> Text:
-        """Return a column of repeating texts, interned."""
-        codes, first = intern(self.data, *spans)
-        return Text(codes, Strings(*gather(self.data, *spans.take(first))))
-
-    def texts_of(self, column: InternedSpans) -> Text:
-        """Return a column of texts that the scan has interned."""
-        return Text(column.codes, Strings(*gather(self.data, *column.distinct)))
 
     @property
     def name(self) -> str:
@@ -197,17 +151,6 @@ class HloModule:
     @cached_property
     def opcode(self) -> Text:
         return self.texts_of(self.instructions["opcode"])
-
-    @cached_property
-    def scope(self) -> TextSource:
-        """The model path of each instruction, from JAX's op_name."""
-        return TextSource(lambda rows: self.interned_texts(self.instructions.column("metadata.op_name", rows)))
-
-    def names(self, rows: npt.NDArray[np.integer]) -> Text:
-        """Return the names of instructions."""
-        if FEW * len(rows) > len(self.instructions["id"]):
-            return self.distinct_texts(self.instructions["name"].take(rows))
-        return self.distinct_texts(self.instructions.column("name", rows))
 
     def is_opcode(self, names: set[str]) -> npt.NDArray[np.bool_]:
         """Return a mask of the instructions with one of these opcodes."""
