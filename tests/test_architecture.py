@@ -53,6 +53,18 @@ ALLOWED: dict[str, set[str]] = {
     "pytest_plugin": {"capture", "catalog", "errors", "regex", "sizes", "views"},  # runs in a user's tests
     "cli": {"commands", "errors"},
 }
+# Likewise the rooms of `views`.
+VIEWS: dict[str, set[str]] = {
+    "shared": set(),
+    "endpoints": {"page"},  # which it lists
+    "page": {"endpoints", "shared"},
+    "answers": {"page", "shared"},
+    "export": {"endpoints", "shared"},
+    "terminal": {"answers", "page", "shared"},
+    "xprof": set(),
+}
+# These answers contain lines of the terminal, or JSON that is made beside them.
+TEXT_IN_ANSWERS = {"answers/buffers.py", "answers/explain.py", "answers/fit.py", "page/fit.py", "shared/budget.py"}
 MAY_IMPORT_THEM = {"hosts", "capture", "fit"}
 HEAVY = {"jax", "jaxlib", "tensorboard", "xprof", "tensorflow", "torch"}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if not path.stem.endswith("_pb2"))
@@ -87,6 +99,16 @@ def test_a_room_imports_only_what_lies_below_it(path: Path) -> None:
 )
 def test_only_hosts_know_who_is_serving(path: Path) -> None:
     assert not {name.split(".")[0] for name in imports(path)} & HEAVY
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "views").rglob("*.py")), ids=lambda path: path.stem)
+def test_a_room_of_views_imports_only_what_lies_below_it(path: Path) -> None:
+    own, *rest = path.relative_to(PACKAGE / "views").parts
+    if not rest or f"{own}/{rest[0]}" in TEXT_IN_ANSWERS:
+        return
+    prefix = "tb_memplugin.views."
+    used = {name.removeprefix(prefix).split(".")[0] for name in imports(path) if name.startswith(prefix)} - {own}
+    assert used <= VIEWS[own], f"views/{own} must not import views/{used - VIEWS[own]}"
 
 
 def test_the_core_loads_without_any_host() -> None:

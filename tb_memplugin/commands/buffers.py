@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _table(found: BuffersAnswerJson) -> Iterator[str]:
-    from tb_memplugin.views.terminal.text_table import align
+    from tb_memplugin.views.shared.text_table import align
 
     rows = [
         [bytes_text(one["bytes"]), str(one["row"]), one["role"], one["shape"], one["line"] or "-", _name(one)]

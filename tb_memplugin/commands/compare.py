@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tb_memplugin.commands.json_output import asked, print_answer, top_option
 from tb_memplugin.commands.streams import show
@@ -24,6 +24,7 @@ from tb_memplugin.commands.terminal import JSON, PATH, listing_of, print_problem
 from tb_memplugin.sizes import bytes_text
 
 if TYPE_CHECKING:
+    from tb_memplugin.views.answers.compared_pairs import ExplainedComparison
     from tb_memplugin.views.page.compare import Pair
     from tb_memplugin.views.shared.tolerance import Tolerance
 
@@ -60,9 +61,9 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from tb_memplugin.views.answers.compared_pairs import compared_pairs
     from tb_memplugin.views.shared.tolerance import parse_tolerance
     from tb_memplugin.views.terminal.compare_text import lines, markdown
-    from tb_memplugin.views.terminal.compared_pairs import compared_pairs
 
     text = arguments.fail_if_peak_grows
     tolerance = parse_tolerance(text) if text else None
@@ -81,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _pairs(arguments: argparse.Namespace) -> list[Pair]:
-    from tb_memplugin.views.terminal.compared_pairs import matched_pairs
+    from tb_memplugin.views.answers.compared_pairs import matched_pairs
 
     paths, wanted = (arguments.a, arguments.b), arguments.recording or ""
     sides = [listing_of(path) for path in paths]
@@ -93,9 +94,9 @@ def _pairs(arguments: argparse.Namespace) -> list[Pair]:
     return matched
 
 
-def _check_growth(answers: Sequence[Mapping[str, Any]], tolerance: Tolerance) -> int:
+def _check_growth(answers: Sequence[ExplainedComparison], tolerance: Tolerance) -> int:
     """Return 1 where a peak grew by more than is allowed, and print a line per such peak to standard error."""
-    sides = [(answer["a"]["recording"], answer["b"]["recording"]) for answer in answers]
+    sides = [(one.comparison["a"]["recording"], one.comparison["b"]["recording"]) for one in answers]
     exceeded = [(a["peak_bytes"], b) for a, b in sides if b["peak_bytes"] > tolerance.allowed(a["peak_bytes"])]
     for old_peak, b in exceeded:
         growth = f"from {bytes_text(old_peak)} to {bytes_text(b['peak_bytes'])}"

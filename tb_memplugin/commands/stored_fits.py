@@ -84,7 +84,7 @@ def _show_chips(arguments: argparse.Namespace) -> int:
 
 
 def _chip_lines(answer: FitAnswerJson) -> Iterator[str]:
-    from tb_memplugin.views.terminal.text_table import align
+    from tb_memplugin.views.shared.text_table import align
 
     needed = answer["recording"]
     yield f"{needed['id']} needs {bytes_text(needed['needed_bytes'])} ({needed['figure']}):"

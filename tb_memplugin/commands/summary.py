@@ -19,7 +19,7 @@ from tb_memplugin.commands.json_output import asked, json_options, print_answer
 from tb_memplugin.commands.terminal import PATH, listing_of, print_problems, printable
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.sizes import bytes_text
-from tb_memplugin.views.terminal.text_table import align
+from tb_memplugin.views.shared.text_table import align
 
 if TYPE_CHECKING:
     from tb_memplugin.catalog import Listing

@@ -66,7 +66,7 @@ def chosen_recording(
     arguments: argparse.Namespace, *, with_allocations: bool = False
 ) -> tuple[Recording, Sequence[Recording]]:
     """Return the recording that is asked for, and all recordings of the path. InputError if none or several match."""
-    from tb_memplugin.views.terminal.selectors import choose, choose_with_allocations
+    from tb_memplugin.views.shared.selectors import choose, choose_with_allocations
 
     wanted = arguments.recording
     listing = listing_of(arguments.path, wanted and (lambda recording_id: wanted in recording_id))

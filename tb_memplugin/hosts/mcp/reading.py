@@ -13,9 +13,9 @@ from tb_memplugin.catalog.listing import merge
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import Run
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.views.answers.compared_pairs import matched_pairs
 from tb_memplugin.views.page.compare import Pair
-from tb_memplugin.views.terminal.compared_pairs import matched_pairs
-from tb_memplugin.views.terminal.selectors import choose, choose_with_allocations
+from tb_memplugin.views.shared.selectors import choose, choose_with_allocations
 
 MAX_NAMED = 10  # runs in an error
 

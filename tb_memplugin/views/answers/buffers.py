@@ -20,8 +20,8 @@ from tb_memplugin.views.answers.asked import SCHEMA_VERSION, AnswerJson, Asked
 from tb_memplugin.views.answers.bounded import bounded
 from tb_memplugin.views.page.details import SchedulePointJson, details
 from tb_memplugin.views.shared.json_types import CaveatJson, OmittedJson, StackFrameJson, caveat_json
+from tb_memplugin.views.shared.selectors import position_of
 from tb_memplugin.views.terminal.explain import MomentJson, moment
-from tb_memplugin.views.terminal.selectors import position_of
 
 ROLE_NAMES = Strings.of([role.label for role in Role])  # a role is its place here
 

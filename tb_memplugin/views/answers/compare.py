@@ -3,36 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NotRequired, TypedDict
+from typing import NotRequired, TypedDict, cast
 
 from tb_memplugin.views.answers.asked import SCHEMA_VERSION, AnswerJson, Asked, Question, selector
 from tb_memplugin.views.answers.bounded import bounded
+from tb_memplugin.views.answers.compared_pairs import ExplainedComparison, compared_pairs
 from tb_memplugin.views.page.compare import (
     ChangedJson,
+    ChangedSiteJson,
     ChangeKind,
+    ComparedEntryJson,
     ComparedSideJson,
+    ComparisonJson,
     Pair,
     WaterfallStepJson,
 )
-from tb_memplugin.views.shared.change_json import NamedCauseJson
+from tb_memplugin.views.shared.change_json import NamedCauseJson, named_cause_json
 from tb_memplugin.views.shared.json_types import CaveatJson, OmittedJson, ProblemJson
-from tb_memplugin.views.terminal.compared_pairs import ExplainedComparisonJson, compared_pairs
-
-
-class ChangedSiteJson(TypedDict):
-    """A site whose live bytes differ; the rows select it in `buffers --row`."""
-
-    change: ChangeKind
-    site: str
-    source: str
-    shape: str
-    shape_before: str
-    row_a: int | None
-    row_b: int | None
-    bytes_a: int
-    bytes_b: int
-    allocations_a: int
-    allocations_b: int
 
 
 class SideAnswerJson(TypedDict):
@@ -90,10 +77,10 @@ def compare(
 
 
 def compare_answer(
-    comparisons: Sequence[ExplainedComparisonJson], problems: list[ProblemJson], asked: Asked, other: str, by: str
+    comparisons: Sequence[ExplainedComparison], problems: list[ProblemJson], asked: Asked, other: str, by: str
 ) -> CompareAnswerJson:
     """Return comparisons, the largest change first, and the pairs that cannot be compared."""
-    found = sorted(comparisons, key=lambda one: -abs(one["b"]["bytes"] - one["a"]["bytes"]))
+    found = sorted(comparisons, key=lambda one: -abs(one.comparison["b"]["bytes"] - one.comparison["a"]["bytes"]))
     answer: CompareAnswerJson = {
         "schema_version": SCHEMA_VERSION,
         "comparisons": [_comparison(one) for one in found],
@@ -103,7 +90,8 @@ def compare_answer(
     return bounded(answer, asked.top)
 
 
-def _comparison(found: ExplainedComparisonJson) -> ComparisonAnswerJson:
+def _comparison(explained: ExplainedComparison) -> ComparisonAnswerJson:
+    found = explained.comparison
     return {
         "verdict": found["verdict"],
         "headline": found["headline"],
@@ -112,29 +100,15 @@ def _comparison(found: ExplainedComparisonJson) -> ComparisonAnswerJson:
         "by": found["by"],
         "steps": sorted(found["steps"], key=lambda step: -abs(step["bytes_b"] - step["bytes_a"])),
         "changes": found["changes"],
-        "entries": [
-            {
-                "change": one["change"],
-                "site": one["site"],
-                "source": one["source"],
-                "shape": one["shape"],
-                "shape_before": one["shape_before"],
-                "row_a": one["row_a"],
-                "row_b": one["row_b"],
-                "bytes_a": one["bytes_a"],
-                "bytes_b": one["bytes_b"],
-                "allocations_a": one["allocations_a"],
-                "allocations_b": one["allocations_b"],
-            }
-            for one in found["entries"]
-            if one["change"] != "same"
-        ],
+        "entries": [_site(one) for one in found["entries"] if one["change"] != "same"],
         "entries_total": found["entries_total"] - found["changes"]["same"]["entries"],
-        "causes": [
-            {"kind": cause["kind"], "names": cause["names"], "bytes": cause["bytes"], "text": cause["text"]}
-            for cause in found["causes"]
-        ],
+        "causes": [named_cause_json(cause) for cause in explained.causes],
     }
+
+
+def _site(one: ComparedEntryJson) -> ChangedSiteJson:
+    every = dict(one)
+    return cast(ChangedSiteJson, {key: every[key] for key in ChangedSiteJson.__annotations__})
 
 
 def _side(side: ComparedSideJson) -> SideAnswerJson:
@@ -151,19 +125,19 @@ def _side(side: ComparedSideJson) -> SideAnswerJson:
     }
 
 
-def _questions(found: Sequence[ExplainedComparisonJson], asked: Asked, other: str, by: str) -> list[Question]:
+def _questions(found: Sequence[ExplainedComparison], asked: Asked, other: str, by: str) -> list[Question]:
     if not found:
         return []
-    b = found[0]["b"]["recording"]["id"]
+    b = found[0].comparison["b"]["recording"]["id"]
     finer = {"role": "model", "model": "source"}.get(by, "role")
-    arguments = {"a": asked.path, "b": other, "recording": _common(found[0]), "by": finer}
+    arguments = {"a": asked.path, "b": other, "recording": _common(found[0].comparison), "by": finer}
     return [
         Question("explain", {"path": other, "recording": selector(b)}, "what is live in B"),
         Question("compare", {key: text for key, text in arguments.items() if text}, f"the same change by {finer}"),
     ]
 
 
-def _common(found: ExplainedComparisonJson) -> str:
+def _common(found: ComparisonJson) -> str:
     """Return a text that both ids contain: the memory and the title of the pair; empty where they differ."""
     title = found["a"]["recording"]["title"]
     return selector(title) if title in found["b"]["recording"]["id"] else ""

@@ -58,17 +58,12 @@ class ChangedJson(TypedDict):
     bytes: int
 
 
-class ComparedEntryJson(TypedDict):
-    """Allocations of one or both recordings with the same model path, source, operation and shape."""
+class ChangedSiteJson(TypedDict):
+    """A site whose live bytes differ; the rows select it in `buffers --row`."""
 
     change: ChangeKind
     site: str
-    name: str
-    op: str
-    op_name: str
     source: str
-    role: int
-    dtype: str
     shape: str
     shape_before: str
     """The shape in recording a, if it differs."""
@@ -78,6 +73,16 @@ class ComparedEntryJson(TypedDict):
     bytes_b: int
     allocations_a: int
     allocations_b: int
+
+
+class ComparedEntryJson(ChangedSiteJson):
+    """Allocations of one or both recordings with the same model path, source, operation and shape."""
+
+    name: str
+    op: str
+    op_name: str
+    role: int
+    dtype: str
     step: int
     """The step that contains its largest allocation; -1 for none."""
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from tb_memplugin.analysis.changes.explain import explain_change
-from tb_memplugin.analysis.changes.facts import facts
-from tb_memplugin.model.changes import ChangeCause, ChangeCauseKind, Difference, Explanation
-from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.changes import ChangeCause, Difference, Explanation
 from tb_memplugin.views.shared.change_text import cause_text, difference_text
 
 
@@ -21,7 +18,7 @@ class NamedCauseJson(TypedDict):
 
 
 class CauseJson(NamedCauseJson):
-    """A cause of a change with all that its sentence says."""
+    """A cause of a change, with the parts of its sentence."""
 
     before: str
     after: str
@@ -55,14 +52,6 @@ class ExplanationJson(TypedDict):
     unexplained_bytes: int
 
 
-def causes_between(before: Recording, after: Recording) -> list[CauseJson]:
-    """Return the causes of the change between the peaks of two programs, the largest first; none for other kinds."""
-    if not (before.kind.has_program and after.kind.has_program):
-        return []
-    found = explain_change(facts(before), facts(after)).causes
-    return [cause_json(cause) for cause in sorted(found, key=lambda cause: -abs(cause.bytes))]
-
-
 def explanation_json(explanation: Explanation) -> ExplanationJson:
     """Return an explanation for JSON."""
     return {
@@ -72,11 +61,15 @@ def explanation_json(explanation: Explanation) -> ExplanationJson:
     }
 
 
+def named_cause_json(cause: ChangeCause) -> NamedCauseJson:
+    """Return a cause in short."""
+    return {"kind": cause.kind.value, "names": list(cause.names), "bytes": cause.bytes, "text": cause_text(cause)}
+
+
 def cause_json(cause: ChangeCause) -> CauseJson:
+    """Return a cause with the parts of its sentence."""
     return {
-        "kind": cause.kind.value,
-        "names": list(cause.names),
-        "bytes": cause.bytes,
+        **named_cause_json(cause),
         "before": cause.before,
         "after": cause.after,
         "arrays": cause.arrays,
@@ -85,7 +78,6 @@ def cause_json(cause: ChangeCause) -> CauseJson:
         "example": cause.example,
         "role": cause.role,
         "dimension": cause.dimension,
-        "text": cause_text(cause),
     }
 
 
@@ -101,9 +93,3 @@ def difference_json(found: Difference) -> DifferenceJson:
         "bytes_after": found.bytes_after,
         "text": difference_text(found),
     }
-
-
-def cause_of(found: CauseJson) -> ChangeCause:
-    """Return the cause that JSON describes, for its sentence in another form."""
-    fields = {key: value for key, value in found.items() if key not in ("text", "kind", "names")}
-    return ChangeCause(ChangeCauseKind(found["kind"]), tuple(found["names"]), **fields)  # type: ignore[arg-type]

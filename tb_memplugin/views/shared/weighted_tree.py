@@ -14,7 +14,7 @@ from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
-from tb_memplugin.views.terminal.text_table import align
+from tb_memplugin.views.shared.text_table import align
 
 UNEXPLAINED = "explained by no allocation"
 # An allocator's counters include the stacks that programs reserve.

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tb_memplugin.sizes import bytes_text, counted, signed_bytes
-from tb_memplugin.views.page.compare import CHANGES
-from tb_memplugin.views.shared.change_json import cause_of
+from tb_memplugin.views.answers.compared_pairs import ExplainedComparison
+from tb_memplugin.views.page.compare import CHANGES, ComparedEntryJson, ComparedSideJson, ComparisonJson
 from tb_memplugin.views.shared.change_text import Quote, cause_text, quoted
-from tb_memplugin.views.terminal.text_table import align
+from tb_memplugin.views.shared.text_table import align
 
 MAX_ENTRIES = 20
 NUMERIC_COLUMNS = 3  # the first ones
@@ -23,12 +23,13 @@ CHANGE_LABELS = {
 }
 
 
-def lines(answer: Mapping[str, Any]) -> Iterator[str]:
+def lines(found: ExplainedComparison) -> Iterator[str]:
     """Format a comparison for a terminal. The caller escapes control characters, which names may contain."""
-    for side in ("a", "b"):
-        yield f"{side.upper()}: {_title(answer[side])}"
+    answer = found.comparison
+    yield f"A: {_title(answer['a'])}"
+    yield f"B: {_title(answer['b'])}"
     yield answer["headline"]
-    yield from (f"- {text}" for text in _causes(answer, quoted))
+    yield from (f"- {text}" for text in _causes(found, quoted))
     yield ""
     yield from align([["A", "B", "change", f"by {answer['by']}"], *_steps(answer)], NUMERIC_COLUMNS)
     changed = _entries(answer)
@@ -40,14 +41,15 @@ def lines(answer: Mapping[str, Any]) -> Iterator[str]:
     yield _count_sentence(answer)
 
 
-def markdown(answer: Mapping[str, Any]) -> Iterator[str]:
+def markdown(found: ExplainedComparison) -> Iterator[str]:
     """Format a comparison as Markdown. Names are set as code, so that they cannot contain other markup."""
+    answer = found.comparison
     a, b = answer["a"], answer["b"]
     yield f"### Memory: {code(_title(b))} against {code(_title(a))}"
     yield ""
     yield answer["verdict"]
     yield ""
-    if causes := list(_causes(answer, code)):
+    if causes := list(_causes(found, code)):
         yield from (f"- {text}" for text in causes)
         yield ""
     *steps, total = _steps(answer)
@@ -67,24 +69,24 @@ def markdown(answer: Mapping[str, Any]) -> Iterator[str]:
     yield _count_sentence(answer)
 
 
-def _causes(answer: Mapping[str, Any], quote: Quote) -> Iterator[str]:
-    return (cause_text(cause_of(cause), quote) for cause in answer["causes"])
+def _causes(found: ExplainedComparison, quote: Quote) -> Iterator[str]:
+    return (cause_text(cause, quote) for cause in found.causes)
 
 
-def _title(side: Mapping[str, Any]) -> str:
+def _title(side: ComparedSideJson) -> str:
     recording = side["recording"]
     names = (recording["run"], recording["host"], recording["title"], recording["memory"])
     return f"{', '.join(name for name in names if name)}, {bytes_text(side['bytes'])}"
 
 
-def _steps(answer: Mapping[str, Any]) -> list[list[str]]:
+def _steps(answer: ComparisonJson) -> list[list[str]]:
     steps = [step for step in answer["steps"] if step["bytes_a"] or step["bytes_b"]]
     rows = [[*_figures(step), step["label"]] for step in steps]
     total = {"bytes_a": answer["a"]["bytes"], "bytes_b": answer["b"]["bytes"]}
     return [*rows, [*_figures(total), "total"]]
 
 
-def _entries(answer: Mapping[str, Any]) -> list[list[str]]:
+def _entries(answer: ComparisonJson) -> list[list[str]]:
     return [
         [*_figures(entry), CHANGE_LABELS[entry["change"]], _shape(entry), entry["site"]]
         for entry in answer["entries"]
@@ -97,11 +99,11 @@ def _figures(line: Mapping[str, Any]) -> list[str]:
     return [bytes_text(a), bytes_text(b), signed_bytes(b - a)]
 
 
-def _shape(entry: Mapping[str, Any]) -> str:
+def _shape(entry: ComparedEntryJson) -> str:
     return f"{entry['shape']}, was {entry['shape_before']}" if entry["shape_before"] else entry["shape"] or "-"
 
 
-def _count_sentence(answer: Mapping[str, Any]) -> str:
+def _count_sentence(answer: ComparisonJson) -> str:
     parts = [
         f"{change['entries']:,} {CHANGE_LABELS[kind]}"
         + (f" ({signed_bytes(change['bytes'])})" if change["bytes"] else "")

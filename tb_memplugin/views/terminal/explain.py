@@ -21,10 +21,10 @@ from tb_memplugin.views.page.kernels import has_kernels, kernels
 from tb_memplugin.views.page.runtime_to_program import joins
 from tb_memplugin.views.shared import oom
 from tb_memplugin.views.shared.json_types import figure_json
+from tb_memplugin.views.shared.selectors import position_of
 from tb_memplugin.views.shared.site_text import site
 from tb_memplugin.views.shared.summary import summary
 from tb_memplugin.views.shared.weighted_tree import weighted_nodes
-from tb_memplugin.views.terminal.selectors import position_of
 
 MAX_BUFFERS = 20  # of a program
 

@@ -12,9 +12,9 @@ from tb_memplugin.sizes import bytes_text, counted
 from tb_memplugin.views.page.advice import lines as advice_lines
 from tb_memplugin.views.page.kernels import rows as kernel_rows
 from tb_memplugin.views.page.leaks import several
+from tb_memplugin.views.shared.text_table import align
 from tb_memplugin.views.shared.weighted_tree import UNEXPLAINED, UNEXPLAINED_OF
 from tb_memplugin.views.shared.weighted_tree import lines as tree_lines
-from tb_memplugin.views.terminal.text_table import align
 
 MAX_LINES = 20  # of sites and of findings; JSON contains all sites
 MIN_KEPT_SHARE = 0.01  # of the peak; smaller sites that are kept for one step are left out

@@ -8,7 +8,7 @@ from typing import TypedDict
 
 from tb_memplugin.model.fit import Knob, LargestValue, MemoryLine, Outcome
 from tb_memplugin.sizes import bytes_text, counted
-from tb_memplugin.views.terminal.text_table import align
+from tb_memplugin.views.shared.text_table import align
 
 MAX_PARTS = 3
 MAX_ERROR = 200  # characters of an error that is not the answer

@@ -8,8 +8,8 @@ from typing import TypedDict
 
 from tb_memplugin.model.fit import Knob, Tried
 from tb_memplugin.sizes import bytes_text
+from tb_memplugin.views.shared.text_table import align
 from tb_memplugin.views.terminal.fit import candidate_text, size_text
-from tb_memplugin.views.terminal.text_table import align
 
 CODE = "estimated, needs a change of code"
 

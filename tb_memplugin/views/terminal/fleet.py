@@ -21,7 +21,7 @@ from tb_memplugin.views.shared.fleet_text import (
     series_text,
     worst_parts,
 )
-from tb_memplugin.views.terminal.text_table import align
+from tb_memplugin.views.shared.text_table import align
 
 MAX_LINES = 10  # of one kind
 INDENT = " " * 10

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from tb_memplugin.model.fleet_trend import TrendBy, TrendSeries
 from tb_memplugin.sizes import bytes_text, counted, signed_bytes
 from tb_memplugin.views.shared.fleet_text import rise_text
-from tb_memplugin.views.terminal.text_table import align
+from tb_memplugin.views.shared.text_table import align
 
 MAX_SERIES = 8
 

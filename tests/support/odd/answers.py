@@ -9,10 +9,12 @@ from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 from tb_memplugin.analysis.advice import ADVISERS
+from tb_memplugin.analysis.changes.between import causes_between
 from tb_memplugin.commands import summary as summary_command
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.regex import Regex
+from tb_memplugin.views.answers.compared_pairs import ExplainedComparison
 from tb_memplugin.views.endpoints.endpoint import Endpoint, endpoints
 from tb_memplugin.views.endpoints.inputs import Call, Flag, Integer, OptionalInteger, Parameter
 from tb_memplugin.views.export.csv import write_csv
@@ -21,7 +23,7 @@ from tb_memplugin.views.export.parquet import write_parquet
 from tb_memplugin.views.export.report import ReportSource, answers_of_recording, answers_of_runs
 from tb_memplugin.views.page.compare import CompareBy, compared, pairs
 from tb_memplugin.views.shared.budget import budget, budget_lines
-from tb_memplugin.views.shared.change_json import causes_between
+from tb_memplugin.views.shared.change_json import cause_json
 from tb_memplugin.views.shared.summary import summary
 from tb_memplugin.views.terminal import compare_text
 from tb_memplugin.views.terminal.explain import explain
@@ -152,8 +154,9 @@ def _checked(recordings: Sequence[Recording], limit: int) -> Any:
 
 
 def _compared(a: Recording, b: Recording, by: CompareBy) -> Any:
-    answer = {**compared(a, b, None, None, by), "causes": causes_between(a, b)}
-    return _both(answer, [*compare_text.lines(answer), *compare_text.markdown(answer)])
+    found = ExplainedComparison(compared(a, b, None, None, by), causes_between(a, b))
+    answer = [found.comparison, [cause_json(cause) for cause in found.causes]]
+    return _both(answer, [*compare_text.lines(found), *compare_text.markdown(found)])
 
 
 def _both(answer: Any, texts: Any) -> list[Any]:

@@ -15,11 +15,11 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
+from tb_memplugin.views.shared.selectors import choose, position_of
 from tb_memplugin.views.shared.weighted_tree import MAX_LINES
 from tb_memplugin.views.shared.weighted_tree import lines as tree_lines
 from tb_memplugin.views.terminal import explain_text as view
 from tb_memplugin.views.terminal.explain import explain
-from tb_memplugin.views.terminal.selectors import choose, position_of
 
 STEPS = 12
 

@@ -117,7 +117,7 @@ export interface CaptureName {
   faults: string;
 }
 
-/** A cause of a change with all that its sentence says. */
+/** A cause of a change, with the parts of its sentence. */
 export interface Cause extends NamedCause {
   before: string;
   after: string;
@@ -147,6 +147,22 @@ export interface Changed {
   bytes: number;
 }
 
+/** A site whose live bytes differ; the rows select it in `buffers --row`. */
+export interface ChangedSite {
+  change: Change;
+  site: string;
+  source: string;
+  shape: string;
+  /** The shape in recording a, if it differs. */
+  shape_before: string;
+  row_a: number | null;
+  row_b: number | null;
+  bytes_a: number;
+  bytes_b: number;
+  allocations_a: number;
+  allocations_b: number;
+}
+
 /** The programs that share one memory of a host, the largest first. */
 export interface CoResidency {
   host: string;
@@ -170,24 +186,12 @@ export interface Code {
 }
 
 /** Allocations of one or both recordings with the same model path, source, operation and shape. */
-export interface ComparedEntry {
-  change: Change;
-  site: string;
+export interface ComparedEntry extends ChangedSite {
   name: string;
   op: string;
   op_name: string;
-  source: string;
   role: number;
   dtype: string;
-  shape: string;
-  /** The shape in recording a, if it differs. */
-  shape_before: string;
-  row_a: number | null;
-  row_b: number | null;
-  bytes_a: number;
-  bytes_b: number;
-  allocations_a: number;
-  allocations_b: number;
   /** The step that contains its largest allocation; -1 for none. */
   step: number;
 }

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from tb_memplugin.analysis.changes.between import causes_between
 from tb_memplugin.analysis.isolate import Failed, failure
 from tb_memplugin.errors import InputError
+from tb_memplugin.model.changes import ChangeCause
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.page.compare import CompareBy, ComparisonJson, Pair, compared, pairs
-from tb_memplugin.views.shared.change_json import CauseJson, causes_between
 from tb_memplugin.views.shared.json_types import AboutFile, ProblemJson, problems_json
-from tb_memplugin.views.terminal.selectors import no_recordings, position_of
+from tb_memplugin.views.shared.selectors import no_recordings, position_of
 
 MAX_IDS_LISTED = 5
 
@@ -42,27 +43,28 @@ def matched_pairs(paths: Sequence[str], listed: Sequence[Listed], wanted: str) -
     raise InputError("No recording is in both", " and ".join(paths), f"give a text that ids of both contain: {ids}")
 
 
-class ExplainedComparisonJson(ComparisonJson):
-    """A comparison, and the causes of the change between the peaks of two programs."""
+class ExplainedComparison(NamedTuple):
+    """A comparison, and the causes of the change between the peaks of two programs, the largest first."""
 
-    causes: list[CauseJson]
+    comparison: ComparisonJson
+    causes: Sequence[ChangeCause]
 
 
 def compared_pairs(
     matched: Sequence[Pair], at_a: str | None, at_b: str | None, by: str
-) -> tuple[list[ExplainedComparisonJson], list[ProblemJson]]:
+) -> tuple[list[ExplainedComparison], list[ProblemJson]]:
     """Return the comparison of each pair, and a problem for each pair that cannot be compared.
 
     InputError where a moment is none of its recording.
     """
-    answers, failed = list[ExplainedComparisonJson](), list[Failed]()
+    found, failed = list[ExplainedComparison](), list[Failed]()
     for pair in matched:
         try:
             moments = [position_of(r, at) if at else None for r, at in zip(pair, (at_a, at_b), strict=True)]
             causes = [] if at_a or at_b else causes_between(*pair)
-            answers.append({**compared(*pair, moments[0], moments[1], CompareBy(by)), "causes": causes})
+            found.append(ExplainedComparison(compared(*pair, moments[0], moments[1], CompareBy(by)), causes))
         except InputError:
             raise
         except Exception as error:
             failed.append(failure(pair[1], error))
-    return answers, problems_json(failed)
+    return found, problems_json(failed)
