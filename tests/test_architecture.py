@@ -21,12 +21,13 @@ ALLOWED: dict[str, set[str]] = {
     "sizes": {"errors"},
     "native": set(),
     "natural_order": set(),
+    "numbered_names": set(),
     "protos": set(),
     "regex": {"errors"},
     "schemas": {"errors"},
     "formats": {"model"},
     "readers": {"errors", "formats", "free_memory", "native", "protos", "model", "sizes"},
-    "analysis": {"errors", "native", "model", "natural_order", "regex", "sizes"},
+    "analysis": {"errors", "native", "model", "natural_order", "numbered_names", "regex", "sizes"},
     "targets": {"errors", "model"},
     "views": {"analysis", "errors", "model", "natural_order", "regex", "sizes", "targets"},
     "logdir": {"errors", "formats", "free_memory", "natural_order", "sizes"},
@@ -44,7 +45,7 @@ ALLOWED: dict[str, set[str]] = {
     "executors": {"errors"},
     "fleet": {
         *("analysis", "cache_folder", "errors", "executors"),
-        *("logdir", "model", "natural_order", "readers", "sizes"),
+        *("logdir", "model", "natural_order", "numbered_names", "readers", "sizes"),
     },
     "commands": {
         *("catalog", "errors", "executors", "fit", "fleet", "hosts", "logdir"),

@@ -7,7 +7,6 @@ it: ranks that are read as a series would hide all but the largest.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from itertools import pairwise
@@ -17,13 +16,8 @@ from tb_memplugin.fleet.sessions import process_of
 from tb_memplugin.logdir import HostFile, Run
 from tb_memplugin.model.fleet import FileSummary, NumberedFiles
 from tb_memplugin.model.kinds import RecordingKind
+from tb_memplugin.numbered_names import NUMBER, split_name
 
-NUMBER = re.compile(r"(\d{1,18})", re.ASCII)
-WORD = re.compile(r"([a-z]*)[^a-z]*\Z", re.ASCII)  # before a number
-# Words before the number of a rank: rank3, host_7, cuda-1, w-12.
-RANKS = ("rank", "host", "node", "worker", "task", "process", "proc", "pid", "shard", "replica", "slice", "pod")
-DEVICES = ("gpu", "cuda", "tpu", "device", "dev", "core", "chip")
-LETTERS = {"g", "h", "n", "p", "r", "w"}
 OOM = ".oom"  # ends the name of the file that capture.torch_memory saves beside that of a process
 # Ranks save at the same moment, and small files are copied within milliseconds: neither is a second apart. Three such
 # files are in order by chance once in 6 times, and five files without pauses once in 120.
@@ -82,7 +76,7 @@ def find_series(
         for file in run.files:
             summary = summaries.get(file.path)
             if summary is not None and summary.kind in (RecordingKind.DEVICE_PROFILE, RecordingKind.TORCH_SNAPSHOT):
-                texts, numbers = _split(file.host)
+                texts, numbers = split_name(file.host.removesuffix(OOM))
                 groups.setdefault((summary.kind, process) if process else (summary.kind, *texts), []).append(
                     Member(numbers, file, summary)
                 )
@@ -93,23 +87,6 @@ def find_series(
                 evidence = "their folder is of one process" if process else _evidence(members) or given
                 found.append(Series(process or _name(members), members, evidence))
     return found
-
-
-def _split(name: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Return the parts of a name, with `*` for numbers that are no rank, and these numbers."""
-    parts = NUMBER.split(name.removesuffix(OOM))
-    numbers = []
-    for at in range(1, len(parts), 2):
-        if not _is_before_rank(parts[at - 1]):
-            numbers.append(int(parts[at]))
-            parts[at] = "*"
-    return tuple(parts), tuple(numbers)
-
-
-def _is_before_rank(text: str) -> bool:
-    found = WORD.search(text.lower())
-    word = found[1] if found else ""
-    return word in LETTERS or word.endswith(RANKS + DEVICES)
 
 
 def _name(members: Sequence[Member]) -> str:

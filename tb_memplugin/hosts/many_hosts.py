@@ -27,6 +27,6 @@ def first_hosts(run: Run) -> Run:
 def left_out_text(run: Run) -> str:
     """Return a sentence about the hosts that are left out."""
     return (
-        f"The first {MANY_HOSTS} of {len(hosts_of(run)):,} hosts are listed here, as reading all takes long. "
-        "The Fleet tab has the peaks of all."
+        f"Only the first {MANY_HOSTS} of {len(hosts_of(run)):,} hosts are read here, as reading all takes long. "
+        "The Fleet tab finds the worst device of all."
     )

@@ -48,7 +48,7 @@ def test_the_worst_device_is_named_with_its_cause(pod: tuple[str, Capture], caps
     assert lines[3].endswith("because: checkpoint.py:88 device_put, 2.10 GiB, on this host only")
     assert lines[4].startswith("median    28.8 GiB · p95 ") and lines[4].endswith("outliers on 1 host")
     assert [line[:10].strip() for line in lines[5:]] == ["growth", "program", "problem"]
-    assert f"{truth.leaks[0].host}: metrics.py:41 record, 24.0 MiB per step on all 2 devices" in lines[5]
+    assert f"{truth.leaks[0].host}: metrics.py:41 record, 24.0 MiB per step on both devices" in lines[5]
     assert truth.other_programs[0] in lines[6] and next(iter(truth.damaged)) in lines[7]
 
 

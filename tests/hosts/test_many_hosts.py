@@ -43,7 +43,8 @@ def test_the_first_hosts_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     listed = recordings(found, "pod", "")
     assert {each["host"] for each in listed["recordings"]} == set(run["hosts"][:16]) and listed["has_fleet"]
     assert listed["notes"] == [
-        "The first 16 of 20 hosts are listed here, as reading all takes long. The Fleet tab has the peaks of all."
+        "Only the first 16 of 20 hosts are read here, as reading all takes long. "
+        "The Fleet tab finds the worst device of all."
     ]
     assert len(overview_of_run(found, "pod")["rows"]) == 16 == len(read)
     (chosen,) = recordings(found, "pod", "w-18")["recordings"]

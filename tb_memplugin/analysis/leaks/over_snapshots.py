@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -16,9 +15,9 @@ from tb_memplugin.analysis.usage.steps import MIN_STEPS, Steps
 from tb_memplugin.model.arrays import F64, I64, U8
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.natural_order import natural_key
+from tb_memplugin.numbered_names import split_name
 
 MAX_PROFILES = 1024  # the last ones; bounds the table of sites by profiles
-NUMBERS = re.compile(r"([0-9]{1,18})")
 
 Key = tuple[int, str, str, int]  # caller, function, file, line
 
@@ -64,10 +63,13 @@ def growth(recordings: Sequence[Recording]) -> Growth:
 
 
 def find_series(recording: Recording, recordings: Sequence[Recording]) -> list[Recording]:
-    """Return the recordings of the same kind and memory whose file names differ only in numbers: memory1, memory2."""
+    """Return the recordings of the same kind and memory whose file names differ only in numbers: memory1, memory2.
 
-    def thread(other: Recording) -> tuple[str, str, str]:
-        return other.kind, other.memory, NUMBERS.sub("*", other.title)
+    Those of other ranks are left out.
+    """
+
+    def thread(other: Recording) -> tuple[str, str, tuple[str, ...]]:
+        return other.kind, other.memory, split_name(other.title).texts
 
     return [other for other in recordings if thread(other) == thread(recording)]
 

@@ -90,13 +90,18 @@ def leak_text(leak: FleetLeak, fleet: Fleet) -> str:
     """Return a leak in words."""
     hosts = len(fleet.hosts)
     first, every = leak.hosts[0], sum(1 for device in fleet.devices if device.host == leak.hosts[0])
-    where = f"all {hosts:,} hosts" if len(leak.hosts) == hosts else f"{len(leak.hosts):,} of {hosts:,} hosts"
+    where = all_of(hosts, "hosts") if len(leak.hosts) == hosts else f"{len(leak.hosts):,} of {hosts:,} hosts"
     if len(leak.hosts) == 1:
         number = len(leak.devices)
-        on = f"all {number:,} devices" if number == every > 1 else ", ".join(d.summary.device for d in leak.devices)
+        on = all_of(number, "devices") if number == every > 1 else ", ".join(d.summary.device for d in leak.devices)
         only = ", on this host only" if hosts > 1 else ""
         return f"{first}: {leak.site}, {bytes_text(leak.bytes)} per {leak.unit} on {on}{only}"
     return f"{leak.site}, up to {bytes_text(leak.bytes)} per {leak.unit} on {where}: {names(leak.hosts)}"
+
+
+def all_of(count: int, things: str) -> str:
+    """Return `both hosts`, or `all 3 hosts`."""
+    return f"both {things}" if count == 2 else f"all {count:,} {things}"
 
 
 def series_text(series: FileSeries) -> str:

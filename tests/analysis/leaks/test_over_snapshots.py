@@ -70,6 +70,13 @@ def test_a_series_is_of_one_name_and_memory() -> None:
     assert [r.title for r in same] == ["m1.prof", "m22.prof"]
 
 
+def test_ranks_are_no_series() -> None:
+    titles = [f"rank{rank}_step{step}.prof" for rank in (0, 1) for step in (10, 20)]
+    of_name = {title: replace(profiles({"f": [1]})[0], title=title) for title in titles}
+    same = find_series(of_name["rank1_step10.prof"], list(of_name.values()))
+    assert [r.title for r in same] == ["rank1_step10.prof", "rank1_step20.prof"]
+
+
 def test_what_comes_and_goes_is_no_leak() -> None:
     assert Verdict.LEAK not in verdicts(growth(profiles({"pool": [5, 60, 9, 80, 4, 70, 6, 90, 5, 60, 3]})))
 
