@@ -102,7 +102,7 @@ def test_a_full_disk_leaves_whole_records_and_what_it_missed_follows(tmp_path: P
     with full_disk((tmp_path / "x.watch").stat().st_size + 100):
         for second in (1, 2, 3):
             add(curve, second, second + 1)
-            with pytest.raises(OSError) if second > 1 else no_error():
+            with pytest.raises(OSError, match="File too large") if second > 1 else no_error():
                 file.write(curve)
         [recording] = read((tmp_path / "x.watch").read_bytes())
         assert usage(recording).live.tolist() == [1, 2]

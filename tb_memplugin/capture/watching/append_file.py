@@ -18,14 +18,14 @@ class AppendFile:
 
     def write(self, data: bytes) -> None:
         """Append `data`. OSError where that fails; what a full disk took of it is removed again."""
+        rest = memoryview(data)
         try:
-            written = os.write(self._descriptor, data)
-            if written < len(data):
-                raise OSError(f"only {written} of {len(data)} bytes could be written to {self.path}")
+            while rest:  # a full disk takes a part, and refuses the rest with the reason
+                rest = rest[os.write(self._descriptor, rest) :]
         except OSError:
             os.ftruncate(self._descriptor, self._size)
             raise
-        self._size += written
+        self._size += len(data)
 
     def close(self) -> None:
         os.close(self._descriptor)

@@ -83,7 +83,7 @@ def _size(value: object) -> int:
 
 
 def _live_arrays(jax: Any, devices: list[Any]) -> Iterable[Reading]:
-    """Return the bytes of live arrays on each device. An array is kept alive for less than a millisecond."""
+    """Return the bytes of live arrays on each device. Arrays stay alive meanwhile, for about 2 us of each."""
     total = dict.fromkeys(devices, 0)
     single = {devices[0]} if jax.device_count() == 1 else None
     arrays = jax.live_arrays(devices[0].platform)
