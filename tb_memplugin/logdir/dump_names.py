@@ -11,20 +11,21 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-_PROGRAM = re.compile(
+# Patterns are texts, as most folders have no such file and so need none of them compiled.
+_PROGRAM = (
     r"(?P<prefix>.*?)(?:^|\.)(?:sm_[\d.]{1,8}[a-z]?_gpu_|gfx[\w:+-]{1,60}_gpu_|[a-z]\w{0,40}_)?"
     r"after_optimizations\.hlo\.pb(?:\.gz)?"
 )
 _MODULE = r"(?:(?P<time>\d{1,20})\.)?module_(?P<number>\d{4,18})"
-_PREFIX = re.compile(rf"(?:{_MODULE}(?:\.|$))?(?P<name>.*?)(?:\.cl_\d{{1,18}})?")
-_OF_MODULE = re.compile(rf"{_MODULE}\.(?P<name>[^.]*)")
+_PREFIX = rf"(?:{_MODULE}(?:\.|$))?(?P<name>.*?)(?:\.cl_\d{{1,18}})?"
+_OF_MODULE = rf"{_MODULE}\.(?P<name>[^.]*)"
 # Stages other than the program. Files of a module may also be of a compiler pass; files that were renamed have the
 # stage alone.
-_STAGE = re.compile(
+_STAGE = (
     r"(?:^|.*[._])(?:before_optimizations|before_config_assignment|after_spmd_partitioner|after_codegen"
     r"|(?:before|after)_buffer_assignment|oom_intermediate_module)\.hlo\.pb(?:\.gz)?"
 )
-_TEXT = re.compile(r".*(?:before|after)_optimizations\.txt")
+_TEXT = r".*(?:before|after)_optimizations\.txt"
 MAX_CACHED = 1 << 16  # names: a server lists a folder for each request
 _PROTO = (".hlo.pb", ".hlo.pb.gz")
 _TARGETS = ("target_arguments.txt", "target_arguments.pb", "gpu_target_config.pbtxt")
@@ -53,8 +54,8 @@ class ProgramName(NamedTuple):
 @lru_cache(MAX_CACHED)
 def parse_program(name: str) -> ProgramName | None:
     """Parse the name of a file with a program, after optimizations; None for any other name."""
-    program = _PROGRAM.fullmatch(name)
-    prefix = _PREFIX.fullmatch(program["prefix"]) if program else None
+    program = re.fullmatch(_PROGRAM, name) if name.endswith(_PROTO) else None
+    prefix = re.fullmatch(_PREFIX, program["prefix"]) if program else None
     if program is None or prefix is None:
         return None
     return ProgramName(program["prefix"], prefix["name"], int(prefix["number"] or -1), int(prefix["time"] or 0))
@@ -62,7 +63,7 @@ def parse_program(name: str) -> ProgramName | None:
 
 def module_of(name: str) -> tuple[str, str] | None:
     """Return the key and the name of the module that a file or folder belongs to; None where it has no number."""
-    found = _OF_MODULE.match(f"{name}.")
+    found = re.match(_OF_MODULE, f"{name}.")
     return (f"{found['time'] or ''}.{found['number']}", found["name"]) if found else None
 
 
@@ -70,12 +71,12 @@ def is_stage(name: str) -> bool:
     """Return whether a file is a module at a stage without buffer assignment, as a proto."""
     if not name.endswith(_PROTO) or parse_program(name):
         return False
-    return module_of(name) is not None or _STAGE.fullmatch(name) is not None
+    return module_of(name) is not None or re.fullmatch(_STAGE, name) is not None
 
 
 def is_stage_text(name: str) -> bool:
     """Return whether a file is a module as text, which has no buffer assignment at any stage."""
-    return name.endswith(".txt") and module_of(name) is not None and _TEXT.fullmatch(name) is not None
+    return name.endswith(".txt") and module_of(name) is not None and re.fullmatch(_TEXT, name) is not None
 
 
 def is_beside_program(name: str) -> bool:
