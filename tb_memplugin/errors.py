@@ -33,3 +33,20 @@ class ReadError(InputError):
 
     The same file may be readable a moment later, so this answer must not be cached.
     """
+
+
+class FailureLog:
+    """The log of failures that were not foreseen, with their tracebacks. Servers keep it.
+
+    A command prints each failure as one line instead, and is done before `logging` could be imported.
+    """
+
+    is_kept = True
+
+    @classmethod
+    def add(cls, module: str, text: str, *values: object, error: BaseException) -> None:
+        """Log a failure as a warning of a module."""
+        if cls.is_kept:
+            import logging
+
+            logging.getLogger(module).warning(text, *values, exc_info=None if isinstance(error, InputError) else error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
-from tb_memplugin.errors import InputError, ReadError
+from tb_memplugin.errors import FailureLog, InputError, ReadError
 from tb_memplugin.model.recording import Recording
 
 T = TypeVar("T")
@@ -57,7 +57,6 @@ def failure(recording: Recording, error: Exception) -> Failed:
 
 
 def _log_once(recording: Recording, error: Exception) -> None:
-    import logging
     import traceback
 
     innermost = traceback.extract_tb(error.__traceback__)[-1:]
@@ -65,4 +64,4 @@ def _log_once(recording: Recording, error: Exception) -> None:
     known = recording.memo.setdefault(_log_once, set())
     if place not in known:
         known.add(place)
-        logging.getLogger(__name__).warning("Analyzing %s of %s", recording.id, recording.source, exc_info=error)
+        FailureLog.add(__name__, "Analyzing %s of %s", recording.id, recording.source, error=error)

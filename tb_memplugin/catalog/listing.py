@@ -16,7 +16,7 @@ from tb_memplugin.catalog.progress import Progress
 from tb_memplugin.catalog.quick import may_read
 from tb_memplugin.catalog.stages import SkippedStages, unexplained
 from tb_memplugin.catalog.timelines import link_timelines
-from tb_memplugin.errors import InputError, NoBufferAssignmentError, ReadError
+from tb_memplugin.errors import FailureLog, InputError, NoBufferAssignmentError, ReadError
 from tb_memplugin.formats import OOM_TEXT_BYTES
 from tb_memplugin.logdir import HostFile
 from tb_memplugin.model.kinds import Axis
@@ -203,8 +203,6 @@ def _problem(path: str, part: str, error: Exception) -> Problem:
         return Problem(path, f"{about}{error.what}: {error.remedy}", isinstance(error, ReadError))
     if isinstance(error, MemoryError):
         return Problem(path, f"{about}not enough memory to read it: end other programs, then reload", may_pass=True)
-    import logging
-
-    logging.getLogger(__name__).warning("Reading %s %s", path, part, exc_info=error)
+    FailureLog.add(__name__, "Reading %s %s", path, part, error=error)
     text = f"{about}cannot be read ({type(error).__name__}: {error}); is it damaged?"
     return Problem(path, text, isinstance(error, OSError))

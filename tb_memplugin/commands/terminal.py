@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tb_memplugin.commands.streams import printable as printable
-from tb_memplugin.errors import InputError
+from tb_memplugin.errors import FailureLog, InputError
 
 if TYPE_CHECKING:
     from tb_memplugin.catalog import Listing
@@ -27,8 +27,6 @@ def listing_of(path: str, wanted: Callable[[str], object] | None = None) -> List
 
     Of a dump with very many programs only the largest are read, and those of which an id is `wanted`.
     """
-    import logging
-
     from tb_memplugin.catalog import listing_of_path, listing_of_stream
     from tb_memplugin.catalog.progress import Progress
     from tb_memplugin.catalog.stages import skipped_text
@@ -39,9 +37,7 @@ def listing_of(path: str, wanted: Callable[[str], object] | None = None) -> List
         if sys.stdin is None:  # closed by the shell
             raise InputError("Nothing to read", STDIN, "pipe the text of an error into the command")
         return listing_of_stream(sys.stdin.buffer, STDIN)
-    # The log is for servers; a command prints each problem as one line instead. The log of capture is for scripts.
-    for room in ("catalog", "analysis", "views", "hosts"):
-        logging.getLogger(f"tb_memplugin.{room}").setLevel(logging.ERROR)
+    FailureLog.is_kept = False
     progress = Progress()
     with shown_on_terminal(progress):
         listing = listing_of_path(path, wanted, progress)

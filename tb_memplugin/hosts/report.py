@@ -9,20 +9,17 @@ from __future__ import annotations
 import gzip
 import html
 import json
-import logging
 import re
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Any, BinaryIO, NamedTuple
 
-from tb_memplugin.errors import InputError
+from tb_memplugin.errors import FailureLog, InputError
 from tb_memplugin.hosts.static import FOLDER
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.endpoints.source import NO_CANDIDATES, FitOutcomes
 from tb_memplugin.views.export.report import ReportSource, StoredAnswer, answers_of_recording, answers_of_runs
-
-logger = logging.getLogger(__name__)
 
 # Mail servers accept about 25 MB. A program of 100,000 buffers takes 8 MB.
 MAX_BYTES = 20 << 20
@@ -136,7 +133,7 @@ class _Document:
         try:
             content = stored.content()
         except Exception as error:
-            logger.warning("Answering %s: %s", stored.key, error, exc_info=not isinstance(error, InputError))
+            FailureLog.add(__name__, "Answering %s: %s", stored.key, error, error=error)
             return
         self._numbers[stored.key] = len(self._numbers)
         yield self._block("data-answer", gzip.compress(content, GZIP_LEVEL, mtime=0))

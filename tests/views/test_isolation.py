@@ -22,7 +22,7 @@ from tb_memplugin.analysis.isolate import each
 from tb_memplugin.catalog.listing import Listing, Problem
 from tb_memplugin.cli import main
 from tb_memplugin.commands import check, compare, export, summary, terminal
-from tb_memplugin.errors import ReadError
+from tb_memplugin.errors import FailureLog, ReadError
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.endpoints.endpoint import endpoints
 from tb_memplugin.views.export.report import ReportSource
@@ -150,6 +150,7 @@ def test_a_failure_is_logged_once_with_its_traceback(
 ) -> None:
     odd = replace(ODD)  # nothing has been logged about this one
     odd_fails(monkeypatch, "tb_memplugin.views.page.overview.headroom", overview.__globals__["headroom"])
+    monkeypatch.setattr(FailureLog, "is_kept", True)  # as in servers
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
             assert len(overview([odd, GOOD])["problems"]) == 1
