@@ -7,7 +7,7 @@ error texts list it.
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tb_memplugin.model.kinds import RecordingKind
 
@@ -18,8 +18,7 @@ PartWalk = Generator[ByteRange, bytes, list[FilePiece]]
 PartSearch = Generator[ByteRange | PartWalk, bytes, None]
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(NamedTuple):
     """Files with one of the `suffixes`. Those with one of `found` are listed in any folder of a logdir.
 
     `opener` is `module:function`, imported on first use: `function(data, path, run=, host=)` returns the file's parts.

@@ -7,7 +7,6 @@ import os
 import shutil
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -51,7 +50,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
             found[f"parsed {part.source} {part.title}"] += 1
             return part.read()
 
-        return replace(part, read=read)
+        return part._replace(read=read)
 
     def opened(data: bytes, path: str, **about: Any) -> list[FilePart]:
         found[f"opened {path}"] += 1

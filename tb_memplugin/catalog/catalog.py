@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
-from dataclasses import replace
 
 from tb_memplugin import logdir, readers
 from tb_memplugin.catalog.dumps import MAX_PROGRAMS, files_of_modules
@@ -85,7 +84,7 @@ class Catalog:
         for name, root in self._roots.items():
             try:
                 runs = logdir.find_all(root)
-                every += [replace(run, name=f"{name}/{run.name}") for run in runs] if name else runs
+                every += [run._replace(name=f"{name}/{run.name}") for run in runs] if name else runs
                 if not any(run.files for run in runs):
                     errors.append(logdir.no_runs(root))
             except InputError as error:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from tb_memplugin import logdir
 from tb_memplugin.errors import InputError, ReadError
@@ -15,8 +15,7 @@ from tb_memplugin.sizes import agree, bytes_text, counted
 MAX_PROGRAMS = 200
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOut(NamedTuple):
     """Programs of dumps that a listing does not read, since they reserve the least; `bytes`: the most of one."""
 
     programs: int

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tb_memplugin.fleet.sessions import hosts_of
 from tb_memplugin.logdir import Run, is_remote
 
@@ -21,7 +19,7 @@ def is_read_by_host(run: Run) -> bool:
 def first_hosts(run: Run) -> Run:
     """Return a run with the files of its first hosts."""
     first = set(hosts_of(run)[:MANY_HOSTS])
-    return replace(run, files=tuple(file for file in run.files if file.host in first))
+    return run._replace(files=tuple(file for file in run.files if file.host in first))
 
 
 def left_out_text(run: Run) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from tb_memplugin.logdir.dump_names import (
     ProgramName,
@@ -46,8 +45,8 @@ def dumped_file(path: str) -> HostFile:
         return file
     sibling = next((other for other in sorted(os.listdir(folder or os.curdir)) if _is_program_of(other, name)), None)
     if sibling is None:
-        return replace(file, unreadable=without_program([name], is_stage(name)))
-    return replace(file, unreadable=f"a stage of compilation without buffer assignment: open {sibling}")
+        return file._replace(unreadable=without_program([name], is_stage(name)))
+    return file._replace(unreadable=f"a stage of compilation without buffer assignment: open {sibling}")
 
 
 def _is_program_of(name: str, stage: str) -> bool:

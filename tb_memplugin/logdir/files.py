@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tb_memplugin.errors import InputError, ReadError
 from tb_memplugin.formats import Format, format_of
@@ -17,8 +18,7 @@ from tb_memplugin.sizes import bytes_text
 PLAIN_FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
-@dataclass(frozen=True, slots=True)
-class DumpedProgram:
+class DumpedProgram(NamedTuple):
     """A program of an XLA dump: its title, which is unique in its folder, and the paths of small files about it."""
 
     title: str
@@ -37,8 +37,7 @@ class Stages:
     modules: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class HostFile:
+class HostFile(NamedTuple):
     """A profile of one host, or a standalone file. `stamp` changes when the file does.
 
     `modified_ns`: the modification time, in nanoseconds since 1970; 0 where it is unknown.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
+from typing import NamedTuple
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir.dump_names import is_dump_file
@@ -16,8 +16,7 @@ from tb_memplugin.logdir.paths import is_inside, is_remote
 from tb_memplugin.logdir.suffixes import is_read
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A folder, a file that can be read by its suffix, or another file of an XLA dump, without size and stamp."""
 
     name: str

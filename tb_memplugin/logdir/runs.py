@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir.dump_names import is_dump_file, module_of, parse_program
@@ -29,8 +29,7 @@ PLUGINS, PROFILE = "plugins", "profile"
 FIRST_FOLDERS = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(NamedTuple):
     """One session, named as in XProf: `<TensorBoard run>/<session>`, or `<session>` at the root of the logdir."""
 
     name: str
@@ -89,7 +88,7 @@ def has_runs(root: str) -> bool:
 def list_again(run: Run) -> Run | None:
     """Return the run with its folder's present files, without a search of the logdir; None if none are left."""
     files = _profiles(list_folder(run.root, run.folder))
-    return replace(run, files=files) if files else None
+    return run._replace(files=files) if files else None
 
 
 def _search(root: str, *, recursive: bool = True, max_folders: int | None = None) -> Iterator[Run]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tb_memplugin.model.codes import CaveatCode
 
 
-@dataclass(frozen=True, slots=True)
-class Caveat:
+class Caveat(NamedTuple):
     """Something that is missing from the file or had to be reconstructed. `bytes`: how much it affects, if known."""
 
     code: CaveatCode

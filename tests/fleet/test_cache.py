@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,9 +52,9 @@ def test_storing_again_replaces(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [{"path": "/log/b"}, {"size": 101}, {"stamp": "18-100"}])
-def test_another_file_is_not_the_same(tmp_path: Path, change: dict[str, object]) -> None:
+def test_another_file_is_not_the_same(tmp_path: Path, change: dict[str, Any]) -> None:
     SummaryCache(tmp_path).put([SUMMARY], [])
-    assert not SummaryCache(tmp_path).files([replace(FILE_OF_HOST, **change)])  # type: ignore[arg-type]
+    assert not SummaryCache(tmp_path).files([FILE_OF_HOST._replace(**change)])
 
 
 def test_another_version_of_the_reader_reads_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +66,7 @@ def test_another_version_of_the_reader_reads_again(tmp_path: Path, monkeypatch: 
 def test_what_may_pass_and_what_has_no_version_is_not_stored(tmp_path: Path) -> None:
     unversioned = replace(SUMMARY, path="/log/b", stamp="-100")
     SummaryCache(tmp_path).put([replace(SUMMARY, may_pass=True), unversioned], [])
-    files = [FILE_OF_HOST, replace(FILE_OF_HOST, path="/log/b", stamp="-100")]
+    files = [FILE_OF_HOST, FILE_OF_HOST._replace(path="/log/b", stamp="-100")]
     assert not SummaryCache(tmp_path).files(files)
 
 
@@ -118,8 +119,8 @@ def test_the_oldest_go_when_it_is_too_large(tmp_path: Path, monkeypatch: pytest.
         monkeypatch.setattr("tb_memplugin.fleet.cache.time.time", lambda n=n: n)
         kept.put([replace(SUMMARY, path=f"/log/{n}-{m}", problem="x" * 1000) for m in range(20)], [])
     assert 0 < kept.content().bytes <= 200_000
-    assert kept.files([replace(FILE_OF_HOST, path="/log/29-0")])
-    assert not kept.files([replace(FILE_OF_HOST, path="/log/0-0")])
+    assert kept.files([FILE_OF_HOST._replace(path="/log/29-0")])
+    assert not kept.files([FILE_OF_HOST._replace(path="/log/0-0")])
 
 
 def test_clearing(tmp_path: Path) -> None:

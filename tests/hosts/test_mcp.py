@@ -7,7 +7,6 @@ import shutil
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -177,8 +176,8 @@ def test_a_client_that_asks_gets_the_progress_of_reading(logdir: Path, monkeypat
     monkeypatch.setattr(mcp_server, "PROGRESS_SECONDS", 0.01)
 
     def read_slowly(reader: LogdirReader) -> None:
-        file = replace(reader.catalog.runs()[0].files[0], size=1000)
-        with reader.catalog.progress.files("slow", [file, replace(file, path="other")]):
+        file = reader.catalog.runs()[0].files[0]._replace(size=1000)
+        with reader.catalog.progress.files("slow", [file, file._replace(path="other")]):
             reader.catalog.progress.finished("slow", file)
             time.sleep(0.5)
 

@@ -83,7 +83,7 @@ class LogdirReader:
         """Return the run with the files that the path selects: all of them, or none, if it names a run or folder."""
         if not path or f"{run.name}/".startswith(f"{path}/"):
             return run
-        return replace(run, files=tuple(file for file in run.files if self._is_below(file.path, path)))
+        return run._replace(files=tuple(file for file in run.files if self._is_below(file.path, path)))
 
     def _is_below(self, file: str, path: str) -> bool:
         top = self.root.rstrip("/") if logdir.is_remote(self.root) else os.path.realpath(os.path.expanduser(self.root))

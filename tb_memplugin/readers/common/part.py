@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from tb_memplugin.model.codes import NoEventsCode
@@ -19,8 +18,7 @@ class NoEventsReason(NamedTuple):
     remedy: str
 
 
-@dataclass(frozen=True)
-class FilePart:
+class FilePart(NamedTuple):
     """A part of a file. `read` parses it alone, so damage in one part leaves the others readable."""
 
     title: str
