@@ -34,11 +34,13 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    chosen, recordings = chosen_recording(arguments)
+    chosen, listing = chosen_recording(arguments)
+    recordings = listing.recordings
     if arguments.json:
         from tb_memplugin.views.answers.explain import explain as answer
 
-        print_answer(answer(chosen, recordings, asked(arguments, arguments.path), arguments.at))
+        problems = listing.problems if arguments.recording is None else ()
+        print_answer(answer(chosen, recordings, asked(arguments, arguments.path), arguments.at, problems))
         return 0
     from tb_memplugin.views.terminal.explain import explain
     from tb_memplugin.views.terminal.explain_text import lines

@@ -58,16 +58,14 @@ def recording_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def chosen_recording(
-    arguments: argparse.Namespace, *, with_allocations: bool = False
-) -> tuple[Recording, Sequence[Recording]]:
-    """Return the recording that is asked for, and all recordings of the path. InputError if none or several match."""
-    from tb_memplugin.views.shared.selectors import choose, choose_with_allocations
+def chosen_recording(arguments: argparse.Namespace, *, with_allocations: bool = False) -> tuple[Recording, Listing]:
+    """Return the recording that is asked for, and what the path contains. InputError if none or several match."""
+    from tb_memplugin.views.shared.selectors import choose, choose_with_allocations, is_wanted
 
     wanted = arguments.recording
-    listing = listing_of(arguments.path, wanted and (lambda recording_id: wanted in recording_id))
+    listing = listing_of(arguments.path, wanted and (lambda recording_id: is_wanted(recording_id, wanted)))
     chosen = choose_with_allocations if with_allocations else choose
-    return chosen(listing.recordings, wanted, arguments.path, listing.problems), listing.recordings
+    return chosen(listing.recordings, wanted, arguments.path, listing.problems), listing
 
 
 def print_problems(problems: Sequence[ProblemJson]) -> None:

@@ -148,8 +148,11 @@ def test_summary(print_json: Any, monkeypatch: pytest.MonkeyPatch, partly_damage
     assert seen >= set(all_keys("summary --json"))
 
 
-def test_explain(print_json: Any) -> None:
+def test_explain(print_json: Any, partly_damaged: Path) -> None:
     seen = set[str]()
+    answer = print_json("explain", str(partly_damaged))
+    check_object(answer, "explain --json", "partly damaged", seen)
+    assert "problems" not in print_json("explain", str(partly_damaged), "--recording", answer["recording"]["id"])
     for path in [*RUNS, *TEXTS, TESTS / "data" / "xla_dumps" / "tpu_v5e_kernels"]:
         for recording in listing_of_path(str(path)).recordings[:2]:
             answer = print_json("explain", str(path), "--recording", recording.id)

@@ -102,6 +102,7 @@ def test_a_damaged_file_does_not_hide_the_others(asked: Asked, logdir: Path) -> 
     assert {"train_step/cpu", "names"} <= {recording["run"] for recording in answer["recordings"]}
     [problem] = answer["problems"]
     assert problem["file"] == str(logdir / "damaged" / "memory.prof") and problem["text"]
+    assert asked.answer("explain")["problems"] == [problem]
     error = asked.error("explain", path="damaged")
     assert problem["file"] in error and problem["text"] in error
 

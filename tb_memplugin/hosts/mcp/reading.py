@@ -44,10 +44,10 @@ class LogdirReader:
                 counted.enter_context(self.catalog.progress.files(run.name, run.files))
             return merge(self.catalog.listing_of_run(run) for run in own or runs)
 
-    def recording(self, name: str, wanted: str | None) -> tuple[Recording, list[Recording]]:
-        """Return the recording that is asked for, by default that with the largest peak, and all that were read."""
+    def recording(self, name: str, wanted: str | None) -> tuple[Recording, Listing]:
+        """Return the recording that is asked for, by default that with the largest peak, and what was read."""
         listing = self.listing(name, wanted)
-        return choose(listing.recordings, wanted, name, listing.problems), listing.recordings
+        return choose(listing.recordings, wanted, name, listing.problems), listing
 
     def with_allocations(self, name: str, wanted: str | None) -> Recording:
         """Return the recording that is asked for, by default that with the largest peak and allocations."""

@@ -102,8 +102,9 @@ def _explain(
 ) -> object:
     from tb_memplugin.views.answers.explain import explain
 
-    chosen, others = reader.recording(path, recording)
-    return explain(chosen, others, _asked(path, top), at)
+    chosen, listing = reader.recording(path, recording)
+    problems = listing.problems if recording is None else ()
+    return explain(chosen, listing.recordings, _asked(path, top), at, problems)
 
 
 def _buffers(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NotRequired, TypedDict
 
 from tb_memplugin.analysis.leaks.between_snapshots import snapshots_of
@@ -16,7 +16,14 @@ from tb_memplugin.views.page.failed_program import programs_of
 from tb_memplugin.views.page.kernels import KernelJson
 from tb_memplugin.views.page.leaks import LeaksJson, VerdictName
 from tb_memplugin.views.page.runtime_to_program import RuntimeToProgramJson
-from tb_memplugin.views.shared.json_types import OmittedJson, OutOfMemoryJson, SummaryJson
+from tb_memplugin.views.shared.json_types import (
+    AboutFile,
+    OmittedJson,
+    OutOfMemoryJson,
+    ProblemJson,
+    SummaryJson,
+    problems_json,
+)
 from tb_memplugin.views.shared.weighted_tree import HeavyChain, heaviest_chains
 from tb_memplugin.views.terminal.explain import MomentJson
 from tb_memplugin.views.terminal.explain import explain as explain_completely
@@ -125,6 +132,8 @@ class ExplainAnswerJson(AnswerJson):
     leaks: NotRequired[LeakAnswerJson]
     joins: NotRequired[RuntimeToProgramJson]
     out_of_memory: NotRequired[OutOfMemoryJson]
+    problems: NotRequired[list[ProblemJson]]
+    """Files that cannot be read, where the largest peak is explained: a larger one may be in them."""
     omitted: NotRequired[OmittedJson]
 
 
@@ -134,10 +143,15 @@ COPIED = ("kernels", "joins", "out_of_memory", "before", "unexplained")
 
 
 def explain(
-    recording: Recording, others: Sequence[Recording], asked: Asked, at: str | None = None
+    recording: Recording,
+    others: Sequence[Recording],
+    asked: Asked,
+    at: str | None = None,
+    problems: Iterable[AboutFile] = (),
 ) -> ExplainAnswerJson:
-    """Explain the peak of a recording, or the moment `at`. `others` are the recordings of the same logdir.
+    """Explain the peak of a recording, or the moment `at`. `others` are the recordings of the same path.
 
+    `problems`: of the files of the path, where no recording was asked for: a larger peak may be in them.
     InputError where `at` is not a moment of the recording.
     """
     found = explain_completely(recording, at, others)
@@ -167,6 +181,7 @@ def explain(
     if "leaks" in found:
         answer["leaks"] = _leaks(found["leaks"])
     answer |= {key: found[key] for key in COPIED if key in found}
+    answer |= {"problems": unread} if (unread := problems_json(problems)) else {}
     answer["omitted"] = omitted
     answer["next"] = asked.next(*_questions(recording, others, found, asked))
     found_answer: ExplainAnswerJson = bounded(_rounded(answer), asked.top)

@@ -45,12 +45,17 @@ def choose(
         )
         return next(first, recordings[0])
     matches = [recording for recording in recordings if wanted == recording.id]
-    matches = matches or [recording for recording in recordings if wanted in recording.id]
+    matches = matches or [recording for recording in recordings if is_wanted(recording.id, wanted)]
     if len(matches) == 1:
         return matches[0]
     ids = ", ".join(recording.id for recording in (matches or recordings)[:MAX_IDS_LISTED])
     what = f"{len(matches):,} recordings match" if matches else "No such recording"
     raise InputError(what, wanted, f"give an id or a unique part of one: {ids}")
+
+
+def is_wanted(recording_id: str, wanted: str) -> bool:
+    """Return whether a text selects an id: a part of it, or the id that it has in a folder above."""
+    return wanted in recording_id or wanted.endswith(f"/{recording_id}")
 
 
 def no_recordings(path: str, problems: Iterable[AboutFile]) -> InputError:

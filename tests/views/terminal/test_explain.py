@@ -261,6 +261,7 @@ def test_the_recording_is_chosen_by_its_id_or_a_part_that_only_one_has() -> None
     assert choose(every, None, "path") is first
     assert choose(every, "GPU_0", "path") is first
     assert choose(every, second.id, "path") is second
+    assert choose(every, f"folder/{second.id}", "path") is second  # its id in a folder above
     with pytest.raises(InputError, match=r"2 recordings match.*GPU_1_bfc, run"):
         choose(every, "GPU_1", "path")
     with pytest.raises(InputError, match=r"No such recording.*GPU_0_bfc"):
