@@ -17,10 +17,10 @@ from tb_memplugin.sizes import bytes_text, percent_text
 from tb_memplugin.views.endpoints.source import Source
 
 
-def headline(recording: Recording, others: Iterable[Recording] = ()) -> str:
+def headline(recording: Recording, others: Iterable[Recording] | None = None) -> str:
     """Return the peak, growth of the memory between steps, and whether the file is finished, in sentences.
 
-    Of snapshots among `others`, it names the line that grows most.
+    `others`: as of growth_sentence.
     """
     top = peak(recording)
     of = (
@@ -44,30 +44,28 @@ def headline(recording: Recording, others: Iterable[Recording] = ()) -> str:
     return " ".join(filter(None, parts))
 
 
-def growth_sentence(recording: Recording, others: Iterable[Recording] = ()) -> str:
+def growth_sentence(recording: Recording, others: Iterable[Recording] | None = None) -> str:
     """Return a sentence about memory that grows from step to step; empty where it does not, or is unknown.
 
-    Of snapshots among `others`, it names the line that grows most.
+    `others`: recordings of the run, of whose snapshots the sentence names the line that grows most.
     """
     found = floor_growth(recording)
     if found is None or not found.grows:
         return ""
     where = "between steps " if found.unit == "step" else ""
     rate = bytes_text(round(found.bytes_per_unit))
-    lines = _rise_text(recording, others) or "compare two snapshots of this run to see its lines"
-    return (
-        f"The least memory in use {where}grows by {rate} per {found.unit}, {bytes_text(found.growth)} since the "
-        f"warm-up: a leak; {lines}."
-    )
+    since = f"{bytes_text(found.growth)} since the warm-up"
+    line = "" if others is None else _line_text(recording, others)
+    return f"The least memory in use {where}grows by {rate} per {found.unit}, {since}: a leak{line}."
 
 
-def _rise_text(recording: Recording, others: Iterable[Recording]) -> str:
+def _line_text(recording: Recording, others: Iterable[Recording]) -> str:
     found = rise(recording, others)
     if found is None:
-        return ""
+        return "; compare two snapshots of this run to see its lines"
     first, last = (_moment(recording, snapshot) for snapshot in (found.first, found.last))
     return (
-        f"most from {found.line}, {bytes_text(found.line_bytes)} of the {bytes_text(found.bytes)} between the "
+        f"; most from {found.line}, {bytes_text(found.line_bytes)} of the {bytes_text(found.bytes)} between the "
         f"snapshots {first} and {last}"
     )
 
@@ -89,7 +87,7 @@ def growth_message(recording: Recording, source: Source | None = None) -> str:
         return f"Growth between steps needs {MIN_WINDOWS} marked steps, or {samples} samples without marks."
     if not found.grows:
         return f"The least memory in use{' between steps' if found.unit == 'step' else ''} does not grow."
-    return growth_sentence(recording, source.run_of(recording) if source is not None else ())
+    return growth_sentence(recording, None if source is None else source.run_of(recording))
 
 
 def time_text(recording: Recording, position: int) -> str:
