@@ -8,7 +8,7 @@ import numpy as np
 
 from tb_memplugin.analysis.address.fragmentation import fragmentation
 from tb_memplugin.analysis.leaks.between_snapshots import rise
-from tb_memplugin.analysis.leaks.floor import MIN_WINDOWS, SAMPLES, floor_growth
+from tb_memplugin.analysis.leaks.floor import MIN_SAMPLES_OF_STEPS, MIN_WINDOWS, SAMPLES, floor_growth
 from tb_memplugin.analysis.usage.figure_definitions import WATCH, Figure, define
 from tb_memplugin.analysis.usage.live_bytes import peak, usage
 from tb_memplugin.analysis.usage.steps import step_at
@@ -83,8 +83,11 @@ def growth_message(recording: Recording, source: Source | None = None) -> str:
     """Return whether the memory between steps grows, in a sentence. `source` has the snapshots of the run."""
     found = floor_growth(recording)
     if found is None:
-        samples = MIN_WINDOWS * SAMPLES
-        return f"Growth between steps needs {MIN_WINDOWS} marked steps, or {samples} samples without marks."
+        marked, unmarked = MIN_WINDOWS * MIN_SAMPLES_OF_STEPS, MIN_WINDOWS * SAMPLES
+        return (
+            f"Growth between steps needs {MIN_WINDOWS} marked steps in {marked} samples, "
+            f"or {unmarked} samples without marks."
+        )
     if not found.grows:
         return f"The least memory in use{' between steps' if found.unit == 'step' else ''} does not grow."
     return growth_sentence(recording, None if source is None else source.run_of(recording))

@@ -86,7 +86,9 @@ def test_a_floor_that_stays_or_stops_is_none() -> None:
     assert "grows" not in headline(stopped)
     assert findings(stopped)["message"] == "The least memory in use between steps does not grow."
     few = recording(saw_tooth(24, growth=MIB))
-    assert floor_growth(few) is None and "needs 9 marked steps" in (findings(few)["message"] or "")
+    assert floor_growth(few) is None and "9 marked steps in 45 samples" in (findings(few)["message"] or "")
+    assert floor_growth(recording(saw_tooth(44, growth=MIB))) is None, "11 steps in 44 samples"
+    assert floor_growth(recording(saw_tooth(45, growth=MIB))) is not None
 
 
 def test_summary_and_explain_show_a_curve(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
