@@ -17,6 +17,7 @@ from benchmarks.pods.trend import Trend, write_trend
 from benchmarks.pods.truth import Capture, Faults
 
 FAULTS = Faults(outliers=1, leaks=1, missing=1, damaged=1, other_programs=1)
+NAME = "pod 1|w-{}"  # ids of recordings are separated by `|`
 KINDS = ("Missing", "Unreadable", "Another program", "Leak")
 
 
@@ -31,8 +32,8 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def pod(own_cache: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Host, Capture]]:
     """A capture with every fault, and a healthy one ten minutes later."""
     logs = tmp_path_factory.mktemp("pod") / "logs"
-    truth = Pod(12, 2, 0.5, faults=FAULTS, skew_seconds=3).write(logs)
-    Pod(12, 2, 0.5).write(logs, start=START + timedelta(minutes=10))
+    truth = Pod(12, 2, 0.5, faults=FAULTS, skew_seconds=3, name=NAME).write(logs)
+    Pod(12, 2, 0.5, name=NAME).write(logs, start=START + timedelta(minutes=10))
     with open_standalone(logs, logs.parent) as host:
         yield host, truth
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Runs } from "./generated/answers";
 import { makeRun } from "./run_fixture";
-import { hostOfId, listedHost } from "./listed_host";
+import { listedHost, placeOfId } from "./listed_host";
 
 const many = Array.from({ length: 100 }, (_, i) => `w-${i}`);
 const runs: Runs = {
@@ -11,6 +11,7 @@ const runs: Runs = {
     makeRun({ name: "pod", hosts: [...many, "w-1|x"], by_host: true }),
     makeRun({ name: "job", hosts: many }),
     makeRun({ name: "small", hosts: ["w-1", "w-2"] }),
+    makeRun({ name: "pod|two", hosts: ["w-2"] }),
   ],
 };
 
@@ -28,10 +29,11 @@ describe("listedHost", () => {
   });
 });
 
-describe("hostOfId", () => {
-  it("is the longest name that the id begins with", () => {
-    expect(hostOfId(runs, "pod", "pod|w-10|allocator|TPU core 1")).toBe("w-10");
-    expect(hostOfId(runs, "pod", "pod|w-1|x|allocator|HBM")).toBe("w-1|x");
-    expect(hostOfId(runs, "pod", "other|w-1|x|HBM")).toBe("");
+describe("placeOfId", () => {
+  it("has the longest names that the id begins with", () => {
+    expect(placeOfId(runs, "pod|w-10|allocator|TPU core 1")).toEqual({ run: "pod", host: "w-10" });
+    expect(placeOfId(runs, "pod|w-1|x|allocator|HBM")).toEqual({ run: "pod", host: "w-1|x" });
+    expect(placeOfId(runs, "pod|two|w-2|jit|HBM")).toEqual({ run: "pod|two", host: "w-2" });
+    expect(placeOfId(runs, "other|w-1|x|HBM")).toEqual({ run: "", host: "" });
   });
 });

@@ -15,8 +15,18 @@ function runNamed(runs: Runs | null, run: string): Run | undefined {
   return runs?.runs.find(({ name }) => name === run);
 }
 
-/** Return the host in a recording's id, `run|host|title|memory`. Names may contain any character. */
-export function hostOfId(runs: Runs, run: string, id: string): string {
-  const found = hostsOf(runs, run).filter((host) => id.startsWith(`${run}|${host}|`));
+/** Return the run and the host in a recording's id, `run|host|title|memory`. Names may contain any character. */
+export function placeOfId(runs: Runs, id: string): { run: string; host: string } {
+  const run = longestStart(
+    id,
+    "",
+    runs.runs.map(({ name }) => name),
+  );
+  return { run, host: longestStart(id, `${run}|`, hostsOf(runs, run)) };
+}
+
+/** Return the longest name with which a text goes on after another one, up to a separator; empty if there is none. */
+function longestStart(id: string, before: string, names: readonly string[]): string {
+  const found = names.filter((name) => id.startsWith(`${before}${name}|`));
   return found.sort((x, y) => y.length - x.length)[0] ?? "";
 }

@@ -11,7 +11,7 @@ import type { Listing, Runs } from "../../payload/generated/answers";
 import type { Comparison, ComparedSide } from "../../payload/generated/answers";
 import type { Summary } from "../../payload/generated/answers";
 import type { RecordingsQuery } from "../../payload/generated/client";
-import { hostOfId, listedHost } from "../../payload/listed_host";
+import { listedHost, placeOfId } from "../../payload/listed_host";
 import { type Fetched, useFetched } from "../data/use_fetched";
 import { runOptions } from "../widgets/run_options";
 import { Combobox } from "../widgets/combobox";
@@ -70,7 +70,7 @@ interface SidePickerProps {
 }
 
 function SidePicker({ api, runs, name, id, other, side, store }: SidePickerProps): JSX.Element {
-  const run = runOf(runs, id);
+  const { run } = placeOfId(runs, id);
   const listing = useListing(api, runs, id);
   const others = useListing(api, runs, other);
   const known = listing.value?.recordings ?? [];
@@ -155,17 +155,11 @@ function PositionInput({
 
 /** Return the recordings of the run of a recording, or of its host alone where the run has many. */
 function useListing(api: Api, runs: Runs, id: string): Fetched<Listing> {
-  const run = runOf(runs, id);
-  const host = listedHost(runs, run, hostOfId(runs, run, id));
+  const { run, host: named } = placeOfId(runs, id);
+  const host = listedHost(runs, run, named);
   return useFetched(run === "" ? null : JSON.stringify({ run, host }), (key, signal) =>
     api.recordings(JSON.parse(key) as RecordingsQuery, signal),
   );
-}
-
-/** Ids start with the run's name, which can be a prefix of another run's name. */
-function runOf(runs: Runs, id: string): string {
-  const names = runs.runs.map(({ name }) => name).filter((name) => id.startsWith(`${name}|`));
-  return names.sort((x, y) => y.length - x.length)[0] ?? "";
 }
 
 function titleOf(recording: Summary | undefined): string {

@@ -8,7 +8,7 @@ import { ErrorMessage } from "../widgets/message";
 import { OtherFaults } from "./captures";
 import type { ListColumn } from "./list_table";
 import { dateText, ListTable, numberColumn, OpenLink, textColumn } from "./list_table";
-import { compareIds, openById } from "./open_device";
+import { openById } from "./open_device";
 import type { FleetProps } from "./section";
 
 const KINDS: Record<FindingKind, string> = {
@@ -86,9 +86,8 @@ export function Hosts(props: FleetProps): JSX.Element | null {
   const findings = useMemo(() => (capture === null ? [] : findingsOf(capture)), [capture]);
   const open = ({ recording, usual }: Finding): void => {
     setError(null);
-    if (recording !== null && usual !== null) compareIds(store, usual, recording);
-    else if (recording !== null)
-      openById(api, store, recording).catch((reason: unknown) =>
+    if (recording !== null)
+      openById(api, store, recording, usual).catch((reason: unknown) =>
         setError(reason instanceof Error ? reason : new Error(String(reason))),
       );
   };

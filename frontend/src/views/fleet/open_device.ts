@@ -1,10 +1,17 @@
 import type { Store } from "../../base/store";
 import type { Api } from "../../payload/api";
 import type { FleetDevices } from "../../payload/responses/fleet";
+import { placeOfId } from "../../payload/listed_host";
 import { fileHost } from "../../payload/responses/fleet";
 import { openRecording } from "../state/open_recording";
 import type { ViewState } from "../state/view_state";
 import { NEW_COMPARISON, NEW_RECORDING } from "../state/view_state";
+
+/** A recording's run, and the host of its file. */
+interface Place {
+  run: string;
+  host: string;
+}
 
 /** Open the recording of a device. */
 export async function openDevice(
@@ -14,7 +21,7 @@ export async function openDevice(
   row: number,
 ): Promise<void> {
   store.set({ fleet_device: devices.id[row] });
-  await openById(api, store, devices.id[row], [devices.run[row], fileHost(devices, row)]);
+  await openAt(api, store, devices.id[row], placeOf(devices, row));
 }
 
 /** Compare a device with that of a recording's id. */
@@ -24,34 +31,38 @@ export function compareDevice(
   row: number,
   other: string,
 ): void {
-  compareIds(store, other, devices.id[row], [devices.run[row], fileHost(devices, row)]);
+  compareAt(store, other, devices.id[row], placeOf(devices, row));
 }
 
-/** Open the recording with an id, which begins with its run and the host of its file. */
+/** Open the recording with an id; compare it with that of another id, if one is given. */
 export async function openById(
   api: Api,
   store: Store<ViewState>,
   id: string,
-  [run, host]: readonly string[] = id.split("|"),
+  other: string | null,
 ): Promise<void> {
-  const { recordings } = await api.recordings({ run, host }, null);
+  const place = placeOfId(await api.runs(null), id);
+  if (other === null) await openAt(api, store, id, place);
+  else compareAt(store, other, id, place);
+}
+
+function placeOf(devices: FleetDevices, row: number): Place {
+  return { run: devices.run[row], host: fileHost(devices, row) };
+}
+
+async function openAt(api: Api, store: Store<ViewState>, id: string, place: Place): Promise<void> {
+  const { recordings } = await api.recordings({ ...place }, null);
   const found = recordings.find((recording) => recording.id === id);
   if (found === undefined)
-    throw new Error(`The file of ${host} has changed: it has no recording with the id ${id}`);
+    throw new Error(`The file of ${place.host} has changed: it has no recording with the id ${id}`);
   openRecording(store, found);
 }
 
-/** Compare two recordings by their ids, of which the second begins with its run and the host of its file. */
-export function compareIds(
-  store: Store<ViewState>,
-  a: string,
-  b: string,
-  [run, host]: readonly string[] = b.split("|"),
-): void {
+/** Compare two recordings, of which the second is at a place. */
+function compareAt(store: Store<ViewState>, a: string, b: string, place: Place): void {
   store.set({
     tab: "compare",
-    run,
-    host,
+    ...place,
     search: "",
     size_filter: "",
     sort: "",

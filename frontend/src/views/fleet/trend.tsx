@@ -15,7 +15,7 @@ import { ButtonGroup } from "../widgets/button_group";
 import { ErrorMessage, Message } from "../widgets/message";
 import type { ListColumn } from "./list_table";
 import { ListTable, numberColumn, OpenLink, textColumn } from "./list_table";
-import { compareIds, openById } from "./open_device";
+import { openById } from "./open_device";
 import { ScanProgress } from "./scan_progress";
 import { TrendDrawing } from "./trend_chart";
 import { changeText, pointName, upperName } from "./trend_words";
@@ -128,11 +128,10 @@ function SeriesTrend({ api, store, by, series }: SeriesProps): JSX.Element {
   const open = (at: number): void => {
     const { because, recording } = series.points[at];
     setError(null);
-    if (because !== null) compareIds(store, series.points[at - 1].recording, recording);
-    else
-      openById(api, store, recording).catch((reason: unknown) =>
-        setError(reason instanceof Error ? reason : new Error(String(reason))),
-      );
+    const before = because === null ? null : series.points[at - 1].recording;
+    openById(api, store, recording, before).catch((reason: unknown) =>
+      setError(reason instanceof Error ? reason : new Error(String(reason))),
+    );
   };
   return (
     <div ref={place}>
