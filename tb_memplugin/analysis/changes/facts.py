@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_memplugin.analysis.changes.fused import fused_facts
-from tb_memplugin.analysis.changes.names import program_name, short_shape, template
+from tb_memplugin.analysis.changes.names import program_name, short_shape, short_shapes
 from tb_memplugin.analysis.changes.row_paths import ARGUMENT, RowPaths, functions, row_paths
 from tb_memplugin.analysis.dataflow.graph import dataflow_graph, row_of_value
 from tb_memplugin.analysis.memoize import memoize
@@ -17,7 +17,6 @@ from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.memory_facts import ArgumentFacts, ArrayFacts, MemoryFacts
 from tb_memplugin.model.program import Program
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.text import Text
 
 FLOOR = 1000  # rows below this part of the peak are left out
 MAX_ROWS = 80  # of each list
@@ -50,7 +49,7 @@ def facts(recording: Recording) -> MemoryFacts:
         arguments=_arguments(recording, paths, role) if is_program else (),
         arrays=kept,
         saved=_saved(recording, paths, floor) if is_program else (),
-        fused=fused_facts(recording, _stored(recording, paths), floor) if is_program else (),
+        fused=fused_facts(recording, paths, floor) if is_program else (),
     )
 
 
@@ -62,7 +61,7 @@ def _arrays(recording: Recording, paths: RowPaths, rows: I64, role: U8, size: I6
     """
     order = np.argsort(-size, kind="stable")
     rows, role, size = rows[order], role[order], size[order]
-    shapes, function = _short(recording.allocations.shape.take(rows)), functions(recording).take(rows)
+    shapes, function = short_shapes(recording.allocations.shape.take(rows)), functions(recording).take(rows)
     number, is_program = paths.number[rows], recording.kind.has_program
     nodes = zip(paths.paths, paths.roots, strict=True)
     alone = np.array([root != ARGUMENT and "/" not in path for path, root in nodes], dtype=bool)
@@ -90,10 +89,6 @@ def _arrays(recording: Recording, paths: RowPaths, rows: I64, role: U8, size: I6
     return sorted(found, key=lambda array: (-array.bytes, array.path, array.function, array.role, array.shape))
 
 
-def _short(shape: Text) -> Text:
-    return Text.of(shape.map(short_shape, "", np.object_).tolist())
-
-
 def _saved(recording: Recording, paths: RowPaths, floor: int) -> tuple[ArrayFacts, ...]:
     """Return the activations that the forward pass saves, one row for those that share memory."""
     table = recording.allocations
@@ -103,13 +98,6 @@ def _saved(recording: Recording, paths: RowPaths, floor: int) -> tuple[ArrayFact
     role = np.full(len(rows), Role.ACTIVATION, dtype=np.uint8)
     found = _arrays(recording, paths, rows, role, table.size[rows])
     return tuple(array for array in found if array.bytes > floor)[:MAX_ROWS]
-
-
-def _stored(recording: Recording, paths: RowPaths) -> set[tuple[str, str]]:
-    """Return the templates and shapes of all rows."""
-    shapes = _short(recording.allocations.shape)
-    pairs = np.unique(np.stack([paths.number, shapes.codes]), axis=1)
-    return {(template(paths.paths[node]), shapes.strings[shape]) for node, shape in pairs.T.tolist() if shape >= 0}
 
 
 def _arguments(recording: Recording, paths: RowPaths, role: U8) -> tuple[ArgumentFacts, ...]:

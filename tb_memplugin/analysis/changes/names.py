@@ -6,8 +6,11 @@ import re
 from collections.abc import Sequence
 from itertools import takewhile
 
+import numpy as np
+
 from tb_memplugin.analysis.ownership.repeated_layers import DIGITS
 from tb_memplugin.model.shapes import dimensions
+from tb_memplugin.model.text import Text
 
 PROGRAM_NUMBER = re.compile(r"(\(\d+\)|\.\d+)$")
 
@@ -28,6 +31,11 @@ def template(path: str) -> str:
 def short_shape(shape: str) -> str:
     """Return `f32[4,512]` of `f32[4,512]{1,0:T(8,128)}`."""
     return shape.partition("{")[0]
+
+
+def short_shapes(shapes: Text) -> Text:
+    """Return `f32[4,512]` of each `f32[4,512]{1,0:T(8,128)}`."""
+    return Text.of(shapes.map(short_shape, "", np.object_).tolist())
 
 
 def dtype_of(shape: str) -> str:

@@ -16,7 +16,7 @@ from tb_memplugin.analysis.ownership.by_model import COPIES, PYTREE
 from tb_memplugin.analysis.ownership.copy_scopes import copy_scopes
 from tb_memplugin.analysis.ownership.forest import Forest, ForestBuilder
 from tb_memplugin.analysis.ownership.frames import framework_frames, nearest_frames
-from tb_memplugin.analysis.ownership.model_paths import argument_path, op_path
+from tb_memplugin.analysis.ownership.model_paths import argument_path, op_paths
 from tb_memplugin.analysis.ownership.repeated_layers import merge_layers
 from tb_memplugin.model.arrays import I32, I64, Mask
 from tb_memplugin.model.kinds import RegionKind
@@ -78,6 +78,9 @@ def _program_rows(recording: Recording, builder: ForestBuilder) -> I32:
     rows, text = recording.allocations, _texts(recording)
     argument = _argument_of_rows(recording)
     kind = np.where(argument >= 0, np.where(_is_argument(recording), 0, 1), 2)
+    named = np.unique(text.codes[text.nonempty])
+    operations = op_paths(text.strings[code].partition(COMBINED)[0] for code in named.tolist())
+    parsed = dict(zip(named.tolist(), operations, strict=True))
     kind[_result_rows(recording) & (argument < 0)] = 1
     own = np.where(argument >= 0, rows.scope.codes[np.maximum(argument, 0)], -1)
 
@@ -89,7 +92,7 @@ def _program_rows(recording: Recording, builder: ForestBuilder) -> I32:
             return (root, UNNAMED, rows.op[row] or UNNAMED)
         if PYTREE.search(text[row]):
             return (root, COPIES, *argument_path(text[row]))
-        parts = op_path(text[row].partition(COMBINED)[0]).parts
+        parts = parsed[int(text.codes[row])].parts
         return (root, *([part for part in parts if part not in OF_JAX] or [UNNAMED]))
 
     bare = np.where(text.codes >= 0, -1, rows.op.codes)
