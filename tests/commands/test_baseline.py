@@ -59,7 +59,9 @@ def test_a_growth_above_the_tolerance_has_its_cause(
     capsys.readouterr()
     logdir = changed_logdir("not_donated", tmp_path)
     assert check(baseline, logdir, "--tolerance", "0.1%") == 1
-    assert "donated buffer `state` is copied now (12 arrays, +3.00 MiB)" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "above the baseline: peak, reserved and role output" in out
+    assert "donated buffer `state` is copied now (12 arrays, +3.00 MiB)" in out
     assert check(baseline, logdir) == 0  # 0.6%
     assert check(baseline, logdir, "--tolerance", "1MiB") == 1
 

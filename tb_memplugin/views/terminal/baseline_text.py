@@ -83,7 +83,7 @@ def _headline(checked: CheckedRecording, quote: Quote) -> str:
         change = _change(before.reserved_bytes, now.reserved_bytes)
         figures.append(f"reserved {bytes_text(now.reserved_bytes)} ({change})")
     verdict = {
-        "above": f"above the baseline: {' and '.join([*checked.exceeded, *map(_role, checked.exceeded_roles)])}",
+        "above": f"above the baseline: {_listed([*checked.exceeded, *map(_role, checked.exceeded_roles)])}",
         "below": "below the baseline",
         "within": "within the tolerance",
     }[checked.status]
@@ -92,6 +92,11 @@ def _headline(checked: CheckedRecording, quote: Quote) -> str:
 
 def _role(role: str) -> str:
     return f"role {role}"
+
+
+def _listed(texts: Sequence[str]) -> str:
+    """Join texts as in a sentence: `a, b and c`."""
+    return " and ".join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
 
 
 def _change(before: int, now: int) -> str:
