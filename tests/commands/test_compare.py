@@ -77,6 +77,19 @@ def test_programs_of_two_builds_are_paired_by_name_and_the_rest_is_told() -> Non
     assert "only in" in done.stderr and "jit_loss(2)" in done.stderr
 
 
+def test_device_profiles_of_several_devices_are_paired_by_device(tmp_path: Path) -> None:
+    for name, size in (("memory1.prof", 1), ("memory2.prof", 3)):
+        write(tmp_path, [Sample([Frame("train")], size << 20, device=f"cuda:{number}") for number in range(2)], name)
+    done = run(str(tmp_path / "memory1.prof"), str(tmp_path / "memory2.prof"), "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)["comparisons"]
+    assert [(one["a"]["recording"].split("|")[-1], one["b"]["recording"].split("|")[-1]) for one in found] == [
+        ("cuda:0", "cuda:0"),
+        ("cuda:1", "cuda:1"),
+    ]
+    assert [one["b"]["bytes"] - one["a"]["bytes"] for one in found] == [2 << 20] * 2
+
+
 def test_two_moments_of_one() -> None:
     done = run(str(DEMO / "leak"), str(DEMO / "leak"), "--recording", "live arrays", "--at-a", "#20", "--json")
     (answer,) = json.loads(done.stdout)["comparisons"]

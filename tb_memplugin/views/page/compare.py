@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, TypedDict, get_args
 
 import numpy as np
@@ -183,13 +183,30 @@ def changed(found: Comparison) -> bool:
 
 
 def pairs(a: Sequence[Recording], b: Sequence[Recording]) -> list[Pair]:
-    """Return the matching recordings of two listings, in the first's order. Two single recordings are a pair."""
+    """Return the matching recordings of two listings, in the first's order.
+
+    Two single recordings are a pair. Two device profiles have other titles, and match by their devices.
+    """
     if len(a) == len(b) == 1:
         return [(a[0], b[0])]
+    return _matched(a, b, _identity) or (_matched(a, b, _device) if _is_profile(a) and _is_profile(b) else [])
+
+
+def _matched(a: Sequence[Recording], b: Sequence[Recording], key: Callable[[Recording], tuple[str, ...]]) -> list[Pair]:
     waiting: dict[tuple[str, ...], list[Recording]] = {}
     for recording in b:
-        waiting.setdefault(_identity(recording), []).append(recording)
-    return [(one, others.pop(0)) for one in a if (others := waiting.get(_identity(one), []))]
+        waiting.setdefault(key(recording), []).append(recording)
+    return [(one, others.pop(0)) for one in a if (others := waiting.get(key(one), []))]
+
+
+def _is_profile(recordings: Sequence[Recording]) -> bool:
+    """Return whether all recordings are the devices of one device profile or snapshot."""
+    is_one = len({(recording.source, recording.title) for recording in recordings}) == 1
+    return is_one and all(recording.kind.has_call_graph or recording.kind.is_torch for recording in recordings)
+
+
+def _device(recording: Recording) -> tuple[str, ...]:
+    return (recording.kind, recording.memory)
 
 
 def _identity(recording: Recording) -> tuple[str, ...]:
