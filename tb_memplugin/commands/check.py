@@ -85,6 +85,7 @@ def _check_recordings(arguments: argparse.Namespace, limit: int) -> int:
     from tb_memplugin.catalog.stages import missing_text
     from tb_memplugin.views.shared.budget import budget, budget_lines
     from tb_memplugin.views.shared.json_types import problems_json
+    from tb_memplugin.views.shared.selectors import no_recordings
 
     pattern = pattern_of(arguments.recording)
     listing = listing_of(arguments.path, pattern.search if arguments.recording else None)
@@ -94,6 +95,8 @@ def _check_recordings(arguments: argparse.Namespace, limit: int) -> int:
         {"file": skipped.path, "text": missing_text([skipped])} for skipped in listing.stages if skipped.modules
     ]
     answer["problems"] = unchecked = [*problems_json(listing.problems), *stages, *answer["problems"]]
+    if not listing.recordings:
+        raise no_recordings(arguments.path, listing.problems)
     if not answer["checked"]:
         raise InputError(
             "No recordings to check",

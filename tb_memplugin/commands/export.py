@@ -44,22 +44,25 @@ def options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from tb_memplugin.views.export.rows import exportable
     from tb_memplugin.views.shared.json_types import problems_json
+    from tb_memplugin.views.shared.selectors import no_recordings
 
     file, rows = arguments.to, None
     write, pattern = _writer(file), pattern_of(arguments.recording)
     check_output(file, arguments.path, arguments.force)
     with ending_by_signals(), atomic_file(file) as stream:
-        every = listing_of(arguments.path).recordings
-        selected = [r for r in every if pattern.search(r.id)]
+        listing = listing_of(arguments.path)
+        if not listing.recordings:
+            raise no_recordings(arguments.path, listing.problems)
+        selected = [r for r in listing.recordings if pattern.search(r.id)]
         if not selected:
             where, remedy = arguments.recording or arguments.path, "`tb-memplugin summary` lists the recordings"
             raise InputError("No recordings to export", where, remedy)
         selected, failed = exportable(selected)
         print_problems(problems_json(failed))
         if not selected:
-            raise InputError("No recording can be exported", arguments.path, "see the problems above")
+            raise InputError("No recording can be exported", failed[0].file, failed[0].text)
         if write is None:
-            content, written = _write_report(selected, every, arguments, stream)
+            content, written = _write_report(selected, listing.recordings, arguments, stream)
             selected = selected[:written]  # in order, until the report is full
         else:
             with compress(stream, file) as compressed:

@@ -197,14 +197,16 @@ def test_errors(capsys: pytest.CaptureFixture[str]) -> None:
     assert seen >= set(all_keys("Errors"))
 
 
-@pytest.mark.parametrize("command", ["explain", "buffers", "advice", "compare"])
+@pytest.mark.parametrize("command", ["explain", "buffers", "advice", "compare", "check", "export", "fit"])
 def test_the_error_of_a_damaged_file_names_the_damage(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "b.prof").write_bytes(b"damaged")
-    assert main(["summary", str(tmp_path), "--json"]) == 2
+    (logs := tmp_path / "logs").mkdir()
+    (logs / "b.prof").write_bytes(b"damaged")
+    assert main(["summary", str(logs), "--json"]) == 2
     (problem,) = json.loads(capsys.readouterr().out)["problems"]
-    assert main([command, *[str(tmp_path)] * (2 if command == "compare" else 1), "--json"]) == 2
+    options = {"compare": [str(logs)], "check": ["--max-peak=1GiB"], "export": [f"--to={tmp_path / 'a.csv'}"]}
+    assert main([command, str(logs), *options.get(command, []), "--json"]) == 2
     error = json.loads(capsys.readouterr().out)["error"]
     assert (error["where"], error["remedy"]) == (problem["file"], problem["text"])
 

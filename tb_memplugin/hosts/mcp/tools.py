@@ -1,4 +1,4 @@
-"""The six tools: their names, arguments and answers, which are those of the commands' JSON."""
+"""The six tools: their names, descriptions, and the JSON Schemas of their arguments and answers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tb_memplugin import schemas
-from tb_memplugin.hosts.mcp.reading import LogdirReader
+from tb_memplugin.hosts.mcp import calls
 from tb_memplugin.views.answers import asked as questions
-from tb_memplugin.views.answers.asked import Asked, NextJson, Question
 
 JsonObject = dict[str, Any]
 MAX_TOP = 100
@@ -81,91 +80,6 @@ def one_of(found: Sequence[JsonObject]) -> JsonObject:
     return {"$schema": found[0]["$schema"], "type": "object", "anyOf": choices, "$defs": definitions}
 
 
-def tool_call(question: Question) -> NextJson:
-    """Phrase a further question as a call of a tool."""
-    return {"why": question.why, "tool": question.command, "arguments": dict(question.arguments)}
-
-
-def _asked(path: str, top: int) -> Asked:
-    return Asked(path, top, tool_call)
-
-
-def _summary(reader: LogdirReader, path: str = ".", top: int = questions.TOP) -> object:
-    from tb_memplugin.views.answers.summary import summary
-
-    listing = reader.listing(path)
-    return summary(listing.recordings, listing.problems, _asked(path, top), listing.left_out)
-
-
-def _explain(
-    reader: LogdirReader, path: str = ".", recording: str | None = None, at: str | None = None, top: int = questions.TOP
-) -> object:
-    from tb_memplugin.views.answers.explain import explain
-
-    chosen, listing = reader.recording(path, recording)
-    problems = listing.problems if recording is None else ()
-    return explain(chosen, listing.recordings, _asked(path, top), at, problems)
-
-
-def _buffers(
-    reader: LogdirReader,
-    path: str = ".",
-    recording: str | None = None,
-    at: str | None = None,
-    match: str | None = None,
-    row: int | None = None,
-    top: int = questions.TOP,
-) -> object:
-    from tb_memplugin.views.answers.buffers import buffers, one_buffer
-
-    chosen = reader.with_allocations(path, recording)
-    if row is not None:
-        return one_buffer(chosen, row, _asked(path, top))
-    return buffers(chosen, _asked(path, top), at, match)
-
-
-def _advice(reader: LogdirReader, path: str = ".", recording: str | None = None, top: int = questions.TOP) -> object:
-    from tb_memplugin.views.answers.advice import advice
-
-    return advice(reader.with_allocations(path, recording), _asked(path, top))
-
-
-def _compare(
-    reader: LogdirReader,
-    a: str,
-    b: str,
-    recording: str = "",
-    by: str = "role",
-    at_a: str | None = None,
-    at_b: str | None = None,
-    top: int = questions.TOP,
-) -> object:
-    from tb_memplugin.views.answers.compare import compare
-
-    return compare(reader.pairs(a, b, recording), _asked(a, top), b, by, at_a, at_b)
-
-
-def _fit(
-    reader: LogdirReader,
-    path: str = ".",
-    recording: str | None = None,
-    target: str | None = None,
-    knobs: Mapping[str, object] | None = None,
-    top: int = questions.TOP,
-) -> object:
-    from tb_memplugin.views.answers.chips import chips_that_fit
-    from tb_memplugin.views.answers.fit import candidates, fit_answer, largest_values, no_candidates
-
-    records, targets = reader.fits(path), [target] if target else []
-    wanted = {name: str(value) for name, value in (knobs or {}).items()}
-    if recording is None and (found := candidates(records.outcomes, targets, wanted)):
-        question = _asked(".", top)  # names of runs are relative to the logdir
-        return fit_answer(found, largest_values(found), question, problems=records.problems, programs=records.programs)
-    if recording is None and (wanted or records.problems):
-        raise no_candidates(path, records.problems)
-    return chips_that_fit(reader.recording(path, recording)[0], _asked(path, top), targets)
-
-
 TOOLS = (
     McpTool(
         "summary",
@@ -174,7 +88,7 @@ TOOLS = (
         "time, or a device at one moment, each with its id, peak, capacity and caveats. Begin here.",
         {"path": PATH},
         (),
-        _summary,
+        calls.call_summary,
         ("summary",),
     ),
     McpTool(
@@ -184,7 +98,7 @@ TOOLS = (
         "path, with leaks of recordings over time, and with advice.",
         {"path": PATH, "recording": RECORDING, "at": MOMENT},
         (),
-        _explain,
+        calls.call_explain,
         ("explain",),
     ),
     McpTool(
@@ -204,7 +118,7 @@ TOOLS = (
             "row": {"type": "integer", "minimum": 0, "maximum": 1 << 53, "description": "the `row` of one in a list"},
         },
         (),
-        _buffers,
+        calls.call_buffers,
         ("buffers", "buffers-row"),
     ),
     McpTool(
@@ -221,7 +135,7 @@ TOOLS = (
             "at_b": MOMENT,
         },
         ("a", "b"),
-        _compare,
+        calls.call_compare,
         ("compare",),
     ),
     McpTool(
@@ -231,7 +145,7 @@ TOOLS = (
         "itself, simulated on the recording.",
         {"path": PATH, "recording": RECORDING},
         (),
-        _advice,
+        calls.call_advice,
         ("advice",),
     ),
     McpTool(
@@ -256,7 +170,7 @@ TOOLS = (
             },
         },
         (),
-        _fit,
+        calls.call_fit,
         ("fit",),
     ),
 )
