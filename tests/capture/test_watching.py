@@ -24,6 +24,7 @@ from support.watch_files import MIB, START_NS
 
 from tb_memplugin.analysis.usage.live_bytes import usage
 from tb_memplugin.capture.watching import counters, recorder, snapshots, watch
+from tb_memplugin.capture.watching.clock import WatchClock
 from tb_memplugin.capture.watching.counters import Reading
 from tb_memplugin.capture.watching.curve import FULL, Curve
 from tb_memplugin.capture.watching.curve_file import CurveFile
@@ -192,7 +193,7 @@ def test_at_most_one_snapshot_a_minute_and_a_request_waits_for_its_turn(
 ) -> None:
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    recording = SampleRecorder(str(tmp_path), SECOND, 0.9)
+    recording = SampleRecorder(str(tmp_path), SECOND, 0.9, WatchClock())
     found = []
     for second in range(200):
         now[0] = float(second)
@@ -248,7 +249,7 @@ def job_with(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeDevice], None]:
 
 def test_a_counter_that_fails_does_not_end_the_curve(tmp_path: Path, job_with: Callable[[FakeDevice], None]) -> None:
     job_with(FakeDevice({"bytes_in_use": 5}, ValueError("lost"), {"bytes_in_use": 7}))
-    recording = SampleRecorder(str(tmp_path), SECOND, 0.9)
+    recording = SampleRecorder(str(tmp_path), SECOND, 0.9, WatchClock())
     for _ in range(3):
         recording.sample((-1, -1))
     recording.close()
@@ -300,7 +301,7 @@ def test_a_gpu_that_jax_and_pytorch_share_has_a_curve_for_each(
     first: str, tmp_path: Path, devices: list[Reading]
 ) -> None:
     of_jax, of_torch = reading(1 * MIB), reading(2 * MIB, device=WatchedDevice("cuda:0", CounterSource.TORCH))
-    recording = SampleRecorder(str(tmp_path), SECOND, 0.9)
+    recording = SampleRecorder(str(tmp_path), SECOND, 0.9, WatchClock())
     devices[:] = [of_jax if first == "jax" else of_torch]
     recording.sample((-1, -1))
     devices[:] = [of_jax, of_torch]
@@ -316,7 +317,7 @@ def test_a_gpu_that_jax_and_pytorch_share_has_a_curve_for_each(
 
 
 def test_a_logdir_that_is_deleted_gets_the_whole_curve_again(tmp_path: Path, devices: list[Reading]) -> None:
-    recording = SampleRecorder(str(tmp_path / "logs"), SECOND, 0.9)
+    recording = SampleRecorder(str(tmp_path / "logs"), SECOND, 0.9, WatchClock())
     for second in range(4):
         if second == 2:
             shutil.rmtree(tmp_path / "logs")

@@ -9,9 +9,13 @@ from functools import partial
 _elapsed_ns = (
     partial(time.clock_gettime_ns, time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic_ns
 )
-_START_NS = max(time.time_ns(), 0) - _elapsed_ns()
 
 
-def now_ns() -> int:
-    """Return the nanoseconds since 1970, counted from the machine's time when this module was imported."""
-    return _START_NS + _elapsed_ns()
+class WatchClock:
+    """Nanoseconds since 1970, counted from the machine's time when the watch was made."""
+
+    def __init__(self) -> None:
+        self._start_ns = max(time.time_ns(), 0) - _elapsed_ns()
+
+    def now_ns(self) -> int:
+        return self._start_ns + _elapsed_ns()

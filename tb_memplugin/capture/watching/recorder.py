@@ -7,7 +7,7 @@ from typing import Any
 
 from tb_memplugin.capture.guard import Quietly, logger
 from tb_memplugin.capture.new_files import LogDir, join, process_name
-from tb_memplugin.capture.watching.clock import now_ns
+from tb_memplugin.capture.watching.clock import WatchClock
 from tb_memplugin.capture.watching.counters import DeviceNames, read_devices
 from tb_memplugin.capture.watching.curve import Curve
 from tb_memplugin.capture.watching.curve_file import CurveFile
@@ -24,9 +24,10 @@ SIGNAL = "signal"
 class SampleRecorder:
     """Records samples of all devices, `interval_ns` apart. Methods are called by one thread, and never raise."""
 
-    def __init__(self, logdir: LogDir, interval_ns: int, at: float) -> None:
+    def __init__(self, logdir: LogDir, interval_ns: int, at: float, clock: WatchClock) -> None:
         self._logdir = logdir
-        self._curve = Curve(now_ns(), interval_ns)
+        self._clock = clock
+        self._curve = Curve(clock.now_ns(), interval_ns)
         self._file = CurveFile(self._path)
         self._names = DeviceNames()
         self._triggers = Triggers(at)
@@ -47,7 +48,7 @@ class SampleRecorder:
         if not readings and not self._curve.count:
             return ""  # the job has not started its devices
         with Quietly(NOT_WRITTEN):
-            head = now_ns(), event, *step
+            head = self._clock.now_ns(), event, *step
             self._curve.add(head, {reading.device: reading.counters for reading in readings})
             self._file.write(self._curve, last=event is RecordEvent.FINISHED)
         for output in self.outputs:

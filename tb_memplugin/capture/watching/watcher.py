@@ -23,7 +23,7 @@ from typing import Self
 from tb_memplugin.capture.guard import Quietly
 from tb_memplugin.capture.new_files import LogDir
 from tb_memplugin.capture.profile_run import is_out_of_memory
-from tb_memplugin.capture.watching.clock import now_ns
+from tb_memplugin.capture.watching.clock import WatchClock
 from tb_memplugin.capture.watching.outputs import Outputs, open_outputs
 from tb_memplugin.capture.watching.recorder import SampleRecorder
 from tb_memplugin.capture.watching.signals import on_signal
@@ -80,6 +80,7 @@ class Watch:
     def __init__(self, logdir: LogDir, every: float, at: float, port: int | None, tensorboard: bool) -> None:
         self._logdir, self._every, self._at = logdir, every, at
         self._port, self._tensorboard = port, tensorboard
+        self._clock = WatchClock()
         self._step = UNKNOWN, UNKNOWN  # number, and when it began, in nanoseconds since 1970
         self._thread: _WatchThread | None = None
         self._process = 0
@@ -88,7 +89,7 @@ class Watch:
         """Begin to watch. Never raises. A watch that runs already goes on."""
         if self._running() is None:
             with Quietly(FAILED):
-                recorder = SampleRecorder(self._logdir, int(self._every * NS), self._at)
+                recorder = SampleRecorder(self._logdir, int(self._every * NS), self._at, self._clock)
                 thread = _WatchThread(recorder, self, Outputs(self._port, self._tensorboard))
                 thread.start()
                 self._thread, self._process = thread, os.getpid()
@@ -108,11 +109,11 @@ class Watch:
             thread.join(STOP_SECONDS)
 
     def step(self, number: int) -> None:
-        """Mark the beginning of a training step. Takes about a microsecond. Never raises.
+        """Mark the beginning of a training step. Takes less than a microsecond. Never raises.
 
         `number`: a number of Python or NumPy. Arrays are not marked, since reading their value waits for the device.
         """
-        self._step = number, now_ns()  # examined by the watching thread
+        self._step = number, self._clock.now_ns()  # examined by the watching thread
 
     def __enter__(self) -> Self:
         return self.start()
