@@ -1,4 +1,4 @@
-"""What a recording takes its memory for, in few rows with names that stay the same from one compile to the next."""
+"""The contents of a recording's memory, in few rows with names that stay the same from one compile to the next."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def test_the_file_is_stable_and_names_no_place_or_time(baseline: Path, tmp_path:
     assert len(text) < 20_000 and max(map(len, text.splitlines())) < 400
 
 
-def test_an_identical_compile_says_nothing(baseline: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_identical_compile_has_no_cause(baseline: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert check(baseline, changed_logdir("base", tmp_path), "--json") == 0
     (found,) = json.loads(capsys.readouterr().out)["checked"]
@@ -130,12 +130,12 @@ def test_a_missing_program_cannot_be_checked_and_a_new_one_is_no_failure(
     assert check(both, logdir) == 2
     assert "`jit_evaluate`, `HBM`" in capsys.readouterr().out
     both.write_text(json.dumps({**content, "recordings": [other]}))
-    assert check(both, logdir) == 2  # nothing of the baseline is there
+    assert check(both, logdir) == 2  # no recording is in the baseline
     assert "No recording is in the baseline" in capsys.readouterr().err
 
 
 def test_no_cause_is_invented(baseline: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where a path and everything of it grew for a reason that is in no fact, the difference is listed."""
+    """Check an array that grew although its shape and count are the same: only the difference is listed."""
     content = json.loads(baseline.read_text())
     recording = content["recordings"][0]
     row = next(row for row in recording["arrays"] if row["role"] == "activation")

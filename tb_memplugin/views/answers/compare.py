@@ -1,4 +1,4 @@
-"""What changed between the recordings of two paths."""
+"""Changes between the recordings of two paths."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ LISTS: dict[str, type] = {
     "saved": ArrayFacts,
     "fused": FusedFacts,
 }
-# Of rows: values that are left out.
+# Values that rows of the file leave out.
 DEFAULTS: dict[str, Any] = {"sharding": "", "copies": 1, "function": "", "layers": 1, "donated_bytes": 0}
 REWRITE = "write it again with `tb-memplugin baseline LOGDIR --write FILE`"
 

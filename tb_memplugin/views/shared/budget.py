@@ -21,7 +21,7 @@ EXPLANATION_LINES = 12  # enough to show the largest roles and model paths
 
 
 class NeedJson(TypedDict):
-    """What a recording needs of its memory, and which of its figures that is."""
+    """The memory that a recording needs, and the figure that it is taken from."""
 
     id: str
     needed_bytes: int

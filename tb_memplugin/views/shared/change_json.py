@@ -45,7 +45,7 @@ class DifferenceJson(TypedDict):
 
 
 class ExplanationJson(TypedDict):
-    """Causes of a change, and what none of them explains."""
+    """Causes of a change, and the differences that remain."""
 
     causes: list[CauseJson]
     differences: list[DifferenceJson]

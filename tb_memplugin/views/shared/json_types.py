@@ -64,7 +64,7 @@ class ProblemJson(TypedDict):
 
 
 class LeftOutProgramsJson(TypedDict):
-    """The programs of a large dump that are not listed; none of them reserves more than `bytes`."""
+    """The programs of a large dump that a list leaves out, and the most bytes that one of them reserves."""
 
     programs: int
     bytes: int

@@ -1,4 +1,4 @@
-"""How much more memory than before is allowed: a percentage, or bytes."""
+"""Limits of growth: a percentage, or bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of programs that are compiled for this machine's CPU, and what is said about them."""
+"""Changes of programs that are compiled for this machine's CPU, and the causes that are named."""
 
 from __future__ import annotations
 
