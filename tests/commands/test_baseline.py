@@ -188,6 +188,16 @@ def test_other_files_are_refused(
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("key", ["layers", "copies"])
+def test_a_row_without_layers_or_copies_is_refused(
+    key: str, baseline: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recording = json.loads(baseline.read_text())["recordings"][0]
+    damaged = edited(baseline, arguments=[row | {key: 0} for row in recording["arguments"]])
+    assert check(damaged, changed_logdir("base", tmp_path)) == 2
+    assert "A damaged baseline" in capsys.readouterr().err
+
+
 def test_only_a_baseline_is_overwritten(baseline: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["baseline", str(DEMO / "train_step"), "--write", str(baseline)]) == 0
     notes = tmp_path / "notes.txt"

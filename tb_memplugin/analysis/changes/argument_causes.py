@@ -86,7 +86,7 @@ def dtypes(pairs: ArgumentPairs, ledger: Ledger) -> Iterator[ChangeCause]:
         rows += ledger.claim(_of_types(was, now, others | _sizes_of_both(ledger, was, now)))
         if own:
             yield _named(ChangeCauseKind.DTYPE, own, pairs, rows, was, now)
-        else:
+        elif rows:  # none where an array of several types has another cause already
             arrays = sum(row.arrays_after for row in rows)
             largest = max(rows, key=lambda row: abs(row.bytes))
             yield ChangeCause(ChangeCauseKind.DTYPE, (), total(rows), was, now, arrays, example=largest.path)

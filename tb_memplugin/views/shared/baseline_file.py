@@ -28,6 +28,7 @@ LISTS: dict[str, type] = {
 }
 # Values that rows of the file leave out.
 DEFAULTS: dict[str, Any] = {"sharding": "", "copies": 1, "function": "", "layers": 1, "donated_bytes": 0}
+POSITIVE = {"copies", "layers"}
 REWRITE = "write it again with `tb-memplugin baseline LOGDIR --write FILE`"
 
 
@@ -134,7 +135,7 @@ def _facts(value: Any) -> MemoryFacts:
         peak_bytes=_count(value["peak_bytes"]),
         reserved_bytes=None if reserved is None else _count(reserved),
         roles={_text(role): _count(size) for role, size in roles.items()},
-        devices=_count(value["devices"]),
+        devices=_count(value["devices"], 1),
         floor_bytes=_count(value["floor_bytes"]),
         **lists,
     )
@@ -146,7 +147,7 @@ def _row(kind: type, value: Any) -> Any:
     found = {}
     for field in fields(kind):
         entry = value.get(field.name, DEFAULTS[field.name]) if field.name in DEFAULTS else value[field.name]
-        found[field.name] = _text(entry) if field.type == "str" else _count(entry)
+        found[field.name] = _text(entry) if field.type == "str" else _count(entry, int(field.name in POSITIVE))
     return kind(**found)
 
 
@@ -162,7 +163,7 @@ def _text(value: Any) -> str:
     return value[:MAX_NAME]
 
 
-def _count(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MAX_BYTES:
-        raise TypeError(f"{value!r} is no number of bytes"[:MAX_NAME])
+def _count(value: Any, least: int = 0) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MAX_BYTES:
+        raise TypeError(f"{value!r} is no number from {least} up"[:MAX_NAME])
     return value

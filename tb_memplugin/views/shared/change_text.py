@@ -50,8 +50,10 @@ def _sharding(cause: ChangeCause, quote: Quote) -> str:
 
 def _sharded(text: str, quote: Quote) -> str:
     count, _, copies = text.partition(" ")
-    if copies == "copies":
-        return "split over all devices" if count == "no" else f"the same on {counted(int(count), 'device')}"
+    if copies == "copies" and count == "no":
+        return "split over all devices"
+    if copies == "copies" and count.isdecimal():
+        return f"the same on {counted(int(count), 'device')}"
     if text == REPLICATED:
         return text
     dimensions = [(axis, at) for at, axis in enumerate(text.split(",")) if axis != "-"]

@@ -15,7 +15,7 @@ from tb_memplugin.analysis.changes.explain import explain_change
 from tb_memplugin.analysis.changes.facts import facts
 from tb_memplugin.catalog import listing_of_path
 from tb_memplugin.model.changes import ChangeCauseKind, Explanation
-from tb_memplugin.model.memory_facts import MemoryFacts
+from tb_memplugin.model.memory_facts import ArrayFacts, MemoryFacts
 from tb_memplugin.readers.hlo import read_hlo
 from tb_memplugin.views.shared.change_text import cause_text
 
@@ -128,6 +128,15 @@ def test_names_that_differ_by_a_digit_are_two_arguments(name: str) -> None:
     rows = [replace(row, donated_bytes=0) if f"mu/layer_*/{name}" in row.path else row for row in before.arguments]
     (cause,) = explain_change(before, replace(before, arguments=tuple(rows))).causes
     assert (cause.kind, cause.names, cause.arrays) == (ChangeCauseKind.NOT_DONATED, (f"state/mu/layer_*/{name}",), 3)
+
+
+def test_arrays_of_two_types_that_have_two_others_now() -> None:
+    def arrays(*types: str) -> MemoryFacts:
+        rows = [ArrayFacts("loss/mul", "", "temporary", f"{name}[512,512]", 1, 1, 1 << 20) for name in types]
+        return replace(stored("base"), arrays=(*stored("base").arrays, *rows))
+
+    found = explain_change(arrays("f16", "bf16"), replace(arrays("f32", "f64"), peak_bytes=1 << 40))
+    assert {cause.kind for cause in found.causes} <= {ChangeCauseKind.DTYPE}
 
 
 def replace_paths(facts: MemoryFacts, old: str, new: str) -> MemoryFacts:
