@@ -79,9 +79,10 @@ schemas: .venv/tested ## generate the JSON Schemas of --json from the types of a
 	$(BIN)/python -m tools.generate_schemas
 
 # Generated code runs with any later protobuf, never with an earlier one, so the compiler is an old one in its own environment.
-protos: build/protoc/bin/protoc-gen-mypy ## generate the _pb2 modules from the .proto files
+protos: .venv/tested build/protoc/bin/protoc-gen-mypy ## generate the _pb2 and _fields modules from the .proto files
 	PATH=$(CURDIR)/build/protoc/bin:$$PATH build/protoc/bin/python -m grpc_tools.protoc \
 		-I. --python_out=. --mypy_out=quiet:. tb_memplugin/protos/*.proto
+	$(BIN)/python -m tools.generate_fields
 
 build/protoc/bin/protoc-gen-mypy:
 	$(PYTHON) -m venv build/protoc

@@ -68,7 +68,7 @@ VIEWS: dict[str, set[str]] = {
 TEXT_IN_ANSWERS = {"answers/buffers.py", "answers/explain.py", "answers/fit.py", "page/fit.py", "shared/budget.py"}
 MAY_IMPORT_THEM = {"hosts", "capture", "fit"}
 HEAVY = {"jax", "jaxlib", "tensorboard", "xprof", "tensorflow", "torch"}
-MODULES = sorted(path for path in PACKAGE.rglob("*.py") if not path.stem.endswith("_pb2"))
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if not path.stem.endswith(("_pb2", "_fields")))
 
 
 def room(module: str) -> str:

@@ -7,7 +7,7 @@ from tb_memplugin.native.text.spans import Spans
 class Plan:
     def __init__(
         self,
-        descriptor: Any,
+        message: Any,
         skip: Collection[str] = ...,
         located: Collection[str] = ...,
         interned: Collection[str] = ...,

@@ -23,6 +23,9 @@ from tb_memplugin.native.protobuf.fields cimport Item, item, varint
 from tb_memplugin.native.charges import exceeded, left_of
 from tb_memplugin.native.text.spans import InternedSpans, Spans
 
+# Types of fields, as protobuf numbers them.
+BOOL, INT32, BYTES, ENUM = 8, 5, 12, 14
+
 cdef enum:
     CELL_BYTES = 16       # of a cell at most: its column, which may be growing, and what readers make of it
     TEXT_BYTES = 128      # of an entry among the distinct texts of a column
@@ -59,7 +62,7 @@ cdef struct Table:
 
 
 cdef class Plan:
-    """The fields to read of a message type, compiled once from its descriptor.
+    """The fields to read of a message type, compiled once: of a Message of tb_memplugin.protos, or a Descriptor.
 
     Fields with a path in `skip` are left out. Rows of the tables in `located` have a column `span`, their own bytes.
     Texts in `interned` become codes, in order of first appearance; -1 for an empty one. Numbers and texts in `sparse`,
@@ -75,7 +78,7 @@ cdef class Plan:
     cdef object interned
     cdef object sparse
 
-    def __init__(self, descriptor, skip=(), located=(), interned=(), sparse=()):
+    def __init__(self, message, skip=(), located=(), interned=(), sparse=()):
         self.skip = frozenset(skip)
         self.located = frozenset(located)
         self.interned = frozenset(interned)
@@ -83,7 +86,7 @@ cdef class Plan:
         self.paths = []
         self.names = []
         self.texts = []
-        self._message(self._table(""), "", descriptor)
+        self._message(self._table(""), "", message)
 
     cdef int _table(self, str path) except -1:
         self.paths.append(path)
@@ -97,15 +100,15 @@ cdef class Plan:
         self.sizes[table].push_back(size)
         return len(self.names[table]) - 1
 
-    cdef int _message(self, int table, str prefix, descriptor) except -1:
+    cdef int _message(self, int table, str prefix, message_type) except -1:
         cdef int message = self.messages.size()
         cdef Field field
         cdef vector[Field] fields
         field.kind = SKIP
         field.column = field.message = field.table = -1
-        fields.resize(max(f.number for f in descriptor.fields) + 1, field)
+        fields.resize(max(f.number for f in message_type.fields) + 1, field)
         self.messages.push_back(fields)
-        for f in descriptor.fields:
+        for f in message_type.fields:
             name = prefix + f.name
             path = f"{self.paths[table]}.{name}" if self.paths[table] else name
             if path in self.skip:
@@ -122,7 +125,7 @@ cdef class Plan:
                         field.column = 0
                     field.message = self._message(field.table, "", f.message_type)
                 else:
-                    field.kind = SPAN_LIST if f.type == f.TYPE_BYTES else NUMBERS
+                    field.kind = SPAN_LIST if f.type == BYTES else NUMBERS
                     self._column(field.table, "value")
                     if field.kind == SPAN_LIST:
                         self._column(field.table, "value#length")
@@ -134,7 +137,7 @@ cdef class Plan:
                 field.column = self._column(table, name, 0)
                 field.table = len(self.texts)
                 self.texts.append((self.paths[table], name))
-            elif f.type == f.TYPE_BYTES:
+            elif f.type == BYTES:
                 field.kind = SPAN
                 field.column = self._column(table, name)
                 self._column(table, name + "#length")
@@ -147,9 +150,9 @@ cdef class Plan:
 
 def bytes_of(field):
     """Return the bytes of a number in its column."""
-    if field.type == field.TYPE_BOOL:
+    if field.type == BOOL:
         return sizeof(uint8_t)
-    return sizeof(int32_t) if field.type in (field.TYPE_INT32, field.TYPE_ENUM) else sizeof(int64_t)
+    return sizeof(int32_t) if field.type in (INT32, ENUM) else sizeof(int64_t)
 
 
 cdef class _Values:

@@ -110,12 +110,15 @@ def _shape_columns(module: HloModule, node: I32) -> tuple[Text, Text, I64]:
     """Return shape text, dtype and unpadded bytes per row, each formatted once per distinct shape. Node -1: unknown."""
     table, _ = module.instruction_shapes
     codes = np.where(node >= 0, table.kind[node], -1).astype(np.int32)
-    dtypes = Strings.of([shapes.dtype_name(proto) for proto in table.protos])
-    unpadded = np.array([*map(shapes.unpadded_bytes, table.protos), 0], dtype=np.int64)  # the last entry is for code -1
+    dtypes = Strings.of([shapes.dtype_name(shape) for shape in table.distinct])
+    # The last entry is for code -1.
+    unpadded = np.array(
+        [*map(shapes.unpadded_bytes, table.distinct), 0], dtype=np.int64
+    )  # the last entry is for code -1
 
     def texts(rows: I64 | None) -> Text:
-        protos = table.protos if rows is None else [table.protos[row] for row in rows.tolist()]
-        return Text(np.arange(len(protos), dtype=np.int32), Strings.of([*map(shapes.shape_text, protos)]))
+        distinct = table.distinct if rows is None else [table.distinct[row] for row in rows.tolist()]
+        return Text(np.arange(len(distinct), dtype=np.int32), Strings.of([*map(shapes.shape_text, distinct)]))
 
     return LazyText(TextSource(texts), codes), Text(codes, dtypes), unpadded[codes]
 

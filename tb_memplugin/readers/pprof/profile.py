@@ -20,8 +20,8 @@ from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.native.protobuf.repeated import numbers
 from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.native.text.strings import Interner, gather, intern
-from tb_memplugin.protos.pprof_pb2 import Profile as ProfileProto
-from tb_memplugin.protos.pprof_pb2 import Sample as SampleProto
+from tb_memplugin.protos.pprof_fields import Profile as ProfileProto
+from tb_memplugin.protos.pprof_fields import Sample as SampleProto
 from tb_memplugin.readers.common.at_once import at_once
 from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.common.gzip_file import decompress
@@ -31,10 +31,8 @@ SAMPLE_BYTES = 250  # of the columns of a sample, here and in recordings
 MAX_COMMENTS, MAX_NAMED, MAX_NAME = 100, 5, 100
 BATCH = 1 << 16  # samples parsed at once, as a parsed stack takes 16 bytes per frame
 
-OUTLINE = Plan(
-    ProfileProto.DESCRIPTOR, skip=("sample.location_id", "sample.value", "sample.label"), located=("sample",)
-)
-LOCATION_ID = SampleProto.DESCRIPTOR.fields_by_name["location_id"].number
+OUTLINE = Plan(ProfileProto, skip=("sample.location_id", "sample.value", "sample.label"), located=("sample",))
+LOCATION_ID = SampleProto.number("location_id")
 LABELS = "kind", "device"
 
 

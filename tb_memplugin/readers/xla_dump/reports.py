@@ -10,13 +10,13 @@ from tb_memplugin.model.caveats import Caveat
 from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.native.protobuf.messages import Plan, scan
-from tb_memplugin.protos.xla_dump_pb2 import MemoryUsageReport
+from tb_memplugin.protos.xla_dump_fields import MemoryUsageReport
 from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.sizes import bytes_text, counted
 
 SPACE = re.compile(rb"Memory Space: [^\n]{0,80}\(color=(\d{1,9})\)\s+Total bytes: (\d{1,18})\b")
 SCHEDULE = re.compile(rb"HloLiveRange \(max (\d{1,9})\)")
-REPORT = Plan(MemoryUsageReport.DESCRIPTOR)
+REPORT = Plan(MemoryUsageReport)
 
 
 def reported_totals(files: Iterable[tuple[str, bytes]]) -> Mapping[int, int]:

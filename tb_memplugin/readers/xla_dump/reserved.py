@@ -6,7 +6,7 @@ import numpy as np
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.native.protobuf.messages import Plan, scan
-from tb_memplugin.protos.hlo_pb2 import HloModuleProto, HloProto
+from tb_memplugin.protos.hlo_fields import HloModuleProto, HloProto
 from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.common.gzip_file import decompress
 from tb_memplugin.readers.hlo.module.tables import ALLOCATIONS, MAX_BYTES
@@ -14,7 +14,7 @@ from tb_memplugin.readers.hlo.recordings import memory_name
 
 # 0.03 ms for a program of any number of instructions, where reading it all takes 5 ms and more.
 SIZES = Plan(
-    HloProto.DESCRIPTOR,
+    HloProto,
     skip=(
         "hlo_module",
         "buffer_assignment.logical_buffers",
@@ -27,8 +27,8 @@ SIZES = Plan(
 )
 
 
-_OTHERS = (f"hlo_module.{field.name}" for field in HloModuleProto.DESCRIPTOR.fields if field.name != "name")
-NAME = Plan(HloProto.DESCRIPTOR, skip=("buffer_assignment", *_OTHERS))
+_OTHERS = (f"hlo_module.{field.name}" for field in HloModuleProto.fields if field.name != "name")
+NAME = Plan(HloProto, skip=("buffer_assignment", *_OTHERS))
 
 
 def module_name(data: bytes | memoryview, path: str) -> str:

@@ -11,14 +11,14 @@ from tb_memplugin.model.codes import NoEventsCode
 from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.native.xplane.all_events import any_event
-from tb_memplugin.protos.xplane_pb2 import ProfileOptions
+from tb_memplugin.protos.xplane_fields import ProfileOptions
 from tb_memplugin.readers.common.part import NoEventsReason
 from tb_memplugin.readers.xplane.allocator.names import PLANE
 from tb_memplugin.readers.xplane.planes import Plane
 
 ENVIRONMENT, OPTIONS_STAT = "Task Environment", "profile_options"
 DEVICE, NO_DEVICES = "/device:", ("/device:CPU", "/device:CUSTOM")
-OPTIONS = Plan(ProfileOptions.DESCRIPTOR)
+OPTIONS = Plan(ProfileOptions)
 MIN_TRACER_LEVEL = 2  # of the host tracer, for allocators to log events; JAX's default
 
 SEE_PLANS = "The compiled programs of the run show the memory that each plans to use."

@@ -7,13 +7,13 @@ from typing import Any
 from tb_memplugin.model.cached_property import cached_property
 from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.native.text.spans import Spans
-from tb_memplugin.protos.xplane_pb2 import LineList, PlaneList, PlaneMetadata, PlaneName
+from tb_memplugin.protos.xplane_fields import LineList, PlaneList, PlaneMetadata, PlaneName
 from tb_memplugin.readers.common.budget import ReadBudget
 
-PLANES = Plan(PlaneList.DESCRIPTOR)
-NAME = Plan(PlaneName.DESCRIPTOR)  # of a line, too
-LINES = Plan(LineList.DESCRIPTOR)
-METADATA = Plan(PlaneMetadata.DESCRIPTOR)
+PLANES = Plan(PlaneList)
+NAME = Plan(PlaneName)  # of a line, too
+LINES = Plan(LineList)
+METADATA = Plan(PlaneMetadata)
 NAME_BYTES = 200  # of an entry of a dictionary, with its text
 # A plane is an object with a cache and takes 20 microseconds. A host has about ten planes, and a file of a few bytes
 # might list 400,000.

@@ -9,18 +9,18 @@ from tb_memplugin.model.program import FusedOperations
 from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.native.text.spans import Spans
-from tb_memplugin.protos.hlo_pb2 import HloComputationProto, HloInstructionProto, OpMetadata
+from tb_memplugin.protos.hlo_fields import HloComputationProto, HloInstructionProto, OpMetadata
 from tb_memplugin.readers.hlo.module import shapes
 from tb_memplugin.readers.hlo.module.tables import COMPUTATIONS, OBJECT_BYTES, OF_COMPUTATIONS, HloModule
 from tb_memplugin.readers.hlo.module.texts import ModuleTexts
 
 READ = ("opcode", "shape", "metadata", "id")
 CONTENTS = Plan(
-    HloComputationProto.DESCRIPTOR,
+    HloComputationProto,
     skip=(
         *(name for name in OF_COMPUTATIONS if name != "root_id"),
-        *(f"instructions.{name}" for name in HloInstructionProto.DESCRIPTOR.fields_by_name if name not in READ),
-        *(f"instructions.metadata.{name}" for name in OpMetadata.DESCRIPTOR.fields_by_name if name != "op_name"),
+        *(f"instructions.{name}" for name in HloInstructionProto.names if name not in READ),
+        *(f"instructions.metadata.{name}" for name in OpMetadata.names if name != "op_name"),
     ),
     interned=("instructions.opcode", "instructions.shape", "instructions.metadata.op_name"),
 )
@@ -48,9 +48,9 @@ def read_fused(file: ModuleTexts, positions: I32, bodies: Spans) -> FusedOperati
     is_result = table["id"] == contents[""]["root_id"][table["parent"]]
     rows = np.flatnonzero(~is_result & ~opcode.isin(FREE) & scope.nonempty)
     codes, distinct = table["shape"]
-    protos = [shapes.parsed(each) for each in file.bytes_of(distinct, OBJECT_BYTES)]
-    texts = Strings.of([shapes.shape_text(proto) for proto in protos])
-    sizes = np.array([*map(shapes.unpadded_bytes, protos), 0], dtype=np.int64)
+    found = [shapes.parsed(each) for each in file.bytes_of(distinct, OBJECT_BYTES)]
+    texts = Strings.of([shapes.shape_text(shape) for shape in found])
+    sizes = np.array([*map(shapes.unpadded_bytes, found), 0], dtype=np.int64)
     return FusedOperations(
         positions[table["parent"][rows]].astype(np.int32),
         scope.take(rows),

@@ -9,17 +9,17 @@ import numpy as np
 from tb_memplugin.model.arrays import I32, Mask
 from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.protobuf.messages import Plan, scan
-from tb_memplugin.protos.hlo_pb2 import HloComputationProto, HloInstructionProto
+from tb_memplugin.protos.hlo_fields import HloComputationProto, HloInstructionProto
 from tb_memplugin.readers.common.distinct import distinct
 from tb_memplugin.readers.hlo.dataflow.nodes import ResultNodes
 from tb_memplugin.readers.hlo.module.tables import COMPUTATIONS, OF_COMPUTATIONS
 
 READ = ("opcode", "metadata")
 OUTLINE = Plan(
-    HloComputationProto.DESCRIPTOR,
+    HloComputationProto,
     skip=(
         *OF_COMPUTATIONS,
-        *(f"instructions.{name}" for name in HloInstructionProto.DESCRIPTOR.fields_by_name if name not in READ),
+        *(f"instructions.{name}" for name in HloInstructionProto.names if name not in READ),
         *(f"instructions.metadata.{name}" for name in ("op_type", "source_file", "source_line", "stack_frame_id")),
     ),
     interned=("instructions.opcode", "instructions.metadata.op_name"),

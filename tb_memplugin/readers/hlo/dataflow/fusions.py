@@ -11,7 +11,7 @@ from tb_memplugin.model.dataflow import Derivation
 from tb_memplugin.model.text import Strings
 from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.native.text.spans import Spans
-from tb_memplugin.protos.hlo_pb2 import HloComputationProto, HloInstructionProto, OpMetadata
+from tb_memplugin.protos.hlo_fields import HloComputationProto, HloInstructionProto, OpMetadata
 from tb_memplugin.readers.common.id_index import IdIndex
 from tb_memplugin.readers.hlo.dataflow.nodes import is_one_of, range_offsets
 from tb_memplugin.readers.hlo.module.lists import Lists, begin_of_rows
@@ -20,11 +20,11 @@ from tb_memplugin.readers.hlo.module.tables import COMPUTATIONS, OBJECT_BYTES, O
 
 READ = ("opcode", "shape", "metadata", "parameter_number", "id", "operand_ids")
 CONTENTS = Plan(
-    HloComputationProto.DESCRIPTOR,
+    HloComputationProto,
     skip=(
         *OF_COMPUTATIONS,
-        *(f"instructions.{name}" for name in HloInstructionProto.DESCRIPTOR.fields_by_name if name not in READ),
-        *(f"instructions.metadata.{name}" for name in OpMetadata.DESCRIPTOR.fields_by_name if name != "op_name"),
+        *(f"instructions.{name}" for name in HloInstructionProto.names if name not in READ),
+        *(f"instructions.metadata.{name}" for name in OpMetadata.names if name != "op_name"),
     ),
     interned=("instructions.opcode", "instructions.shape"),
 )
@@ -85,7 +85,7 @@ class FusedComputations:
 def _elements(module: HloModule, table: dict[str, Any]) -> I64:
     codes, distinct = table["shape"]
     shapes = ShapeTable.parse([*module.bytes_of(distinct, OBJECT_BYTES), b""], module.budget)
-    elements = np.array([elements_of(shape) for shape in shapes.protos], dtype=np.int64)
+    elements = np.array([elements_of(shape) for shape in shapes.distinct], dtype=np.int64)
     found: I64 = elements[shapes.kind[shapes.begin]][codes]
     return found
 

@@ -202,7 +202,7 @@ def _shapes(module: HloModule) -> tuple[I32, I64, U8]:
     elements: list[int] = []
     floating: list[bool] = []
     table, _ = module.instruction_shapes
-    for shape in table.protos:
+    for shape in table.distinct:
         known = seen.setdefault((shape.element_type, *shape.dimensions), len(seen))
         code.append(known)
         if known == len(elements):

@@ -11,7 +11,7 @@ import numpy as np
 
 from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.native.text.spans import Spans
-from tb_memplugin.protos.hlo_pb2 import HloProto
+from tb_memplugin.protos.hlo_fields import HloProto
 from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.hlo.lifetimes.scoped_memory import SCOPED, SCOPED_FIELD
 from tb_memplugin.readers.hlo.module.shapes import shape_text
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tb_memplugin.model.kernels import KernelMemory
 
 WITH_CONFIG = Plan(
-    HloProto.DESCRIPTOR,
+    HloProto,
     skip=(
         "buffer_assignment",
         "hlo_module.stack_frame_index",
@@ -46,7 +46,7 @@ def kernels(module: HloModule) -> tuple[KernelMemory, ...]:
 
     @cache  # as a kernel may have many operands of one shape, with a long text
     def text(shape: int) -> str:
-        return shape_text(shapes.protos[shapes.kind[shapes.begin[shape]]])
+        return shape_text(shapes.distinct[shapes.kind[shapes.begin[shape]]])
 
     return tuple(
         _kernel(module, row, config, lambda row: text(int(index[row]))) for row, config in configs if KERNEL in config

@@ -30,5 +30,5 @@ def backend(module: HloModule) -> Backend:
             if text.startswith(prefix):
                 return made_by
     shapes, _ = module.instruction_shapes
-    tiled = any(len(tile.dimensions) > 1 for shape in shapes.protos for tile in shape.layout.tiles)
+    tiled = any(len(tile) > 1 for shape in shapes.distinct for tile in shape.layout.tiles)
     return Backend.TPU if tiled else Backend.UNKNOWN

@@ -9,13 +9,14 @@ from functools import lru_cache
 import numpy as np
 
 from tb_memplugin.model.arrays import I32, I64
-from tb_memplugin.protos.hlo_pb2 import LayoutProto, ShapeProto
+from tb_memplugin.native.hlo.shape_types import XlaLayout, XlaShape
+from tb_memplugin.native.hlo.shapes import parse_shape
 from tb_memplugin.readers.common.budget import ReadBudget
 
 TUPLE = 13
 NO_CHILDREN: list[int] = []
 POINTER_BYTES = 8  # per element: a tuple is a table of pointers
-MAX_DEPTH = 100  # protobuf parses no deeper nesting
+MAX_DEPTH = 100  # parse_shape parses no deeper nesting
 NODE_BYTES = 160  # lists and columns
 DISTINCT_BYTES = 400  # of a shape, with its text
 COMBINED_DIMENSION = -(2**63)  # in a tile: all of the remaining dimension
@@ -31,11 +32,11 @@ PRIMITIVES: dict[int, tuple[str, int]] = {
 }  # fmt: skip
 
 
-def dtype_name(shape: ShapeProto) -> str:
+def dtype_name(shape: XlaShape) -> str:
     return PRIMITIVES.get(shape.element_type, (f"type{shape.element_type}", 0))[0]
 
 
-def unpadded_bytes(shape: ShapeProto) -> int:
+def unpadded_bytes(shape: XlaShape) -> int:
     """Return the bytes of the elements, without tiling and alignment."""
     if shape.element_type == TUPLE:
         return POINTER_BYTES * len(shape.tuple_shapes)
@@ -46,45 +47,41 @@ def unpadded_bytes(shape: ShapeProto) -> int:
     return min((elements * bits + 7) // 8, 2**62)  # a hostile shape must not overflow a column
 
 
-def elements_of(shape: ShapeProto) -> int:
+def elements_of(shape: XlaShape) -> int:
     """Return the number of elements of an array; 0 for a tuple."""
     if shape.tuple_shapes:
         return 0
     return min(math.prod(shape.dimensions), 2**62) if min(shape.dimensions, default=0) >= 0 else 0
 
 
-def parsed(serialized: bytes) -> ShapeProto:
+def parsed(serialized: bytes) -> XlaShape:
     """Parse a shape; a damaged one has no type and no bytes."""
-    shape = ShapeProto()
     try:
-        shape.ParseFromString(serialized)
-    except Exception:  # protobuf's DecodeError; its class differs between implementations
-        return ShapeProto()
-    return shape
+        return parse_shape(serialized)
+    except ValueError:
+        return XlaShape()
 
 
-def shape_text(shape: ShapeProto) -> str:
+def shape_text(shape: XlaShape) -> str:
     """Format a shape as XLA prints it, with layout: `f32[4096,4096]{1,0:T(8,128)}`."""
     if shape.element_type == TUPLE:
         return "(" + ", ".join(shape_text(element) for element in shape.tuple_shapes) + ")"
-    return _array_text(shape.SerializeToString())
+    return _array_text(shape)
 
 
 @lru_cache(maxsize=4096)  # the tuples of a program repeat the same few arrays
-def _array_text(serialized: bytes) -> str:
-    shape = ShapeProto.FromString(serialized)
+def _array_text(shape: XlaShape) -> str:
     dynamic = list(shape.is_dynamic_dimension)
     dynamic += [False] * (len(shape.dimensions) - len(dynamic))
     dimensions = ",".join(f"<={d}" if flag else str(d) for d, flag in zip(shape.dimensions, dynamic, strict=False))
-    return f"{dtype_name(shape)}[{dimensions}]{layout_text(shape.layout) if shape.HasField('layout') else ''}"
+    return f"{dtype_name(shape)}[{dimensions}]{layout_text(shape.layout)}"
 
 
-def layout_text(layout: LayoutProto) -> str:
+def layout_text(layout: XlaLayout) -> str:
     extras = ""
     if layout.tiles:
         extras += "T" + "".join(
-            "(" + ",".join("*" if d == COMBINED_DIMENSION else str(d) for d in tile.dimensions) + ")"
-            for tile in layout.tiles
+            "(" + ",".join("*" if d == COMBINED_DIMENSION else str(d) for d in tile) + ")" for tile in layout.tiles
         )
     if layout.tail_padding_alignment_in_elements > 1:
         extras += f"L({layout.tail_padding_alignment_in_elements})"
@@ -107,8 +104,8 @@ class ShapeTable:
 
     begin: I32  # per shape: its first node
     count: I32  # per shape: the number of its nodes
-    protos: list[ShapeProto]  # distinct_shapes, as the tuples of a program repeat the same few arrays
-    kind: I32  # per node: its index in `protos`
+    distinct: list[XlaShape]  # as the tuples of a program repeat the same few arrays
+    kind: I32  # per node: its index in `distinct`
     extent: I32  # per node: the number of nodes of its subtree, including itself
     child_begin: I32  # per node: its first entry in `children`
     child_count: I32
@@ -116,7 +113,7 @@ class ShapeTable:
 
     @staticmethod
     def parse(serialized_shapes: list[bytes], budget: ReadBudget) -> ShapeTable:
-        """Parse serialized ShapeProtos; a damaged one becomes a shape without type or bytes."""
+        """Parse serialized shapes; a damaged one becomes a shape without type or bytes."""
         begin, nodes, distinct_shapes = [], list[int](), _DistinctShapes(budget)
         child_lists: list[list[int]] = []
         extents: list[int] = []
@@ -130,7 +127,7 @@ class ShapeTable:
         return ShapeTable(
             begin=np.array(begin, dtype=np.int32),
             count=np.array([e - b for b, e in zip(begin, ends, strict=True)], dtype=np.int32),
-            protos=distinct_shapes.protos,
+            distinct=distinct_shapes.shapes,
             kind=np.array(nodes, dtype=np.int32),
             extent=np.array(extents, dtype=np.int32),
             child_begin=np.cumsum([0, *counts], dtype=np.int32)[:-1],
@@ -152,27 +149,26 @@ class _DistinctShapes:
 
     def __init__(self, budget: ReadBudget) -> None:
         self._budget = budget
-        self.protos: list[ShapeProto] = []
-        self._known: dict[bytes, int] = {}
+        self.shapes: list[XlaShape] = []
+        self._known: dict[XlaShape, int] = {}
 
-    def index_of(self, shape: ShapeProto) -> int:
-        serialized = shape.SerializeToString()
-        index = self._known.setdefault(serialized, len(self.protos))
-        if index == len(self.protos):
+    def index_of(self, shape: XlaShape) -> int:
+        index = self._known.setdefault(shape, len(self.shapes))
+        if index == len(self.shapes):
             # A shape nested 100 deep is kept in 100 lengths. Its text is as long again.
-            self._budget.charge(DISTINCT_BYTES + 4 * len(serialized))
-            self.protos.append(shape)
+            self._budget.charge(DISTINCT_BYTES + 4 * shape.nbytes)
+            self.shapes.append(shape)
         return index
 
 
 def _append_nodes(
-    shape: ShapeProto,
+    shape: XlaShape,
     distinct_shapes: _DistinctShapes,
     nodes: list[int],
     child_lists: list[list[int]],
     extents: list[int],
 ) -> None:
-    """Append the shape's nodes in preorder. Protobuf limits the depth of nesting."""
+    """Append the shape's nodes in preorder. `parse_shape` limits the depth of nesting."""
     first = len(nodes)
     children: list[int] = []
     nodes.append(distinct_shapes.index_of(shape))

@@ -14,7 +14,7 @@ from tb_memplugin.native.charges import Charges
 from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.native.text.strings import intern
-from tb_memplugin.protos.hlo_pb2 import HloComputationProto, HloInstructionProto, HloProto, OpMetadata
+from tb_memplugin.protos.hlo_fields import HloComputationProto, HloInstructionProto, HloProto, OpMetadata
 from tb_memplugin.readers.common.at_once import BudgetShare, at_once
 from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.common.id_index import IdIndex
@@ -32,12 +32,12 @@ TRACES = "buffer_assignment.heap_simulator_traces"
 # Most instructions are inside fusions, which define no buffers. So computations are located first, and only those that
 # may define buffers are parsed. Aliases follow from the instructions, and an event's names from its buffer.
 MODULE = Plan(
-    HloProto.DESCRIPTOR,
+    HloProto,
     skip=("buffer_assignment", INSTRUCTIONS, f"{COMPUTATIONS}.name"),
     located=(COMPUTATIONS,),
 )
 ASSIGNMENT = Plan(
-    HloProto.DESCRIPTOR,
+    HloProto,
     skip=(
         "hlo_module",
         f"{BUFFERS}.size",
@@ -51,11 +51,11 @@ ASSIGNMENT = Plan(
     sparse=(f"{BUFFERS}.defined_at.instruction_name", f"{TRACES}.events.share_with_canonical_id"),
 )
 LARGE_BYTES = 8 << 20  # of a program that is scanned by two threads: starting one takes as long as some 100 KB
-OF_COMPUTATIONS = tuple(name for name in HloComputationProto.DESCRIPTOR.fields_by_name if name != "instructions")
+OF_COMPUTATIONS = tuple(name for name in HloComputationProto.names if name != "instructions")
 # Texts are most of an instruction, and few questions need those of all instructions.
 TEXTS = ("name", "metadata.op_name", "metadata.source_file", "metadata.source_line")
 PARSED = Plan(
-    HloComputationProto.DESCRIPTOR,
+    HloComputationProto,
     skip=(
         *OF_COMPUTATIONS,
         *(f"instructions.{name}" for name in (*TEXTS, "metadata.op_type", "output_operand_aliasing")),
@@ -65,19 +65,13 @@ PARSED = Plan(
     sparse=tuple(f"instructions.{name}" for name in ("backend_config", "parameter_number", "tuple_index")),
 )
 DETAILS = Plan(
-    HloInstructionProto.DESCRIPTOR,
+    HloInstructionProto,
     skip=(
-        *(
-            name
-            for name in HloInstructionProto.DESCRIPTOR.fields_by_name
-            if name not in {text.partition(".")[0] for text in TEXTS}
-        ),
-        *(f"metadata.{name}" for name in OpMetadata.DESCRIPTOR.fields_by_name if f"metadata.{name}" not in TEXTS),
+        *(name for name in HloInstructionProto.names if name not in {text.partition(".")[0] for text in TEXTS}),
+        *(f"metadata.{name}" for name in OpMetadata.names if f"metadata.{name}" not in TEXTS),
     ),
 )
-NAME = Plan(
-    HloComputationProto.DESCRIPTOR, skip=(*(name for name in OF_COMPUTATIONS if name != "name"), "instructions")
-)
+NAME = Plan(HloComputationProto, skip=(*(name for name in OF_COMPUTATIONS if name != "name"), "instructions"))
 
 # Two bytes of a serialized shape may be an object of protobuf.
 OBJECT_BYTES = 48

@@ -1,0 +1,3 @@
+from tb_memplugin.native.hlo.shape_types import XlaShape
+
+def parse_shape(data: bytes) -> XlaShape: ...
