@@ -41,6 +41,7 @@ class LocalProcesses:
         self._workers = workers or available_cores()
         self._threads: list[threading.Thread] = []
         self._waiting: SimpleQueue[WaitingCall | None] = SimpleQueue()
+        self._busy: set[threading.Thread] = set()
         self._is_stopped = False
 
     def submit(self, function: Callable[P, T], /, *arguments: P.args, **named: P.kwargs) -> Future[T]:
@@ -55,6 +56,7 @@ class LocalProcesses:
         return future
 
     def stop(self) -> None:
+        """Cancel the tasks that wait, and end the processes. Those that run a task end after it."""
         self._is_stopped = True
         with suppress(Empty):
             while True:
@@ -63,6 +65,10 @@ class LocalProcesses:
                     call.future.set_running_or_notify_cancel()
         for _ in self._threads:
             self._waiting.put(None)
+        # Python 3.11 may print an OSError at its exit if a pool closes meanwhile.
+        for thread in self._threads:
+            if thread not in self._busy:
+                thread.join()
 
     def _work(self) -> None:
         """Run tasks in one process, and in another one where that dies."""
@@ -70,15 +76,20 @@ class LocalProcesses:
         while (call := self._waiting.get()) is not None:
             if not call.future.set_running_or_notify_cancel():
                 continue
+            self._busy.add(threading.current_thread())
             try:
                 # Forking a process with threads may deadlock in its child.
                 pool = pool or ProcessPoolExecutor(1, get_context("spawn"), initializer=ignore_interrupts)
-                call.future.set_result(pool.submit(call.function, *call.arguments, **call.named).result())
+                result = pool.submit(call.function, *call.arguments, **call.named).result()
             except BaseException as error:
-                call.future.set_exception(error)
                 pool = None if isinstance(error, BrokenExecutor) else pool
+                self._busy.discard(threading.current_thread())
+                call.future.set_exception(error)
+            else:
+                self._busy.discard(threading.current_thread())
+                call.future.set_result(result)
         if pool is not None:
-            pool.shutdown(wait=False)
+            pool.shutdown()
 
 
 def ignore_interrupts() -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import BrokenExecutor, CancelledError
+from multiprocessing import active_children
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,14 @@ def test_tasks_run_in_other_processes() -> None:
             processes.submit(int, "x").result()
     finally:
         processes.stop()
+
+
+def test_idle_processes_have_ended_once_they_are_stopped() -> None:
+    processes = LocalProcesses(2)
+    tasks = [processes.submit(double, number) for number in range(2)]
+    assert [task.result() for task in tasks] == [0, 2] and active_children()
+    processes.stop()
+    assert active_children() == [], "the end of the program may close their pipes twice"
 
 
 def test_a_process_that_dies_fails_its_own_task_only() -> None:
