@@ -44,10 +44,9 @@ def show_stored(arguments: argparse.Namespace) -> int:
     records = records_of_path(arguments.step)
     print_problems(problems_json(records.problems))
     knobs = dict(text.split("=", 1) if "=" in text else (text, "") for text in arguments.fixed)
-    found = [] if arguments.recording is not None else candidates(records.outcomes, arguments.on, knobs)
-    if found:
+    if found := candidates(records.outcomes, arguments.on, knobs):
         return _show_candidates(arguments, found, records)
-    if arguments.recording is None and (knobs or records.problems):
+    if knobs or records.problems:
         raise no_candidates(arguments.step, records.problems)
     return _show_chips(arguments)
 
@@ -68,18 +67,19 @@ def _show_candidates(arguments: argparse.Namespace, outcomes: Sequence[Outcome],
 
 
 def _show_chips(arguments: argparse.Namespace) -> int:
-    """Print the chips that have room for a recording. Return 1 if none of those that were asked for has."""
+    """Print the chips that have room for a recording. Return 1 if one of those that were asked for has not."""
+    from tb_memplugin.views.answers.bounded import bounded
     from tb_memplugin.views.answers.chips import chips_that_fit
 
     arguments.path = arguments.step
     recording, _ = chosen_recording(arguments)
-    answer = chips_that_fit(recording, asked(arguments, arguments.path), arguments.on)
+    question = asked(arguments, arguments.path)
+    every = chips_that_fit(recording, replace(question, top=None), arguments.on)
     if arguments.json:
-        print_answer(answer)
+        print_answer(bounded(every, question.top))
     else:
-        every = chips_that_fit(recording, replace(asked(arguments, arguments.path), top=None), arguments.on)
         show("\n".join(map(printable, _chip_lines(every))))
-    fitting = [chip["fits"] for chip in answer["chips"]]
+    fitting = [chip["fits"] for chip in every["chips"]]
     return 0 if (all(fitting) if arguments.on else any(fitting)) else 1
 
 

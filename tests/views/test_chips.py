@@ -57,6 +57,8 @@ def test_targets_are_chips_with_or_without_a_size(capsys: pytest.CaptureFixture[
         assert target is None or chip["limit_bytes"] == target.capacity
     status, answer = fit(capsys, STEP, f"--recording={NAME}", "--on=v5e", "--on=v5p")
     assert [chip["target"] for chip in answer["chips"]] == ["v5p", "v5e"] and status == 1
+    status, answer = fit(capsys, STEP, f"--recording={NAME}", "--on=v5e", "--on=v5p", "--top=1")
+    assert [chip["fits"] for chip in answer["chips"]] == [True] and status == 1  # one that is not listed does not fit
 
 
 def test_a_gpu_has_all_of_its_memory_for_pytorch(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -65,6 +67,15 @@ def test_a_gpu_has_all_of_its_memory_for_pytorch(capsys: pytest.CaptureFixture[s
     _, torch = fit(capsys, snapshot, "--on=h100")
     _, jax = fit(capsys, STEP, f"--recording={NAME}", "--on=h100")
     assert torch["chips"][0]["limit_bytes"] > jax["chips"][0]["limit_bytes"] and torch["caveats"] != jax["caveats"]
+
+
+@pytest.mark.parametrize(("name", "commands"), [(NAME, ["advice", "explain"]), ("OOM in", ["explain"])])
+def test_further_questions_have_answers(name: str, commands: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Ask for advice where there are buffers that it could be about."""
+    further = fit(capsys, STEP, f"--recording={name}", "--on=v5e")[1]["next"]
+    assert [one["command"][1] for one in further] == commands
+    for one in further:
+        assert main(one["command"][1:]) == 0
 
 
 @pytest.mark.parametrize(

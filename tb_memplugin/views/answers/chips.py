@@ -42,7 +42,7 @@ def chips_that_fit(recording: Recording, asked: Asked, targets: Sequence[str] = 
     ]
     if not found:
         raise InputError("The limit of this target is the memory of its host", "cpu", f"name one of {', '.join(CHIPS)}")
-    refused = not all(chip["fits"] for chip in found)
+    advisable = len(recording.allocations) > 0 and not all(chip["fits"] for chip in found)
     answer: FitAnswerJson = {
         "schema_version": SCHEMA_VERSION,
         "largest": [],
@@ -52,7 +52,7 @@ def chips_that_fit(recording: Recording, asked: Asked, targets: Sequence[str] = 
         "caveats": [_caveat(recording), *([_gpu_caveat(recording)] if GPUS.keys() & limits.keys() else [])],
         "problems": [],
         "next": asked.next(
-            asked.question("advice", "changes that lower the peak", recording.id) if refused else None,
+            asked.question("advice", "changes that lower the peak", recording.id) if advisable else None,
             asked.question("explain", "what takes the memory", recording.id),
         ),
     }
