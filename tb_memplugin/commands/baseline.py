@@ -59,6 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     from tb_memplugin.views.shared.baseline_check import baseline_facts
     from tb_memplugin.views.shared.baseline_file import text_of
     from tb_memplugin.views.shared.json_types import problems_json
+    from tb_memplugin.views.shared.selectors import no_recordings
     from tb_memplugin.views.shared.tolerance import TOLERANCE, parse_tolerance
 
     replaced = _replaced(arguments.write)
@@ -68,6 +69,8 @@ def run(arguments: argparse.Namespace) -> int:
     parse_tolerance(tolerance)
     pattern = pattern_of(arguments.recording)
     listing = listing_of(arguments.path, pattern.search if arguments.recording else None)
+    if not listing.recordings:
+        raise no_recordings(arguments.path, listing.problems)
     found, failed = baseline_facts([r for r in listing.recordings if pattern.search(r.id)])
     print_problems(failed)
     if not found:

@@ -138,10 +138,10 @@ def open_sweep(arguments: argparse.Namespace, logdir: Path, budget: int | None) 
     from tb_memplugin.fit.sweep import Sweep
     from tb_memplugin.targets.target import parse_target, slices
 
-    if not arguments.on:
-        raise InputError("No target", "--on", "name one, as in --on v5e:4x4, --on h100:8 or --on cpu:8")
     targets = [[found] if (found := parse_target(text)) else slices(text.strip().lower()) for text in arguments.on]
     defaults = defaults_of(arguments.step)
+    if not targets:
+        raise InputError("No target", "--on", "name one, as in --on v5e:4x4, --on h100:8 or --on cpu:8")
     varied = [parse_varied(text, defaults.get(text.partition("=")[0])) for text in getattr(arguments, "vary", [])]
     fixed = tuple(map(parse_fixed, arguments.fixed))
     limits = Limits(arguments.timeout, arguments.memory)

@@ -197,7 +197,7 @@ def test_errors(capsys: pytest.CaptureFixture[str]) -> None:
     assert seen >= set(all_keys("Errors"))
 
 
-@pytest.mark.parametrize("command", ["explain", "buffers", "advice", "compare", "check", "export", "fit"])
+@pytest.mark.parametrize("command", ["explain", "buffers", "advice", "compare", "check", "export", "fit", "baseline"])
 def test_the_error_of_a_damaged_file_names_the_damage(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -206,6 +206,7 @@ def test_the_error_of_a_damaged_file_names_the_damage(
     assert main(["summary", str(logs), "--json"]) == 2
     (problem,) = json.loads(capsys.readouterr().out)["problems"]
     options = {"compare": [str(logs)], "check": ["--max-peak=1GiB"], "export": [f"--to={tmp_path / 'a.csv'}"]}
+    options["baseline"] = [f"--write={tmp_path / 'memory.json'}"]
     assert main([command, str(logs), *options.get(command, []), "--json"]) == 2
     error = json.loads(capsys.readouterr().out)["error"]
     assert (error["where"], error["remedy"]) == (problem["file"], problem["text"])
