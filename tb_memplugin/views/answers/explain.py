@@ -116,7 +116,7 @@ class ExplainAnswerJson(AnswerJson):
     recording: SummaryJson
     at: MomentJson
     figures_bytes: dict[str, int | None]
-    """The figures of the page, at the peak and of all of the recording."""
+    """The figures of the page, at the peak or of all of the recording, beside those that `recording` has."""
     roles: list[LiveRoleJson]
     """All of them."""
     lines: list[LineShareJson]
@@ -139,6 +139,7 @@ class ExplainAnswerJson(AnswerJson):
 
 REPORTED_VERDICTS = ("leak", "kept one step")  # the others do not grow
 SHARE_DIGITS = 4
+OF_RECORDING = ("live_peak", "reserved", "capacity", "reported_peak")  # figures that summaries have
 COPIED = ("kernels", "joins", "out_of_memory", "before", "unexplained")
 
 
@@ -163,7 +164,9 @@ def explain(
         "headline": found["headline"],
         "recording": found["recording"],
         "at": found["at"],
-        "figures_bytes": {figure["key"]: figure["bytes"] for figure in found["figures"]},
+        "figures_bytes": {
+            figure["key"]: figure["bytes"] for figure in found["figures"] if figure["key"] not in OF_RECORDING
+        },
         "roles": found["roles"],
         "lines": [
             {"line": one.line, "bytes": one.bytes, "share": share(one.bytes, found["at"]["bytes"])} for one in lines

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from tb_memplugin.analysis.ownership.classification import Classification
 from tb_memplugin.analysis.usage.breakdown import breakdown
@@ -87,9 +87,9 @@ class MomentJson(TypedDict):
     """A position of a recording; `bytes` are live there."""
 
     position: int
-    instruction: str
+    instruction: NotRequired[str]
     """Of a program: the instruction there."""
-    op_name: str
+    op_name: NotRequired[str]
     """Its model path."""
     time_ns: int | None
     step: str
@@ -101,16 +101,17 @@ def moment(recording: Recording, position: int) -> MomentJson:
     """Describe a position: its time in nanoseconds, its step, its live bytes, and whether it is the peak."""
     clock = recording.clock
     timed = clock is not None and 0 <= position < len(clock)
-    program = recording.program if 0 <= position < recording.length else None
-    return {
+    found: MomentJson = {
         "position": position,
-        "instruction": "" if program is None else program.name[position],
-        "op_name": "" if program is None else program.scope[position],
         "time_ns": int(clock[position]) if clock is not None and timed else None,
         "step": step_at(recording, position),
         "bytes": breakdown(recording, position).total,
         "peak": position == peak(recording).position,
     }
+    if recording.program is not None and 0 <= position < recording.length:
+        found["instruction"] = recording.program.name[position]
+        found["op_name"] = recording.program.scope[position]
+    return found
 
 
 def _program(recording: Recording, position: int) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def test_what_is_live_at_the_peak_of_an_allocator() -> None:
     answer = explain(training())
     # In the last step, both generations of the parameters and every leaked block are live.
     assert answer["at"] == {
-        **{"position": 34, "instruction": "", "op_name": "", "time_ns": 11_000_001, "step": "train"},
+        **{"position": 34, "time_ns": 11_000_001, "step": "train"},
         **{"bytes": 3700, "peak": True},
     }
     assert [(g["site"], g["allocations"], g["bytes"]) for g in answer["groups"]] == [
