@@ -123,7 +123,7 @@ def test_how_much_a_peak_may_be(text: str, before: int, after: int) -> None:
 
 @pytest.mark.parametrize("text", ["%", "2%%", "1e9%", "70G", "two", "-1%"])
 def test_what_is_no_limit(text: str) -> None:
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="such as 2%"):
         parse_tolerance(text)
 
 

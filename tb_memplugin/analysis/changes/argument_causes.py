@@ -16,7 +16,7 @@ from tb_memplugin.model.changes import ChangeCause, ChangeCauseKind
 from tb_memplugin.model.memory_facts import ArgumentFacts
 
 COMPUTED = {"activation", "temporary", "gradient", "output"}
-LEAST_NAMED = 0.01  # of the largest of some arguments: those that are named, such as `state/nu` without a counter
+LEAST_NAMED = 1e-4  # of the largest of some arguments: smaller ones, such as a counter beside `state/nu`, name none
 MOST = 0.5  # of an argument's bytes that must gain or lose their donation
 ArgumentPairs = Mapping[str, ArgumentPair]  # by the path after
 

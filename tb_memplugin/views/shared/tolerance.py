@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from tb_memplugin.errors import InputError
 from tb_memplugin.sizes import parse_size
 
 PERCENT = re.compile(r"(\d{1,6}(?:\.\d{1,6})?) ?%", re.ASCII)
@@ -27,4 +28,9 @@ def parse_tolerance(text: str) -> Tolerance:
     """Parse a percentage such as `2%`, or a size such as `100MiB`. InputError for other texts."""
     if percent := PERCENT.fullmatch(text.strip()):
         return Tolerance(text, float(percent[1]) / 100, 0)
-    return Tolerance(text, 0.0, parse_size(text))
+    try:
+        return Tolerance(text, 0.0, parse_size(text))
+    except InputError as error:
+        raise InputError(
+            "Not a limit of growth", text, "give a percentage, such as 2%, or a size, such as 100MiB"
+        ) from error
