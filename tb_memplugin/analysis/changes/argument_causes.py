@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from math import prod
 
 from tb_memplugin.analysis.changes.argument_pairs import ArgumentPair, PairedArguments
@@ -46,12 +47,16 @@ def shardings(pairs: ArgumentPairs, ledger: Ledger) -> Iterator[ChangeCause]:
             found[_sharding_text(old), _sharding_text(new)].append(name)
     for (was, now), names in found.items():
         sizes = [(size_of(pairs[name].before.shape), size_of(pairs[name].after.shape)) for name in names]
+        changed = {(old, new) for one in sizes for old, new in changed_dimensions(*one) if old}
+        parts = [rescaled_from(ledger, factor) for factor in {Fraction(new, old) for old, new in changed}]
         rows = ledger.claim(of_paths(names))
         rows += ledger.claim(_of_sizes({old for old, _ in sizes}, {new for _, new in sizes}))  # such as their gradients
-        changed = {(old, new) for one in sizes for old, new in changed_dimensions(*one) if old}
-        for factor in sorted({Fraction(new, old) for old, new in changed}):
-            rows += ledger.claim(rescaled_from(ledger, factor))
+        rows += ledger.claim(partial(_is_any, tests=parts))
         yield _named(ChangeCauseKind.SHARDING, names, pairs, rows, was, now)
+
+
+def _is_any(row: LedgerRow, tests: Iterable[Callable[[LedgerRow], bool]]) -> bool:
+    return any(test(row) for test in tests)
 
 
 def _is_resharded(old: ArgumentFacts, new: ArgumentFacts, devices: tuple[int, int]) -> bool:

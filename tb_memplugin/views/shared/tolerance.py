@@ -32,5 +32,5 @@ def parse_tolerance(text: str) -> Tolerance:
         return Tolerance(text, 0.0, parse_size(text))
     except InputError as error:
         raise InputError(
-            "Not a limit of growth", text, "give a percentage, such as 2%, or a size, such as 100MiB"
+            "Not a size or percentage", text, "give a percentage, such as 2%, or a size, such as 100MiB"
         ) from error

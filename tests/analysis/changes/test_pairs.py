@@ -111,6 +111,14 @@ def test_a_batch_that_is_replicated_now_is_no_larger_batch() -> None:
     assert found[ChangeCauseKind.SHARDING].bytes > 2**30
 
 
+def test_a_copy_of_an_argument_that_is_replicated_now_counts_with_it() -> None:
+    after, size = stored("replicated_batch"), 4 << 27
+    copy = ArrayFacts("dynamic_update_slice", "", "state", "f32[131072,256]", 4, 1, size)
+    found = [explain_change(stored("base"), each) for each in (after, replace(after, arrays=(*after.arrays, copy)))]
+    one, other = (next(c.bytes for c in each.causes if c.kind is ChangeCauseKind.SHARDING) for each in found)
+    assert other - one == size
+
+
 def test_activations_of_a_scan_are_found_where_the_peak_is_before_they_are_written() -> None:
     """Check a stack whose memory is still what it was initialized with, as GPU programs have."""
 
