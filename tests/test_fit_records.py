@@ -59,7 +59,7 @@ def test_records_of_several_logdirs_have_their_names(tmp_path: Path) -> None:
         record_text(knobs={str(number): 1 for number in range(1000)}),
         record_text(peak_bytes=-1),
         record_text(peak_bytes=1 << 60),
-        record_text(roles=[1]),
+        record_text(roles_bytes=[1]),
         record_text(step=None),
         '{"step": 1' + "0" * 10_000 + "}",
     ],
@@ -129,3 +129,13 @@ def test_three_hundred_candidates_are_read_at_once(tmp_path: Path) -> None:
     begun = time.monotonic()
     assert len(Catalog(str(tmp_path)).fit().outcomes) == 300
     assert time.monotonic() - begun < 3
+
+
+def test_an_older_record_names_the_bytes_by_role_differently(tmp_path: Path) -> None:
+    write_candidate(tmp_path, reserving(candidate(batch=8), 1))
+    (record,) = tmp_path.rglob("fit.json")
+    found = json.loads(record.read_text())
+    del found["roles_bytes"]
+    record.write_text(json.dumps({**found, "roles": {"gradient": 5}}))
+    (outcome,) = Catalog(str(tmp_path)).fit().outcomes
+    assert outcome.roles == {"gradient": 5}

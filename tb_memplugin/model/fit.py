@@ -98,7 +98,7 @@ class OutcomeJson(TypedDict):
     limit_bytes: int | None
     rematerialized: int
     rematerialized_flops: float
-    roles: dict[str, int]
+    roles_bytes: dict[str, int]
     parts: list[PartJson]
     seconds: float
     run: str | None
@@ -126,7 +126,7 @@ def outcome_json(outcome: Outcome) -> OutcomeJson:
         "limit_bytes": outcome.limit_bytes,
         "rematerialized": outcome.rematerialized,
         "rematerialized_flops": outcome.rematerialized_flops,
-        "roles": dict(outcome.roles),
+        "roles_bytes": dict(outcome.roles),
         "parts": [{"name": part.name, "bytes": part.bytes} for part in outcome.parts],
         "seconds": round(outcome.seconds, 3),
         "run": outcome.run or None,

@@ -38,7 +38,7 @@ def _outcome(found: Mapping[str, Any]) -> Outcome:
         limit_bytes=_size(found.get("limit_bytes")),
         rematerialized=_size(found["rematerialized"]) or 0,
         rematerialized_flops=_number(found.get("rematerialized_flops") or 0),
-        roles={_text(role): _size(size) or 0 for role, size in found.get("roles", {}).items()},
+        roles={_text(role): _size(size) or 0 for role, size in _roles(found).items()},
         parts=tuple(PeakPart(_text(part["name"]), _size(part["bytes"]) or 0) for part in found.get("parts", ())),
         searched=_text(found.get("searched") or ""),
         run=_text(found.get("run") or ""),
@@ -72,6 +72,12 @@ def _number(value: Any) -> float:
     if not math.isfinite(number):  # no JSON
         raise ValueError
     return number
+
+
+def _roles(found: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the bytes by role; older records name them `roles`."""
+    roles: Mapping[str, Any] = found.get("roles_bytes", found.get("roles", {}))
+    return roles
 
 
 def _size(value: Any) -> int | None:
