@@ -60,7 +60,7 @@ def host_file(path: str) -> HostFile:
     try:
         status = os.stat(path)
     except (OSError, ValueError) as error:
-        raise InputError("Cannot read the file", path, reason(error)) from error
+        raise InputError(f"Cannot read the file ({reason(error)})", path, remedy(error)) from error
     host = path_text(host_name(os.path.basename(path)))
     return HostFile(path, host, status.st_size, stamp_of(status), modified_ns=status.st_mtime_ns)
 
@@ -99,7 +99,7 @@ def _read(
     except MemoryError as error:
         raise ReadError("not enough memory", file.path, "end other programs, or use a larger machine") from error
     except Exception as error:  # remote stores raise errors of many types
-        raise ReadError("Cannot read the file", file.path, reason(error)) from error
+        raise ReadError(f"Cannot read the file ({reason(error)})", file.path, remedy(error)) from error
 
 
 def _read_remote(
@@ -133,3 +133,10 @@ def read_beside(path: str, max_bytes: int) -> bytes | None:
 def reason(error: Exception) -> str:
     """Return an error's text, without the path that the caller adds."""
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
+
+
+def remedy(error: Exception) -> str:
+    """Return what helps against an error of the file system or of a remote store."""
+    if isinstance(error, FileNotFoundError | ValueError):
+        return "check the path"
+    return "allow to read it" if isinstance(error, PermissionError) else "try again, or copy the file here"

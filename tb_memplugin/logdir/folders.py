@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir.dump_names import is_dump_file
-from tb_memplugin.logdir.files import reason
+from tb_memplugin.logdir.files import reason, remedy
 from tb_memplugin.logdir.local import stamp_of
 from tb_memplugin.logdir.paths import is_inside, is_remote
 from tb_memplugin.logdir.suffixes import is_read
@@ -59,7 +59,7 @@ def _open_local(root: str) -> tuple[str, FolderLister]:
     except NotADirectoryError as error:
         raise InputError("Not a folder", root, "give the folder that was passed to jax.profiler.trace") from error
     except (OSError, ValueError) as error:
-        raise InputError("Cannot open the logdir", root, reason(error)) from error
+        raise InputError(f"Cannot open the logdir ({reason(error)})", root, remedy(error)) from error
     return top, partial(_list_local, top)
 
 

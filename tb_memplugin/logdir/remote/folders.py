@@ -8,7 +8,7 @@ from typing import Any
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir.dump_names import is_dump_file
-from tb_memplugin.logdir.files import reason
+from tb_memplugin.logdir.files import reason, remedy
 from tb_memplugin.logdir.folders import Entry, FolderLister
 from tb_memplugin.logdir.paths import is_flat_store
 from tb_memplugin.logdir.remote import entries
@@ -31,7 +31,7 @@ def open_remote(root: str, *, recursive: bool) -> tuple[str, FolderLister]:
             return top, lambda folder: _entries(system, folder, tree[folder])
         found = system.isdir(top)
     except Exception as error:  # remote stores raise errors of many types
-        raise InputError("Cannot open the logdir", root, reason(error)) from error
+        raise InputError(f"Cannot open the logdir ({reason(error)})", root, remedy(error)) from error
     if not found:
         raise InputError("Cannot open the logdir", root, "the folder does not exist")
     return top, partial(_list, system)
@@ -42,7 +42,7 @@ def list_remote(root: str, folder: str) -> list[Entry]:
     try:
         system, _ = _opened(root)
     except Exception as error:
-        raise InputError("Cannot open the logdir", root, reason(error)) from error
+        raise InputError(f"Cannot open the logdir ({reason(error)})", root, remedy(error)) from error
     return _list(system, folder)
 
 
