@@ -60,6 +60,7 @@ Run `tb-memplugin COMMAND --help` for the options of a command. Exit codes:
 0 success, 1 memory budget exceeded, 2 wrong input or call, or a failure."""
 
 OTHER_CODE = {"check", "fit", "xprof"}  # commands that may run code of users or of XProf
+SERVERS = {"mcp", "serve", "xprof"}
 DEBUG = "show the traceback of a failure"
 
 
@@ -82,6 +83,8 @@ def console() -> int:
     if not OTHER_CODE & set(sys.argv):
         # numpy, once imported, starts threads for linear algebra, which our code has none of.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if not SERVERS & set(sys.argv):
+        gc.set_threshold(100_000)  # a command makes many objects and little garbage
     status = main()
     gc.freeze()  # the last collection would visit every object, and the process ends anyway
     return status

@@ -10,7 +10,8 @@ from tb_memplugin.model.cached_property import cached_property
 from tb_memplugin.model.caveats import Caveat
 from tb_memplugin.model.lazy import Lazy
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.tables import Allocations, NamedSpans, Stacks
+from tb_memplugin.model.source_tables import NamedSpans
+from tb_memplugin.model.tables import Allocations, Stacks
 
 
 class LazyRecording(Recording):

@@ -22,16 +22,14 @@ if TYPE_CHECKING:
     from tb_memplugin.model.kinds import Axis, RecordingKind
     from tb_memplugin.model.out_of_memory import OutOfMemory
     from tb_memplugin.model.program import Program
-    from tb_memplugin.model.tables import (
-        Allocations,
+    from tb_memplugin.model.source_tables import (
         CachingAllocatorState,
         DeviceProfileCounts,
         NamedSpans,
         ProgramChunks,
-        Regions,
         ReportedMemory,
-        Stacks,
     )
+    from tb_memplugin.model.tables import Allocations, Regions, Stacks
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,8 @@ import numpy as np
 
 from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind, SpanKind
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.tables import Allocations, NamedSpans, Regions, ReportedMemory, Stacks
+from tb_memplugin.model.source_tables import NamedSpans, ReportedMemory
+from tb_memplugin.model.tables import Allocations, Regions, Stacks
 from tb_memplugin.model.text import Text
 
 MICROSECOND = 1_000

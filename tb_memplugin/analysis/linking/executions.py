@@ -9,7 +9,7 @@ import numpy as np
 
 from tb_memplugin.model.kinds import SpanKind
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.tables import NamedSpans
+from tb_memplugin.model.source_tables import NamedSpans
 
 PROGRAM_TITLE = re.compile(r"(?:jit_|pmap_)?(.+?)\(\d+\)")
 

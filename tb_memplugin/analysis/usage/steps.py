@@ -9,7 +9,7 @@ import numpy as np
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Axis, RecordingKind, SpanKind
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.tables import NamedSpans
+from tb_memplugin.model.source_tables import NamedSpans
 from tb_memplugin.sizes import counted
 
 # One step to warm up and four that can each show growth; with fewer, noise looks like a trend.

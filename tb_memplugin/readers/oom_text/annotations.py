@@ -13,7 +13,7 @@ import numpy as np
 
 from tb_memplugin.model.arrays import U8
 from tb_memplugin.model.kinds import Role
-from tb_memplugin.model.tables import ProgramChunks
+from tb_memplugin.model.source_tables import ProgramChunks
 from tb_memplugin.model.text import Text
 
 FRAME = re.compile(r"\bxla\.(execute|buffer)\{([^}\n]{0,600})\}")

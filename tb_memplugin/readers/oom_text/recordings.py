@@ -12,7 +12,7 @@ from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.model.kinds import Axis, RecordingKind
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.tables import ReportedMemory
+from tb_memplugin.model.source_tables import ReportedMemory
 from tb_memplugin.readers.oom_text.failure import Failure
 from tb_memplugin.readers.oom_text.rows import MAX_TOTAL_BYTES, Rows
 from tb_memplugin.sizes import bytes_text

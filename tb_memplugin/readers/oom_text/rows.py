@@ -9,7 +9,8 @@ import numpy as np
 
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import RegionKind, Role
-from tb_memplugin.model.tables import Allocations, ProgramChunks, Regions, Stacks
+from tb_memplugin.model.source_tables import ProgramChunks
+from tb_memplugin.model.tables import Allocations, Regions, Stacks
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
 

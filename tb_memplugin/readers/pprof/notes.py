@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tb_memplugin.model.tables import ReportedMemory
+from tb_memplugin.model.source_tables import ReportedMemory
 from tb_memplugin.readers.common.limits import MAX_BYTES
 
 PREFIX = "tb_memplugin "

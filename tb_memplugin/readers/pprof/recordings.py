@@ -15,7 +15,8 @@ from tb_memplugin.model.caveats import Caveat
 from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind, Role
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.tables import Allocations, DeviceProfileCounts, Regions
+from tb_memplugin.model.source_tables import DeviceProfileCounts
+from tb_memplugin.model.tables import Allocations, Regions
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
 from tb_memplugin.readers.common.limits import MAX_BYTES

@@ -10,7 +10,7 @@ from tb_memplugin.model.caveats import Caveat
 from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.tables import NamedSpans, ReportedMemory
+from tb_memplugin.model.source_tables import NamedSpans, ReportedMemory
 from tb_memplugin.model.text import Text
 from tb_memplugin.native.torch.trace_events import FIELDS, scan
 from tb_memplugin.readers.common.budget import ReadBudget

@@ -8,7 +8,7 @@ import numpy as np
 
 from tb_memplugin.model.arrays import F64, I64, U8
 from tb_memplugin.model.kinds import SpanKind
-from tb_memplugin.model.tables import NamedSpans
+from tb_memplugin.model.source_tables import NamedSpans
 from tb_memplugin.model.text import Text
 from tb_memplugin.native.text.strings import intern
 from tb_memplugin.readers.common.limits import MAX_TIME_US

@@ -11,7 +11,8 @@ from tb_memplugin.model.capture_info import CaptureInfo
 from tb_memplugin.model.caveats import Caveat
 from tb_memplugin.model.kinds import Axis, RecordingKind
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.tables import CachingAllocatorState, NamedSpans, ReportedMemory, Stacks
+from tb_memplugin.model.source_tables import CachingAllocatorState, NamedSpans, ReportedMemory
+from tb_memplugin.model.tables import Stacks
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import SpanKind
-from tb_memplugin.model.tables import NamedSpans
+from tb_memplugin.model.source_tables import NamedSpans
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.watch.layout import RecordColumn, RecordEvent
 

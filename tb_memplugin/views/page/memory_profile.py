@@ -12,7 +12,7 @@ from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.traffic import traffic
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.tables import ReportedMemory
+from tb_memplugin.model.source_tables import ReportedMemory
 from tb_memplugin.sizes import bytes_text, counted
 from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
 from tb_memplugin.views.endpoints.inputs import RECORDING

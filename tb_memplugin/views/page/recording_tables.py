@@ -16,7 +16,7 @@ from tb_memplugin.analysis.usage.traffic import count_stacks
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Axis, RegionKind, SpanKind
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.tables import NamedSpans
+from tb_memplugin.model.source_tables import NamedSpans
 from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.views.endpoints.endpoint import EACH_CHOICE, endpoint
 from tb_memplugin.views.endpoints.inputs import RECORDING

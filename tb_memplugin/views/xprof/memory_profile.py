@@ -12,7 +12,7 @@ from tb_memplugin.analysis.isolate import each
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.kinds import SpanKind
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.tables import NamedSpans
+from tb_memplugin.model.source_tables import NamedSpans
 from tb_memplugin.views.xprof.allocator_profile import AllocatorProfile
 from tb_memplugin.views.xprof.json_fields import Json
 

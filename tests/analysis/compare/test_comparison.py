@@ -16,7 +16,8 @@ from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.kinds import RecordingKind, Role
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.tables import ReportedMemory, Stacks
+from tb_memplugin.model.source_tables import ReportedMemory
+from tb_memplugin.model.tables import Stacks
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers import open_file
 from tb_memplugin.views.page.compare import headline

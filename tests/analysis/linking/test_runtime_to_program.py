@@ -16,7 +16,8 @@ from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.model.kinds import RecordingKind, RegionKind, SpanKind
 from tb_memplugin.model.program import PROGRAM_FRAMES
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.tables import NamedSpans, Regions, Stacks
+from tb_memplugin.model.source_tables import NamedSpans
+from tb_memplugin.model.tables import Regions, Stacks
 from tb_memplugin.model.text import Text
 from tb_memplugin.views.page.runtime_to_program import joins
 

@@ -16,7 +16,7 @@ from tb_memplugin.analysis.linking.stack_of_program import MAX_MORE_BYTES, stack
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.model.kinds import RecordingKind, RegionKind, SpanKind
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.tables import NamedSpans
+from tb_memplugin.model.source_tables import NamedSpans
 from tb_memplugin.model.text import Text
 from tb_memplugin.views.page import runtime_to_program
 from tb_memplugin.views.page.runtime_to_program import _of_every_position, joins

@@ -16,7 +16,8 @@ from tb_memplugin.model.dataflow import DataflowValues, Derivation, ProductKind
 from tb_memplugin.model.kinds import Axis, RegionKind, Role, SpanKind
 from tb_memplugin.model.program import Program
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.tables import Allocations, NamedSpans, Regions, ReportedMemory, Stacks
+from tb_memplugin.model.source_tables import NamedSpans, ReportedMemory
+from tb_memplugin.model.tables import Allocations, Regions, Stacks
 from tb_memplugin.model.text import Text
 
 MAX_BYTES = 1 << 50  # of a size or a figure; readers leave out larger ones

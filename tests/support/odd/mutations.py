@@ -17,7 +17,7 @@ from tb_memplugin.model.lazy import Lazy
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.tables import NamedSpans
+from tb_memplugin.model.source_tables import NamedSpans
 from tb_memplugin.model.text import Strings, Text
 
 Generator = np.random.Generator

@@ -13,7 +13,7 @@ from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.lazy import Lazy
 from tb_memplugin.model.program import Program
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.tables import CachingAllocatorState, DeviceProfileCounts, ProgramChunks
+from tb_memplugin.model.source_tables import CachingAllocatorState, DeviceProfileCounts, ProgramChunks
 from tb_memplugin.model.text import Strings, Text
 
 Rows = npt.NDArray[np.int64]

@@ -27,7 +27,8 @@ from tb_memplugin.analysis.usage.steps import step_at
 from tb_memplugin.catalog import listing_of_path
 from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind, Role
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.tables import NamedSpans, Stacks
+from tb_memplugin.model.source_tables import NamedSpans
+from tb_memplugin.model.tables import Stacks
 from tb_memplugin.model.text import Text
 from tb_memplugin.views.export import rows as export_rows
 from tb_memplugin.views.export import stack_cells

@@ -16,7 +16,8 @@ from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind
 from tb_memplugin.model.lazy_recording import LazyRecording
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.tables import Regions, ReportedMemory
+from tb_memplugin.model.source_tables import ReportedMemory
+from tb_memplugin.model.tables import Regions
 from tb_memplugin.native.xplane.stats import MISSING
 from tb_memplugin.readers.xplane.allocator.caveats import caveats
 from tb_memplugin.readers.xplane.allocator.events import AllocatorEvents, read_allocator_events

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tb_memplugin.model.kinds import SpanKind
-from tb_memplugin.model.tables import NamedSpans
+from tb_memplugin.model.source_tables import NamedSpans
 from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.protobuf.messages import scan
 from tb_memplugin.native.xplane.all_events import every

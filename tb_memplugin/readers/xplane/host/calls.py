@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from tb_memplugin.model.arrays import I32, I64, U64
-from tb_memplugin.model.tables import NamedSpans, Stacks
+from tb_memplugin.model.source_tables import NamedSpans
+from tb_memplugin.model.tables import Stacks
 from tb_memplugin.model.text import Text
 from tb_memplugin.native.xplane.all_events import every
 from tb_memplugin.native.xplane.nesting import enclosing, intern_chains

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import SpanKind
-from tb_memplugin.model.tables import NamedSpans
+from tb_memplugin.model.source_tables import NamedSpans
 from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.readers.xplane.host.annotations import find_annotations
 from tb_memplugin.readers.xplane.host.events import GROUP, JITTED, STEP_NUMBER, HostEvents
