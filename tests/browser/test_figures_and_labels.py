@@ -97,22 +97,17 @@ def test_a_strip_that_is_empty_at_every_position_is_left_out(at: Open) -> None:
     assert viewer.get("bar-padding").count() == 0
 
 
-def test_labels_of_one_file_differ_where_they_are_shortened(at: Open) -> None:
+@pytest.mark.parametrize("width", [400, 1400])
+def test_labels_of_the_waterfall_are_whole(at: Open, width: int) -> None:
     viewer = at(**MENDED)
-    viewer.page.set_viewport_size({"width": 400, "height": 900})
-    read = """label => {
-      const [head, tail] = label.querySelectorAll('.middle > span');
-      const { left, right } = label.getBoundingClientRect();
-      const end = tail.getBoundingClientRect();
-      const whole = left <= end.left && end.right <= right + 1;
-      return [head.scrollWidth > head.clientWidth, whole ? tail.textContent : ''];
-    }"""
-    labels = viewer.frame.locator(".waterfall .label:has(.middle > span + span)")
-    found = labels.evaluate_all(f"labels => labels.map({read})")
+    viewer.page.set_viewport_size({"width": width, "height": 900})
+    labels = viewer.frame.locator(".waterfall .label")
+    cut = "label => label.scrollWidth > label.clientWidth || label.scrollHeight > label.clientHeight"
+    found = labels.evaluate_all(f"labels => labels.map(label => [label.textContent, ({cut})(label)])")
     viewer.page.set_viewport_size({"width": 1400, "height": 1200})
-    assert len(found) >= 1
-    assert all(shortened and tail for shortened, tail in found), found
-    assert len({tail for _, tail in found}) == len(found)
+    assert len(found) > 2
+    assert not any(is_cut for _, is_cut in found), found
+    assert len({text for text, _ in found}) == len(found)
 
 
 def test_a_click_on_a_category_restricts_all_charts_and_the_url(at: Open) -> None:

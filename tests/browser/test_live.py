@@ -41,8 +41,8 @@ class Followed:
         return until(self.samples, lambda count: count > before, "the curve does not grow")
 
     def kind(self) -> str | None:
-        status = self.viewer.get("live-status")
-        return status.get_attribute("data-kind") if status.count() else None
+        kinds: list[str] = self.viewer.get("live-status").evaluate_all("all => all.map(one => one.dataset.kind)")
+        return kinds[0] if kinds else None
 
     def requests(self) -> list[str]:
         """Return the list of all later requests for data, which grows."""

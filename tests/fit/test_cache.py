@@ -78,7 +78,9 @@ def test_whatever_the_step_read_makes_a_new_question(
     if change == "file":
         (tmp_path / "config.txt").write_text("4")
     elif change == "module":
-        (tmp_path / "helper.py").write_text("def size(): return 777")
+        (tmp_path / "helper.py").write_text(
+            "def size(): return 1024"
+        )  # Python tells texts of one second by their length
     elif change == "flag":
         (tmp_path / "flag").touch()
     elif change == "variable":
