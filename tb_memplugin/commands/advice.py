@@ -21,7 +21,9 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    chosen, _ = chosen_recording(arguments, with_allocations=True)
+    from tb_memplugin.views.shared.selectors import choose_with_allocations
+
+    chosen, _ = chosen_recording(arguments, choose_with_allocations)
     if arguments.json:
         from tb_memplugin.views.answers.advice import advice
 

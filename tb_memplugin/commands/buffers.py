@@ -34,8 +34,9 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from tb_memplugin.views.answers.buffers import buffers, one_buffer
+    from tb_memplugin.views.shared.selectors import choose_with_allocations
 
-    chosen, _ = chosen_recording(arguments, with_allocations=True)
+    chosen, _ = chosen_recording(arguments, choose_with_allocations)
     question = asked(arguments, arguments.path)
     if arguments.row is not None:
         one = one_buffer(chosen, arguments.row, question)

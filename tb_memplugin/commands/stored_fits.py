@@ -70,9 +70,10 @@ def _show_chips(arguments: argparse.Namespace) -> int:
     """Print the chips that have room for a recording. Return 1 if one of those that were asked for has not."""
     from tb_memplugin.views.answers.bounded import bounded
     from tb_memplugin.views.answers.chips import chips_that_fit
+    from tb_memplugin.views.shared.selectors import choose_main_memory
 
     arguments.path = arguments.step
-    recording, _ = chosen_recording(arguments)
+    recording, _ = chosen_recording(arguments, choose_main_memory)
     question = asked(arguments, arguments.path)
     every = chips_that_fit(recording, replace(question, top=None), arguments.on)
     if arguments.json:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tb_memplugin.model.recording import Recording
     from tb_memplugin.regex import Regex
     from tb_memplugin.views.shared.json_types import ProblemJson
+    from tb_memplugin.views.shared.selectors import Chooser
 
 PATH = "logdir, run folder, or file; - reads the text of an error from standard input"
 JSON = "print JSON"
@@ -58,14 +59,16 @@ def recording_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def chosen_recording(arguments: argparse.Namespace, *, with_allocations: bool = False) -> tuple[Recording, Listing]:
-    """Return the recording that is asked for, and what the path contains. InputError if none or several match."""
-    from tb_memplugin.views.shared.selectors import choose, choose_with_allocations, is_wanted
+def chosen_recording(arguments: argparse.Namespace, chooser: Chooser | None = None) -> tuple[Recording, Listing]:
+    """Return the recording that is asked for, and what the path contains. InputError if none or several match.
+
+    `chooser`: one of views/shared/selectors.py, by default `choose`.
+    """
+    from tb_memplugin.views.shared.selectors import choose, is_wanted
 
     wanted = arguments.recording
     listing = listing_of(arguments.path, wanted and (lambda recording_id: is_wanted(recording_id, wanted)))
-    chosen = choose_with_allocations if with_allocations else choose
-    return chosen(listing.recordings, wanted, arguments.path, listing.problems), listing
+    return (chooser or choose)(listing.recordings, wanted, arguments.path, listing.problems), listing
 
 
 def print_problems(problems: Sequence[ProblemJson]) -> None:

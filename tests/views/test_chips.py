@@ -16,6 +16,7 @@ from support.torch_training import Training
 from tb_memplugin.catalog import listing_of_path
 from tb_memplugin.cli import main
 from tb_memplugin.targets.target import CHIPS, parse_target, slices
+from tb_memplugin.views.shared.selectors import choose_main_memory
 
 STEP = DEMO / "v5e_out_of_memory"
 NAME = "v5e_out_of_memory||jit_train_step|HBM"
@@ -120,3 +121,11 @@ def test_a_damaged_record_is_the_error_of_a_logdir_without_others(
     (folder / "fit.json").write_text("{")
     status, answer = fit(capsys, tmp_path)
     assert status == 2 and answer["error"]["where"] == str(folder / "fit.json")
+
+
+def test_by_default_the_main_memory_is_compared() -> None:
+    every = {one.memory: one for one in listing_of_path(str(STEP)).recordings if one.program is not None}
+    main_memory, on_chip = every["HBM"], every["VMEM"]
+    assert choose_main_memory([on_chip, main_memory], None, "path") is main_memory
+    assert choose_main_memory([on_chip, main_memory], on_chip.id, "path") is on_chip
+    assert choose_main_memory([on_chip], None, "path") is on_chip

@@ -45,8 +45,9 @@ def call_buffers(
     top: int = questions.TOP,
 ) -> object:
     from tb_memplugin.views.answers.buffers import buffers, one_buffer
+    from tb_memplugin.views.shared.selectors import choose_with_allocations
 
-    chosen = reader.with_allocations(path, recording)
+    chosen = reader.recording(path, recording, choose_with_allocations)[0]
     if row is not None:
         return one_buffer(chosen, row, _asked(path, top))
     return buffers(chosen, _asked(path, top), at, match)
@@ -56,8 +57,9 @@ def call_advice(
     reader: LogdirReader, path: str = ".", recording: str | None = None, top: int = questions.TOP
 ) -> object:
     from tb_memplugin.views.answers.advice import advice
+    from tb_memplugin.views.shared.selectors import choose_with_allocations
 
-    return advice(reader.with_allocations(path, recording), _asked(path, top))
+    return advice(reader.recording(path, recording, choose_with_allocations)[0], _asked(path, top))
 
 
 def call_compare(
@@ -85,6 +87,7 @@ def call_fit(
 ) -> object:
     from tb_memplugin.views.answers.chips import chips_that_fit
     from tb_memplugin.views.answers.fit import candidates, fit_answer, largest_values, no_candidates
+    from tb_memplugin.views.shared.selectors import choose_main_memory
 
     records, targets = reader.fits(path), [target] if target else []
     wanted = {name: str(value) for name, value in (knobs or {}).items()}
@@ -93,4 +96,4 @@ def call_fit(
         return fit_answer(found, largest_values(found), question, problems=records.problems, programs=records.programs)
     if recording is None and (wanted or records.problems):
         raise no_candidates(path, records.problems)
-    return chips_that_fit(reader.recording(path, recording)[0], _asked(path, top), targets)
+    return chips_that_fit(reader.recording(path, recording, choose_main_memory)[0], _asked(path, top), targets)

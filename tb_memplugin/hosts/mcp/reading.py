@@ -15,7 +15,7 @@ from tb_memplugin.logdir import Run
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.answers.compared_pairs import matched_pairs
 from tb_memplugin.views.page.compare import Pair
-from tb_memplugin.views.shared.selectors import choose, choose_with_allocations
+from tb_memplugin.views.shared.selectors import Chooser, choose
 
 MAX_NAMED = 10  # runs in an error
 
@@ -44,15 +44,10 @@ class LogdirReader:
                 counted.enter_context(self.catalog.progress.files(run.name, run.files))
             return merge(self.catalog.listing_of_run(run) for run in own or runs)
 
-    def recording(self, name: str, wanted: str | None) -> tuple[Recording, Listing]:
+    def recording(self, name: str, wanted: str | None, chooser: Chooser = choose) -> tuple[Recording, Listing]:
         """Return the recording that is asked for, by default that with the largest peak, and what was read."""
         listing = self.listing(name, wanted)
-        return choose(listing.recordings, wanted, name, listing.problems), listing
-
-    def with_allocations(self, name: str, wanted: str | None) -> Recording:
-        """Return the recording that is asked for, by default that with the largest peak and allocations."""
-        listing = self.listing(name, wanted)
-        return choose_with_allocations(listing.recordings, wanted, name, listing.problems)
+        return chooser(listing.recordings, wanted, name, listing.problems), listing
 
     def pairs(self, a: str, b: str, wanted: str) -> list[Pair]:
         """Return the matching recordings of two names, of those whose ids contain a text."""

@@ -24,7 +24,8 @@ FEW = 0.5  # of the hosts, below which their number is the news
 def heading_text(answer: FleetAnswer) -> str:
     """Return counts: hosts, devices, programs, and what is missing."""
     fleet = answer.fleet
-    parts = [counted(len(fleet.hosts), "host"), counted(len(fleet.devices), "device"), programs_text(answer)]
+    counts = [counted(len(fleet.hosts), "host"), counted(len(fleet.devices), "device"), programs_text(answer)]
+    parts = counts if fleet.hosts else ["No host is read"]
     if fleet.missing:
         parts.append(f"{counted(len(fleet.missing), 'host')} missing: {hosts_text(fleet.missing, fleet.hosts)}")
     if answer.problems:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -16,6 +16,9 @@ NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "\u00b5s": 10**3, "\u03bcs"
 TIME = re.compile(rf"([0-9]{{1,18}}(?:\.[0-9]{{1,18}})?)\s*({'|'.join(NANOSECONDS)})")
 MAX_IDS_LISTED = 5
 
+# One of the functions below: recordings, the id that is asked for, the path, and problems of its files.
+Chooser = Callable[[Sequence[Recording], str | None, str, Iterable[AboutFile]], Recording]
+
 
 def choose_with_allocations(
     recordings: Sequence[Recording], wanted: str | None, path: str, problems: Iterable[AboutFile] = ()
@@ -27,6 +30,14 @@ def choose_with_allocations(
         remedy = "give a snapshot of its run; `kill -USR1 <process id>` makes a running job save one"
         raise InputError("A curve has no allocations", found.id, remedy)
     return found
+
+
+def choose_main_memory(
+    recordings: Sequence[Recording], wanted: str | None, path: str, problems: Iterable[AboutFile] = ()
+) -> Recording:
+    """Return a recording as `choose` does, by default the largest one of a device's main memory."""
+    main = [recording for recording in recordings if recording.is_main_memory]
+    return choose(main if wanted is None and main else recordings, wanted, path, problems)
 
 
 def choose(

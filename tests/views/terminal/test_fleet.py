@@ -24,7 +24,7 @@ def test_many_outliers_and_problems_are_counted() -> None:
 
 
 def test_a_fleet_without_devices_is_one_line() -> None:
-    assert list(lines(Fleet("run", (), ()), "rule")) == ["run: 0 hosts, 0 devices"]
+    assert list(lines(Fleet("run", (), ()), "rule")) == ["run: No host is read"]
 
 
 def test_equal_devices() -> None:
