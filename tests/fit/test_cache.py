@@ -30,6 +30,8 @@ def step(devices, batch=8):
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TB_MEMPLUGIN_FIT_CACHE", str(tmp_path / "cache"))
+    # Else the first process of a new environment writes bytecode beside what it reads, and its answer is not kept.
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     return tmp_path / "cache"
 
 

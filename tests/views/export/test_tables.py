@@ -41,7 +41,7 @@ from tb_memplugin.views.shared.summary import summary
 
 TEXTS = TESTS / "data" / "oom_texts"
 SOURCES = [
-    *sorted(folder.name for folder in DEMO.iterdir() if folder.is_dir()),
+    *sorted(folder.name for folder in DEMO.iterdir() if folder.is_dir() and folder.name != "__pycache__"),
     *("xplane", "hlo", "pprof", "torch_snapshot", "torch_trace"),
     *sorted(file.name for file in TEXTS.glob("*.txt")),
 ]
