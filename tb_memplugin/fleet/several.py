@@ -1,4 +1,4 @@
-"""Whether a run is of several hosts or devices, by its recordings: the rules of its fleet without its figures."""
+"""Runs of several hosts or devices, found by the rules of a fleet from their recordings, without its figures."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-# Patterns are texts, as most folders have no such file and so need none of them compiled.
+# Patterns are texts: `re` compiles each with the first name that needs it, and most folders have no such name.
 _PROGRAM = (
     r"(?P<prefix>.*?)(?:^|\.)(?:sm_[\d.]{1,8}[a-z]?_gpu_|gfx[\w:+-]{1,60}_gpu_|[a-z]\w{0,40}_)?"
     r"after_optimizations\.hlo\.pb(?:\.gz)?"

@@ -139,4 +139,4 @@ def remedy(error: Exception) -> str:
     """Return what helps against an error of the file system or of a remote store."""
     if isinstance(error, FileNotFoundError | ValueError):
         return "check the path"
-    return "allow to read it" if isinstance(error, PermissionError) else "try again, or copy the file here"
+    return "change its permissions" if isinstance(error, PermissionError) else "try again, or copy the file here"

@@ -4,7 +4,7 @@ export interface ScrollPlaces {
   move: (from: string, to: string, isBack: boolean) => void;
 }
 
-/** Time after which a page that has grown to its position stays as it is. */
+/** Milliseconds for which a page is held at its position after it has grown to it. */
 const REST_MS = 1000;
 const INPUTS = ["wheel", "touchstart", "pointerdown", "keydown"] as const;
 
