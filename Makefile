@@ -42,9 +42,9 @@ unit-python: .venv/tested tb_memplugin/static/index.html
 unit-page: frontend/node_modules/.package-lock.json
 	cd frontend && npm test
 
-test: .venv/tested tb_memplugin/static/index.html chromium lint types ## everything: lint, types and all tests
-	cd frontend && npm test
-	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadfile
+test: .venv/tested tb_memplugin/static/index.html chromium ## everything: lint, types and all tests, shuffled: ORDER=SEED repeats an order
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint types unit-page
+	$(BIN)/python -m pytest -n auto --maxprocesses 8 $(if $(ORDER),--order=$(ORDER))
 
 lint: .venv/tested frontend/node_modules/.package-lock.json ## check the style and format of Python and TypeScript
 	$(BIN)/ruff check $(wildcard $(PYTHON_CODE))
@@ -75,8 +75,9 @@ dist: .venv/bin/python tb_memplugin/static/index.html ## build an sdist and a wh
 client: .venv/tested ## generate the page's client from the endpoints
 	$(BIN)/python -m tools.generate_client
 
-schemas: .venv/tested ## generate the JSON Schemas of --json from the types of answers
+schemas: .venv/tested ## generate the JSON Schemas of --json and the tables of docs/json.md from the types of answers
 	$(BIN)/python -m tools.generate_schemas
+	$(BIN)/python -m tools.generate_json_docs
 
 # Generated code runs with any later protobuf, never with an earlier one, so the compiler is an old one in its own environment.
 protos: .venv/tested build/protoc/bin/protoc-gen-mypy ## generate the _pb2 and _fields modules from the .proto files

@@ -33,6 +33,10 @@ class Client:
 
     connection: HTTPConnection
 
+    @property
+    def address(self) -> str:
+        return f"http://{self.connection.host}:{self.connection.port}"
+
     def get(self, path: str, **query: str) -> bytes:
         self.connection.request("GET", f"/{path}?{urlencode(query)}", headers={"Accept-Encoding": "gzip"})
         answer = self.connection.getresponse()
@@ -131,6 +135,7 @@ class Server(NamedTuple):
             try:
                 _wait(port, process)
                 yield Client(connection), process.pid
+                assert process.poll() is None, "the server has ended"
             finally:
                 connection.close()
                 process.kill()

@@ -17,15 +17,14 @@ from pathlib import Path
 
 from benchmarks.timing import ratio, spread
 from tb_memplugin.fit.compile_task import CompileTask, Limits
-from tb_memplugin.fit.compiling.compiler import open_compiler
+from tb_memplugin.fit.compiling.compiler import local_threads, open_compiler
 from tb_memplugin.fit.compiling.compiling import compile_task
-from tb_memplugin.fit.compiling.executors import local_threads
 from tb_memplugin.fit.compiling.program_memory import with_memory
 from tb_memplugin.fit.knobs import parse_fixed, parse_varied
 from tb_memplugin.fit.sweep import Sweep
 from tb_memplugin.model.fit import Candidate, Knobs, LargestValue, Outcome
 from tb_memplugin.readers.hlo import read_hlo
-from tb_memplugin.targets.target import parse_target
+from tb_memplugin.targets import parse_target
 
 LIMITS = Limits(seconds=3600)
 

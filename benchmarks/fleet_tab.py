@@ -17,9 +17,10 @@ from statistics import median
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from benchmarks.cold_server import OURS
 from benchmarks.pods.pod import Pod
 from benchmarks.pods.truth import Faults
-from benchmarks.timeline_frames import BROWSER, WINDOW, served_page
+from benchmarks.timeline_frames import BROWSER, WINDOW
 
 READY_SECONDS = 900
 FAULTS = Faults(outliers=6, missing=3, damaged=3)
@@ -81,15 +82,15 @@ def main() -> None:
         folder = arguments.logdir or Path(made) / "pod"
         if arguments.logdir is None:
             Pod(arguments.hosts, arguments.devices, 0.1, faults=FAULTS).write(folder)
-        with served_page(folder) as address, sync_playwright() as playwright:
+        with OURS.running(folder) as (client, _), sync_playwright() as playwright:
             browser = playwright.chromium.launch(**BROWSER)
-            open_tab(browser, address).close()  # reads the files
+            open_tab(browser, f"{client.address}/").close()  # reads the files
             first = []
             for _ in range(arguments.rounds):
-                page = open_tab(browser, address)
+                page = open_tab(browser, f"{client.address}/")
                 first.append(page.evaluate("drawn") - page.evaluate(ANSWERED))
                 page.close()
-            page = open_tab(browser, address)
+            page = open_tab(browser, f"{client.address}/")
             print(page.get_by_test_id("headline").inner_text())
             print(text("first picture", first))
             colors = page.get_by_test_id("fleet-color").get_by_role("button")

@@ -1,19 +1,14 @@
 """A generated profile of a busy host with allocator events, for measuring Memory Profile.
 
-    python -m benchmarks.generate_events 2200000 200000 /tmp/busy
-
-The arguments are the number of all events, which are spread over 8 threads, the number of allocator events of one GPU
-among them, and the logdir. The other events are calls around the allocator events, nested three deep and with the stats
-of the runtime's events. Without allocator events, they have no stats, like Python frames. Equal numbers give equal
-bytes. The command prints the figures to expect from the profile.
+Events are spread over 8 threads, and some are those of one GPU's allocator. The others are calls around the allocator
+events, nested three deep and with the stats of the runtime's events. Without allocator events, they have no stats, like
+Python frames. Equal numbers give equal bytes.
 """
 
 from __future__ import annotations
 
-import argparse
 import random
 from dataclasses import dataclass
-from pathlib import Path
 
 from tb_memplugin.protos.xplane_pb2 import XLine, XPlane, XSpace
 
@@ -116,20 +111,3 @@ def _metadata(plane: XPlane) -> None:
         plane.event_metadata[number].id, plane.event_metadata[number].name = number, name.encode()
     for name, number in STAT.items():
         plane.stat_metadata[number].id, plane.stat_metadata[number].name = number, name.encode()
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("events", type=int)
-    parser.add_argument("allocator_events", type=int)
-    parser.add_argument("logdir", type=Path)
-    arguments = parser.parse_args()
-    space, expected = generate(arguments.events, arguments.allocator_events)
-    folder = arguments.logdir / "plugins" / "profile" / "busy"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "localhost.xplane.pb").write_bytes(space.SerializeToString())
-    print(expected)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,20 +1,15 @@
 """A generated PyTorch memory snapshot of a training loop, with a given number of events.
 
-    python -m benchmarks.generate_snapshot OUT.pickle [--events 1000000]
-
 A step allocates its tensors forward and frees them backward. Every event has a stack of 40 frames, a separate list of
 shared frames as torch.cuda.memory._dump_snapshot writes it: about 300 bytes per event in the file. Generating takes
 about a kilobyte of memory per event.
 """
 
-import argparse
 import pickle
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
-
-from benchmarks.torch_segment import segment
 
 TENSORS = 500  # of a step, each in a separate segment
 PARAMETERS = 100  # the first of them: live from the first step to the end
@@ -58,6 +53,24 @@ def trace(count: int) -> list[dict[str, Any]]:
     ]
 
 
+def segment(address: int, size: int, state: str) -> dict[str, Any]:
+    """Return a segment with one block in a state: `active_allocated`, `active_pending_free` or `inactive`."""
+    block = {"address": address, "size": size, "requested_size": size, "state": state, "frames": []}
+    return {
+        "device": 0,
+        "address": address,
+        "total_size": size,
+        "allocated_size": size if state == "active_allocated" else 0,
+        "active_size": 0 if state == "inactive" else size,
+        "stream": 0,
+        "segment_type": "large",
+        "segment_pool_id": (0, 0),
+        "is_expandable": False,
+        "frames": [],
+        "blocks": [block],
+    }
+
+
 def generate(file: Path, count: int) -> Path:
     """Write a snapshot with a number of events."""
     events = trace(count)
@@ -69,16 +82,3 @@ def generate(file: Path, count: int) -> Path:
     with file.open("wb") as stream:
         pickle.dump({"segments": segments, "device_traces": [events], "external_annotations": []}, stream, protocol=4)
     return file
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--events", type=int, default=1_000_000)
-    arguments = parser.parse_args()
-    generate(arguments.out, arguments.events)
-    print(f"{arguments.out}: {arguments.out.stat().st_size / 1e6:.0f} MB")
-
-
-if __name__ == "__main__":
-    main()

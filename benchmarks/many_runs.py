@@ -1,7 +1,6 @@
 """A server's first page of a logdir of 10,000 runs with 8 hosts each, and TensorBoard's check for data.
 
     python -m benchmarks.many_runs --runs 10000 --hosts 8
-    python -m benchmarks.many_runs --in-bucket        # of S3, with 50 ms for each request
 
 The files are links to the smallest profile of `demo_logdir`, one for each host.
 """
@@ -17,15 +16,11 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.cold_server import OURS, Client
-from benchmarks.remote import CREDENTIALS
-from benchmarks.s3_listing import listing_server
-from benchmarks.timing import ENVIRONMENT
 from tb_memplugin import logdir
 
 PROFILE = Path(__file__).parents[1] / "demo_logdir/oom/plugins/profile/cpu/localhost.xplane.pb"
 MAX_LINKS = 50_000  # to a file; ext4 allows 65,000
 ROUNDS = 3
-LATENCY = 0.05  # seconds of each request to a store
 
 
 def make(root: Path, runs: int, hosts: int) -> None:
@@ -54,29 +49,11 @@ def runs_again(client: Client) -> float:
     return time.perf_counter() - began
 
 
-def measure_bucket(runs: int, hosts: int) -> None:
-    """Print the first page of a logdir in a bucket, and the memory of the server."""
-    keys = [
-        f"logs/run_{number:05d}/plugins/profile/2026_11_{number % 28 + 1:02d}_12_00_00/host-{host}.xplane.pb"
-        for number in range(runs)
-        for host in range(hosts)
-    ]
-    with listing_server(keys, PROFILE.read_bytes(), LATENCY) as (port, requests):
-        ENVIRONMENT.update(CREDENTIALS | {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"})
-        cost = OURS.measure("s3://bucket/logs", first_page)
-        print(f"first page       {cost.answer:6.2f} s after the server listens, {requests.value:,} requests")
-        print(f"whole process    {cost.whole:6.2f} s, {cost.memory / 1e6:.0f} MB")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--hosts", type=int, default=8)
-    parser.add_argument("--in-bucket", action="store_true", help="in a store of S3's interface")
     arguments = parser.parse_args()
-    if arguments.in_bucket:
-        measure_bucket(arguments.runs, arguments.hosts)
-        return
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "logs"
         make(root, arguments.runs, arguments.hosts)

@@ -8,8 +8,8 @@ import shutil
 from functools import partial
 from pathlib import Path
 
-from benchmarks import device_profile, generate_events, generate_snapshot
 from benchmarks import generate as generate_program
+from benchmarks import generate_events, generate_samples, generate_snapshot
 
 DEMO_RUN = Path(__file__).parent.parent / "demo_logdir/train_step"
 
@@ -29,7 +29,7 @@ def snapshot(events: int, logdir: Path) -> None:
 
 
 def samples(count: int, logdir: Path) -> None:
-    _put(logdir, "memory.prof", gzip.compress(device_profile.generate(count).SerializeToString(), 6))
+    _put(logdir, "memory.prof", gzip.compress(generate_samples.generate(count).SerializeToString(), 6))
 
 
 def demo_step(logdir: Path) -> None:

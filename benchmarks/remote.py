@@ -27,10 +27,10 @@ import fsspec
 
 from benchmarks.latency_proxy import Counts, proxied
 from tb_memplugin import logdir
-from tb_memplugin.executors.processes import LocalProcesses
+from tb_memplugin.executors import LocalProcesses
 from tb_memplugin.fleet.scan import Scan
 from tb_memplugin.fleet.sessions import captures
-from tb_memplugin.logdir import HostFile, paths
+from tb_memplugin.logdir import HostFile, names
 
 URL = "s3://bucket/logdir"
 ROUNDS = 3
@@ -87,7 +87,7 @@ def _find() -> list[logdir.Run]:
 
 
 def _walk() -> list[logdir.Run]:
-    with patch.object(paths, "FLAT_STORES", frozenset()):
+    with patch.object(names, "FLAT_STORES", frozenset()):
         return logdir.find_runs(URL)
 
 

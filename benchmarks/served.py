@@ -5,12 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
-import subprocess
-import sys
 import tempfile
 import threading
-import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,16 +15,20 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from benchmarks.cold_server import FIRST_VIEWS, OURS, Server
 from benchmarks.generate import write
 
 DEMO = Path(__file__).parent.parent / "demo_logdir"
-BIN = Path(sys.executable).parent
 APIS = {
     "standalone": "/",
     "tensorboard": "/data/plugin/memory/",
     "xprof": "/data/plugin/profile/memory/",
 }
-START_SECONDS = 120
+SERVERS = {
+    "standalone": OURS,
+    "tensorboard": Server(("tensorboard", "--load_fast=false")),
+    "xprof": Server(("tb-memplugin", "xprof")),
+}
 
 
 @dataclass
@@ -60,7 +60,7 @@ class Served:
         found += [f"{api}{route}?{urlencode({'run': run})}" for route in ("recordings", "overview")]
         for recording in self.get("recordings", run=run)["recordings"][:2]:
             about = urlencode({"id": recording["id"]})
-            first = "memory_profile" if recording["axis"] == "time" else "memory_viewer"
+            first = FIRST_VIEWS[recording["axis"]]
             routes = (first, "rows", "advice", "usage", "details?row=0", "tree?by=model&merge=1", "tree?by=source")
             found += [f"{api}{route}{'&' if '?' in route else '?'}{about}" for route in routes]
         return found
@@ -75,38 +75,8 @@ def served(host: str, large_buffers: int) -> Iterator[Served]:
         if large_buffers:
             path, _ = write(Path(folder), large_buffers)
             shutil.move(path.parents[3], logs / "large")
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        command = {
-            "standalone": ["tb-memplugin", "serve"],
-            "tensorboard": ["tensorboard", "--load_fast=false"],
-            "xprof": ["tb-memplugin", "xprof"],
-        }[host]
-        with open(Path(folder) / "log", "w+b") as log:
-            process = subprocess.Popen(
-                [str(BIN / command[0]), *command[1:], f"--logdir={logs}", f"--port={port}"], stdout=log, stderr=log
-            )
-            try:
-                found = Served(f"http://127.0.0.1:{port}", APIS[host], logs, process.pid)
-                _wait(found, process)
-                yield found
-                assert process.poll() is None, "the server has ended"
-            finally:
-                process.terminate()
-                process.wait(timeout=60)
-
-
-def _wait(server: Served, process: subprocess.Popen[bytes]) -> None:
-    end = time.monotonic() + START_SECONDS
-    while True:
-        try:
-            server.get("runs")
-            return
-        except OSError:
-            if process.poll() is not None or time.monotonic() > end:
-                raise
-            time.sleep(0.2)
+        with SERVERS[host].running(logs) as (client, pid):
+            yield Served(client.address, APIS[host], logs, pid)
 
 
 @contextmanager

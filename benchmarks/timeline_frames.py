@@ -11,8 +11,6 @@ per second, the maximum of a browser without a GPU.
 """
 
 import argparse
-import re
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -26,8 +24,8 @@ from typing import Any
 from playwright.sync_api import Page, ViewportSize, sync_playwright
 
 from benchmarks import generate_events
+from benchmarks.cold_server import OURS
 from benchmarks.generate import generate, profile
-from benchmarks.timing import python
 from tb_memplugin.protos.xplane_pb2 import XSpace
 
 WINDOW: ViewportSize = {"width": 1280, "height": 800}
@@ -93,8 +91,8 @@ class TimelineFrames:
 def measure(space: XSpace, state: str, seconds: float, folder: Path) -> TimelineFrames:
     """Write a profile into `folder`, serve it, and drag and zoom its timeline."""
     write(space, folder)
-    with served_page(folder) as address:
-        return frames_of(f"{address}#full=true{state}", seconds)
+    with OURS.running(folder) as (client, _):
+        return frames_of(f"{client.address}/#full=true{state}", seconds)
 
 
 def write(space: XSpace, folder: Path) -> None:
@@ -105,37 +103,35 @@ def write(space: XSpace, folder: Path) -> None:
 
 
 @contextmanager
-def served_page(folder: Path) -> Iterator[str]:
-    """Serve a logdir in a new process; yield the address of the page."""
-    command = python("-m", "tb_memplugin.cli", "serve", f"--logdir={folder}", "--port=0")
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        try:
-            assert server.stdout is not None
-            address = re.search(r"http://\S+", server.stdout.readline())
-            assert address is not None, "the server printed no address"
-            yield address.group()
-        finally:
-            server.terminate()
-
-
-def frames_of(address: str, seconds: float) -> TimelineFrames:
+def opened(address: str) -> Iterator[Page]:
+    """Open the page in a browser, and yield it when the timeline has its first image."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(**BROWSER)
         page = browser.new_page(viewport=WINDOW)
         page.add_init_script(LISTEN)
         began = time.monotonic()
-        page.goto(address)
-        while not page.evaluate("shown.length"):
+        page.goto(address, wait_until="commit")
+        while not page.evaluate("window.shown?.length"):
             assert time.monotonic() - began < TIMEOUT_SECONDS, "no image was painted"
             page.wait_for_timeout(20)
-        first = time.monotonic() - began
+        yield page
+        browser.close()
+
+
+def first_image(page: Page) -> float:
+    """Return the seconds from opening the page to its first image."""
+    milliseconds: float = page.evaluate("shown[0]")
+    return milliseconds / 1000
+
+
+def frames_of(address: str, seconds: float) -> TimelineFrames:
+    with opened(address) as page:
+        first = first_image(page)
         page.wait_for_timeout(1000)
         zoom_in(page)
         blocks: int = page.evaluate("painted.at(-1)[1]")
         horizontal, diagonal = drag(page, seconds, 0), drag(page, seconds, 1)
-        measured = TimelineFrames(first, blocks, horizontal, diagonal, zoom(page, seconds))
-        browser.close()
-    return measured
+        return TimelineFrames(first, blocks, horizontal, diagonal, zoom(page, seconds))
 
 
 def zoom_in(page: Page) -> None:

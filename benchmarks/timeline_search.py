@@ -17,8 +17,9 @@ from statistics import median
 
 from playwright.sync_api import Page, sync_playwright
 
+from benchmarks.cold_server import OURS
 from benchmarks.generate import generate, profile
-from benchmarks.timeline_frames import BROWSER, WINDOW, served_page, write
+from benchmarks.timeline_frames import BROWSER, WINDOW, write
 
 READY_SECONDS = 300
 PAUSE_MS = 100
@@ -74,10 +75,10 @@ def main() -> None:
         folder = arguments.logdir or Path(made)
         if arguments.logdir is None:
             write(profile(generate(arguments.buffers)[0]), folder)
-        with served_page(folder) as address, sync_playwright() as playwright:
+        with OURS.running(folder) as (client, _), sync_playwright() as playwright:
             browser = playwright.chromium.launch(**BROWSER)
             page = browser.new_page(viewport=WINDOW)
-            page.goto(f"{address}#full=true&tab=memory_viewer&show=all")
+            page.goto(f"{client.address}/#full=true&tab=memory_viewer&show=all")
             page.wait_for_selector("html[data-state=ready]", timeout=READY_SECONDS * 1000)
             page.wait_for_timeout(3000)
             page.evaluate(LISTEN)

@@ -1,17 +1,14 @@
-"""Timing of commands that run alternately, so that a slow minute of the machine slows all of them."""
+"""Seconds and memory of processes, and how they are printed."""
 
-import json
 import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from tempfile import NamedTemporaryFile
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 BIN = Path(sys.executable).parent
 LAUNCHER = Path(__file__).parent / "launcher.py"
@@ -28,37 +25,8 @@ class Cost(NamedTuple):
     size: int  # of the answer in bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One run of a command."""
-
-    wall_seconds: float  # of the whole process
-    printed: Any  # its output, parsed as JSON; None where it is not JSON
-
-
 def python(*arguments: str) -> list[str]:
     return [sys.executable, *arguments]
-
-
-def run_alternately(commands: dict[str, list[str]], rounds: int) -> dict[str, list[Sample]]:
-    """Run every command once per round, each in a new process."""
-    samples: dict[str, list[Sample]] = {name: [] for name in commands}
-    for _ in range(rounds):
-        for name, command in commands.items():
-            samples[name].append(_run(command))
-    return samples
-
-
-def _run(command: list[str]) -> Sample:
-    start = time.perf_counter()
-    done = subprocess.run(command, capture_output=True, text=True)
-    wall = time.perf_counter() - start
-    if done.returncode:
-        raise SystemExit(f"{' '.join(command)}\nfailed:\n{done.stderr[-2000:]}")
-    try:
-        return Sample(wall, json.loads(done.stdout))
-    except ValueError:
-        return Sample(wall, None)
 
 
 def cost_of(command: list[str]) -> Cost:

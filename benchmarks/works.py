@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import NamedTuple
 from benchmarks import cold_server
 from benchmarks.cold_server import OURS, XPROF, XPROF_RS
 from benchmarks.profiles import demo_step, events, program, samples, snapshot
-from benchmarks.timing import BIN, Cost, cost_of, python
+from benchmarks.timing import BIN, Cost, cost_of, python, tree_bytes
 
 HERE, RS, RS_TIMELINE, CPP, PICKLE = "tb_memplugin", "xprof-rs", "xprof-rs, timeline only", "XProf", "pickle.load"
 
@@ -30,9 +31,12 @@ def _first_views() -> dict[str, Measure]:
 
 
 def _first_picture(logdir: Path) -> Cost:
-    from benchmarks.first_picture import cost  # it needs a browser
+    """Measure the picture by age. The memory is the server's."""
+    from benchmarks.timeline_frames import first_image, opened  # they need a browser
 
-    return cost(logdir, "age")
+    started, state = time.perf_counter(), "#full=true&tab=memory_profile&layout=age"
+    with OURS.running(logdir) as (client, pid), opened(f"{client.address}/{state}") as page:
+        return Cost(time.perf_counter() - started, first_image(page), tree_bytes(pid), 0)
 
 
 MEMORY_PROFILE: dict[str, Measure] = {

@@ -27,8 +27,8 @@ import jax.numpy as jnp
 from jax.sharding import SingleDeviceSharding
 from programs.targets import target_devices
 
+from tb_memplugin.fit.compiling.child import ENVIRONMENT
 from tb_memplugin.fit.compiling.compiling import is_assigned
-from tb_memplugin.fit.devices import ENVIRONMENT
 
 LOGDIR = Path(__file__).resolve().parent
 RUNS = {"v5e_train_step": ("v5e", 8), "v5e_out_of_memory": ("v5e", 256), "h100_train_step": ("h100", 8)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 
 class InputError(Exception):
     """A mistake in the input or the call: `what` happened, `where` (a file or a parameter), and the `remedy`.
@@ -35,18 +37,9 @@ class ReadError(InputError):
     """
 
 
-class FailureLog:
-    """The log of failures that were not foreseen, with their tracebacks. Servers keep it.
+FAILURES = logging.getLogger("tb_memplugin.failures")  # commands disable it, and print a line for each failure
 
-    A command prints each failure as one line instead, and is done before `logging` could be imported.
-    """
 
-    is_kept = True
-
-    @classmethod
-    def add(cls, module: str, text: str, *values: object, error: BaseException) -> None:
-        """Log a failure as a warning of a module."""
-        if cls.is_kept:
-            import logging
-
-            logging.getLogger(module).warning(text, *values, exc_info=None if isinstance(error, InputError) else error)
+def log_failure(text: str, *values: object, error: BaseException) -> None:
+    """Log a failure that was not foreseen with its traceback, and one of the input without."""
+    FAILURES.warning(text, *values, exc_info=None if isinstance(error, InputError) else error)

@@ -1,9 +1,22 @@
-"""Names of files that differ in numbers only, as of files that one process saved one after another."""
+"""Names that contain numbers: their natural order, memory2 before memory10, and files that differ in numbers only."""
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
+
+SORTED_NUMBER = re.compile(r"([0-9]{1,18})")
+MAX_CACHED = 20_000  # names, which hosts repeat in each run
+
+NaturalKey = tuple[tuple[int, str], ...]
+
+
+@lru_cache(MAX_CACHED)
+def natural_key(name: str) -> NaturalKey:
+    """Return a sort key under which the numbers in names compare by value."""
+    return tuple((int(part), "") if SORTED_NUMBER.fullmatch(part) else (-1, part) for part in SORTED_NUMBER.split(name))
+
 
 NUMBER = re.compile(r"(\d{1,18})", re.ASCII)
 WORD = re.compile(r"([a-z]*)[^a-z]*\Z", re.ASCII)  # before a number

@@ -74,10 +74,10 @@ def _check_program(compiled: Any, limit: int) -> str:
 
 def _check_path(path: str, limit: int, recording: str) -> str:
     """Return an explanation where a recording exceeds the limit, else an empty string."""
-    from tb_memplugin.catalog import listing_of_path
+    from tb_memplugin.catalog.listing import listing_of_path
     from tb_memplugin.errors import InputError
+    from tb_memplugin.questions.compare.budget import budget, budget_lines
     from tb_memplugin.regex import Regex
-    from tb_memplugin.views.shared.budget import budget, budget_lines
 
     listing = listing_of_path(path)
     for problem in listing.problems:

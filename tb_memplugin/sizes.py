@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 from tb_memplugin.errors import InputError
 
@@ -27,8 +28,6 @@ def parse_size(text: str) -> int:
 
     GiB is 1024**3 bytes and GB is 1000**3. InputError for other units: `70G` may be either, and `70Gb` may be bits.
     """
-    from decimal import Decimal
-
     written = WRITTEN.fullmatch(text.strip())
     if not written:
         raise InputError("Not a size", text, "give bytes, or a number with a unit, such as 70GiB or 70GB")
@@ -48,8 +47,6 @@ def printed_size(text: str, *, decimal: bool = False) -> int | None:
 
     Most tools mean powers of 1024, even by `17.94 GB`. With `decimal`, a unit without an i means powers of 1000.
     """
-    from decimal import Decimal
-
     printed = _PRINTED.fullmatch(text.strip())
     if not printed:
         return None

@@ -1,15 +1,62 @@
-"""Fixtures shared by several test folders, and marks derived from the resources that a test uses."""
+"""Fixtures shared by several test folders, marks, a random order, and a guard of the checkout."""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Sequence
+import random
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import is_hypothesis_test
+from support.checkout import Guard
 from support.hook_environment import environment as environment
+from support.order import scheduler, shuffle
 from support.reach import needs_shared_data, reaches_slow_modules
+from support.servers import DEMO, REPOSITORY
+
+# Processes that tests start leave no bytecode in the checkout.
+os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+GUARD = pytest.StashKey[Guard]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--order", type=int, metavar="SEED", help="run tests in the order that a run printed; 0: sorted")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.order is None:
+        config.option.order = getattr(config, "workerinput", {}).get("order", random.randrange(1, 1_000_000))
+    config.option.loadscopereorder = False  # it would sort groups by their number of tests
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Give the seed to a worker."""
+    node.workerinput["order"] = node.config.option.order
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"order of tests: --order={config.option.order}"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    return scheduler(config, log)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    session.stash[GUARD] = Guard(REPOSITORY, DEMO.parent)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """Fail a test that writes into the checkout. Servers of a module are found out after its last test."""
+    yield
+    last = nextitem is None or nextitem.path != item.path
+    if problems := item.session.stash[GUARD].problems(compare=last):
+        pytest.fail("\n".join(["tests must not write into the checkout, nor into the demo:", *problems]), pytrace=False)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -29,7 +76,10 @@ def _log_levels() -> Iterator[None]:
         logger.setLevel(level)
 
 
-def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+@pytest.hookimpl(tryfirst=True)  # before pytest brings together tests of one parameter of a session's fixture
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.option.order:
+        shuffle(items, config.option.order)
     for item in items:
         if isinstance(item, pytest.Function):
             if needs_shared_data(item):

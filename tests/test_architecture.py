@@ -1,4 +1,4 @@
-"""The import order of packages: hosts -> views -> analysis -> recording <- readers <- native, protos."""
+"""The import order of packages: hosts -> questions -> analysis -> model <- readers <- native, protos."""
 
 from __future__ import annotations
 
@@ -20,24 +20,30 @@ ALLOWED: dict[str, set[str]] = {
     "model": set(),
     "sizes": {"errors"},
     "native": set(),
-    "natural_order": set(),
     "numbered_names": set(),
     "protos": set(),
     "regex": {"errors"},
     "schemas": {"errors"},
     "formats": {"model"},
     "readers": {"errors", "formats", "free_memory", "native", "protos", "model", "sizes"},
-    "analysis": {"errors", "native", "model", "natural_order", "numbered_names", "regex", "sizes"},
+    "analysis": {"errors", "native", "model", "numbered_names", "regex", "sizes"},
     "targets": {"errors", "model"},
-    "views": {"analysis", "errors", "model", "natural_order", "regex", "sizes", "targets"},
-    "logdir": {"errors", "formats", "free_memory", "natural_order", "sizes"},
+    "questions": {"analysis", "errors", "model", "numbered_names", "regex", "sizes", "targets"},
+    "logdir": {"errors", "formats", "free_memory", "numbered_names", "sizes"},
     "catalog": {"analysis", "errors", "formats", "free_memory", "logdir", "readers", "model", "sizes"},
     "source_files": {"errors", "model"},
     "hosts": {
         *("catalog", "errors", "executors", "fleet", "logdir"),
-        *("model", "schemas", "sizes", "source_files", "views"),
+        *("model", "questions", "schemas", "sizes", "source_files"),
     },
-    "capture": {"analysis", "errors", "readers", "model", "sizes", "views"},  # knows jax; loads these when asked
+    "capture": {
+        "analysis",
+        "errors",
+        "readers",
+        "model",
+        "questions",
+        "sizes",
+    },  # knows jax; loads these when asked
     "fit": {
         *("analysis", "cache_folder", "errors", "executors", "logdir"),
         *("model", "protos", "readers", "sizes", "targets"),
@@ -45,27 +51,31 @@ ALLOWED: dict[str, set[str]] = {
     "executors": {"errors"},
     "fleet": {
         *("analysis", "cache_folder", "errors", "executors"),
-        *("logdir", "model", "natural_order", "numbered_names", "readers", "sizes"),
+        *("logdir", "model", "numbered_names", "readers", "sizes"),
     },
     "commands": {
         *("catalog", "errors", "executors", "fit", "fleet", "hosts", "logdir"),
-        *("model", "regex", "schemas", "sizes", "source_files", "targets", "views"),
+        *("model", "questions", "regex", "schemas", "sizes", "source_files", "targets"),
     },
-    "pytest_plugin": {"capture", "catalog", "errors", "regex", "sizes", "views"},  # runs in a user's tests
+    "pytest_plugin": {"capture", "catalog", "errors", "questions", "regex", "sizes"},  # runs in a user's tests
     "cli": {"commands", "errors"},
 }
-# Likewise the rooms of `views`.
-VIEWS: dict[str, set[str]] = {
-    "shared": set(),
-    "endpoints": {"page"},  # which it lists
-    "page": {"endpoints", "shared"},
-    "answers": {"page", "shared"},
-    "export": {"endpoints", "shared"},
-    "terminal": {"answers", "page", "shared"},
+# Likewise the rooms of `questions`.
+BASE = {"asking", "records"}
+QUESTIONS: dict[str, set[str]] = {
+    "asking": set(),
+    "records": set(),
+    "recording": BASE,
+    "oom": {*BASE, "recording"},
+    "run": {*BASE, "oom", "recording"},
+    "kinds": {*BASE, "oom", "recording"},
+    "explain": {*BASE, "kinds", "oom", "recording"},
+    "export": {*BASE, "recording"},
+    "compare": {*BASE, "explain", "recording"},
+    "fleet": {*BASE, "compare", "export", "recording"},
+    "fit": {*BASE, "compare", "recording"},
     "xprof": set(),
 }
-# These answers contain lines of the terminal, or JSON that is made beside them.
-TEXT_IN_ANSWERS = {"answers/buffers.py", "answers/explain.py", "answers/fit.py", "page/fit.py", "shared/budget.py"}
 MAY_IMPORT_THEM = {"hosts", "capture", "fit"}
 HEAVY = {"jax", "jaxlib", "tensorboard", "xprof", "tensorflow", "torch"}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if not path.stem.endswith(("_pb2", "_fields")))
@@ -102,21 +112,22 @@ def test_only_hosts_know_who_is_serving(path: Path) -> None:
     assert not {name.split(".")[0] for name in imports(path)} & HEAVY
 
 
-@pytest.mark.parametrize("path", sorted((PACKAGE / "views").rglob("*.py")), ids=lambda path: path.stem)
-def test_a_room_of_views_imports_only_what_lies_below_it(path: Path) -> None:
-    own, *rest = path.relative_to(PACKAGE / "views").parts
-    if not rest or f"{own}/{rest[0]}" in TEXT_IN_ANSWERS:
+@pytest.mark.parametrize("path", sorted((PACKAGE / "questions").rglob("*.py")), ids=lambda path: path.stem)
+def test_a_room_of_questions_imports_only_what_lies_below_it(path: Path) -> None:
+    own = path.relative_to(PACKAGE / "questions").parts[0].removesuffix(".py")
+    if own == "__init__":
         return
-    prefix = "tb_memplugin.views."
+    prefix = "tb_memplugin.questions."
     used = {name.removeprefix(prefix).split(".")[0] for name in imports(path) if name.startswith(prefix)} - {own}
-    assert used <= VIEWS[own], f"views/{own} must not import views/{used - VIEWS[own]}"
+    assert used <= QUESTIONS[own], f"questions/{own} must not import questions/{used - QUESTIONS[own]}"
 
 
 def test_the_core_loads_without_any_host() -> None:
     """Check jax too: a summary of a file needs only numpy."""
-    code = "import sys, tb_memplugin.cli, tb_memplugin.catalog, tb_memplugin.views.page; print(*sys.modules)"
+    imported = "tb_memplugin.cli, tb_memplugin.catalog.catalog, tb_memplugin.questions.explain"
+    code = f"import sys, {imported}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
-    assert "tb_memplugin.catalog" in loaded
+    assert "tb_memplugin.catalog.catalog" in loaded
     assert not {name.split(".")[0] for name in loaded} & (HEAVY | {"werkzeug", "fsspec"})
 
 

@@ -12,9 +12,9 @@ from support.servers import DEMO
 
 from tb_memplugin import logdir, readers
 from tb_memplugin.analysis.usage.live_bytes import peak
-from tb_memplugin.catalog import Catalog, Listing, listing_of_path
 from tb_memplugin.catalog import catalog as catalog_module
-from tb_memplugin.catalog.listing import read_file
+from tb_memplugin.catalog.catalog import Catalog
+from tb_memplugin.catalog.listing import Listing, listing_of_path, read_file
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import HostFile
 

@@ -8,18 +8,18 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.servers import DEMO
 
 from tb_memplugin import logdir
-from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.errors import InputError, ReadError
-from tb_memplugin.logdir import local
+from tb_memplugin.logdir import files
 
-DEMO = Path(__file__).parent.parent / "demo_logdir"
 PROFILE = DEMO / "train_step/plugins/profile/cpu/localhost.xplane.pb"
 
 TRUNCATED_AFTERWARDS = """
 import os, sys
-from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.catalog.listing import listing_of_path
 [profile] = sys.argv[1:]
 listing = listing_of_path(profile)
 os.truncate(profile, 0)
@@ -32,7 +32,7 @@ print("alive with", len(listing.recordings))
 
 TRUNCATED_MEANWHILE = """
 import os, sys, threading, time
-from tb_memplugin.catalog import Catalog
+from tb_memplugin.catalog.catalog import Catalog
 [root, profile] = sys.argv[1:]
 content, done = open(profile, "rb").read(), threading.Event()
 def write():
@@ -159,7 +159,7 @@ def test_a_failure_of_the_disk_is_no_fault_of_the_file(tmp_path: Path, monkeypat
     def refuse(*_: object) -> int:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(local, "_open_at_once", refuse)
+    monkeypatch.setattr(files, "_open_at_once", refuse)
     with pytest.raises(ReadError, match="Permission denied"):
         logdir.read_bytes(file)
 

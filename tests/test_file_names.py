@@ -15,7 +15,8 @@ import pytest
 from support.servers import DEMO, REPOSITORY, TESTS
 from werkzeug.test import Client
 
-from tb_memplugin.catalog import Catalog, listing_of_path
+from tb_memplugin.catalog.catalog import Catalog
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.logdir import path_text
 

@@ -11,8 +11,10 @@ import pytest
 from support.fits import TRACEBACK, candidate, raised, record_text, reserving, write_candidate, write_program
 
 from tb_memplugin import logdir
-from tb_memplugin.catalog import Catalog, fit_records, records_of_path
 from tb_memplugin.catalog import catalog as catalog_module
+from tb_memplugin.catalog import fit_records
+from tb_memplugin.catalog.catalog import Catalog
+from tb_memplugin.catalog.fit_records import records_of_path
 from tb_memplugin.errors import InputError
 
 

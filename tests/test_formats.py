@@ -8,7 +8,7 @@ import pytest
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.formats import FORMATS, Format, format_of
-from tb_memplugin.logdir.suffixes import READABLE
+from tb_memplugin.logdir.names import READABLE
 from tb_memplugin.readers import open_file
 
 

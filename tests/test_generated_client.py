@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tb_memplugin.views.endpoints.endpoint import endpoints
+from tb_memplugin.questions.asking.endpoint import endpoints
 from tools.generate_client import FOLDER, generate
 
 

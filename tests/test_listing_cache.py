@@ -19,9 +19,9 @@ from werkzeug.test import Client
 from benchmarks.generate import write
 from tb_memplugin import logdir
 from tb_memplugin.analysis.memoize import memoize
-from tb_memplugin.catalog import Catalog, Listing
-from tb_memplugin.catalog.held_bytes import held_bytes
-from tb_memplugin.catalog.listing_cache import FileVersion, ListingCache
+from tb_memplugin.catalog.catalog import Catalog
+from tb_memplugin.catalog.listing import Listing
+from tb_memplugin.catalog.listing_cache import FileVersion, ListingCache, held_bytes
 from tb_memplugin.errors import InputError, ReadError
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.logdir import HostFile
@@ -34,7 +34,7 @@ ASK_ALL = """
 import json, sys
 from urllib.parse import quote
 from werkzeug.test import Client
-from tb_memplugin.catalog import Catalog
+from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.hosts.api import MemoryApp
 
 def resident():

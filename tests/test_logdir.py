@@ -10,7 +10,7 @@ import pytest
 
 from tb_memplugin import logdir
 from tb_memplugin.errors import InputError
-from tb_memplugin.logdir.remote import entries
+from tb_memplugin.logdir import remote_files
 
 
 def put(root: Path, path: str, content: bytes = b"x") -> Path:
@@ -176,7 +176,7 @@ AT = datetime.fromtimestamp(SECONDS, UTC)
     ],
 )
 def test_times_of_remote_stores(info: dict[str, object], seconds: int) -> None:
-    assert entries.modified_ns(info) == seconds * 10**9
+    assert remote_files.stored_modified_ns(info) == seconds * 10**9
 
 
 def test_a_program_in_any_folder_is_found_but_not_beside_the_profile_that_contains_it(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tb_memplugin.catalog import Catalog, listing_of_path
+from tb_memplugin.catalog.catalog import Catalog
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.cli import main
 from tb_memplugin.model.kinds import RecordingKind, Role
 from tb_memplugin.model.recording import Recording

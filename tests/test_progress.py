@@ -12,21 +12,20 @@ from support.servers import DEMO
 from werkzeug.test import Client
 
 from tb_memplugin import logdir
-from tb_memplugin.catalog import Catalog
 from tb_memplugin.catalog import catalog as catalog_module
+from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.catalog.listing import Listing, listing_of_path
 from tb_memplugin.catalog.listing import read_file as read_now
-from tb_memplugin.catalog.progress import BytesRead, Progress
-from tb_memplugin.commands import progress as on_terminal
+from tb_memplugin.catalog.reading import BytesRead, Progress
+from tb_memplugin.commands import terminal as on_terminal
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.logdir import HostFile, counting, local
-from tb_memplugin.logdir.remote import ranges, reading
+from tb_memplugin.logdir import HostFile, counting, files, remote_files
 
 MIB = 1 << 20
 
 
 def test_bytes_are_counted_while_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "CHUNK_BYTES", MIB)
+    monkeypatch.setattr(files, "CHUNK_BYTES", MIB)
     path = tmp_path / "memory.prof"
     path.write_bytes(bytes(range(256)) * (10 << 10) + b"end")
     counts: list[int] = []
@@ -41,8 +40,8 @@ def test_bytes_are_counted_while_they_are_read(tmp_path: Path, monkeypatch: pyte
 def test_remote_bytes_are_counted_too(monkeypatch: pytest.MonkeyPatch) -> None:
     import fsspec
 
-    monkeypatch.setattr(ranges, "RANGE_BYTES", 10)
-    monkeypatch.setattr(reading, "MIN_BYTES", 0)
+    monkeypatch.setattr(remote_files, "RANGE_BYTES", 10)
+    monkeypatch.setattr(remote_files, "MIN_BYTES", 0)
     fsspec.filesystem("memory").pipe("/progress/memory.prof", bytes(range(25)))
     file = HostFile("memory://progress/memory.prof", "", 25, "")
     counts: list[int] = []
@@ -76,8 +75,8 @@ def test_the_api_answers_while_a_file_is_being_read(monkeypatch: pytest.MonkeyPa
     client = Client(MemoryApp(catalog))
     ask = f"/api/progress?run={run}"
     assert json.loads(client.get(ask).data) == {"read_bytes": 0, "total_bytes": 0, "seconds": 0.0}
-    reading = threading.Thread(target=catalog.listing, args=(run,))
-    reading.start()
+    remote_files = threading.Thread(target=catalog.listing, args=(run,))
+    remote_files.start()
     try:
         assert started.wait(60)
         first, second = (json.loads(client.get(ask).data) for _ in range(2))
@@ -85,7 +84,7 @@ def test_the_api_answers_while_a_file_is_being_read(monkeypatch: pytest.MonkeyPa
         assert second["seconds"] > first["seconds"] > 0  # no answer is kept
     finally:
         go_on.set()
-        reading.join(60)
+        remote_files.join(60)
     assert json.loads(client.get(ask).data)["total_bytes"] == 0
 
 

@@ -12,17 +12,16 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-from support.servers import DATA
+from support.servers import DATA, DEMO
 from werkzeug.test import Client
 
 from tb_memplugin import readers
-from tb_memplugin.catalog import Catalog
+from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.logdir import local
-from tb_memplugin.logdir.counting import count_bytes
+from tb_memplugin.logdir import files
+from tb_memplugin.logdir.parts import count_bytes
 from tb_memplugin.readers.common.part import FilePart
 
-DEMO = Path(__file__).parent.parent / "demo_logdir"
 FILES = [
     DEMO / "train_step/plugins/profile/cpu/localhost.xplane.pb",
     DEMO / "h100_train_step",
@@ -61,7 +60,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         count_bytes(count)
 
     monkeypatch.setattr(readers, "open_file", opened)
-    monkeypatch.setattr(local, "count_bytes", bytes_read)
+    monkeypatch.setattr(files, "count_bytes", bytes_read)
     return found
 
 

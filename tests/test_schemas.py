@@ -18,7 +18,7 @@ from tb_memplugin import schemas
 from tb_memplugin.cli import main
 from tools.generate_schemas import generate
 
-RUNS = sorted(folder for folder in DEMO.iterdir() if folder.is_dir() and folder.name != "__pycache__")
+RUNS = sorted(folder for folder in DEMO.iterdir() if folder.is_dir())
 MOST_BYTES = 8000  # of an answer
 FOLLOWED = 12  # calls about a path
 
@@ -116,7 +116,7 @@ def test_a_stack_that_is_cut_begins_at_the_users_line(tmp_path: Path, capsys: py
     own = next(at for at, frame in enumerate(whole) if frame["file"] == "model.py")
     assert own > 1
     cut = ask([*call, "--top=2"], capsys)
-    assert cut["line"] == largest["line"] == f"model.py:{whole[own]['line']}"
+    assert cut["source"] == largest["source"] == f"model.py:{whole[own]['line']}"
     assert cut["stack"] == whole[own : own + 2] and cut["omitted"]["stack"] == len(whole) - 2
 
 

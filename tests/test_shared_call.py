@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tb_memplugin.catalog.shared_call import SharedCall
+from tb_memplugin.catalog.catalog import SharedCall
 
 
 def test_those_who_ask_during_a_call_share_the_next_one() -> None:

@@ -14,20 +14,21 @@ from pathlib import Path
 import pytest
 
 from tb_memplugin import logdir
-from tb_memplugin.catalog import Catalog, Listing, dumps, listing_of_path
 from tb_memplugin.catalog import catalog as catalog_module
-from tb_memplugin.catalog.listing import read_file
-from tb_memplugin.catalog.stages import skipped_text
+from tb_memplugin.catalog import dumps
+from tb_memplugin.catalog.catalog import Catalog
+from tb_memplugin.catalog.dumps import skipped_text
+from tb_memplugin.catalog.listing import Listing, listing_of_path, read_file
 from tb_memplugin.cli import main
 from tb_memplugin.errors import InputError
-from tb_memplugin.hosts.catalog_source import CatalogSource
+from tb_memplugin.hosts.sources import catalog_source
 from tb_memplugin.logdir import HostFile
-from tb_memplugin.logdir.dump_names import is_stage, parse_program
-from tb_memplugin.model.chips import V5E
+from tb_memplugin.logdir.names import is_stage, parse_program
+from tb_memplugin.model.accelerators import V5E
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.readers.xla_dump.target import read_target
-from tb_memplugin.views.page.failed_program import failed_program
-from tb_memplugin.views.page.kernels import kernels
+from tb_memplugin.questions.oom.failure import failed_program
+from tb_memplugin.questions.recording.kernels import kernels
+from tb_memplugin.readers.xla_dump import read_target
 
 DATA = Path(__file__).parent / "data" / "xla_dumps"
 TPU = "module_0000.jit_step.cl_1014260217"
@@ -307,11 +308,11 @@ def test_a_compilers_error_leads_to_a_renamed_program_too(tmp_path: Path) -> Non
     for name in ("jit_step", "jit_other"):
         (tmp_path / f"{name}.oom.txt").write_text(text.replace("jit_f.", f"{name}."))
     catalog = Catalog(str(tmp_path))
-    source = CatalogSource(catalog)
+    source = catalog_source(catalog)
     answers = {}
     for recording in catalog.listing(tmp_path.name).recordings:
         assert recording.out_of_memory is not None
-        answers[recording.out_of_memory.program] = failed_program(recording, source)
+        answers[recording.out_of_memory.program] = failed_program(recording, source.recordings)
     assert [program["title"] for program in answers["jit_step"]["programs"]] == ["jit_step(0)"]
     assert answers["jit_step"]["recipe"] is None
     assert answers["jit_other"]["programs"] == []

@@ -18,24 +18,25 @@ from pathlib import Path
 from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from tb_memplugin import schemas
-from tb_memplugin.views.answers.advice import AdviceAnswerJson
-from tb_memplugin.views.answers.asked import SCHEMA_VERSION
-from tb_memplugin.views.answers.baseline import BaselineAnswerJson, CheckBaselineAnswerJson
-from tb_memplugin.views.answers.buffers import BufferAnswerJson, BuffersAnswerJson
-from tb_memplugin.views.answers.check import CheckAnswerJson, CheckFleetAnswerJson, CheckStepAnswerJson
-from tb_memplugin.views.answers.compare import CompareAnswerJson
-from tb_memplugin.views.answers.errors import ErrorAnswerJson
-from tb_memplugin.views.answers.explain import ExplainAnswerJson
-from tb_memplugin.views.answers.files import (
+from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, ErrorAnswerJson
+from tb_memplugin.questions.asking.files import (
     CacheAnswerJson,
     ExportAnswerJson,
     HookAnswerJson,
     SchemasAnswerJson,
     SkillAnswerJson,
 )
-from tb_memplugin.views.answers.fit import FitAnswerJson
-from tb_memplugin.views.answers.fleet import FleetAnswerJson, TrendAnswerJson
-from tb_memplugin.views.answers.summary import SummaryAnswerJson
+from tb_memplugin.questions.compare.baseline import BaselineAnswerJson, CheckBaselineAnswerJson
+from tb_memplugin.questions.compare.budget import CheckAnswerJson
+from tb_memplugin.questions.compare.pairs import CompareAnswerJson
+from tb_memplugin.questions.explain.buffers import BufferAnswerJson, BuffersAnswerJson
+from tb_memplugin.questions.explain.explain_answer import ExplainAnswerJson
+from tb_memplugin.questions.fit.answer import CheckStepAnswerJson, FitAnswerJson
+from tb_memplugin.questions.fleet.answer import FleetAnswerJson
+from tb_memplugin.questions.fleet.budget import CheckFleetAnswerJson
+from tb_memplugin.questions.fleet.trend import TrendAnswerJson
+from tb_memplugin.questions.recording.advice import AdviceAnswerJson
+from tb_memplugin.questions.recording.summary import SummaryAnswerJson
 from tools.generate_client import field_texts, parse_class
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -77,10 +78,11 @@ OMITTED = {
 
 def generate() -> dict[str, str]:
     """Return the text of each file by its name."""
-    return {f"{name}.json": json.dumps(_schema(name), indent=1) + "\n" for name in ANSWERS}
+    return {f"{name}.json": json.dumps(schema_of(name), indent=1) + "\n" for name in ANSWERS}
 
 
-def _schema(name: str) -> dict[str, Any]:
+def schema_of(name: str) -> dict[str, Any]:
+    """Return the JSON Schema of an answer."""
     definitions: dict[str, Any] = {}
     schema = _object(ANSWERS[name], definitions)
     schema["properties"]["schema_version"] = {"const": SCHEMA_VERSION}

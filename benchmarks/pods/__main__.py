@@ -2,10 +2,8 @@
 
     python -m benchmarks.pods FOLDER --hosts 1000 --megabytes 5 --devices 4
     python -m benchmarks.pods FOLDER --hosts 64 --outliers 1 --leaks 1 --missing 3 --damaged 3 --skew 9
-    python -m benchmarks.pods FOLDER --hosts 64 --outliers 1 --like host.xplane.pb
     python -m benchmarks.pods FOLDER --hosts 2 --days 14
     python -m benchmarks.pods FOLDER --hosts 64 --ranks .prof
-    python -m benchmarks.pods FOLDER --hosts 8 --runs 10000
 
 writes FOLDER/<run>/plugins/profile/<session>/<host>.xplane.pb for each host, or a file for each rank, and the truth
 beside the logdir as FOLDER.truth.json. Equal arguments give equal bytes. Without options for faults, a pod is healthy.
@@ -15,35 +13,25 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import asdict, fields, replace
-from datetime import timedelta
+from dataclasses import asdict, fields
 from pathlib import Path
 
-from benchmarks.pods.many_runs import write_runs
-from benchmarks.pods.pod import START, Pod
+from benchmarks.pods.pod import Pod
 from benchmarks.pods.ranks import FORMATS, write_ranks
 from benchmarks.pods.trend import write_trend
-from benchmarks.pods.truth import HEALTHY, Capture, Faults
-
-LATER = timedelta(minutes=10)  # after the first capture: not a part of it
+from benchmarks.pods.truth import Capture, Faults
 
 
 def write(arguments: argparse.Namespace) -> tuple[list[Capture], dict[str, str | int]]:
     """Write what the arguments ask for. Return its captures, and the change of a trend, else an empty dictionary."""
     faults = Faults(**{field.name: getattr(arguments, field.name) for field in fields(Faults)})
     pod = Pod(arguments.hosts, arguments.devices, arguments.megabytes, arguments.seed, faults, arguments.skew)
-    pod = replace(pod, like=arguments.like)
     if arguments.days:
         trend = write_trend(pod, arguments.logdir, arguments.days)
         return trend.days, {"run": trend.changed, "source_line": trend.source_line, "bytes": trend.bytes}
-    if arguments.runs > 1:
-        return [write_runs(pod, arguments.logdir, arguments.runs)], {}
     if arguments.ranks:
         return [write_ranks(pod, arguments.logdir, arguments.ranks)], {}
-    captures = [pod.write(arguments.logdir)]
-    if arguments.later:
-        captures.append(replace(pod, faults=HEALTHY).write(arguments.logdir, start=START + LATER))
-    return captures, {}
+    return [pod.write(arguments.logdir)], {}
 
 
 def main() -> None:
@@ -56,10 +44,7 @@ def main() -> None:
     parser.add_argument("--megabytes", type=float, default=5, help="of each host's file")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--skew", type=int, default=0, metavar="SECONDS", help="between the clocks of hosts")
-    parser.add_argument("--later", action="store_true", help="add a healthy capture ten minutes later")
-    parser.add_argument("--like", type=Path, metavar="FILE", help="multiply a real profile; hosts have its size")
     parser.add_argument("--days", type=int, default=0, help="write a run a day; one day's change raises the peak")
-    parser.add_argument("--runs", type=int, default=1, help="write runs with the same files, as links")
     parser.add_argument("--ranks", choices=FORMATS, help="write a small file for each rank instead of profiles")
     for field in fields(Faults):
         parser.add_argument(f"--{field.name.replace('_', '-')}", type=int, default=0, metavar="N")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 from benchmarks.pods.allocator import APART, CAPACITY, Event, Loop
-from benchmarks.pods.real_threads import PLANE, TIMESTAMP_NS, number_names, real_threads_plane
 from benchmarks.pods.tasks import (
     CALLS,
     END,
@@ -21,7 +22,11 @@ from benchmarks.pods.tasks import (
     Task,
     step_start,
 )
-from tb_memplugin.protos.xplane_pb2 import XEvent, XLine, XPlane
+from tb_memplugin.protos.xplane_pb2 import XEvent, XLine, XPlane, XSpace
+
+REAL = Path(__file__).parents[2] / "demo_logdir/train_step/plugins/profile/cpu/localhost.xplane.pb"
+PLANE = b"/host:CPU"
+TIMESTAMP_NS = 4516  # of all lines
 
 MAIN, WORKERS, CALLBACKS, THREADS = 100, 200, 300, 400  # ids of lines; of the last three, a hundred devices each
 BATCH_SHAPES = 600  # the first id of the names of batches' shapes; xprof-rs refuses ids of some thousands
@@ -162,3 +167,22 @@ class HostPlane:
 def _inner(call: Call) -> str:
     """Return the name of what a line calls."""
     return f"PjitFunction({call.jitted})" if call.jitted else DEVICE_PUT
+
+
+def number_names(names: Iterable[str], ids: dict[str, int], metadata: Any) -> None:
+    """Add the names that the plane does not have yet."""
+    for name in names:
+        if name not in ids:
+            ids[name] = max(ids.values(), default=0) + 1
+            metadata[ids[name]].id, metadata[ids[name]].name = ids[name], name.encode()
+
+
+def real_threads_plane() -> XPlane:
+    """Return the threads of a real profile's runtime, without the thread that calls it."""
+    space = XSpace.FromString(REAL.read_bytes())
+    (plane,) = (plane for plane in space.planes if plane.name == PLANE)
+    lines = [line for line in plane.lines if line.name != b"python"]
+    real = XPlane(event_metadata=plane.event_metadata, stat_metadata=plane.stat_metadata, lines=lines)
+    for number, line in enumerate(real.lines, 1):
+        line.id, line.timestamp_ns = number, TIMESTAMP_NS
+    return real

@@ -11,7 +11,6 @@ from random import Random
 
 from benchmarks.pods.generated import BUFFERS, Generated
 from benchmarks.pods.other_planes import task_environment
-from benchmarks.pods.real import Real
 from benchmarks.pods.tasks import Extra
 from benchmarks.pods.truth import DAMAGES, HEALTHY, LEAK, OUTLIER, Capture, Device, Faults, Planted
 from benchmarks.pods.wire import HOSTNAMES, field
@@ -22,26 +21,21 @@ SESSION = "%Y_%m_%d_%H_%M_%S"  # the name of a session's folder
 
 @dataclass(frozen=True)
 class Pod:
-    """A pod to write: of a generated job, or of a real profile multiplied."""
+    """A pod to write."""
 
     hosts: int
-    devices: int = 4  # of a generated host
-    megabytes: float = 5  # of a generated file; the least is about 0.5
+    devices: int = 4  # of each host
+    megabytes: float = 5  # of each file; the least is about 0.5
     seed: int = 0
     faults: Faults = HEALTHY
     skew_seconds: int = 0  # between the clocks of hosts
     name: str = "t1v-n-5a3c91f2-w-{}"  # of a host; Cloud TPU numbers its hosts so
-    extras: tuple[Extra, ...] = ()  # of all devices of a generated host
-    buffers: int = BUFFERS  # of a generated host's program
-    like: Path | None = None  # the real profile
+    extras: tuple[Extra, ...] = ()  # of all devices
+    buffers: int = BUFFERS  # of the program
 
     def write(self, logdir: Path, run: str = "run42", start: datetime = START) -> Capture:
         """Write `<logdir>/<run>/plugins/profile/<session>/<host>.xplane.pb` for each host, and return the truth."""
-        source = (
-            Real(self.like.read_bytes(), self.seed)
-            if self.like
-            else Generated(self.devices, self.megabytes, self.seed, self.extras, self.buffers)
-        )
+        source = Generated(self.devices, self.megabytes, self.seed, self.extras, self.buffers)
         drawn, found, sessions = Drawn(self, source.memories), list[Device](), dict[str, list[str]]()
         for number in range(self.hosts):
             if number in drawn.missing:

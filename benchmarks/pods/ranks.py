@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
+from benchmarks.generate_snapshot import segment
 from benchmarks.pods.allocator import Event, Loop, run
 from benchmarks.pods.pod import Drawn, Pod, damaged
 from benchmarks.pods.tasks import MIB, STEPS, Call, step_start
 from benchmarks.pods.truth import Capture, Device
-from benchmarks.torch_segment import segment
 from tb_memplugin.protos.pprof_pb2 import Profile
 
 FOLDER = "/job/"  # of the source files

@@ -13,7 +13,7 @@ from benchmarks import generate
 from benchmarks.pods.pod import Pod
 from benchmarks.pods.trend import Trend, write_trend
 from benchmarks.pods.truth import Capture, Faults
-from tb_memplugin.fit.run_folder import run_name, write_record
+from tb_memplugin.fit.sweep import run_name, write_record
 from tb_memplugin.model.fit import Candidate, Outcome
 from tb_memplugin.protos import hlo_pb2, pprof_pb2
 

@@ -14,10 +14,10 @@ from benchmarks.works import CPP, HERE, RS, WORKS
 REPOSITORY = Path(__file__).parent.parent.parent
 BEGIN, END = "<!-- figures: {} -->", "<!-- end -->"
 HEADING = """\
-| work | tool | first view | whole process | memory | tb_memplugin is |
+| work | tool | first view | whole process | memory | tb_memplugin |
 |---|---|---|---|---|---|"""
 SHORT_HEADING = """\
-| from a cold server's first request to the first view | {} | {} | tb_memplugin | faster than the fastest |
+| from a cold server's first request to the first view | {} | {} | tb_memplugin | compared with the fastest other |
 |---|---|---|---|---|"""
 
 
@@ -27,7 +27,7 @@ def full(figures: Figures, heading: bool = True) -> str:
     for key, (_, tools) in figures.items():
         for number, (name, costs) in enumerate(tools.items()):
             work = WORKS[key].name if not number else ""
-            ratio = "" if name == HERE else f"{times_as_fast(tools[HERE], costs):.2g} times as fast"
+            ratio = "" if name == HERE else _compared(times_as_fast(tools[HERE], costs))
             seconds = f"{_spread([cost.answer for cost in costs])} | {_seconds(median(cost.whole for cost in costs))}"
             lines.append(f"| {work} | {name} | {seconds} | {_memory(costs)} | {ratio} |")
     return "\n".join(lines)
@@ -42,8 +42,13 @@ def short(figures: Figures, versions: dict[str, str]) -> str:
             continue
         ratio = min(times_as_fast(tools[HERE], costs) for costs in rivals.values())
         cells = " | ".join(_cell(tools[name]) for name in (CPP, RS, HERE))
-        lines.append(f"| {WORKS[key].name} | {cells} | {ratio:.2g} times |")
+        lines.append(f"| {WORKS[key].name} | {cells} | {_compared(ratio)} |")
     return "\n".join(lines)
+
+
+def _compared(ratio: float) -> str:
+    """Return a ratio of speeds in words that are true on both sides of 1: 3 is faster, and 0.17 is not."""
+    return f"{ratio:.2g} times as fast" if ratio >= 1 else f"takes {1 / ratio:.2g} times as long"
 
 
 def times_as_fast(ours: list[Cost], theirs: list[Cost]) -> float:

@@ -1,11 +1,11 @@
 import { bench, describe } from "vitest";
-import { regionsOf, rowsOf } from "../src/layout/timeline/fixture";
-import { timelineBlocks, regionBands } from "../src/layout/timeline/blocks";
-import { type View } from "../src/layout/axis/span";
-import { type PaintOrder } from "../src/render/painter/picture";
-import { Painter } from "../src/render/painter/painter";
+import type { View } from "../src/layout/axis/view";
+import { regionsOf, rowsOf } from "../src/layout/fixture";
+import { regionBands, timelineBlocks } from "../src/layout/timeline/blocks";
 import { makePalette } from "../src/render/frame/palette";
 import type { FrameBuffer } from "../src/render/frame/raster";
+import { Painter } from "../src/render/painter/painter";
+import type { PaintOrder } from "../src/render/painter/picture";
 
 /** Benchmark of the painter without a browser: `npx vitest bench`. */
 const palette = makePalette(

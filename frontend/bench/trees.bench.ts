@@ -1,11 +1,10 @@
 import { bench, describe } from "vitest";
 import { flame } from "../src/layout/tree/flame";
-import type { Tree } from "../src/layout/tree/tree";
-import { emptyTree } from "../src/layout/tree/tree";
-import { invert } from "../src/layout/tree/invert";
-import { liveAt } from "../src/layout/usage/live_set";
+import { invert } from "../src/layout/tree/sandwich";
+import { emptyTree, type Tree } from "../src/layout/tree/tree";
 import { treemap } from "../src/layout/tree/treemap";
 import { weighTree } from "../src/layout/tree/weights";
+import { liveAt } from "../src/layout/usage/live_set";
 import type { Rows } from "../src/payload/recording/rows";
 
 /** A model of `layers` layers with 10 parts of 10 ops each, and one row for each op, a third of them live. */

@@ -86,7 +86,8 @@ describe("the lint rule for layers", () => {
     });
     expect(reports).toEqual([
       "src/base/a.ts: src/base must not import from src/views, which comes later in LAYERS of eslint.config.js.",
-      "src/views/widgets/button.ts: src/views/widgets must not import from src/views, which comes later in LAYERS of eslint.config.js.",
+      "src/views/widgets/button.ts: src/views/widgets must not import from src/views, which comes later in " +
+        "LAYERS of eslint.config.js.",
     ]);
   });
 

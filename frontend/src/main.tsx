@@ -1,15 +1,15 @@
 import { type JSX, render as renderInto } from "preact";
 import { createStore, useStore } from "./base/store";
-import { fetchFromServer } from "./payload/server";
 import { createApi } from "./payload/api";
-import { fileUrl, isReport, reportApi } from "./payload/report/embedded";
+import { fileUrl, isReport, reportApi } from "./payload/report";
+import { fetchFromServer } from "./payload/server";
 import stylesheet from "./styles/page.css?url";
-import { App } from "./views/shell/app";
 import { createScrollPlaces } from "./views/browser/scroll_places";
+import { App } from "./views/shell/app";
 import { tabsOf } from "./views/shell/report";
-import { initialState } from "./views/state/view_state";
 import { bindTheme, readStoredTheme } from "./views/state/theme";
 import { bindUrl, readUrl } from "./views/state/url";
+import { initialState } from "./views/state/view_state";
 
 /** Build the page in document.body. TensorBoard calls this; page.ts does on our own page. */
 export async function render(): Promise<void> {

@@ -1,18 +1,11 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { holesAt, unplacedBytes } from "./layout/address_map/holes";
+import { holesAt, unplacedBytes } from "./layout/address_map";
 import type { AllRuntimeToProgram, Details, Holes, RuntimeToProgram } from "./payload/generated/answers";
 import type { UsageQuery } from "./payload/generated/client";
-import { readRecordingData } from "./payload/recording/recording";
-import { readUsage, type Usage } from "./payload/recording/usage";
-import { decodeTables } from "./payload/tables/decode";
-import type { Tables } from "./payload/tables/tables";
-import {
-  bufferDetails,
-  readDetailTables,
-  runtimeToProgramAt,
-  usageWindow,
-} from "./payload/report/offline_answers";
+import { readRecordingData, readUsage, type Usage } from "./payload/recording/recording";
+import { bufferDetails, readDetailTables, runtimeToProgramAt, usageWindow } from "./payload/report";
+import { decodeTables, type Tables } from "./payload/tables/tables";
 
 /**
  * What a report stores about a recording, and the server's answers to the same questions. Tables are base64.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
-from tb_memplugin.errors import FailureLog, InputError, ReadError
+from tb_memplugin.errors import InputError, ReadError, log_failure
 from tb_memplugin.model.recording import Recording
 
 T = TypeVar("T")
@@ -64,4 +64,4 @@ def _log_once(recording: Recording, error: Exception) -> None:
     known = recording.memo.setdefault(_log_once, set())
     if place not in known:
         known.add(place)
-        FailureLog.add(__name__, "Analyzing %s of %s", recording.id, recording.source, error=error)
+        log_failure("Analyzing %s of %s", recording.id, recording.source, error=error)

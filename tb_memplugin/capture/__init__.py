@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tb_memplugin.capture.device_profiles import on_oom, snapshot, snapshot_every
-    from tb_memplugin.capture.dumped import CompileOutOfMemory, compile
     from tb_memplugin.capture.live_arrays import track
-    from tb_memplugin.capture.programs import assert_fits, compiled, report
+    from tb_memplugin.capture.programs import CompileOutOfMemory, assert_fits, compile, compiled, report
     from tb_memplugin.capture.torch_history import torch_memory
     from tb_memplugin.capture.watching import Watch, watch
 
@@ -32,9 +31,9 @@ __all__ = [
 ]
 
 _MODULES = {
-    "CompileOutOfMemory": "dumped",
+    "CompileOutOfMemory": "programs",
     "assert_fits": "programs",
-    "compile": "dumped",
+    "compile": "programs",
     "compiled": "programs",
     "on_oom": "device_profiles",
     "report": "programs",

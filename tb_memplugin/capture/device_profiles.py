@@ -21,7 +21,7 @@ from itertools import count
 
 import jax
 
-from tb_memplugin.capture.array_info import memory_stats
+from tb_memplugin.capture.allocator_events import memory_stats
 from tb_memplugin.capture.guard import Quietly
 from tb_memplugin.capture.new_files import LogDir, create_file
 from tb_memplugin.capture.profile_run import FAILED, ProfileRun, is_out_of_memory, note_failure, run_of

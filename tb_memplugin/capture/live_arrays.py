@@ -26,8 +26,6 @@ from tb_memplugin.capture.allocator_events import (
     DEALLOCATION,
     AllocatorEventWriter,
     BufferStats,
-)
-from tb_memplugin.capture.array_info import (
     address,
     bytes_limit,
     creating_line,

@@ -9,14 +9,12 @@ from dataclasses import replace
 from tb_memplugin import logdir
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import DumpedProgram
-from tb_memplugin.logdir.dump_names import AFTER_CODEGEN
-from tb_memplugin.model.chips import with_chip
+from tb_memplugin.logdir.names import AFTER_CODEGEN
+from tb_memplugin.model.accelerators import with_chip
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.readers.common.budget import ReadBudget
-from tb_memplugin.readers.common.gzip_file import decompress
+from tb_memplugin.readers.common.budget import ReadBudget, decompress
 from tb_memplugin.readers.hlo.kernels.memory import used_by_kernel
-from tb_memplugin.readers.xla_dump.reports import differences, reported_totals, scheduled_instructions
-from tb_memplugin.readers.xla_dump.target import read_target
+from tb_memplugin.readers.xla_dump import differences, read_target, reported_totals, scheduled_instructions
 
 MAX_REPORT_BYTES = 64 << 20
 MAX_TARGET_BYTES = 1 << 20

@@ -5,31 +5,76 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future
+from typing import Generic, TypeVar
 
 from tb_memplugin import logdir, readers
+from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.catalog.dumps import MAX_PROGRAMS, files_of_modules
 from tb_memplugin.catalog.fit_records import FitRecords, read_records
+from tb_memplugin.catalog.linking import chunk_programs, link_chunks, link_timelines
 from tb_memplugin.catalog.listing import Listing, listing_of_files, merge, read_file
 from tb_memplugin.catalog.listing_cache import FileVersion, ListingCache
-from tb_memplugin.catalog.pasted_texts import PastedTexts
-from tb_memplugin.catalog.program_chunks import chunk_programs, link_chunks
-from tb_memplugin.catalog.progress import Progress
-from tb_memplugin.catalog.quick import before_reading, before_searching
-from tb_memplugin.catalog.run_peaks import RunPeaks
-from tb_memplugin.catalog.shared_call import SharedCall
-from tb_memplugin.catalog.timelines import link_timelines
-from tb_memplugin.catalog.uploads import Uploads
+from tb_memplugin.catalog.reading import Progress
+from tb_memplugin.catalog.uploads import PastedTexts, Uploads
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import HostFile, Run
 from tb_memplugin.model.recording import Recording
+
+Result = TypeVar("Result")
+
+
+class SharedCall(Generic[Result]):
+    """Calls a function once for all who asked before the call began. Those who ask during a call share the next."""
+
+    def __init__(self, function: Callable[[], Result]) -> None:
+        self._function = function
+        self._running = threading.Lock()
+        self._begun = 0  # number of calls
+        self._ended: tuple[int, Result] | None = None  # the last call that succeeded, and its result
+
+    def __call__(self) -> Result:
+        wanted = self._begun + 1
+        with self._running:
+            if self._ended is not None and self._ended[0] >= wanted:
+                return self._ended[1]
+            self._begun += 1
+            number = self._begun
+            result = self._function()
+            self._ended = (number, result)
+            return result
+
+
+Files = tuple[HostFile, ...]
+
+
+class RunPeaks:
+    """The largest peak of each run, while its files are those that were read. Methods may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._peaks: dict[str, tuple[Files, int]] = {}  # by run; replaced, never changed
+
+    def get(self, run: Run) -> int | None:
+        files, largest = self._peaks.get(run.name, ((), 0))
+        return largest if files and files == run.files else None
+
+    def add(self, run: Run, listing: Listing) -> None:
+        """Keep the largest peak of a listing of all files of a run, unless it has none or may be incomplete."""
+        if listing.recordings and not any(problem.may_pass for problem in listing.problems):
+            self._peaks[run.name] = (run.files, max(peak(recording).bytes for recording in listing.recordings))
+
+    def keep_only(self, runs: Iterable[Run]) -> None:
+        """Drop the peaks of runs that are gone."""
+        names = {run.name for run in runs}
+        self._peaks = {name: known for name, known in list(self._peaks.items()) if name in names}
+
 
 # A program of 500,000 buffers takes about 100 MB, so the cache has room for those that a user switches between.
 MAX_CACHE_BYTES = 1 << 30
 # The page asks for runs and then for a fit's candidates: one search of the logdir answers both.
 FRESH_SECONDS = 5
-# A search that took longer answers as long again: a request that goes from lane to lane would search for each of them.
+# A search that took longer answers as long again: the page asks several questions at once.
 SLOW_SEARCH_SECONDS = 0.1
 # Each may take several times its file. Answers about files that were read wait for none.
 MAX_READERS = 4
@@ -72,7 +117,6 @@ class Catalog:
 
     def runs(self) -> list[Run]:
         """Return all runs, newest first, then the pasted texts. InputError if there are none."""
-        before_searching()
         if time.monotonic() - self._searched < self._search_seconds:
             return [*self._runs, *self.pasted.runs()]
         return self._search()
@@ -143,20 +187,39 @@ class Catalog:
 
     def recording(self, recording_id: str) -> Recording:
         """Return the recording with an id. InputError where it does not exist, or no longer exists."""
-        recordings = self.recordings_of_file(recording_id)
+        recordings = self.file_of(recording_id)
         return next(recording for recording in recordings if recording.id == recording_id)
 
-    def recordings_of_file(self, recording_id: str) -> list[Recording]:
+    def file_of(self, recording_id: str) -> list[Recording]:
         """Return all recordings of the file that contains the recording with an id. InputError as for `recording`."""
-        # Ids are compared, not split, since names may contain any separator.
         for run in self.find(lambda run: recording_id.startswith(f"{run.name}|")):
-            for file in run.files:
-                title = f"{file.dumped.title}|" if file.dumped else ""
-                if recording_id.startswith(f"{run.name}|{file.host}|{title}"):
-                    recordings = self._read_linked(file, run)
-                    if any(recording.id == recording_id for recording in recordings):
-                        return recordings
+            for file in _files_of(run, recording_id):
+                recordings = self._read_linked(file, run)
+                if any(recording.id == recording_id for recording in recordings):
+                    return recordings
         raise InputError("Unknown recording", recording_id, "choose one that api/recordings lists")
+
+    def run_of(self, recording: Recording) -> list[Recording]:
+        """Return all recordings of the run that contains this one."""
+        return self.listing(recording.run).recordings
+
+    def unread_bytes(self, name: str) -> int | None:
+        """Return the bytes of the files that are not cached, of a run or of the file that contains a recording.
+
+        `name` is that of the run, or the id of the recording. None where a search of the logdir would have to find it.
+        """
+        known = [
+            run for run in (*self.pasted.runs(), *self._runs) if name == run.name or name.startswith(f"{run.name}|")
+        ]
+        # The folder of a remote run would have to be listed: that is a search, too.
+        present = [run if not run.root else logdir.list_again(run) for run in known if not logdir.is_remote(run.root)]
+        files = [(file, run.name) for run in present if run for file in _files_of(run, name)]
+        if not files:
+            return None
+        return sum(0 if self._is_cached(file, run) else file.size for file, run in files)
+
+    def _is_cached(self, file: HostFile, run: str) -> bool:
+        return self.pasted.get(run) is not None or FileVersion(file.path, file.stamp, run) in self._cache
 
     def _read_linked(self, file: HostFile, run: Run) -> list[Recording]:
         """Return a file's recordings; snapshots are linked to the memory timelines of their run."""
@@ -185,13 +248,8 @@ class Catalog:
         """Return the runs that match, with their present files. Searches the logdir only if no known run matches."""
         if pasted := [run for run in self.pasted.runs() if matches(run)]:
             return pasted
-        known = [current for run in self._runs if matches(run) and (current := self._list_again(run))]
+        known = [current for run in self._runs if matches(run) and (current := logdir.list_again(run))]
         return known or [run for run in self.runs() if matches(run)]
-
-    def _list_again(self, run: Run) -> Run | None:
-        if logdir.is_remote(run.root):
-            before_searching()
-        return logdir.list_again(run)
 
     def _read_once(self, file: HostFile, run: str) -> Listing:
         """Read a file, or return its cached listing. Concurrent requests for a file share one reading of it."""
@@ -201,7 +259,6 @@ class Catalog:
         if (cached := self._cache.get(version)) is not None:
             self.progress.finished(run, file)
             return cached
-        before_reading()
         with self._lock:
             known = self._reading.get(version)
             reading = known or self._reading.setdefault(version, Future())
@@ -224,3 +281,12 @@ class Catalog:
             with self._lock:
                 del self._reading[version]
         return listing
+
+
+def _files_of(run: Run, name: str) -> list[HostFile]:
+    """Return the files of a run that may contain the recording with an id; all files where `name` is the run's."""
+    if name == run.name:
+        return list(run.files)
+    # Ids are compared, not split, since names may contain any separator.
+    begins = {file: f"{run.name}|{file.host}|{f'{file.dumped.title}|' if file.dumped else ''}" for file in run.files}
+    return [file for file, begin in begins.items() if name.startswith(begin)]

@@ -1,15 +1,59 @@
-"""Programs of XLA dumps: those that a listing reads, without reading them."""
+"""XLA dumps: the programs that a listing reads, and the stages of compilation that it skips."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
 from tb_memplugin import logdir
 from tb_memplugin.errors import InputError, ReadError
 from tb_memplugin.logdir import HostFile
+from tb_memplugin.readers.hlo.reserved import module_name, reserved_by_memory
 from tb_memplugin.sizes import agree, bytes_text, counted
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedStages:
+    """Stages without buffer assignment of one folder or file.
+
+    `modules`: names of modules that were dumped at no other stage; `path`: the first file of one.
+    """
+
+    path: str
+    count: int
+    modules: tuple[str, ...]
+    numbered: bool = False  # the files of the folder are an XLA dump's
+
+    def without(self, programs: Collection[str]) -> SkippedStages:
+        """Return the stages where modules of these names have a program, in any file of the run.
+
+        An XLA dump may have several modules of a name, which its files number: theirs are paired by number.
+        """
+        return self if self.numbered else replace(self, modules=tuple(m for m in self.modules if m not in programs))
+
+
+def unexplained(stages: Sequence[SkippedStages]) -> str:
+    """Return the reason why a run with stages alone has no program, and the remedy."""
+    modules = [module for skipped in stages for module in skipped.modules]
+    return logdir.without_program(modules, as_proto=any(skipped.count for skipped in stages))
+
+
+def skipped_text(stages: Sequence[SkippedStages]) -> str:
+    """Return the one line about all skipped stages of some runs; empty where there are none."""
+    count = sum(skipped.count for skipped in stages)
+    skipped = f"{counted(count, 'stage')} without buffer assignment skipped." if count else ""
+    return f"{skipped} {missing_text(stages)}".strip()
+
+
+def missing_text(stages: Sequence[SkippedStages]) -> str:
+    """Return a line about the modules that have no program; empty where there are none."""
+    modules = [module for skipped in stages for module in skipped.modules]
+    if not modules:
+        return ""
+    return f"No program of {logdir.listed_names(modules)}: compile to the end, and dump with {logdir.FLAGS}."
+
 
 # An eager program compiles every operation, so that a dump may have thousands of modules. Reading one takes 5 ms.
 MAX_PROGRAMS = 200
@@ -39,8 +83,6 @@ def reserved(file: HostFile) -> dict[str, int]:
 
 @lru_cache(maxsize=50_000)
 def _reserved(file: HostFile) -> dict[str, int]:
-    from tb_memplugin.readers.xla_dump.reserved import reserved_by_memory
-
     try:
         return reserved_by_memory(logdir.read_bytes(file), file.path)
     except ReadError:
@@ -101,8 +143,6 @@ def _module(file: HostFile) -> str:
 
 @lru_cache(maxsize=50_000)
 def _module_name(file: HostFile) -> str:
-    from tb_memplugin.readers.xla_dump.reserved import module_name
-
     try:
         return module_name(logdir.read_bytes(file), file.path)
     except ReadError:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 from tb_memplugin import logdir, readers
 from tb_memplugin.analysis.usage.headroom import with_device_limits
 from tb_memplugin.analysis.usage.live_bytes import peak
-from tb_memplugin.catalog.dumps import LeftOut, largest_programs
-from tb_memplugin.catalog.program_chunks import link_chunks
-from tb_memplugin.catalog.progress import Progress
-from tb_memplugin.catalog.quick import may_read
-from tb_memplugin.catalog.stages import SkippedStages, unexplained
-from tb_memplugin.catalog.timelines import link_timelines
-from tb_memplugin.errors import FailureLog, InputError, NoBufferAssignmentError, ReadError
+from tb_memplugin.catalog.dumps import LeftOut, SkippedStages, largest_programs, unexplained
+from tb_memplugin.catalog.linking import link_chunks, link_timelines
+from tb_memplugin.catalog.reading import Progress
+from tb_memplugin.errors import InputError, NoBufferAssignmentError, ReadError, log_failure
 from tb_memplugin.formats import OOM_TEXT_BYTES
 from tb_memplugin.logdir import HostFile
 from tb_memplugin.model.kinds import Axis
@@ -96,17 +94,15 @@ def _read_each(files: Sequence[HostFile], run: str, read: Callable[[HostFile, st
     def read_one(file: HostFile) -> Listing:
         return (read_file if file.stages else read)(file, run)  # the entry for the stages of a dump is no file
 
-    if len(files) < 2 or not logdir.is_flat_store(files[0].path) or not may_read():
+    if len(files) < 2 or not logdir.is_flat_store(files[0].path):
         return map(read_one, files)
-    from concurrent.futures import ThreadPoolExecutor
-
     with ThreadPoolExecutor(MAX_REMOTE_FILES, "memory-remote") as pool:
         return list(pool.map(read_one, files))
 
 
 def listing_of_stream(stream: BinaryIO, source: str) -> Listing:
     """List the recordings of an error's text. Only the end is read, as of files. InputError if there is no error."""
-    from tb_memplugin.readers.oom_text import read_oom_text
+    from tb_memplugin.readers.oom_text import read_oom_text  # 30 ms, which a summary does not need
 
     text, skipped = b"", 0
     while chunk := stream.read(OOM_TEXT_BYTES):
@@ -163,6 +159,7 @@ def listing_of_content(file: HostFile, run: str, content: bytes | memoryview, sk
 def _read_part(part: FilePart, file: HostFile) -> list[Recording]:
     if file.dumped is None:
         return part.read()
+    # Imported here, since protobuf takes 60 ms, which other files do not need.
     from tb_memplugin.catalog.beside_programs import with_dump_files
 
     return with_dump_files(part.read(), file.dumped)
@@ -203,6 +200,6 @@ def _problem(path: str, part: str, error: Exception) -> Problem:
         return Problem(path, f"{about}{error.what}: {error.remedy}", isinstance(error, ReadError))
     if isinstance(error, MemoryError):
         return Problem(path, f"{about}not enough memory to read it: end other programs, then reload", may_pass=True)
-    FailureLog.add(__name__, "Reading %s %s", path, part, error=error)
+    log_failure("Reading %s %s", path, part, error=error)
     text = f"{about}cannot be read ({type(error).__name__}: {error}); is it damaged?"
     return Problem(path, text, isinstance(error, OSError))

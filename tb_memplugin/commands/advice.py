@@ -11,8 +11,11 @@ from __future__ import annotations
 
 import argparse
 
-from tb_memplugin.commands.json_output import asked, json_options, print_answer
-from tb_memplugin.commands.terminal import chosen_recording, printable, recording_options
+from tb_memplugin.commands.output import asked, chosen_recording, json_options, print_answer, recording_options
+from tb_memplugin.commands.terminal import printable
+from tb_memplugin.questions.asking.selectors import choose_with_allocations
+from tb_memplugin.questions.recording.advice import advice_answer as advice
+from tb_memplugin.questions.recording.advice import advice_lines
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -21,16 +24,10 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tb_memplugin.views.shared.selectors import choose_with_allocations
-
     chosen, _ = chosen_recording(arguments, choose_with_allocations)
     if arguments.json:
-        from tb_memplugin.views.answers.advice import advice
-
         print_answer(advice(chosen, asked(arguments, arguments.path)))
         return 0
-    from tb_memplugin.views.page.advice import advice_lines
-
     lines = list(advice_lines(chosen)) or ["No known change would lower this peak."]
     print("\n".join(map(printable, lines)))
     return 0

@@ -14,17 +14,39 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING
 
-from tb_memplugin.commands.json_output import asked, json_options, print_answer
-from tb_memplugin.commands.streams import show
-from tb_memplugin.commands.terminal import PATH, PATTERN, listing_of, pattern_of, print_problems, printable
+from tb_memplugin.commands.output import (
+    asked,
+    atomic_file,
+    check_output,
+    json_options,
+    listing_of,
+    pattern_of,
+    print_answer,
+    print_problems,
+)
+from tb_memplugin.commands.terminal import PATH, PATTERN, printable, show
 from tb_memplugin.errors import InputError
+from tb_memplugin.questions.asking.json_types import problems_json
+from tb_memplugin.questions.asking.selectors import no_recordings
+from tb_memplugin.questions.compare.baseline import (
+    BaselineFileJson,
+    baseline_answer,
+    baseline_check,
+    baseline_facts,
+    check_baseline_answer,
+)
+from tb_memplugin.questions.compare.baseline_file import (
+    MAX_FILE_BYTES,
+    TOLERANCE,
+    Baseline,
+    parse,
+    parse_tolerance,
+    text_of,
+    write_command,
+)
+from tb_memplugin.questions.compare.baseline_text import texts
 from tb_memplugin.sizes import bytes_text, counted
-
-if TYPE_CHECKING:
-    from tb_memplugin.views.answers.baseline import BaselineFileJson
-    from tb_memplugin.views.shared.baseline_file import Baseline
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -55,13 +77,6 @@ def check_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tb_memplugin.commands.output_file import check_output
-    from tb_memplugin.views.shared.baseline_check import baseline_facts
-    from tb_memplugin.views.shared.baseline_file import text_of
-    from tb_memplugin.views.shared.json_types import problems_json
-    from tb_memplugin.views.shared.selectors import no_recordings
-    from tb_memplugin.views.shared.tolerance import TOLERANCE, parse_tolerance
-
     replaced = _replaced(arguments.write)
     if arguments.write is not None:
         check_output(arguments.write, arguments.path, replaced is not None)
@@ -80,8 +95,6 @@ def run(arguments: argparse.Namespace) -> int:
     file = _write(arguments.write, text) if arguments.write is not None else None
     problems = [*problems_json(listing.problems), *failed]
     if arguments.json:
-        from tb_memplugin.views.answers.baseline import baseline_answer
-
         print_answer(baseline_answer(file, tolerance, found, problems, asked(arguments, arguments.path)))
     elif file is None:
         show(text.rstrip("\n"))
@@ -101,8 +114,6 @@ def _replaced(file: str | None) -> Baseline | None:
 
 
 def _write(file: str, text: str) -> BaselineFileJson:
-    from tb_memplugin.commands.output_file import atomic_file
-
     with atomic_file(file) as stream:
         stream.write(text.encode())
     return {"path": file, "bytes": os.path.getsize(file)}
@@ -110,8 +121,6 @@ def _write(file: str, text: str) -> BaselineFileJson:
 
 def read_baseline(file: str) -> Baseline:
     """Read a baseline's file. InputError where it cannot be read or is none."""
-    from tb_memplugin.views.shared.baseline_file import MAX_FILE_BYTES, parse, write_command
-
     try:
         with open(file, "rb") as stream:
             data = stream.read(MAX_FILE_BYTES + 1)
@@ -125,13 +134,6 @@ def read_baseline(file: str) -> Baseline:
 
 def check(arguments: argparse.Namespace) -> int:
     """Check recordings against a baseline: 0 within the tolerance, 1 above it, 2 where some cannot be checked."""
-    from tb_memplugin.views.answers.baseline import check_baseline_answer
-    from tb_memplugin.views.shared.baseline_check import baseline_check
-    from tb_memplugin.views.shared.baseline_file import write_command
-    from tb_memplugin.views.shared.json_types import problems_json
-    from tb_memplugin.views.shared.tolerance import parse_tolerance
-    from tb_memplugin.views.terminal.baseline_text import texts
-
     given = parse_tolerance(arguments.tolerance) if arguments.tolerance else None
     before = read_baseline(arguments.baseline)
     pattern = pattern_of(arguments.recording)

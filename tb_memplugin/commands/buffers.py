@@ -10,32 +10,28 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tb_memplugin.commands.json_output import asked, json_options, print_answer
-from tb_memplugin.commands.terminal import chosen_recording, printable, recording_options
+from tb_memplugin.commands.output import asked, chosen_recording, json_options, print_answer, recording_options
+from tb_memplugin.commands.terminal import printable
+from tb_memplugin.questions.asking.arguments import AT, MATCH, ROW
+from tb_memplugin.questions.asking.selectors import choose_with_allocations
+from tb_memplugin.questions.asking.text_table import align
+from tb_memplugin.questions.explain.buffers import BuffersAnswerJson, buffers, one_buffer
 from tb_memplugin.sizes import bytes_text, counted
-
-if TYPE_CHECKING:
-    from tb_memplugin.views.answers.buffers import BuffersAnswerJson
 
 HIDDEN = ("schema_version", "next", "omitted", "caveats")
 
 
 def options(parser: argparse.ArgumentParser) -> None:
     recording_options(parser)
-    parser.add_argument("--at", metavar="TIME", help="list those of a moment instead of the peak: 1.5s, 300ms, '#120'")
-    parser.add_argument(
-        "--match", metavar="TEXT", help="only those with this text in name, model path, shape, role or line"
-    )
-    parser.add_argument("--row", metavar="N", type=int, help="show one, by its row in the list")
+    AT.add_to(parser, "TIME")
+    MATCH.add_to(parser, "TEXT")
+    ROW.add_to(parser, "N")
     json_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tb_memplugin.views.answers.buffers import buffers, one_buffer
-    from tb_memplugin.views.shared.selectors import choose_with_allocations
-
     chosen, _ = chosen_recording(arguments, choose_with_allocations)
     question = asked(arguments, arguments.path)
     if arguments.row is not None:
@@ -52,15 +48,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _table(found: BuffersAnswerJson) -> Iterator[str]:
-    from tb_memplugin.views.shared.text_table import align
-
     rows = [
-        [bytes_text(one["bytes"]), str(one["row"]), one["role"], one["shape"], one["line"] or "-", _name(one)]
+        [bytes_text(one["bytes"]), str(one["row"]), one["role"], one["shape"], one["source"] or "-", _name(one)]
         for one in found["buffers"]
     ]
     yield f"{counted(found['buffers_total'], 'live buffer')}, {bytes_text(found['buffers_bytes'])}:"
     yield ""
-    yield from align([["bytes", "row", "role", "shape", "line", "name"], *rows], 2)
+    yield from align([["bytes", "row", "role", "shape", "source", "name"], *rows], 2)
     if left := found["buffers_total"] - len(rows):
         yield f"and {counted(left, 'more buffer')}; --top all lists them"
 

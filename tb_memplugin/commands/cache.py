@@ -11,15 +11,14 @@ examples:
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
-from tb_memplugin.commands.json_output import json_options, print_answer
-from tb_memplugin.commands.streams import show as print_text
+from tb_memplugin.commands.output import json_options, print_answer
 from tb_memplugin.commands.terminal import printable
+from tb_memplugin.commands.terminal import show as print_text
+from tb_memplugin.fleet.cache import SummaryCache
+from tb_memplugin.questions.asking.asked import SCHEMA_VERSION
+from tb_memplugin.questions.asking.files import CacheAnswerJson
 from tb_memplugin.sizes import bytes_text, counted
-
-if TYPE_CHECKING:
-    from tb_memplugin.views.answers.files import CacheAnswerJson
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -28,8 +27,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tb_memplugin.fit.cache import cache as fit
-    from tb_memplugin.fleet.cache import SummaryCache
+    from tb_memplugin.fit import cache as fit
 
     summaries, programs = SummaryCache(), fit.Cache(fit.default_folder(), fit.default_bytes())
     if arguments.clear in ("fleet", "all"):
@@ -38,8 +36,6 @@ def run(arguments: argparse.Namespace) -> int:
         programs.clear()
     of_fleet, (compiled, size) = summaries.content(), programs.content()
     if arguments.json:
-        from tb_memplugin.views.answers.asked import SCHEMA_VERSION
-
         found: CacheAnswerJson = {
             "schema_version": SCHEMA_VERSION,
             "fleet": {

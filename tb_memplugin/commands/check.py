@@ -18,19 +18,23 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tb_memplugin.commands import baseline, fit, fleet_reading
-from tb_memplugin.commands.json_output import asked, json_options, print_answer
-from tb_memplugin.commands.streams import show
-from tb_memplugin.commands.terminal import PATH, PATTERN, listing_of, pattern_of, print_problems, printable
+from tb_memplugin.catalog.dumps import missing_text
+from tb_memplugin.commands import baseline, fit, fleet
+from tb_memplugin.commands.output import asked, json_options, listing_of, pattern_of, print_answer, print_problems
+from tb_memplugin.commands.terminal import PATH, PATTERN, printable, show
 from tb_memplugin.errors import InputError
+from tb_memplugin.model.fit import Outcome, outcome_json
+from tb_memplugin.questions.asking.json_types import ProblemJson, problems_json
+from tb_memplugin.questions.asking.selectors import no_recordings
+from tb_memplugin.questions.compare.baseline_file import PERCENT
+from tb_memplugin.questions.compare.budget import budget, budget_lines, check_answer, explanation
 from tb_memplugin.sizes import parse_size
 
 if TYPE_CHECKING:
-    from tb_memplugin.model.fit import Outcome
-    from tb_memplugin.views.answers.check import CheckedCandidateJson
-    from tb_memplugin.views.shared.json_types import ProblemJson
+    from tb_memplugin.questions.fit.answer import CheckedCandidateJson
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +56,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--capture", metavar="NAME", help="a capture whose name contains this, in place of the newest")
     which.add_argument("--all-captures", action="store_true", help="every capture, in place of the newest")
-    fleet_reading.scan_options(parser)
+    fleet.scan_options(parser)
     json_options(parser)
     baseline.check_options(parser)
     compiling = parser.add_argument_group("a step to compile, in place of PATH")
@@ -82,11 +86,6 @@ def _check_baseline(arguments: argparse.Namespace) -> int:
 
 
 def _check_recordings(arguments: argparse.Namespace, limit: int) -> int:
-    from tb_memplugin.catalog.stages import missing_text
-    from tb_memplugin.views.shared.budget import budget, budget_lines
-    from tb_memplugin.views.shared.json_types import problems_json
-    from tb_memplugin.views.shared.selectors import no_recordings
-
     pattern = pattern_of(arguments.recording)
     listing = listing_of(arguments.path, pattern.search if arguments.recording else None)
     answer = budget(listing.recordings, limit, pattern)
@@ -104,8 +103,6 @@ def _check_recordings(arguments: argparse.Namespace, limit: int) -> int:
             "`tb-memplugin summary` lists the recordings",
         )
     if arguments.json:
-        from tb_memplugin.views.answers.check import check_answer
-
         print_answer(check_answer(answer, asked(arguments, arguments.path)))
     else:
         _print(budget_lines(answer))
@@ -117,7 +114,7 @@ def _check_recordings(arguments: argparse.Namespace, limit: int) -> int:
 
 def _check_fleet(arguments: argparse.Namespace, limit: int | None) -> int:
     from tb_memplugin.fleet.known import known_captures
-    from tb_memplugin.views.shared.fleet_budget import fleet_budget, fleet_budget_lines
+    from tb_memplugin.questions.fleet.budget import check_fleet_answer, fleet_budget, fleet_budget_lines
 
     spread = share_of(arguments.max_spread) if arguments.max_spread else None
     if limit is None and spread is None:
@@ -125,17 +122,15 @@ def _check_fleet(arguments: argparse.Namespace, limit: int | None) -> int:
             "No budget", "--max-peak or --max-spread", "give a size, such as 70GiB, or a share, such as 5%"
         )
     arguments.logdirs, arguments.all = [arguments.path], arguments.all_captures
-    with fleet_reading.open_scan(arguments) as (scan, found):
-        chosen = fleet_reading.choose(arguments, found)
-        fleets = fleet_reading.read(scan, chosen, quiet=True)
+    with fleet.open_scan(arguments) as (scan, found):
+        chosen = fleet.choose(arguments, found)
+        fleets = fleet.read(scan, chosen, quiet=True)
         left_out = known_captures([capture for capture in found if capture not in chosen], scan.cache)
     answer = fleet_budget(fleets, limit, spread, left_out)
     print_problems([{"file": problem["file"], "text": problem["text"]} for problem in answer["problems"]])
     if not answer["devices"]:
         raise InputError("No devices to check", arguments.path, "`tb-memplugin fleet` lists the problems")
     if arguments.json:
-        from tb_memplugin.views.answers.check import check_fleet_answer
-
         print_answer(check_fleet_answer(answer, asked(arguments, arguments.path)))
     else:
         _print(fleet_budget_lines(answer))
@@ -144,8 +139,6 @@ def _check_fleet(arguments: argparse.Namespace, limit: int | None) -> int:
 
 def share_of(text: str) -> float:
     """Return the share that a percentage such as `5%` means. InputError for other texts."""
-    from tb_memplugin.views.shared.tolerance import PERCENT
-
     if not (percent := PERCENT.fullmatch(text.strip())):
         raise InputError("Not a share", text, "give a percentage, such as 5%")
     return float(percent[1]) / 100
@@ -153,14 +146,13 @@ def share_of(text: str) -> float:
 
 def _check_step(arguments: argparse.Namespace, limit: int | None) -> int:
     import tempfile
-    from pathlib import Path
 
     with tempfile.TemporaryDirectory(prefix="tb_memplugin_") as logdir:
         with fit.open_sweep(arguments, Path(logdir), limit) as sweep:
             found = fit.answer(sweep, quiet=True)
         outcomes = [one.last for one in found]
         if arguments.json:
-            from tb_memplugin.views.answers.check import check_step_answer
+            from tb_memplugin.questions.fit.answer import check_step_answer
 
             checked = [_checked(outcome, logdir) for outcome in outcomes]
             print_answer(check_step_answer(checked, asked(arguments, "-")))
@@ -170,14 +162,12 @@ def _check_step(arguments: argparse.Namespace, limit: int | None) -> int:
 
 
 def _checked(outcome: Outcome, logdir: str) -> CheckedCandidateJson:
-    from tb_memplugin.model.fit import outcome_json
-
     explanation = list(filter(None, _explanation(outcome, logdir)))
     return {**outcome_json(outcome), "explanation": explanation}
 
 
 def _lines(outcomes: Sequence[Outcome], logdir: str) -> Iterator[str]:
-    from tb_memplugin.views.terminal.fit import verdict
+    from tb_memplugin.questions.fit.words import verdict
 
     for outcome in outcomes:
         yield verdict(outcome)
@@ -187,10 +177,6 @@ def _lines(outcomes: Sequence[Outcome], logdir: str) -> Iterator[str]:
 
 def _explanation(outcome: Outcome, logdir: str) -> Iterator[str]:
     """Yield what takes the memory of a program that does not fit."""
-    from pathlib import Path
-
-    from tb_memplugin.views.shared.budget import explanation
-
     if outcome.reserved_bytes is None or outcome.fits:
         return
     programs = listing_of(str(Path(logdir, outcome.run))).recordings

@@ -16,17 +16,15 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from tb_memplugin.commands.json_output import asked, print_answer, top_option
-from tb_memplugin.commands.streams import show
-from tb_memplugin.commands.terminal import JSON, PATH, listing_of, print_problems, printable
+from tb_memplugin.commands.output import asked, listing_of, print_answer, print_problems, top_option
+from tb_memplugin.commands.terminal import JSON, PATH, printable, show
+from tb_memplugin.questions.asking.arguments import AT_A, AT_B, BY
+from tb_memplugin.questions.compare.baseline_file import Tolerance, parse_tolerance
+from tb_memplugin.questions.compare.compare_text import lines, markdown
+from tb_memplugin.questions.compare.comparison import Pair
+from tb_memplugin.questions.compare.pairs import ExplainedComparison, compare_answer, compared_pairs, matched_pairs
 from tb_memplugin.sizes import bytes_text
-
-if TYPE_CHECKING:
-    from tb_memplugin.views.answers.compared_pairs import ExplainedComparison
-    from tb_memplugin.views.page.compare import Pair
-    from tb_memplugin.views.shared.tolerance import Tolerance
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -37,18 +35,9 @@ def options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="use only recordings whose id contains this text, such as jit_train_step, HBM or cuda:0",
     )
-    parser.add_argument(
-        "--at-a",
-        metavar="TIME",
-        help="use this moment of A instead of its peak: a time (1.5s, 300ms) or an event number ('#120')",
-    )
-    parser.add_argument("--at-b", metavar="TIME", help="use this moment of B instead of its peak")
-    parser.add_argument(
-        "--by",
-        choices=["role", "model", "source"],
-        default="role",
-        help="how to group the changes (default: %(default)s)",
-    )
+    AT_A.add_to(parser, "TIME")
+    AT_B.add_to(parser, "TIME")
+    BY.add_to(parser)
     parser.add_argument(
         "--fail-if-peak-grows",
         metavar="LIMIT",
@@ -61,17 +50,11 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tb_memplugin.views.answers.compared_pairs import compared_pairs
-    from tb_memplugin.views.shared.tolerance import parse_tolerance
-    from tb_memplugin.views.terminal.compare_text import lines, markdown
-
     text = arguments.fail_if_peak_grows
     tolerance = parse_tolerance(text) if text else None
     answers, failed = compared_pairs(_pairs(arguments), arguments.at_a, arguments.at_b, arguments.by)
     print_problems(failed)
     if arguments.json:
-        from tb_memplugin.views.answers.compare import compare_answer
-
         question = asked(arguments, arguments.a)
         print_answer(compare_answer(answers, failed, question, arguments.b, arguments.by))
     else:
@@ -82,8 +65,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _pairs(arguments: argparse.Namespace) -> list[Pair]:
-    from tb_memplugin.views.answers.compared_pairs import matched_pairs
-
     paths, wanted = (arguments.a, arguments.b), arguments.recording or ""
     sides = [listing_of(path) for path in paths]
     matched = matched_pairs(paths, sides, wanted)

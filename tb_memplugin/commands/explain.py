@@ -14,22 +14,20 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from tb_memplugin.commands.json_output import asked, json_options, print_answer
-from tb_memplugin.commands.terminal import chosen_recording, printable, recording_options
-
-if TYPE_CHECKING:
-    from tb_memplugin.model.recording import Recording
+from tb_memplugin.commands.output import asked, chosen_recording, json_options, print_answer, recording_options
+from tb_memplugin.commands.terminal import printable
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.questions.asking.arguments import AT
+from tb_memplugin.questions.explain.explain import explain
+from tb_memplugin.questions.explain.explain_answer import explain_answer
+from tb_memplugin.questions.explain.explain_text import lines
+from tb_memplugin.questions.oom.failure import programs_of
 
 
 def options(parser: argparse.ArgumentParser) -> None:
     recording_options(parser)
-    parser.add_argument(
-        "--at",
-        metavar="TIME",
-        help="explain this moment instead of the peak: a time (1.5s, 300ms) or an event number ('#120')",
-    )
+    AT.add_to(parser, "TIME")
     json_options(parser)
 
 
@@ -37,14 +35,9 @@ def run(arguments: argparse.Namespace) -> int:
     chosen, listing = chosen_recording(arguments)
     recordings = listing.recordings
     if arguments.json:
-        from tb_memplugin.views.answers.explain import explain as answer
-
         problems = listing.problems if arguments.recording is None else ()
-        print_answer(answer(chosen, recordings, asked(arguments, arguments.path), arguments.at, problems))
+        print_answer(explain_answer(chosen, recordings, asked(arguments, arguments.path), arguments.at, problems))
         return 0
-    from tb_memplugin.views.terminal.explain import explain
-    from tb_memplugin.views.terminal.explain_text import lines
-
     hints = [*_program_hint(chosen, recordings), *_time_recording_hint(chosen, recordings)]
     print("\n".join(map(printable, [*lines(explain(chosen, arguments.at, recordings)), *hints])))
     return 0
@@ -52,8 +45,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _program_hint(chosen: Recording, recordings: Sequence[Recording]) -> Iterator[str]:
     """Point from a compiler's error without buffers to the program of that name in the logdir."""
-    from tb_memplugin.views.page.failed_program import programs_of
-
     for other in programs_of(chosen, recordings):
         yield ""
         yield f"The logdir contains {other.title}, with its buffers: --recording '{other.id}'"

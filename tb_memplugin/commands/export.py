@@ -16,15 +16,30 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
-from tb_memplugin.commands.json_output import asked, json_options, print_written
-from tb_memplugin.commands.output_file import atomic_file, check_output, compress, ending_by_signals
-from tb_memplugin.commands.terminal import PATH, PATTERN, listing_of, pattern_of, print_problems, printable
+from tb_memplugin.catalog.fit_records import records_of_path
+from tb_memplugin.commands.output import (
+    asked,
+    atomic_file,
+    check_output,
+    compress,
+    ending_by_signals,
+    json_options,
+    listing_of,
+    pattern_of,
+    print_problems,
+    print_written,
+)
+from tb_memplugin.commands.terminal import PATH, PATTERN, printable
 from tb_memplugin.errors import InputError
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.questions.asking.json_types import problems_json
+from tb_memplugin.questions.asking.selectors import no_recordings
+from tb_memplugin.questions.asking.source import FitOutcomes, Unreadable
+from tb_memplugin.questions.export.formats import can_write_parquet, write_csv, write_json, write_parquet
+from tb_memplugin.questions.export.rows import exportable
 from tb_memplugin.sizes import bytes_text, counted
 
 if TYPE_CHECKING:
-    from tb_memplugin.model.recording import Recording
-
     Writer = Callable[[Sequence[Recording], BinaryIO], None]
 
 REPORT = ".html"
@@ -42,10 +57,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tb_memplugin.views.export.rows import exportable
-    from tb_memplugin.views.shared.json_types import problems_json
-    from tb_memplugin.views.shared.selectors import no_recordings
-
     file, rows = arguments.to, None
     write, pattern = _writer(file), pattern_of(arguments.recording)
     check_output(file, arguments.path, arguments.force)
@@ -85,9 +96,7 @@ def _write_report(
 
     Recordings selected by name have no size limit.
     """
-    from tb_memplugin.catalog import records_of_path
     from tb_memplugin.hosts import report
-    from tb_memplugin.views.endpoints.source import FitOutcomes, Unreadable
 
     name = os.path.basename(os.path.normpath(arguments.path))
     fits = records_of_path(arguments.path)
@@ -102,10 +111,6 @@ def _write_report(
 
 def _writer(file: str) -> Writer | None:
     """Return the writer for the file's suffix, None for a report. InputError for a suffix that cannot be written."""
-    from tb_memplugin.views.export.csv import write_csv
-    from tb_memplugin.views.export.json import write_json
-    from tb_memplugin.views.export.parquet import can_write_parquet, write_parquet
-
     if not file.endswith(SUFFIXES):
         raise InputError("Unknown output format", file, f"use one of the suffixes {', '.join(SUFFIXES)}")
     if file.endswith(REPORT):

@@ -25,9 +25,9 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tb_memplugin.commands.json_output import asked, json_options, print_answer
-from tb_memplugin.commands.streams import show as print_text
+from tb_memplugin.commands.output import asked, json_options, print_answer
 from tb_memplugin.commands.terminal import printable
+from tb_memplugin.commands.terminal import show as print_text
 from tb_memplugin.sizes import parse_size
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from tb_memplugin.fit.sweep import Sweep
     from tb_memplugin.model.fit import LargestValue, Tried
-    from tb_memplugin.views.answers.asked import Asked
+    from tb_memplugin.questions.asking.asked import Asked
 
 
 STOPPED = 130  # the exit code of shells after Ctrl+C
@@ -136,7 +136,7 @@ def open_sweep(arguments: argparse.Namespace, logdir: Path, budget: int | None) 
     from tb_memplugin.fit.knobs import parse_fixed, parse_varied
     from tb_memplugin.fit.step.step_file import defaults_of
     from tb_memplugin.fit.sweep import Sweep
-    from tb_memplugin.targets.target import parse_target, slices
+    from tb_memplugin.targets import parse_target, slices
 
     targets = [[found] if (found := parse_target(text)) else slices(text.strip().lower()) for text in arguments.on]
     defaults = defaults_of(arguments.step)
@@ -153,7 +153,7 @@ def open_sweep(arguments: argparse.Namespace, logdir: Path, budget: int | None) 
 
 def answer(sweep: Sweep, quiet: bool) -> list[LargestValue]:
     """Run a sweep, with its progress on standard error."""
-    from tb_memplugin.views.terminal.fit_progress import FitProgress, announcement
+    from tb_memplugin.questions.fit.progress import FitProgress, announcement
 
     if quiet:
         return sweep.run()
@@ -168,9 +168,9 @@ def answer(sweep: Sweep, quiet: bool) -> list[LargestValue]:
 
 def try_advice(sweep: Sweep, found: Sequence[LargestValue], quiet: bool) -> list[Tried]:
     """Compile the answers with changes, with progress on standard error."""
-    from tb_memplugin.fit.advice.try_answers import USUAL_PIECES, try_answers
+    from tb_memplugin.fit.advice import USUAL_PIECES, try_answers
     from tb_memplugin.fit.step.step_file import defaults_of
-    from tb_memplugin.views.terminal.fit_progress import FitProgress
+    from tb_memplugin.questions.fit.progress import FitProgress
 
     if quiet:
         return try_answers(sweep, found, defaults_of(sweep.step))
@@ -187,11 +187,11 @@ def show(
 ) -> None:
     """Print the answer, as JSON where a program asked, and tracebacks of the user's code on standard error."""
     from tb_memplugin.fit.sweep import choices_of
-    from tb_memplugin.views.terminal.fit import lines
-    from tb_memplugin.views.terminal.fit_try import tried_lines
+    from tb_memplugin.questions.fit.tried import tried_lines
+    from tb_memplugin.questions.fit.words import lines
 
     if question is not None:
-        from tb_memplugin.views.answers.fit import fit_answer
+        from tb_memplugin.questions.fit.answer import fit_answer
 
         print_answer(fit_answer(sweep.outcomes, found, question, tried))
         return

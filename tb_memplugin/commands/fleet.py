@@ -14,22 +14,110 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
-from tb_memplugin.commands.fleet_reading import choose, open_scan, read, reading_options, scan_options
-from tb_memplugin.commands.json_output import asked, json_options, print_answer, print_written
-from tb_memplugin.commands.streams import show as print_text
+from tb_memplugin.commands.output import (
+    asked,
+    atomic_file,
+    check_output,
+    compress,
+    ending_by_signals,
+    json_options,
+    print_answer,
+    print_written,
+)
 from tb_memplugin.commands.terminal import printable
+from tb_memplugin.commands.terminal import show as print_text
 from tb_memplugin.errors import InputError
+from tb_memplugin.executors import DaskCluster, LocalProcesses, TaskExecutor
+from tb_memplugin.fleet import series
+from tb_memplugin.fleet.cache import SummaryCache
+from tb_memplugin.fleet.known import known_captures
+from tb_memplugin.fleet.scan import Scan
+from tb_memplugin.fleet.sessions import TOLERANCE_SECONDS, Capture, captures, rule_text
+from tb_memplugin.fleet.trend import trend
+from tb_memplugin.logdir import find_runs
+from tb_memplugin.model.fleet import Fleet, KnownCapture, NumberedFiles, TrendBy
+from tb_memplugin.questions.asking.asked import Asked
+from tb_memplugin.questions.export.formats import can_write_parquet, write_csv_tables, write_parquet_tables
+from tb_memplugin.questions.fleet.answer import JoiningRules, fleet_answer
+from tb_memplugin.questions.fleet.capture import capture_json
+from tb_memplugin.questions.fleet.devices import fleet_table, write_rows_json
+from tb_memplugin.questions.fleet.terminal import FleetProgress, left_out_lines, lines, trend_lines
+from tb_memplugin.questions.fleet.trend import trend_answer
 from tb_memplugin.sizes import bytes_text, counted
 
-if TYPE_CHECKING:
-    from tb_memplugin.fleet.scan import Scan
-    from tb_memplugin.fleet.sessions import Capture
-    from tb_memplugin.model.fleet import Fleet, KnownCapture
-    from tb_memplugin.views.answers.asked import Asked
+
+def scan_options(parser: argparse._ActionsContainer) -> None:
+    """Add the options about how files are read, which `fleet` and `check` have in common."""
+    parser.add_argument(
+        "--join-within",
+        metavar="SECONDS",
+        type=float,
+        default=TOLERANCE_SECONDS,
+        help="longest pause between two sessions of one capture (default: %(default)s)",
+    )
+
+    parser.add_argument(
+        "--numbered-files",
+        metavar="HOW",
+        choices=list(map(str, NumberedFiles)),
+        default="auto",
+        help="files whose names differ in numbers only: a series of one process, or a file for each of several hosts "
+        "(default: auto, by their devices, steps, times and bytes)",
+    )
+
+
+def reading_options(parser: argparse._ActionsContainer) -> None:
+    """Add the options about who reads the files; `check` has options of these names for compiling."""
+    parser.add_argument("--jobs", type=int, help="files to read at a time (default: as many as cores)")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="read on a dask cluster, such as tcp://host:8786")
+    parser.add_argument("--no-cache", action="store_true", help="read again what is in the cache")
+
+
+@contextmanager
+def open_scan(arguments: argparse.Namespace) -> Iterator[tuple[Scan, list[Capture]]]:
+    """Yield a scan, which starts processes when it needs them, and the captures of the logdirs, newest first."""
+    opened: list[TaskExecutor] = []
+
+    def executor() -> TaskExecutor:
+        if not opened:
+            opened.append(DaskCluster(arguments.scheduler) if arguments.scheduler else LocalProcesses(arguments.jobs))
+        return opened[0]
+
+    if arguments.jobs is not None and arguments.jobs < 1:
+        raise InputError("No process", "--jobs", "give a number from 1 up")
+    runs = [run for logdir in dict.fromkeys(arguments.logdirs) for run in find_runs(logdir)]
+    try:
+        cache = None if arguments.no_cache else SummaryCache()
+        numbered = NumberedFiles(arguments.numbered_files)
+        yield Scan(executor, cache, numbered), captures(runs, arguments.join_within)
+    finally:
+        for each in opened:
+            each.stop()
+
+
+def choose(arguments: argparse.Namespace, found: Sequence[Capture]) -> Sequence[Capture]:
+    """Return the captures that are asked for. InputError where there is none."""
+    if arguments.all:
+        return found
+    if arguments.capture is None:
+        return found[:1]
+    named = [capture for capture in found if any(arguments.capture in session.name for session in capture.sessions)]
+    if not named:
+        some = ", ".join(capture.name for capture in found[:5])
+        raise InputError("No such capture", arguments.capture, f"the newest are {some}")
+    return named[:1]
+
+
+def read(scan: Scan, captures: Sequence[Capture], quiet: bool) -> list[Fleet]:
+    """Read captures, with progress on standard error."""
+    with FleetProgress(sys.stderr, quiet) as progress:
+        return scan.fleets(captures, progress.done)
+
 
 SUFFIXES = (".parquet", ".csv", ".csv.gz", ".json", ".json.gz")
 
@@ -53,8 +141,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tb_memplugin.fleet.known import known_captures
-
     check_output_of(arguments)
     with open_scan(arguments) as (scan, found):
         if arguments.trend:
@@ -71,9 +157,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def check_output_of(arguments: argparse.Namespace) -> None:
     """Raise InputError where the output cannot be written."""
-    from tb_memplugin.commands.output_file import check_output
-    from tb_memplugin.views.export.parquet import can_write_parquet
-
     if arguments.to is None:
         return
     if arguments.trend:
@@ -87,23 +170,10 @@ def check_output_of(arguments: argparse.Namespace) -> None:
 
 
 def _show(arguments: argparse.Namespace, fleets: Sequence[Fleet], left_out: Sequence[KnownCapture]) -> None:
-    from tb_memplugin.fleet import series
-    from tb_memplugin.fleet.sessions import rule_text
-    from tb_memplugin.views.shared.fleet_json import FleetJson, capture_json, left_out_json
-    from tb_memplugin.views.terminal.fleet import left_out_lines, lines
-
     rule = rule_text(arguments.join_within)
     if arguments.json:
-        from tb_memplugin.views.answers.fleet import fleet_answer
-
-        found: FleetJson = {
-            "rule": rule,
-            "tolerance_seconds": arguments.join_within,
-            "series_rule": series.RULE,
-            "captures": [capture_json(fleet) for fleet in fleets],
-            "left_out": list(map(left_out_json, left_out)),
-        }
-        print_answer(fleet_answer(fleets, found, _asked(arguments)))
+        rules = JoiningRules(rule=rule, tolerance_seconds=arguments.join_within, series_rule=series.RULE)
+        print_answer(fleet_answer(fleets, left_out, rules, _asked(arguments)))
         return
     pieces = [lines(fleet, rule, series.RULE) for fleet in fleets]
     pieces += [left_out_lines(left_out)]
@@ -119,31 +189,16 @@ def _asked(arguments: argparse.Namespace) -> Asked:
 
 
 def _show_trend(arguments: argparse.Namespace, scan: Scan, found: Sequence[Capture]) -> int:
-    from tb_memplugin.fleet.trend import trend
-    from tb_memplugin.model.fleet_trend import TrendBy
-    from tb_memplugin.views.terminal.fleet_progress import FleetProgress
-    from tb_memplugin.views.terminal.fleet_trend import lines
-
     with FleetProgress(sys.stderr, arguments.json) as progress:
-        series = trend(found, scan, progress.done, by := TrendBy(arguments.by))
+        found_series = trend(found, scan, progress.done, by := TrendBy(arguments.by))
     if arguments.json:
-        from tb_memplugin.views.answers.fleet import trend_answer
-
-        print_answer(trend_answer(series, _asked(arguments)))
+        print_answer(trend_answer(found_series, _asked(arguments)))
     else:
-        print_text("\n".join(map(printable, lines(series, by))))
-    return 0 if series else 2
+        print_text("\n".join(map(printable, trend_lines(found_series, by))))
+    return 0 if found_series else 2
 
 
 def _write(arguments: argparse.Namespace, fleets: Sequence[Fleet]) -> None:
-    import os
-
-    from tb_memplugin.commands.output_file import atomic_file, compress, ending_by_signals
-    from tb_memplugin.views.export.csv import write_csv_tables
-    from tb_memplugin.views.export.fleet import fleet_table, write_rows_json
-    from tb_memplugin.views.export.parquet import write_parquet_tables
-    from tb_memplugin.views.shared.fleet_json import capture_json
-
     table, file = fleet_table(fleets), arguments.to
     with ending_by_signals(), atomic_file(file) as stream, compress(stream, file) as compressed:
         if file.endswith(".parquet"):

@@ -9,12 +9,10 @@ example:
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
-from tb_memplugin.commands.json_output import json_options, print_answer
-
-if TYPE_CHECKING:
-    from tb_memplugin.views.answers.files import HookAnswerJson
+from tb_memplugin.commands.output import json_options, print_answer
+from tb_memplugin.questions.asking.asked import SCHEMA_VERSION
+from tb_memplugin.questions.asking.files import HookAnswerJson
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -27,8 +25,6 @@ def run(arguments: argparse.Namespace) -> int:
 
     text: str = getattr(hook, arguments.action)()
     if arguments.json:
-        from tb_memplugin.views.answers.asked import SCHEMA_VERSION
-
         answer: HookAnswerJson = {
             "schema_version": SCHEMA_VERSION,
             "action": arguments.action,

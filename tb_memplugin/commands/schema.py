@@ -8,14 +8,12 @@ examples:
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
-from tb_memplugin.commands.json_output import print_answer
-from tb_memplugin.commands.streams import show
-from tb_memplugin.commands.terminal import JSON
-
-if TYPE_CHECKING:
-    from tb_memplugin.views.answers.files import SchemasAnswerJson
+from tb_memplugin import schemas
+from tb_memplugin.commands.output import print_answer
+from tb_memplugin.commands.terminal import JSON, show
+from tb_memplugin.questions.asking.asked import SCHEMA_VERSION
+from tb_memplugin.questions.asking.files import SchemasAnswerJson
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -26,13 +24,9 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tb_memplugin import schemas
-
     if arguments.name is not None:
         show(schemas.text_of(arguments.name).rstrip("\n"))
     elif arguments.json:
-        from tb_memplugin.views.answers.asked import SCHEMA_VERSION
-
         answer: SchemasAnswerJson = {"schema_version": SCHEMA_VERSION, "schemas": schemas.names(), "next": []}
         print_answer(answer)
     else:

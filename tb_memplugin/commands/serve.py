@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 
-from tb_memplugin.commands.server_options import add_server_options
+from tb_memplugin.commands.terminal import add_server_options
 
 
 def options(parser: argparse.ArgumentParser) -> None:

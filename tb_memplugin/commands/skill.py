@@ -16,17 +16,18 @@ examples:
 from __future__ import annotations
 
 import argparse
+import hashlib
 import re
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tb_memplugin import __version__
-from tb_memplugin.commands.json_output import json_options, print_answer
-from tb_memplugin.commands.streams import show
+from tb_memplugin.commands.output import atomic_file, json_options, print_answer
+from tb_memplugin.commands.terminal import show
 from tb_memplugin.errors import InputError
-
-if TYPE_CHECKING:
-    from tb_memplugin.views.answers.files import SkillAnswerJson
+from tb_memplugin.questions.asking.asked import SCHEMA_VERSION
+from tb_memplugin.questions.asking.files import SkillAnswerJson
 
 NAME = "tb-memplugin"
 DEFAULT = "~/.agents/skills"
@@ -47,8 +48,6 @@ def run(arguments: argparse.Namespace) -> int:
     installed = install(arguments.folder, arguments.force) if arguments.action == "install" else None
     text = skill_text().rstrip("\n") if installed is None else f"{installed.status}: {installed.path}"
     if arguments.json:
-        from tb_memplugin.views.answers.asked import SCHEMA_VERSION
-
         answer: SkillAnswerJson = {
             "schema_version": SCHEMA_VERSION,
             "action": arguments.action,
@@ -64,8 +63,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def skill_text() -> str:
     """Return the skill, with this version and a checksum in its front matter."""
-    from importlib.resources import files
-
     text = files("tb_memplugin.commands").joinpath("SKILL.md").read_text("utf-8")
     _, front, body = text.split("---\n", 2)
     text = f"---\n{front}metadata:\n  version: {__version__}\n  checksum: {'0' * 16}\n---\n{body}"
@@ -81,8 +78,6 @@ class Installed(NamedTuple):
 
 def install(folder: str, force: bool) -> Installed:
     """Write the skill. InputError where it cannot be written, or was changed by the user."""
-    from tb_memplugin.commands.output_file import atomic_file
-
     path = Path(folder).expanduser() / NAME / "SKILL.md"
     text = skill_text()
     try:
@@ -104,6 +99,4 @@ def _is_unchanged(text: str) -> bool:
 
 def _checksum(text: str) -> str:
     """Return the checksum of a skill, in which its own is zero."""
-    import hashlib
-
     return hashlib.sha256(CHECKSUM.sub(f"  checksum: {'0' * 16}", text, count=1).encode()).hexdigest()[:16]

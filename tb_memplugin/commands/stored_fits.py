@@ -6,18 +6,20 @@ import argparse
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from tb_memplugin.commands.json_output import asked, print_answer
-from tb_memplugin.commands.streams import show
-from tb_memplugin.commands.terminal import chosen_recording, print_problems, printable
+from tb_memplugin.catalog.fit_records import FitRecords, records_of_path
+from tb_memplugin.commands.output import asked, chosen_recording, print_answer, print_problems
+from tb_memplugin.commands.terminal import printable, show
 from tb_memplugin.errors import InputError
+from tb_memplugin.model.fit import Outcome
+from tb_memplugin.questions.asking.asked import bounded
+from tb_memplugin.questions.asking.json_types import problems_json
+from tb_memplugin.questions.asking.selectors import choose_main_memory
+from tb_memplugin.questions.asking.text_table import align
+from tb_memplugin.questions.fit.answer import FitAnswerJson, candidates, no_candidates
+from tb_memplugin.questions.fit.chips import chips_that_fit
+from tb_memplugin.questions.fit.words import lines
 from tb_memplugin.sizes import bytes_text
-
-if TYPE_CHECKING:
-    from tb_memplugin.catalog import FitRecords
-    from tb_memplugin.model.fit import Outcome
-    from tb_memplugin.views.answers.fit import FitAnswerJson
 
 # Options of compiling, by their names as arguments.
 COMPILING = {"vary": "--vary", "budget": "--budget", "prove": "--prove", "to": "--to", "tries": "--try"}
@@ -33,10 +35,6 @@ def show_stored(arguments: argparse.Namespace) -> int:
 
     InputError where there are neither, and for options of compiling.
     """
-    from tb_memplugin.catalog import records_of_path
-    from tb_memplugin.views.answers.fit import candidates, no_candidates
-    from tb_memplugin.views.shared.json_types import problems_json
-
     if compiling := [option for name, option in COMPILING.items() if getattr(arguments, name) not in (None, False, [])]:
         raise InputError("Nothing to compile", compiling[0], "give FILE.py:FUNCTION in place of the logdir")
     if arguments.recording is not None:
@@ -52,8 +50,7 @@ def show_stored(arguments: argparse.Namespace) -> int:
 
 
 def _show_candidates(arguments: argparse.Namespace, outcomes: Sequence[Outcome], records: FitRecords) -> int:
-    from tb_memplugin.views.answers.fit import fit_answer, largest_values
-    from tb_memplugin.views.terminal.fit import lines
+    from tb_memplugin.questions.fit.answer import fit_answer, largest_values
 
     found = largest_values(outcomes)
     if arguments.json:
@@ -68,10 +65,6 @@ def _show_candidates(arguments: argparse.Namespace, outcomes: Sequence[Outcome],
 
 def _show_chips(arguments: argparse.Namespace) -> int:
     """Print the chips that have room for a recording. Return 1 if one of those that were asked for has not."""
-    from tb_memplugin.views.answers.bounded import bounded
-    from tb_memplugin.views.answers.chips import chips_that_fit
-    from tb_memplugin.views.shared.selectors import choose_main_memory
-
     arguments.path = arguments.step
     recording, _ = chosen_recording(arguments, choose_main_memory)
     question = asked(arguments, arguments.path)
@@ -85,8 +78,6 @@ def _show_chips(arguments: argparse.Namespace) -> int:
 
 
 def _chip_lines(answer: FitAnswerJson) -> Iterator[str]:
-    from tb_memplugin.views.shared.text_table import align
-
     needed = answer["recording"]
     yield f"{needed['id']} needs {bytes_text(needed['needed_bytes'])} ({needed['figure']}):"
     yield ""

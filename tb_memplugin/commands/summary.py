@@ -13,16 +13,16 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tb_memplugin.commands.json_output import asked, json_options, print_answer
-from tb_memplugin.commands.terminal import PATH, listing_of, print_problems, printable
+from tb_memplugin.catalog.listing import Listing
+from tb_memplugin.commands.output import asked, json_options, listing_of, print_answer, print_problems
+from tb_memplugin.commands.terminal import PATH, printable
 from tb_memplugin.model.kinds import RecordingKind
+from tb_memplugin.questions.asking.json_types import problems_json
+from tb_memplugin.questions.asking.text_table import align
+from tb_memplugin.questions.recording.summary import summaries, summary_answer
 from tb_memplugin.sizes import bytes_text
-from tb_memplugin.views.shared.text_table import align
-
-if TYPE_CHECKING:
-    from tb_memplugin.catalog import Listing
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -31,16 +31,11 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tb_memplugin.views.shared.json_types import problems_json
-    from tb_memplugin.views.shared.summary import summaries
-
     listing = listing_of(arguments.path)
     found, failed = summaries(listing.recordings)
     problems = [*problems_json(listing.problems), *failed]
     print_problems(failed)
     if arguments.json:
-        from tb_memplugin.views.answers.summary import summary_answer
-
         print_answer(summary_answer(found, problems, asked(arguments, arguments.path), listing.left_out))
     elif found:
         notes = [*capacity_sources(listing), *no_event_reasons(listing), *left_out_lines(listing)]

@@ -1,84 +1,133 @@
-"""Helpers that several commands share: reading a path, compiling a pattern, printing safely."""
+"""The terminal of commands: standard streams, which may be closed, full, or pipes without a reader, and progress."""
 
 from __future__ import annotations
 
 import argparse
+import io
+import os
+import select
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, TextIO
 
-from tb_memplugin.commands.streams import printable as printable
-from tb_memplugin.errors import FailureLog, InputError
+from tb_memplugin.sizes import bytes_text
 
-if TYPE_CHECKING:
-    from tb_memplugin.catalog import Listing
-    from tb_memplugin.model.recording import Recording
-    from tb_memplugin.regex import Regex
-    from tb_memplugin.views.shared.json_types import ProblemJson
-    from tb_memplugin.views.shared.selectors import Chooser
+if TYPE_CHECKING:  # the command line imports this file for --help, which takes 0.1 s without numpy
+    from tb_memplugin.catalog.reading import BytesRead, Progress
+
+
+def prepare() -> None:
+    """Make both streams usable: closed ones lead nowhere, and text that the terminal cannot show is escaped."""
+    # Python has None for a stream that was closed by the shell.
+    sys.stdout = sys.stdout or open(os.devnull, "w")
+    sys.stderr = sys.stderr or open(os.devnull, "w")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def show(text: str) -> None:
+    """Print a text. A reader that has closed its pipe has seen enough, and the command continues to its exit code."""
+    try:
+        print(text)
+    except BrokenPipeError:
+        close_quietly(sys.stdout)
+
+
+def complain(text: str) -> None:
+    """Print a text to standard error, if that can be written to."""
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        close_quietly(sys.stderr)
+
+
+def is_reader_gone(stream: TextIO) -> bool:
+    """Return whether a stream is a pipe, or a socket, that nobody reads any more."""
+    try:
+        poll = select.poll()
+        poll.register(stream.fileno(), 0)  # errors are always reported
+        return bool(poll.poll(0))
+    except (AttributeError, OSError, ValueError):  # Windows has no poll
+        return True
+
+
+def close_quietly(stream: TextIO) -> None:
+    """Lead a stream nowhere, or Python reports its failure again at the end, with an exit code of its own."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+def printable(text: str) -> str:
+    """Escape control characters, since names come from files and a terminal would obey them."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+WAIT_SECONDS = 0.5  # before the first line; most files are read by then
+EVERY_SECONDS = 0.2
+CLEAR = "\r\x1b[K"
+
+
+def progress_text(now: BytesRead) -> str:
+    """Return the bytes that are read, and the elapsed time, as a line."""
+    seconds = f"{now.seconds:.0f} s"
+    if now.read >= now.total:
+        return f"Analyzing {bytes_text(now.total)}, {seconds}"
+    return f"Reading {bytes_text(now.read)} of {bytes_text(now.total)}, {seconds}"
+
+
+@contextmanager
+def shown_on_terminal(progress: Progress) -> Iterator[None]:
+    """Show the progress on standard error while the block runs, if that is a terminal."""
+    stream = sys.stderr
+    if stream is None or not stream.isatty() or os.environ.get("TERM") == "dumb":
+        yield
+        return
+    ended = threading.Event()
+
+    def show() -> None:
+        wait = WAIT_SECONDS
+        while not ended.wait(wait):
+            wait = EVERY_SECONDS
+            if (now := progress.of_all()).total:
+                stream.write(f"{CLEAR}{progress_text(now)}")
+                stream.flush()
+        if wait == EVERY_SECONDS:
+            stream.write(CLEAR)
+            stream.flush()
+
+    thread = threading.Thread(target=show, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def add_server_options(parser: argparse.ArgumentParser) -> None:
+    """Add the names that a server answers to, and the folders of source files that it reads."""
+    parser.add_argument(
+        "--allowed-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="also answer to this name, such as a proxy's; .example.com includes the names below it; may be repeated",
+    )
+    parser.add_argument(
+        "--source-root",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="show lines of the source files below this folder beside stack frames, as for files in the logdir; "
+        "may be repeated",
+    )
+
 
 PATH = "logdir, run folder, or file; - reads the text of an error from standard input"
 JSON = "print JSON"
 PATTERN = "use only recordings whose id matches this regular expression (RE2), such as 'jit_train_step|HBM'"
-STDIN = "standard input"
-
-
-def listing_of(path: str, wanted: Callable[[str], object] | None = None) -> Listing:
-    """Read all recordings of a path; print problems to standard error. InputError where there is nothing to read.
-
-    Of a dump with very many programs only the largest are read, and those of which an id is `wanted`.
-    """
-    from tb_memplugin.catalog import listing_of_path, listing_of_stream
-    from tb_memplugin.catalog.progress import Progress
-    from tb_memplugin.catalog.stages import skipped_text
-    from tb_memplugin.commands.progress import shown_on_terminal
-    from tb_memplugin.views.shared.json_types import problems_json
-
-    if path == "-":
-        if sys.stdin is None:  # closed by the shell
-            raise InputError("Nothing to read", STDIN, "pipe the text of an error into the command")
-        return listing_of_stream(sys.stdin.buffer, STDIN)
-    FailureLog.is_kept = False
-    progress = Progress()
-    with shown_on_terminal(progress):
-        listing = listing_of_path(path, wanted, progress)
-    print_problems(problems_json(listing.problems))
-    if text := skipped_text(listing.stages):
-        print(f"tb-memplugin: {printable(text)}", file=sys.stderr)
-    return listing
-
-
-def recording_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that choose one recording of a path."""
-    parser.add_argument("path", metavar="PATH", help=PATH)
-    parser.add_argument(
-        "--recording",
-        metavar="ID",
-        help="id of a recording, or a unique part of it; `summary --json` lists ids "
-        "(default: the recording with the largest peak)",
-    )
-
-
-def chosen_recording(arguments: argparse.Namespace, chooser: Chooser | None = None) -> tuple[Recording, Listing]:
-    """Return the recording that is asked for, and what the path contains. InputError if none or several match.
-
-    `chooser`: one of views/shared/selectors.py, by default `choose`.
-    """
-    from tb_memplugin.views.shared.selectors import choose, is_wanted
-
-    wanted = arguments.recording
-    listing = listing_of(arguments.path, wanted and (lambda recording_id: is_wanted(recording_id, wanted)))
-    return (chooser or choose)(listing.recordings, wanted, arguments.path, listing.problems), listing
-
-
-def print_problems(problems: Sequence[ProblemJson]) -> None:
-    """Print a line to standard error for each file or recording that cannot be read or analyzed."""
-    for problem in problems:
-        print(f"tb-memplugin: {printable(problem['file'])}: {printable(problem['text'])}", file=sys.stderr)
-
-
-def pattern_of(text: str | None) -> Regex:
-    """Compile a pattern for recording ids; None matches every id. InputError for an invalid regular expression."""
-    from tb_memplugin.regex import Regex
-
-    return Regex(text or "", "--recording")

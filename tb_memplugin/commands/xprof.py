@@ -9,7 +9,8 @@ from __future__ import annotations
 import argparse
 import os
 
-from tb_memplugin.commands.server_options import add_server_options
+from tb_memplugin.commands.terminal import add_server_options
+from tb_memplugin.source_files import VARIABLE, checked_roots
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +37,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from tb_memplugin.hosts import xprof_server
-    from tb_memplugin.source_files import VARIABLE, checked_roots
 
     # XProf's own code makes the app, so the folders reach it through the environment.
     named = [*checked_roots(arguments.source_root), os.environ.get(VARIABLE, "")]

@@ -20,7 +20,7 @@ from tb_memplugin.errors import InputError
 if TYPE_CHECKING:
     from tb_memplugin.fit.compiling.compiler import Compiler
     from tb_memplugin.fit.knobs import Varied
-    from tb_memplugin.fit.step.step_object import FoundStep
+    from tb_memplugin.fit.step.step_file import FoundStep
     from tb_memplugin.model.fit import Knob, LargestValue, Outcome
 
     Step = str | Callable[..., Any]
@@ -49,7 +49,7 @@ def largest(
     (low, high, step), a range or None is searched for the largest value that fits, and each value of a list is tried.
     """
     from tb_memplugin.fit.sweep import Sweep
-    from tb_memplugin.targets.target import parse_target, slices
+    from tb_memplugin.targets import parse_target, slices
 
     texts = [on] if isinstance(on, str) else list(on)
     targets = [[one] if (one := parse_target(text)) else slices(text.strip().lower()) for text in texts]
@@ -93,7 +93,7 @@ def _open_compiler(
     """Yield a compiler for a step, and how other processes find the step."""
     from tb_memplugin.fit.compile_task import Limits
     from tb_memplugin.fit.compiling.compiler import open_compiler
-    from tb_memplugin.fit.step.step_object import find_step
+    from tb_memplugin.fit.step.step_file import find_step
 
     found = find_step(step)
     if os.environ.get(IN_CHILD):

@@ -1,21 +1,60 @@
-"""Rows of a fit: each combination of targets and choices, with a search for the largest value of one knob."""
+"""Rows of a fit: each combination of targets and choices, with a search for the largest value of one knob.
+
+Each candidate is a run of a logdir: a folder with the compiled program and its record.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from itertools import product
 from pathlib import Path
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.fit.further_values import compilable, last_before_recomputation
 from tb_memplugin.fit.knobs import Varied
-from tb_memplugin.fit.run_folder import run_name, write_record
-from tb_memplugin.fit.search import Search
-from tb_memplugin.model.fit import Candidate, Knobs, LargestValue, Outcome
+from tb_memplugin.fit.search import Search, compilable, last_before_recomputation
+from tb_memplugin.logdir.names import is_beside_program, parse_program
+from tb_memplugin.model.fit import RECORD, Candidate, Knobs, LargestValue, Outcome, outcome_json
 from tb_memplugin.model.largest_value import largest_value
-from tb_memplugin.targets.target import Target
+from tb_memplugin.targets import Target
+
+MAX_NAME = 150
+
+
+def run_name(candidate: Candidate) -> str:
+    """Return the name of a candidate's run in the logdir, such as gpt.step_v5e-4x4_remat-none_batch-172.
+
+    Candidates have different names: one that is shortened, or has other characters, ends with a part of a hash.
+    """
+    knobs = (f"{name}-{value}" for name, value in candidate.knobs)
+    place, _, function = candidate.step.rpartition(":")
+    file = re.split(r"[/\\]", place)[-1].removesuffix(".py")
+    text = "_".join((f"{file}.{function}", candidate.target.replace(":", "-"), *knobs, *candidate.changes))
+    name = re.sub(r"[^\w.-]", "_", text)[:MAX_NAME]
+    return name if name == text else f"{name}_{sha256(text.encode()).hexdigest()[:8]}"
+
+
+def write_program(files: Mapping[str, bytes], folder: Path) -> None:
+    """Write the files of a candidate's program, by their paths in its run, in place of those of an earlier run."""
+    for old in folder.rglob("*") if folder.is_dir() else ():
+        if old.is_file() and (parse_program(old.name) or is_beside_program(old.name)):
+            old.unlink()
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def write_record(outcome: Outcome, logdir: Path) -> None:
+    """Write the record of an outcome beside its program."""
+    folder = logdir / outcome.run
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / RECORD).write_text(json.dumps(outcome_json(outcome), indent=1))
+
 
 NO_LIMIT = 1 << 62  # of targets whose limit is the host's memory
 EXACT_PROOFS = 3  # refused answers, below each of which the next one is tried

@@ -1,22 +1,38 @@
-"""Captures that are not read: the names of their hosts, and their faults as far as files were read before."""
+"""What is known of captures and runs without reading files: hosts, known faults, and whether there are several."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from tb_memplugin import readers
 from tb_memplugin.analysis.fleet.missing import missing_hosts
 from tb_memplugin.errors import InputError
 from tb_memplugin.fleet.cache import SummaryCache
-from tb_memplugin.fleet.problems import problem_text
-from tb_memplugin.fleet.programs import with_programs
 from tb_memplugin.fleet.scan import fleet_of
 from tb_memplugin.fleet.series import find_series
 from tb_memplugin.fleet.series_growth import as_hosts, has_growth
-from tb_memplugin.fleet.sessions import Capture, hosts_of
-from tb_memplugin.logdir import HostFile
+from tb_memplugin.fleet.sessions import Capture, alone, hosts_of
+from tb_memplugin.fleet.summarize import outline, with_programs
+from tb_memplugin.fleet.tasks import problem_text
+from tb_memplugin.logdir import HostFile, Run, path_text
 from tb_memplugin.model.fleet import FileSummary, KnownCapture, ProgramSummary
+from tb_memplugin.model.recording import Recording
+
+
+def has_several(run: Run, recordings: Iterable[Recording]) -> bool:
+    """Return whether a run has several hosts, or devices that are compared. Each file without recordings is a host."""
+    by_source: dict[str, list[Recording]] = defaultdict(list)
+    for recording in recordings:
+        by_source[recording.source].append(recording)
+    capture = alone(run)
+    summaries = {file.path: outline(file, name, by_source[path_text(file.path)]) for file, name in capture.files}
+    series = find_series(capture.runs, summaries)
+    fleet = fleet_of(capture, as_hosts(capture, summaries.values(), series, {}), series, is_complete=False)
+    memories = [device.summary.memory for device in fleet.devices]
+    return len(fleet.hosts) > 1 or len(set(memories)) < len(memories)
+
 
 MAX_FILES = 1024  # that are looked up in the cache, of the first captures; takes about 0.3 s
 

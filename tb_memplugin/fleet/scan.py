@@ -6,18 +6,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tb_memplugin.analysis.fleet.missing import missing_hosts
-from tb_memplugin.executors.executor import TaskExecutor
+from tb_memplugin.executors import TaskExecutor
 from tb_memplugin.fleet.cache import SummaryCache, has_version
-from tb_memplugin.fleet.problems import may_pass, problem_text
-from tb_memplugin.fleet.programs import read_programs, with_programs
 from tb_memplugin.fleet.series import Series, find_series
 from tb_memplugin.fleet.series_growth import Growths, as_hosts, has_growth, read_growth
 from tb_memplugin.fleet.sessions import Capture
-from tb_memplugin.fleet.summarize import summarize_files
-from tb_memplugin.fleet.tasks import FilesOfRuns, FileTask, Tasks, batches
+from tb_memplugin.fleet.summarize import read_programs, summarize_files, with_programs
+from tb_memplugin.fleet.tasks import FilesOfRuns, FileTask, Tasks, batches, may_pass, problem_text
 from tb_memplugin.logdir import HostFile
 from tb_memplugin.model.fleet import FileSeries, FileSummary, Fleet, NumberedFiles, ProgramSummary
-from tb_memplugin.natural_order import natural_key
+from tb_memplugin.numbered_names import natural_key
 
 Done = Callable[[int, int], None]  # files that are done, and all
 WRITE_EVERY = 256  # summaries; what is written stays when the scan is stopped

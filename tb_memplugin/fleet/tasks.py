@@ -1,4 +1,4 @@
-"""Tasks about files, whose results are taken as they come.
+"""Tasks about files, whose results are taken as they come, and the problems of files in a line each.
 
 A task reads one local file. It reads several remote ones at a time, as each answer of a store is waited for.
 """
@@ -6,12 +6,35 @@ A task reads one local file. It reads several remote ones at a time, as each ans
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import BrokenExecutor, Future
 from queue import SimpleQueue
 from typing import NamedTuple
 
-from tb_memplugin.executors.executor import TaskExecutor
+from tb_memplugin.errors import InputError, ReadError
+from tb_memplugin.executors import TaskExecutor
 from tb_memplugin.logdir import HostFile, is_remote
+
+
+def problem_text(error: object) -> str:
+    """Describe an error in one line."""
+    if isinstance(error, InputError):
+        return f"{error.what}: {error.remedy}"
+    if isinstance(error, MemoryError):
+        return "not enough memory to read it: end other programs, or use fewer --jobs"
+    if is_death(error):
+        return "a process that read it has died: is there enough memory?"
+    return f"cannot be read ({type(error).__name__}: {error}); is it damaged?"
+
+
+def may_pass(error: BaseException) -> bool:
+    """Return whether a file may be readable a moment later: its content is not the cause."""
+    return isinstance(error, (ReadError, MemoryError, OSError, ImportError)) or is_death(error)
+
+
+def is_death(error: object) -> bool:
+    """Return whether processes died while they ran a task: one of this machine, or several of dask's workers."""
+    return isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker"
+
 
 # Remote files of a task: enough to read many at a time, and few enough to divide them among processes.
 TASKS, MIN_REMOTE, MAX_REMOTE = 8, 4, 32

@@ -8,25 +8,15 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 from weakref import ref
 
-from tb_memplugin.catalog.quick import WouldReadError, without_reading
-from tb_memplugin.hosts.responses import Finished
-from tb_memplugin.hosts.serving.lanes import PostponedError
-from tb_memplugin.model.fleet_trend import TrendBy
+from tb_memplugin.hosts.http_messages import Finished
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.source_code import CodeLines
-from tb_memplugin.views.endpoints.source import (
-    FitOutcomes,
-    FleetReading,
-    OpenedFile,
-    RunHosts,
-    RunRecordings,
+from tb_memplugin.questions.asking.source import (
     Source,
-    TrendReading,
 )
 
 MAX_BYTES = 128 << 20
@@ -39,75 +29,38 @@ AnswerKey = tuple[str, ...]
 
 
 class _Seen(NamedTuple):
-    """One question to the source, and what it returned, without keeping recordings alive."""
+    """One question to a part of the source, and what it returned, without keeping recordings alive."""
 
+    part: Any
     method: str
     arguments: tuple[Any, ...]
     returned: Any
 
 
-class RecordedSource:
-    """A source that remembers what it was asked and what it returned. Implements views.endpoints.source.Source."""
+class _RecordedPart:
+    """A part of a source that remembers what it was asked and what it returned."""
 
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self.seen: list[_Seen] = []
+    def __init__(self, part: Any, seen: list[_Seen]) -> None:
+        self._part = part
+        self._seen = seen
 
-    @property
-    def logdir(self) -> str:
-        return self._source.logdir
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._part, name)
+        if not callable(method):  # a fact that never changes, such as the logdir
+            return method
 
-    def runs(self) -> Sequence[RunHosts]:
-        found: Sequence[RunHosts] = self._ask("runs")
-        return found
+        def ask(*arguments: Any) -> Any:
+            returned = method(*arguments)
+            self._seen.append(_Seen(self._part, name, tuple(map(_weak, arguments)), _weak(returned)))
+            return returned
 
-    def run(self, name: str, host: str | None = None) -> RunRecordings:
-        found: RunRecordings = self._ask("run", name, host)
-        return found
+        return ask
 
-    def recording(self, recording_id: str) -> Recording:
-        found: Recording = self._ask("recording", recording_id)
-        return found
 
-    def file_of(self, recording_id: str) -> Sequence[Recording]:
-        found: Sequence[Recording] = self._ask("file_of", recording_id)
-        return found
-
-    def run_of(self, recording: Recording) -> Sequence[Recording]:
-        found: Sequence[Recording] = self._ask("run_of", recording)
-        return found
-
-    def programs(self, modules: Collection[str]) -> Sequence[Recording]:
-        found: Sequence[Recording] = self._ask("programs", modules)
-        return found
-
-    def fit(self) -> FitOutcomes:
-        found: FitOutcomes = self._ask("fit")
-        return found
-
-    def code(self, file: str, line: int) -> CodeLines | None:
-        found: CodeLines | None = self._ask("code", file, line)
-        return found
-
-    def fleet(self, capture: str) -> FleetReading:
-        return self._source.fleet(capture)
-
-    def fleet_trend(self, by: TrendBy) -> TrendReading:
-        return self._source.fleet_trend(by)
-
-    def progress(self, run: str) -> tuple[int, int, float]:
-        return self._source.progress(run)
-
-    def paste(self, text: bytes) -> tuple[str, Sequence[Recording]]:
-        return self._source.paste(text)
-
-    def open_file(self, key: str, name: str, size: int, at: int, piece: bytes) -> OpenedFile:
-        return self._source.open_file(key, name, size, at, piece)
-
-    def _ask(self, method: str, *arguments: Any) -> Any:
-        returned = getattr(self._source, method)(*arguments)
-        self.seen.append(_Seen(method, tuple(map(_weak, arguments)), _weak(returned)))
-        return returned
+def recorded(source: Source) -> tuple[Source, list[_Seen]]:
+    """Return a source with the same answers, and the list to which each question to it is added."""
+    seen: list[_Seen] = []
+    return Source(*(_RecordedPart(part, seen) for part in source)), seen
 
 
 class _Kept(NamedTuple):
@@ -123,13 +76,13 @@ class _Kept(NamedTuple):
         """Return whether the answer is about a recording that no longer exists."""
         return any(_has_dead((seen.arguments, seen.returned)) for seen in self.seen)
 
-    def is_right(self, source: Source) -> bool:
+    def is_right(self) -> bool:
         """Return whether the source still returns what the answer was made of. Its errors are those of the answer."""
         for seen in self.seen:
             arguments = [_strong(argument) for argument in seen.arguments]
             if None in arguments and None not in seen.arguments:
                 return False  # about a recording that no longer exists
-            if _weak(getattr(source, seen.method)(*arguments)) != seen.returned:
+            if _weak(getattr(seen.part, seen.method)(*arguments)) != seen.returned:
                 return False
         return True
 
@@ -152,50 +105,36 @@ class AnswerCache:
         with self._lock:
             return sum(kept.nbytes for kept in self._kept.values())
 
-    def answer_kept(self, key: AnswerKey, source: Source, may_search: bool) -> Finished:
-        """Return the kept answer if it is still right, without reading a file. PostponedError where that is unknown."""
-        try:
-            with without_reading(may_search):
-                found = self._find(key, source)
-        except WouldReadError:
-            found = None
-        if found is None:
-            raise PostponedError
-        return found
+    def making(self, key: AnswerKey) -> Future[None] | None:
+        """Return what ends when another thread has made the answer; None where no thread makes it."""
+        return self._making.get(key)
 
-    def answer(
-        self, key: AnswerKey, source: Source, make: Callable[[Source], Finished], may_wait: bool = True
-    ) -> Finished:
-        """Return the kept answer if it is still right, or make it. Concurrent requests share one making of it.
-
-        While another thread makes it, wait, or raise PostponedError.
-        """
-        while (found := self._find(key, source)) is None:
+    def answer(self, key: AnswerKey, source: Source, make: Callable[[Source], Finished]) -> Finished:
+        """Return the kept answer if it is still right, or make it. Concurrent requests share one making of it."""
+        while (found := self._find(key)) is None:
             with self._lock:
                 other = self._making.get(key)
                 if other is None:
                     mine = self._making[key] = Future[None]()
             if other is None:
                 return self._make(key, source, make, mine)
-            if not may_wait:
-                raise PostponedError(other)
             other.result()
         return found
 
     def _make(self, key: AnswerKey, source: Source, make: Callable[[Source], Finished], mine: Future[None]) -> Finished:
         try:
-            recorded = RecordedSource(source)
-            finished = make(recorded)
-            self._keep(key, _Kept(finished, recorded.seen))
+            asked, seen = recorded(source)
+            finished = make(asked)
+            self._keep(key, _Kept(finished, seen))
             return finished
         finally:
             with self._lock:
                 del self._making[key]
             mine.set_result(None)
 
-    def _find(self, key: AnswerKey, source: Source) -> Finished | None:
+    def _find(self, key: AnswerKey) -> Finished | None:
         kept = self._kept.get(key)
-        if kept is None or not kept.is_right(source):
+        if kept is None or not kept.is_right():
             return None
         with self._lock:
             if key in self._kept:

@@ -2,32 +2,63 @@
 
 It does not depend on its host: it reads the path below its mount, and the page's own URLs are relative. Routes answer
 GET and HEAD with an ETag, compressed where the client accepts gzip. POST routes accept requests from our own page only.
+
+Below api/ there is a route for each declared endpoint (questions/asking/endpoint.py), answered from one
+logdir's catalog.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, NamedTuple
 
 from werkzeug.wrappers import Request, Response
 
-from tb_memplugin.catalog import Catalog
+from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.errors import InputError
-from tb_memplugin.hosts import static
-from tb_memplugin.hosts.page_request import PageRequest
-from tb_memplugin.hosts.request_body import NotAccepted
-from tb_memplugin.hosts.responses import Finished, error_response, finish
-from tb_memplugin.hosts.routes import Routes
-from tb_memplugin.hosts.serving.lanes import PostponedError
+from tb_memplugin.hosts import report_download, static
+from tb_memplugin.hosts.answer_cache import AnswerCache, AnswerKey
+from tb_memplugin.hosts.http_messages import (
+    Finished,
+    NotAccepted,
+    PageRequest,
+    error_response,
+    finish,
+    finished,
+    read_body,
+)
+from tb_memplugin.hosts.report_download import ReportDownload
+from tb_memplugin.hosts.sources import (
+    CAPACITY_PARAMETER,
+    MAX_CAPACITY,
+    catalog_source,
+    with_capacity,
+)
+from tb_memplugin.questions.asking.endpoint import Endpoint, endpoints
+from tb_memplugin.questions.asking.inputs import BadParameter, Call, OptionalInteger
+from tb_memplugin.questions.asking.source import Reads
 from tb_memplugin.source_files import SourceFiles, roots_of_environment
-from tb_memplugin.views.endpoints.inputs import BadParameter
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
+PREFIX = "api/"
+SMALL_BYTES = 16 << 20  # of files that are not cached: a program of this size takes a second
+CAPACITY = OptionalInteger(CAPACITY_PARAMETER, 1, MAX_CAPACITY)
+
+
 logger = logging.getLogger(__name__)
+
+
+class EndpointCall(NamedTuple):
+    """A GET request for the answer of an endpoint, and the key that the answer is kept by."""
+
+    endpoint: Endpoint
+    query: Mapping[str, str]
+    key: AnswerKey
 
 
 class MemoryApp:
@@ -35,11 +66,37 @@ class MemoryApp:
 
     def __init__(self, catalog: Catalog, source_roots: Sequence[str] = ()) -> None:
         logdirs = [os.path.realpath(root) for root in catalog.local_roots()]
-        self._routes = Routes(catalog, SourceFiles([*source_roots, *roots_of_environment(), *logdirs]))
+        self._catalog = catalog
+        self._source = catalog_source(catalog, SourceFiles([*source_roots, *roots_of_environment(), *logdirs]))
+        self._reports = ReportDownload(self._source)
+        self._endpoints = endpoints()
+        self._routes = frozenset({report_download.PATH, *(PREFIX + route for route in self._endpoints)})
+        self._cache = AnswerCache()
 
     def paths(self) -> frozenset[str]:
         """Return all paths below the mount, for hosts that route by complete paths."""
-        return self._routes.paths() | static.names()
+        return self._routes | static.names()
+
+    def reads(self, environ: WSGIEnvironment) -> Reads | Future[None]:
+        """Return what a request reads before it is answered, or what ends when another thread has made its answer."""
+        request = PageRequest(environ)
+        path = request.path.lstrip("/")
+        endpoint = self._endpoints.get(path.removeprefix(PREFIX)) if path.startswith(PREFIX) else None
+        if endpoint is None:
+            return Reads.LARGE_FILES if path == report_download.PATH else Reads.NOTHING
+        declared = max((given.reads for given in endpoint.inputs), default=Reads.NOTHING)
+        if endpoint.post or endpoint.live:
+            return declared
+        question = self._question(endpoint, path, request)
+        if (making := self._cache.making(question.key)) is not None:
+            return making
+        subjects = [question.query[name] for name in endpoint.subjects if question.query.get(name)]
+        unread = [self._catalog.unread_bytes(subject) for subject in subjects]
+        if sum(size or 0 for size in unread) > SMALL_BYTES:
+            return Reads.LARGE_FILES
+        if question.key not in self._cache or any(unread):
+            return Reads.LISTING if declared is Reads.LISTING and not subjects else Reads.SMALL_FILES
+        return Reads.LISTING if None in unread or not subjects else Reads.NOTHING
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = PageRequest(environ)
@@ -58,19 +115,20 @@ class MemoryApp:
 
     def _answer(self, request: Request) -> Finished | Response:
         path = request.path.lstrip("/") or "index.html"
-        allowed = self._routes.methods(path)
+        endpoint = self._endpoints.get(path.removeprefix(PREFIX)) if path.startswith(PREFIX) else None
+        allowed = ("POST",) if endpoint is not None and endpoint.post else ("GET", "HEAD")
         if request.method not in allowed:
             response = error_response(405, InputError("Method not allowed", request.method, f"use {allowed[0]}"))
             response.headers["Allow"] = ", ".join(allowed)
             return response
         try:
-            if path in self._routes.paths():
-                return self._routes.answer(path, request)
+            if endpoint is not None:
+                return self._answer_of(endpoint, path, request)
+            if path == report_download.PATH:
+                return self._reports.response(request)
             if path in static.names():
                 return static.response(path)
             return error_response(404, InputError("No such page", path, "open index.html"))
-        except PostponedError:
-            raise
         except NotAccepted as error:
             return error_response(error.status, error)
         except BadParameter as error:
@@ -82,3 +140,23 @@ class MemoryApp:
             return error_response(
                 500, InputError("Internal error", path, "see the server's log; other views still work")
             )
+
+    def _answer_of(self, endpoint: Endpoint, path: str, request: Request) -> Finished:
+        """Return the answer of an endpoint. InputError where nothing has the requested name."""
+        if endpoint.post or endpoint.live:
+            body = read_body(request) if endpoint.post else b""
+            return finished(endpoint.answer(Call(request.args.to_dict(), self._source, body)))
+        question = self._question(endpoint, path, request)
+        source = self._source
+        if (capacity := CAPACITY.read(Call(request.args.to_dict(), source), ())) is not None:
+            source = with_capacity(source, capacity)
+        return self._cache.answer(
+            question.key, source, lambda source: finished(endpoint.answer(Call(question.query, source)))
+        )
+
+    def _question(self, endpoint: Endpoint, path: str, request: Request) -> EndpointCall:
+        """Return a question without the parameters that its endpoint does not read, which do not change its answer."""
+        given = request.args.to_dict()
+        query = {name: given[name] for name in sorted(p.name for p in endpoint.parameters) if name in given}
+        named = [*query.items(), (CAPACITY_PARAMETER, given.get(CAPACITY_PARAMETER, ""))]
+        return EndpointCall(endpoint, query, (path, *(part for item in named for part in item)))

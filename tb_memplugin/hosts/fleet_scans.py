@@ -8,24 +8,22 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
-from tb_memplugin.catalog import Catalog
+from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.errors import InputError
-from tb_memplugin.executors.processes import LocalProcesses
+from tb_memplugin.executors import LocalProcesses
 from tb_memplugin.fleet import series
 from tb_memplugin.fleet.cache import SummaryCache
-from tb_memplugin.fleet.known import known_captures
-from tb_memplugin.fleet.problems import problem_text
-from tb_memplugin.fleet.programs import with_programs
+from tb_memplugin.fleet.known import has_several, known_captures
 from tb_memplugin.fleet.scan import Scan, fleet_of
 from tb_memplugin.fleet.sessions import Capture, captures, hosts_of, rule_text
-from tb_memplugin.fleet.several import has_several
+from tb_memplugin.fleet.summarize import with_programs
+from tb_memplugin.fleet.tasks import problem_text
 from tb_memplugin.fleet.trend import trend
 from tb_memplugin.logdir import Run
-from tb_memplugin.model.fleet import FileSummary, Fleet, KnownCapture
-from tb_memplugin.model.fleet_trend import TrendBy, TrendSeries
+from tb_memplugin.model.fleet import FileSummary, Fleet, KnownCapture, TrendBy, TrendSeries
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.views.endpoints.source import CaptureName, FleetReading, TrendReading
-from tb_memplugin.views.shared.fleet_text import faults_text
+from tb_memplugin.questions.asking.source import CaptureName, FleetReading, TrendReading
+from tb_memplugin.questions.fleet.words import faults_text
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -15,11 +15,16 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Any, BinaryIO, NamedTuple
 
-from tb_memplugin.errors import FailureLog, InputError
+from tb_memplugin.errors import InputError, log_failure
 from tb_memplugin.hosts.static import FOLDER
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.views.endpoints.source import NO_CANDIDATES, FitOutcomes
-from tb_memplugin.views.export.report import ReportSource, StoredAnswer, answers_of_recording, answers_of_runs
+from tb_memplugin.questions.asking.source import NO_CANDIDATES, FitOutcomes
+from tb_memplugin.questions.export.report import (
+    StoredAnswer,
+    answers_of_recording,
+    answers_of_runs,
+    report_source,
+)
 
 # Mail servers accept about 25 MB. A program of 100,000 buffers takes 8 MB.
 MAX_BYTES = 20 << 20
@@ -93,7 +98,8 @@ class Report:
         self._recordings = recordings
         self._most = most
         self.contained: list[Recording] = []
-        self._source = ReportSource(self.contained, every, candidates=candidates)
+        self._source = report_source(self.contained, every, candidates)
+        self._every = every
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the document. InputError before its first piece where the page has not been built."""
@@ -108,7 +114,7 @@ class Report:
         for answer in answers_of_runs(self._source):
             yield from document.answer(answer)
         axes = sorted({recording.axis.value for recording in self.contained})
-        of = len(self._source.every)
+        of = len(self._every)
         yield from document.end({"recordings": len(self.contained), "of": of, "axes": axes})
 
 
@@ -133,7 +139,7 @@ class _Document:
         try:
             content = stored.content()
         except Exception as error:
-            FailureLog.add(__name__, "Answering %s: %s", stored.key, error, error=error)
+            log_failure("Answering %s: %s", stored.key, error, error=error)
             return
         self._numbers[stored.key] = len(self._numbers)
         yield self._block("data-answer", gzip.compress(content, GZIP_LEVEL, mtime=0))

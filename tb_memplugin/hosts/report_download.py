@@ -10,11 +10,10 @@ from werkzeug.wrappers import Request, Response
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts import report
-from tb_memplugin.hosts.request_body import NotAccepted, sent_by_another_site
-from tb_memplugin.hosts.serving.lanes import Lane, PostponedError, lane_of
-from tb_memplugin.views.endpoints.inputs import RUN, Call
-from tb_memplugin.views.endpoints.source import Source
-from tb_memplugin.views.export.rows import exportable
+from tb_memplugin.hosts.http_messages import NotAccepted, sent_by_another_site
+from tb_memplugin.questions.asking.inputs import RUN, Call
+from tb_memplugin.questions.asking.source import Source
+from tb_memplugin.questions.export.rows import exportable
 
 PATH = "api/report"
 MAX_AT_ONCE = 2  # each takes a processor while it is made
@@ -34,8 +33,6 @@ class ReportDownload:
 
     def response(self, request: Request) -> Response:
         """Return the report of the run that a request names. InputError or NotAccepted where there is none."""
-        if lane_of(request.environ) in (Lane.QUICK, Lane.SEARCH):
-            raise PostponedError
         # "none" is a URL that a user typed. A page of another site could start any number of them.
         if request.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none"):
             raise sent_by_another_site(request)
@@ -50,7 +47,7 @@ class ReportDownload:
     def _pieces(self, run: str) -> Generator[bytes]:
         """Yield the report, and give its slot back at the end, also where the client leaves before."""
         try:
-            every = self._source.run(run).recordings
+            every = self._source.runs.run(run).recordings
             selected, _ = exportable(every)
             if not selected:
                 raise InputError("No recordings to export", run, "choose another run")
@@ -58,7 +55,7 @@ class ReportDownload:
                 count = f"{len(selected[0].allocations):,} allocations"
                 raise NotAccepted(413, "The report is too large to send", count, "write it with tb-memplugin export")
             title = f"Memory report of {run}"
-            yield from report.Report(title, selected, every, report.MAX_BYTES, self._source.fit()).pieces()
+            yield from report.Report(title, selected, every, report.MAX_BYTES, self._source.runs.fit()).pieces()
         finally:
             self._slots.release()
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import webbrowser
 from collections.abc import Collection, Iterable
+from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
-from tb_memplugin.catalog import Catalog
+from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.hosts.serving.host_names import HostNames, checked
 from tb_memplugin.hosts.serving.server import serve as serve_app
 from tb_memplugin.hosts.serving.sockets import listen, url_of
 from tb_memplugin.logdir import has_runs
+from tb_memplugin.questions.asking.source import Reads
 from tb_memplugin.source_files import checked_roots
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 ALLOW = "if you know this name, start the server with --allowed-host {name}"
 
@@ -42,7 +44,8 @@ def serve(
         except InputError as error:
             # Profiles may be written later.
             print(f"warning: {error}", flush=True)
-    app = checked(below_any_prefix(page), HostNames(host, allowed).accepts, ALLOW)
+    below = BelowAnyPrefix(page)
+    app = checked(below, HostNames(host, allowed).accepts, ALLOW)
     url = url_of(host, listening)
 
     def ready() -> None:
@@ -50,16 +53,24 @@ def serve(
         if open_browser:
             webbrowser.open(url)
 
-    serve_app(app, listening, ready)
+    serve_app(app, listening, ready, below.reads)
 
 
-def below_any_prefix(app: MemoryApp) -> WSGIApplication:
-    """Accept any path prefix: some proxies leave theirs on, so the text before a known path is dropped."""
+class BelowAnyPrefix:
+    """The page below any path prefix: some proxies leave theirs on, so the text before a known path is dropped."""
 
-    def passing(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+    def __init__(self, app: MemoryApp) -> None:
+        self._app = app
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        return self._app(self._without_prefix(environ), start_response)
+
+    def reads(self, environ: WSGIEnvironment) -> Reads | Future[None]:
+        """Return what a request reads."""
+        return self._app.reads(self._without_prefix(environ))
+
+    def _without_prefix(self, environ: WSGIEnvironment) -> WSGIEnvironment:
         path = environ.get("PATH_INFO", "")
-        known = [end for end in ("", *app.paths()) if path.endswith(f"/{end}")]
+        known = [end for end in ("", *self._app.paths()) if path.endswith(f"/{end}")]
         prefix = path.removesuffix(f"/{max(known, key=len)}") if known else ""
-        return app.mounted(prefix)(environ, start_response)
-
-    return passing
+        return {**environ, "PATH_INFO": path.removeprefix(prefix)}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from werkzeug.wrappers import Response
 
-from tb_memplugin.hosts.responses import Finished
+from tb_memplugin.hosts.http_messages import Finished
 
 FOLDER = Path(__file__).resolve().parent.parent / "static"
 

@@ -27,7 +27,7 @@ ACTIVE_WAIT_SECONDS = 1.0
 
 class MemoryPluginLoader(base_plugin.TBLoader):  # type: ignore[misc]
     def load(self, context: Any) -> MemoryPlugin:
-        from tb_memplugin.hosts.tensorboard_link import add_link
+        from tb_memplugin.hosts.xprof_link import add_link
 
         add_link()
         return MemoryPlugin(context)
@@ -37,7 +37,7 @@ class MemoryPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
     plugin_name = NAME
 
     def __init__(self, context: Any) -> None:
-        from tb_memplugin.catalog import Catalog
+        from tb_memplugin.catalog.catalog import Catalog
         from tb_memplugin.hosts.api import MemoryApp
 
         self._roots = roots(context)

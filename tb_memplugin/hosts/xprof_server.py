@@ -69,7 +69,7 @@ def serve(root: str, binding: Binding, arguments: Sequence[str]) -> int:
             if binding.everywhere:
                 print(f"All interfaces: port {port}, and port {grpc_port} of XProf's worker service (gRPC)", flush=True)
 
-        serve_app(checked(app, names.accepts, ALLOW), listening, ready)
+        serve_app(checked(app, names.accepts, ALLOW), listening, ready, app.reads)
 
     server.run_server = run_server
     if not binding.everywhere:

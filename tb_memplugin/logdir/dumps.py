@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
-from tb_memplugin.logdir.dump_names import (
+from tb_memplugin.logdir.files import DumpedProgram, Entry, HostFile, Stages, host_file
+from tb_memplugin.logdir.names import (
     ProgramName,
+    is_remote,
     is_stage,
     is_stage_text,
     module_of,
     names_beside,
     parse_program,
+    path_text,
 )
-from tb_memplugin.logdir.files import DumpedProgram, HostFile, Stages, host_file
-from tb_memplugin.logdir.folders import Entry
-from tb_memplugin.logdir.paths import is_remote, path_text
 
 TOPOLOGY = "topology.pb"  # in a folder that is named after the module
 MAX_NAMED = 5

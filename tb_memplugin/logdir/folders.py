@@ -3,32 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from functools import partial
 from operator import attrgetter
-from typing import NamedTuple
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.logdir.dump_names import is_dump_file
-from tb_memplugin.logdir.files import reason, remedy
-from tb_memplugin.logdir.local import stamp_of
-from tb_memplugin.logdir.paths import is_inside, is_remote
-from tb_memplugin.logdir.suffixes import is_read
-
-
-class Entry(NamedTuple):
-    """A folder, a file that can be read by its suffix, or another file of an XLA dump, without size and stamp."""
-
-    name: str
-    path: str
-    is_folder: bool
-    size: int = 0
-    stamp: str = ""
-    modified_ns: int = 0  # since 1970; 0: unknown
-
+from tb_memplugin.logdir.files import Entry, FolderLister, reason, remedy, stamp_of
+from tb_memplugin.logdir.names import is_dump_file, is_inside, is_read, is_remote
+from tb_memplugin.logdir.remote_folders import list_remote, open_remote
 
 BY_NAME = attrgetter("name")
-FolderLister = Callable[[str], list[Entry]]
 
 
 def open_logdir(root: str, *, recursive: bool = True) -> tuple[str, FolderLister]:
@@ -37,8 +20,6 @@ def open_logdir(root: str, *, recursive: bool = True) -> tuple[str, FolderLister
     `recursive`: list a remote logdir at once where its store can, for a search of all folders.
     """
     if is_remote(root):
-        from tb_memplugin.logdir.remote.folders import open_remote
-
         return open_remote(root, recursive=recursive)
     return _open_local(root)
 
@@ -46,8 +27,6 @@ def open_logdir(root: str, *, recursive: bool = True) -> tuple[str, FolderLister
 def list_folder(root: str, folder: str) -> list[Entry]:
     """List one folder in a logdir. InputError if the logdir is missing."""
     if is_remote(root):
-        from tb_memplugin.logdir.remote.folders import list_remote
-
         return list_remote(root, folder)
     return _open_local(root)[1](folder)
 

@@ -8,11 +8,33 @@ Both raise ValueError where the file has no such structure, and are independent 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import import_module
 from typing import Protocol
 
 from tb_memplugin.formats import ByteRange, FilePiece, Format, PartSearch, PartWalk
-from tb_memplugin.logdir.counting import count_bytes
+
+CHUNK_BYTES = 16 << 20  # read between two reports; a disk takes some 10 ms
+
+_advance: ContextVar[Callable[[int], None] | None] = ContextVar("_advance", default=None)
+
+
+@contextmanager
+def counting(advance: Callable[[int], None]) -> Iterator[None]:
+    """Call `advance` with the number of bytes of each chunk that this thread reads."""
+    token = _advance.set(advance)
+    try:
+        yield
+    finally:
+        _advance.reset(token)
+
+
+def count_bytes(count: int) -> None:
+    """Report bytes that were read."""
+    if (advance := _advance.get()) is not None:
+        advance(count)
+
 
 BLOCK_BYTES = 64 << 10  # some 20 bytes are looked at, and then mostly those after them
 MAX_ROUNDS = 50  # of requests that wait for another; a file that needs more is read as a whole

@@ -12,13 +12,22 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.logdir.dump_names import is_dump_file, module_of, parse_program
 from tb_memplugin.logdir.dumps import dumped_programs
-from tb_memplugin.logdir.files import HostFile
-from tb_memplugin.logdir.folders import Entry, list_folder, open_logdir
-from tb_memplugin.logdir.paths import path_text
-from tb_memplugin.logdir.suffixes import HLO_PROTO, NO_MODULE, RECORD, STANDALONE, XPLANE, host_name
-from tb_memplugin.natural_order import natural_key
+from tb_memplugin.logdir.files import Entry, HostFile
+from tb_memplugin.logdir.folders import list_folder, open_logdir
+from tb_memplugin.logdir.names import (
+    HLO_PROTO,
+    NO_MODULE,
+    RECORD,
+    STANDALONE,
+    XPLANE,
+    host_name,
+    is_dump_file,
+    module_of,
+    parse_program,
+    path_text,
+)
+from tb_memplugin.numbered_names import natural_key
 
 # A logdir beside checkpoints or a data set may have millions of folders, and TensorBoard searches it on every page
 # load. The search is breadth-first, so that the limit cuts off the deepest folders. Folders that jax.profiler makes,

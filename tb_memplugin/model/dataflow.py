@@ -74,7 +74,7 @@ class DataflowValues:
     donor: I32  # per leaf of the result: the argument leaf whose memory it reuses; -1 none
     derivations: Derivations
     products: Products
-    scope: Text  # per value: JAX's name of the operation that computes it
+    op_name: Text  # per value: JAX's name of the operation that computes it
     transposed: I32  # values that an operation computes that JAX named `transpose(`, inside a fusion too
 
     def __len__(self) -> int:

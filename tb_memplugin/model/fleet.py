@@ -1,4 +1,4 @@
-"""Summaries of many hosts: the peak of each device with what it is made of, and the programs that each host has.
+"""Summaries of many hosts: the peak of each device, the programs of each host, and peaks over days.
 
 Everything here is plain data, which pickles and fits into columns of a database.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+
+from tb_memplugin.model.changes import ChangeCause
 
 MAX_SITES = 16  # of a device
 DEVICE_MEMORY = "HBM"  # the memory of devices, whatever their allocator is called
@@ -180,3 +182,54 @@ class KnownCapture:
     def is_complete(self) -> bool:
         """Return whether all files have been read before."""
         return len(self.fleet.files) == self.files
+
+
+class TrendBy(StrEnum):
+    """What a point of a trend is."""
+
+    DAY = "day"  # of several captures in a day, the one with the largest peak
+    CAPTURE = "capture"
+
+
+@dataclass(frozen=True, slots=True)
+class TrendPoint:
+    """The peak of one day or capture, in bytes: of a memory that of the median device, of a program its plan."""
+
+    day: str  # as in 2026-11-23
+    capture: str
+    peak_bytes: int
+    largest_bytes: int  # of a memory: the worst device; of a program: what it reserves
+    devices: int  # of a program: the hosts that have it
+    path: str  # of a file with this peak
+    key: str  # of a memory: the device in the file; of a program: its fingerprint
+    recording: str = ""  # its id
+
+
+@dataclass(frozen=True, slots=True)
+class TrendChange:
+    """A line of the source whose bytes at the peak changed."""
+
+    text: str
+    bytes_before: int
+    bytes_after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rise:
+    """A growth of the peak from one point to the next."""
+
+    before: int  # index in the series
+    after: int
+    changes: tuple[TrendChange, ...] = ()  # largest growth first
+    problem: str = ""  # why there are none
+    causes: tuple[ChangeCause, ...] = ()  # of a program, largest growth first
+
+
+@dataclass(frozen=True, slots=True)
+class TrendSeries:
+    """The peaks of a memory or of a program, in order of time, and the rises in it."""
+
+    name: str
+    is_program: bool
+    points: tuple[TrendPoint, ...]
+    rises: tuple[Rise, ...] = ()

@@ -28,7 +28,7 @@ class KernelMemory:
     """
 
     name: str  # of the instruction
-    scope: str
+    op_name: str
     limit_bytes: int | None
     used_bytes: int | None
     operands: tuple[str, ...]  # shapes

@@ -31,7 +31,7 @@ class Role(IntEnum):
 
     @property
     def label(self) -> str:
-        return self.name.lower().replace("_", " ")
+        return "thread-local" if self is Role.THREAD_LOCAL else self.name.lower().replace("_", " ")
 
 
 class RegionKind(IntFlag):

@@ -1,12 +1,15 @@
-"""The answer for a choice, from the candidates compiled for it: the largest value, and how memory rises with it."""
+"""The largest value of a knob for each choice of the others, from the candidates compiled for it, by step."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from tb_memplugin.model.fit import Knobs, LargestValue, MemoryLine, Outcome
+from tb_memplugin.model.fit import Knob, Knobs, LargestValue, MemoryLine, Outcome
 
 MAX_ERROR = 0.02  # of a line that describes the memory
 
@@ -61,3 +64,89 @@ def memory_line(found: Mapping[int, Outcome]) -> MemoryLine | None:
         ((int(size), role) for role, size in at_zero.items() if size > MAX_ERROR * fixed), reverse=True
     )
     return MemoryLine(int(fixed), int(slope), int(values[-1]), {role: size for size, role in fixed_roles})
+
+
+@dataclass(frozen=True)
+class KnobChoice:
+    """A target with values of all knobs but the searched one, and the changes that the program was compiled with."""
+
+    target: str
+    knobs: tuple[tuple[str, Knob], ...]
+    changes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class FitStep:
+    """The candidates of a step whose largest value of one knob is searched; `searched` is empty without a search."""
+
+    step: str
+    searched: str
+    outcomes: tuple[Outcome, ...]
+
+    def choice(self, outcome: Outcome) -> KnobChoice:
+        """Return what a candidate has in common with the others of its search."""
+        candidate = outcome.candidate
+        others = sorted((name, value) for name, value in candidate.knobs if name != self.searched)
+        return KnobChoice(candidate.target, tuple(others), candidate.changes)
+
+    def value(self, outcome: Outcome) -> Knob | None:
+        """Return a candidate's value of the searched knob."""
+        return dict(outcome.candidate.knobs).get(self.searched)
+
+    def by_choice(self) -> dict[KnobChoice, list[Outcome]]:
+        """Return the candidates of each choice, in the order of the searched knob."""
+        found: dict[KnobChoice, list[Outcome]] = {}
+        for outcome in self.outcomes:
+            found.setdefault(self.choice(outcome), []).append(outcome)
+        return found
+
+
+def fit_steps(outcomes: Iterable[Outcome]) -> list[FitStep]:
+    """Return the candidates of each step and searched knob, ordered by target, choice and value."""
+    every = list(outcomes)
+    searches = {step: Counter[str]() for step in sorted({outcome.candidate.step for outcome in every})}
+    for outcome in every:
+        if outcome.searched:
+            searches[outcome.candidate.step][outcome.searched] += 1
+    steps: dict[tuple[str, str], list[Outcome]] = {}
+    for outcome in every:
+        searched = outcome.searched or _only_search(outcome, searches[outcome.candidate.step])
+        steps.setdefault((outcome.candidate.step, searched), []).append(outcome)
+    found = [FitStep(step, searched, tuple(of_step)) for (step, searched), of_step in sorted(steps.items())]
+    return [FitStep(one.step, one.searched, tuple(sorted(one.outcomes, key=lambda o: _order(one, o)))) for one in found]
+
+
+def _only_search(outcome: Outcome, searches: Counter[str]) -> str:
+    """Return the searched knob of a candidate that was compiled by itself: it is a point of its step's search."""
+    searched = next(iter(searches), "")
+    return searched if len(searches) == 1 and _is_number(dict(outcome.candidate.knobs).get(searched)) else ""
+
+
+def answer(step: FitStep, choice: KnobChoice, outcomes: Sequence[Outcome]) -> LargestValue:
+    """Return the largest value of the searched knob for a choice; without a search, the candidate that fits."""
+    found = {value: outcome for outcome in outcomes if _is_integer(value := step.value(outcome))}
+    if step.searched and found:
+        return largest_value(choice.target, choice.knobs, step.searched, found)  # type: ignore[arg-type]
+    return largest_value(choice.target, choice.knobs, "", dict(enumerate(outcomes)))
+
+
+def _order(step: FitStep, outcome: Outcome) -> tuple[object, ...]:
+    choice, value = step.choice(outcome), step.value(outcome)
+    texts = [choice.target, *(f"{name} {knob}" for name, knob in choice.knobs), *choice.changes]
+    return (_natural(" ".join(texts)), len(choice.changes), _number(value), str(value), outcome.run)
+
+
+def _natural(text: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d{1,18})", text)]
+
+
+def _is_integer(value: Knob | None) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: Knob | None) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _number(value: Knob | None) -> float:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else float("-inf")

@@ -66,7 +66,7 @@ class FusedOperations:
     """Operations inside of fusions whose results are not the fusion's: they are never in memory. One row each."""
 
     position: I32  # of the fusion
-    scope: Text  # JAX's name of the operation
+    op_name: Text  # JAX's name of the operation
     shape: Text
     size: I64  # bytes that the result would take
 
@@ -80,7 +80,7 @@ class Program:
     memory_space: int  # XLA's buffer color
     name: Text
     op: Text
-    scope: Text
+    op_name: Text
     computation: Text
     stack: I32
     scoped_bytes: int = 0  # the largest scoped allocation of an instruction (TPU VMEM)
@@ -92,7 +92,3 @@ class Program:
     shardings: ArgumentShardings | None = None  # of the arguments; None: unknown, or one device
     backend: Backend = Backend.UNKNOWN
     fused: Lazy[FusedOperations] | None = None
-
-    @property
-    def for_cpu(self) -> bool:
-        return self.backend is Backend.CPU

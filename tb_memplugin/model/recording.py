@@ -6,30 +6,49 @@ allocation or event, strings interned. A million rows is normal, so no row is a 
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tb_memplugin.model.arrays import I32, I64
-from tb_memplugin.model.cached_property import cached_property
+from tb_memplugin.model.lazy import Lazy, cached_property
+from tb_memplugin.model.program import Backend
 
 if TYPE_CHECKING:
-    from tb_memplugin.model.capture_info import CaptureInfo, Sampling
     from tb_memplugin.model.caveats import Caveat
     from tb_memplugin.model.kinds import Axis, RecordingKind
     from tb_memplugin.model.out_of_memory import OutOfMemory
     from tb_memplugin.model.program import Program
-    from tb_memplugin.model.source_tables import (
+    from tb_memplugin.model.tables import (
+        Allocations,
         CachingAllocatorState,
         DeviceProfileCounts,
         NamedSpans,
         ProgramChunks,
+        Regions,
         ReportedMemory,
+        Stacks,
     )
-    from tb_memplugin.model.tables import Allocations, Regions, Stacks
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureInfo:
+    """Time and step of a snapshot, or of the start of a recording over time, if the file has them."""
+
+    time_ns: int | None = None  # since 1970
+    step: int | None = None  # of the training loop
+    reason: str = ""  # for a snapshot, such as "90 % of capacity"; empty: the script asked for it
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a recording over time is sampled, and whether its writer has finished it."""
+
+    interval_ns: int  # between the newest samples
+    finished: bool  # False while the job runs, and after it was killed
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +110,11 @@ class Recording:
         return self.sampling is not None and not self.sampling.finished
 
     @property
+    def backend(self) -> Backend:
+        """Return the XLA backend that compiled the program; UNKNOWN for a recording without one."""
+        return self.program.backend if self.program is not None else Backend.UNKNOWN
+
+    @property
     def is_main_memory(self) -> bool:
         """False for a program's other memories, such as those on the chip or on the host."""
         return self.program is None or self.program.memory_space == 0
@@ -109,3 +133,53 @@ class Recording:
     def computing(self) -> dict[Hashable, AbstractContextManager[Any]]:
         """A lock for each function of `memo`, so that threads do not compute the same result at once."""
         return {}
+
+
+class LazyRecording(Recording):
+    """A recording whose call stacks, names and spans are read when one of its tables is first accessed.
+
+    Sizes, lifetimes and the allocator's own figures are in `outline`, which is read at once. Code that needs no more
+    uses `recording.outline` to be fast; code that does not think of it gets the complete tables. The tables have the
+    same rows in the same order. Accessing them raises InputError where the rest of the file is damaged.
+    """
+
+    _outline: Recording
+    _complete: Lazy[Recording]
+
+    @staticmethod
+    def of(outline: Recording, read: Callable[[], Recording]) -> LazyRecording:
+        """Return a recording that calls `read` once, for the fields below; all others are the outline's."""
+        recording = object.__new__(LazyRecording)
+        copied = {f.name: getattr(outline, f.name) for f in fields(Recording) if f.name not in vars(LazyRecording)}
+        vars(recording).update(copied, _outline=outline, _complete=Lazy(read))
+        return recording
+
+    @property
+    def outline(self) -> Recording:
+        outline: Recording = vars(self).get("_outline", self)  # a copy by dataclasses.replace has all fields instead
+        return outline
+
+    def load(self) -> Recording:
+        if self.outline is not self:
+            self._complete()
+        return self
+
+    @cached_property
+    def allocations(self) -> Allocations:
+        return self._complete().allocations
+
+    @cached_property
+    def stacks(self) -> Stacks:
+        return self._complete().stacks
+
+    @cached_property
+    def spans(self) -> NamedSpans | None:
+        return self._complete().spans
+
+    @cached_property
+    def free_stack(self) -> I32 | None:
+        return self._complete().free_stack
+
+    @cached_property
+    def caveats(self) -> tuple[Caveat, ...]:
+        return self._complete().caveats

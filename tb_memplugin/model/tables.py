@@ -1,10 +1,12 @@
-"""Tables that every recording has, as columns: call stacks, allocations and regions."""
+"""Tables of a recording as columns: call stacks, allocations and regions, and those that only some sources have."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
-from tb_memplugin.model.arrays import I32, I64, U8
+from tb_memplugin.model.arrays import F64, I32, I64, U8, Mask
 from tb_memplugin.model.text import Text
 
 MAX_FRAMES = 4096  # of a stack in an answer, which may contain hundreds; Python's own limit is 1000
@@ -21,13 +23,16 @@ class Stacks:
 
     def frames(self, leaf: int) -> list[tuple[str, str, int]]:
         """Return (function, file, line) of the innermost MAX_FRAMES frames, innermost first; a cycle ends the walk."""
-        frames: list[tuple[str, str, int]] = []
+        walked = islice(self.callers(leaf), MAX_FRAMES)
+        return [(self.function[frame], self.file[frame], int(self.line[frame])) for frame in walked]
+
+    def callers(self, frame: int) -> Iterator[int]:
+        """Yield the frame and its callers, innermost first. A cycle in a damaged file ends the walk."""
         seen: set[int] = set()
-        while 0 <= leaf < len(self.parent) and leaf not in seen and len(frames) < MAX_FRAMES:
-            seen.add(leaf)
-            frames.append((self.function[leaf], self.file[leaf], int(self.line[leaf])))
-            leaf = int(self.parent[leaf])
-        return frames
+        while 0 <= frame < len(self.parent) and frame not in seen:
+            seen.add(frame)
+            yield frame
+            frame = int(self.parent[frame])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,10 +62,14 @@ class Allocations:
     shape: Text
     dtype: Text
     op: Text
-    scope: Text  # model path
+    op_name: Text  # the operation, as JAX names it: the model path
 
     def __len__(self) -> int:
         return len(self.size)
+
+    def live_at(self, position: int) -> Mask:
+        """Mark the rows that are live at a position."""
+        return (self.start <= position) & (position < self.end)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,3 +84,52 @@ class Regions:
 
     def __len__(self) -> int:
         return len(self.size)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReportedMemory:
+    """An allocator's own figures right after each event, in bytes: one row per position."""
+
+    in_use: I64
+    reserved: I64  # for stacks: neither in use nor free
+    free: I64
+    lifetime_peak: I64  # of in_use, since the allocator was created
+    fragmentation: F64  # 1 - largest free block / free bytes; NaN if not reported
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CachingAllocatorState:
+    """State that only PyTorch's caching allocator records: one row per position."""
+
+    reserved: I64 | None = None  # bytes reserved from the device: torch.cuda.memory_reserved(); None if not recorded
+    events: Text | None = None  # PyTorch's name of the event, such as `segment_map`; None if not recorded
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceProfileCounts:
+    """Numbers of allocations that only device profiles record. A device profile merges allocations of equal size."""
+
+    allocations: I64  # per row of Allocations, the number of allocations that it represents
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProgramChunks:
+    """The compiled program and its buffer allocation that an allocator's chunk was for, one row per allocation."""
+
+    program: Text  # the module's name; empty: not annotated
+    allocation: I64  # the number of the buffer allocation; -1 unknown
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedSpans:
+    """Intervals [start, end) in nanoseconds since the profile began, sorted by start."""
+
+    name: Text
+    kind: U8  # SpanKind
+    start_ns: I64
+    end_ns: I64
+    steps: I64 | None = None
+    """The number of steps in each span, where one span may be several steps; None where each is one."""
+
+    def __len__(self) -> int:
+        return len(self.kind)

@@ -8,6 +8,7 @@ import secrets
 
 import numpy as np
 
+from tb_memplugin.native.arrays cimport array_of
 from tb_memplugin.native.hashing cimport mixed
 
 cdef enum:
@@ -78,10 +79,7 @@ def number_values(const int64_t[::1] values):
         numbering.slots.resize(1024, 0)
         for i in range(n):
             code[i] = numbering.number(values[i])
-    distinct = np.empty(numbering.distinct.size(), dtype=np.int64)
-    view = distinct
-    for i in range(<Py_ssize_t>numbering.distinct.size()):
-        view[i] = numbering.distinct[i]
+    distinct = array_of[int64_t](numbering.distinct)
     order = np.argsort(distinct)
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))

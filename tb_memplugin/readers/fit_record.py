@@ -29,6 +29,7 @@ def _outcome(found: Mapping[str, Any]) -> Outcome:
     if len(knobs) > MAX_KNOBS:  # each is a column of a table
         raise ValueError
     changes = tuple(map(_text, found.get("changes", ())))
+    roles = found.get("roles_bytes", found.get("roles", {}))  # older records have `roles`
     return Outcome(
         Candidate(_text(found["step"]), _text(found["target"]), knobs, changes),
         seconds=_number(found.get("seconds") or 0),
@@ -38,7 +39,7 @@ def _outcome(found: Mapping[str, Any]) -> Outcome:
         limit_bytes=_size(found.get("limit_bytes")),
         rematerialized=_size(found["rematerialized"]) or 0,
         rematerialized_flops=_number(found.get("rematerialized_flops") or 0),
-        roles={_text(role): _size(size) or 0 for role, size in _roles(found).items()},
+        roles={_text(role): _size(size) or 0 for role, size in roles.items()},
         parts=tuple(PeakPart(_text(part["name"]), _size(part["bytes"]) or 0) for part in found.get("parts", ())),
         searched=_text(found.get("searched") or ""),
         run=_text(found.get("run") or ""),
@@ -72,12 +73,6 @@ def _number(value: Any) -> float:
     if not math.isfinite(number):  # no JSON
         raise ValueError
     return number
-
-
-def _roles(found: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the bytes by role; older records name them `roles`."""
-    roles: Mapping[str, Any] = found.get("roles_bytes", found.get("roles", {}))
-    return roles
 
 
 def _size(value: Any) -> int | None:

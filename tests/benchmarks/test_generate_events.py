@@ -11,8 +11,7 @@ from support.allocator_planes import events_of, read
 
 from benchmarks.generate_events import generate
 from benchmarks.timing import python
-from tb_memplugin.analysis.usage.live_bytes import peak
-from tb_memplugin.analysis.usage.traffic import count_stacks
+from tb_memplugin.analysis.usage.live_bytes import count_stacks, peak
 
 
 def test_the_truth_is_what_is_read() -> None:

@@ -11,26 +11,22 @@ from statistics import quantiles
 from typing import Any, NamedTuple
 
 import pytest
-from support.allocator_planes import REAL
 
 from benchmarks.cold_server import XPROF_RS
 from benchmarks.pods.allocator import CAPACITY
-from benchmarks.pods.many_runs import write_runs
 from benchmarks.pods.pod import START, Pod
 from benchmarks.pods.ranks import write_ranks
-from benchmarks.pods.real import DEVICE, SPREAD_BYTES
 from benchmarks.pods.tasks import GIB, STEPS
 from benchmarks.pods.trend import CHANGE, write_trend
 from benchmarks.pods.truth import LEAK, OUTLIER, Capture, Faults
 from benchmarks.timing import BIN
 from tb_memplugin.analysis.leaks.classify import Verdict
 from tb_memplugin.analysis.leaks.over_steps import leaks
-from tb_memplugin.analysis.linking.stack_of_program import stack_of_program
+from tb_memplugin.analysis.linking import stack_of_program
 from tb_memplugin.analysis.ownership.source_lines import source_lines
-from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.analysis.usage.live_bytes import count_stacks, peak
 from tb_memplugin.analysis.usage.live_set import live_rows
-from tb_memplugin.analysis.usage.traffic import count_stacks
-from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.logdir.runs import find_runs
 from tb_memplugin.model.kinds import RecordingKind, SpanKind
 from tb_memplugin.model.recording import Recording
@@ -213,13 +209,6 @@ def test_clocks_differ_by_seconds_and_a_later_capture_by_minutes(tmp_path: Path)
     }
 
 
-def test_many_runs_have_the_same_files(tmp_path: Path) -> None:
-    capture = write_runs(replace(SMALL, hosts=2), tmp_path, 30)
-    runs = find_runs(str(tmp_path))
-    assert len({run.name for run in runs}) == 30 and {len(run.files) for run in runs} == {2}
-    assert len({path.stat().st_ino for path in tmp_path.rglob("*.pb")}) == len(capture.devices) // 2
-
-
 def test_equal_arguments_give_equal_bytes(tmp_path: Path) -> None:
     one = replace(SMALL, hosts=2)
     pods = [one, one, replace(one, seed=1)]
@@ -278,40 +267,6 @@ def test_one_day_of_a_trend_raises_the_peak(tmp_path: Path) -> None:
         assert_read(files(tmp_path, capture), capture)
         recording = next(iter(read(next(iter(files(tmp_path, capture).values()))).values()))
         assert (lines_at_peak(recording).get(trend.source_line, 0) == trend.bytes) == (capture.run >= trend.changed)
-
-
-@pytest.mark.parametrize("path", REAL, ids=lambda path: path.parents[3].name)
-def test_a_real_profile_is_multiplied(path: Path, tmp_path: Path) -> None:
-    assert_multiplied(path, tmp_path)
-
-
-def test_any_profile_is_multiplied(healthy: Written, tmp_path: Path) -> None:
-    assert_multiplied(next(iter(healthy.files.values())), tmp_path)
-
-
-def assert_multiplied(path: Path, tmp_path: Path) -> None:
-    """Check hosts like a real one: the peaks of its devices, with some MiB more, and one outlier."""
-    capture = Pod(hosts=3, faults=Faults(outliers=1), like=path).write(tmp_path)
-    (planted,) = capture.outliers
-    real = {memory: found for memory, found in read(path).items() if DEVICE.fullmatch(memory)}
-    assert {device.memory for device in capture.devices} == set(real)
-    wanted = {(device.host, device.memory): device for device in capture.devices}
-    for host, written in files(tmp_path, capture).items():
-        for memory, recording in read(written).items():
-            if (device := wanted.get((host, memory))) is None:
-                continue  # a memory of the host
-            more = peak(recording).bytes - peak(real[memory]).bytes
-            added = planted.bytes if (host, memory) == (planted.host, planted.memory) else 0
-            assert 0 <= more - added <= SPREAD_BYTES
-            assert (device.peak_bytes, device.capacity_bytes) == (peak(recording).bytes, recording.capacity)
-            assert lines_at_peak(recording).get(planted.source_line, 0) == added
-            assert len(recording.caveats) <= len(real[memory].caveats) + 1
-
-
-def test_faults_that_a_real_profile_cannot_have_are_refused(healthy: Written, tmp_path: Path) -> None:
-    path = next(iter(healthy.files.values()))
-    with pytest.raises(ValueError, match="no leaks"):
-        Pod(hosts=3, faults=Faults(leaks=1), like=path).write(tmp_path)
 
 
 def peaks_of_xprof(answer: Mapping[str, Any]) -> dict[str, int]:

@@ -43,7 +43,7 @@ def test_tables_show_medians_the_largest_memory_and_the_ratio_to_the_fastest_too
     rows = full(FIGURES).splitlines()
     assert rows[-2] == "|  | xprof-rs | 1.75 s [1.50, 2.00] | 1.85 s | 700 MB | 3.5 times as fast |"
     assert rows[-1] == "|  | tb_memplugin | 0.50 s [0.50, 0.50] | 0.95 s | 250 MB |  |"
-    assert "| 4.00 s, 900 MB | 1.75 s, 700 MB | 0.50 s, 250 MB | 3.5 times |" in short(
+    assert "| 4.00 s, 900 MB | 1.75 s, 700 MB | 0.50 s, 250 MB | 3.5 times as fast |" in short(
         FIGURES, {"xprof": "2", "xprof-rs": "0"}
     )
 

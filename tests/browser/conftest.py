@@ -14,6 +14,7 @@ from support.browser.logs import build_logs, listing, lock
 from support.browser.pages import ARGUMENTS, START, Open, new_context, open_page
 from support.browser.viewer import Viewer
 from support.browser.watch import Watch
+from support.servers import REPOSITORY
 
 FAILED = pytest.StashKey[bool]()
 
@@ -34,6 +35,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
+    if not (REPOSITORY / "tb_memplugin" / "static" / "index.html").exists():
+        pytest.exit("the page is not built: run `make tb_memplugin/static/index.html`", returncode=1)
     names = ("chromium", "chromium-browser", "google-chrome")
     program = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
     if program is None:

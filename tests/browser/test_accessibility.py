@@ -154,10 +154,9 @@ def test_the_axe_rules_find_a_button_without_a_name_and_pale_text(at: Open) -> N
     assert {violation.split()[0] for violation in found} == {"button-name", "color-contrast"}
 
 
-@pytest.mark.parametrize("tab", ["overview", "memory_viewer", "memory_profile", "snapshots", "compare"])
-def test_our_frame_has_no_violations_in_any_host(go_to: Open, tab: str) -> None:
-    state = {"module": LARGEST} if tab == "memory_viewer" else {}
-    assert violations(go_to(tab=tab, run=TRAIN, **state)) == []
+def test_our_frame_has_no_violations_in_any_host(go_to: Open) -> None:
+    """Check one tab: the tests above check all of them, and in a host only the frame differs."""
+    assert violations(go_to(tab="memory_viewer", run=TRAIN, module=LARGEST)) == []
 
 
 @pytest.mark.parametrize("width", [400, 700])

@@ -110,7 +110,7 @@ def test_labels_of_the_waterfall_are_whole(at: Open, width: int) -> None:
     assert len({text for text, _ in found}) == len(found)
 
 
-def test_a_click_on_a_category_restricts_all_charts_and_the_url(at: Open) -> None:
+def test_a_click_on_a_role_restricts_all_charts_and_the_url(at: Open) -> None:
     viewer = at(**PROGRAM)
     every = viewer.picture()
     for place in (".categories", ".timeline-legend"):
@@ -118,7 +118,7 @@ def test_a_click_on_a_category_restricts_all_charts_and_the_url(at: Open) -> Non
         button.click()
         viewer.wait_for_state(only="roles:temporary")
         assert button.get_attribute("aria-pressed") == "true"
-        until(lambda: {row["Category"] for row in viewer.table()}, lambda found: found == {"temporary"}, "other roles")
+        until(lambda: {row["Role"] for row in viewer.table()}, lambda found: found == {"temporary"}, "other roles")
         assert " of " in viewer.text("live-heading")
         assert viewer.picture() != every  # the others are dimmed
         other = viewer.frame.locator(".categories").get_by_test_id("role-parameter")
@@ -135,7 +135,7 @@ def test_columns_that_are_the_same_in_all_rows_are_one_line(at: Open) -> None:
     viewer = at(tab="overview", run=TRAIN)
     headings = viewer.frame.get_by_role("columnheader").all_inner_texts()
     assert "Memory" not in headings and "Host" not in headings
-    assert viewer.text("constant-columns") == "Same in all rows: Host localhost, Memory HBM"
+    assert viewer.text("constant-columns") == "Same in all rows: Memory HBM, Host localhost"
     rows = [row.keys() for row in at(**LEAK, group="none").table()]
     assert rows and "Requested" not in rows[0]
     assert "Requested as Size" in viewer.text("constant-columns")

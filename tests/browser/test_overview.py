@@ -107,7 +107,7 @@ def test_the_table_shows_the_answer_of_the_server(train: Viewer, server: Host) -
     assert names(train) == [row["title"] for row in overview["rows"]] == [LARGEST, SMALL]
     first = lines(train)[0]
     assert first["Peak"] == "756 MiB"
-    assert train.text("constant-columns") == "Same in all rows: Host localhost, Memory HBM"
+    assert train.text("constant-columns") == "Same in all rows: Memory HBM, Host localhost"
     assert first["Largest part"] == "75% layer_* \u00d74"
     assert not {"Capacity", "Left", "Host"} & first.keys(), "columns without a value in any row"
     [memory] = overview["together"]

@@ -18,7 +18,13 @@ def canvases(viewer: Viewer) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("chart", ["bars", "flame", "treemap"])
+# A chart has the same code in each host, and a host reports its theme to all charts in the same way.
+@pytest.mark.parametrize(
+    ("host", "chart"),
+    [("standalone", "bars"), ("tensorboard", "flame"), ("xprof", "treemap")],
+    indirect=["host"],
+    scope="session",
+)
 def test_every_chart_follows_the_systems_theme_at_once(chart: str, open_at: Open) -> None:
     viewer = open_at(run=TRAIN, module=LARGEST, chart=chart)
     light = canvases(viewer)

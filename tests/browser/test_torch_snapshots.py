@@ -104,7 +104,7 @@ def test_roles_are_a_column(page: Page, host: Host) -> None:
     page_text = viewer.frame.locator("main").inner_text()
     for role in ("parameter", "optimizer state", "gradient", "activation"):
         assert role in page_text
-    assert "Category" in page_text
+    assert "Role" in page_text
 
 
 def test_a_timeline_has_its_categories(page: Page, host: Host) -> None:

@@ -301,7 +301,12 @@ def test_a_treemap_has_the_keys_and_clicks_of_a_flame_graph(trees: Viewer, stand
     trees.wait_for_state(node=first[0])
 
 
-@pytest.mark.parametrize("chart", ["flame-graph", "treemap", "tree-table"])
+@pytest.mark.parametrize(
+    ("host", "chart"),
+    [("standalone", "flame-graph"), ("tensorboard", "treemap"), ("xprof", "tree-table")],
+    indirect=["host"],
+    scope="session",
+)
 def test_in_every_host_an_address_opens_a_node_of_a_tree(go_to: Open, host: Host, chart: str) -> None:
     name = {"flame-graph": "flame", "treemap": "treemap", "tree-table": "tree"}[chart]
     first = heaviest(Forest(host, "model").weights(recording(host).peak))

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_memplugin.catalog import listing_of_path
-from tb_memplugin.model.capture_info import CaptureInfo
-from tb_memplugin.model.recording import Recording
+from tb_memplugin.catalog.listing import listing_of_path
+from tb_memplugin.model.recording import CaptureInfo, Recording
 from tb_memplugin.protos.pprof_pb2 import Profile
+from tb_memplugin.questions.kinds.device_profile import figures, headline
 from tb_memplugin.readers import open_file
-from tb_memplugin.views.page.device_profile import figures, headline
 
 jax = pytest.importorskip("jax")
 

@@ -17,8 +17,8 @@ from support.servers import REPOSITORY, TESTS
 
 from tb_memplugin import capture
 from tb_memplugin.analysis.usage.live_bytes import reserved_bytes
-from tb_memplugin.capture import dumped
-from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.capture import programs
+from tb_memplugin.catalog.listing import listing_of_path
 
 DUMPS = TESTS / "data" / "xla_dumps"
 
@@ -52,7 +52,7 @@ def test_the_dump_can_be_kept_and_is_a_run(tmp_path: Path) -> None:
 
 
 def test_a_compile_without_a_dump_has_the_executables_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dumped, "_programs", lambda folder: [])  # as where the executable was cached
+    monkeypatch.setattr(programs, "_programs", lambda folder: [])  # as where the executable was cached
     program = capture.compile(lowered())
     assert program.dumped is None
     assert "reserved in jit__lambda" in program.report()
@@ -105,7 +105,7 @@ def test_other_errors_of_the_compiler_stay_as_they_are() -> None:
 CODE = """
     import os, sys
     from programs.targets import target_devices
-    from tb_memplugin.fit.devices import ENVIRONMENT
+    from tb_memplugin.fit.compiling.child import ENVIRONMENT
     os.environ.update(ENVIRONMENT)
     import jax, jax.numpy as jnp
     from jax.sharding import SingleDeviceSharding

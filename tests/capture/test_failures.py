@@ -19,13 +19,13 @@ import pytest
 from support.servers import REPOSITORY
 
 from tb_memplugin.capture import guard
-from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.catalog.listing import listing_of_path
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
 
 from tb_memplugin import capture  # noqa: E402  # it imports jax
-from tb_memplugin.capture import array_info, live_arrays  # noqa: E402
+from tb_memplugin.capture import allocator_events, live_arrays  # noqa: E402
 from tb_memplugin.capture.allocator_events import AllocatorEventWriter  # noqa: E402
 
 OUT_OF_MEMORY = "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 6291456 bytes."
@@ -322,7 +322,7 @@ def test_tracking_without_counters_records_the_arrays(
     error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     device = jax.devices()[0]
-    monkeypatch.setattr(array_info, "memory_stats", array_info.memory_stats)
+    monkeypatch.setattr(allocator_events, "memory_stats", allocator_events.memory_stats)
     monkeypatch.setattr(jax, "local_devices", lambda: [FailingDevice(error)])
     with profiled(tmp_path), capture.track(interval=None) as tracker:
         for number in range(3):

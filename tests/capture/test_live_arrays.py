@@ -25,8 +25,7 @@ from tb_memplugin.readers.xplane.allocator.lifetimes import DTYPES
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
 
-from tb_memplugin.capture.allocator_events import DATA_TYPES  # noqa: E402  # it imports jax
-from tb_memplugin.capture.array_info import creating_line  # noqa: E402
+from tb_memplugin.capture.allocator_events import DATA_TYPES, creating_line  # noqa: E402  # it imports jax
 from tb_memplugin.capture.live_arrays import Tracker, track  # noqa: E402
 
 STEPS = 5

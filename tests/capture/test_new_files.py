@@ -19,7 +19,7 @@ from fsspec.implementations.memory import MemoryFile, MemoryFileSystem
 from support.servers import REPOSITORY
 
 from tb_memplugin.capture.new_files import create_file, create_folder, logdir_text, process_name, replace_file
-from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.catalog.listing import listing_of_path
 
 jax = pytest.importorskip("jax")
 

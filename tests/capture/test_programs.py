@@ -19,7 +19,7 @@ from support.steps import STEPS
 from tb_memplugin import capture
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
-from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
 from tb_memplugin.protos.xplane_pb2 import XSpace

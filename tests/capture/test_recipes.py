@@ -14,7 +14,7 @@ from support.host_threads import spans
 from support.markdown import inline_code
 from support.servers import REPOSITORY
 
-from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.model.kinds import SpanKind
 
 RECIPES = REPOSITORY / "examples" / "recipes"

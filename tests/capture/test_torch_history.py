@@ -14,7 +14,7 @@ from support.fake_torch import FakeTorch
 from support.servers import REPOSITORY, TESTS
 
 from tb_memplugin.capture.new_files import process_name
-from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.model.kinds import SpanKind
 
 

@@ -16,7 +16,7 @@ from types import MappingProxyType
 import pytest
 from support.servers import REPOSITORY
 
-from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
 

@@ -16,8 +16,7 @@ from support.watch_files import MIB
 
 from tb_memplugin.capture.watching import recorder, watch
 from tb_memplugin.capture.watching.counters import Reading
-from tb_memplugin.readers.watch.header import WatchedDevice
-from tb_memplugin.readers.watch.layout import CounterSource
+from tb_memplugin.readers.watch_layout import CounterSource, WatchedDevice
 
 GPUS = [
     Reading(WatchedDevice("cuda:0", CounterSource.MEMORY_STATS), (600 * MIB, 800 * MIB, 1000 * MIB, 100 * MIB, 0)),

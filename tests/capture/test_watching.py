@@ -24,18 +24,15 @@ from support.watch_files import MIB, START_NS
 
 from tb_memplugin.analysis.usage.live_bytes import usage
 from tb_memplugin.capture.watching import counters, recorder, snapshots, watch
-from tb_memplugin.capture.watching.clock import WatchClock
 from tb_memplugin.capture.watching.counters import Reading
-from tb_memplugin.capture.watching.curve import FULL, Curve
-from tb_memplugin.capture.watching.curve_file import CurveFile
-from tb_memplugin.capture.watching.recorder import SampleRecorder
-from tb_memplugin.capture.watching.triggers import GROWTH_RISES, WINDOW_SAMPLES, Triggers
-from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.capture.watching.curve import FULL, Curve, CurveFile
+from tb_memplugin.capture.watching.recorder import SampleRecorder, WatchClock
+from tb_memplugin.capture.watching.snapshots import GROWTH_RISES, WINDOW_SAMPLES, Triggers
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers import open_file
-from tb_memplugin.readers.watch.header import WatchedDevice
-from tb_memplugin.readers.watch.layout import CounterSource
+from tb_memplugin.readers.watch_layout import CounterSource, WatchedDevice
 
 SECOND = 10**9
 GPU = WatchedDevice("cuda:0", CounterSource.MEMORY_STATS)

@@ -33,7 +33,7 @@ def test_summary_for_programs() -> None:
     assert (done.returncode, done.stderr) == (0, "")
     answer = json.loads(done.stdout)
     assert set(answer) == {"schema_version", "recordings", "problems", "omitted", "next"}
-    assert answer["schema_version"] == 2
+    assert answer["schema_version"] == 3
     assert len({recording["id"] for recording in answer["recordings"]}) == len(answer["recordings"])
 
 

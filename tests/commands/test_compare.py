@@ -11,8 +11,8 @@ from support.pprof_files import Frame, Sample, write
 from support.servers import BIN, DEMO
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.views.shared.tolerance import parse_tolerance
-from tb_memplugin.views.terminal.compare_text import code
+from tb_memplugin.questions.compare.baseline_file import parse_tolerance
+from tb_memplugin.questions.compare.compare_text import code
 
 LEAK = DEMO / "device_profile_leak"
 FIRST, LAST = str(LEAK / "memory1.prof"), str(LEAK / "memory9.prof")

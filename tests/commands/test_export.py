@@ -17,10 +17,10 @@ import pytest
 from support.servers import DEMO, TESTS
 
 from tb_memplugin import cli
-from tb_memplugin.commands import output_file
+from tb_memplugin.commands import output
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import is_read_with
-from tb_memplugin.views.export import parquet
+from tb_memplugin.questions.export import formats
 
 TEXTS = TESTS / "data" / "oom_texts"
 TRAIN = DEMO / "train_step"
@@ -99,17 +99,17 @@ def test_compressed_is_the_same_and_always_the_same(tmp_path: Path, ending: str)
 
 
 def test_parquet_holds_what_csv_does(tmp_path: Path) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet")
+    formats = pytest.importorskip("pyarrow.parquet")
     one, other = tmp_path / "rows.parquet", tmp_path / "rows.csv"
     assert exported(TRAIN, "--to", one).returncode == exported(TRAIN, "--to", other).returncode == 0
     sizes = [int(row["size_bytes"]) for row in csv.DictReader(io.StringIO(other.read_text(), newline=""))]
-    assert parquet.read_table(one)["size_bytes"].to_pylist() == sizes
+    assert formats.read_table(one)["size_bytes"].to_pylist() == sizes
 
 
 def test_without_pyarrow_parquet_fails_with_a_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(parquet, "find_spec", lambda name: None)
+    monkeypatch.setattr(formats, "find_spec", lambda name: None)
     said = error_line(capsys, TRAIN, "--to", tmp_path / "rows.parquet")
     assert "Parquet needs pyarrow" in said and "`pip install pyarrow`, or write .csv or .json" in said
 
@@ -209,7 +209,7 @@ def test_without_anything_to_write_there_is_no_file(tmp_path: Path, path: str, r
 def test_what_fails_half_way_leaves_what_was_there(tmp_path: Path) -> None:
     file = tmp_path / "rows.csv"
     file.write_text("mine")
-    with pytest.raises(InputError, match="No space left on device"), output_file.atomic_file(str(file)) as stream:
+    with pytest.raises(InputError, match="No space left on device"), output.atomic_file(str(file)) as stream:
         stream.write(b"half")
         raise OSError(28, "No space left on device")
     assert file.read_text() == "mine" and list(tmp_path.iterdir()) == [file]
@@ -218,7 +218,7 @@ def test_what_fails_half_way_leaves_what_was_there(tmp_path: Path) -> None:
 def test_exported_files_have_the_default_mode(tmp_path: Path) -> None:
     """Check the file mode: a temporary file would be readable by its owner only."""
     (tmp_path / "plain").touch()
-    with output_file.atomic_file(str(tmp_path / "rows.csv")) as stream:
+    with output.atomic_file(str(tmp_path / "rows.csv")) as stream:
         stream.write(b"rows")
     plain, written = (stat.S_IMODE(os.stat(tmp_path / name).st_mode) for name in ("plain", "rows.csv"))
     assert written == plain

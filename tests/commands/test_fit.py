@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.servers import TESTS
 
-from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.cli import main
 
 STEP = f"{TESTS / 'fit' / 'step.py'}:step"

@@ -9,22 +9,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.servers import DEMO
 
-from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.model.kinds import SpanKind
 from tb_memplugin.protos import hlo_pb2, xplane_pb2
+from tb_memplugin.questions.recording.summary import summary
 from tb_memplugin.readers import open_file
-from tb_memplugin.views.shared.summary import summary
 
-LOGDIR = Path(__file__).parents[2] / "demo_logdir"
 SCRIPTS = {
-    LOGDIR / "make_demo.py": {"train_step", "scan_remat", "oom"},
-    LOGDIR / "make_leak_demo.py": {"leak", "leak_mended"},
+    DEMO / "make_demo.py": {"train_step", "scan_remat", "oom"},
+    DEMO / "make_leak_demo.py": {"leak", "leak_mended"},
 }
 SCRIPT = {run: script for script, runs in SCRIPTS.items() for run in runs}
 RUNS = set(SCRIPT)
-ACCELERATORS = LOGDIR / "make_accelerator_demo.py"
-MENDED = LOGDIR / "make_mended_demo.py"
+ACCELERATORS = DEMO / "make_accelerator_demo.py"
+MENDED = DEMO / "make_mended_demo.py"
 DUMP_SCRIPTS = {ACCELERATORS: {"v5e_train_step", "v5e_out_of_memory", "h100_train_step"}, MENDED: {"v5e_mended"}}
 DUMPS = {run for runs in DUMP_SCRIPTS.values() for run in runs}
 DUMPED = (
@@ -32,14 +32,14 @@ DUMPED = (
     "gpu_target_config.pbtxt", "topology.pb", "compile.oom.txt",
 )  # fmt: skip
 DEVICE_PROFILES = {
-    LOGDIR / "make_device_profiles.py",
-    LOGDIR / "device_profile" / "memory.prof",
-    *(LOGDIR / "device_profile_leak" / f"memory{i}.prof" for i in range(1, 10)),
+    DEMO / "make_device_profiles.py",
+    DEMO / "device_profile" / "memory.prof",
+    *(DEMO / "device_profile_leak" / f"memory{i}.prof" for i in range(1, 10)),
 }
 
 
 def profile(run: str) -> Path:
-    return LOGDIR / run / "plugins" / "profile" / "cpu" / "localhost.xplane.pb"
+    return DEMO / run / "plugins" / "profile" / "cpu" / "localhost.xplane.pb"
 
 
 @cache
@@ -63,15 +63,15 @@ def instructions(proto: hlo_pb2.HloProto) -> Iterator[hlo_pb2.HloInstructionProt
 
 
 def test_a_logdir_holds_the_scripts_and_profiles_and_nothing_derived() -> None:
-    files = {path for path in LOGDIR.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
-    dumped = {path for path in files if path.relative_to(LOGDIR).parts[0] in DUMPS and path.name.endswith(DUMPED)}
+    files = {path for path in DEMO.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
+    dumped = {path for path in files if path.relative_to(DEMO).parts[0] in DUMPS and path.name.endswith(DUMPED)}
     assert files == {*SCRIPTS, *DUMP_SCRIPTS, *map(profile, RUNS), *DEVICE_PROFILES, *dumped}
 
 
 @pytest.mark.parametrize("path", [*SCRIPTS, *DUMP_SCRIPTS], ids=lambda path: path.stem)
 def test_a_script_knows_how_to_make_its_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("jax")
-    monkeypatch.syspath_prepend(LOGDIR)  # as in a normal run
+    monkeypatch.syspath_prepend(DEMO)  # as in a normal run
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec and spec.loader
     script = importlib.util.module_from_spec(spec)
@@ -90,7 +90,7 @@ def test_a_run_is_small_because_python_was_not_traced(run: str) -> None:
 
 @cache
 def dumped(run: str) -> hlo_pb2.HloProto:
-    (path,) = (LOGDIR / run).glob("*after_optimizations.hlo.pb.gz")
+    (path,) = (DEMO / run).glob("*after_optimizations.hlo.pb.gz")
     return hlo_pb2.HloProto.FromString(gzip.decompress(path.read_bytes()))
 
 
@@ -173,7 +173,7 @@ def test_the_line_that_leaks_is_the_call_of_the_training_step() -> None:
 
 
 def reserved_and_capacity(run: str) -> tuple[int, int]:
-    listing = listing_of_path(str(LOGDIR / run))
+    listing = listing_of_path(str(DEMO / run))
     assert not listing.problems
     found = summary(next(found for found in listing.recordings if found.memory == "HBM" and found.program))
     reserved, capacity = found["reserved_bytes"], found["capacity_bytes"]
@@ -183,7 +183,7 @@ def reserved_and_capacity(run: str) -> tuple[int, int]:
 
 @pytest.mark.parametrize("run", sorted(DUMPS))
 def test_a_dump_is_small_and_contains_no_path_of_the_machine_that_compiled_it(run: str) -> None:
-    files = [path for path in (LOGDIR / run).rglob("*") if path.is_file()]
+    files = [path for path in (DEMO / run).rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < 300_000
     proto = dumped(run).SerializeToString()
     assert not [path for path in (b"/work/", b"/root/", b"/tmp/", b"/home/") if path in proto]
@@ -199,7 +199,7 @@ def test_a_step_that_compiles_fits_the_accelerator_that_its_dump_names(run: str,
 def test_the_step_that_was_refused_is_larger_than_the_chip_and_has_the_compilers_error() -> None:
     reserved, limit = reserved_and_capacity("v5e_out_of_memory")
     assert reserved > limit
-    error = (LOGDIR / "v5e_out_of_memory" / "compile.oom.txt").read_text()
+    error = (DEMO / "v5e_out_of_memory" / "compile.oom.txt").read_text()
     assert "RESOURCE_EXHAUSTED: E1000: CompileTimeHbmOom" in error and "jit_train_step" in error
 
 

@@ -30,7 +30,8 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for diff in DIFF.findall(PAGE.read_text()):
         done = subprocess.run(["git", "apply", "-"], cwd=folder, input=diff, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-    run(folder, sys.executable, "-m", "tools.generate_client")
+    for tool in ("tools.generate_client", "tools.generate_schemas"):
+        run(folder, sys.executable, "-m", tool)
     return folder
 
 
@@ -41,12 +42,13 @@ def run(folder: Path, *command: str) -> None:
 
 
 def new_files(pattern: str) -> list[str]:
-    return re.findall(rf"(?m)^\+\+\+ b/({pattern})$", PAGE.read_text())
+    """Return the files that match and that examples add or change, each once."""
+    return sorted(set(re.findall(rf"(?m)^\+\+\+ b/({pattern})$", PAGE.read_text())))
 
 
 def test_python_examples_pass_their_tests(extended: Path) -> None:
     tests = new_files(r"tests/.*\.py")
-    assert len(tests) == 3
+    assert len(tests) == 7
     run(extended, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
 
 

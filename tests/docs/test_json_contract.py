@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,16 +19,17 @@ from benchmarks.pods.pod import Pod
 from benchmarks.pods.trend import write_trend
 from benchmarks.pods.truth import Faults
 from tb_memplugin import schemas
-from tb_memplugin.catalog import Catalog, dumps, listing_of_path
+from tb_memplugin.catalog import dumps
+from tb_memplugin.catalog.catalog import Catalog
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.cli import COMMANDS, main
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.model.codes import documented as documented_codes
-from tb_memplugin.views.export.fleet import COLUMNS
-from tb_memplugin.views.export.rows import pieces
-from tb_memplugin.views.shared.fleet_json import capture_json
+from tb_memplugin.questions.fleet.capture import capture_json
+from tb_memplugin.questions.fleet.devices import COLUMNS
+from tools import generate_json_docs
 
 PAGE = REPOSITORY / "docs" / "json.md"
-RUNS = sorted(folder for folder in DEMO.iterdir() if folder.is_dir() and folder.name != "__pycache__")
+RUNS = sorted(folder for folder in DEMO.iterdir() if folder.is_dir())
 TEXTS = sorted((TESTS / "data" / "oom_texts").glob("*.txt"))
 TYPES: dict[str, type | tuple[type, ...]] = {
     "string": str,
@@ -107,26 +107,8 @@ def partly_damaged(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("name", schemas.names())
-def test_schemas_have_the_documented_keys(name: str) -> None:
-    """Compare the objects of a schema with the tables, from its answer down."""
-    schema = json.loads(schemas.text_of(name))
-    heading = {"error": "Errors"}.get(name) or "{} --json".format(name.replace("-", " --"))
-    compare_keys(schema, heading, schema["$defs"], set())
-
-
-def compare_keys(schema: Any, heading: str, definitions: Any, done: set[str]) -> None:
-    keys = {key.rstrip("?"): kind for key, kind in documented(heading).items()}
-    assert set(schema["properties"]) - {"omitted"} == set(keys), heading
-    optional = {key.rstrip("?") for key in documented(heading) if key.endswith("?")} | {"omitted"}
-    assert set(schema["properties"]) - set(schema["required"]) <= optional, heading
-    done.add(heading)
-    for key, kind in keys.items():
-        part = kind.partition("[")[2].partition("]")[0]
-        if references := re.findall(r"#/\$defs/(\w+)", json.dumps(schema["properties"][key])):
-            assert part, f"{heading}: {key} has no table"
-            if part not in done:
-                compare_keys(definitions[references[0]], part, definitions, done)
+def test_the_page_is_up_to_date() -> None:
+    assert PAGE.read_text() == generate_json_docs.generate(), "run `make schemas`"
 
 
 LONG_LIVED = {"serve", "xprof", "mcp"}
@@ -289,7 +271,7 @@ def test_fleet(print_json: Any, pod: Path) -> None:
     check_object(print_json("fleet", str(DEMO)), "fleet --json", "the newest of demo", seen)
     apart = fleet_of_peaks([2 * GIB, GIB] * 8 + [2 * GIB] * 8, devices=["GPU_0", "GPU_1"] * 8 + ["GPU_0"] * 8)
     own = {"rule": "", "tolerance_seconds": 60, "series_rule": "", "captures": [capture_json(apart)], "left_out": []}
-    check_object({"schema_version": 2, "next": [], **own}, "fleet --json", "apart", seen)
+    check_object({"schema_version": 3, "next": [], **own}, "fleet --json", "apart", seen)
     assert seen >= set(all_keys("fleet --json"))
 
 
@@ -338,18 +320,6 @@ def test_the_list_of_runs() -> None:
     seen = set[str]()
     check_object(client.get("/api/runs").json, "api/runs", "runs", seen)
     assert seen >= set(all_keys("api/runs"))
-
-
-def test_the_columns_of_exported_tables() -> None:
-    recording = listing_of_path(str(DEMO / "train_step")).recordings[0]
-    columns = [row[0].strip("`") for row in section(PAGE, "Columns of exported tables").tables[0]]
-    assert columns == list(next(pieces(recording)))
-
-
-@pytest.mark.parametrize(("heading", "field"), [("Caveats", "caveats"), ("Reasons for no events", "empty")])
-def test_the_codes(heading: str, field: str) -> None:
-    rows = section(PAGE, heading).tables[0]
-    assert {code.strip("`"): meaning for code, meaning in rows} == documented_codes()[field]
 
 
 def test_types_that_are_named_have_a_table() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.markdown import PAGES, anchors, code_lines, inline_code, links, section
-from support.servers import REPOSITORY
+from support.servers import DEMO, REPOSITORY
 
 from tb_memplugin.capture import __all__ as CAPTURE
 from tb_memplugin.cli import _parser
@@ -122,7 +122,7 @@ def test_commands_on_the_demo_run(page: Path, tmp_path: Path) -> None:
             words = [
                 re.sub(r"^(report\.html|buffers\.parquet)$", rf"{tmp_path}/\1", word) for word in shlex.split(line)
             ]
-            done = subprocess.run([program, *words[1:]], cwd=REPOSITORY, capture_output=True, text=True, timeout=120)
+            done = subprocess.run([program, *words[1:]], cwd=DEMO.parent, capture_output=True, text=True, timeout=120)
             assert done.returncode == 0, f"{line}: {done.stderr}"
             ran += 1
     assert ran
@@ -134,6 +134,6 @@ def test_the_summary_in_the_readme_is_what_is_printed() -> None:
     shown = lines[first + 1 : first + 4]
     program = REPOSITORY / ".venv" / "bin" / "tb-memplugin"
     done = subprocess.run(
-        [program, "summary", "demo_logdir/v5e_train_step"], cwd=REPOSITORY, capture_output=True, text=True, check=True
+        [program, "summary", "demo_logdir/v5e_train_step"], cwd=DEMO.parent, capture_output=True, text=True, check=True
     )
     assert [line.rstrip() for line in done.stdout.splitlines()[:3]] == [line.rstrip() for line in shown]

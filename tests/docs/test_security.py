@@ -5,9 +5,9 @@ from __future__ import annotations
 from support.markdown import section
 from support.servers import REPOSITORY
 
-from tb_memplugin.catalog import fit_records, pasted_texts, uploads
+from tb_memplugin.catalog import fit_records, uploads
 from tb_memplugin.formats import OOM_TEXT_BYTES
-from tb_memplugin.hosts import request_body
+from tb_memplugin.hosts import http_messages
 from tb_memplugin.hosts.serving import server
 from tb_memplugin.readers.common import budget
 
@@ -27,8 +27,8 @@ def test_the_limits_of_memory_are_those_of_the_code() -> None:
         "of it, the decompressed content": f"{mib(budget.CONTENT_BASE_BYTES)} + {budget.CONTENT_MULTIPLE} n",
         "a text with an out-of-memory error": f"its last {mib(OOM_TEXT_BYTES)} are read",
         "a record of a fit, `fit.json`": mib(fit_records.MAX_RECORD_BYTES),
-        "files that are being sent to the page": mib(uploads.MAX_BYTES),
-        "a pasted text": f"{mib(request_body.MAX_BYTES)}; {pasted_texts.MAX_TEXTS} texts are kept",
+        "files that are being sent to the page": mib(uploads.MAX_UPLOAD_BYTES),
+        "a pasted text": f"{mib(http_messages.MAX_BODY_BYTES)}; {uploads.MAX_TEXTS} texts are kept",
     }
     assert {what: limits.get(what) for what in expected} == expected
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tb_memplugin.executors.processes import LocalProcesses
+from tb_memplugin.executors import LocalProcesses
 
 pytestmark = pytest.mark.slow  # processes import the package
 
@@ -60,7 +60,7 @@ def test_a_process_that_dies_fails_its_own_task_only() -> None:
 def test_a_program_ends_without_the_tasks_that_wait(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(
         "import time\n"
-        "from tb_memplugin.executors.processes import LocalProcesses\n"
+        "from tb_memplugin.executors import LocalProcesses\n"
         "if __name__ == '__main__':\n"
         "    processes = LocalProcesses(1)\n"
         "    tasks = [processes.submit(time.sleep, 0.2) for _ in range(1000)]\n"

@@ -15,7 +15,7 @@ from fit.steps import write_code
 
 from tb_memplugin import fit
 from tb_memplugin.errors import InputError
-from tb_memplugin.fit.step.step_object import find_step
+from tb_memplugin.fit.step.step_file import find_step
 
 pytest.importorskip("jax")
 SCRIPT = """

@@ -14,7 +14,7 @@ pytest.importorskip("jax")
 
 from fit.steps import compile_step, write_code, write_step
 
-from tb_memplugin.fit.cache.cache import Cache, default_folder
+from tb_memplugin.fit.cache import Cache, default_folder
 from tb_memplugin.fit.compile_task import Compiled, Limits
 from tb_memplugin.fit.compiling import compiling
 from tb_memplugin.model.fit import Candidate, Outcome

@@ -15,8 +15,8 @@ from programs import corpus
 from programs.stored import Stored
 
 from tb_memplugin.analysis.advice import AdviceKind, advise
-from tb_memplugin.fit.changes.changed_program import lower_changed
-from tb_memplugin.fit.changes.changes import parse_changes
+from tb_memplugin.fit.knobs import parse_changes
+from tb_memplugin.fit.step.changed_program import lower_changed
 
 PROGRAMS = [("equinox_lm", "v4"), ("nnx_lm", "v5e"), ("linen_lm", "h100"), ("mlp_momentum", "v4")]
 

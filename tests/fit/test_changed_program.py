@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.fit.changes.changes import parse_changes
 from tb_memplugin.fit.compile_task import CompileTask
 from tb_memplugin.fit.compiling.compiling import compile_task
+from tb_memplugin.fit.knobs import parse_changes
 from tb_memplugin.fit.step.lowering import lower_step
 from tb_memplugin.fit.step.step_file import load_step
 from tb_memplugin.model.fit import Candidate, Knob, Outcome

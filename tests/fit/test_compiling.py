@@ -13,7 +13,7 @@ pytest.importorskip("jax")
 from fit.steps import compile_step, write_step
 
 from tb_memplugin.fit.compile_task import Limits
-from tb_memplugin.fit.run_folder import write_program, write_record
+from tb_memplugin.fit.sweep import write_program, write_record
 from tb_memplugin.logdir import find_runs
 
 
@@ -64,7 +64,7 @@ def test_a_process_that_ends_badly_is_one_line_and_leaves_nothing(code: str, tmp
     found = compile_step(write_step(tmp_path, begin + code), limits)
     assert ENDINGS[code] in found.outcome.error and "\n" not in found.outcome.error
     assert found.files == {}
-    end = time.monotonic() + 10  # to free much memory takes time
+    end = time.monotonic() + 60  # to free much memory takes time
     while any(map(is_running, pids(file))) and time.monotonic() < end:
         time.sleep(0.05)
     assert not [pid for pid in pids(file) if is_running(pid)]

@@ -90,7 +90,7 @@ def test_a_module_is_sent_with_its_package(tmp_path: Path, monkeypatch: pytest.M
 
 def test_no_scheduler_and_no_dask_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     step = write_code(tmp_path, "")
-    monkeypatch.setattr("tb_memplugin.executors.dask_cluster.CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr("tb_memplugin.executors.CONNECT_SECONDS", 0.5)
     with (
         pytest.raises(InputError, match="dask scheduler"),
         open_compiler(tmp_path, step, scheduler="tcp://127.0.0.1:9"),

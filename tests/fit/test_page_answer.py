@@ -10,7 +10,7 @@ import pytest
 from support.servers import TESTS
 from werkzeug.test import Client
 
-from tb_memplugin.catalog import Catalog
+from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.cli import main
 from tb_memplugin.hosts.api import MemoryApp
 

@@ -13,7 +13,7 @@ from tb_memplugin.fit.compiling.compiling import compile_task
 from tb_memplugin.fit.knobs import parse_varied
 from tb_memplugin.fit.sweep import Compile, Sweep
 from tb_memplugin.model.fit import Candidate, Outcome
-from tb_memplugin.targets.target import Target
+from tb_memplugin.targets import Target
 
 GIB = 2**30
 needs_libtpu = pytest.mark.skipif(not find_spec("libtpu"), reason="needs libtpu")

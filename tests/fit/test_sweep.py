@@ -13,11 +13,11 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.fit.knobs import Varied
 from tb_memplugin.fit.sweep import Sweep, choices_of
 from tb_memplugin.model.fit import Candidate, Outcome
+from tb_memplugin.questions.asking.asked import Asked
+from tb_memplugin.questions.fit.answer import fit_answer
+from tb_memplugin.questions.fit.words import lines
 from tb_memplugin.readers.fit_record import read_outcome
-from tb_memplugin.targets.target import Target, slices
-from tb_memplugin.views.answers.asked import Asked
-from tb_memplugin.views.answers.fit import fit_answer
-from tb_memplugin.views.terminal.fit import lines
+from tb_memplugin.targets import Target, slices
 
 GIB = 2**30
 V5E = Target("v5e", (2, 2))

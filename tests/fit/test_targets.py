@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.chips import GIB, MIB, TPU7X, V2, V3, V4_MEGACORE, V5E, V5P, V6E, Chip
-from tb_memplugin.targets.gpus import GPUS
-from tb_memplugin.targets.target import Target, parse_target, slices
-from tb_memplugin.targets.tpu_slices import TPUS
+from tb_memplugin.model.accelerators import GPUS, MIB, TPU7X, TPUS, V2, V3, V4_MEGACORE, V5E, V5P, V6E, Chip
+from tb_memplugin.targets import Target, chip_of, parse_target, slices
 
 
 @pytest.mark.parametrize(
@@ -33,7 +31,8 @@ def test_a_target_has_its_chips_devices_and_platform(text: str, chips: int, devi
 
 
 def test_other_names_mean_the_same_chip() -> None:
-    assert parse_target("v7x:1x1x1") == parse_target("tpu7x:1x1x1")
+    assert parse_target("v7x:1x1x1") == parse_target("7x:1x1x1") == parse_target("tpu7x:1x1x1")
+    assert chip_of("v5litepod") == "v5e" and chip_of(" A100-40:8") == "a100"
 
 
 @pytest.mark.parametrize(
@@ -53,7 +52,7 @@ def test_tpu_programs_may_reserve_all_but_their_code_of_the_compilers_limit(
 ) -> None:
     capacity = Target(chip, shape).capacity
     assert capacity is not None
-    assert known.hbm - 8 * MIB < capacity < known.hbm + 0.005 * GIB
+    assert known.hbm - 6 * MIB < capacity <= known.hbm - MIB
 
 
 def test_the_limit_of_a_gpu_is_the_memory_that_jax_allocates_from(monkeypatch: pytest.MonkeyPatch) -> None:

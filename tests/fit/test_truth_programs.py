@@ -12,10 +12,9 @@ from tb_memplugin.analysis.usage.live_bytes import reserved_bytes
 from tb_memplugin.fit.compile_task import CompileTask
 from tb_memplugin.fit.compiling.compiling import compile_task
 from tb_memplugin.fit.compiling.program_memory import code_bytes
+from tb_memplugin.model.accelerators import GPUS, TPUS
 from tb_memplugin.model.fit import Candidate, Knob, Outcome
-from tb_memplugin.targets.gpus import GPUS
-from tb_memplugin.targets.target import slices
-from tb_memplugin.targets.tpu_slices import TPUS
+from tb_memplugin.targets import slices
 
 # compiled.memory_analysis() of whole compilations with jax 0.12.0.1 and libtpu 0.0.52, which took 7 to 330 s each:
 # peak_memory_in_bytes; arguments + outputs - aliases + temporaries; generated_code_size_in_bytes.

@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from tb_memplugin.fit.devices import ENVIRONMENT
-from tb_memplugin.targets.gpus import GPUS
-from tb_memplugin.targets.target import parse_target, slices
-from tb_memplugin.targets.tpu_slices import TPUS
+from tb_memplugin.fit.compiling.child import ENVIRONMENT
+from tb_memplugin.model.accelerators import GPUS, TPUS
+from tb_memplugin.targets import parse_target, slices
 
 jax = pytest.importorskip("jax", minversion="0.12")
 needs_libtpu = pytest.mark.skipif(not find_spec("libtpu"), reason="needs libtpu")
@@ -23,8 +22,8 @@ needs_cuda = pytest.mark.skipif(not find_spec("jax_cuda12_plugin"), reason="need
 
 COUNT = """
 import json, sys
-from tb_memplugin.fit.devices import devices_of
-from tb_memplugin.targets.target import parse_target
+from tb_memplugin.fit.compiling.child import devices_of
+from tb_memplugin.targets import parse_target
 print(json.dumps([len(devices_of(parse_target(text))) for text in sys.argv[1:]]))
 """
 
@@ -32,8 +31,8 @@ print(json.dumps([len(devices_of(parse_target(text))) for text in sys.argv[1:]])
 BOTH_SIDES = """
 import json, sys
 import jax, jax.numpy as jnp
-from tb_memplugin.fit.devices import devices_of
-from tb_memplugin.targets.target import parse_target
+from tb_memplugin.fit.compiling.child import devices_of
+from tb_memplugin.targets import parse_target
 
 target = parse_target(sys.argv[1])
 place = jax.sharding.SingleDeviceSharding(devices_of(target)[0])

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tb_memplugin.fit.advice.try_answers import try_answers
-from tb_memplugin.fit.advice.trying import AdviceToTry, Trial
+from tb_memplugin.fit.advice import AdviceToTry, Trial, try_answers
 from tb_memplugin.fit.knobs import Varied
 from tb_memplugin.fit.sweep import Sweep
 from tb_memplugin.model.fit import Candidate, Outcome
-from tb_memplugin.targets.target import Target
+from tb_memplugin.targets import Target
 
 GIB = 2**30
 
@@ -29,7 +28,7 @@ def test_estimates_use_the_smallest_values_where_only_one_is_without_recomputati
     sweep = Sweep("gpt.py:step", [[Target("v5e", (2, 2))]], (), [batch], compiled, tmp_path)
     found = sweep.run()
     assert [one.value for one in found] == [16]
-    monkeypatch.setattr("tb_memplugin.fit.advice.try_answers.pieces_of", lambda *_: [AdviceToTry("Remat", 8 * GIB)])
+    monkeypatch.setattr("tb_memplugin.fit.advice.pieces_of", lambda *_: [AdviceToTry("Remat", 8 * GIB)])
     (tried,) = try_answers(sweep, found, {})
     assert (tried.value, tried.new_value, tried.is_compiled) == (16, 32, False)
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tb_memplugin.fit.advice.trying import COMBINED, AdviceToTry, Trial
+from tb_memplugin.fit.advice import COMBINED, AdviceToTry, Trial
 from tb_memplugin.model.fit import Candidate, Knobs, LargestValue, MemoryLine, Outcome
-from tb_memplugin.views.terminal.fit_try import tried_json, tried_lines
+from tb_memplugin.questions.fit.tried import tried_json, tried_lines
 
 GIB = 2**30
 LIMIT = 16 * GIB

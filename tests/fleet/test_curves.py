@@ -14,7 +14,7 @@ from tb_memplugin.fleet.scan import Scan
 from tb_memplugin.fleet.sessions import captures
 from tb_memplugin.logdir import find_runs
 from tb_memplugin.model.fleet import Fleet
-from tb_memplugin.views.shared.fleet_text import outlier_text
+from tb_memplugin.questions.fleet.words import outlier_text
 
 
 def profile(size: int) -> bytes:

@@ -14,10 +14,10 @@ from support.dask_cluster import cluster as cluster
 
 from benchmarks.pods.pod import Pod
 from benchmarks.pods.truth import Faults
-from tb_memplugin.executors.dask_cluster import DaskCluster
-from tb_memplugin.fleet.problems import problem_text
+from tb_memplugin.executors import DaskCluster
 from tb_memplugin.fleet.scan import Scan
 from tb_memplugin.fleet.sessions import captures
+from tb_memplugin.fleet.tasks import problem_text
 from tb_memplugin.logdir import HostFile, find_runs
 
 distributed = pytest.importorskip("distributed")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_memplugin.fleet.programs import with_programs
+from tb_memplugin.fleet.summarize import with_programs
 from tb_memplugin.model.fleet import DeviceSummary, FileSummary, ProgramSummary, ProgramUse
 
 SMALL, LARGE = (ProgramUse(f"jit_{name}", f"jit_{name}(1)", name) for name in ("small", "large"))

@@ -15,7 +15,7 @@ from support.pprof_files import Frame, Sample, Writer
 from support.servers import DEMO
 
 from tb_memplugin.analysis.fleet.answer import FleetAnswer
-from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.fleet.cache import SummaryCache
 from tb_memplugin.fleet.scan import Scan
 from tb_memplugin.fleet.series import Series, find_series

@@ -10,11 +10,11 @@ from support.servers import DEMO
 
 from benchmarks.pods.pod import Pod
 from tb_memplugin.analysis.fleet.answer import FleetAnswer
-from tb_memplugin.catalog import listing_of_path
-from tb_memplugin.executors.processes import LocalProcesses
+from tb_memplugin.catalog.listing import listing_of_path
+from tb_memplugin.executors import LocalProcesses
+from tb_memplugin.fleet.known import has_several
 from tb_memplugin.fleet.scan import Scan
 from tb_memplugin.fleet.sessions import captures
-from tb_memplugin.fleet.several import has_several
 from tb_memplugin.logdir import find_runs
 
 PROFILES = DEMO / "device_profile_leak"

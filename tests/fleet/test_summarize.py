@@ -11,10 +11,9 @@ from support.servers import DATA, DEMO
 
 import tb_memplugin.fleet.summarize
 from tb_memplugin.analysis.usage.live_bytes import peak
-from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.errors import InputError
-from tb_memplugin.fleet.programs import read_programs
-from tb_memplugin.fleet.summarize import summarize
+from tb_memplugin.fleet.summarize import read_programs, summarize
 from tb_memplugin.logdir import host_file
 from tb_memplugin.model.fleet import MAX_SITES, FileSummary
 from tb_memplugin.model.recording import Recording

@@ -10,16 +10,15 @@ from support.in_process import InProcess
 
 from benchmarks.pods.pod import Pod
 from benchmarks.pods.trend import write_trend
-from tb_memplugin.fleet.compare_files import changes_between
-from tb_memplugin.fleet.programs import use_of
 from tb_memplugin.fleet.scan import Scan
 from tb_memplugin.fleet.sessions import captures
-from tb_memplugin.fleet.trend import trend
+from tb_memplugin.fleet.summarize import use_of
+from tb_memplugin.fleet.trend import changes_between, trend
 from tb_memplugin.logdir import HostFile, find_runs
 from tb_memplugin.logdir.files import host_file
-from tb_memplugin.model.fleet_trend import Rise
+from tb_memplugin.model.fleet import Rise
+from tb_memplugin.questions.fleet.words import rise_text
 from tb_memplugin.readers import open_file
-from tb_memplugin.views.shared.fleet_text import rise_text
 
 
 @pytest.mark.slow

@@ -21,8 +21,8 @@ from support.torch_training import Training
 from support.watch_files import saw_tooth, watch_bytes
 
 from tb_memplugin.protos.xplane_pb2 import XPlane, XSpace
-from tb_memplugin.readers.watch.layout import CounterSource
-from tb_memplugin.views.endpoints.endpoint import endpoints
+from tb_memplugin.questions.asking.endpoint import endpoints
+from tb_memplugin.readers.watch_layout import CounterSource
 
 DATA = TESTS / "data"
 SMALL = 24 << 10  # bytes: larger programs are tried less than a hundred times a second

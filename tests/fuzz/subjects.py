@@ -23,8 +23,8 @@ from fuzz.mutators.requests import folder_mutator, mutate_name, mutate_regex, re
 from fuzz.mutators.text import text_mutator
 from fuzz.mutators.watch import mutate_watch
 
+from tb_memplugin.questions.asking.endpoint import endpoints
 from tb_memplugin.readers.oom_text import MESSAGE_FORMATS
-from tb_memplugin.views.endpoints.endpoint import endpoints
 
 REGRESSIONS = Path(__file__).parent / "regressions"
 

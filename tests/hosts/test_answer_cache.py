@@ -15,15 +15,15 @@ from pathlib import Path
 
 import pytest
 from support.servers import DEMO
-from werkzeug.test import Client
+from werkzeug.test import Client, create_environ
 
-from tb_memplugin.catalog import Catalog
+from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.hosts.answer_cache import OVERHEAD_BYTES, AnswerCache
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.hosts.catalog_source import CatalogSource
-from tb_memplugin.hosts.responses import Finished
-from tb_memplugin.views.endpoints.endpoint import ENDPOINTS
-from tb_memplugin.views.endpoints.source import Source
+from tb_memplugin.hosts.http_messages import Finished
+from tb_memplugin.hosts.sources import catalog_source
+from tb_memplugin.questions.asking.endpoint import ENDPOINTS
+from tb_memplugin.questions.asking.source import Reads, Source
 
 RUN = "train_step/cpu"
 PROFILE = "plugins/profile/cpu/localhost.xplane.pb"
@@ -123,7 +123,7 @@ def kept(body: bytes) -> Callable[[Source], Finished]:
 
 
 def test_the_latest_answers_stay_within_the_limit() -> None:
-    source = CatalogSource(Catalog({}))
+    source = catalog_source(Catalog({}))
     cache = AnswerCache(10 * (100 + OVERHEAD_BYTES))
     for number in range(50):
         cache.answer((str(number),), source, kept(b"x" * 100))
@@ -164,3 +164,27 @@ def test_a_slow_answer_does_not_delay_others(client: Client, monkeypatch: pytest
         assert client.get("/api/rows", query_string=query).status_code == 200
         leave.set()
         assert delayed.result(60).status_code == 200
+
+
+def test_what_a_request_reads_is_known_before_it_is_answered(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = MemoryApp(Catalog(str(logs)))
+    client = Client(app)
+
+    def reads(path: str, **query: str) -> object:
+        return app.reads(create_environ(path, query_string=query))
+
+    assert [reads(path) for path in ("/", "/api/progress", "/api/runs")] == [
+        Reads.NOTHING,
+        Reads.NOTHING,
+        Reads.LISTING,
+    ]
+    assert reads("/api/report", run=RUN) is Reads.LARGE_FILES
+    recording = first_id(client)
+    assert reads("/api/rows", id=recording) is Reads.SMALL_FILES, "the answer must be made"
+    client.get("/api/rows", query_string={"id": recording})
+    assert reads("/api/rows", id=recording) is Reads.NOTHING
+    os.utime(logs / "train_step" / PROFILE, (1, 1))
+    assert reads("/api/rows", id=recording) is Reads.SMALL_FILES
+    monkeypatch.setattr("tb_memplugin.hosts.api.SMALL_BYTES", 1000)
+    assert reads("/api/rows", id=recording) is Reads.LARGE_FILES
+    assert reads("/api/rows", id="unknown") is Reads.SMALL_FILES

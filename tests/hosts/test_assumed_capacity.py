@@ -9,7 +9,7 @@ from support.payload_decoder import decode
 from support.servers import DEMO
 from werkzeug.test import Client
 
-from tb_memplugin.catalog import Catalog
+from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.hosts.api import MemoryApp
 
 CAPACITY = 16_911_433_728

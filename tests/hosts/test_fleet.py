@@ -15,9 +15,9 @@ from benchmarks.pods.pod import Pod
 from benchmarks.pods.trend import write_trend
 from benchmarks.pods.truth import Faults
 from tb_memplugin import cli
-from tb_memplugin.catalog import Catalog
+from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.natural_order import natural_key
+from tb_memplugin.numbered_names import natural_key
 
 pytestmark = pytest.mark.slow  # each scan starts processes
 
@@ -42,7 +42,7 @@ def test_a_row_for_each_device_and_the_answer_beside_it(tmp_path: Path) -> None:
     client = Client(MemoryApp(Catalog(str(tmp_path / "log"))))
     meta, tables = until_read(client, "/api/fleet", decode)
     devices = tables["devices"]
-    peaks = {(h, d): p for h, d, p in zip(devices["host"], devices["device"], devices["peak"], strict=True)}
+    peaks = {(h, d): p for h, d, p in zip(devices["host"], devices["device"], devices["peak_bytes"], strict=True)}
     assert peaks == {(device.host, device.memory): device.peak_bytes for device in truth.devices}
     assert (meta["done"], meta["total"], meta["problem"]) == (7, 7, "")
     assert meta["capture"]["missing"] == truth.missing

@@ -12,8 +12,9 @@ from support.watch_files import live_file, saw_tooth, watch_bytes
 from werkzeug.test import Client, TestResponse
 
 from tb_memplugin import logdir
-from tb_memplugin.catalog import Catalog, catalog
+from tb_memplugin.catalog import catalog
 from tb_memplugin.catalog import listing as listings
+from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.logdir import HostFile, Run
 

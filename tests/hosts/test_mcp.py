@@ -25,7 +25,7 @@ from support.servers import DEMO
 from tb_memplugin import schemas
 from tb_memplugin.cli import main
 from tb_memplugin.hosts.mcp import server as mcp_server
-from tb_memplugin.hosts.mcp.reading import LogdirReader
+from tb_memplugin.hosts.mcp.reader import LogdirReader
 from tb_memplugin.hosts.mcp.tools import BY_NAME
 
 pytestmark = pytest.mark.slow  # starts a server, and reads the whole demo several times
@@ -146,9 +146,9 @@ def replace_answer(monkeypatch: pytest.MonkeyPatch, wait: Callable[[LogdirReader
     """Let `summary` wait before it answers."""
     summary = BY_NAME["summary"]
 
-    def slow(reader: LogdirReader, **arguments: Any) -> Any:
+    def slow(reader: LogdirReader, *arguments: Any) -> Any:
         wait(reader)
-        return summary.answer(reader, **arguments)
+        return summary.answer(reader, *arguments)
 
     monkeypatch.setitem(BY_NAME, "summary", summary._replace(answer=slow))
 

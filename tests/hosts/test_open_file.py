@@ -11,7 +11,8 @@ import pytest
 from support.servers import DEMO, TESTS
 from werkzeug.test import Client
 
-from tb_memplugin.catalog import Catalog, uploads
+from tb_memplugin.catalog import uploads
+from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.hosts.api import MemoryApp
 
 PAGE = {"Sec-Fetch-Site": "same-origin", "Origin": "http://localhost"}
@@ -105,7 +106,7 @@ def test_another_site_cannot_send(client: Client) -> None:
 
 
 def test_files_that_are_being_sent_are_bounded(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uploads, "MAX_BYTES", 250_000)
+    monkeypatch.setattr(uploads, "MAX_UPLOAD_BYTES", 250_000)
     assert "too large" in send(client, "x.txt", b"x", size=250_001)["message"]
     begun = {key: send(client, "x.txt", b"x" * PIECE, key=key, size=2 * PIECE) for key in "12"}
     assert begun["2"]["received"] == PIECE

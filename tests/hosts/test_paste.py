@@ -9,8 +9,9 @@ import pytest
 from support.servers import TESTS
 from werkzeug.test import Client, TestResponse
 
-from tb_memplugin.catalog import Catalog, pasted_texts
-from tb_memplugin.hosts import request_body
+from tb_memplugin.catalog import uploads
+from tb_memplugin.catalog.catalog import Catalog
+from tb_memplugin.hosts import http_messages
 from tb_memplugin.hosts.api import MemoryApp
 
 TEXT = (TESTS / "data" / "oom_texts" / "tpu_compile.txt").read_bytes()
@@ -82,7 +83,7 @@ def test_only_our_own_page_may_send(client: Client, headers: dict[str, str], sta
 
 
 def test_a_text_that_is_too_large_is_not_read(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_body, "MAX_BYTES", len(TEXT) - 1)
+    monkeypatch.setattr(http_messages, "MAX_BODY_BYTES", len(TEXT) - 1)
     answer = paste(client)
     assert answer.status_code == 413 and answer.json is not None
     assert answer.json["error"]["what"] == "The text is too large"
@@ -103,7 +104,7 @@ def test_only_this_route_takes_what_is_sent(client: Client) -> None:
 
 
 def test_the_oldest_go_when_there_are_too_many(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pasted_texts, "MAX_TEXTS", 3)
+    monkeypatch.setattr(uploads, "MAX_TEXTS", 3)
     names = []
     for size in range(1, 6):
         answer = paste(client, LINE % (size * 10**6)).json
@@ -115,7 +116,7 @@ def test_the_oldest_go_when_there_are_too_many(client: Client, monkeypatch: pyte
 
 
 def test_the_largest_go_when_they_hold_too_much(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pasted_texts, "MAX_BYTES", 1)
+    monkeypatch.setattr(uploads, "MAX_PASTED_BYTES", 1)
     kept = [paste(client, LINE % (size * 10**6)).json for size in (1, 2)]
     runs = client.get("/api/runs").json
     assert runs is not None and kept[-1] is not None

@@ -9,7 +9,7 @@ import pytest
 from support.servers import DEMO
 from werkzeug.test import Client
 
-from tb_memplugin.catalog import Catalog
+from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.hosts import report, report_download
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.hosts.report_download import file_name

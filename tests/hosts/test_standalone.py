@@ -15,10 +15,10 @@ from support.raw_http import exchange
 from support.servers import BIN, DEMO, Server, fetch, free_port, running
 from werkzeug.test import EnvironBuilder
 
-from tb_memplugin.catalog import Catalog
+from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.formats import FORMATS
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.hosts.standalone import below_any_prefix
+from tb_memplugin.hosts.standalone import BelowAnyPrefix
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def test_url_is_printed(server: Server) -> None:
     assert server.url in server.log.read_text()
 
 
-def test_page_and_data_below_any_prefix(server: Server) -> None:
+def test_page_and_data_BelowAnyPrefix(server: Server) -> None:
     for prefix in ("", "tb/", "proxy/8000/"):
         page = server.get(prefix)
         assert (page.status, page.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
@@ -42,7 +42,7 @@ def test_page_and_data_below_any_prefix(server: Server) -> None:
 
 
 def test_a_path_of_many_parts_takes_time_in_proportion_to_its_length() -> None:
-    app = below_any_prefix(MemoryApp(Catalog(str(DEMO))))
+    app = BelowAnyPrefix(MemoryApp(Catalog(str(DEMO))))
 
     def seconds(parts: int) -> float:
         environ = EnvironBuilder(path="/T" * parts).get_environ()
@@ -151,4 +151,4 @@ standalone.serve(sys.argv[1], "127.0.0.1", 0)
 """
     ran = subprocess.run([sys.executable, "-c", code, str(DEMO)], check=True, capture_output=True, text=True)
     readers = {known.opener.partition(":")[0] for known in FORMATS}
-    assert readers | {"tb_memplugin.views.page.memory_viewer"} <= set(ran.stdout.split())
+    assert readers | {"tb_memplugin.questions.kinds.memory_viewer"} <= set(ran.stdout.split())

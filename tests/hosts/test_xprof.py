@@ -19,10 +19,10 @@ from support.xprof_server import PREFIX, serving
 from werkzeug.test import Client
 from werkzeug.wrappers import Response
 
-from tb_memplugin.catalog import Catalog
+from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts import xprof
-from tb_memplugin.views.xprof import memory_viewer
+from tb_memplugin.questions.xprof import memory_viewer
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment

@@ -22,10 +22,18 @@ needs_ss = pytest.mark.skipif(
 )
 
 
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a logdir of one run, into which XProf may write its caches."""
+    folder = tmp_path_factory.mktemp("xprof") / "train_step"
+    shutil.copytree(DEMO / "train_step", folder)
+    return folder
+
+
 @contextmanager
-def started(*options: str) -> Iterator[tuple[Server, subprocess.Popen[str]]]:
+def started(logs: Path, *options: str) -> Iterator[tuple[Server, subprocess.Popen[str]]]:
     """Start XProf; wait until it prints its URL."""
-    command = [str(BIN / "tb-memplugin"), "xprof", f"--logdir={DEMO / 'train_step'}", *options]
+    command = [str(BIN / "tb-memplugin"), "xprof", f"--logdir={logs}", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
         try:
@@ -38,8 +46,11 @@ def started(*options: str) -> Iterator[tuple[Server, subprocess.Popen[str]]]:
 
 
 @needs_ss
-def test_two_at_once_listen_on_loopback_alone() -> None:
-    with started("--port=0") as (first, one), started("--port=0", f"--grpc_port={STOCK_GRPC}") as (second, other):
+def test_two_at_once_listen_on_loopback_alone(logs: Path) -> None:
+    with (
+        started(logs, "--port=0") as (first, one),
+        started(logs, "--port=0", f"--grpc_port={STOCK_GRPC}") as (second, other),
+    ):
         for server, process in ((first, one), (second, other)):
             [(port, addresses)] = listening_addresses(process.pid).items()
             assert server.url == f"http://localhost:{port}/"
@@ -49,8 +60,8 @@ def test_two_at_once_listen_on_loopback_alone() -> None:
 
 
 @needs_ss
-def test_all_interfaces_where_they_are_asked_for() -> None:
-    with started("--port=0", "--bind-all") as (server, process):
+def test_all_interfaces_where_they_are_asked_for(logs: Path) -> None:
+    with started(logs, "--port=0", "--bind-all") as (server, process):
         assert process.stdout is not None
         told = process.stdout.readline()
         listening = listening_addresses(process.pid)
@@ -61,8 +72,8 @@ def test_all_interfaces_where_they_are_asked_for() -> None:
         assert fetch(f"{server.url}{PREFIX}version", {"Host": "evil.example"}).status == 403
 
 
-def test_a_rebound_name_gets_nothing_of_xprofs_either() -> None:
-    with started("--port=0", "--allowed-host=hub.example") as (server, _):
+def test_a_rebound_name_gets_nothing_of_xprofs_either(logs: Path) -> None:
+    with started(logs, "--port=0", "--allowed-host=hub.example") as (server, _):
         for path in ("", f"{PREFIX}runs", "memory/api/runs", f"{PREFIX}memory/index.html"):
             assert server.get(path, {"Host": "evil.example"}).status == 403
             assert server.get(path, {"Host": "hub.example"}).status == 200
@@ -73,20 +84,20 @@ def test_a_rebound_name_gets_nothing_of_xprofs_either() -> None:
             assert answer.lower().count(b"\r\ndate: ") == 1
 
 
-def test_signals_end_it_cleanly() -> None:
-    with started("--port=0") as (_, process):
+def test_signals_end_it_cleanly(logs: Path) -> None:
+    with started(logs, "--port=0") as (_, process):
         process.terminate()
         assert process.wait(timeout=60) == 0
 
 
-def test_ports_that_are_taken_or_none_are_one_line() -> None:
+def test_ports_that_are_taken_or_none_are_one_line(logs: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("", free_port()))
         taken.listen()
         used = taken.getsockname()[1]
         for options in (["--port=99999"], [f"--port={used}"], ["--port=0", "--bind-all", f"--grpc_port={used}"]):
             done = subprocess.run(
-                [str(BIN / "tb-memplugin"), "xprof", f"--logdir={DEMO}", *options],
+                [str(BIN / "tb-memplugin"), "xprof", f"--logdir={logs}", *options],
                 capture_output=True,
                 text=True,
                 timeout=60,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import tb_memplugin
-from tb_memplugin.model.cached_property import cached_property
+from tb_memplugin.model.lazy import cached_property
 
 SECONDS = 10
 
@@ -77,4 +77,4 @@ def test_no_module_uses_the_property_that_locks_all_objects_of_a_class() -> None
     package = Path(tb_memplugin.__file__).parent
     used = re.compile(r"from functools import .*\bcached_property\b")
     users = [path.name for path in package.rglob("*.py") if used.search(path.read_text())]
-    assert users == ["cached_property.py"]
+    assert users == ["lazy.py"]

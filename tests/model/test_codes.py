@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tb_memplugin
-from tb_memplugin.model.codes import CaveatCode, Code, NoEventsCode, documented
+from tb_memplugin.model.caveats import CaveatCode, Code, NoEventsCode, documented
 
 CODES: list[Code] = [*CaveatCode, *NoEventsCode]
 PACKAGE = Path(tb_memplugin.__file__).parent

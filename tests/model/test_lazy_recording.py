@@ -11,12 +11,11 @@ from support.payload_decoder import decode
 
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes, usage
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.lazy_recording import LazyRecording
-from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.recording import LazyRecording, Recording
 from tb_memplugin.model.text import Text
-from tb_memplugin.views.page.details import details
-from tb_memplugin.views.page.memory_profile import first_view
-from tb_memplugin.views.page.recording_tables import rows
+from tb_memplugin.questions.kinds.memory_profile import first_view
+from tb_memplugin.questions.recording.details import details
+from tb_memplugin.questions.recording.tables import rows
 
 
 def one_allocation() -> Recording:

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tb_memplugin.model.arrays import I64
-from tb_memplugin.model.lazy_text import MAX_FEW, LazyText, TextSource
-from tb_memplugin.model.text import Text
+from tb_memplugin.model.text import MAX_FEW, LazyText, Text, TextSource
 
 TEXTS = [f"text {n % 7}" if n % 5 else "" for n in range(200)]
 

@@ -46,7 +46,7 @@ def argument_rows(recording: Recording) -> list[tuple[str, int, Role]]:
     rows, shown = recording.allocations, roles(recording)
     values = program.values()
     argument = np.flatnonzero((program.value >= 0) & (values.argument[program.value] >= 0))
-    return [(rows.scope[i], int(rows.size[i]), Role(shown[i])) for i in argument.tolist()]
+    return [(rows.op_name[i], int(rows.size[i]), Role(shown[i])) for i in argument.tolist()]
 
 
 def share_wrong(found: list[Argument]) -> float:

@@ -25,8 +25,8 @@ from jax import Array
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from programs.targets import target_devices
 
+from tb_memplugin.fit.compiling.child import ENVIRONMENT
 from tb_memplugin.fit.compiling.compiling import is_assigned, programs_of
-from tb_memplugin.fit.devices import ENVIRONMENT
 
 FOLDER = Path(__file__).parent.parent / "data" / "changed_programs"
 WIDTH = 256

@@ -19,8 +19,8 @@ from typing import Any
 
 from programs.targets import target_devices
 
+from tb_memplugin.fit.compiling.child import ENVIRONMENT
 from tb_memplugin.fit.compiling.compiling import is_assigned, programs_of
-from tb_memplugin.fit.devices import ENVIRONMENT
 
 OPTIONS = {
     "xla_dump_hlo_as_proto": True,

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tb_memplugin.analysis.dataflow.first_use import owning_argument
-from tb_memplugin.analysis.dataflow.graph import dataflow_graph
+from tb_memplugin.analysis.dataflow.graph import dataflow_graph, owning_argument
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
@@ -109,7 +108,7 @@ class PeakTruth:
         program, values, found = self.recording.program, self.graph.values, {}
         assert program is not None
         for value in np.flatnonzero((values.argument >= 0) & (values.producer >= 0)).tolist():
-            role = self.truth.get(symbol(program.scope[int(values.producer[value])]))
+            role = self.truth.get(symbol(program.op_name[int(values.producer[value])]))
             if role is not None:
                 found[value] = role
         return found

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tb_memplugin.fit.devices import devices_of
-from tb_memplugin.targets.target import parse_target
+from tb_memplugin.fit.compiling.child import devices_of
+from tb_memplugin.targets import parse_target
 
 TPU_SLICES = {
     "v4": "v4:2x2x1",

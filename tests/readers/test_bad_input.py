@@ -14,9 +14,10 @@ from tb_memplugin.analysis.usage.live_bytes import peak, usage
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.protos.hlo_pb2 import HloProto
+from tb_memplugin.questions.kinds import memory_viewer
+from tb_memplugin.questions.recording import details, tables
+from tb_memplugin.questions.xprof import memory_viewer as xprof_memory_viewer
 from tb_memplugin.readers import open_file
-from tb_memplugin.views.page import details, memory_viewer, recording_tables
-from tb_memplugin.views.xprof import memory_viewer as xprof_memory_viewer
 
 PIECES = 50
 FLIPPED, ALTERED = 150, 150
@@ -52,7 +53,7 @@ def ask(recording: Recording) -> None:
     live = usage(recording).live
     assert peak(recording).bytes == max(live, default=0) >= min(live, default=0) >= 0
     memory_viewer.first_view(recording)
-    recording_tables.rows(recording)
+    tables.rows(recording)
     for row in range(min(len(recording.allocations), 3)):
         details.details(recording, row)
     advise(recording)

@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 from support.servers import DEMO
 
 from tb_memplugin import logdir
-from tb_memplugin.catalog import Catalog, listing_of_path
-from tb_memplugin.catalog.progress import BytesRead, Progress
-from tb_memplugin.catalog.quick import WouldReadError, without_reading
+from tb_memplugin.catalog.catalog import Catalog
+from tb_memplugin.catalog.listing import listing_of_path
+from tb_memplugin.catalog.reading import BytesRead, Progress
 from tb_memplugin.errors import InputError
-from tb_memplugin.logdir import paths
-from tb_memplugin.logdir.folders import Entry
-from tb_memplugin.logdir.remote import folders
+from tb_memplugin.logdir import names, remote_folders
+from tb_memplugin.logdir.files import Entry
 
 ODD = (
     "train/plugins/profile/s/a.xplane.pb",
@@ -49,7 +48,7 @@ def emptied() -> Iterator[None]:
 def runs(walking: bool) -> list[logdir.Run]:
     with pytest.MonkeyPatch.context() as patch:
         if walking:
-            patch.setattr(paths, "FLAT_STORES", frozenset())
+            patch.setattr(names, "FLAT_STORES", frozenset())
         return logdir.find_all("memory://odd/logs")
 
 
@@ -103,13 +102,13 @@ def test_a_store_that_lists_for_too_long_is_walked(monkeypatch: pytest.MonkeyPat
 def test_looking_for_any_run_stops_at_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """Check that the folders of one run are listed, of a hundred."""
     listed: list[str] = []
-    real = folders._list
+    real = remote_folders._list
 
     def counted(system: object, folder: str) -> list[Entry]:
         listed.append(folder)
         return real(system, folder)
 
-    monkeypatch.setattr(folders, "_list", counted)
+    monkeypatch.setattr(remote_folders, "_list", counted)
     put(*(f"run_{number:02d}/plugins/profile/s/a.xplane.pb" for number in range(100)))
     assert logdir.has_runs("memory://odd/logs")
     assert [path.removeprefix("/odd/logs") for path in listed] == [
@@ -138,10 +137,9 @@ def test_a_run_of_many_hosts_is_read_side_by_side_and_a_damaged_host_costs_only_
     assert seen[0].read == seen[0].total == 7 * len(profile) + len(b"damaged")
 
 
-def test_a_thread_that_must_not_read_reads_no_remote_file() -> None:
+def test_the_folder_of_a_remote_run_is_not_listed_to_know_what_a_request_reads() -> None:
     for host in range(2):
         put(f"plugins/profile/s/{host}.xplane.pb")
     catalog = Catalog("memory://odd/logs")
     catalog.runs()
-    with without_reading(may_search=True), pytest.raises(WouldReadError):
-        catalog.listing("s")
+    assert catalog.unread_bytes("s") is None

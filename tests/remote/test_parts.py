@@ -14,8 +14,7 @@ from support.servers import DATA, DEMO
 
 from tb_memplugin.catalog.listing import Listing, listing_of_content, read_file
 from tb_memplugin.errors import ReadError
-from tb_memplugin.logdir import HostFile, host_file, local, parts, read_content
-from tb_memplugin.logdir.remote import reading
+from tb_memplugin.logdir import HostFile, files, host_file, parts, read_content, remote_files
 from tb_memplugin.protos.xplane_pb2 import XSpace
 from tb_memplugin.readers.xplane import needed
 
@@ -29,8 +28,8 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(needed, "MIN_SKIPPED_BYTES", 300)
     monkeypatch.setattr(parts, "BLOCK_BYTES", 256)
     monkeypatch.setattr(parts, "MAX_ROUNDS", 10_000)
-    monkeypatch.setattr(reading, "MIN_BYTES", 0)
-    monkeypatch.setattr(local, "MIN_BYTES", 0)
+    monkeypatch.setattr(remote_files, "MIN_BYTES", 0)
+    monkeypatch.setattr(files, "MIN_BYTES", 0)
     yield
     with suppress(FileNotFoundError):  # of tests of local files
         fsspec.filesystem("memory").rm("/parts", recursive=True)
@@ -61,13 +60,13 @@ def test_of_a_local_file_the_same_parts_are_read(path: Path) -> None:
 def test_a_local_file_that_changes_between_parts_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "h.xplane.pb"
     path.write_bytes(space().SerializeToString())
-    file, fetch = host_file(str(path)), local.LocalFile.fetch
+    file, fetch = host_file(str(path)), files.LocalFile.fetch
 
-    def rewritten(self: local.LocalFile, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+    def rewritten(self: files.LocalFile, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         path.write_bytes(b"\x0a\x00")
         return fetch(self, ranges)
 
-    monkeypatch.setattr(local.LocalFile, "fetch", rewritten)
+    monkeypatch.setattr(files.LocalFile, "fetch", rewritten)
     with pytest.raises(ReadError, match="changed while it was read"):
         read_content(file)
 

@@ -8,8 +8,7 @@ from remote.stores import http_server, unsteady
 from tb_memplugin import logdir
 from tb_memplugin.catalog.listing import read_file
 from tb_memplugin.errors import ReadError
-from tb_memplugin.logdir import HostFile, counting
-from tb_memplugin.logdir.remote import ranges, reading
+from tb_memplugin.logdir import HostFile, counting, remote_files
 
 CONTENT = bytes(range(250))
 URL = "unsteady://bucket/memory.prof"
@@ -17,10 +16,10 @@ URL = "unsteady://bucket/memory.prof"
 
 @pytest.fixture(autouse=True)
 def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranges, "RANGE_BYTES", 20)
-    monkeypatch.setattr(ranges, "AT_ONCE", 3)
-    monkeypatch.setattr(ranges, "WAIT_SECONDS", (0.0, 0.0, 0.0))
-    monkeypatch.setattr(reading, "MIN_BYTES", 0)
+    monkeypatch.setattr(remote_files, "RANGE_BYTES", 20)
+    monkeypatch.setattr(remote_files, "AT_ONCE", 3)
+    monkeypatch.setattr(remote_files, "WAIT_SECONDS", (0.0, 0.0, 0.0))
+    monkeypatch.setattr(remote_files, "MIN_BYTES", 0)
 
 
 def file_of(content: bytes = CONTENT, url: str = URL) -> HostFile:
@@ -47,7 +46,7 @@ def test_ranges_that_fail_are_asked_for_again_and_counted_once() -> None:
 
 
 def test_a_file_that_is_gone_is_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "MIN_BYTES", 1000)
+    monkeypatch.setattr(remote_files, "MIN_BYTES", 1000)
     asked: list[int | None] = []
     with unsteady(lambda path, begin, end: asked.append(begin)) as store:
         store.pipe("/bucket/memory.prof", CONTENT)
@@ -64,7 +63,7 @@ def test_a_file_that_is_gone_is_not_asked_for_again(monkeypatch: pytest.MonkeyPa
 def test_a_file_that_changes_between_ranges_is_refused(
     changed: bytes, range_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ranges, "RANGE_BYTES", range_bytes)
+    monkeypatch.setattr(remote_files, "RANGE_BYTES", range_bytes)
     requests = 0
 
     def before(path: str, begin: int | None, end: int | None) -> None:
@@ -83,7 +82,7 @@ def test_a_file_that_changes_between_ranges_is_refused(
 def test_a_small_file_that_is_no_longer_as_it_was_listed_is_refused(
     changed: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "MIN_BYTES", 1000)
+    monkeypatch.setattr(remote_files, "MIN_BYTES", 1000)
     asked: list[tuple[int | None, int | None]] = []
     with unsteady(lambda path, begin, end: asked.append((begin, end))) as store:
         store.pipe("/bucket/memory.prof", CONTENT)
@@ -102,7 +101,7 @@ def test_only_the_end_of_a_remote_log_is_read(monkeypatch: pytest.MonkeyPatch) -
     text = (
         b"x" * formats.OOM_TEXT_BYTES + b"\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
     )
-    monkeypatch.setattr(ranges, "RANGE_BYTES", 8 << 20)
+    monkeypatch.setattr(remote_files, "RANGE_BYTES", 8 << 20)
     asked: list[int] = []
     with unsteady(lambda path, begin, end: asked.append((end or 0) - (begin or 0))) as store:
         store.pipe("/bucket/train.oom.txt", text)

@@ -17,16 +17,14 @@ from support.servers import DEMO
 from benchmarks.pods.pod import Pod
 from benchmarks.pods.truth import Faults
 from tb_memplugin import logdir
-from tb_memplugin.catalog import Catalog
+from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.catalog.listing import listing_of_content
 from tb_memplugin.errors import ReadError
-from tb_memplugin.executors.executor import TaskExecutor
-from tb_memplugin.executors.processes import LocalProcesses
+from tb_memplugin.executors import LocalProcesses, TaskExecutor
 from tb_memplugin.fleet.cache import SummaryCache
 from tb_memplugin.fleet.scan import Scan
 from tb_memplugin.fleet.sessions import captures
-from tb_memplugin.logdir import parts, paths
-from tb_memplugin.logdir.remote import reading
+from tb_memplugin.logdir import names, parts, remote_files
 from tb_memplugin.model.fleet import Fleet
 from tb_memplugin.readers.xplane import needed
 
@@ -90,7 +88,7 @@ def test_runs_of_an_odd_tree_are_those_found_by_walking(store: Any, monkeypatch:
     for path in (*ODD, "double//memory.prof", "/memory.prof", "train"):
         store.call_s3("put_object", Bucket="bucket", Key=f"odd/{path}", Body=b"x")
     at_once = logdir.find_all("s3://bucket/odd")
-    monkeypatch.setattr(paths, "FLAT_STORES", frozenset())
+    monkeypatch.setattr(names, "FLAT_STORES", frozenset())
     walked = logdir.find_all("s3://bucket/odd")
     assert len(walked) == 9
     assert at_once == walked
@@ -101,7 +99,7 @@ def test_long_lines_are_left_out_and_a_changed_profile_is_refused(
 ) -> None:
     monkeypatch.setattr(needed, "MIN_SKIPPED_BYTES", 300)
     monkeypatch.setattr(parts, "BLOCK_BYTES", 256)
-    monkeypatch.setattr(reading, "MIN_BYTES", 0)
+    monkeypatch.setattr(remote_files, "MIN_BYTES", 0)
     content = space().SerializeToString()
     store.pipe("bucket/parts/plugins/profile/s/h.xplane.pb", content)
     [run] = logdir.find_runs("s3://bucket/parts")

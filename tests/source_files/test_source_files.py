@@ -10,12 +10,10 @@ from pathlib import Path
 import pytest
 from werkzeug.test import Client
 
-from tb_memplugin.catalog import Catalog
+from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.source_files import VARIABLE, SourceFiles, checked_roots
-from tb_memplugin.source_files.lines import LINES_AROUND, MAX_LINE
-from tb_memplugin.source_files.opening import MAX_FILE_BYTES
+from tb_memplugin.source_files import LINES_AROUND, MAX_FILE_BYTES, MAX_LINE, VARIABLE, SourceFiles, checked_roots
 
 CODE = "".join(f"line {number}\n" for number in range(1, 21))
 SECRET = "TOKEN = 'secret'\n"

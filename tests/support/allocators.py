@@ -9,8 +9,7 @@ import numpy as np
 
 from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind, SpanKind
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.source_tables import NamedSpans, ReportedMemory
-from tb_memplugin.model.tables import Allocations, Regions, Stacks
+from tb_memplugin.model.tables import Allocations, NamedSpans, Regions, ReportedMemory, Stacks
 from tb_memplugin.model.text import Text
 
 MICROSECOND = 1_000
@@ -77,7 +76,7 @@ def allocator(
             shape=Text.of([f"f32[{block.size // 4}]" for block in blocks]),
             dtype=Text.of(["f32"] * len(blocks)),
             op=nothing,
-            scope=sites,
+            op_name=sites,
         ),
         regions=Regions(np.zeros(1, np.int64), np.zeros(1, np.int64), np.array([RegionKind.TEMPORARY], np.uint8)),
         stacks=Stacks(

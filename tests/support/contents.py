@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tb_memplugin.model.lazy_text import LazyText
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.text import Strings
+from tb_memplugin.model.text import LazyText, Strings
 
 
 def contents(value: Any) -> Any:

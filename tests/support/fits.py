@@ -9,9 +9,9 @@ from pathlib import Path
 
 from support.servers import DEMO
 
-from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.fit.compiling.program_memory import with_memory
-from tb_memplugin.fit.run_folder import run_name, write_record
+from tb_memplugin.fit.sweep import run_name, write_record
 from tb_memplugin.model.fit import Candidate, Outcome, outcome_json
 
 STEP = "fit_gpt.py:step"

@@ -33,7 +33,7 @@ def program(rows: Sequence[tuple[str, str, int]], role: Role = Role.TEMPORARY) -
     """Build a recording of (op, op_name, bytes) rows, all live at position 0."""
     made = recording([Row(size, 0, 1, role=role) for _, _, size in rows], 1)
     named = dataclasses.replace(
-        made.allocations, op=Text.of([op for op, _, _ in rows]), scope=Text.of([scope for _, scope, _ in rows])
+        made.allocations, op=Text.of([op for op, _, _ in rows]), op_name=Text.of([scope for _, scope, _ in rows])
     )
     return dataclasses.replace(made, allocations=named)
 

@@ -6,7 +6,7 @@ from support.allocator_planes import Log
 
 from tb_memplugin.model.kinds import SpanKind
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.source_tables import NamedSpans
+from tb_memplugin.model.tables import NamedSpans
 
 Span = tuple[str, int, int]  # name, start and end in ns
 

@@ -69,7 +69,7 @@ def recording(
             shape=Text.of(["f32[4]{0}"] * len(rows)),
             dtype=Text.of(["f32"] * len(rows)),
             op=Text.of(["fusion"] * len(rows)),
-            scope=Text.of([""] * len(rows)),
+            op_name=Text.of([""] * len(rows)),
         ),
         regions=Regions(
             index=column(list(range(len(kinds)))),

@@ -16,9 +16,11 @@ from dataclasses import dataclass
 from email.message import Message
 from pathlib import Path
 
+from support.checkout import demo_copy
+
 TESTS = Path(__file__).resolve().parent.parent
 REPOSITORY = TESTS.parent
-DEMO = REPOSITORY / "demo_logdir"
+DEMO = demo_copy(REPOSITORY)
 DATA = REPOSITORY.parent / "shared" / "data"
 BIN = Path(sys.executable).parent
 

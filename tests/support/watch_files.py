@@ -7,14 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
-from tb_memplugin.readers.watch.header import WatchedDevice, WatchHeader
-from tb_memplugin.readers.watch.layout import (
+from tb_memplugin.readers.watch_layout import (
     INTEGER,
     UNKNOWN,
     CounterSource,
     DeviceColumn,
     RecordColumn,
     RecordEvent,
+    WatchedDevice,
+    WatchHeader,
     first_column,
     integers_of_record,
 )

@@ -7,8 +7,7 @@ import subprocess
 import sys
 from typing import Any
 
-from tb_memplugin.views.answers.asked import MAX_SELECTOR, Asked, Question, command_line, selector
-from tb_memplugin.views.answers.bounded import MAX_TEXT, bounded
+from tb_memplugin.questions.asking.asked import MAX_SELECTOR, MAX_TEXT, Asked, Question, bounded, command_line, selector
 
 
 def test_lists_are_cut_at_each_level_and_the_rest_is_counted() -> None:

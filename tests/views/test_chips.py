@@ -13,10 +13,11 @@ from support.schemas import validate
 from support.servers import DEMO
 from support.torch_training import Training
 
-from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.cli import main
-from tb_memplugin.targets.target import CHIPS, parse_target, slices
-from tb_memplugin.views.shared.selectors import choose_main_memory
+from tb_memplugin.model.accelerators import ACCELERATORS
+from tb_memplugin.questions.asking.selectors import choose_main_memory
+from tb_memplugin.targets import parse_target, slices
 
 STEP = DEMO / "v5e_out_of_memory"
 NAME = "v5e_out_of_memory||jit_train_step|HBM"
@@ -37,7 +38,7 @@ def test_what_a_program_reserves_is_compared_with_the_limits_that_fit_compiles_f
     assert status == 0 and answer["recording"]["figure"] == "reserved" and answer["caveats"]
     needed = answer["recording"]["needed_bytes"]
     assert needed == sum(program.regions.size[program.regions.kind != 8])  # not those on the stacks of threads
-    assert {chip["target"] for chip in answer["chips"]} == set(CHIPS)
+    assert {chip["target"] for chip in answer["chips"]} == set(ACCELERATORS)
     for chip in answer["chips"]:
         limit = slices(chip["target"])[0].capacity
         assert limit is not None

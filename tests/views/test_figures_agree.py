@@ -19,22 +19,23 @@ from support.profiles import DAMAGED
 from support.servers import DATA, DEMO, TESTS
 
 from tb_memplugin.analysis.ownership.classification import Classification
-from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.formats import format_of
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.questions.asking.endpoint import endpoints
+from tb_memplugin.questions.asking.inputs import Call
+from tb_memplugin.questions.asking.source import Source
+from tb_memplugin.questions.compare.budget import budget
+from tb_memplugin.questions.compare.comparison import CompareBy, compared
+from tb_memplugin.questions.explain.explain import explain
+from tb_memplugin.questions.export.report import report_source
+from tb_memplugin.questions.recording.summary import summary
+from tb_memplugin.questions.run.overview import overview
+from tb_memplugin.questions.xprof.memory_profile import memory_profile
+from tb_memplugin.questions.xprof.memory_viewer import memory_viewer
 from tb_memplugin.regex import Regex
 from tb_memplugin.sizes import bytes_text
-from tb_memplugin.views.endpoints.endpoint import endpoints
-from tb_memplugin.views.endpoints.inputs import Call
-from tb_memplugin.views.export.report import ReportSource
-from tb_memplugin.views.page.compare import CompareBy, compared
-from tb_memplugin.views.page.overview import overview
-from tb_memplugin.views.shared.budget import budget
-from tb_memplugin.views.shared.summary import summary
-from tb_memplugin.views.terminal.explain import explain
-from tb_memplugin.views.xprof.memory_profile import memory_profile
-from tb_memplugin.views.xprof.memory_viewer import memory_viewer
 
 MIB = 2**20
 SIZE = re.compile(r"\d+(?:\.\d+)? (?:B|[KMGT]iB)")
@@ -73,7 +74,7 @@ def test_real_profiles(path: Path) -> None:
 
 def check(path: Path) -> None:
     recordings = listing_of_path(str(path)).recordings
-    source = ReportSource(recordings, recordings)
+    source = report_source(recordings, recordings)
     failed = []
     for recording in recordings:
         found: dict[str, dict[str, Any]] = defaultdict(dict)
@@ -89,7 +90,7 @@ def _differ(places: dict[str, Any]) -> bool:
     return any(value != first for value in others)
 
 
-def facts(recording: Recording, source: ReportSource, *, advised: bool) -> Iterator[Fact]:
+def facts(recording: Recording, source: Source, *, advised: bool) -> Iterator[Fact]:
     summarized = summary(recording)
     (row,) = overview([recording])["rows"]
     view = first_view(recording, source)
@@ -136,7 +137,7 @@ def _of_first_view(meta: dict[str, Any], tables: Any, summarized: Any) -> Iterat
         yield "peak in the headline", "expected", True
 
 
-def _of_position(recording: Recording, source: ReportSource, tables: Any, at: int, live: Any) -> Iterator[Fact]:
+def _of_position(recording: Recording, source: Source, tables: Any, at: int, live: Any) -> Iterator[Fact]:
     rest = int(tables["program"].get("unexplained", [0] * recording.length)[at])
     charge = np.array(tables["rows"]["charge"], dtype=np.int64)
     name = f"live at {at}"
@@ -228,7 +229,7 @@ def of_the_run(recordings: Sequence[Recording]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def first_view(recording: Recording, source: ReportSource) -> tuple[dict[str, Any], Any] | None:
+def first_view(recording: Recording, source: Source) -> tuple[dict[str, Any], Any] | None:
     if recording.kind.has_call_graph:
         return None
     route = "memory_profile" if recording.axis is Axis.TIME else "memory_viewer"
@@ -240,11 +241,11 @@ def _live(rows: Any, at: int) -> Any:
     return np.flatnonzero((start <= at) & (at < end) & (charge > 0))
 
 
-def _ask(source: ReportSource, route: str, **query: str) -> bytes:
+def _ask(source: Source, route: str, **query: str) -> bytes:
     answer = endpoints()[route].answer(Call(query, source))
     assert isinstance(answer, bytes)
     return answer
 
 
-def _json(source: ReportSource, route: str, **query: str) -> Any:
+def _json(source: Source, route: str, **query: str) -> Any:
     return endpoints()[route].answer(Call(query, source))

@@ -21,13 +21,13 @@ import tb_memplugin.analysis
 from tb_memplugin.analysis.isolate import each
 from tb_memplugin.catalog.listing import Listing, Problem
 from tb_memplugin.cli import main
-from tb_memplugin.commands import check, compare, export, summary, terminal
-from tb_memplugin.errors import FailureLog, ReadError
+from tb_memplugin.commands import check, compare, export, output, summary
+from tb_memplugin.errors import FAILURES, ReadError
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.views.endpoints.endpoint import endpoints
-from tb_memplugin.views.export.report import ReportSource
-from tb_memplugin.views.page.overview import overview
-from tb_memplugin.views.page.runs import recordings as listed
+from tb_memplugin.questions.asking.endpoint import endpoints
+from tb_memplugin.questions.export.report import report_source
+from tb_memplugin.questions.run.overview import overview
+from tb_memplugin.questions.run.runs import recordings as listed
 
 GOOD = replace(recording([Row(64, 0, 2), Row(32, 1, 4)], 4), title="jit_good(1)")
 ODD = replace(recording([Row(128, 0, 3)], 3), title="jit_odd(2)", source="/logdir/odd.xplane.pb")
@@ -71,7 +71,7 @@ def broken(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 @pytest.fixture
 def files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the commands read these recordings."""
-    for command in (check, compare, export, summary, terminal):
+    for command in (check, compare, export, output, summary):
         monkeypatch.setattr(command, "listing_of", lambda *_: Listing(list(RUN)))
 
 
@@ -83,7 +83,7 @@ def test_the_overview_and_the_list_show_the_others(broken: str) -> None:
     assert bool(told) == (len(titles) < 3 or not any(p["title"] == ODD.title for p in programs(answer)))
     assert all("jit_odd(2), HBM: cannot be analyzed (ZeroDivisionError: by a test)" in p["text"] for p in told)
     assert {p["title"] for p in programs(answer)} >= {"jit_good(1)", "jit_other(3)"}
-    shown = listed(ReportSource(RUN, RUN), "run", "")
+    shown = listed(report_source(RUN, RUN).runs, "run", "")
     assert {s["title"] for s in shown["recordings"]} >= {"jit_good(1)", "jit_other(3)"}
     assert len(shown["recordings"]) + len(shown["problems"]) == 3
 
@@ -124,7 +124,7 @@ def test_the_analyses_are_found() -> None:
 def test_check_does_not_pass_where_a_recording_could_not_be_checked(
     files: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    odd_fails(monkeypatch, "tb_memplugin.views.shared.budget.required_bytes", lambda r: 1)
+    odd_fails(monkeypatch, "tb_memplugin.questions.compare.budget.required_bytes", lambda r: 1)
     assert main(["check", "x", "--max-peak", "1GiB"]) == 2
     assert "/logdir/odd.xplane.pb: jit_odd(2), HBM: cannot be analyzed" in capsys.readouterr().err
 
@@ -132,7 +132,7 @@ def test_check_does_not_pass_where_a_recording_could_not_be_checked(
 def test_a_recording_above_the_budget_is_named_where_its_explanation_fails(
     files: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    odd_fails(monkeypatch, "tb_memplugin.views.shared.budget.explanation", lambda r: [])
+    odd_fails(monkeypatch, "tb_memplugin.questions.compare.budget.explanation", lambda r: [])
     assert main(["check", "x", "--max-peak", "100B", "--json"]) == 1
     (above,) = json.loads(capsys.readouterr().out)["broken"]
     assert above["title"] == ODD.title and "cannot be analyzed" in above["explanation"][0]
@@ -149,8 +149,8 @@ def test_a_failure_is_logged_once_with_its_traceback(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     odd = replace(ODD)  # nothing has been logged about this one
-    odd_fails(monkeypatch, "tb_memplugin.views.page.overview.headroom", overview.__globals__["headroom"])
-    monkeypatch.setattr(FailureLog, "is_kept", True)  # as in servers
+    odd_fails(monkeypatch, "tb_memplugin.questions.run.overview.headroom", overview.__globals__["headroom"])
+    monkeypatch.setattr(FAILURES, "disabled", False)  # as in servers
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
             assert len(overview([odd, GOOD])["problems"]) == 1
@@ -174,7 +174,9 @@ def test_files_that_cannot_be_read_and_recordings_that_cannot_be_analyzed_are_in
     unreadable = Listing(list(RUN), [Problem("/logdir/b.pb", "damaged")])
     monkeypatch.setattr(summary, "listing_of", lambda *_: unreadable)
     odd_fails(
-        monkeypatch, "tb_memplugin.views.shared.summary.summary", lambda r: {"id": r.id, "axis": r.axis, "caveats": []}
+        monkeypatch,
+        "tb_memplugin.questions.recording.summary.summary",
+        lambda r: {"id": r.id, "axis": r.axis, "caveats": []},
     )
     assert main(["summary", "x", "--json"]) == 0
     assert [problem["file"] for problem in json.loads(capsys.readouterr().out)["problems"]] == [

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatBytes, formatCounted, formatShare, parseBytes } from "./units";
+import { formatBytes, formatCounted, formatLeft, formatShare, formatSigned, parseBytes } from "./units";
 
 describe("formatBytes", () => {
   it.each([
@@ -52,4 +52,9 @@ describe("parseBytes", () => {
   ])("%s is %s", (text, bytes) => {
     expect(parseBytes(text)).toBe(bytes);
   });
+});
+
+it("formats differences with their sign, and distances to a limit", () => {
+  expect([2 ** 20, 0, -(2 ** 20)].map(formatSigned)).toEqual(["+1.00 MiB", "0 B", "\u22121.00 MiB"]);
+  expect([2 ** 27, -(2 ** 29)].map(formatLeft)).toEqual(["128 MiB", "512 MiB over"]);
 });

@@ -19,6 +19,16 @@ export function formatBytes(bytes: number, figures = 3): string {
   return `${bytes < 0 ? "\u2212" : ""}${value.toFixed(digits)} ${UNITS[unit]}`;
 }
 
+/** Format bytes with their sign: "+1.68 MiB". */
+export function formatSigned(bytes: number): string {
+  return `${bytes > 0 ? "+" : ""}${formatBytes(bytes)}`;
+}
+
+/** Format the distance to a limit: "128 MiB", or "160 MiB over". */
+export function formatLeft(left: number): string {
+  return left < 0 ? `${formatBytes(-left)} over` : formatBytes(left);
+}
+
 /** Format the exact figure for tooltips and the clipboard: "1,234,567 bytes". */
 export function formatExact(bytes: number): string {
   return `${formatCount(bytes)} bytes`;

@@ -2,13 +2,12 @@
  * Script that runs in XProf's page, before XProf's code. While Memory Viewer or Memory Profile is the selected tool, it
  * shows our page instead; the Tools list stays, and a button switches to XProf's own view and back.
  */
-import { stubCharts } from "./charts_stub";
-import { linkToMemory } from "./tensorboard_link";
 import {
   dropWaiting,
   lastQuery,
   sendWaiting,
   sidebarLists,
+  stubCharts,
   subscribe,
   watchRequests,
 } from "./xprof_requests";
@@ -16,6 +15,7 @@ import {
   correctUrl,
   hasPlace,
   isSamePage,
+  linkToMemory,
   pageUrl,
   readPage,
   withFragment,

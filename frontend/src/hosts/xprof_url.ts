@@ -1,3 +1,8 @@
+/*
+ * This is a part of a classic script. It shares no module with the page: a bundler moves what both import into a third
+ * file, which a classic script cannot import.
+ */
+
 /** XProf's tools that our page replaces, each with a tab of the same name. */
 const TOOLS = ["memory_viewer", "memory_profile"];
 
@@ -68,7 +73,8 @@ export function withFragment(url: URL): URL {
 }
 
 /**
- * Return a URL with the place of its fragment in its parameters. XProf cannot open a run that is not among `runs`; null:
+ * Return a URL with the place of its fragment in its parameters. XProf cannot open a run that is not among
+ * `runs`; null:
  * these are not known.
  */
 export function withParameters(url: URL, runs: readonly string[] | null): URL {
@@ -131,4 +137,34 @@ export function pageUrl(place: XprofPage): string {
   if (place.host) query.set("host", place.host);
   if (place.module) query.set("module_name", place.module);
   return `memory/index.html?${query.toString()}`;
+}
+
+/** In TensorBoard XProf is a tab beside ours: link its memory tools to the same place in the tab Memory. */
+export function linkToMemory(look: string): void {
+  const anchor = document.createElement("a");
+  anchor.className = look;
+  anchor.dataset["testid"] = "to-memory-tab";
+  anchor.target = "_parent";
+  anchor.textContent = "Open in Memory";
+  anchor.title = "The same program in the tab Memory: sources, roles, advice";
+  const update = (): void => {
+    const here = new URL(location.href);
+    if (readPage(here) === null) {
+      anchor.remove();
+      return;
+    }
+    const tab = new URL(window.parent.location.href);
+    tab.hash = `memory&${withFragment(here).hash.slice(1)}`;
+    anchor.href = tab.href;
+    document.body.append(anchor);
+  };
+  for (const name of ["pushState", "replaceState"] as const) {
+    const write = history[name].bind(history);
+    history[name] = (...details) => {
+      write(...details);
+      update();
+    };
+  }
+  window.addEventListener("popstate", update);
+  document.addEventListener("DOMContentLoaded", update);
 }

@@ -1,13 +1,15 @@
 import {
   createClient,
+  type FleetQuery,
   type LifetimesQuery,
   type MemoryProfileQuery,
   type MemoryViewerQuery,
+  type RowsQuery,
+  type TreeQuery,
+  type UsageQuery,
 } from "./generated/client";
-import type { FleetQuery, RowsQuery, TreeQuery, UsageQuery } from "./generated/client";
-import { readFirstView, readRecordingData } from "./recording/recording";
 import { readLifetimes } from "./recording/lifetimes";
-import { readUsage } from "./recording/usage";
+import { readFirstView, readRecordingData, readUsage } from "./recording/recording";
 import type { Signal } from "./request";
 import { readFleet } from "./responses/fleet";
 import { readForest } from "./responses/forest";

@@ -1,32 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { chooseProgram, chooseMemory, memorySpaceName } from "./choose_recording";
-import type { Summary } from "./generated/answers";
+import { chooseMemory, chooseProgram, listedHost, memorySpaceName, placeOfId } from "./choose_recording";
+import type { Runs, Summary } from "./generated/answers";
+import { makeRun, makeSummary } from "./responses/fixture";
 
 function recording(host: string, title: string, memory: string, peak_bytes: number): Summary {
-  return {
-    id: `run|${host}|${title}|${memory}`,
-    kind: "program",
-    title,
-    run: "run",
-    host,
-    memory,
-    axis: "PROGRAM_ORDER",
-    length: 1,
-    time_ns: null,
-    end_ns: null,
-    step: null,
-    allocations: 1,
-    peak_bytes,
-    peak_position: 0,
-    reserved_bytes: peak_bytes,
-    reported_peak_bytes: null,
-    capacity_bytes: null,
-    capacity_source: "",
-    live: false,
-    interval_ns: null,
-    reason: null,
-    caveats: [],
-  };
+  const sizes = { peak_bytes, reserved_bytes: peak_bytes };
+  return makeSummary(`run|${host}|${title}|${memory}`, { title, host, memory, ...sizes });
 }
 
 const RUN = [
@@ -124,5 +103,40 @@ describe("memorySpaceName", () => {
       "VMEM",
       "",
     ]);
+  });
+});
+
+const many = Array.from({ length: 100 }, (_, i) => `w-${i}`);
+const runs: Runs = {
+  logdir: "/log",
+  message: null,
+  runs: [
+    makeRun({ name: "pod", hosts: [...many, "w-1|x"], by_host: true }),
+    makeRun({ name: "job", hosts: many }),
+    makeRun({ name: "small", hosts: ["w-1", "w-2"] }),
+    makeRun({ name: "pod|two", hosts: ["w-2"] }),
+  ],
+};
+
+describe("listedHost", () => {
+  it("is the chosen host of a run that is read host by host", () => {
+    expect(listedHost(runs, "pod", "w-7")).toBe("w-7");
+    expect(listedHost(runs, "job", "w-7")).toBe("");
+  });
+
+  it("is empty without a choice, and for unknown hosts and runs", () => {
+    expect(listedHost(runs, "pod", "")).toBe("");
+    expect(listedHost(runs, "pod", "gone")).toBe("");
+    expect(listedHost(runs, "small", "w-1")).toBe("");
+    expect(listedHost(null, "pod", "w-7")).toBe("");
+  });
+});
+
+describe("placeOfId", () => {
+  it("has the longest names that the id begins with", () => {
+    expect(placeOfId(runs, "pod|w-10|allocator|TPU core 1")).toEqual({ run: "pod", host: "w-10" });
+    expect(placeOfId(runs, "pod|w-1|x|allocator|HBM")).toEqual({ run: "pod", host: "w-1|x" });
+    expect(placeOfId(runs, "pod|two|w-2|jit|HBM")).toEqual({ run: "pod|two", host: "w-2" });
+    expect(placeOfId(runs, "other|w-1|x|HBM")).toEqual({ run: "", host: "" });
   });
 });

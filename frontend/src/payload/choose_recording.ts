@@ -1,4 +1,5 @@
-import type { Summary } from "./generated/answers";
+import { byNumber } from "../base/sort";
+import type { Run, Runs, Summary } from "./generated/answers";
 import { MEMORY_SPACES } from "./generated/constants";
 
 /** The user's selection. An empty field selects the recording with the largest peak. */
@@ -31,7 +32,7 @@ export function chooseProgram(
   { host, module, space }: RecordingChoice,
 ): RecordingOptions {
   const programs = recordings.filter((recording) => recording.kind === "program");
-  const hosts = distinct(programs.map((recording) => recording.host)).sort();
+  const hosts = distinct(programs.map((recording) => recording.host)).sort(byNumber);
   const chosenHost = host === "" ? programs[0]?.host : host;
   const onHost = programs.filter((recording) => recording.host === chosenHost);
   const modules = distinct(onHost.map((recording) => recording.title)).flatMap(
@@ -80,9 +81,6 @@ function fullness({ peak_bytes, capacity_bytes }: Summary): number {
   return capacity_bytes === null || capacity_bytes === 0 ? 0 : peak_bytes / capacity_bytes;
 }
 
-/** Compare numerically: GPU_2 before GPU_10. */
-const byNumber = new Intl.Collator("en", { numeric: true }).compare;
-
 /** Find a module by its title, or by its name without the program id, which some links omit. */
 function findModule(modules: Summary[], name: string): Summary | undefined {
   return (
@@ -93,4 +91,35 @@ function findModule(modules: Summary[], name: string): Summary | undefined {
 
 function distinct(texts: string[]): string[] {
   return [...new Set(texts)];
+}
+
+/** Return the host whose recordings are listed, of a run that is read host by host; empty where those of all hosts are. */
+export function listedHost(runs: Runs | null, run: string, host: string): string {
+  const found = runNamed(runs, run);
+  return found?.by_host === true && found.hosts.includes(host) ? host : "";
+}
+
+/** Return all hosts of a run. */
+export function hostsOf(runs: Runs | null, run: string): readonly string[] {
+  return runNamed(runs, run)?.hosts ?? [];
+}
+
+function runNamed(runs: Runs | null, run: string): Run | undefined {
+  return runs?.runs.find(({ name }) => name === run);
+}
+
+/** Return the run and the host in a recording's id, `run|host|title|memory`. Names may contain any character. */
+export function placeOfId(runs: Runs, id: string): { run: string; host: string } {
+  const run = longestStart(
+    id,
+    "",
+    runs.runs.map(({ name }) => name),
+  );
+  return { run, host: longestStart(id, `${run}|`, hostsOf(runs, run)) };
+}
+
+/** Return the longest name with which a text goes on after another one, up to a separator; empty if there is none. */
+function longestStart(id: string, before: string, names: readonly string[]): string {
+  const found = names.filter((name) => id.startsWith(`${before}${name}|`));
+  return found.sort((x, y) => y.length - x.length)[0] ?? "";
 }

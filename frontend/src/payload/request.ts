@@ -1,6 +1,5 @@
 import type { Fetch } from "./server";
-import { decodeTables } from "./tables/decode";
-import type { Tables } from "./tables/tables";
+import { decodeTables, type Tables } from "./tables/tables";
 
 export type Signal = AbortSignal | null;
 

@@ -1,24 +1,14 @@
-"""Changes that lower a recording's peak. Each kind of advice has its own file."""
+"""Changes that lower the peak of a recording, and the order in which to try them."""
 
 from __future__ import annotations
 
-from tb_memplugin.analysis.advice.common import earlier_steps, fragmentation, oversized
-from tb_memplugin.analysis.advice.jax import (
-    donation,
-    dtype,
-    late_free,
-    microbatching,
-    offload,
-    outputs,
-    padding,
-    rematerialization,
-    replication,
-    schedule,
-    unused,
-)
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, in_order
-from tb_memplugin.analysis.advice.support.compiler_limit import allow_for_recomputation
-from tb_memplugin.analysis.advice.torch import accumulation, checkpoint, gradients
+from tb_memplugin.analysis.advice import torch
+from tb_memplugin.analysis.advice.allocator import advise_earlier_steps, advise_fragmentation
+from tb_memplugin.analysis.advice.jax import donation, dtype, microbatching, rematerialization, replication, schedule
+from tb_memplugin.analysis.advice.jax.idle_arguments import advise_late_free, advise_offload
+from tb_memplugin.analysis.advice.jax.shapes import advise_oversized, advise_padding
+from tb_memplugin.analysis.advice.jax.unneeded import advise_outputs, advise_unused
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, allow_for_recomputation, in_order
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
@@ -30,26 +20,27 @@ ADVISERS = (
     rematerialization.advise,
     microbatching.advise,
     dtype.advise,
-    padding.advise,
+    advise_padding,
     replication.advise,
-    fragmentation.advise,
-    late_free.advise,
-    offload.advise,
+    advise_fragmentation,
+    advise_late_free,
+    advise_offload,
     schedule.advise,
-    earlier_steps.advise,
-    gradients.advise,
-    accumulation.advise,
-    checkpoint.advise,
-    oversized.advise,
-    outputs.advise,
-    unused.advise,
+    advise_earlier_steps,
+    torch.advise_gradients,
+    torch.advise_microbatches,
+    torch.advise_checkpoint,
+    advise_oversized,
+    advise_outputs,
+    advise_unused,
 )
 
 
 @memoize
 def advise(recording: Recording) -> list[Advice]:
-    """Return all advice, what to try first first. Each change is simulated on its own: savings are not additive.
+    """Return all advice, in the order in which to try it.
 
+    Each change is simulated on its own: savings are not additive.
     Out-of-memory messages get no advice: they contain no schedule to simulate.
     """
     if recording.out_of_memory is not None and recording.axis is Axis.INSTANT:

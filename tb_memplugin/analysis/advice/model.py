@@ -1,18 +1,21 @@
-"""A piece of advice, its saving and its cost, and the smallest saving worth reporting."""
+"""A piece of advice, its saving and its cost, and what the compiler has saved by itself."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 
 import numpy as np
 
+from tb_memplugin.analysis.replay.compiler_recomputation import compiler_recomputation
 from tb_memplugin.analysis.replay.what_if import Change, peak_after
 from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.model.accelerators import TPUS
 from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.sizes import bytes_text, counted
 
 # A saving below 1/200 of the peak, or below 1 MiB, does not decide whether a program fits.
 MIN_SHARE = 200
@@ -163,18 +166,52 @@ def is_worthwhile(recording: Recording, size: int) -> bool:
 
 def sort_by_size(recording: Recording, rows: I64) -> I64:
     """Sort rows by size, largest first."""
-    ordered: I64 = rows[np.argsort(-recording.allocations.size[rows], kind="stable")]
-    return ordered
+    return rows[np.argsort(-recording.allocations.size[rows], kind="stable")]
 
 
 def row_name(recording: Recording, row: int) -> str:
     """Return a row's name for users: its scope (for an argument, its path), else its instruction."""
     rows = recording.allocations
-    return rows.scope[row] or rows.name[row] or "unnamed"
+    return rows.op_name[row] or rows.name[row] or "unnamed"
 
 
 def cpu_note(recording: Recording, effect: str) -> str:
     """Return a sentence on a change's effect on the CPU if the program was compiled for it, else nothing."""
-    if recording.program is None or not recording.program.for_cpu:
+    if recording.backend is not Backend.CPU:
         return ""
     return f" This program was compiled for the CPU, where {effect}."
+
+
+NEAR = 0.85  # of the limit: XLA stops to compute again where the program fits
+# Fragmentation is not part of the peak, and the replay of microbatches keeps what the compiler need not repeat.
+EXACT = (AdviceKind.FRAGMENTATION, AdviceKind.MICROBATCHING)
+
+
+def allow_for_recomputation(recording: Recording, piece: Advice) -> Advice:
+    """Return a piece that promises no more than holds if the compiler then repeats fewer operations.
+
+    It repeats operations only until the program fits. A smaller program needs less of that, so that a change saves time
+    instead of memory. In a program that still does not fit, it may choose others.
+    """
+    found, saved, limit = compiler_recomputation(recording), piece.saving, memory_limit(recording)
+    if piece.kind in EXACT or not is_worthwhile(recording, found.saved_bytes):
+        return piece
+    excess = saved.bytes + saved.new_peak - limit if saved.new_peak <= limit else 0
+    at_least = min(max(saved.at_least - found.saved_bytes, excess, 0), saved.at_least)
+    note = (
+        f" The compiler runs {counted(found.operations, 'operation')} twice to make the program fit; then it runs "
+        "fewer of them twice, so the peak may fall by less."
+    )
+    return replace(piece, sentence=piece.sentence + note, saving=replace(saved, at_least=at_least))
+
+
+def memory_limit(recording: Recording) -> int:
+    """Return the memory that a program with repeated operations was compiled for, in bytes.
+
+    Without a name of the chip, the peak decides: it is a little below the limit if the program fits. Else 0 is
+    returned, as XLA has repeated all that it can.
+    """
+    if recording.capacity:
+        return recording.capacity
+    found, limits = peak(recording).bytes, {tpu.bytes for tpu in TPUS.values()}
+    return min((limit for limit in limits if NEAR * limit <= found <= limit), default=0)

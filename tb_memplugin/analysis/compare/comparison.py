@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from tb_memplugin.analysis.call_graph.samples import concatenate_text
+from tb_memplugin.analysis.call_graph import concatenate_text
 from tb_memplugin.analysis.compare.line_matching import LineMatching, match_lines
-from tb_memplugin.analysis.compare.named_lines import match_named_lines
+from tb_memplugin.analysis.compare.row_groups import Codes, RowGroups, group_rows
+from tb_memplugin.analysis.compare.stable_paths import map_texts, template
 from tb_memplugin.analysis.ownership import classification
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak, usage
-from tb_memplugin.analysis.usage.live_set import live_rows
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.analysis.usage.live_set import live_rows, unexplained_bytes
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
 
-Codes = npt.NDArray[np.integer]
-
-DIGITS = re.compile(r"\d+")
+NUMBER = re.compile(r"\d")
 UNEXPLAINED = "explained by no allocation"
 NO_LINE = "no Python line"
+NO_PATH = "no model path"
+LIVE_ARRAYS = "live arrays"  # in a device profile, everything but executables is an array's buffer
 
 
 class CompareBy(StrEnum):
@@ -55,6 +55,8 @@ class Entries(NamedTuple):
 
 
 class Step(NamedTuple):
+    """The bytes of one label on both sides."""
+
     label: str
     bytes_a: int
     bytes_b: int
@@ -76,16 +78,16 @@ class _Side(NamedTuple):
     recording: Recording
     position: int
     rows: I64  # live and charged, largest first
+    charge: I64
     allocations: I64
-    total: int
     unexplained: int
 
+    @property
+    def total(self) -> int:
+        return int(self.charge.sum()) + self.unexplained
 
-class _Labels(NamedTuple):
-    """The group of each of a side's rows."""
 
-    code: Codes  # per row: index into `names`
-    names: list[str]
+_Sides = tuple[_Side, _Side]
 
 
 def compare(
@@ -95,166 +97,116 @@ def compare(
     if a.kind != b.kind:
         remedy = f"compare a {a.kind} with a {a.kind}: their figures mean the same"
         raise InputError("Recordings of two kinds", f"{a.kind} and {b.kind}", remedy)
-    one, other = _side(a, at_a), _side(b, at_b)
-    matching = match_named_lines(a, one.rows, b, other.rows, match_lines(a, one.rows, b, other.rows))
+    sides = _side(a, at_a), _side(b, at_b)
+    matching = match_lines(a, sides[0].rows, b, sides[1].rows)
     # Layers split entries only where they are asked for: they take longer than all else.
-    groupings = dict.fromkeys((CompareBy.ROLE, CompareBy.SOURCE, by))
-    labels = {each: [_labels(side, matching, n, each) for n, side in enumerate((one, other))] for each in groupings}
-    entries = _entries(one, other, matching, labels.values())
-    steps = _steps((one, other), labels[by])
-    step_of = _step_of(entries, (one, other), labels[by], steps)
-    return Comparison(one.position, other.position, one.total, other.total, entries, steps, step_of)
+    labels = {each: _labels(sides, matching, each) for each in (CompareBy.ROLE, CompareBy.SOURCE, by)}
+    entries, example = _entries(sides, matching, labels.values())
+    steps = _steps(sides, labels[by])
+    number = {step.label: i for i, step in enumerate(steps)}
+    step_of = labels[by].take(example).map(number.__getitem__, -1, np.int64)
+    return Comparison(sides[0].position, sides[1].position, sides[0].total, sides[1].total, entries, steps, step_of)
 
 
 def _side(recording: Recording, at: int | None) -> _Side:
     position = peak(recording).position if at is None else at
     rows = live_rows(recording, position)
-    inside = 0 <= position < recording.length
-    charged = int(recording.allocations.charge[rows].sum())
-    rest = int(usage(recording).live[position] - explained_bytes(recording)[position]) if inside else 0
-    return _Side(recording, position, rows, recording.allocation_counts(rows), charged + rest, rest)
+    charge, counts = recording.allocations.charge[rows], recording.allocation_counts(rows)
+    return _Side(recording, position, rows, charge, counts, unexplained_bytes(recording, position))
 
 
-def _entries(a: _Side, b: _Side, matching: LineMatching, labels: Iterable[Sequence[_Labels]]) -> Entries:
-    n = len(a.rows)
-    site, unlocated = _sites(a, b, matching, labels)
-    thing = _number_rows([site, *(_column_of_both(a, b, name).codes for name in ("shape", "dtype"))])
-    in_a, in_b = (np.bincount(rows, minlength=int(thing.max(initial=-1)) + 1) for rows in (thing[:n], thing[n:]))
+def _entries(sides: _Sides, matching: LineMatching, labels: Iterable[Text]) -> tuple[Entries, I64]:
+    """Return the entries, and for each of them one of its rows: an index into the rows of both sides."""
+    n = len(sides[0].rows)
+    site, unlocated = _sites(sides, matching, labels)
+    thing = group_rows([site, *(_column(sides, name).codes for name in ("shape", "dtype"))]).number
     # A site changed its shape if both sides have shapes there that the other side lacks.
-    alone_a, alone_b = in_b[thing[:n]] == 0, in_a[thing[n:]] == 0
+    alone_a, alone_b = ~np.isin(thing[:n], thing[n:]), ~np.isin(thing[n:], thing[:n])
     both = np.intersect1d(site[:n][alone_a], site[n:][alone_b])
     changed = np.r_[alone_a, alone_b] & np.isin(site, both) & ~unlocated
-    entry = _number_rows([np.where(changed, site, -1), np.where(changed, -1, thing)])
-    count = int(entry.max(initial=-1)) + 1
-
-    def largest(side: _Side, which: I64) -> I64:
-        found = np.full(count, -1, dtype=np.int64)
-        found[which[::-1]] = side.rows[::-1]  # rows are largest first; the last assignment wins
-        return found
-
-    def sums(which: I64, amount: I64) -> I64:
-        return np.bincount(which, amount, count).astype(np.int64)
-
-    sides = ((a, entry[:n]), (b, entry[n:]))
-    size_a, size_b = (sums(which, side.recording.allocations.charge[side.rows]) for side, which in sides)
-    number_a, number_b = (sums(which, side.allocations) for side, which in sides)
-    rows_a, rows_b = (largest(side, which) for side, which in sides)
-    reshaped = np.zeros(count, dtype=bool)
-    reshaped[entry[changed]] = True
-    order = np.lexsort((np.arange(count), -np.maximum(size_a, size_b), -np.abs(size_b - size_a)))
-    found = Entries(rows_a, rows_b, size_a, size_b, number_a, number_b, reshaped)
-    return Entries._make(column[order] for column in found)
+    entry = group_rows([np.where(changed, site, -1), np.where(changed, -1, thing)])
+    rows, sizes, counts = list[I64](), list[I64](), list[I64]()
+    for side, of_side in zip(sides, (slice(None, n), slice(n, None)), strict=True):
+        own = RowGroups(entry.number[of_side], entry.first)
+        largest = np.full(len(own.first), -1, dtype=np.int64)
+        largest[own.number[::-1]] = side.rows[::-1]  # rows are largest first; the last assignment wins
+        rows.append(largest)
+        sizes.append(own.sums(side.charge))
+        counts.append(own.sums(side.allocations))
+    order = np.lexsort((-np.maximum(*sizes), -np.abs(sizes[1] - sizes[0])))
+    found = Entries(rows[0], rows[1], sizes[0], sizes[1], counts[0], counts[1], changed[entry.first])
+    return Entries._make(column[order] for column in found), entry.first[order]
 
 
-def _sites(a: _Side, b: _Side, matching: LineMatching, labels: Iterable[Sequence[_Labels]]) -> tuple[I64, Mask]:
+def _sites(sides: _Sides, matching: LineMatching, labels: Iterable[Text]) -> tuple[I64, Mask]:
     """Return each row's site, by model path, source and operation, or by name if it has neither path nor source.
 
     Rows of one site have the same labels. Also return a mask of the rows that have only a name: a compiler's name such
     as `copy.92` is not a location.
     """
-    scope, op = (_column_of_both(a, b, column) for column in ("scope", "op"))
+    scope, op = (_column(sides, column) for column in ("op_name", "op"))
     chain = np.r_[matching.chain[0], matching.chain[1]]
     # In a device profile, only the name distinguishes an executable from an array of the same line.
     nameless = (scope.codes < 0) & ((chain < 0) | (op.codes < 0))
     renamed = np.full(len(chain), -1, dtype=np.int64)
-    renamed[nameless] = _number_names(_column_of_both(a, b, "name").take(np.flatnonzero(nameless)))
-    site = _number_rows([chain, scope.codes, op.codes, renamed, *(_number_labels(*pair) for pair in labels)])
+    # Compilers number names anew with each compile, so that digits in them are ignored.
+    renamed[nameless] = map_texts(_column(sides, "name").take(np.flatnonzero(nameless)), template).codes
+    site = group_rows([chain, scope.codes, op.codes, renamed, *(label.codes for label in labels)]).number
     return site, (scope.codes < 0) & (chain < 0)
 
 
-def _number_labels(a: _Labels, b: _Labels) -> I64:
-    """Number the labels of both sides' rows; equal names get the same number."""
-    known: dict[str, int] = {}
-    numbers = [np.array([known.setdefault(name, len(known)) for name in side.names], np.int64) for side in (a, b)]
-    found: I64 = np.r_[numbers[0][a.code], numbers[1][b.code]]
-    return found
+def _column(sides: _Sides, column: str) -> Text:
+    """Return a column of the rows of both sides."""
+    return concatenate_text([getattr(side.recording.allocations, column).take(side.rows) for side in sides])
 
 
-def _number_names(names: Text) -> I64:
-    """Number the names, ignoring digits in them, which compilers assign anew each time."""
-    used, which = np.unique(names.codes, return_inverse=True)
-    known: dict[str, int] = {}
-    texts = (DIGITS.sub("*", names.strings[code]) if code >= 0 else "" for code in used.tolist())
-    return np.array([known.setdefault(text, len(known)) for text in texts], dtype=np.int64)[which]
-
-
-def _column_of_both(a: _Side, b: _Side, column: str) -> Text:
-    return concatenate_text([getattr(side.recording.allocations, column).take(side.rows) for side in (a, b)])
-
-
-def _number_rows(columns: list[Codes]) -> I64:
-    """Number the rows from 0; rows that agree in all columns get the same number."""
-    key = np.zeros(len(columns[0]), dtype=np.int64)
-    for column in columns:
-        part = column.astype(np.int64) - int(column.min(initial=0))
-        # Renumbered each time, so that the key (rows x 32 bits) never overflows.
-        _, key = np.unique(key * (int(part.max(initial=0)) + 1) + part, return_inverse=True)
-    return key
-
-
-def _steps(sides: tuple[_Side, _Side], labels: list[_Labels]) -> list[Step]:
-    before, after = (_sums(side, of_side) for side, of_side in zip(sides, labels, strict=True))
-    for side, found in zip(sides, (before, after), strict=True):
-        if side.unexplained:
-            found[UNEXPLAINED] = side.unexplained
-    steps = [Step(label, before.get(label, 0), after.get(label, 0)) for label in {**before, **after}]
+def _steps(sides: _Sides, labels: Text) -> list[Step]:
+    """Return the bytes of each label on both sides, and those that no allocation explains."""
+    n = len(sides[0].rows)
+    sums = [
+        np.bincount(codes, side.charge, len(labels.strings)).astype(np.int64).tolist()
+        for side, codes in zip(sides, (labels.codes[:n], labels.codes[n:]), strict=True)
+    ]
+    found = [*map(Step, labels.strings, *sums), Step(UNEXPLAINED, sides[0].unexplained, sides[1].unexplained)]
+    steps = [step for step in found if step.bytes_a or step.bytes_b]
     return sorted(steps, key=lambda step: (step.bytes_a - step.bytes_b, -step.bytes_b, step.label))
 
 
-def _sums(side: _Side, labels: _Labels) -> dict[str, int]:
-    """Return the bytes of each label."""
-    charge = side.recording.allocations.charge[side.rows]
-    of_each = np.bincount(labels.code, charge, len(labels.names)).astype(np.int64).tolist()
-    sums: dict[str, int] = {}
-    for name, size in zip(labels.names, of_each, strict=True):
-        if size:
-            sums[name] = sums.get(name, 0) + size
-    return sums
+def _labels(sides: _Sides, matching: LineMatching, by: CompareBy) -> Text:
+    """Return the label of each row of both sides."""
+    if by is CompareBy.MODEL:
+        a, b = map(_layers, sides)
+        return Text.of([*a.names, *b.names]).take(np.r_[a.code, b.code + len(a.names)])
+    if by is CompareBy.SOURCE:
+        return _named(np.r_[matching.line[0], matching.line[1]], [*matching.names, NO_LINE])
+    names = [role.label for role in Role]
+    if sides[0].recording.kind.has_call_graph:
+        names[Role.UNKNOWN] = LIVE_ARRAYS
+    return _named(np.concatenate([roles(side.recording)[side.rows] for side in sides]), names)
 
 
-def _step_of(entries: Entries, sides: tuple[_Side, _Side], labels: list[_Labels], steps: list[Step]) -> I64:
-    """Return the step of each entry."""
-    number = {step.label: i for i, step in enumerate(steps)}
-    found = np.full(len(entries.row_a), -1, dtype=np.int64)
-    for side, of_side, row in zip(sides, labels, (entries.row_a, entries.row_b), strict=True):
-        of_row = np.full(len(side.recording.allocations), -1, dtype=np.int64)
-        of_row[side.rows] = np.array([number.get(name, -1) for name in of_side.names])[of_side.code]
-        found[row >= 0] = of_row[row[row >= 0]]
-    return found
+def _named(code: Codes, names: list[str]) -> Text:
+    """Return the name of each code, the last name for codes below 0."""
+    return Text.of(names).take(np.where(code >= 0, code, len(names) - 1))
 
 
-def _labels(side: _Side, matching: LineMatching, number: int, by: CompareBy) -> _Labels:
-    code: Codes
-    if by is CompareBy.ROLE:
-        code, names = roles(side.recording)[side.rows], [_role_name(side.recording, role) for role in Role]
-    elif by is CompareBy.SOURCE:
-        code, names = matching.line[number], [*matching.names, NO_LINE]
-    else:
-        forest = classification.forest(side.recording, classification.Classification.MODEL)
-        code, names = forest.leaf[side.rows], _layers(forest)
-    # Rows without a code get the last name.
-    return _Labels(np.where(code >= 0, code, len(names) - 1), names)
+class _Layers(NamedTuple):
+    code: I64  # per row: index into `names`
+    names: list[str]
 
 
-def _role_name(recording: Recording, role: Role) -> str:
-    # In a device profile, everything but executables is an array's buffer.
-    known = not recording.kind.has_call_graph or role is not Role.UNKNOWN
-    return role.label if known else "live arrays"
-
-
-def _layers(forest: classification.Forest) -> list[str]:
-    """Return the layer of each node: its path up to the first name with a number, at most two names."""
+def _layers(side: _Side) -> _Layers:
+    """Return the layer of each row: its path up to the first name with a number, at most two names."""
+    forest = classification.forest(side.recording, classification.Classification.MODEL)
     names: list[str] = []
     complete: list[bool] = []
     for node, parent in enumerate(forest.parent.tolist()):
         label = forest.label[node]
-        if parent < 0:
-            names.append(label)
-            complete.append(False)
-        elif complete[parent]:
+        if parent >= 0 and complete[parent]:
             names.append(names[parent])
             complete.append(True)
         else:
-            names.append(f"{names[parent]} / {label}")
-            complete.append(bool(DIGITS.search(label)) or names[parent].count(" / ") >= 1)
-    return [*names, "no model path"]
+            names.append(f"{names[parent]} / {label}" if parent >= 0 else label)
+            complete.append(parent >= 0 and (bool(NUMBER.search(label)) or " / " in names[parent]))
+    leaf = forest.leaf[side.rows].astype(np.int64)
+    return _Layers(np.where(leaf >= 0, leaf, len(names)), [*names, NO_PATH])

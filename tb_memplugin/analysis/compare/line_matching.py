@@ -8,36 +8,39 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.ownership.frames import callers_first
+from tb_memplugin.analysis.compare.row_groups import group_rows
+from tb_memplugin.analysis.compare.stable_paths import NAMED_LINE
+from tb_memplugin.analysis.ownership.source_lines import base_name, callers_first
 from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Stacks
+from tb_memplugin.native.numbering import number_values
 
-Function = tuple[str, str]  # function name and file name
-Activities = dict[int, frozenset[str]]  # per line: functions called and operations done there
+# A function's name and file. The name is None for a row without frames that is named after a line: `train.py:61`.
+Function = tuple[str | None, str]
+Activities = dict[int, frozenset[str]]  # per line: functions called, operations done, and shapes of named rows
 
 
 class LineMatching(NamedTuple):
-    """User frames of two recordings, numbered together. Rows without a Python frame have number -1.
+    """User frames of two recordings, numbered together. Rows without a Python frame or a line's name have number -1.
 
     `chain` and `line` have one column per recording.
     """
 
     chain: tuple[I32, I32]  # per row: number of all its user frames
     line: tuple[I32, I32]  # per row: number of its innermost user frame
-    names: list[str]  # per line: `layer (model.py:20, was 18)`
+    names: list[str]  # per line: `layer (model.py:20, was 18)`, or `train.py:61`
 
 
 class _UserFrames(NamedTuple):
     """The user frames on the stacks of one recording's rows."""
 
-    frames: list[tuple[int, int]]  # (frame, caller); a caller comes before what it calls, a framework's are left out
+    frames: list[tuple[int, int]]  # (frame, caller), callers first, without frames of frameworks
     innermost: dict[int, int]  # per frame of any kind: itself or the nearest user's frame above it, -1 none
+    of_row: I64  # per row: its innermost user frame; for a row with a line's name, a number above those of frames
     function: dict[int, Function]
     line: dict[int, int]
-    activities: dict[
-        int, set[str]
-    ]  # functions called and operations done there; they distinguish the lines of a function
+    activities: dict[int, set[str]]  # they distinguish the lines of a function
 
 
 def match_lines(a: Recording, rows_a: I64, b: Recording, rows_b: I64) -> LineMatching:
@@ -53,17 +56,19 @@ def match_lines(a: Recording, rows_a: I64, b: Recording, rows_b: I64) -> LineMat
             for side, line in zip(paired, pair, strict=True):
                 if line >= 0:
                     side[function, line] = place
-    chains: dict[tuple[int, int], int] = {}
-    found = [
-        _per_row(r, rows, u, p, chains) for r, rows, u, p in zip((a, b), (rows_a, rows_b), used, paired, strict=True)
-    ]
+    # Named lines have no caller. Their chains are numbered first, so that sites of equal size are in order of lines.
+    named = [place for (function, *_), place in known.items() if function[0] is None]
+    chains = {(-1, place): number for number, place in enumerate(named)}
+    found = [_per_row(of_side, lines, chains) for of_side, lines in zip(used, paired, strict=True)]
     names = [_line_text(function, line_a, line_b) for function, line_a, line_b in known]
     return LineMatching((found[0][0], found[1][0]), (found[0][1], found[1][1]), names)
 
 
 def _line_text(function: Function, line_a: int, line_b: int) -> str:
+    name, file = function
     shifted = f", was {line_a}" if 0 <= line_a != line_b >= 0 else ""
-    return f"{function[0] or 'unnamed'} ({function[1]}:{line_b if line_b >= 0 else line_a}{shifted})"
+    line = f"{file}:{line_b if line_b >= 0 else line_a}{shifted}"
+    return line if name is None else f"{name or 'unnamed'} ({line})"
 
 
 def _distinct_files(stacks: Stacks) -> Iterable[str]:
@@ -73,7 +78,7 @@ def _distinct_files(stacks: Stacks) -> Iterable[str]:
 
 def _user_frames(recording: Recording, rows: I64, in_both: set[str]) -> _UserFrames:
     stacks, table = recording.stacks, recording.allocations
-    used = _UserFrames([], {-1: -1}, {}, {}, {})
+    used = _UserFrames([], {-1: -1}, np.empty(0, np.int64), {}, {}, {})
     for at in callers_first(stacks, np.unique(table.stack[rows]).tolist()):
         caller = used.innermost[at.caller]
         used.innermost[at.frame] = caller if at.framework else at.frame
@@ -81,19 +86,37 @@ def _user_frames(recording: Recording, rows: I64, in_both: set[str]) -> _UserFra
             continue
         file = stacks.file[at.frame]
         # Folders differ between machines; file names do not.
-        known = file if file in in_both else file.replace("\\", "/").rpartition("/")[2]
+        known = file if file in in_both else base_name(file)
         used.frames.append((at.frame, caller))
         used.function[at.frame] = (stacks.function[at.frame], known)
         used.line[at.frame] = max(int(stacks.line[at.frame]), 0)  # -1 stands for no line; damaged files have lower ones
         used.activities[at.frame] = set()
         if caller >= 0:
             used.activities[caller].add(stacks.function[at.frame])
-    pairs = np.unique(np.stack([table.stack[rows], table.op.codes[rows]], axis=1), axis=0)
-    for leaf, op in pairs.tolist():
-        frame = used.innermost.get(leaf, -1)
-        if frame >= 0 and op >= 0:
-            used.activities[frame].add(table.op.strings[op])
-    return used
+    leaves, which = number_values(table.stack[rows].astype(np.int64))
+    of_row = np.array([used.innermost.get(leaf, -1) for leaf in leaves.tolist()], dtype=np.int64)[which]
+    _add_named_lines(recording, rows, of_row, used)
+    content = np.where(of_row < len(stacks.parent), table.op.codes[rows], table.shape.codes[rows])
+    for row in group_rows([of_row, content]).first.tolist():
+        frame = int(of_row[row])
+        column = table.op if frame < len(stacks.parent) else table.shape
+        if frame >= 0 and content[row] >= 0:
+            used.activities[frame].add(column.strings[content[row]])
+    return used._replace(of_row=of_row)
+
+
+def _add_named_lines(recording: Recording, rows: I64, of_row: I64, used: _UserFrames) -> None:
+    """Give rows without a user frame whose name is a line a frame for that line, numbered after the stacks' frames."""
+    names, first = recording.allocations.name.take(rows), len(recording.stacks.parent)
+    alone = np.flatnonzero(of_row < 0)
+    found = {code: NAMED_LINE.fullmatch(names.strings[code]) for code in names.take(alone).used.tolist()}
+    lines = {first + code: line for code, line in found.items() if line is not None}
+    for frame, line in lines.items():
+        used.frames.append((frame, -1))
+        used.function[frame], used.line[frame] = (None, line[1]), int(line[2])
+        used.activities[frame] = set()
+    named = first + names.codes[alone].astype(np.int64)
+    of_row[alone] = np.where(np.isin(named, [*lines]), named, -1)
 
 
 def _activities_by_line(used: _UserFrames) -> dict[Function, dict[int, frozenset[str]]]:
@@ -107,9 +130,9 @@ def _activities_by_line(used: _UserFrames) -> dict[Function, dict[int, frozenset
 
 
 def pair_lines(a: Activities, b: Activities, *, same: bool = False) -> list[tuple[int, int]]:
-    """Return pairs of lines in a and b, -1 for a line without a match. Swapping a and b swaps the pairs.
+    """Return pairs of lines of one function, -1 for a line without a match. Swapping a and b swaps the pairs.
 
-    `same`: both are of one program, whose lines did not shift.
+    `same`: both are positions of one program, whose lines did not shift.
     """
     if same:
         return [(line if line in a else -1, line if line in b else -1) for line in sorted({*a, *b})]
@@ -126,7 +149,7 @@ def pair_lines(a: Activities, b: Activities, *, same: bool = False) -> list[tupl
 
 
 def _unmoved(a: Activities, b: Activities) -> bool:
-    """Return whether more lines do the same where their numbers agree than where their order does."""
+    """Return whether more pairs of lines have equal activities if paired by their numbers than in their order."""
     in_place = sum(a[line] == b[line] for line in a.keys() & b.keys())
     return in_place > sum(one == other for one, other in zip(a.values(), b.values(), strict=True))
 
@@ -145,18 +168,14 @@ def _pair_equal(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _per_row(
-    recording: Recording,
-    rows: I64,
-    used: _UserFrames,
-    paired: dict[tuple[Function, int], int],
-    chains: dict[tuple[int, int], int],
+    used: _UserFrames, paired: dict[tuple[Function, int], int], chains: dict[tuple[int, int], int]
 ) -> tuple[I32, I32]:
+    """Return the number of each row's chain of user frames, and that of its innermost line."""
     chain: dict[int, int] = {-1: -1}
     line: dict[int, int] = {-1: -1}
     for frame, caller in used.frames:
         line[frame] = paired[used.function[frame], used.line[frame]]
         chain[frame] = chains.setdefault((chain[caller], line[frame]), len(chains))
-    leaves, which = np.unique(recording.allocations.stack[rows], return_inverse=True)
-    innermost = [used.innermost.get(leaf, -1) for leaf in leaves.tolist()]
-    chain_of, line_of = (np.array([of[frame] for frame in innermost], dtype=np.int32) for of in (chain, line))
+    frames, which = number_values(used.of_row)
+    chain_of, line_of = (np.array([of[frame] for frame in frames.tolist()], dtype=np.int32) for of in (chain, line))
     return chain_of[which], line_of[which]

@@ -1,4 +1,4 @@
-"""A program's data flow as a directed graph of values and instructions, with reachability."""
+"""A program's data flow as a directed graph of values and instructions, first uses of arguments, and copies."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_memplugin.analysis.memoize import memoize
-from tb_memplugin.model.arrays import I32, I64, Mask
-from tb_memplugin.model.cached_property import cached_property
-from tb_memplugin.model.dataflow import DataflowValues
+from tb_memplugin.model.arrays import I32, I64, Mask, marked
+from tb_memplugin.model.dataflow import DataflowValues, Derivation
+from tb_memplugin.model.lazy import cached_property
+from tb_memplugin.model.program import Program
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.native.graph.walks import grouped, reach
+from tb_memplugin.native.graph.walks import grouped, owners, reach
 
 
 def concatenate_ranges(first: I64, count: I64) -> I64:
     """Return the ranges first[i], ..., first[i] + count[i] - 1, one after the other."""
     ends = np.cumsum(count)
-    steps: I64 = np.arange(int(count.sum())) + np.repeat(first - ends + count, count)
-    return steps
+    return np.arange(int(count.sum())) + np.repeat(first - ends + count, count)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +49,8 @@ class DataflowGraph:
     """
 
     values: DataflowValues
+    value: I32  # per row of `allocations`: its number in `values`, -1 for none
+    program: Program
     length: int  # of the schedule
 
     @property
@@ -85,8 +87,7 @@ class DataflowGraph:
         values, (operand, result) = self.values, self.values.bundled
         computed = values.producer[result] >= 0
         operand, result = operand[computed], result[computed]
-        several = np.zeros(self.length, dtype=bool)
-        several[values.producer[result]] = True
+        several = marked(self.length, values.producer[result])
         alone = np.flatnonzero(~several[values.use])
         # Reads are in order of value, then position, so the key rises.
         keys, wanted = read_keys(values.used_value, values.use), read_keys(operand, values.producer[result])
@@ -110,7 +111,7 @@ class DataflowGraph:
         back = source[source_value] & target[to] & (values.producer[to] < values.producer[source_value])
         if not back.any():
             return self
-        return DataflowGraph(replace(values, loop_carried=(source_value[~back], to[~back])), self.length)
+        return replace(self, values=replace(values, loop_carried=(source_value[~back], to[~back])))
 
     @cached_property
     def forward(self) -> CsrGraph:
@@ -123,8 +124,7 @@ class DataflowGraph:
 
 def read_keys(value: I32, position: I32) -> I64:
     """Return a number for each read of a value at a position."""
-    key: I64 = value.astype(np.int64) * 2**31 + position
-    return key
+    return value.astype(np.int64) * 2**31 + position
 
 
 @memoize
@@ -137,7 +137,7 @@ def dataflow_graph(recording: Recording) -> DataflowGraph | None:
     if program is None or program.values is None or program.value is None or not recording.length:
         return None
     values = program.values()
-    return DataflowGraph(values, recording.length) if len(values) else None
+    return DataflowGraph(values, program.value, program, recording.length) if len(values) else None
 
 
 @memoize
@@ -148,9 +148,9 @@ def uses(recording: Recording) -> tuple[I64, I32]:
     """
     rows = len(recording.allocations)
     graph = dataflow_graph(recording)
-    if graph is None or recording.program is None or recording.program.value is None:
+    if graph is None:
         return np.zeros(rows + 1, dtype=np.int64), np.empty(0, dtype=np.int32)
-    value, values = recording.program.value, graph.values
+    value, values = graph.value, graph.values
     count = np.where(value >= 0, np.diff(np.r_[values.use_begin, values.use_begin[-1:]])[value], 0)
     begin = np.r_[0, np.cumsum(count)].astype(np.int64)
     return begin, values.use[concatenate_ranges(values.use_begin[np.maximum(value, 0)], count)]
@@ -160,10 +160,94 @@ def uses(recording: Recording) -> tuple[I64, I32]:
 def row_of_value(recording: Recording) -> I32:
     """Return the row of `allocations` that contains each value, -1 if it is in another memory space."""
     graph = dataflow_graph(recording)
-    if graph is None or recording.program is None or recording.program.value is None:
+    if graph is None:
         return np.empty(0, dtype=np.int32)
     row = np.full(len(graph.values), -1, dtype=np.int32)
-    value = recording.program.value
-    row_numbers = np.flatnonzero(value >= 0)[::-1]  # of several rows the first
-    row[value[row_numbers]] = row_numbers
+    row_numbers = np.flatnonzero(graph.value >= 0)[::-1]  # of several rows the first
+    row[graph.value[row_numbers]] = row_numbers
     return row
+
+
+NOTHING, SEVERAL = -1, -2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FirstUse:
+    """One row per operation that reads a value derived from a single argument; in order of argument, then position."""
+
+    argument: I32  # the argument's value
+    value: I32  # the value that is read
+    position: I32
+    node: I32  # of the operation: the instruction at the position, or one of its results (DataflowGraph.consumers)
+    combined: Mask  # the operation combines it with values of other arguments
+
+    @property
+    def combined_only(self) -> FirstUse:
+        keep = self.combined
+        return FirstUse(
+            self.argument[keep], self.value[keep], self.position[keep], self.node[keep], self.combined[keep]
+        )
+
+    def row_range(self, arguments: I32) -> tuple[I64, I64]:
+        """Return the first row of each argument, and the row after its last."""
+        return np.searchsorted(self.argument, arguments), np.searchsorted(self.argument, arguments, side="right")
+
+
+def owning_argument(graph: DataflowGraph, *, around_loops: bool) -> I32:
+    """Return the argument that each node is derived from, or NOTHING or SEVERAL.
+
+    Scalars, such as indices and learning rates, are ignored. `around_loops`: values also flow into a loop's next turn.
+    """
+    values = graph.values
+    owner = np.full(graph.nodes, NOTHING, dtype=np.int32)
+    arguments = np.flatnonzero(values.argument >= 0).astype(np.int32)
+    owner[arguments] = arguments
+    counts = np.ones(graph.nodes, dtype=np.uint8)
+    counts[: len(values)] = (values.elements > 1) | (values.argument >= 0) & (values.floating != 0)
+    source, target = graph.edges
+    for _ in range(2 if around_loops else 1):
+        owners(owner, source, target, counts)
+    return owner
+
+
+def first_use(graph: DataflowGraph, owner: I32, which: Mask) -> FirstUse:
+    """Return the uses that `which` marks, a mask in the order of `DataflowValues.use`; `owner` is owning_argument()."""
+    read, node = graph.consumers
+    value = graph.values.used_value[read]
+    argument = owner[value]
+    order = np.flatnonzero(which[read] & (argument >= 0))
+    order = order[np.lexsort((node[order], graph.values.use[read[order]], argument[order]))]
+    node = node[order]
+    return FirstUse(argument[order], value[order], graph.values.use[read[order]], node, owner[node] == SEVERAL)
+
+
+def copies(values: DataflowValues) -> tuple[I32, I32]:
+    """Return (value, its copy) pairs."""
+    pairs = values.derivations
+    copied = (pairs.kind == Derivation.ELEMENTWISE) & (pairs.steps == 0)
+    return pairs.source[copied], pairs.target[copied]
+
+
+def shared_memory(values: DataflowValues) -> tuple[I32, I32]:
+    """Return pairs of values that share memory: what enters a loop and its carry, and a value updated in place."""
+    pairs = values.derivations
+    in_place = pairs.kind == Derivation.IN_PLACE
+    one = np.r_[values.loop_carried[0], pairs.source[in_place]]
+    return one.astype(np.int32), np.r_[values.loop_carried[1], pairs.target[in_place]].astype(np.int32)
+
+
+def copied_from(values: DataflowValues) -> I32:
+    """Return the value that each value is a copy of, at the end of a chain of copies; itself if it is none.
+
+    A loop's value is a copy of what enters the loop if every iteration passes it on unchanged.
+    """
+    (copied, copy), (entering, entered) = copies(values), values.loop_carried
+    source, target = np.r_[copied, entering].astype(np.int32), np.r_[copy, entered].astype(np.int32)
+    _, order = grouped(np.maximum(values.producer[target], 0), int(values.producer.max(initial=0)) + 1)
+    source, target = source[order], target[order]
+    origin = np.arange(len(values), dtype=np.int32)
+    origin[target] = NOTHING
+    everything = np.ones(len(values), dtype=np.uint8)
+    for _ in range(2):  # a loop's last value is known only after its body
+        owners(origin, source, target, everything)
+    return np.where(origin >= 0, origin, np.arange(len(values), dtype=np.int32))

@@ -23,25 +23,26 @@ from enum import IntEnum
 
 import numpy as np
 
-from tb_memplugin.analysis.dataflow.first_use import FirstUse, first_use, owning_argument
 from tb_memplugin.analysis.dataflow.graph import (
     CsrGraph,
     DataflowGraph,
+    FirstUse,
     concatenate_ranges,
     dataflow_graph,
+    first_use,
+    owning_argument,
 )
 from tb_memplugin.analysis.dataflow.input_output_pairs import (
     LABELS,
     NO_PAIRS,
     InputOutputPairs,
+    UpdateArithmetic,
     depends_on,
     updated_arguments,
 )
-from tb_memplugin.analysis.dataflow.update_arithmetic import UpdateArithmetic
 from tb_memplugin.analysis.memoize import memoize
-from tb_memplugin.model.arrays import I32, U8, Mask
+from tb_memplugin.model.arrays import I32, U8, Mask, marked
 from tb_memplugin.model.dataflow import DataflowValues, Derivation
-from tb_memplugin.model.program import Program
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
 
@@ -74,8 +75,8 @@ class TrainingStep:
 @memoize
 def training_step(recording: Recording) -> TrainingStep | None:
     """Analyze a program as a training step; None if it has no derivative or no data flow."""
-    graph, program = dataflow_graph(recording), recording.program
-    if graph is None or program is None:
+    graph = dataflow_graph(recording)
+    if graph is None:
         return None
     owner = owning_argument(graph, around_loops=False)
     differentiated = _from_transposed(graph)
@@ -91,10 +92,10 @@ def training_step(recording: Recording) -> TrainingStep | None:
         if differentiated is not None and not weight.any():  # weights that enter no product, such as pixels
             first_uses = every_use
             weight = _find_weights(graph, pairs, eligible, first_uses)
-        if weight.any() and _has_derivative(graph, program, pairs, weight, first_uses):
+        if weight.any() and _has_derivative(graph, pairs, weight, first_uses):
             if returned:  # drop results that only have a weight's shape
                 pairs, weight = pairs.take(weight), weight[weight]
-            return _divide_into_passes(graph, program, pairs, weight, first_uses, update, owner, differentiated)
+            return _divide_into_passes(graph, pairs, weight, first_uses, update, owner, differentiated)
     return None
 
 
@@ -147,12 +148,11 @@ def _find_weights(graph: DataflowGraph, pairs: InputOutputPairs, may_be_weight: 
     return weight
 
 
-def _has_derivative(
-    graph: DataflowGraph, program: Program, pairs: InputOutputPairs, weight: Mask, first_uses: FirstUse
-) -> bool:
+def _has_derivative(graph: DataflowGraph, pairs: InputOutputPairs, weight: Mask, first_uses: FirstUse) -> bool:
     """Return True if the program contains a derivative. `x + f(x)` without one looks like an update, too."""
-    if b"jit(" in program.scope.strings.blob:
-        return b"transpose(" in program.scope.strings.blob
+    names = graph.program.op_name.strings.blob
+    if b"jit(" in names:
+        return b"transpose(" in names
     largest = np.flatnonzero(weight)
     largest = largest[np.argsort(-graph.values.elements[pairs.argument[largest]], kind="stable")]
     return any(_is_mirrored(graph, first_uses, *pair) for pair in zip(
@@ -178,7 +178,6 @@ def _is_mirrored(graph: DataflowGraph, first_uses: FirstUse, argument: int, resu
 
 def _divide_into_passes(
     graph: DataflowGraph,
-    program: Program,
     pairs: InputOutputPairs,
     weight: Mask,
     first_uses: FirstUse,
@@ -192,20 +191,19 @@ def _divide_into_passes(
     first, last = first_uses.row_range(pairs.argument[weight])
     joints = first_uses.node[first[first < last]]
     of_weights = UpdateArithmetic.of(values, pairs.value[weight])
-    entering = of_weights.sources(program.op)
-    source = entering | of_weights.fused_operands(program.op, update.reads)
+    entering = of_weights.sources(graph.program.op)
+    source = entering | of_weights.fused_operands(graph.program.op, update.reads)
     source &= turn.forward.reach(joints)[:n] & ~turn.backward.reach(joints)[:n]
     from_gradient = turn.forward.reach(np.flatnonzero(source))
     leaves = values.result[values.result >= 0]
-    is_pair = np.zeros(n, dtype=bool)
-    is_pair[pairs.value] = True
+    is_pair = marked(n, pairs.value)
     leaves = leaves[(values.argument[leaves] < 0) & ~from_gradient[leaves] & ~is_pair[leaves]]
     if differentiated is not None:  # arrays that the backward pass computes, such as gradients of inputs
         leaves = leaves[~differentiated[leaves] | (values.elements[leaves] == 1)]
     forward = _forward_nodes(turn, joints, leaves)
     source &= ~forward[:n]
     needed = turn.backward.reach(np.flatnonzero(source))
-    backward = _backward_nodes(turn, program, forward & needed, needed & ~forward)
+    backward = _backward_nodes(turn, forward & needed, needed & ~forward)
     forward |= needed & ~backward
     results = turn.backward.reach(pairs.value)
     phase = np.select(
@@ -232,12 +230,12 @@ def _parts_of_gradients(values: DataflowValues, gradient: Mask, phase: U8) -> Ma
     return CsrGraph.of(pairs.target[kept], pairs.source[kept], len(values)).reach(np.flatnonzero(gradient))
 
 
-def _backward_nodes(turn: DataflowGraph, program: Program, forward: Mask, either: Mask) -> Mask:
+def _backward_nodes(turn: DataflowGraph, forward: Mask, either: Mask) -> Mask:
     """Mark the nodes of the backward pass among those that only gradients depend on, `either`.
 
     The others compute what the forward pass keeps for the backward pass.
     """
-    named, transposed = _is_named(turn, program, b"jvp("), _is_named(turn, program, b"transpose(")
+    named, transposed = _is_named(turn, b"jvp("), _is_named(turn, b"transpose(")
     if not transposed.any():
         later = either & (turn.position > int(turn.position[forward].max(initial=-1)))
         return later | either & turn.forward.reach(np.flatnonzero(later))
@@ -247,9 +245,9 @@ def _backward_nodes(turn: DataflowGraph, program: Program, forward: Mask, either
     return later | either & turn.forward.reach(np.flatnonzero(either & transposed))
 
 
-def _is_named(graph: DataflowGraph, program: Program, word: bytes) -> Mask:
+def _is_named(graph: DataflowGraph, word: bytes) -> Mask:
     """Mark the nodes whose operation's name contains the word."""
-    values, positions = graph.values.scope, program.scope
+    values, positions = graph.values.op_name, graph.program.op_name
     if values.strings is positions.strings:  # as of all programs that are read from files: search them once
         return Text(np.r_[values.codes, positions.codes], values.strings).contains(word)
     named: Mask = np.r_[values.contains(word), positions.contains(word)]

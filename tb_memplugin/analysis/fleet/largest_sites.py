@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_memplugin.analysis.ownership.sites import group_by_site
 from tb_memplugin.analysis.ownership.source_lines import LINE, base_name, source_frames
-from tb_memplugin.analysis.usage.breakdown import unexplained_bytes
 from tb_memplugin.analysis.usage.live_bytes import peak
-from tb_memplugin.analysis.usage.live_set import live_rows
+from tb_memplugin.analysis.usage.live_set import group_by_site, live_rows, unexplained_bytes
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.fleet import MAX_SITES, Site
 from tb_memplugin.model.kinds import Axis
@@ -54,6 +52,6 @@ def site_name(recording: Recording, row: int) -> str:
     name, leaf = rows.name[row], int(rows.stack[row])
     frame = int(source_frames(recording)[leaf]) if 0 <= leaf < len(stacks.parent) else -1
     if frame < 0 or not stacks.file[frame]:
-        return base_name(name) if LINE.fullmatch(name) else name or rows.op[row] or rows.scope[row] or "unnamed"
+        return base_name(name) if LINE.fullmatch(name) else name or rows.op[row] or rows.op_name[row] or "unnamed"
     line = f"{base_name(stacks.file[frame])}:{stacks.line[frame]}"
     return f"{line} {(recording.kind.has_program and rows.op[row]) or stacks.function[frame]}".rstrip()

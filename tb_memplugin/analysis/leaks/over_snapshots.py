@@ -1,21 +1,22 @@
-"""Growth over a series of snapshots, by the lines that allocate."""
+"""Growth over a series of snapshots, and between the first and the last one, by the lines that allocate."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from tb_memplugin.analysis.leaks.classify import SiteTable, Verdict, classify, theil_sen_slope
 from tb_memplugin.analysis.leaks.over_steps import MAX_SITES, MAX_WARM_UP, WARM_UP_SHARE, Leaks, LeakSites
-from tb_memplugin.analysis.ownership.frames import callers_first
+from tb_memplugin.analysis.memoize import memoize
+from tb_memplugin.analysis.ownership.source_lines import base_name, callers_first, heavy_lines
+from tb_memplugin.analysis.usage.live_bytes import usage
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.analysis.usage.steps import MIN_STEPS, Steps
 from tb_memplugin.model.arrays import F64, I64, U8
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.natural_order import natural_key
-from tb_memplugin.numbered_names import split_name
+from tb_memplugin.numbered_names import natural_key, split_name
 
 MAX_PROFILES = 1024  # the last ones; bounds the table of sites by profiles
 
@@ -134,3 +135,48 @@ def _number_user_stacks(recording: Recording, rows: I64, known: dict[Key, int]) 
         number[at.frame] = known.setdefault(key, len(known))
     distinct, which = np.unique(leaves, return_inverse=True)
     return np.array([number.get(leaf, -1) for leaf in distinct.tolist()], dtype=np.int64)[which]
+
+
+class GrownLine(NamedTuple):
+    """The line that grew most from `first` to `last`. Growth is in bytes."""
+
+    first: Recording
+    last: Recording
+    bytes: int  # of all lines together
+    line: str  # without its folders
+    line_bytes: int
+
+
+def snapshots_of(curve: Recording, others: Iterable[Recording]) -> list[Recording]:
+    """Return the snapshots of a watched device, in order of time, or of their names where they have no time."""
+    taken = (
+        other
+        for other in others
+        if (other.run, other.memory) == (curve.run, curve.memory)
+        and not (other.kind.is_sampled or other.kind.is_failure)
+    )
+    return sorted(taken, key=lambda other: (_time_ns(other), natural_key(other.title)))
+
+
+def _time_ns(recording: Recording) -> int:
+    return (recording.capture_info and recording.capture_info.time_ns) or 0
+
+
+def rise(curve: Recording, others: Iterable[Recording]) -> GrownLine | None:
+    """Return the growth over the snapshots of a watched device; None without two, or where no known line grew."""
+    taken = snapshots_of(curve, others)
+    if len(taken) < 2 or not taken[0].length or not taken[-1].length:
+        return None
+    first, last = taken[0], taken[-1]
+    before, after = _lines_at_end(first), _lines_at_end(last)
+    grown = {line: size - before.get(line, 0) for line, size in after.items()}
+    line = max(grown, key=grown.__getitem__, default="")
+    total = int(usage(last).live[-1]) - int(usage(first).live[-1])
+    return GrownLine(first, last, total, base_name(line), grown[line]) if line and min(total, grown[line]) > 0 else None
+
+
+@memoize
+def _lines_at_end(recording: Recording) -> Mapping[str, int]:
+    """Return the live bytes of each line at the last position."""
+    found, _ = heavy_lines(recording, recording.length - 1, None)
+    return {each.line: each.bytes for each in found}

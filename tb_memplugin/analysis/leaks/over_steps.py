@@ -1,4 +1,4 @@
-"""Growth from step to step, by allocation site."""
+"""Growth from step to step, by allocation site, and gradients that a PyTorch training loop retains."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ import numpy.typing as npt
 
 from tb_memplugin.analysis.leaks.classify import MIN_RISES, SiteTable, Verdict, classify, theil_sen_slope
 from tb_memplugin.analysis.memoize import memoize
-from tb_memplugin.analysis.ownership.sites import group_by_site
+from tb_memplugin.analysis.ownership.roles import roles
+from tb_memplugin.analysis.ownership.torch_roles import optimizer_steps
+from tb_memplugin.analysis.usage.live_set import group_by_site
 from tb_memplugin.analysis.usage.steps import Steps, steps
-from tb_memplugin.model.arrays import F64, I64, U8, Mask
+from tb_memplugin.model.arrays import F64, I64, U8, Mask, largest_per, sum_over_time
+from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 
 # Compilation, autotuning and first uses end after a few steps. Later growth comes from the loop itself.
 WARM_UP_SHARE, MAX_WARM_UP = 4, 10
-# Bounds on the tables of sites by steps, 32 MB each. The sites with the most bytes across steps are kept. Of more
-# steps, every second, third, ... is sampled.
+# Bounds on the tables of sites by steps, 32 MB each. The sites with the most bytes across steps are kept. Where there
+# are more steps, every second, third, ... is sampled.
 MAX_SITES, MAX_STEPS = 4096, 1024
 
 
@@ -128,8 +131,7 @@ def _largest_sites(
     own = np.flatnonzero(number[site] >= 0)
     lives, site = _StepLifetimes._make(column[own] for column in lives), number[site[own]]
     shown = np.flatnonzero(lives.last > lives.first)
-    example = np.zeros(len(chosen), dtype=np.int64)
-    np.maximum.at(example, site[shown], lives.row[shown])
+    example = largest_per(site[shown], lives.row[shown], len(chosen))
 
     seen = _StepLifetimes._make(column[shown] for column in lives)
     table = _site_table(seen, site[shown], sampled_steps, len(chosen))
@@ -162,8 +164,7 @@ def _may_leak(lives: _StepLifetimes, site: I64, sites: int, sampled_steps: I64, 
     after = (first > since) & (first < last)
     staying = np.bincount(site, after & (lives.last > sampled_steps[-1]), sites)
     rising = np.bincount(site, after, sites)
-    found: Mask = (staying >= 3) | ((rising >= span) & (span >= MIN_RISES))
-    return found
+    return (staying >= 3) | ((rising >= span) & (span >= MIN_RISES))
 
 
 def _site_table(lives: _StepLifetimes, site: I64, sampled_steps: I64, sites: int) -> SiteTable:
@@ -185,3 +186,47 @@ def _median_per_site(site: I64, values: I64, sites: int, bound: int) -> F64:
     counts = np.bincount(site, minlength=sites)
     middle = np.cumsum(counts) - counts + (counts - 1) // 2
     return (order[middle] % (bound + 1)).astype(np.float64) if len(order) else np.zeros(sites)
+
+
+class RetainedGradients(NamedTuple):
+    """Bytes at the beginning of each iteration that follows an optimizer step.
+
+    An iteration begins with the first activation that is allocated after the step.
+    """
+
+    position: I64  # where the iteration begins
+    gradients: I64  # live gradients, all allocated before
+    state: I64  # live optimizer state
+
+
+@memoize
+def retained_gradients(recording: Recording) -> RetainedGradients:
+    """Measure the gradients and optimizer state that are live at the beginning of each iteration."""
+    rows, role = recording.allocations, roles(recording)
+    _, ends = optimizer_steps(recording)
+    made = np.sort(rows.start[(role == Role.ACTIVATION) & (rows.start >= 0)])
+    at = np.searchsorted(made, ends, side="right")
+    begins = np.unique(made[at[at < len(made)]])
+    return RetainedGradients(
+        begins, *(_live_bytes(recording, role == wanted, begins) for wanted in (Role.GRADIENT, Role.OPTIMIZER_STATE))
+    )
+
+
+def possible_state_bytes(recording: Recording, position: int) -> int:
+    """Return the bytes of older live blocks that may be optimizer state: as large as some state, or as a gradient.
+
+    Optimizer state and gradients both have the shape of their parameter. Events do not distinguish them for blocks
+    allocated before the recording, unless they match the gradients one to one, as parameters alone do.
+    """
+    rows, role = recording.allocations, roles(recording)
+    sizes = np.unique(rows.requested[np.isin(role, (Role.OPTIMIZER_STATE, Role.GRADIENT))])
+    old = (rows.start < 0) & (position < rows.end) & (role == Role.UNKNOWN)
+    return int(rows.charge[old & np.isin(rows.requested, sizes)].sum())
+
+
+def _live_bytes(recording: Recording, which: np.ndarray, positions: I64) -> I64:
+    """Return the bytes of the marked rows that are live at each position and were allocated before it."""
+    rows = recording.allocations
+    # A step may begin at the end of the recording, which is position 0 where nothing is recorded.
+    sums = sum_over_time(recording.length + 1, rows.start[which] + 1, rows.end[which], rows.charge[which])
+    return np.asarray(sums[positions])

@@ -1,4 +1,4 @@
-"""Evidence for the roles of arguments that no update reveals: frozen weights, weights of inference programs, and data.
+"""Evidence for the roles of arguments that no update reveals, from data flow and from the pytrees of the arguments.
 
 A product tells them apart, since it combines data with a weight:
 
@@ -15,20 +15,67 @@ array beside a pytree with several leaves is.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 
-from tb_memplugin.analysis.dataflow.first_use import NOTHING, SEVERAL
-from tb_memplugin.analysis.dataflow.graph import DataflowGraph
+from tb_memplugin.analysis.dataflow.graph import NOTHING, SEVERAL, DataflowGraph, dataflow_graph
 from tb_memplugin.analysis.dataflow.training_step import TrainingStep
-from tb_memplugin.analysis.ownership.argument_trees import argument_paths, arrays_beside_containers, nearest_relatives
-from tb_memplugin.model.arrays import I32, U8, Mask
-from tb_memplugin.model.cached_property import cached_property
+from tb_memplugin.analysis.ownership.model_paths import argument_path
+from tb_memplugin.model.arrays import I32, U8, Mask, marked
 from tb_memplugin.model.dataflow import ProductKind
 from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.lazy import cached_property
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.native.graph.walks import owners
+
+ROOT_KEYS = {"args": 2}  # a positional argument is `args[0]`
+
+
+def argument_paths(recording: Recording, arguments: I32) -> list[tuple[str, ...]]:
+    """Return the path of each argument value in the pytree of its argument, () if it is unknown."""
+    graph = dataflow_graph(recording)
+    if graph is None:
+        return [()] * len(arguments)
+    return [_path(graph.program.op_name[at]) if at >= 0 else () for at in graph.values.producer[arguments].tolist()]
+
+
+def _path(scope: str) -> tuple[str, ...]:
+    path = argument_path(scope)
+    root = ROOT_KEYS.get(path[0], 1) if path else 0
+    return (".".join(path[:root]), *path[root:]) if path else ()
+
+
+def nearest_relatives(paths: list[tuple[str, ...]], role: U8) -> None:
+    """Give each unknown argument the role of those that share the longest part of its path, if they all have one."""
+    roles_below: dict[tuple[str, ...], set[int]] = {}
+    for path, known in zip(paths, role.tolist(), strict=True):
+        if known in (Role.PARAMETER, Role.INPUT):
+            for depth in range(1, len(path) + 1):
+                roles_below.setdefault(path[:depth], set()).add(known)
+    for i in np.flatnonzero(role == Role.UNKNOWN).tolist():
+        nearest = next((found for d in range(len(paths[i]), 0, -1) if (found := roles_below.get(paths[i][:d]))), set())
+        if len(nearest) == 1:
+            role[i] = next(iter(nearest))
+
+
+def arrays_beside_containers(paths: list[tuple[str, ...]], role: U8) -> None:
+    """Give unknown arrays the role INPUT if the only other arguments are pytrees of several unknown leaves or more."""
+    leaves = Counter(path[0] for path in paths if path)
+    containers = {root for root, count in leaves.items() if count > 1}
+    alone = [i for i in np.flatnonzero(role == Role.UNKNOWN).tolist() if len(paths[i]) == 1]
+    if len(containers) == 1 and alone:
+        role[alone] = Role.INPUT
+
+
+def complete_trees(paths: list[tuple[str, ...]], chosen: Mask) -> Mask:
+    """Mark the leaves of arguments with several leaves, all of them chosen."""
+    leaves, found = Counter(path[0] for path in paths if path), Counter[str]()
+    for i in np.flatnonzero(chosen).tolist():
+        found.update(paths[i][:1])
+    return np.array([bool(path) and leaves[path[0]] > 1 and leaves[path[0]] == found[path[0]] for path in paths], bool)
+
 
 MAX_ROUNDS = 16  # each decides one more layer at least
 
@@ -128,8 +175,7 @@ def _find_data_in_gradients(graph: DataflowGraph, argument: I32, role: U8, step:
     """Set the role of the unknown arguments that are multiplied into a gradient: `x.T @ d` is that of the weight."""
     values, products = graph.values, graph.values.products
     owner = _contributors(graph, argument, role, graph.nodes)
-    gradients = np.zeros(graph.length, dtype=bool)
-    gradients[values.producer[step.gradient & (values.producer >= 0)]] = True
+    gradients = marked(graph.length, values.producer[step.gradient & (values.producer >= 0)])
     gradients[values.use[step.update_reads]] = True
     data = np.zeros(graph.nodes + 1, dtype=bool)
     for side in (0, 1):
@@ -163,15 +209,10 @@ def _side_owners(graph: DataflowGraph, owner: I32, side: int) -> I32:
     counted = contributor != NOTHING
     np.minimum.at(lowest, product[counted], contributor[counted])
     np.maximum.at(highest, product[counted], contributor[counted])
-    found: I32 = np.select([lowest == np.iinfo(np.int32).max, lowest == highest], [NOTHING, lowest], SEVERAL).astype(
-        np.int32
-    )
-    return found
+    return np.select([lowest == np.iinfo(np.int32).max, lowest == highest], [NOTHING, lowest], SEVERAL).astype(np.int32)
 
 
 def _side_mask(graph: DataflowGraph, values: Mask, side: int) -> Mask:
     """Mark the products with one of these values on this side."""
     products = graph.values.products
-    found = np.zeros(len(products), dtype=bool)
-    found[products.product[(products.side == side) & values[products.value]]] = True
-    return found
+    return marked(len(products), products.product[(products.side == side) & values[products.value]])

@@ -8,13 +8,39 @@ from collections.abc import Iterable
 import numpy as np
 
 from tb_memplugin.analysis.dataflow.graph import dataflow_graph
-from tb_memplugin.analysis.ownership.copy_scopes import copy_scopes
 from tb_memplugin.analysis.ownership.forest import ForestBuilder
 from tb_memplugin.analysis.ownership.model_paths import OpPath, Pass, argument_path, op_path, op_paths
 from tb_memplugin.model.arrays import I32
 from tb_memplugin.model.kinds import Axis, Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Strings, Text
+
+# Operations that move values without computing new ones.
+MOVES = {"bitcast", "bitcast-convert", "convert", "copy", "copy-done", "copy-start", "reshape", "transpose"}
+MAX_CHAIN = 8  # copies of copies; compilers make two or three
+
+
+def copy_scopes(recording: Recording) -> Text:
+    """Return `allocations.op_name`, with the scope of the copied value for copies that have none."""
+    rows, graph = recording.allocations, dataflow_graph(recording)
+    if graph is None or graph.program.op_name.strings is not rows.op_name.strings:
+        return rows.op_name
+    program, values, strings = graph.program, graph.values, rows.op_name.strings
+    named = np.r_[np.diff(strings.offsets) > 0, False]
+    moves = program.op.isin(MOVES)
+    made = np.maximum(values.producer, 0)
+    scope = np.where(values.producer >= 0, program.op_name.codes[made], -1)
+    read = np.full(recording.length, -1, dtype=np.int32)
+    read[values.use] = values.used_value
+    read[np.bincount(values.use, minlength=recording.length) != 1] = -1
+    moved = (values.producer >= 0) & ~named[scope] & moves[made] & (read[made] >= 0)
+    origin = np.where(moved, read[made], np.arange(len(values)))
+    for _ in range(MAX_CHAIN):
+        origin = origin[origin]
+    value = np.maximum(graph.value, 0)
+    wanted = (graph.value >= 0) & ~named[rows.op_name.codes] & moved[value]
+    return Text(np.where(wanted, scope[origin[value]], rows.op_name.codes).astype(np.int32), strings)
+
 
 ARGUMENTS, COPIES, CONSTANTS = "arguments", "copies of arguments", "constants"
 FORWARD_AND_UPDATE = "forward and update"  # runtimes mark only operations of the backward pass
@@ -73,12 +99,12 @@ def _program_nodes(recording: Recording, builder: ForestBuilder) -> I32:
 
 def _argument_paths(recording: Recording, group: Text) -> set[str]:
     """Return the paths of the program's arguments, also of those in other memory spaces, which may be copied here."""
-    program, graph = recording.program, dataflow_graph(recording)
+    graph = dataflow_graph(recording)
     arguments = np.flatnonzero(group.codes == SPECIAL_GROUPS.index(ARGUMENTS))
-    names = set(_distinct_texts(recording.allocations.scope.take(arguments)))
-    if graph is not None and program is not None:
+    names = set(_distinct_texts(recording.allocations.op_name.take(arguments)))
+    if graph is not None:
         producer = graph.values.producer[graph.values.argument >= 0]
-        names.update(_distinct_texts(program.scope.take(producer[producer >= 0])))
+        names.update(_distinct_texts(graph.program.op_name.take(producer[producer >= 0])))
     return names
 
 
@@ -92,11 +118,11 @@ def _runtime_nodes(recording: Recording, builder: ForestBuilder) -> I32:
         if kind := group[row]:
             return (kind,)
         if name not in ops:
-            return (NO_PATH, *filter(None, dict.fromkeys((rows.scope[row], name or UNNAMED))))
+            return (NO_PATH, *filter(None, dict.fromkeys((rows.op_name[row], name or UNNAMED))))
         training_pass, parts = ops[name]
         return (training_pass.value if training_pass is Pass.BACKWARD else FORWARD_AND_UPDATE, *parts)
 
-    return builder.rows([group.codes, rows.name.codes, rows.scope.codes], path)
+    return builder.rows([group.codes, rows.name.codes, rows.op_name.codes], path)
 
 
 def _runtime_paths(names: list[str]) -> dict[str, OpPath]:

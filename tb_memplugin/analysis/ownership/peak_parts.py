@@ -11,17 +11,14 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import chain
 
-import numpy as np
-
-from tb_memplugin.analysis.dataflow.graph import DataflowGraph, dataflow_graph
-from tb_memplugin.analysis.ownership.copy_scopes import copy_scopes
-from tb_memplugin.analysis.ownership.frames import framework_frames, nearest_frames
+from tb_memplugin.analysis.dataflow.graph import DataflowGraph, dataflow_graph, shared_memory
+from tb_memplugin.analysis.ownership.by_model import copy_scopes
+from tb_memplugin.analysis.ownership.forest import DIGITS
 from tb_memplugin.analysis.ownership.model_paths import argument_path, op_path, op_paths
-from tb_memplugin.analysis.ownership.repeated_layers import DIGITS
 from tb_memplugin.analysis.ownership.roles import roles
+from tb_memplugin.analysis.ownership.source_lines import user_frames
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
-from tb_memplugin.model.dataflow import Derivation
 from tb_memplugin.model.fit import PeakPart
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
@@ -75,8 +72,7 @@ class _Places:
         self._recording = recording
         self._scope = copy_scopes(recording)
         self._known: dict[str, str] = {}
-        stacks = recording.stacks
-        self._frame = nearest_frames(stacks, ~framework_frames(stacks))
+        self._frame = user_frames(recording)
         self._repeated = _repeated([part for path in op_paths(_texts(recording)) for part in path.parts[:-1]])
         self._graph = dataflow_graph(recording)
         self._shared = _shared_memory(self._graph) if self._graph is not None else {}
@@ -121,16 +117,16 @@ class _Places:
 
     def _sharing(self, row: int) -> Iterator[tuple[str, int]]:
         """Yield scope and stack of the operations whose values share the row's memory, as those of a loop do."""
-        program, graph = self._recording.program, self._graph
-        if graph is None or program is None or program.value is None:
+        graph = self._graph
+        if graph is None:
             return
-        first = int(program.value[row])
+        program, first = graph.program, int(graph.value[row])
         todo, seen = [first], {first}
         while todo and len(seen) < MAX_SEARCHED:
             value = todo.pop(0)
             position = int(graph.values.producer[value]) if value >= 0 else -1
             if position >= 0:
-                yield program.scope[position], int(program.stack[position])
+                yield program.op_name[position], int(program.stack[position])
             more = [other for other in self._shared.get(value, ()) if other not in seen]
             seen.update(more)
             todo += more
@@ -138,7 +134,7 @@ class _Places:
 
 def _texts(recording: Recording) -> set[str]:
     """Return the distinct scopes of a program's operations."""
-    scope = recording.allocations.scope
+    scope = recording.allocations.op_name
     return {*scope.strings.texts(scope.used)}
 
 
@@ -153,12 +149,8 @@ def _repeated(parts: list[str]) -> set[str]:
 
 def _shared_memory(graph: DataflowGraph) -> dict[int, list[int]]:
     """Return the values that share memory with each value: carries of loops, and updates in place."""
-    values = graph.values
-    in_place = values.derivations.kind == Derivation.IN_PLACE
-    one = np.r_[values.loop_carried[0], values.derivations.source[in_place]].tolist()
-    other = np.r_[values.loop_carried[1], values.derivations.target[in_place]].tolist()
     found = defaultdict[int, list[int]](list)
-    for a, b in zip(one, other, strict=True):
+    for a, b in zip(*(values.tolist() for values in shared_memory(graph.values)), strict=True):
         found[a].append(b)
         found[b].append(a)
     return found

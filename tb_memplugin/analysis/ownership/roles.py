@@ -4,20 +4,98 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_memplugin.analysis.dataflow.copies import copied_from, copies
-from tb_memplugin.analysis.dataflow.first_use import owning_argument
-from tb_memplugin.analysis.dataflow.graph import CsrGraph, DataflowGraph, dataflow_graph
+from tb_memplugin.analysis.dataflow.graph import (
+    CsrGraph,
+    DataflowGraph,
+    copied_from,
+    copies,
+    dataflow_graph,
+    first_use,
+    owning_argument,
+    row_of_value,
+    shared_memory,
+)
 from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
 from tb_memplugin.analysis.dataflow.training_step import TrainingPhase, TrainingStep, training_step
 from tb_memplugin.analysis.memoize import memoize
-from tb_memplugin.analysis.ownership.argument_roles import roles_of_arguments
-from tb_memplugin.analysis.ownership.torch_categories import recorded_roles
-from tb_memplugin.analysis.ownership.torch_roles import torch_roles
-from tb_memplugin.model.arrays import I32, U8, Mask
-from tb_memplugin.model.dataflow import DataflowValues, Derivation
+from tb_memplugin.analysis.ownership.argument_evidence import KnownArguments, complete_trees, decide_roles
+from tb_memplugin.analysis.ownership.torch_roles import recorded_roles, torch_roles
+from tb_memplugin.model.arrays import I32, U8, Mask, dimensions, largest_per, marked
+from tb_memplugin.model.dataflow import DataflowValues
 from tb_memplugin.model.kinds import RegionKind, Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
+
+NARROW = {"s8", "u8", "s4", "u4", "s2", "u2"}  # integer types of quantized weights, and of images
+FORWARD_PASS = TrainingPhase.FORWARD
+
+
+def roles_of_arguments(recording: Recording, graph: DataflowGraph, step: TrainingStep | None, arguments: I32) -> U8:
+    """Return the Role of each argument: by its update, and otherwise by products and relatives."""
+    values = graph.values
+    role = np.full(len(values), Role.UNKNOWN, dtype=np.uint8)
+    pairs = input_output_pairs(recording) if step is None else step.pairs
+    kept = copied_from(values)[pairs.value] == pairs.argument  # returned as it was
+    if step is None:
+        role[pairs.argument[((pairs.donated | pairs.in_place) != 0) & ~kept]] = Role.STATE
+    else:
+        role[pairs.argument[~kept]] = _roles_of_updated_arguments(graph, step)[~kept]
+    is_kept = np.isin(arguments, pairs.argument[kept])
+    indices = (values.floating[arguments] == 0) & ~_may_be_quantized(recording, arguments) & ~is_kept
+    role[arguments[indices & (role[arguments] == Role.UNKNOWN)]] = Role.INPUT
+    known = KnownArguments(arguments, role[arguments], recording)
+    decided = decide_roles(graph, known, step)
+    donated = np.isin(arguments, pairs.argument[pairs.donated != 0])
+    decided[(decided == Role.UNKNOWN) & is_kept & (donated | (step is not None))] = Role.STATE
+    if step is not None:
+        decided[decided == Role.UNKNOWN] = Role.INPUT
+    else:
+        _decide_by_shapes(recording, graph, arguments, decided)
+        # A pytree that is returned updated as a whole is passed to the next call.
+        returned = complete_trees(known.path, np.isin(arguments, pairs.argument[~kept]))
+        decided[returned & (decided != Role.PARAMETER)] = Role.STATE
+    return decided
+
+
+def _decide_by_shapes(recording: Recording, graph: DataflowGraph, arguments: I32, role: U8) -> None:
+    """Set the roles of arguments of an inference program that products leave open.
+
+    Data has the batch as its first dimension, and a bias is broadcast to the batch.
+    """
+    row, shape = row_of_value(recording)[arguments], recording.allocations.shape
+    batch = np.array([(*dimensions(shape[at]), 0)[0] if at >= 0 else 0 for at in row.tolist()], dtype=np.int64)
+    sizes = np.setdiff1d(batch[role == Role.INPUT], np.r_[batch[role == Role.PARAMETER], 0, 1])
+    owner = owning_argument(graph, around_loops=True)
+    uses = first_use(graph, owner, np.ones(len(graph.values.use), dtype=bool)).combined_only
+    first, last = uses.row_range(arguments)
+    used = np.flatnonzero(first < last)
+    result = largest_per(graph.at(graph.values.producer), graph.values.elements, graph.nodes)
+    result[: len(graph.values)] = graph.values.elements
+    broadcast = np.zeros(len(arguments), dtype=bool)
+    broadcast[used] = result[uses.node[first[used]]] > graph.values.elements[uses.value[first[used]]]
+    is_open = role == Role.UNKNOWN
+    role[is_open & ((first >= last) | np.isin(batch, sizes))] = Role.INPUT
+    role[(role == Role.UNKNOWN) & broadcast & (role == Role.INPUT).any()] = Role.PARAMETER
+
+
+def _may_be_quantized(recording: Recording, arguments: I32) -> Mask:
+    """Mark the arguments that are integers of at most 8 bits, and not known to be anything else."""
+    row = row_of_value(recording)[arguments]
+    return np.append(recording.allocations.dtype.isin(NARROW), False)[row]  # the last: in another memory
+
+
+def _roles_of_updated_arguments(graph: DataflowGraph, step: TrainingStep) -> U8:
+    """Return the Role of each argument that a training step returns updated."""
+    pairs, uses = step.pairs, first_use(graph, step.owner, ~step.update_reads)
+    read = np.isin(pairs.argument, uses.argument[step.phase[uses.node] == FORWARD_PASS])
+    by_gradient = step.from_gradient[pairs.value] & (graph.values.floating[pairs.argument] != 0)
+    for_weights = step.turn.backward.reach(pairs.value[step.weight])[pairs.argument]
+    return np.select(
+        [step.weight | (read & by_gradient), read | ~for_weights],
+        [Role.PARAMETER, Role.STATE],
+        Role.OPTIMIZER_STATE,
+    ).astype(np.uint8)
+
 
 FORWARD, BACKWARD, UPDATE = TrainingPhase.FORWARD, TrainingPhase.BACKWARD, TrainingPhase.UPDATE
 # Operations that compute nothing themselves.
@@ -55,13 +133,12 @@ def roles(recording: Recording) -> U8:
     """
     if recording.kind.has_tensor_stacks:
         return torch_roles(recording)
-    graph, program, rows = dataflow_graph(recording), recording.program, value_roles(recording)
-    recorded = recorded_roles(recording)
-    if graph is None or program is None or program.value is None:
+    graph, rows, recorded = dataflow_graph(recording), value_roles(recording), recorded_roles(recording)
+    if graph is None:
         return recorded
     region = recording.allocations.region
     argument_role = np.full(len(recording.regions), Role.UNKNOWN, dtype=np.uint8)
-    is_argument = (program.value >= 0) & (graph.values.argument[program.value] >= 0)
+    is_argument = (graph.value >= 0) & (graph.values.argument[graph.value] >= 0)
     argument_role[region[is_argument]] = rows[is_argument]
     kind = recording.regions.kind[region]
     return np.select(
@@ -75,11 +152,11 @@ def value_roles(recording: Recording) -> U8:
 
     An activation may lie in memory reserved for the new weights, where it adds nothing.
     """
-    graph, program = dataflow_graph(recording), recording.program
-    if graph is None or program is None or program.value is None:
+    graph = dataflow_graph(recording)
+    if graph is None:
         return recorded_roles(recording)
-    of_value = _roles_of_values(recording, graph, program.op)
-    return np.where(program.value >= 0, of_value[program.value], Role.UNKNOWN).astype(np.uint8)
+    of_value = _roles_of_values(recording, graph, graph.program.op)
+    return np.where(graph.value >= 0, of_value[graph.value], Role.UNKNOWN).astype(np.uint8)
 
 
 def _roles_of_values(recording: Recording, graph: DataflowGraph, op: Text) -> U8:
@@ -113,7 +190,7 @@ def _mark_copies(values: DataflowValues, late: Mask, role: U8) -> None:
     role[of_argument] = role[origin[of_argument]]
     source, target = copies(values)
     moved = late[target] & (role[target] == Role.TEMPORARY)
-    moved &= (values.shape[source] == values.shape[target]) | ~values.scope.nonempty[target]
+    moved &= (values.shape[source] == values.shape[target]) | ~values.op_name.nonempty[target]
     later = CsrGraph.of(source[moved], target[moved], len(values))
     role[later.reach(np.flatnonzero(role == Role.ACTIVATION))] = Role.ACTIVATION
 
@@ -128,8 +205,7 @@ def _mark_roles_by_pass(graph: DataflowGraph, op: Text, step: TrainingStep, para
     activation &= computed & (producer_pass == FORWARD)
     memory = _shared_memory(values)
     owner = step.owner[:n]
-    weights = np.zeros(n + 1, dtype=bool)
-    weights[parameters] = True
+    weights = marked(n + 1, parameters)
     role[memory.reach(np.flatnonzero(activation))] = Role.ACTIVATION
     role[memory.reach(np.flatnonzero(step.gradient & (producer_pass != FORWARD)))] = Role.GRADIENT
     role[weights[owner] & (owner >= 0) & ((producer_pass == FORWARD) | (producer_pass == BACKWARD))] = Role.PARAMETER
@@ -143,8 +219,7 @@ def _read_for_gradients(graph: DataflowGraph, step: TrainingStep) -> Mask:
     values, (read, node) = graph.values, graph.consumers
     of_weights = step.pairs.value[step.from_gradient[step.pairs.value]]
     fused = (step.phase == UPDATE) & step.turn.backward.reach(of_weights)
-    found = np.zeros(len(values.use), dtype=bool)
-    found[read[fused[node]]] = True
+    found = marked(len(values.use), read[fused[node]])
     found &= values.elements[values.used_value] > 1
     found[read[step.phase[node] == BACKWARD]] = True
     return found & ~step.update_reads
@@ -156,17 +231,12 @@ def _making_pass(values: DataflowValues, op: Text, step: TrainingStep) -> U8:
     makes = op.where(lambda name: name not in PASS_THROUGH)
     by_instruction = (values.producer >= 0) & makes[values.producer]
     by_instruction[values.bundled[1]] = False
-    producer_pass: U8 = np.where(by_instruction, step.phase[n + np.maximum(values.producer, 0)], step.phase[:n]).astype(
-        np.uint8
-    )
-    return producer_pass
+    return np.where(by_instruction, step.phase[n + np.maximum(values.producer, 0)], step.phase[:n]).astype(np.uint8)
 
 
 def _shared_memory(values: DataflowValues) -> CsrGraph:
-    """Return a graph with edges, both ways, between values that share memory: loop carries and in-place updates."""
-    in_place = values.derivations.kind == Derivation.IN_PLACE
-    one = np.r_[values.loop_carried[0], values.derivations.source[in_place]].astype(np.int32)
-    other = np.r_[values.loop_carried[1], values.derivations.target[in_place]].astype(np.int32)
+    """Return a graph with edges, both ways, between values of one shape that share memory."""
+    one, other = shared_memory(values)
     same = values.shape[one] == values.shape[other]
     one, other = one[same], other[same]
     return CsrGraph.of(np.r_[one, other], np.r_[other, one], len(values))

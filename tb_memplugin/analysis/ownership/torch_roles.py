@@ -1,4 +1,4 @@
-"""Roles of a PyTorch snapshot's tensors, from the stacks that allocated and freed them and the steps they outlived."""
+"""Roles of a PyTorch snapshot's tensors, from stacks and the steps they outlived, or the profiler's memory timeline."""
 
 from __future__ import annotations
 
@@ -8,12 +8,94 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_memplugin.analysis.memoize import memoize
-from tb_memplugin.analysis.ownership.older_parameters import older_parameters
-from tb_memplugin.analysis.ownership.torch_categories import recorded_roles
-from tb_memplugin.model.arrays import I32, I64, U8, Mask
+from tb_memplugin.model.arrays import I32, I64, U8, Mask, largest_per
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Stacks
+
+# The profiler and the allocator timestamp an allocation at two points of the same call, microseconds apart.
+NEAR_NS = 1_000_000
+
+
+@memoize
+def recorded_roles(recording: Recording) -> U8:
+    """Return the Role of each row of `allocations` as the source records it, or else a timeline of the same run.
+
+    An allocation matches the timeline's allocation of the same size that is nearest in time, within a millisecond.
+    """
+    if not recording.timelines:
+        return recording.allocations.role
+    role = recording.allocations.role.copy()
+    for timeline in recording.timelines:
+        match = _match_rows(recording, timeline)
+        matched = (match >= 0) & (role == Role.UNKNOWN)
+        role[matched] = timeline.allocations.role[match[matched]]
+    return role
+
+
+def _match_rows(snapshot: Recording, timeline: Recording) -> I64:
+    """Return the matching row of the timeline for each row of the snapshot, -1 for none."""
+    found = np.full(len(snapshot.allocations), -1)
+    row, time = _allocation_times(snapshot)
+    other, other_time = _allocation_times(timeline)
+    if not len(row) or not len(other):
+        return found
+    size, other_size = snapshot.allocations.size[row], timeline.allocations.size[other]
+    order = np.lexsort((other_time, other_size))
+    other, other_time, other_size = other[order], other_time[order], other_size[order]
+    # One sort key of size, then time. The times of one run are close together, so the key rarely overflows.
+    first = min(int(time.min()), int(other_time.min()))
+    sizes, code = np.unique(np.r_[other_size, size], return_inverse=True)
+    width = max(int(time.max()), int(other_time.max())) - first + 1
+    if width > 2**62 // max(len(sizes), 1):
+        return found
+    keys, wanted = code[: len(other)] * width + other_time - first, code[len(other) :] * width + time - first
+    after = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    before = np.maximum(after - 1, 0)
+    nearest = np.where(np.abs(keys[before] - wanted) < np.abs(keys[after] - wanted), before, after)
+    close = (other_size[nearest] == size) & (np.abs(other_time[nearest] - time) <= NEAR_NS)
+    found[row[close]] = other[nearest[close]]
+    return found
+
+
+def _allocation_times(recording: Recording) -> tuple[I64, I64]:
+    """Return the rows that were allocated in the recording, and their times in nanoseconds since 1970."""
+    clock, capture_info = recording.clock, recording.capture_info
+    if clock is None or capture_info is None or capture_info.time_ns is None:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    row = np.flatnonzero(recording.allocations.start >= 0)
+    return row, clock[recording.allocations.start[row]] + capture_info.time_ns
+
+
+def older_parameters(recording: Recording, role: U8) -> Mask:
+    """Mark the rows of unknown role that are older than the trace and match the gradients by size, one to one.
+
+    Of each size there must be as many of them, live as long as gradients are made, as gradients without a parameter
+    that is known. If there are more, some may be optimizer state or gradients of earlier steps: all stay unknown.
+    """
+    rows = recording.allocations
+    gradient = role == Role.GRADIENT
+    nothing: Mask = np.zeros(len(rows), dtype=bool)
+    if not gradient.any():
+        return nothing
+    stays = rows.end > int(rows.start[gradient].max())
+    older = (rows.start < 0) & stays & (role == Role.UNKNOWN)
+    sizes, size = np.unique(rows.requested, return_inverse=True)
+    wanted = _most_at_once(size[gradient], rows.start[gradient], rows.end[gradient], len(sizes))
+    wanted -= np.bincount(size[stays & (role == Role.PARAMETER)], minlength=len(sizes))
+    matches = np.bincount(size[older], minlength=len(sizes)) == wanted
+    return np.asarray(older & matches[size])
+
+
+def _most_at_once(size: I64, start: I64, end: I64, sizes: int) -> I64:
+    """Return how many rows of each size are live at once at most."""
+    change = np.repeat(np.array([1, -1]), len(size))
+    group, position = np.r_[size, size], np.r_[start, end]
+    order = np.lexsort((change, position, group))  # what ends makes room for what begins
+    live, group = np.cumsum(change[order]), group[order]  # each group ends at 0
+    most = largest_per(group, live, sizes)
+    return most
+
 
 OPTIMIZER = re.compile(r"(^|/)torch/optim/")
 OPTIMIZER_STEP = re.compile(r"Optimizer\.step#")  # marked by PyTorch for every optimizer, custom ones included
@@ -59,27 +141,16 @@ def torch_roles(recording: Recording) -> U8:
     meets_step = _next_mark(begins, rows.start, recording.length) < rows.end
     # Without an optimizer in the recording, tensors that outlive the backward pass count as gradients.
     left = meets_step if len(begins) else ~freed.backward
-    role = np.select(
-        [
-            stepping & outlives_step,
-            stepping,
-            made.module & ~stepping & ~backward,
-            backward & left,
-            backward,
-            forward & freed.backward,
-            forward & freed.known & ~meets_step,
-        ],
-        [
-            Role.OPTIMIZER_STATE,
-            Role.TEMPORARY,
-            Role.PARAMETER,
-            Role.GRADIENT,
-            Role.TEMPORARY,
-            Role.ACTIVATION,
-            Role.TEMPORARY,
-        ],
-        Role.UNKNOWN,
+    decided = (
+        (stepping & outlives_step, Role.OPTIMIZER_STATE),
+        (stepping, Role.TEMPORARY),
+        (made.module & ~stepping & ~backward, Role.PARAMETER),
+        (backward & left, Role.GRADIENT),
+        (backward, Role.TEMPORARY),
+        (forward & freed.backward, Role.ACTIVATION),
+        (forward & freed.known & ~meets_step, Role.TEMPORARY),
     )
+    role = np.select([rows for rows, _ in decided], [of_rows for _, of_rows in decided], Role.UNKNOWN)
     found = np.where(recorded == Role.UNKNOWN, role, recorded).astype(np.uint8)
     found[older_parameters(recording, found)] = Role.PARAMETER
     return found

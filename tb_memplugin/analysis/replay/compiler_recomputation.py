@@ -14,7 +14,7 @@ import numpy as np
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.replay.what_if import RowLifetimes, lifetimes, peak_after, replace_lifetimes
 from tb_memplugin.analysis.usage.live_bytes import peak
-from tb_memplugin.model.arrays import I64, Mask
+from tb_memplugin.model.arrays import I64, Mask, largest_per, marked
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
 
@@ -56,16 +56,15 @@ def repeats(name: Text) -> Mask:
 
     Where the compiler has removed the original, the first of its copies takes its place.
     """
-    marked = _repeated(name)
-    if not marked.any():
-        return marked
+    again = _repeated(name)
+    if not again.any():
+        return again
     group = _number_originals(name)
-    has_original = np.zeros(len(name) + 1, dtype=bool)
-    has_original[group[~marked]] = True
-    copies = np.flatnonzero(marked & ~has_original[group])
+    has_original = marked(len(name) + 1, group[~again])
+    copies = np.flatnonzero(again & ~has_original[group])
     _, first = np.unique(group[copies], return_index=True)
-    marked[copies[first]] = False
-    return marked
+    again[copies[first]] = False
+    return again
 
 
 def keep_instead(recording: Recording, lives: RowLifetimes) -> RowLifetimes:
@@ -83,23 +82,21 @@ def repeated_rows(recording: Recording) -> RepeatedRows:
     if recording.program is None or not repeated.any():
         return RepeatedRows(np.zeros(len(rows), dtype=bool), needed_until)
     name = _number_originals(rows.name)
-    last, exists = np.zeros(len(rows) + 1, dtype=np.int64), np.zeros(len(rows) + 1, dtype=bool)  # by name
-    np.maximum.at(last, name[repeated], end[repeated])
-    exists[name[~repeated]] = True
+    last = largest_per(name[repeated], end[repeated], len(rows) + 1)  # by name
+    exists = marked(len(rows) + 1, name[~repeated])
     needed_until[~repeated] = last[name[~repeated]]
     return RepeatedRows(repeated & exists[name], needed_until)
 
 
 def _repeated(name: Text) -> Mask:
     """Mark the names of repeated operations. Most programs have none, so the bytes of all names are searched first."""
-    marked = name.contains(b".remat")
-    candidates = np.flatnonzero(marked)
-    marked[candidates] = name.take(candidates).where(REPEATED.search)
-    return marked
+    found = name.contains(b".remat")
+    candidates = np.flatnonzero(found)
+    found[candidates] = name.take(candidates).where(REPEATED.search)
+    return found
 
 
 def _number_originals(name: Text) -> I64:
     """Number the names without the marks of repeated instructions, from 1; 0 is no name."""
     numbers: dict[str, int] = {"": 0}
-    found: I64 = name.map(lambda text: numbers.setdefault(REPEATED.sub("", text), len(numbers)), 0, np.int64)
-    return found
+    return name.map(lambda text: numbers.setdefault(REPEATED.sub("", text), len(numbers)), 0, np.int64)

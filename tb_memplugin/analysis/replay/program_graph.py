@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tb_memplugin.analysis.dataflow.graph import DataflowGraph, concatenate_ranges, dataflow_graph, uses
 from tb_memplugin.analysis.memoize import memoize
-from tb_memplugin.analysis.replay.loops import program_loops
-from tb_memplugin.analysis.replay.schedule_graph import ScheduleGraph
-from tb_memplugin.model.arrays import I32, I64, Mask
+from tb_memplugin.analysis.replay.schedule_graph import ScheduleGraph, lower_peak, program_loops
+from tb_memplugin.model.arrays import I32, I64, Mask, largest_per, marked, smallest_per, sum_over_time
 from tb_memplugin.model.kinds import RegionKind
+from tb_memplugin.model.lazy import cached_property
 from tb_memplugin.model.recording import Recording
 
 # Operations that only move a value between memories. The compiler adds them after it has decided what to compute.
@@ -31,6 +31,7 @@ class ProgramGraph:
     """
 
     recording: Recording
+    data: DataflowGraph
     graph: ScheduleGraph
     position: I64
     node: I32
@@ -40,16 +41,19 @@ class ProgramGraph:
     reader: tuple[I32, I32]
     row_reader: tuple[I32, I32]
 
+    @cached_property
+    def lower_order(self) -> I32:
+        """An order of the operations with a lower peak: a compiler that schedules a changed program may find it."""
+        return lower_peak(self.graph, self.graph.own_order)
+
 
 @memoize
 def program_graph(recording: Recording) -> ProgramGraph | None:
     """Return the schedule graph of a program's entry computation; None without data flow, or if it is too large."""
-    if recording.length > MAX_POSITIONS:
+    data = dataflow_graph(recording) if recording.length <= MAX_POSITIONS else None
+    if data is None:
         return None
-    program, data = recording.program, dataflow_graph(recording)
-    if program is None or data is None or not recording.length:
-        return None
-    own = program.computation.isin({program.entry_computation})
+    own = data.program.computation.isin({data.program.entry_computation})
     if not own.any():
         return None
     whole: Mask = recording.regions.kind[recording.allocations.region] != RegionKind.TEMPORARY
@@ -59,11 +63,11 @@ def program_graph(recording: Recording) -> ProgramGraph | None:
 
 def body_graph(recording: Recording, loop: int) -> ProgramGraph | None:
     """Return the schedule graph of the body of the loop at a position: its buffers are those that it alone accesses."""
-    program, data, loops = recording.program, dataflow_graph(recording), program_loops(recording)
+    data, loops = dataflow_graph(recording), program_loops(recording)
     number = int(np.searchsorted(loops.position, loop))
-    if program is None or data is None or number == len(loops) or loops.position[number] != loop:
+    if data is None or number == len(loops) or loops.position[number] != loop:
         return None
-    code = program.computation.codes
+    code = data.program.computation.codes
     return _build(recording, data, code == code[loop - 1], int(loops.first[number]), loop, 0)
 
 
@@ -84,9 +88,7 @@ def _build(
     used, use = values.used_value, node[values.use]
     inside = (use >= 0) & (use != value_node[used])
     reader = _distinct(used[inside], use[inside], len(kept))
-    value = recording.program.value if recording.program is not None else None
-    assert value is not None
-    row_node = np.where(value >= 0, value_node[value], -1).astype(np.int32)
+    row_node = np.where(data.value >= 0, value_node[data.value], -1).astype(np.int32)
     begin, row_use = uses(recording)
     row = np.repeat(np.arange(len(table)), np.diff(begin)).astype(np.int32)
     row_use = node[row_use]
@@ -106,7 +108,7 @@ def _build(
             source, target, size, buffer[:0], buffer[:0], np.zeros(len(kept), dtype=np.int64), constant
         )
     )  # fmt: skip
-    return ProgramGraph(recording, graph, kept, node, buffer, value_node, row_node, reader, row_reader)
+    return ProgramGraph(recording, data, graph, kept, node, buffer, value_node, row_node, reader, row_reader)
 
 
 def _distinct(left: I32 | I64, right: I32 | I64, count: int) -> tuple[I32, I32]:
@@ -126,25 +128,20 @@ def _representatives(recording: Recording, data: DataflowGraph, own: Mask, first
     Positions inside a loop or call are part of it. A move is part of the first operation that needs it, or of the one
     whose result it stores in this memory.
     """
-    program, values = recording.program, data.values
-    assert program is not None
+    program, value, values = data.program, data.value, data.values
     at = np.arange(recording.length)
     owned = np.flatnonzero(own)
     found = np.full(recording.length, -1, dtype=np.int64)
     inside = slice(first, int(owned[-1]) + 1)
     found[inside] = owned[np.searchsorted(owned, at[inside])]
-    named = program.scope.map(lambda text: "/" in text, False, np.bool_)
+    named = program.op_name.map(lambda text: "/" in text, False, np.bool_)
     moves = own & program.op.isin(MOVES) & ~named
     if not moves.any():
         return found
-    value = program.value
-    assert value is not None
     producer, used = values.producer, values.used_value
-    stores, makes = np.zeros(recording.length, dtype=bool), np.zeros(recording.length, dtype=bool)
     stored = value[(value >= 0) & (recording.allocations.size > 0)]
     here = producer[stored[values.elements[stored] > 1]]  # an asynchronous move also has a context, a number
-    stores[here[here >= 0]] = True
-    makes[producer[producer >= 0]] = True
+    stores, makes = (marked(recording.length, at[at >= 0]) for at in (here, producer))
     known = (producer[used] >= 0) & (found[values.use] >= 0)
     source, reader = found[producer[used[known]]], found[values.use[known]]
     apart = (source >= 0) & (source != reader)
@@ -161,12 +158,9 @@ def _representatives(recording: Recording, data: DataflowGraph, own: Mask, first
     return np.where(found >= 0, part_of[found], -1)
 
 
-def _any_inside(marked: Mask, owner: I64) -> Mask:
+def _any_inside(mask: Mask, owner: I64) -> Mask:
     """Mark the positions that contain a marked position."""
-    found = np.zeros(len(marked), dtype=bool)
-    inside = marked & (owner >= 0)
-    found[owner[inside]] = True
-    return found
+    return marked(len(mask), owner[mask & (owner >= 0)])
 
 
 def _buffers(recording: Recording, row_node: I32, first: int, stop: int) -> tuple[I32, I64]:
@@ -183,8 +177,7 @@ def _buffers(recording: Recording, row_node: I32, first: int, stop: int) -> tupl
         outside[table.canonical[elsewhere]] = True
     mine = np.flatnonzero(temporary & ~outside[table.canonical])
     canonical, code = np.unique(table.canonical[mine], return_inverse=True)
-    size = np.zeros(len(canonical), dtype=np.int64)
-    np.maximum.at(size, code, table.charge[mine])
+    size = largest_per(code, table.charge[mine], len(canonical))
     buffer = np.full(len(table), -1, dtype=np.int32)
     buffer[mine] = code
     return buffer, size
@@ -230,19 +223,12 @@ def _with_workspaces(
     accessed, accessing = _distinct(
         np.r_[buffer[made], buffer[rows[read]]], np.r_[row_node[made], readers[read]], graph.nodes
     )
-    first, last = np.full(len(size), graph.nodes), np.full(len(size), -1)
-    np.minimum.at(first, accessed, accessing)
-    np.maximum.at(last, accessed, accessing)
-    contains_others = np.zeros(graph.nodes, dtype=bool)
-    contains_others[node[nested]] = True
+    first = smallest_per(accessed, accessing, len(size), graph.nodes)
+    last = largest_per(accessed, accessing, len(size), -1)
+    contains_others = marked(graph.nodes, node[nested])
     inner = (first == last) & contains_others[np.minimum(first, graph.nodes - 1)]
     charged = np.flatnonzero((buffer >= 0) & (table.charge > 0))
     charged = charged[inner[buffer[charged]]]
-    change = np.zeros(recording.length + 1, dtype=np.int64)
-    np.add.at(change, np.clip(table.start[charged], 0, recording.length), table.charge[charged])
-    np.add.at(change, np.clip(table.end[charged], 0, recording.length), -table.charge[charged])
-    workspace = np.zeros(graph.nodes, dtype=np.int64)
-    np.maximum.at(workspace, node[nested], np.cumsum(change[:-1])[nested])
-    return ScheduleGraph(
-        graph.source, graph.target, np.where(inner, 0, size), accessed, accessing, workspace, graph.constant
-    )
+    live = sum_over_time(recording.length, table.start[charged], table.end[charged], table.charge[charged])
+    workspace = largest_per(node[nested], live[nested], graph.nodes)
+    return replace(graph, size=np.where(inner, 0, size), buffer=accessed, node=accessing, workspace=workspace)

@@ -9,8 +9,8 @@ import numpy as np
 from tb_memplugin.analysis.dataflow.graph import CsrGraph
 from tb_memplugin.analysis.replay.program_graph import ProgramGraph
 from tb_memplugin.analysis.replay.schedule_graph import ScheduleGraph
-from tb_memplugin.model.arrays import I32, I64, Mask
-from tb_memplugin.model.cached_property import cached_property
+from tb_memplugin.model.arrays import I32, I64, Mask, marked, smallest_per
+from tb_memplugin.model.lazy import cached_property
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +58,7 @@ class Recomputation:
         value, node = self.program.reader
         layers, made_in, passed_on = self.layers, self._made_in[value], self._passed_on
         again = layers.after_forward[node]
-        is_input = np.zeros(len(self._made_in), dtype=bool)
-        is_input[value[passed_on]] = True
+        is_input = marked(len(self._made_in), value[passed_on])
         pairs = _pair(value[passed_on], layers.forward[node[passed_on]], layers.count)
         reader = layers.backward[node]
         own_input = np.isin(_pair(value, reader, layers.count), pairs) | (reader < 0)
@@ -71,8 +70,7 @@ class Recomputation:
     def dropped_values(self) -> I64:
         """The values that are only recomputed for the backward pass, and no longer kept for it."""
         value = self.program.reader[0]
-        found: I64 = np.setdiff1d(value[self._replaced_reads[0]], value[self._passed_on]).astype(np.int64)
-        return found
+        return np.setdiff1d(value[self._replaced_reads[0]], value[self._passed_on]).astype(np.int64)
 
     @cached_property
     def unclear_values(self) -> I64:
@@ -83,8 +81,7 @@ class Recomputation:
         """
         value, node = self.program.reader
         again = self.layers.after_forward[node] & (self.layers.backward[node] == self._made_in[value])
-        found: I64 = np.intersect1d(value[self._passed_on], value[again & (self._made_in[value] >= 0)]).astype(np.int64)
-        return found
+        return np.intersect1d(value[self._passed_on], value[again & (self._made_in[value] >= 0)]).astype(np.int64)
 
     @cached_property
     def _inner_reads(self) -> Mask:
@@ -136,10 +133,9 @@ class Recomputation:
     def _first_reader(self) -> I64:
         """Per layer: the first node that reads a value that it recomputes."""
         value, node = self.program.reader
-        first = np.full(self.layers.count, self.program.graph.nodes)
         replaced = self._replaced_reads[0]
-        np.minimum.at(first, self._made_in[value[replaced]], node[replaced])
-        return first
+        layer = self._made_in[value[replaced]]
+        return smallest_per(layer, node[replaced], self.layers.count, self.program.graph.nodes)
 
     @property
     def _edges(self) -> tuple[I32, I32]:
@@ -158,8 +154,7 @@ class Recomputation:
     def _accesses(self) -> tuple[I64, I32, I32]:
         """Return the buffers that copies write, and all accesses; new buffers are numbered after the old ones."""
         program, copy_of = self.program, self._copy_of
-        row_value = program.recording.program.value if program.recording.program is not None else None
-        assert row_value is not None
+        row_value = program.data.value
         row, node = program.row_reader
         used = program.buffer[row] >= 0
         row, node = row[used], node[used]
@@ -169,8 +164,7 @@ class Recomputation:
         inner = self._inner_reads[at]
         made = np.flatnonzero((program.buffer >= 0) & (program.row_node >= 0))
         # A row that overwrites a recomputed one in place is in the copy's buffer.
-        shared = np.zeros(len(program.graph.size), dtype=bool)
-        shared[program.buffer[row[replaced]]] = True
+        shared = marked(len(program.graph.size), program.buffer[row[replaced]])
         moved = np.zeros(len(program.buffer), dtype=bool)
         moved[made] = shared[program.buffer[made]] & self.layers.after_forward[program.row_node[made]]
         copied = made[copy_of[program.row_node[made]] >= 0]
@@ -205,8 +199,7 @@ class Recomputation:
         arrives = (makes >= 0) & (layer >= 0) & layers.after_forward[node]
         arrives &= layers.after_forward[np.maximum(makes, 0)] & (layers.backward[np.maximum(makes, 0)] > layer)
         order = np.flatnonzero(arrives)
-        assert self.program.recording.program is not None and self.program.recording.program.values is not None
-        elements = self.program.recording.program.values().elements
+        elements = self.program.data.values.elements
         order = order[np.lexsort((makes[order], -elements[value[order]]))]
         # If all copies run as late as possible, what comes before those of a layer does not depend on them.
         late = self._sorted(graph, self.program.graph.nodes + np.arange(layers.count, 0, -1, dtype=np.int64))
@@ -215,8 +208,7 @@ class Recomputation:
         step = np.empty(graph.nodes, dtype=np.int64)
         step[late] = np.arange(graph.nodes)
         number, of_layer = self._copy_of[self.copies], layers.forward[self.copies]
-        begins = np.full(layers.count, graph.nodes)
-        np.minimum.at(begins, of_layer, step[number])
+        begins = smallest_per(of_layer, step[number], layers.count, graph.nodes)
         order = order[step[makes[order]] < begins[layer[order]]]
         gated, first = np.unique(layer[order], return_index=True)
         gate = np.full(layers.count, -1, dtype=np.int32)
@@ -230,5 +222,4 @@ class Recomputation:
 
 
 def _pair(left: I32 | I64, right: I32 | I64, count: int) -> I64:
-    pair: I64 = left.astype(np.int64) * (count + 1) + right + 1
-    return pair
+    return left.astype(np.int64) * (count + 1) + right + 1

@@ -11,8 +11,8 @@ from tb_memplugin.analysis.dataflow.graph import CsrGraph
 from tb_memplugin.analysis.replay.program_graph import ProgramGraph
 from tb_memplugin.analysis.replay.scan_stacks import ScanStacks
 from tb_memplugin.analysis.replay.schedule_graph import ScheduleGraph, lower_peak
-from tb_memplugin.model.arrays import I32, I64, Mask
-from tb_memplugin.model.cached_property import cached_property
+from tb_memplugin.model.arrays import I32, I64, Mask, marked
+from tb_memplugin.model.lazy import cached_property
 
 SLICES = ("/dynamic_slice", "/squeeze")
 
@@ -125,7 +125,7 @@ class ScanRecomputation:
         result = np.full(nodes, -1, dtype=np.int64)
         result[backward.row_node[made]] = backward.buffer[made]
         only = (np.bincount(stack, minlength=len(dropped.memory))[stack] == 1) & (results[node] == 1)
-        only &= stacks.program.scope.where(lambda text: text.endswith(SLICES))[backward.position[node]]
+        only &= stacks.program.op_name.where(lambda text: text.endswith(SLICES))[backward.position[node]]
         size, wanted = np.r_[backward.graph.size, 0][result[node]], dropped.slice[stack]
         return SliceReads(stack, node, np.where(only & (size <= wanted) & (2 * size >= wanted), result[node], -1))
 
@@ -195,8 +195,7 @@ class ScanRecomputation:
         """Mark the parent's nodes all of whose results are dropped."""
         parent = self.parent
         made = (parent.buffer >= 0) & (parent.row_node >= 0)
-        found = np.zeros(parent.graph.nodes, dtype=bool)
-        found[parent.row_node[made & dropped]] = True
+        found = marked(parent.graph.nodes, parent.row_node[made & dropped])
         found[parent.row_node[made & ~dropped]] = False
         return found
 
@@ -205,7 +204,5 @@ class ScanRecomputation:
         """Mark values that are computed from arrays. Compilers compute others, such as masks, where they are read."""
         parent, elements = self.parent, self.stacks.values.elements
         value, node = parent.reader
-        reads = np.zeros(parent.graph.nodes, dtype=bool)
-        reads[node[elements[value] > 1]] = True
-        found: Mask = reads[parent.value_node] | (parent.value_node < 0)
-        return found
+        reads = marked(parent.graph.nodes, node[elements[value] > 1])
+        return reads[parent.value_node] | (parent.value_node < 0)

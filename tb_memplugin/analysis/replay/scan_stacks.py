@@ -10,12 +10,11 @@ import numpy as np
 from tb_memplugin.analysis.dataflow.graph import CsrGraph, concatenate_ranges, uses
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.replay.program_graph import ProgramGraph
-from tb_memplugin.model.arrays import I32, I64, Mask
-from tb_memplugin.model.cached_property import cached_property
+from tb_memplugin.model.arrays import I32, I64, Mask, dimensions, largest_per, marked
 from tb_memplugin.model.dataflow import DataflowValues
+from tb_memplugin.model.lazy import cached_property
 from tb_memplugin.model.program import Program
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.shapes import dimensions
 
 NO_WORK = {"parameter", "tuple", "get-tuple-element", "while"}
 COPIES = {"copy", "copy-start", "copy-done"}
@@ -55,18 +54,15 @@ class ScanStacks:
 
     @property
     def program(self) -> Program:
-        assert self.recording.program is not None
-        return self.recording.program
+        return self.forward.data.program
 
-    @cached_property
+    @property
     def row_value(self) -> I32:
-        assert self.program.value is not None
-        return self.program.value
+        return self.forward.data.value
 
-    @cached_property
+    @property
     def values(self) -> DataflowValues:
-        assert self.program.values is not None
-        return self.program.values()
+        return self.forward.data.values
 
     @cached_property
     def entrance(self) -> int:
@@ -106,8 +102,7 @@ class ScanStacks:
     def all(self) -> SliceStacks:
         """The stacks with as many slices as most of the stacked bytes have."""
         table, memory, row = self.recording.allocations, self.recording.allocations.canonical, self._written
-        whole = np.zeros(len(table), dtype=np.int64)
-        np.maximum.at(whole, memory, table.size)
+        whole = largest_per(memory, table.size, len(table))
         leading = leading_dimension(self.recording)
         sliced = np.zeros(len(table), dtype=bool)  # in another layout, the first dimension may be another one
         sliced[memory[leading == self.iterations]] = True
@@ -176,9 +171,8 @@ class ScanStacks:
         needed = np.unique(self.origin[value[self.computing(self.all)[node]]])
         found = needed[(values.producer[needed] == self.forward.position[self.entrance]) & ~self._stacked[needed]]
         # A value in another memory is as large as one of the same shape in this one.
-        size = np.zeros(int(values.shape.max(initial=0)) + 1, dtype=np.int64)
-        known = self.row_value >= 0
-        np.maximum.at(size, values.shape[self.row_value[known]], self.recording.allocations.size[known])
+        known, shapes = self.row_value >= 0, int(values.shape.max(initial=0)) + 1
+        size = largest_per(values.shape[self.row_value[known]], self.recording.allocations.size[known], shapes)
         return Carried(
             found, np.where(size[values.shape[found]], size[values.shape[found]], 4 * values.elements[found])
         )
@@ -196,8 +190,7 @@ class ScanStacks:
         writer = np.full(len(values), -1, dtype=np.int32)
         writer[entered[inside]] = forward.value_node[entering[inside]]
         value, node = forward.reader
-        others = np.zeros(len(values), dtype=bool)
-        others[value[node != writer[value]]] = True
+        others = marked(len(values), value[node != writer[value]])
         found: Mask = (count[values.shape] == self.iterations) & (writer >= 0) & ~others
         found[
             self.row_value[np.isin(self.recording.allocations.canonical, self.all.memory) & (self.row_value >= 0)]
@@ -248,5 +241,4 @@ class ScanStacks:
 @memoize
 def leading_dimension(recording: Recording) -> I64:
     """Return the first dimension of each row's shape, 0 for none."""
-    found: I64 = recording.allocations.shape.map(lambda text: (*dimensions(text), 0)[0], 0, np.int64)
-    return found
+    return recording.allocations.shape.map(lambda text: (*dimensions(text), 0)[0], 0, np.int64)

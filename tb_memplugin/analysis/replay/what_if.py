@@ -12,7 +12,7 @@ import numpy as np
 
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.usage.live_bytes import Peak, usage
-from tb_memplugin.model.arrays import I64, Mask
+from tb_memplugin.model.arrays import I64, Mask, marked, sum_over_time
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.native.hlo.shared_bytes import union_over_time
@@ -46,6 +46,11 @@ NO_LIFETIMES = RowLifetimes(NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS)
 def combine(*parts: Change) -> Change:
     """Combine changes that are made together."""
     return Change(*(np.concatenate(columns) for columns in zip(NO_CHANGE, *parts, strict=True)))
+
+
+def always(recording: Recording, size: int) -> Change:
+    """Return the change by so many bytes throughout the program."""
+    return Change(*(np.array([number]) for number in (-1, recording.length, size)))
 
 
 def concatenate_lifetimes(*parts: RowLifetimes) -> RowLifetimes:
@@ -133,7 +138,7 @@ def replace_lifetimes(recording: Recording, rows: I64, lifetimes_after: RowLifet
     return combine(before, after)
 
 
-def shrink_regions(recording: Recording, regions: I64, keep: I64, removed: I64) -> Change:
+def shrink_regions(recording: Recording, regions: I64, keep: I64 | int, removed: I64) -> Change:
     """Return the change if these persistent regions had only `keep` bytes each.
 
     The rows in `removed` need no memory. Other rows that used the regions and no longer fit need memory of their own.
@@ -180,7 +185,7 @@ def place_in_outputs(recording: Recording, new: Change, limit: I64 | None = None
         wide = results & (size >= int(new.bytes[of_width].max()))
         inside = np.flatnonzero(tenants & wide[recording.allocations.region])
         room = int(size[wide].sum()) - needed_bytes(recording, lifetimes(recording).take(inside)) - fitted
-        need = _sum(recording.length, Change(new.start[of_width], new.end[of_width], new.bytes[of_width]))
+        need = sum_over_time(recording.length, new.start[of_width], new.end[of_width], new.bytes[of_width])
         fitted += np.clip(room, 0, need)
     at = np.flatnonzero(np.diff(fitted, prepend=0))
     return combine(new, Change(at, np.r_[at[1:], recording.length][: len(at)], -fitted[at]))
@@ -188,14 +193,7 @@ def place_in_outputs(recording: Recording, new: Change, limit: I64 | None = None
 
 def needed_bytes(recording: Recording, wanted: RowLifetimes) -> I64:
     """Return the bytes at each position that these lifetimes need, without any other rows."""
-    return _sum(recording.length, _charges(recording, wanted))
-
-
-def _sum(length: int, change: Change) -> I64:
-    step = np.zeros(length + 1, dtype=np.int64)
-    np.add.at(step, np.clip(change.start, 0, length), change.bytes)
-    np.add.at(step, np.clip(change.end, 0, length), -change.bytes)
-    return np.cumsum(step[:length])
+    return sum_over_time(recording.length, *_charges(recording, wanted))
 
 
 @memoize
@@ -212,10 +210,8 @@ def _in_persistent_region(recording: Recording) -> Mask:
 def _counts(recording: Recording) -> Mask:
     """Mark the rows that count at all: traces leave the pointer tables of tuples out of temporary memory."""
     table = recording.allocations
-    charged = np.zeros(len(table), dtype=bool)
-    charged[table.canonical[table.charge > 0]] = True
-    counts: Mask = charged[table.canonical] | _in_persistent_region(recording)
-    return counts
+    charged = marked(len(table), table.canonical[table.charge > 0])
+    return charged[table.canonical] | _in_persistent_region(recording)
 
 
 def _charges(recording: Recording, wanted: RowLifetimes) -> Change:

@@ -34,22 +34,18 @@ PROGRAM = {
         "Temporaries count only where the compiler's trace contains them.",
     ),
     "arguments": Definition(
-        "Arguments",
-        "The program's inputs, which are live from start to end; a donated argument is an output too.",
+        "Arguments", "The program's inputs, which are live from start to end; a donated argument is an output too."
     ),
     "outputs": Definition("Outputs", "The program's results, donated arguments included."),
     "temporaries": Definition(
-        "Temporaries",
-        "Memory that the program reserves for intermediate results while it runs.",
+        "Temporaries", "Memory that the program reserves for intermediate results while it runs."
     ),
     "constants": Definition("Constants", "Values that are compiled into the program."),
     "padding": Definition(
-        "Padding",
-        "Bytes at the peak without data: buffers are rounded up to the tiles of their layout.",
+        "Padding", "Bytes at the peak without data: buffers are rounded up to the tiles of their layout."
     ),
     "fragmentation": Definition(
-        "Fragmentation",
-        "Temporary memory that is reserved but not live at the peak: holes that no buffer fits in.",
+        "Fragmentation", "Temporary memory that is reserved but not live at the peak: holes that no buffer fits in."
     ),
 }
 ALLOCATOR = {
@@ -73,16 +69,13 @@ ALLOCATOR = {
 TORCH = {
     "live_peak": Definition("Peak", "The most bytes of blocks in use at one event: memory_allocated()."),
     "reserved": Definition(
-        "Reserved at most",
-        "The most memory that the allocator held from the device: memory_reserved().",
+        "Reserved at most", "The most memory that the allocator held from the device: memory_reserved()."
     ),
     "cached": Definition(
-        "Cached at the peak",
-        "Memory that is reserved from the device and free; only this process can use it.",
+        "Cached at the peak", "Memory that is reserved from the device and free; only this process can use it."
     ),
     "largest_free": Definition(
-        "Largest free block",
-        "The largest free block at the peak; a larger request takes new memory from the device.",
+        "Largest free block", "The largest free block at the peak; a larger request takes new memory from the device."
     ),
     "rounding": Definition("Rounding at the peak", "Bytes of blocks in use beyond what was requested."),
     "pending": Definition(
@@ -96,16 +89,14 @@ TORCH = {
         "Memory that this process could use when it last ran out: its reserved memory and the device's free memory.",
     ),
     "live_before": Definition(
-        "Older than the trace",
-        "Memory in use when the trace starts; its allocation site is unknown.",
+        "Older than the trace", "Memory in use when the trace starts; its allocation site is unknown."
     ),
     "never_freed": Definition("Not freed", "Memory allocated in the trace that is still live when it ends."),
 }
 DEVICE_PROFILE = {
     "live_peak": Definition("Profiled", "Buffers and executables together: all that a device profile contains."),
     "buffers": Definition(
-        "Buffers",
-        "Memory of live arrays; the temporaries of a running program are not in a device profile.",
+        "Buffers", "Memory of live arrays; the temporaries of a running program are not in a device profile."
     ),
     "executables": Definition("Executables", "Code of compiled programs."),
     "in_use": Definition("In use", "Memory in use when the profile was saved, as the device's allocator reported it."),
@@ -118,8 +109,7 @@ DEVICE_PROFILE = {
 }
 WATCH = {
     "live_peak": Definition(
-        "Peak",
-        "The most bytes in use at a sample, or between two samples by the allocator's own counter.",
+        "Peak", "The most bytes in use at a sample, or between two samples by the allocator's own counter."
     ),
     "capacity": Definition("Capacity", "The memory of this device that the allocator may use."),
     "reported_peak": Definition(
@@ -137,8 +127,7 @@ OUT_OF_MEMORY = {
     "capacity": Definition("Capacity", "The size of this memory."),
     "asked": Definition("Requested", "The size of the request that failed."),
     "missing": Definition(
-        "Shortfall",
-        "Bytes that must be freed for the request to fit, if all free memory were one block.",
+        "Shortfall", "Bytes that must be freed for the request to fit, if all free memory were one block."
     ),
     "free": Definition("Free", "Free memory when the request failed."),
     "largest_free": Definition("Largest free block", "The largest request that would have succeeded."),
@@ -146,8 +135,7 @@ OUT_OF_MEMORY = {
     "listed": Definition("Listed", "The sum of the buffers that the text lists."),
     "padding": Definition("Padding", "Bytes without data: buffers are rounded up to the tiles of their layout."),
     "reported_peak": Definition(
-        "Lifetime peak",
-        "The most bytes in use since the allocator was created, as it reports.",
+        "Lifetime peak", "The most bytes in use since the allocator was created, as it reports."
     ),
 }
 GLOSSARY = {

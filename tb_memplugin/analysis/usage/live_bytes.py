@@ -1,4 +1,4 @@
-"""Live bytes over the axis, and their peak."""
+"""Live bytes over the axis and their peak, an allocator's traffic, and contradictions between events."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_memplugin.analysis.memoize import memoize_outline
-from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.arrays import I64, Mask, marked, sum_over_time
+from tb_memplugin.model.caveats import Caveat, CaveatCode
 from tb_memplugin.model.kinds import Axis, RegionKind
 from tb_memplugin.model.recording import Recording
 
@@ -16,7 +17,7 @@ class Usage(NamedTuple):
     """Live bytes at each position of the axis, with and without padding."""
 
     live: I64
-    unpadded: I64
+    requested: I64
 
 
 class Peak(NamedTuple):
@@ -43,30 +44,19 @@ def usage(recording: Recording) -> Usage:
         live = recording.reported.in_use + recording.reported.reserved
     else:
         live = explained_bytes(recording)
-    return Usage(live, live - _sum_live(rows.start, rows.end, padding, recording.length))
+    return Usage(live, live - sum_over_time(recording.length, rows.start, rows.end, padding))
 
 
 @memoize_outline
 def explained_bytes(recording: Recording) -> I64:
     """Return the sum of the live rows' charges at each position."""
     rows = recording.allocations
-    return _sum_live(rows.start, rows.end, rows.charge, recording.length)
+    return sum_over_time(recording.length, rows.start, rows.end, rows.charge)
 
 
 def unexplained_bytes(recording: Recording) -> I64:
     """Return the live bytes at each position that are in no row; negative where the rows have more."""
     return usage(recording).live - explained_bytes(recording)
-
-
-def _sum_live(start: I64, end: I64, amount: I64, length: int) -> I64:
-    """Return at each position the sum of the amounts of rows with start <= position < end."""
-    if not length:
-        return np.empty(0, dtype=np.int64)
-    # bincount sums in float64, which is exact up to 2**53 bytes (8 PiB).
-    change = np.bincount(np.clip(start, 0, length), amount, length + 1)
-    change -= np.bincount(np.clip(end, 0, length), amount, length + 1)
-    total: I64 = np.cumsum(change[:length]).astype(np.int64)
-    return total
 
 
 @memoize_outline
@@ -103,7 +93,97 @@ def buckets(values: Usage, start: int, end: int, count: int) -> Buckets:
         return Buckets(position, position, position, position, position)
     extremes = [
         reduce.reduceat(column[:end], position)
-        for column in (values.live, values.unpadded)
+        for column in (values.live, values.requested)
         for reduce in (np.maximum, np.minimum)
     ]
     return Buckets(position, *extremes)
+
+
+class Traffic(NamedTuple):
+    """Counts and bytes. Allocations and frees differ by what was live before the recording or never freed."""
+
+    allocations: int
+    allocated_bytes: int
+    frees: int
+    freed_bytes: int
+    freed_before: int  # frees of allocations from before the recording
+    freed_before_bytes: int
+    live_before: int  # rows
+    live_before_bytes: int
+    never_freed: int
+    never_freed_bytes: int
+
+
+class StackCounts(NamedTuple):
+    """The number of allocations and frees, and how many of them have a call stack."""
+
+    allocations: int
+    with_stack: int
+    frees: int
+    frees_with_stack: int
+
+
+def traffic(recording: Recording) -> Traffic:
+    """Count the allocations and frees of a recording, with their bytes."""
+    rows = recording.allocations
+    recorded, ended, freed = rows.start >= 0, rows.end < recording.length, _freed_rows(recording)
+
+    def count_and_bytes(which: Mask) -> tuple[int, int]:
+        return int(which.sum()), int(rows.size[which].sum())
+
+    return Traffic(
+        *count_and_bytes(recorded),
+        *count_and_bytes(freed),
+        *count_and_bytes(freed & ~recorded),
+        *count_and_bytes(~recorded),
+        *count_and_bytes(recorded & ~ended),
+    )
+
+
+def count_stacks(recording: Recording) -> StackCounts:
+    """Count the allocations and frees that have a call stack."""
+    rows, free_stack = recording.allocations, recording.free_stack
+    recorded, freed = rows.start >= 0, _freed_rows(recording)
+    with_stack = 0 if free_stack is None else int((free_stack[freed] >= 0).sum())
+    return StackCounts(int(recorded.sum()), int((rows.stack[recorded] >= 0).sum()), int(freed.sum()), with_stack)
+
+
+def _freed_rows(recording: Recording) -> Mask:
+    rows = recording.allocations
+    # An allocation at an address in use ends the one before it. That is not a free.
+    opens = marked(recording.length + 1, rows.start[rows.start >= 0])
+    return (rows.end < recording.length) & ~opens[rows.end]
+
+
+# Caveats that put the figures of a recording in doubt, not only their origin.
+IN_DOUBT = {
+    CaveatCode.ADDRESS_TAKEN,
+    CaveatCode.FREED_MORE,
+    CaveatCode.IMPOSSIBLE_BYTES,
+    CaveatCode.IMPOSSIBLE_SIZES,
+    CaveatCode.INCONSISTENT_EVENTS,
+    CaveatCode.IN_USE_DIFFERS,
+    CaveatCode.MORE_THAN_IN_USE,
+    CaveatCode.TOTAL_DIFFERS,
+}
+TEXT = "At the peak, live allocations add up to more than the bytes in use, so shares of the peak are unknown:"
+
+
+def excess_bytes(recording: Recording) -> int:
+    """Return by how much the rows that are live at the peak exceed the bytes in use, as the allocator reports them."""
+    top = peak(recording)
+    if recording.reported is None or not 0 <= top.position < recording.length:
+        return 0
+    return max(int(explained_bytes(recording)[top.position]) - top.bytes, 0)
+
+
+def caveats(recording: Recording) -> tuple[Caveat, ...]:
+    """Return the recording's caveats, with one about rows that exceed the bytes in use."""
+    excess = excess_bytes(recording)
+    more = (Caveat(CaveatCode.MORE_THAN_IN_USE, TEXT, excess),) if excess else ()
+    return (*recording.caveats, *more)
+
+
+def doubts(recording: Recording) -> list[Caveat]:
+    """Return the caveats that put the figures of a recording in doubt."""
+    return [caveat for caveat in caveats(recording) if caveat.code in IN_DOUBT]

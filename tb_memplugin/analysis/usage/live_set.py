@@ -1,21 +1,25 @@
-"""The allocations that are live at one position."""
+"""The allocations that are live at one position, their bytes by site, and the figures that summarize a program."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from tb_memplugin.analysis.ownership.roles import roles
+from tb_memplugin.analysis.usage.figure_definitions import PROGRAM, Figure, define
+from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak, reserved_bytes, usage
 from tb_memplugin.model.arrays import I64
-from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.kinds import Axis, RegionKind, Role
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.tables import Allocations
 
 
 def live_rows(recording: Recording, position: int) -> I64:
     """Return the rows that are charged for memory at a position, largest first."""
     rows = recording.allocations
-    live = np.flatnonzero((rows.start <= position) & (position < rows.end) & (rows.charge > 0))
-    ordered: I64 = live[np.argsort(-rows.charge[live], kind="stable")]
-    return ordered
+    live = np.flatnonzero(rows.live_at(position) & (rows.charge > 0))
+    return live[np.argsort(-rows.charge[live], kind="stable")]
 
 
 def bytes_by_role(recording: Recording, position: int) -> dict[Role, int]:
@@ -23,3 +27,108 @@ def bytes_by_role(recording: Recording, position: int) -> dict[Role, int]:
     rows = live_rows(recording, position)
     sums = np.bincount(roles(recording)[rows], recording.allocations.charge[rows], len(Role))
     return {Role(role): int(sums[role]) for role in np.argsort(-sums, kind="stable").tolist() if sums[role]}
+
+
+def group_by_site(rows: Allocations, which: I64, *, sized: bool = True) -> tuple[I64, int]:
+    """Return the site number of each row in `which`, 0..k-1, and k.
+
+    A site is a stack, op and name; with `sized`, also a shape, dtype and size.
+    """
+    code = (rows.stack, rows.op.codes, rows.name.codes)
+    content = (rows.shape.codes, rows.dtype.codes, rows.requested) if sized else ()
+    key, kinds = np.zeros(len(which), dtype=np.int64), 1
+    for column in (*code, *content):
+        part = column[which].astype(np.int64)
+        part -= part.min(initial=0)
+        width = int(part.max(initial=0)) + 1
+        if width > 2**20:  # sizes: few distinct values over a wide range
+            part, width = _number(part)
+        if kinds > 2**62 // width:
+            key, kinds = _number(key)
+        key, kinds = key * width + part, kinds * width
+    return _number(key)
+
+
+def _number(values: I64) -> tuple[I64, int]:
+    """Number the distinct values 0..k-1 in order. Return each value's number, and k (at least 1)."""
+    different, number = np.unique(values, return_inverse=True)
+    return number.astype(np.int64), max(len(different), 1)
+
+
+class Breakdown(NamedTuple):
+    """Groups in order of their bytes, largest first. `bytes.sum() + before + unexplained == total`."""
+
+    row: I64  # the largest allocation of each group
+    allocations: I64
+    bytes: I64
+    before: int  # bytes allocated before the recording
+    unexplained: int  # bytes of no known allocation, such as those reserved for the stack
+    total: int
+
+    @property
+    def whole(self) -> int:
+        """The bytes that shares are of: more than the total where the rows exceed the bytes in use."""
+        return self.total - min(self.unexplained, 0)
+
+
+def breakdown(recording: Recording, position: int) -> Breakdown:
+    """Group the allocations that are live at `position` by site; -1 is before the first event."""
+    rows = recording.allocations
+    live = live_rows(recording, position)
+    over_time = recording.axis is Axis.TIME
+    early = live[rows.start[live] < 0] if over_time else live[:0]
+    own = live[rows.start[live] >= 0] if over_time else live
+    group, groups = group_by_site(rows, own)
+    count = np.bincount(group, recording.allocation_counts(own), groups).astype(np.int64)
+    size = np.bincount(group, rows.charge[own], groups).astype(np.int64)
+    _, first = np.unique(group, return_index=True)  # live rows come largest first
+    order = np.argsort(-size[: len(first)], kind="stable")
+    charged = int(rows.charge[live].sum())
+    rest = unexplained_bytes(recording, position)
+    return Breakdown(
+        row=own[first][order],
+        allocations=count[: len(first)][order],
+        bytes=size[: len(first)][order],
+        before=int(rows.charge[early].sum()),
+        unexplained=rest,
+        total=charged + rest,
+    )
+
+
+def unexplained_bytes(recording: Recording, position: int) -> int:
+    """Return the bytes in use at `position` that no row is charged for; 0 before the first event."""
+    if not 0 <= position < recording.length:
+        return 0
+    return int(usage(recording).live[position] - explained_bytes(recording)[position])
+
+
+def figures(recording: Recording) -> list[Figure]:
+    """Return the figures in display order; `bytes` is None if the recording does not contain the figure."""
+    top = peak(recording)
+    rows, regions = recording.allocations, recording.regions
+    live = live_rows(recording, top.position)
+    padding = int(np.minimum(rows.size[live] - rows.requested[live], rows.charge[live]).sum())
+    temporary = regions.kind == RegionKind.TEMPORARY
+
+    def region_bytes(kind: RegionKind) -> int:
+        return int(regions.size[(regions.kind & kind) != 0].sum())
+
+    in_region = live[rows.region[live] >= 0]  # rows of recordings without regions are in none
+    live_temporary = int(rows.charge[in_region][temporary[rows.region[in_region]]].sum())
+    reported = [define(PROGRAM, "reported_peak", recording.reported_peak)] if recording.is_main_memory else []
+    return [
+        define(PROGRAM, "live_peak", top.bytes),
+        define(PROGRAM, "reserved", reserved_bytes(recording)),
+        *reported,
+        define(PROGRAM, "arguments", region_bytes(RegionKind.PARAMETER)),
+        define(PROGRAM, "outputs", region_bytes(RegionKind.OUTPUT)),
+        define(PROGRAM, "temporaries", int(regions.size[temporary].sum())),
+        define(PROGRAM, "constants", region_bytes(RegionKind.CONSTANT)),
+        define(PROGRAM, "padding", padding),
+        define(PROGRAM, "fragmentation", int(regions.size[temporary].sum()) - live_temporary),
+    ]  # fmt: skip
+
+
+def share(part: int, whole: int) -> float:
+    """Return part / whole, or 0 if `whole` is 0."""
+    return float(np.divide(part, whole)) if whole else 0.0

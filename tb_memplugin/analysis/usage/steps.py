@@ -1,4 +1,4 @@
-"""The positions at which a recording's steps end."""
+"""The positions at which a recording's steps end, and the step in which each row was allocated."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Axis, RecordingKind, SpanKind
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.source_tables import NamedSpans
+from tb_memplugin.model.tables import NamedSpans
+from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.sizes import counted
 
 # One step to warm up and four that can each show growth; with fewer, noise looks like a trend.
@@ -70,14 +72,19 @@ def steps(recording: Recording) -> Steps:
     )
 
 
-def step_at(recording: Recording, position: int) -> str:
-    """Return the name of the marked step around an event, empty for none; of several the last to begin."""
+def names_at(recording: Recording, kind: SpanKind, position: int) -> list[str]:
+    """Return the names of the spans of a kind around an event, in order of their starts."""
     spans, clock = recording.spans, recording.clock
     if spans is None or clock is None or not 0 <= position < len(clock):
-        return ""
+        return []
     time = clock[position]
-    inside = np.flatnonzero((spans.kind == SpanKind.STEP) & (spans.start_ns <= time) & (time < spans.end_ns))
-    return spans.name[int(inside[-1])] if len(inside) else ""
+    inside = np.flatnonzero((spans.kind == kind) & (spans.start_ns <= time) & (time < spans.end_ns))
+    return [spans.name[span] for span in inside.tolist()]
+
+
+def step_at(recording: Recording, position: int) -> str:
+    """Return the name of the marked step around an event, empty for none; of several the last to begin."""
+    return (names_at(recording, SpanKind.STEP, position) or [""])[-1]
 
 
 def _no_steps(message: str) -> Steps:
@@ -85,8 +92,7 @@ def _no_steps(message: str) -> Steps:
 
 
 def _last_positions(clock: I64, ends: I64) -> I64:
-    found: I64 = np.searchsorted(clock, ends, side="right") - 1
-    return found
+    return np.searchsorted(clock, ends, side="right") - 1
 
 
 def _union_ends(spans: NamedSpans, which: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> I64:
@@ -116,3 +122,29 @@ def _most_repeated(spans: NamedSpans) -> tuple[str, I64]:
     if not time[chosen]:
         return "", np.empty(0, dtype=np.int64)
     return (spans.name.strings[chosen - 1] if chosen else "unnamed spans"), _union_ends(spans, code == chosen)
+
+
+# Steps overlap where several threads run a loop each. A span that began more steps ago than this is not a step.
+MAX_OVERLAPPING = 64
+
+
+@memoize
+def allocation_step(recording: Recording) -> Text:
+    """Return the name of each row's step, empty for none; of several steps the last to begin, as step_at does."""
+    start, spans, clock = recording.allocations.start, recording.spans, recording.clock
+    steps = np.flatnonzero(spans.kind == SpanKind.STEP) if spans is not None else np.empty(0, dtype=np.int64)
+    if spans is None or clock is None or not len(steps):
+        return Text(np.full(len(start), -1, dtype=np.int32), Strings.of([]))
+    begin, end = spans.start_ns[steps], spans.end_ns[steps]
+    recorded = start >= 0
+    time = np.r_[clock, 0][np.where(recorded, start, -1)]
+    step = np.where(recorded, np.searchsorted(begin, time, side="right") - 1, -1)
+    reach = np.maximum.accumulate(end)  # the latest end among all steps so far
+    step[(step >= 0) & (reach[step] <= time)] = -1
+    for _ in range(MAX_OVERLAPPING):
+        ended = np.flatnonzero((step >= 0) & (end[step] <= time))
+        if not len(ended):
+            break
+        step[ended] -= 1
+    step[(step >= 0) & (end[step] <= time)] = -1
+    return Text(np.where(step >= 0, spans.name.codes[steps][step], -1).astype(np.int32), spans.name.strings)

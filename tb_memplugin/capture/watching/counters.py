@@ -1,16 +1,35 @@
-"""The memory counters of this process's devices, of JAX and of PyTorch."""
+"""The memory counters of this process's devices, of the frameworks whose devices the job has started.
+
+Only they are asked: who asks JAX or PyTorch first starts their devices, and a job may have to configure them before.
+"""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from tb_memplugin.capture.guard import Quietly, text_of, warn
-from tb_memplugin.capture.watching.frameworks import started_jax, started_torch
 from tb_memplugin.readers.common.limits import MAX_BYTES
-from tb_memplugin.readers.watch.header import WatchedDevice
-from tb_memplugin.readers.watch.layout import UNKNOWN, CounterSource, DeviceColumn
+from tb_memplugin.readers.watch_layout import UNKNOWN, CounterSource, DeviceColumn, WatchedDevice
+
+
+def started_jax() -> Any | None:
+    """Return JAX if the job has started its devices; else None."""
+    jax, bridge = sys.modules.get("jax"), sys.modules.get("jax._src.xla_bridge")
+    if jax is None or bridge is None:
+        return None
+    started = getattr(bridge, "backends_are_initialized", None)  # since 2023; there is no public function
+    return jax if (started() if started is not None else getattr(bridge, "_backends", None)) else None
+
+
+def started_torch() -> Any | None:
+    """Return PyTorch if the job uses its GPUs; else None."""
+    torch: Any = sys.modules.get("torch")
+    cuda = getattr(torch, "cuda", None)
+    return torch if cuda is not None and cuda.is_initialized() else None
+
 
 Counters = tuple[int, ...]  # in the order of DeviceColumn
 NO_COUNTERS: Counters = (UNKNOWN,) * 5

@@ -1,19 +1,56 @@
-"""The samples of a process in memory: the newest in full, older ones at a resolution that falls with their age."""
+"""The samples of a process: the newest in full, older ones at a resolution that falls with their age, and their file.
+
+Records are appended to the file, each completely or not at all, so that it is complete whenever the process ends.
+"""
 
 from __future__ import annotations
 
+import os
+import time
+from collections.abc import Callable
+
 import numpy as np
 
+from tb_memplugin.capture.guard import SlowFailures
+from tb_memplugin.capture.new_files import create_file, is_remote, replace_file
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.readers.common.limits import MAX_DEVICES
-from tb_memplugin.readers.watch.header import WatchedDevice, WatchHeader
-from tb_memplugin.readers.watch.layout import (
+from tb_memplugin.readers.watch_layout import (
     INTEGER,
     UNKNOWN,
     RecordColumn,
     RecordEvent,
+    WatchedDevice,
+    WatchHeader,
     integers_of_record,
 )
+
+FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+class AppendFile:
+    """A file that is written without a buffer, so that it is complete whenever the process ends."""
+
+    def __init__(self, path: str) -> None:
+        """OSError where the file cannot be opened. It is created where it does not exist."""
+        self.path = path
+        self._descriptor = os.open(path, FLAGS, 0o666)
+        self._size = os.fstat(self._descriptor).st_size
+
+    def write(self, data: bytes) -> None:
+        """Append `data`. OSError where that fails; what a full disk took of it is removed again."""
+        rest = memoryview(data)
+        try:
+            while rest:  # a full disk takes a part, and refuses the rest with the reason
+                rest = rest[os.write(self._descriptor, rest) :]
+        except OSError:
+            os.ftruncate(self._descriptor, self._size)
+            raise
+        self._size += len(data)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
 
 # Samples are about their age / FULL apart, and the newest FULL are complete. So their number grows with the logarithm
 # of the time: at one a second, at most 11,000 after a day and 19,000 after a month, of 32 bytes and 40 a device.
@@ -22,7 +59,7 @@ FIRST_LIMIT = 4 * FULL  # records that are kept before the first thinning
 
 
 class Curve:
-    """Records of samples, one row each, in the layout of readers/watch/layout.py."""
+    """Records of samples, one row each, in the layout of readers/watch_layout.py."""
 
     def __init__(self, start_ns: int, interval_ns: int) -> None:
         self.header = WatchHeader(start_ns, interval_ns, ())
@@ -96,3 +133,57 @@ def thin(rows: I64, now_ns: int, start_ns: int, interval_ns: int) -> I64:
     keep = np.stack([np.ones(len(at), bool), size > 1], axis=1).ravel()
     kept: I64 = pairs[keep]
     return kept
+
+
+# Stores have no way to append to a file, so it is written as a whole.
+REMOTE_SECONDS = 60.0
+RETRY_SECONDS = 30.0  # after a failure to write the whole file, as on a full disk
+
+
+class CurveFile:
+    """A local file that grows with its curve, or a remote one that is replaced once a minute."""
+
+    def __init__(self, path: Callable[[], str]) -> None:
+        """`path` is called when there is something to write; it may create folders, and fail."""
+        self._make_path = path
+        self.path = ""
+        self._remote = False
+        self._file: AppendFile | None = None
+        self._version = -1  # of the curve that is in the file
+        self._count = 0  # records in the file
+        self._next = float("-inf")
+        self._failures = SlowFailures()
+
+    def write(self, curve: Curve, *, last: bool = False) -> None:
+        """Write the records that are new. OSError, and others from stores, where that fails; the next call repeats it.
+
+        `last`: the process ends, so there is no next call.
+        """
+        if self._version == curve.version and self._file is not None and os.path.exists(self.path):
+            self._append(self._file, curve)
+        elif last or (time.monotonic() >= self._next and not self._failures.is_pausing):
+            self._next = time.monotonic() + RETRY_SECONDS
+            with self._failures.attempt():
+                self._write_whole(curve)
+            self._next = time.monotonic() + REMOTE_SECONDS if self._remote else float("-inf")
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _append(self, file: AppendFile, curve: Curve) -> None:
+        file.write(curve.records(self._count))
+        self._count = curve.count
+
+    def _write_whole(self, curve: Curve) -> None:
+        content, version, count = curve.content(), curve.version, curve.count
+        self.close()  # Windows replaces no open file
+        if not self.path:
+            self.path = create_file(self._make_path(), content)
+            self._remote = is_remote(self.path)
+        else:
+            replace_file(self.path, content)
+        if not self._remote:
+            self._file = AppendFile(self.path)
+        self._version, self._count = version, count

@@ -10,7 +10,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from tb_memplugin.capture.watching.counters import Reading
-from tb_memplugin.readers.watch.layout import CounterSource, DeviceColumn, fragmentation, free_bytes
+from tb_memplugin.readers.watch_layout import CounterSource, DeviceColumn, fragmentation, free_bytes
 
 LOOPBACK = "127.0.0.1"
 METRICS = {

@@ -1,20 +1,86 @@
-"""The steps that the watching thread takes with each sample: record, write and show it, and decide on a snapshot."""
+"""The steps that the watching thread takes with each sample: record, write and show it, and decide on a snapshot.
+
+The outputs that show samples are other programs, each by a package that may be missing.
+"""
 
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple, Protocol
 
-from tb_memplugin.capture.guard import Quietly, logger
-from tb_memplugin.capture.new_files import LogDir, join, process_name
-from tb_memplugin.capture.watching.clock import WatchClock
-from tb_memplugin.capture.watching.counters import DeviceNames, read_devices
-from tb_memplugin.capture.watching.curve import Curve
-from tb_memplugin.capture.watching.curve_file import CurveFile
-from tb_memplugin.capture.watching.outputs import NOT_SHOWN, Output
-from tb_memplugin.capture.watching.snapshots import save_snapshot, watched_run
-from tb_memplugin.capture.watching.triggers import Triggers
-from tb_memplugin.readers.watch.layout import UNKNOWN, RecordEvent
+from tb_memplugin.capture.guard import Quietly, logger, warn
+from tb_memplugin.capture.new_files import LogDir, is_remote, join, process_name
+from tb_memplugin.capture.watching.counters import DeviceNames, Reading, read_devices
+from tb_memplugin.capture.watching.curve import Curve, CurveFile
+from tb_memplugin.capture.watching.snapshots import Triggers, save_snapshot, watched_run
+from tb_memplugin.readers.watch_layout import UNKNOWN, RecordEvent
+
+# On Linux, a clock that goes on while the machine is suspended, unlike the monotonic one.
+_elapsed_ns = (
+    partial(time.clock_gettime_ns, time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic_ns
+)
+
+
+class WatchClock:
+    """Nanoseconds since 1970, counted from the machine's time when the watch was made."""
+
+    def __init__(self) -> None:
+        self._start_ns = max(time.time_ns(), 0) - _elapsed_ns()
+
+    def now_ns(self) -> int:
+        return self._start_ns + _elapsed_ns()
+
+
+NOT_SHOWN = "memory is not shown by another program, and training continues"
+NO_METRICS = "memory is not served as metrics, and training continues"
+NO_SCALARS = "memory is not written as scalars, and training continues"
+
+
+class Output(Protocol):
+    """Something that shows samples."""
+
+    def show(self, readings: list[Reading], step: int) -> None: ...
+    def close(self) -> None: ...
+
+
+class Outputs(NamedTuple):
+    """The outputs that a job asks for: a port for Prometheus, and scalars for TensorBoard."""
+
+    port: int | None
+    tensorboard: bool
+
+
+def open_outputs(wanted: Outputs, folder: Callable[[], str]) -> list[Output]:
+    """Return the outputs that can be opened; the others are lines of the log. `folder`: of the run, when it exists."""
+    found: list[Output] = []
+    if wanted.port is not None:
+        with Quietly(NO_METRICS):
+            try:
+                from tb_memplugin.capture.watching.metrics import LOOPBACK, PrometheusMetrics
+
+                metrics = PrometheusMetrics(wanted.port)
+                found.append(metrics)
+                logger.info("tb_memplugin: memory is served at http://%s:%d/metrics", LOOPBACK, metrics.port)
+            except ImportError:
+                warn(NO_METRICS, "the package prometheus-client is missing: pip install 'tb-memplugin[watch]'")
+    if wanted.tensorboard:
+        with Quietly(NO_SCALARS):
+            try:
+                from tb_memplugin.capture.watching.scalars import TensorBoardScalars
+
+                found.append(TensorBoardScalars(lambda: _local(folder())))
+            except ImportError:
+                warn(NO_SCALARS, "the package tensorboard is missing: pip install tensorboard")
+    return found
+
+
+def _local(folder: str) -> str:
+    if is_remote(folder):
+        raise OSError(f"scalars can be written to local folders only, not to {folder}")
+    return folder
+
 
 NOT_WRITTEN = "the memory curve could not be written, and training continues"
 SNAPSHOT_SECONDS = 60.0

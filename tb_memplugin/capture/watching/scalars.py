@@ -11,9 +11,9 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tb_memplugin.capture.new_files import join
-from tb_memplugin.capture.watching.append_file import AppendFile
 from tb_memplugin.capture.watching.counters import Reading
-from tb_memplugin.readers.watch.layout import DeviceColumn
+from tb_memplugin.capture.watching.curve import AppendFile
+from tb_memplugin.readers.watch_layout import DeviceColumn
 
 TAGS = {DeviceColumn.IN_USE: "in use", DeviceColumn.PEAK: "peak", DeviceColumn.LIMIT: "limit"}
 GIB = 1 << 30

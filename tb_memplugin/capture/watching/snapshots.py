@@ -1,11 +1,103 @@
-"""Snapshots of who holds the memory, by the frameworks that the job uses, beside the curve."""
+"""Snapshots of who holds the memory, beside the curve: when one is due, and saving it by the framework in use."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from tb_memplugin.capture.guard import Quietly
 from tb_memplugin.capture.new_files import LogDir, create_file
 from tb_memplugin.capture.profile_run import FAILED, ProfileRun, note_failure, run_of
-from tb_memplugin.capture.watching.frameworks import started_jax, started_torch
+from tb_memplugin.capture.watching.counters import Reading, started_jax, started_torch
+from tb_memplugin.readers.watch_layout import UNKNOWN, DeviceColumn
+
+# Of the capacity, above the last snapshot: a job that stays above the limit gets ten snapshots, not one a minute.
+RISE_OF_CAPACITY = 0.01
+# The floor is the least memory in use in a window. A window has this many samples, and the end of a step.
+WINDOW_SAMPLES = 30
+# A leak makes new highest floors again and again; a job that loads or compiles makes a few.
+GROWTH_RISES = 5
+GROWTH_OF_CAPACITY = 0.05
+GROWTH_OF_FLOOR = 0.25  # where the capacity is unknown
+GROWTH_MIN_BYTES = 1 << 20
+
+
+class Triggers:
+    """Decides after each sample. `at`: the share of the capacity that is nearly full."""
+
+    def __init__(self, at: float) -> None:
+        self._at = at
+        self._devices: dict[str, _DeviceTriggers] = {}
+
+    def reason(self, readings: Iterable[Reading], step: int) -> str:
+        """Return the reason for a snapshot now; empty for none. The same is returned again until `saved`."""
+        found = ""
+        for reading in readings:
+            device = self._devices.setdefault(reading.device.name, _DeviceTriggers())
+            device.add(reading.counters[DeviceColumn.IN_USE], reading.counters[DeviceColumn.LIMIT], step)
+            if device.is_nearly_full(self._at):
+                found = f"{100 * self._at:g} % of capacity"
+            elif device.grows():
+                found = found or "growth"
+        return found
+
+    def saved(self) -> None:
+        """Take the present levels as the base of later decisions."""
+        for device in self._devices.values():
+            device.saved()
+
+
+@dataclass
+class _DeviceTriggers:
+    in_use: int = UNKNOWN
+    limit: int = UNKNOWN
+    saved_share: float = 0.0  # of the capacity, at the last snapshot
+    base: int = UNKNOWN  # the first floor, or the one at the last snapshot
+    highest: int = UNKNOWN  # floor
+    rises: int = 0  # of the highest floor, since the base
+    floor: int = UNKNOWN  # of the last complete window
+    window: _Window = field(default_factory=lambda: _Window())
+
+    def add(self, in_use: int, limit: int, step: int) -> None:
+        if in_use < 0:
+            return
+        self.in_use, self.limit = in_use, limit
+        if not self.window.add(in_use, step):
+            return
+        self.floor, self.window = self.window.floor, _Window()
+        if self.base < 0:
+            self.base = self.highest = self.floor
+        elif self.floor > self.highest:
+            self.highest, self.rises = self.floor, self.rises + 1
+
+    def share(self) -> float:
+        return self.in_use / self.limit if self.limit > 0 else 0.0
+
+    def is_nearly_full(self, at: float) -> bool:
+        return self.share() >= max(at, self.saved_share + RISE_OF_CAPACITY)
+
+    def grows(self) -> bool:
+        enough = GROWTH_OF_CAPACITY * self.limit if self.limit > 0 else GROWTH_OF_FLOOR * self.base
+        return self.rises >= GROWTH_RISES and self.floor - self.base >= max(enough, GROWTH_MIN_BYTES)
+
+    def saved(self) -> None:
+        if self.share() > self.saved_share:
+            self.saved_share = self.share()
+        self.base, self.rises = self.highest, 0
+
+
+@dataclass
+class _Window:
+    floor: int = UNKNOWN
+    samples: int = 0
+    first_step: int = UNKNOWN
+
+    def add(self, in_use: int, step: int) -> bool:
+        """Return whether the window is complete with this sample."""
+        self.floor = in_use if self.samples == 0 else min(self.floor, in_use)
+        self.first_step = step if self.samples == 0 else self.first_step
+        self.samples += 1
+        return self.samples >= WINDOW_SAMPLES and (step < 0 or step != self.first_step)
 
 
 def watched_run(logdir: LogDir) -> ProfileRun:

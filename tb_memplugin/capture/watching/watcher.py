@@ -11,24 +11,56 @@ from __future__ import annotations
 
 import atexit
 import os
+import signal
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from enum import Enum, auto
 from numbers import Real
 from queue import Empty, SimpleQueue
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Self
 
 from tb_memplugin.capture.guard import Quietly
 from tb_memplugin.capture.new_files import LogDir
 from tb_memplugin.capture.profile_run import is_out_of_memory
-from tb_memplugin.capture.watching.clock import WatchClock
-from tb_memplugin.capture.watching.outputs import Outputs, open_outputs
-from tb_memplugin.capture.watching.recorder import SampleRecorder
-from tb_memplugin.capture.watching.signals import on_signal
+from tb_memplugin.capture.watching.recorder import Outputs, SampleRecorder, WatchClock, open_outputs
 from tb_memplugin.capture.watching.snapshots import save_after
-from tb_memplugin.readers.watch.layout import UNKNOWN, RecordEvent
+from tb_memplugin.readers.watch_layout import UNKNOWN, RecordEvent
+
+Restore = Callable[[], None]
+
+
+def on_signal(request: Callable[[], None]) -> Restore:
+    """Call `request` at SIGUSR1, then the job's own handler if it has one. Return a function that undoes this.
+
+    Nothing is done outside the main thread, where Python sets no handlers, and where the job ignores the signal or
+    handles it outside of Python.
+    """
+    number = getattr(signal, "SIGUSR1", None)  # Windows has none
+    if number is None or threading.current_thread() is not threading.main_thread():
+        return _nothing
+    before = signal.getsignal(number)
+    if before is None or before is signal.SIG_IGN:
+        return _nothing
+
+    def handle(received: int, frame: FrameType | None) -> None:
+        request()
+        if callable(before):
+            before(received, frame)
+
+    def restore() -> None:
+        # Another handler that was set since then may call this one.
+        if threading.current_thread() is threading.main_thread() and signal.getsignal(number) is handle:
+            signal.signal(number, before)
+
+    signal.signal(number, handle)
+    return restore
+
+
+def _nothing() -> None: ...
+
 
 NS = 10**9
 MAX_STEP = 2**62  # a record has 64 bits for it

@@ -10,6 +10,7 @@ import json
 import os
 import pickle
 import sys
+import traceback
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -17,16 +18,85 @@ from pathlib import Path
 from typing import Any
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.fit.cache.cache import Cache, replacing
-from tb_memplugin.fit.cache.cache_keys import program_key
-from tb_memplugin.fit.cache.inputs import Recorder
-from tb_memplugin.fit.changes.changes import parse_changes
-from tb_memplugin.fit.devices import devices_of
-from tb_memplugin.fit.processes.process import end_with_parent
+from tb_memplugin.fit.cache import Cache, program_key, replacing
+from tb_memplugin.fit.inputs import Recorder, installed_folders
+from tb_memplugin.fit.knobs import parse_changes
+from tb_memplugin.fit.process import end_with_parent
 from tb_memplugin.fit.step.lowering import devices_used, lower_step
 from tb_memplugin.fit.step.step_file import load_step
-from tb_memplugin.fit.step.user_errors import error_line, user_traceback
-from tb_memplugin.targets.target import Target, parse_target
+from tb_memplugin.model.accelerators import TPUS
+from tb_memplugin.targets import Target, gpu_target_config, gpu_topology, parse_target
+
+# Without these, libtpu looks for hardware, and a second process aborts on its lock.
+ENVIRONMENT = {
+    "JAX_PLATFORMS": "cpu",
+    "TPU_SKIP_MDS_QUERY": "1",
+    "TPU_ACCELERATOR_TYPE": "v5litepod-4",
+    "TPU_WORKER_HOSTNAMES": "localhost",
+    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
+    "TF_CPP_MIN_LOG_LEVEL": "2",
+}
+
+
+def devices_of(target: Target) -> list[Any]:
+    """Return the devices of a target, as descriptions without hardware, in a process that has ENVIRONMENT set."""
+    import jax
+    from jax.experimental import topologies
+
+    if target.platform == "cpu":
+        jax.config.update("jax_num_cpu_devices", target.chips)
+        return list(jax.devices("cpu"))
+    if target.platform == "tpu":
+        options = dict(TPUS[target.chip].options)
+        found = topologies.get_topology_desc(platform="tpu", topology_name=str(target), **options)
+        return list(found.devices)
+    from jax._src import xla_bridge
+
+    xla_bridge.backends()  # loads the plugin
+    shape = gpu_topology(target.chips)
+    found = topologies.get_topology_desc(
+        platform="cuda", topology_name=shape, topology=shape, target_config=gpu_target_config(target.chip)
+    )
+    return list(found.devices)
+
+
+MAX_LINE = 500
+OWN = str(Path(__file__).parent.parent)
+HIDDEN = (OWN, "<frozen importlib", "<frozen runpy")
+
+
+def error_line(error: BaseException) -> str:
+    """Return one line about an error: its kind, the first line of its message, and where the user's code raised it."""
+    message = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    users = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_users(frame.filename)]
+    place = f" ({Path(users[-1].filename).name}:{users[-1].lineno})" if users else ""
+    notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()) if note.startswith("The step "))
+    return f"{type(error).__name__}: {message}"[:MAX_LINE] + place + notes
+
+
+def user_traceback(error: BaseException) -> str:
+    """Return the traceback as Python prints it, without the frames of this package; nothing without user's code."""
+    formatted = traceback.TracebackException.from_exception(error)
+    has_users = False
+    waiting: list[traceback.TracebackException | None] = [formatted]
+    while waiting:
+        one = waiting.pop()
+        if one is not None:
+            kept = [frame for frame in one.stack if not _is_hidden(frame.filename)]
+            first = next((number for number, frame in enumerate(kept) if _is_users(frame.filename)), None)
+            kept, has_users = kept[first or 0 :], has_users or first is not None  # not jax's own before the user's
+            one.stack = traceback.StackSummary.from_list(kept)
+            waiting += [one.__cause__, one.__context__, *(one.exceptions or ())]
+    return "".join(formatted.format()) if has_users or isinstance(error, SyntaxError) else ""
+
+
+def _is_users(filename: str) -> bool:
+    return not _is_hidden(filename) and not filename.startswith(installed_folders())
+
+
+def _is_hidden(filename: str) -> bool:
+    return filename.startswith(HIDDEN)
+
 
 OPTIONS: dict[str, Any] = {"xla_dump_hlo_as_proto": True}
 GPU_OPTIONS = {"xla_gpu_autotune_level": 0}  # without a GPU it takes half of the time and chooses nothing

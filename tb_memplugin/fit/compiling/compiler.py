@@ -1,23 +1,51 @@
-"""Compiling candidates into the runs of a logdir, until somebody stops it."""
+"""Compiling candidates into the runs of a logdir, until somebody stops it.
+
+Threads of this machine each run a process, or workers of a dask cluster compile.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
-from tb_memplugin.executors.dask_cluster import is_worker_death
-from tb_memplugin.executors.executor import TaskExecutor
-from tb_memplugin.fit.compile_task import CompileTask, Limits, Sources
-from tb_memplugin.fit.compiling.executors import CompileFunction, open_executor
-from tb_memplugin.fit.run_folder import run_name, write_program
+from tb_memplugin.executors import DaskCluster, LocalThreads, TaskExecutor, current_task, is_worker_death
+from tb_memplugin.fit.compile_task import Compiled, CompileTask, Limits, Sources
+from tb_memplugin.fit.compiling.compiling import compile_task
+from tb_memplugin.fit.process import work_in_thread
 from tb_memplugin.fit.step.sources import collect_sources
+from tb_memplugin.fit.sweep import run_name, write_program
 from tb_memplugin.model.fit import Candidate, Outcome
+
+CompileFunction = Callable[[CompileTask], Compiled]
+
+
+def default_jobs() -> int:
+    """Return the number of compilations to run at a time: XLA uses about two cores for each."""
+    return max((os.cpu_count() or 1) // 2, 1)
+
+
+def local_threads(jobs: int | None = None) -> LocalThreads:
+    """Return threads that each run one compilation at a time, in a process of its own."""
+    return LocalThreads(jobs or default_jobs(), "fit", work_in_thread)
+
+
+def open_executor(scheduler: str | None, jobs: int | None) -> tuple[TaskExecutor, CompileFunction]:
+    """Return the executor of a scheduler's workers, else of threads, and the function that compiles there."""
+    return (DaskCluster(scheduler), compile_on_worker) if scheduler else (local_threads(jobs), compile_task)
+
+
+def compile_on_worker(task: CompileTask) -> Compiled:
+    """Compile a candidate in a thread of a worker."""
+    work_in_thread(*current_task())
+    return compile_task(task)
+
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 

@@ -18,24 +18,21 @@ from google.protobuf.message import DecodeError
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.api import IN_CHILD
-from tb_memplugin.fit.cache.cache import Cache, default_bytes, default_folder
-from tb_memplugin.fit.cache.cache_keys import question_key
-from tb_memplugin.fit.cache.inputs import with_package
+from tb_memplugin.fit.cache import Cache, default_bytes, default_folder, question_key
 from tb_memplugin.fit.compile_task import Compiled, CompileTask
-from tb_memplugin.fit.compiling.child import DUMP, ERROR, KEY, REFUSED, REQUEST, VERSIONS
+from tb_memplugin.fit.compiling.child import DUMP, ENVIRONMENT, ERROR, KEY, REFUSED, REQUEST, VERSIONS
 from tb_memplugin.fit.compiling.program_memory import with_memory
-from tb_memplugin.fit.devices import ENVIRONMENT
-from tb_memplugin.fit.processes.process import StartedProcess
-from tb_memplugin.fit.processes.warm_server import forked
-from tb_memplugin.fit.processes.watching import SHAPES, wait_for
+from tb_memplugin.fit.inputs import with_package
+from tb_memplugin.fit.process import SHAPES, StartedProcess, wait_for
 from tb_memplugin.fit.step.sources import unpack
+from tb_memplugin.fit.warm_server import forked
 from tb_memplugin.logdir import dumped_file
 from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.protos.hlo_pb2 import HloProto
 from tb_memplugin.readers.hlo import read_hlo
-from tb_memplugin.targets.target import parse_target
+from tb_memplugin.targets import parse_target
 
 BACKENDS = {"tpu": Backend.TPU, "cuda": Backend.GPU, "cpu": Backend.CPU}
 PROGRAM = "*after_optimizations.hlo.pb"
@@ -152,7 +149,7 @@ def _read(task: CompileTask, folder: Path, end: End) -> Compiled:
 
 
 def _wrong_backend(program: Recording, wanted: Backend) -> str:
-    backend = program.program.backend if program.program is not None else Backend.UNKNOWN
+    backend = program.backend
     if backend in (wanted, Backend.UNKNOWN):
         return ""
     return f"Compiled for {backend}: shardings of the shapes must be on `devices`, not on jax.devices()"

@@ -17,7 +17,7 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.hlo.kernels.memory import KERNEL
 from tb_memplugin.readers.hlo.module.flops import product_flops
 from tb_memplugin.sizes import bytes_text, counted
-from tb_memplugin.targets.target import parse_target
+from tb_memplugin.targets import parse_target
 
 CODE_BYTES, CODE_PER_INSTRUCTION = 2 << 20, 64 << 10
 

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.fit.changes.changed_program import lower_again, lower_changed, lower_traced, remember_traced
-from tb_memplugin.fit.changes.changes import Changes
-from tb_memplugin.fit.processes.watching import SHAPES
+from tb_memplugin.fit.knobs import Changes
+from tb_memplugin.fit.process import SHAPES
+from tb_memplugin.fit.step.changed_program import lower_again, lower_changed, lower_traced, remember_traced
 from tb_memplugin.fit.step.step_file import EXAMPLE
 
 WRITE = f"write it as in: {EXAMPLE}"

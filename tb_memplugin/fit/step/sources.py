@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.fit.cache.cache import replacing
-from tb_memplugin.fit.cache.inputs import PACKAGE, installed_folders
+from tb_memplugin.fit.cache import replacing
 from tb_memplugin.fit.compile_task import Sources
+from tb_memplugin.fit.inputs import PACKAGE, installed_folders
 
 MAX_BYTES = 64 << 20
 OWN = Path(PACKAGE).name

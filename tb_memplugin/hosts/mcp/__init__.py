@@ -2,5 +2,5 @@
 
 - server: the protocol, on standard input and output
 - tools: the six tools
-- reading: the recordings of the logdir, by names in it
+- reader: the recordings of the logdir, by names in it
 """

@@ -26,12 +26,12 @@ from mcp_types import (
 )
 
 from tb_memplugin import __version__
-from tb_memplugin.catalog.progress import Progress
+from tb_memplugin.catalog.reading import Progress
 from tb_memplugin.errors import InputError
-from tb_memplugin.hosts.mcp.reading import LogdirReader
-from tb_memplugin.hosts.mcp.tools import BY_NAME, DATA, TOOLS, McpTool
+from tb_memplugin.hosts.mcp.reader import LogdirReader
+from tb_memplugin.hosts.mcp.tools import BY_NAME, DATA, McpTool
+from tb_memplugin.questions.asking.asked import error_answer, failed
 from tb_memplugin.sizes import bytes_text
-from tb_memplugin.views.answers.errors import error_answer, failed
 
 MAX_CALLS = 4  # at a time; others wait
 MAX_ANSWER_BYTES = 256 << 10
@@ -63,7 +63,7 @@ def server_of(reader: LogdirReader) -> Server[Any]:
     calls = anyio.CapacityLimiter(MAX_CALLS)
 
     async def list_tools(context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=[_listed(tool) for tool in TOOLS])
+        return ListToolsResult(tools=[_listed(tool) for tool in BY_NAME.values()])
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
         if (tool := BY_NAME.get(params.name)) is None:
@@ -100,7 +100,7 @@ def call(reader: LogdirReader, tool: McpTool, arguments: Mapping[str, Any]) -> C
     """Return the answer of a tool, or an error that says what happened, where, and what to do."""
     try:
         _check(tool, arguments)
-        answer = tool.answer(reader, **arguments)
+        answer = tool.call(reader, arguments)
         if (size := len(_text(answer))) > MAX_ANSWER_BYTES:
             what = f"The answer has {bytes_text(size)}, more than {bytes_text(MAX_ANSWER_BYTES)}"
             raise InputError(what, tool.name, "ask for fewer items with `top`")

@@ -19,7 +19,7 @@ cdef struct Node:
 
 
 cdef class _Tree:
-    """A segment tree over the places between block edges: the children of node i are 2 i and 2 i + 1, leaves come last."""
+    """A segment tree over the places between block edges. Node i has the children 2 i and 2 i + 1; leaves come last."""
     cdef vector[Node] nodes
     cdef size_t leaves      # a power of two
 

@@ -8,6 +8,7 @@ from libcpp.vector cimport vector
 
 import numpy as np
 
+from tb_memplugin.native.arrays cimport array_of
 from tb_memplugin.native.hashing cimport mixed
 
 from tb_memplugin.native.charges import exceeded, left_of
@@ -122,12 +123,5 @@ cdef class Chains:
 
     def tree(self):
         """Return (parent, frame) of each node; parents precede children, -1 is the root."""
-        parents = np.empty(self.parent.size(), dtype=np.int32)
-        labels = np.empty(self.parent.size(), dtype=np.int32)
-        cdef int32_t[::1] parents_view = parents
-        cdef int32_t[::1] labels_view = labels
-        cdef Py_ssize_t i
-        for i in range(<Py_ssize_t>self.parent.size()):
-            parents_view[i] = self.parent[i]
-            labels_view[i] = self.label[i]
-        return parents, labels
+        cdef vector[int32_t] parent = self.parent, label = self.label  # as more stacks may follow
+        return array_of[int32_t](parent), array_of[int32_t](label)

@@ -8,6 +8,7 @@ from libcpp.vector cimport vector
 
 import numpy as np
 
+from tb_memplugin.native.arrays cimport array_of
 from tb_memplugin.native.containers cimport push
 
 cdef enum:
@@ -110,7 +111,8 @@ def nearest(const int64_t[::1] begin, const int32_t[::1] source, const int32_t[:
     cdef int64_t e, cost, further
     cdef int32_t node
     cdef vector[int64_t] best
-    cdef vector[int32_t] touched, out_start, out_node, out_steps, out_kind
+    cdef vector[int32_t] touched, out_start, out_node, out_steps
+    cdef vector[uint8_t] out_kind
     cdef priority_queue[pair[int64_t, int32_t]] todo   # largest first, so costs go in negative
     best.resize(n, -1)
     with nogil:
@@ -134,7 +136,7 @@ def nearest(const int64_t[::1] begin, const int32_t[::1] source, const int32_t[:
                     out_start.push_back(<int32_t>s)
                     out_node.push_back(node)
                     out_steps.push_back(<int32_t>(cost % FAR))
-                    out_kind.push_back(<int32_t>(cost // FAR))
+                    out_kind.push_back(<uint8_t>(cost // FAR))
                     continue
                 for e in range(begin[node], begin[node + 1]):
                     further = (cost // FAR if cost // FAR > kind[e] else kind[e]) * FAR
@@ -147,7 +149,10 @@ def nearest(const int64_t[::1] begin, const int32_t[::1] source, const int32_t[:
             while not touched.empty():
                 best[touched.back()] = -1
                 touched.pop_back()
-    return _columns(out_start, out_node, out_steps, out_kind)
+    return (
+        array_of[int32_t](out_start), array_of[int32_t](out_node), array_of[int32_t](out_steps),
+        array_of[uint8_t](out_kind),
+    )
 
 
 def derive(const int64_t[::1] first, const int64_t[::1] stop, const int32_t[::1] leaf, const int64_t[::1] begin,
@@ -162,7 +167,8 @@ def derive(const int64_t[::1] first, const int64_t[::1] stop, const int32_t[::1]
     cdef Py_ssize_t i, n = 0
     cdef int64_t e, row, cost, further
     cdef vector[int64_t] best
-    cdef vector[int32_t] out_leaf, out_node, out_steps, out_kind
+    cdef vector[int32_t] out_leaf, out_node, out_steps
+    cdef vector[uint8_t] out_kind
     for i in range(leaf.shape[0]):
         n = max(n, stop[i])
     best.resize(n, -1)
@@ -181,7 +187,7 @@ def derive(const int64_t[::1] first, const int64_t[::1] stop, const int32_t[::1]
                     out_leaf.push_back(<int32_t>i)
                     out_node.push_back(<int32_t>row)
                     out_steps.push_back(<int32_t>(cost % FAR))
-                    out_kind.push_back(<int32_t>(cost // FAR))
+                    out_kind.push_back(<uint8_t>(cost // FAR))
                 for e in range(begin[row], begin[row + 1]):
                     if kind[e] == 255 or operand[e] < first[i] or operand[e] >= row:
                         continue
@@ -189,16 +195,7 @@ def derive(const int64_t[::1] first, const int64_t[::1] stop, const int32_t[::1]
                     further += min(<int64_t>FAR - 1, cost % FAR + weight[row])
                     if best[operand[e]] < 0 or further < best[operand[e]]:
                         best[operand[e]] = further
-    return _columns(out_leaf, out_node, out_steps, out_kind)
-
-
-cdef _columns(vector[int32_t]& a, vector[int32_t]& b, vector[int32_t]& c, vector[int32_t]& d):
-    cdef Py_ssize_t n = a.size(), i
-    table = np.empty((4, n), dtype=np.int32)
-    cdef int32_t[:, ::1] t = table
-    for i in range(n):
-        t[0, i] = a[i]
-        t[1, i] = b[i]
-        t[2, i] = c[i]
-        t[3, i] = d[i]
-    return table[0], table[1], table[2], table[3].astype(np.uint8)
+    return (
+        array_of[int32_t](out_leaf), array_of[int32_t](out_node), array_of[int32_t](out_steps),
+        array_of[uint8_t](out_kind),
+    )

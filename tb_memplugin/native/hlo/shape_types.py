@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+MAX_DEPTH = 100  # of nested tuples, as protobuf's
+
 
 class XlaLayout(NamedTuple):
     """The order and tiles of an array's elements in memory."""

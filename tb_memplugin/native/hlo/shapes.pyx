@@ -1,14 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 # distutils: language = c++
-"""Serialized shapes (ShapeProto) as tuples. Importing protobuf's runtime would take longer than a small program does."""
+"""Serialized shapes (ShapeProto) as tuples. Importing protobuf's runtime takes longer than reading a small program."""
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from tb_memplugin.native.protobuf.fields cimport Item, item, varint
 
-from tb_memplugin.native.hlo.shape_types import XlaLayout, XlaShape
+from tb_memplugin.native.hlo.shape_types import MAX_DEPTH, XlaLayout, XlaShape
 
 cdef enum:
-    MAX_DEPTH = 100  # as protobuf's
     ELEMENT_TYPE = 2
     DIMENSIONS = 3
     TUPLE_SHAPES = 4

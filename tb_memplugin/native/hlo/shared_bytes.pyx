@@ -8,6 +8,7 @@ from libcpp.vector cimport vector
 
 import numpy as np
 
+from tb_memplugin.native.arrays cimport array_of
 from tb_memplugin.native.containers cimport put, put_before
 from cython.operator cimport dereference, preincrement, predecrement
 
@@ -75,7 +76,7 @@ def charge_once(const int64_t[::1] region, const int64_t[::1] offset, const int6
                 if until > end[i]:
                     end[i], last_used[i] = until, until - 1
                 charge[i] = own(owned, offset[i], offset[i] + charge[i], <int32_t>i, start[i], end, charge)
-    return np.array(earlier, dtype=np.int32), np.array(later, dtype=np.int32)
+    return array_of[int32_t](earlier), array_of[int32_t](later)
 
 
 cdef OwnedBytes.iterator first_entry(OwnedBytes& owned, int64_t offset) noexcept nogil:
@@ -90,7 +91,7 @@ cdef OwnedBytes.iterator first_entry(OwnedBytes& owned, int64_t offset) noexcept
 
 cdef int take_free(OwnedBytes& owned, int64_t offset, int64_t stop, int32_t row, int64_t now,
                    const int64_t[::1] end) except -1 nogil:
-    """Make `row` own all bytes of [offset, stop) and return 1; return 0 where a live row owns some. Most rows do not."""
+    """Make `row` own all bytes of [offset, stop) and return 1; return 0 where a live row owns some, as few rows do."""
     cdef OwnedBytes.iterator first = first_entry(owned, offset)
     cdef OwnedBytes.iterator it = first
     cdef Owned entry

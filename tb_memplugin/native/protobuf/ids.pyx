@@ -7,7 +7,7 @@ import numpy as np
 
 
 def table_of(const int64_t[::1] ids, int64_t low, int64_t span):
-    """Return the first row of each id from `low` to `low + span - 1`, -1 where no row has it. All ids are among these."""
+    """Return the first row of each id from `low` to `low + span - 1`, -1 where no row has it. No id is outside."""
     cdef Py_ssize_t i
     table_array = np.full(span, -1, dtype=np.int32)
     cdef int32_t[::1] table = table_array

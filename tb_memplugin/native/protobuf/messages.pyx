@@ -16,6 +16,7 @@ from libcpp.vector cimport vector
 
 import numpy as np
 
+from tb_memplugin.native.arrays cimport array_of
 from tb_memplugin.native.containers cimport put
 from tb_memplugin.native.hashing cimport Hash
 from tb_memplugin.native.protobuf.fields cimport Item, item, varint
@@ -352,7 +353,7 @@ cdef class _Scan:
         return dict(zip(self.plan.names[number], arrays))
 
     cdef distinct(self, int column):
-        return Spans(array_of(self.starts[column]), array_of(self.lengths[column]))
+        return Spans(array_of[int64_t](self.starts[column]), array_of[int64_t](self.lengths[column]))
 
 
 cdef void move(const int64_t* cells, int width, int64_t count, int size, unsigned char* column,
@@ -373,15 +374,6 @@ cdef void move(const int64_t* cells, int width, int64_t count, int size, unsigne
     else:
         for i in range(count):
             column[before + i] = cells[i * width] != 0
-
-
-cdef array_of(vector[int64_t]& values):
-    array = np.empty(values.size(), dtype=np.int64)
-    cdef int64_t[::1] view = array
-    cdef Py_ssize_t i
-    for i in range(view.shape[0]):
-        view[i] = values[i]
-    return array
 
 
 def scan(data, Plan plan, spans=None, budget=None):

@@ -6,6 +6,7 @@ from libcpp.vector cimport vector
 
 import numpy as np
 
+from tb_memplugin.native.arrays cimport array_of
 from tb_memplugin.native.protobuf.fields cimport Item, item, varint
 
 from tb_memplugin.native.charges import exceeded, left_of
@@ -68,8 +69,4 @@ def numbers(data, const int64_t[::1] start, const int64_t[::1] length, uint64_t 
         raise exceeded(budget)
     if broken != NULL:
         raise ValueError(f"not a valid message at byte {broken - base} of {view.shape[0]}")
-    values_array = np.empty(values.size(), dtype=np.int64)
-    cdef int64_t[::1] out = values_array
-    for i in range(<Py_ssize_t>values.size()):
-        out[i] = values[i]
-    return counts_array, values_array
+    return counts_array, array_of[int64_t](values)

@@ -9,6 +9,7 @@ from libcpp.vector cimport vector
 
 import numpy as np
 
+from tb_memplugin.native.arrays cimport array_of
 from tb_memplugin.native.hashing cimport mixed
 
 
@@ -106,11 +107,7 @@ cdef class Interner:
                     codes[i] = self.code(hashes[i - begin], start[i], length[i])
                     if self.count > known:
                         first.push_back(i)
-        first_array = np.empty(first.size(), dtype=np.int64)
-        cdef int64_t[::1] out = first_array
-        for i in range(<Py_ssize_t>first.size()):
-            out[i] = first[i]
-        return codes_array, first_array
+        return codes_array, array_of[int64_t](first)
 
 
 def intern(data, const int64_t[::1] start, const int64_t[::1] length):

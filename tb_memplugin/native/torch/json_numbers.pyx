@@ -5,7 +5,7 @@ from libc.math cimport isfinite
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libcpp.vector cimport vector
 
-import numpy as np
+from tb_memplugin.native.arrays cimport array_of
 
 cdef double TEN[23]
 cdef int _power
@@ -21,7 +21,9 @@ class NotNumbers(ValueError):
     """The text contains more than lists of numbers."""
 
 
-cdef inline Py_ssize_t digits(const uint8_t* text, Py_ssize_t at, Py_ssize_t n, uint64_t* value, int* count) noexcept nogil:
+cdef inline Py_ssize_t digits(
+    const uint8_t* text, Py_ssize_t at, Py_ssize_t n, uint64_t* value, int* count
+) noexcept nogil:
     """Read digits; return the position after them. The value has the first 18 of `count`."""
     value[0], count[0] = 0, 0
     while at < n and 48 <= text[at] <= 57:
@@ -33,7 +35,7 @@ cdef inline Py_ssize_t digits(const uint8_t* text, Py_ssize_t at, Py_ssize_t n, 
 
 
 cdef Py_ssize_t read_number(const uint8_t* text, Py_ssize_t at, Py_ssize_t n, Number* found) noexcept nogil:
-    """Read a JSON number; return the position after it. Values of up to 18 digits before the point are exact to 1 ulp."""
+    """Read a JSON number; return the place after it. Values of up to 18 digits before the point are exact to 1 ulp."""
     cdef uint64_t whole, part, power
     cdef int count, part_count, power_count
     cdef bint negative = text[at] == 45, shrinks = False
@@ -123,19 +125,6 @@ cdef class _Lists:
                 return False
         return depth == 0 and after
 
-    cdef columns(self):
-        cdef size_t i
-        values = np.empty(self.values.size(), dtype=np.int64)
-        depth, count = np.empty(self.depth.size(), dtype=np.uint8), np.empty(self.count.size(), dtype=np.int64)
-        cdef int64_t[::1] of_value = values
-        cdef uint8_t[::1] of_depth = depth
-        cdef int64_t[::1] of_count = count
-        for i in range(self.values.size()):
-            of_value[i] = self.values[i]
-        for i in range(self.count.size()):
-            of_depth[i], of_count[i] = self.depth[i], self.count[i]
-        return values, depth, count
-
 
 def read_lists(data, size_t room):
     """Return (all numbers of nested lists, depth of each list, count of numbers at its end), lists by their ends.
@@ -153,4 +142,4 @@ def read_lists(data, size_t room):
         raise NotNumbers()
     if lists.values.size() + lists.count.size() > room:
         raise MemoryError()
-    return lists.columns()
+    return array_of[int64_t](lists.values), array_of[uint8_t](lists.depth), array_of[int64_t](lists.count)

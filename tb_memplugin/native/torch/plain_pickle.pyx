@@ -10,8 +10,8 @@ from libc.string cimport memcmp, memcpy
 from libcpp.vector cimport vector
 
 from tb_memplugin.native.torch.plain_values cimport (
-    DAMAGED, FINE, GLOBAL_NAME, HUGE_INTEGER, K_BOOL, K_FLOAT, K_INT, K_LIST, K_LONG, K_TEXT, KIND_BITS, KIND_MASK, LARGE,
-    MAX_KEYS, MAX_TABLES, Store, TRUNCATED, UNKNOWN, VARIED, WIDE, mixed, word,
+    DAMAGED, FINE, GLOBAL_NAME, HUGE_INTEGER, K_BOOL, K_FLOAT, K_INT, K_LIST, K_LONG, K_TEXT, KIND_BITS, KIND_MASK,
+    LARGE, MAX_KEYS, MAX_TABLES, Store, TRUNCATED, UNKNOWN, VARIED, WIDE, mixed, word,
 )
 
 
@@ -230,7 +230,8 @@ cdef class _Machine(Store):
             elif op == 0x88 or op == 0x89:    # True, False
                 stack[depth] = word(K_BOOL, op == 0x88)
                 depth += 1
-            elif op == 0x8C or op == b"C" or op == b"U" or op == b"X" or op == b"B" or op == b"T" or op == 0x8D or op == 0x8E:
+            elif (op == 0x8C or op == b"C" or op == b"U" or op == b"X" or op == b"B" or op == b"T"
+                    or op == 0x8D or op == 0x8E):
                 width = 8 if op == 0x8D or op == 0x8E else 1 if op == 0x8C or op == b"C" or op == b"U" else 4
                 status = read(data, &at, size, width, &number)
                 if status == FINE and number > <uint64_t>(size - at):

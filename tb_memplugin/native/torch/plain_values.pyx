@@ -2,8 +2,8 @@
 # distutils: language = c++
 """Plain data without a Python object per value: dicts, lists, texts, bytes, numbers, booleans and None.
 
-Every value is a word of 32 bits: its kind, and a small number or the index of the rest. A dict is its values; equal keys in
-equal order, a table, are stored once. So are equal texts and equal lists.
+Every value is a word of 32 bits: its kind, and a small number or the index of the rest. A dict is its values; equal
+keys in equal order, a table, are stored once. So are equal texts and equal lists.
 """
 from cython.operator cimport dereference
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -60,7 +60,8 @@ cdef class Store:
     cdef uint64_t bytes_made(self) noexcept nogil:
         """Return the bytes that the values take."""
         return (
-            8 * self.longs.capacity() + sizeof(TextSpan) * self.texts.capacity() + sizeof(Chunk) * self.chunks.capacity()
+            8 * self.longs.capacity()
+            + sizeof(TextSpan) * self.texts.capacity() + sizeof(Chunk) * self.chunks.capacity()
             + 4 * (self.text_slots.capacity() + self.chunk_slots.capacity() + self.lists.capacity())
             + 4 * (self.items.capacity() + self.records.capacity() + self.cells.capacity())
             + 64 * (self.last.size() + self.keys_of.size())
@@ -358,7 +359,7 @@ cdef class Plain:
         return found[0], found[1]
 
     def list_numbers(self, const uint32_t[::1] words):
-        """Return the number of the items of each list, equal for equal short lists; -1 for none and for other values."""
+        """Return the number of each list's items, equal for equal short lists; -1 for none and for other values."""
         cdef Py_ssize_t i, n = words.shape[0]
         found = np.empty(n, dtype=np.int64)
         cdef int64_t[::1] view = found

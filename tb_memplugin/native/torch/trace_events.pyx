@@ -10,9 +10,8 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcmp
 from libcpp.vector cimport vector
 
+from tb_memplugin.native.arrays cimport array_of
 from tb_memplugin.native.torch.json_numbers cimport Number, read_number
-
-import numpy as np
 
 cdef enum:
     NO_KEY = 0       # a key without meaning here
@@ -236,36 +235,11 @@ def scan(data, int64_t room=0x7FFFFFFFFFFFFFFF):
             scanner.run()
     if scanner.room < 0:
         raise MemoryError()
-    values = _longs(scanner.memory_values).reshape(-1, ARGUMENT_FIELDS + 1)
+    values = array_of[int64_t](scanner.memory_values).reshape(-1, ARGUMENT_FIELDS + 1)
     operators = (
-        _doubles(scanner.start), _doubles(scanner.duration), _longs(scanner.operator_thread),
-        _bytes(scanner.is_operator), _longs(scanner.name_start), _longs(scanner.name_length),
+        array_of[double](scanner.start), array_of[double](scanner.duration),
+        array_of[int64_t](scanner.operator_thread),
+        array_of[uint8_t](scanner.is_operator), array_of[int64_t](scanner.name_start),
+        array_of[int64_t](scanner.name_length),
     )
-    return (_doubles(scanner.memory_time), values), operators, scanner.damaged
-
-
-cdef _doubles(vector[double]& found):
-    made = np.empty(found.size(), dtype=np.float64)
-    cdef double[::1] view = made
-    cdef size_t i
-    for i in range(found.size()):
-        view[i] = found[i]
-    return made
-
-
-cdef _longs(vector[int64_t]& found):
-    made = np.empty(found.size(), dtype=np.int64)
-    cdef int64_t[::1] view = made
-    cdef size_t i
-    for i in range(found.size()):
-        view[i] = found[i]
-    return made
-
-
-cdef _bytes(vector[uint8_t]& found):
-    made = np.empty(found.size(), dtype=np.uint8)
-    cdef uint8_t[::1] view = made
-    cdef size_t i
-    for i in range(found.size()):
-        view[i] = found[i]
-    return made
+    return (array_of[double](scanner.memory_time), values), operators, scanner.damaged

@@ -4,10 +4,11 @@
 from libc.stdint cimport int32_t, int64_t
 from libcpp.vector cimport vector
 
+from tb_memplugin.native.arrays cimport array_of
 from tb_memplugin.native.protobuf.fields cimport Item, item
 from tb_memplugin.native.xplane.walk cimport (
-    BROKEN, EVENT_DURATION_PS, EVENT_METADATA, EVENT_OFFSET_PS, EVENT_STATS, FULL, GO_ON, IS_NUMBER, Numbers, Stat, Walk,
-    number_of, read_stat, to_array, to_narrow_array, walked,
+    BROKEN, EVENT_DURATION_PS, EVENT_METADATA, EVENT_OFFSET_PS, EVENT_STATS, FULL, GO_ON, IS_NUMBER, Numbers, Stat,
+    Walk, number_of, read_stat, walked,
 )
 
 
@@ -64,10 +65,9 @@ def every(plane, kinds, columns, lines=None, budget=None):
     walk.kinds, walk.columns = Numbers(kinds), Numbers(columns)
     of_lines = walked(walk, plane, lines, budget)
     return {
-        **of_lines, "offset_ps": to_array(walk.offset), "duration_ps": to_array(walk.duration),
-        "kind": to_narrow_array(walk.kind), "owner": to_narrow_array(walk.owner),
-        "column": to_narrow_array(walk.column),
-        "value": to_array(walk.value),
+        **of_lines, "offset_ps": array_of[int64_t](walk.offset), "duration_ps": array_of[int64_t](walk.duration),
+        "kind": array_of[int32_t](walk.kind), "owner": array_of[int32_t](walk.owner),
+        "column": array_of[int32_t](walk.column), "value": array_of[int64_t](walk.value),
     }
 
 

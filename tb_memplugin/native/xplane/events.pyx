@@ -4,9 +4,10 @@
 from libc.stdint cimport int32_t, int64_t
 from libcpp.vector cimport vector
 
+from tb_memplugin.native.arrays cimport array_of
 from tb_memplugin.native.protobuf.fields cimport Item, item
 from tb_memplugin.native.xplane.walk cimport (
-    BROKEN, EVENT_METADATA, EVENT_OFFSET_PS, FULL, GO_ON, Numbers, Walk, number_of, to_array, to_narrow_array, walked,
+    BROKEN, EVENT_METADATA, EVENT_OFFSET_PS, FULL, GO_ON, Numbers, Walk, number_of, walked,
 )
 
 
@@ -65,6 +66,7 @@ def select(plane, kinds, lines=None, budget=None):
     walk.kinds = Numbers(kinds)
     lines = walked(walk, plane, lines, budget)
     return {
-        **lines, "line": to_narrow_array(walk.of_line), "offset_ps": to_array(walk.offset),
-        "kind": to_narrow_array(walk.kind), "start": to_array(walk.start), "length": to_array(walk.length),
+        **lines, "line": array_of[int32_t](walk.of_line), "offset_ps": array_of[int64_t](walk.offset),
+        "kind": array_of[int32_t](walk.kind), "start": array_of[int64_t](walk.start),
+        "length": array_of[int64_t](walk.length),
     }

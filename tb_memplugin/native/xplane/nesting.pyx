@@ -7,6 +7,7 @@ from libcpp.vector cimport vector
 
 import numpy as np
 
+from tb_memplugin.native.arrays cimport array_of
 from tb_memplugin.native.containers cimport put
 from tb_memplugin.native.hashing cimport Hash
 
@@ -136,7 +137,7 @@ def intern_chains(const int32_t[::1] parent, const int32_t[::1] name, const int3
     leaf_array = np.full(wanted.shape[0], -1, dtype=np.int32)
     cdef int32_t[::1] leaf = leaf_array
     cdef _Chains chains = _Chains()
-    # Events are numbered, so a cell for each takes less memory than a table of those on the way, and a tenth of the time.
+    # Events are numbered: a cell for each takes less memory than a table of those on the way, and a tenth of the time.
     chains.known.assign(parent.shape[0], UNKNOWN)
     chains.known_caused.assign(parent.shape[0], 0)
     for i in range(consumer.shape[0]):
@@ -144,13 +145,4 @@ def intern_chains(const int32_t[::1] parent, const int32_t[::1] name, const int3
     with nogil:
         for i in range(wanted.shape[0]):
             leaf[i] = chains.node(parent, name, parent[wanted[i]])
-    return leaf_array, _array(chains.node_parent), _array(chains.node_name)
-
-
-cdef _array(vector[int32_t]& cells):
-    array = np.empty(cells.size(), dtype=np.int32)
-    cdef int32_t[::1] view = array
-    cdef Py_ssize_t i
-    for i in range(<Py_ssize_t>cells.size()):
-        view[i] = cells[i]
-    return array
+    return leaf_array, array_of[int32_t](chains.node_parent), array_of[int32_t](chains.node_name)

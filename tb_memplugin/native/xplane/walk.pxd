@@ -88,5 +88,3 @@ cdef class Walk:
 
 
 cdef walked(Walk walk, plane, lines=*, budget=*)
-cdef to_array(vector[int64_t]& cells)
-cdef to_narrow_array(vector[int32_t]& cells)

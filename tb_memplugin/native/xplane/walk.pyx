@@ -1,12 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, auto_pickle=False
 # distutils: language = c++
-"""Traversal of an XPlane's lines and events, and conversion of gathered values to columns."""
+"""Traversal of an XPlane's lines and events."""
 from libc.stdint cimport int32_t, int64_t
-from libc.string cimport memcpy
 from libcpp.vector cimport vector
 
-import numpy as np
-
+from tb_memplugin.native.arrays cimport array_of
 from tb_memplugin.native.containers cimport put
 
 from tb_memplugin.native.protobuf.fields cimport Item, item
@@ -107,27 +105,8 @@ cdef walked(Walk walk, plane, lines=None, budget=None):
         budget.charge(before - walk.left)
     if step == BROKEN:
         raise ValueError("an event of the plane is damaged")
-    names = Spans(to_array(walk.name_start), to_array(walk.name_length))
+    names = Spans(array_of[int64_t](walk.name_start), array_of[int64_t](walk.name_length))
     return {
-        "line_name": names, "line_timestamp_ns": to_array(walk.timestamp), "line_events": to_array(walk.events),
+        "line_name": names, "line_timestamp_ns": array_of[int64_t](walk.timestamp),
+        "line_events": array_of[int64_t](walk.events),
     }
-
-
-# Each function frees its vector, so that at most two copies of a column exist at a time.
-
-cdef to_array(vector[int64_t]& cells):
-    array = np.empty(cells.size(), dtype=np.int64)
-    cdef int64_t[::1] view = array
-    if cells.size():
-        memcpy(&view[0], cells.data(), cells.size() * sizeof(int64_t))
-    vector[int64_t]().swap(cells)
-    return array
-
-
-cdef to_narrow_array(vector[int32_t]& cells):
-    array = np.empty(cells.size(), dtype=np.int32)
-    cdef int32_t[::1] view = array
-    if cells.size():
-        memcpy(&view[0], cells.data(), cells.size() * sizeof(int32_t))
-    vector[int32_t]().swap(cells)
-    return array

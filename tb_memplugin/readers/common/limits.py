@@ -7,8 +7,7 @@ import numpy.typing as npt
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import I64
-from tb_memplugin.model.caveats import Caveat
-from tb_memplugin.model.codes import CaveatCode
+from tb_memplugin.model.caveats import Caveat, CaveatCode
 from tb_memplugin.sizes import agree, counted
 
 MAX_BYTES = 2**50  # also the limit of counts; no device has a PiB
@@ -26,10 +25,25 @@ def is_plausible(column: I64) -> npt.NDArray[np.bool_]:
     return np.asarray((column >= -MAX_BYTES) & (column <= MAX_BYTES))
 
 
+IS = ("is", "are")
+WAS = ("was", "were")
+HAS = ("has", "have")
+
+
+def counted_caveat(
+    code: CaveatCode, count: int, noun: str, verbs: tuple[str, str], rest: str, nbytes: int | None = None
+) -> list[Caveat]:
+    """Return the caveat "3 events are ignored.", or none where `count` is 0.
+
+    The sentence is the count of `noun`, the singular or plural of `verbs`, and `rest`, as in "event", IS, "ignored".
+    """
+    return [Caveat(code, f"{counted(count, noun)} {agree(count, *verbs)} {rest}.", nbytes)] if count else []
+
+
 def impossible_bytes(count: int, noun: str, verbs: tuple[str, str], problem: str) -> list[Caveat]:
     """Return one caveat about `count` values, or none where `count` is 0.
 
     The sentence is the count of `noun`, the singular or plural of `verbs`, and `problem`: how such values are treated.
     """
-    text = f"{counted(count, noun)} {agree(count, *verbs)} {problem}. The file is damaged: no memory is that large."
-    return [Caveat(CaveatCode.IMPOSSIBLE_BYTES, text)] if count else []
+    rest = f"{problem}. The file is damaged: no memory is that large"
+    return counted_caveat(CaveatCode.IMPOSSIBLE_BYTES, count, noun, verbs, rest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tb_memplugin.model.codes import NoEventsCode
+from tb_memplugin.model.caveats import NoEventsCode
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
 
@@ -28,3 +28,8 @@ class FilePart(NamedTuple):
     read: Callable[[], list[Recording]]
     no_events_reason: Callable[[], NoEventsReason] | None = None  # called where `read` returns no recording
     content: bytes | memoryview | None = None  # of a program: parts of equal content are equal programs
+
+
+def own(piece: memoryview) -> memoryview:
+    """Return a piece that does not keep the rest of its file in memory: a copy, unless it is most of the file."""
+    return piece if piece.nbytes > memoryview(piece.obj).nbytes // 2 else memoryview(bytes(piece))

@@ -6,7 +6,7 @@ import numpy as np
 
 from tb_memplugin.model.arrays import I32, I64, U8
 from tb_memplugin.model.kinds import Role
-from tb_memplugin.model.tables import Allocations, Regions
+from tb_memplugin.model.tables import Allocations, Regions, Stacks
 from tb_memplugin.model.text import Strings, Text
 
 
@@ -26,7 +26,7 @@ def allocations(
     shape: Text | None = None,
     dtype: Text | None = None,
     op: Text | None = None,
-    scope: Text | None = None,
+    op_name: Text | None = None,
 ) -> Allocations:
     """Build a table of n rows that share no memory, each charged for all of its bytes.
 
@@ -55,8 +55,14 @@ def allocations(
         shape=no_text if shape is None else shape,
         dtype=no_text if dtype is None else dtype,
         op=no_text if op is None else op,
-        scope=no_text if scope is None else scope,
+        op_name=no_text if op_name is None else op_name,
     )
+
+
+def no_stacks() -> Stacks:
+    """Build an empty tree of stacks."""
+    none, no_text = np.empty(0, dtype=np.int32), Text.of([])
+    return Stacks(none, no_text, no_text, none)
 
 
 def no_regions() -> Regions:

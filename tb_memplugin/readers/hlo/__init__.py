@@ -1,6 +1,6 @@
 """HloProto: buffers of a compiled program, their addresses, and their lifetimes in program order.
 
-Data flows from module/ (tables of the file, schedule) to dataflow/ (uses and values) to lifetimes/ (placement), and
+Data flows from module/ (tables of the file, schedule) to dataflow/ (uses and values) to placement, and
 from these to columns and recordings.
 """
 
@@ -10,8 +10,7 @@ import re
 
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.readers.common.budget import ReadBudget
-from tb_memplugin.readers.common.gzip_file import decompress
+from tb_memplugin.readers.common.budget import ReadBudget, decompress
 from tb_memplugin.readers.common.part import FilePart
 from tb_memplugin.readers.hlo.recordings import read_hlo
 

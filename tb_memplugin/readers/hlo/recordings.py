@@ -1,4 +1,4 @@
-"""Recordings of a compiled program, one per memory space that it uses."""
+"""Recordings of a compiled program, one per memory space that it uses, with caveats about assumptions in reading it."""
 
 from __future__ import annotations
 
@@ -10,30 +10,67 @@ import numpy as np
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.caveats import Caveat, CaveatCode
 from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind
 from tb_memplugin.model.lazy import Lazy
-from tb_memplugin.model.lazy_text import LazyText, TextSource
 from tb_memplugin.model.program import Backend, Program
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Regions
-from tb_memplugin.model.text import Text
+from tb_memplugin.model.text import LazyText, Text, TextSource
 from tb_memplugin.readers.common.budget import ReadBudget
-from tb_memplugin.readers.common.distinct import distinct
-from tb_memplugin.readers.hlo.caveats import caveats
-from tb_memplugin.readers.hlo.columns import allocation_columns, select_rows
+from tb_memplugin.readers.common.limits import IS, counted_caveat
+from tb_memplugin.readers.common.rows import distinct
+from tb_memplugin.readers.hlo.allocation_columns import allocation_columns, select_rows
 from tb_memplugin.readers.hlo.dataflow.analysis import DataflowAnalysis
 from tb_memplugin.readers.hlo.dataflow.fused_operations import fusion_bodies, read_fused
-from tb_memplugin.readers.hlo.kernels.memory import VMEM, kernels
-from tb_memplugin.readers.hlo.lifetimes.placement import Placement, place_buffers
-from tb_memplugin.readers.hlo.lifetimes.scoped_memory import scoped_memory
-from tb_memplugin.readers.hlo.module.backend import backend
+from tb_memplugin.readers.hlo.kernels.memory import VMEM, kernels, scoped_memory
+from tb_memplugin.readers.hlo.module.program import argument_shardings, backend, device_count
 from tb_memplugin.readers.hlo.module.schedule import Schedule, flatten_schedule
-from tb_memplugin.readers.hlo.module.sharding import argument_shardings, device_count
 from tb_memplugin.readers.hlo.module.stacks import read_stacks
 from tb_memplugin.readers.hlo.module.tables import HloModule
+from tb_memplugin.readers.hlo.placement import Placement, place_buffers
+from tb_memplugin.sizes import agree, counted
 
 if TYPE_CHECKING:
     from tb_memplugin.model.dataflow import DataflowValues
+
+
+def caveats(module: HloModule, schedule: Schedule, placement: Placement, rows: I64) -> tuple[Caveat, ...]:
+    """Return the caveats that concern `rows`, those of one memory space."""
+    found = []
+    rebuilt = rows[placement.rebuilt[rows]]
+    if len(rebuilt):
+        text = (
+            f"The compiler's trace lacks the lifetimes of {counted(len(rebuilt), 'temporary buffer')}. Such lifetimes "
+            "are reconstructed from the schedule, uses and aliases, so live bytes are close to the compiler's but may "
+            "differ."
+        )
+        rebuilt_bytes = np.bincount(placement.region[rebuilt], placement.size[rebuilt], len(placement.region_kind))
+        nbytes = int(np.minimum(rebuilt_bytes, module.allocations["size"]).sum())
+        found.append(Caveat(CaveatCode.LIFETIMES_REBUILT, text, nbytes))
+    if not schedule.from_file:
+        text = "The program has no schedule; its instructions are assumed to run in the listed order."
+        found.append(Caveat(CaveatCode.NO_SCHEDULE, text))
+    is_described = placement.buffer[rows] >= 0
+    undescribed, described = rows[~is_described], rows[is_described]
+    missing = described[module.buffer_instruction[placement.buffer[described]] < 0] if len(described) else described
+    found += counted_caveat(
+        CaveatCode.UNKNOWN_BUFFERS, len(undescribed), "buffer", IS,
+        "assigned memory but not described, and assumed to be live throughout",
+        int(placement.size[undescribed].sum()),
+    )  # fmt: skip
+    found += counted_caveat(
+        CaveatCode.UNKNOWN_INSTRUCTIONS, len(missing), "buffer", ("refers", "refer"),
+        f"to missing instructions and {agree(len(missing), *IS)} assumed to be live throughout",
+        int(placement.size[missing].sum()),
+    )  # fmt: skip
+    verbs = ("of the compiler's trace is", "of the compiler's trace are")
+    count = placement.inconsistent_events
+    found += counted_caveat(CaveatCode.INCONSISTENT_EVENTS, count, "event", verbs, "inconsistent and ignored")
+    rest = "overwritten before the last use as reconstructed here; each is assumed to end where it is overwritten"
+    found += counted_caveat(CaveatCode.REUSED_EARLY, placement.conflicts, "buffer", IS, rest)
+    return tuple(found)
+
 
 # TPU: found by what lies there in programs compiled for v4 to 7x. Space 4 has only flags of asynchronous collectives.
 MEMORY_SPACES = {0: "HBM", 1: "VMEM", 2: "Sflag", 3: "CMEM", 5: "Host", 6: "SMEM"}
@@ -150,7 +187,7 @@ def _program(module: HloModule, schedule: Schedule, leaf_frame: I32) -> Program:
         memory_space=-1,  # set per memory space in read_hlo
         name=LazyText(TextSource(names), np.arange(len(order))),
         op=module.opcode.take(order),
-        scope=LazyText(texts.scope, order),
+        op_name=LazyText(texts.op_name, order),
         computation=LazyText(TextSource(computations), module.instructions["parent"][order]),
         stack=leaf_frame[order],
         devices=devices,

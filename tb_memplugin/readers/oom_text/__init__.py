@@ -7,8 +7,7 @@ from functools import partial
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.formats import OOM_TEXT_BYTES
-from tb_memplugin.model.caveats import Caveat
-from tb_memplugin.model.codes import CaveatCode
+from tb_memplugin.model.caveats import Caveat, CaveatCode
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.common.part import FilePart
@@ -66,16 +65,12 @@ def read_oom_text(
     formats = [form for form in MESSAGE_FORMATS if any(mark in text for mark in form.MARKS)]
     failures = merge.rank(merge.merge(failure for form in formats for failure in form.find(text)))
     if not failures:
-        raise InputError(
-            "No out-of-memory error in the text",
-            source or "the text",
-            "paste the whole message from its first line; for a killed process, its exit code is enough",
-        )
+        remedy = "paste the whole message from its first line; for a killed process, its exit code is enough"
+        raise InputError("No out-of-memory error in the text", source or "the text", remedy)
     found = recordings(failures, run=run, host=host, source=source)
     skipped += len(data) - len(end)
     if not skipped:
         return found
-    cut = Caveat(
-        CaveatCode.ONLY_END_READ, "Only the end of this long text was read; the bytes are those skipped", skipped
-    )
+    text = "Only the end of this long text was read; the bytes are those skipped"
+    cut = Caveat(CaveatCode.ONLY_END_READ, text, skipped)
     return [replace(recording, caveats=(*recording.caveats, cut)) for recording in found]

@@ -30,9 +30,8 @@ def _combine(earlier: Failure, later: Failure) -> Failure | None:
     if earlier.tool == "remat" and later.tool in ("remat", "xla", "bfc"):
         caveats = () if later.tool == "remat" else earlier.caveats
         return replace(later, at=earlier.at, caveats=(*later.caveats, *caveats))
-    if not _may_be_same_memory(earlier, later) or not _same_size(
-        earlier.out_of_memory.asked, later.out_of_memory.asked
-    ):
+    other_memory = earlier.memory and later.memory and earlier.memory != later.memory
+    if other_memory or not _same_size(earlier.out_of_memory.asked, later.out_of_memory.asked):
         return None
     if not _same_list(earlier, later) if earlier.tool == later.tool else not _same_request(earlier, later):
         return None
@@ -49,39 +48,24 @@ def _combine(earlier: Failure, later: Failure) -> Failure | None:
 
 def _same_list(earlier: Failure, later: Failure) -> bool:
     """Return True where both are the same message, complete or cut off."""
-    again = earlier.rows.bytes == later.rows.bytes and _row_count(earlier) == _row_count(later)
-    return again or not _row_count(earlier) or not _row_count(later) or earlier.cut or later.cut
+    again = earlier.rows.bytes == later.rows.bytes and len(earlier.rows) == len(later.rows)
+    return again or not len(earlier.rows) or not len(later.rows) or earlier.cut or later.cut
 
 
 def _same_request(earlier: Failure, later: Failure) -> bool:
     """Return True where two tools report one request. Lists of a program and of its allocator are not combined."""
-    return {earlier.tool, later.tool} <= ONE_ALLOCATION and not (_row_count(earlier) and _row_count(later))
+    return {earlier.tool, later.tool} <= ONE_ALLOCATION and not (len(earlier.rows) and len(later.rows))
 
 
 def _fill_missing(first: OutOfMemory, second: OutOfMemory) -> OutOfMemory:
     """Fill the missing figures of the first report from the second."""
 
-    def either(name: str) -> int | None:
-        known: int | None = getattr(first, name)
-        other: int | None = getattr(second, name)
-        return other if known is None else known
-
+    figures = ("asked", "free", "largest_free", "capacity", "in_use", "exceeded")
+    missing = {name: getattr(second, name) for name in figures if getattr(first, name) is None}
     wanted = [second.wanted_by, first.wanted_by] if second.wanted_by != first.wanted_by else [first.wanted_by]
     short, *longer = sorted(filter(None, wanted), key=len) or [""]
-    return replace(
-        first,
-        asked=either("asked"),
-        free=either("free"),
-        largest_free=either("largest_free"),
-        capacity=either("capacity"),
-        in_use=either("in_use"),
-        exceeded=either("exceeded"),
-        wanted_by=longer[0] if longer and short in longer[0] else ", ".join([short, *longer]),
-    )
-
-
-def _may_be_same_memory(earlier: Failure, later: Failure) -> bool:
-    return earlier.memory == later.memory or not earlier.memory or not later.memory
+    wanted_by = longer[0] if longer and short in longer[0] else ", ".join([short, *longer])
+    return replace(first, **missing, wanted_by=wanted_by)
 
 
 def _same_size(one: int | None, other: int | None) -> bool:
@@ -91,23 +75,19 @@ def _same_size(one: int | None, other: int | None) -> bool:
     return abs(one - other) * 200 <= max(one, other) + 200 * 512
 
 
-def _row_count(failure: Failure) -> int:
-    return len(failure.rows.allocations)
-
-
 def _figure_count(failure: Failure) -> int:
     said = failure.out_of_memory
     return sum(number is not None for number in (said.asked, said.free, said.capacity, said.in_use))
 
 
 def _completeness(failure: Failure) -> tuple[int, int]:
-    return _row_count(failure), _figure_count(failure)
+    return len(failure.rows), _figure_count(failure)
 
 
 def rank(failures: Iterable[Failure]) -> list[Failure]:
     """Sort failures: those with buffers, then those with more figures; of equals the last, which ended the run."""
     return sorted(
         failures,
-        key=lambda failure: (_row_count(failure) > 0, min(_figure_count(failure), 2), failure.at),
+        key=lambda failure: (len(failure.rows) > 0, min(_figure_count(failure), 2), failure.at),
         reverse=True,
     )

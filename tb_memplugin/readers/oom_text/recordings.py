@@ -7,14 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from tb_memplugin.model.caveats import Caveat
-from tb_memplugin.model.codes import CaveatCode
+from tb_memplugin.model.caveats import Caveat, CaveatCode
 from tb_memplugin.model.kinds import Axis, RecordingKind
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.source_tables import ReportedMemory
-from tb_memplugin.readers.oom_text.failure import Failure
-from tb_memplugin.readers.oom_text.rows import MAX_TOTAL_BYTES, Rows
+from tb_memplugin.model.tables import ReportedMemory
+from tb_memplugin.readers.oom_text.failure import MAX_TOTAL_BYTES, Failure, Rows
 from tb_memplugin.sizes import bytes_text
 
 
@@ -87,7 +85,7 @@ def _list_caveats(failure: Failure, listed: int, used: int) -> list[Caveat]:
     """Return a caveat about memory that the text does not list."""
     if failure.cut:
         return [Caveat(CaveatCode.TEXT_CUT, CUT, used - listed or None)]
-    if not len(failure.rows.allocations):
+    if not len(failure.rows):
         return [Caveat(CaveatCode.NOTHING_LISTED, NO_LIST, used or None)]
     return [Caveat(CaveatCode.NOT_LISTED, LARGEST_ONLY, used - listed)] if used > listed else []
 

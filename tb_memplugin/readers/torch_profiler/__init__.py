@@ -12,12 +12,10 @@ from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.native.torch.json_numbers import NotNumbers, read_lists
-from tb_memplugin.readers.common.budget import ReadBudget
-from tb_memplugin.readers.common.gzip_file import decompress
+from tb_memplugin.readers.common.budget import ReadBudget, decompress
 from tb_memplugin.readers.common.part import FilePart
-from tb_memplugin.readers.torch_profiler.category_sums import read_category_sums
-from tb_memplugin.readers.torch_profiler.memory_events import read_memory_events
-from tb_memplugin.readers.torch_profiler.tensor_events import read_tensor_events
+from tb_memplugin.readers.torch_profiler.exported_timeline import read_category_sums, read_tensor_events
+from tb_memplugin.readers.torch_profiler.trace import read_memory_events
 
 VALUE_BYTES = 32  # of a number, or a list, while they are read
 ROW_BYTES = 512  # of an event while its recording is made; measured: 300
@@ -59,9 +57,8 @@ def _read(data: bytes | memoryview, path: str, *, run: str, host: str) -> list[R
         return read_category_sums(values[:times], sizes, origin, budget)
     rows = _table(values, count[depth == 2], path)
     if rows.shape[1] != 4:
-        raise _not_a_timeline(
-            path, f"its rows have {rows.shape[1]} numbers instead of time, action, bytes and category"
-        )
+        reason = f"its rows have {rows.shape[1]} numbers instead of time, action, bytes and category"
+        raise _not_a_timeline(path, reason)
     budget.charge(ROW_BYTES * len(rows))
     return read_tensor_events(rows, origin)
 
@@ -74,6 +71,5 @@ def _table(values: I64, count: I64, path: str) -> I64:
 
 
 def _not_a_timeline(path: str, reason: str) -> InputError:
-    return InputError(
-        "Not a memory timeline of torch.profiler", path, f"{reason}; create one with export_memory_timeline"
-    )
+    remedy = f"{reason}; create one with export_memory_timeline"
+    return InputError("Not a memory timeline of torch.profiler", path, remedy)

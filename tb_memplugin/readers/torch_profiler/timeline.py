@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from tb_memplugin.model.arrays import I64, U8
-from tb_memplugin.model.capture_info import CaptureInfo
 from tb_memplugin.model.caveats import Caveat
 from tb_memplugin.model.kinds import Axis, RecordingKind
-from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.source_tables import CachingAllocatorState, NamedSpans, ReportedMemory
-from tb_memplugin.model.tables import Stacks
+from tb_memplugin.model.recording import CaptureInfo, Recording
+from tb_memplugin.model.tables import CachingAllocatorState, NamedSpans, ReportedMemory
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
 
+NS_PER_US = 1000
 FileOrigin = tuple[str, str, str]  # run, host, path
 
 
@@ -54,7 +51,7 @@ def timeline_recording(
             size, id=address, start=start, end=end, last_used=end, role=role, name=name
         ),
         regions=table_builder.no_regions(),
-        stacks=Stacks(np.empty(0, np.int32), Text.of([]), Text.of([]), np.empty(0, np.int32)),
+        stacks=table_builder.no_stacks(),
         clock=clock - first,
         capture_info=CaptureInfo(time_ns=first) if first else None,
         reported=reported,

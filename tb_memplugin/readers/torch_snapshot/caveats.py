@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tb_memplugin.model.caveats import Caveat
-from tb_memplugin.model.codes import CaveatCode
-from tb_memplugin.readers.common.limits import impossible_bytes
-from tb_memplugin.readers.torch_snapshot.allocations.lifetimes import BlockLifetimes
-from tb_memplugin.readers.torch_snapshot.contents.trace import Trace, TraceAction
+from tb_memplugin.model.caveats import Caveat, CaveatCode
+from tb_memplugin.readers.common.limits import HAS, IS, WAS, counted_caveat, impossible_bytes
+from tb_memplugin.readers.torch_snapshot.lifetimes import BlockLifetimes
+from tb_memplugin.readers.torch_snapshot.trace import Trace, TraceAction
 from tb_memplugin.sizes import agree, counted
 
 
@@ -38,49 +37,22 @@ def caveats(trace: Trace, lives: BlockLifetimes, settings: Mapping[str, Any], ba
     if len(trace) and not (trace.time_us >= 0).any():
         text = "Events have no times, as before PyTorch 2.2; they are numbered instead."
         found.append(Caveat(CaveatCode.NO_TIME, text))
-    for code, count, noun, (singular, plural, rest) in (
-        (
-            CaveatCode.ADDRESS_TAKEN,
-            lives.address_taken,
-            "allocation",
-            ("was", "were", "made at an address in use; the earlier one is considered freed"),
-        ),
-        (
-            CaveatCode.NOT_IN_SEGMENTS,
-            lives.unmatched,
-            "allocation",
-            ("is", "are", "never freed in the trace but missing from the final blocks"),
-        ),
-        (
-            CaveatCode.ESTIMATED_SIZE,
-            lives.estimated_sizes,
-            "block",
-            ("was", "were", "freed before the size was recorded; it is a lower bound"),
-        ),
-        (
-            CaveatCode.TIME_BACKWARDS,
-            backwards,
-            "event",
-            ("is", "are", "earlier than the previous event; its time is used instead"),
-        ),
-        (
-            CaveatCode.NO_ADDRESS,
-            int((~trace.known & (trace.action == TraceAction.ALLOC)).sum()),
-            "allocation",
-            ("has", "have", "no address"),
-        ),
-        (
-            CaveatCode.UNKNOWN_ACTION,
-            int((trace.action == TraceAction.OTHER).sum()),
-            "event",
-            ("has", "have", "an unknown action"),
-        ),
-    ):
-        if count:
-            found.append(Caveat(code, f"{counted(count, noun)} {agree(count, singular, plural)} {rest}."))
+    for code, count, noun, verbs, rest in (
+        (CaveatCode.ADDRESS_TAKEN, lives.address_taken, "allocation", WAS,
+         "made at an address in use; the earlier one is considered freed"),
+        (CaveatCode.NOT_IN_SEGMENTS, lives.unmatched, "allocation", IS,
+         "never freed in the trace but missing from the final blocks"),
+        (CaveatCode.ESTIMATED_SIZE, lives.estimated_sizes, "block", WAS,
+         "freed before the size was recorded; it is a lower bound"),
+        (CaveatCode.TIME_BACKWARDS, backwards, "event", IS,
+         "earlier than the previous event; its time is used instead"),
+        (CaveatCode.NO_ADDRESS, int((~trace.known & (trace.action == TraceAction.ALLOC)).sum()), "allocation", HAS,
+         "no address"),
+        (CaveatCode.UNKNOWN_ACTION, int((trace.action == TraceAction.OTHER).sum()), "event", HAS, "an unknown action"),
+    ):  # fmt: skip
+        found += counted_caveat(code, count, noun, verbs, rest)
     if len(trace) and not np.isin(trace.action, [TraceAction.FREE_REQUESTED, TraceAction.FREE_COMPLETED]).any():
-        found.append(
-            Caveat(CaveatCode.NO_FREES, "The trace has no free events; recording them may have been disabled.")
-        )
-    found += impossible_bytes(trace.impossible, "event", ("has", "have"), "impossible sizes, which are ignored")
+        text = "The trace has no free events; recording them may have been disabled."
+        found.append(Caveat(CaveatCode.NO_FREES, text))
+    found += impossible_bytes(trace.impossible, "event", HAS, "impossible sizes, which are ignored")
     return tuple(found)

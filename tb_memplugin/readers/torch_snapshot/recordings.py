@@ -11,28 +11,23 @@ import numpy as np
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import I32, I64
-from tb_memplugin.model.capture_info import CaptureInfo
 from tb_memplugin.model.kinds import Axis, RecordingKind
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
-from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.source_tables import CachingAllocatorState, NamedSpans
-from tb_memplugin.model.tables import Stacks
+from tb_memplugin.model.recording import CaptureInfo, Recording
+from tb_memplugin.model.tables import CachingAllocatorState, NamedSpans, Stacks
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
 from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.common.limits import MAX_DEVICES, too_many
-from tb_memplugin.readers.torch_snapshot.allocations.addresses import locate_in_segments
-from tb_memplugin.readers.torch_snapshot.allocations.labels import labels, pools_and_streams, roles
-from tb_memplugin.readers.torch_snapshot.allocations.lifetimes import BlockLifetimes, lifetimes
-from tb_memplugin.readers.torch_snapshot.allocations.operators import operators
-from tb_memplugin.readers.torch_snapshot.allocations.size_rounding import ROUNDED
+from tb_memplugin.readers.torch_snapshot.addresses import locate_in_segments
+from tb_memplugin.readers.torch_snapshot.annotations import read_spans
 from tb_memplugin.readers.torch_snapshot.caveats import caveats
-from tb_memplugin.readers.torch_snapshot.contents.annotations import read_spans
-from tb_memplugin.readers.torch_snapshot.contents.frames import read_stacks
-from tb_memplugin.readers.torch_snapshot.contents.pickle_values import NONE_NODE, PickleNodes, PickleValues
-from tb_memplugin.readers.torch_snapshot.contents.pinned_memory import PINNED, UNSPLIT, read_pinned
-from tb_memplugin.readers.torch_snapshot.contents.segments import Blocks, Segments, read_segments
-from tb_memplugin.readers.torch_snapshot.contents.trace import Trace, TraceAction, read_trace
+from tb_memplugin.readers.torch_snapshot.frames import read_stacks
+from tb_memplugin.readers.torch_snapshot.labels import labels, operators, pools_and_streams, roles
+from tb_memplugin.readers.torch_snapshot.lifetimes import lifetimes
+from tb_memplugin.readers.torch_snapshot.pickle_values import NONE_NODE, PickleNodes, PickleValues
+from tb_memplugin.readers.torch_snapshot.segments import ROUNDED, Blocks, Segments, read_segments
+from tb_memplugin.readers.torch_snapshot.trace import PINNED, UNSPLIT, Trace, TraceAction, read_pinned, read_trace
 
 
 def read_snapshot(data: bytes | memoryview, path: str, *, run: str, host: str) -> list[Recording]:
@@ -116,7 +111,7 @@ def _recording(contents: _Contents, budget: ReadBudget, where: tuple[str, str, s
     of_event, of_block = contents.stack_of_event, contents.stack_of_block
     lives = lifetimes(trace, segments, blocks, contents.settings)
     n = len(trace)
-    stack = np.where(lives.block >= 0, np.r_[of_block, -1][lives.block], -1)
+    stack = np.r_[of_block, -1][lives.block]
     stack = np.where(lives.alloc_event >= 0, np.r_[of_event, -1][lives.alloc_event], stack).astype(np.int32)
     end = np.where(lives.free_event >= 0, lives.free_event, max(n, 1))
     reserved = _reserved_bytes(trace, segments) if n else np.array([int(segments.size.sum())])
@@ -146,13 +141,13 @@ def _recording(contents: _Contents, budget: ReadBudget, where: tuple[str, str, s
             stack=stack,
             name=operators(stacks, stack),
             op=pools_and_streams(trace, segments, blocks, lives),
-            scope=labels(trace, lives, blocks, budget),
+            op_name=labels(trace, lives, blocks, budget),
         ),
         regions=regions,
         stacks=stacks,
         clock=clock,
         spans=contents.spans,
-        free_stack=_free_stacks(lives, of_event) if not segments.synthetic else None,
+        free_stack=np.r_[of_event, np.int32(-1)][lives.free_event] if not segments.synthetic else None,
         caching_allocator=CachingAllocatorState(
             reserved=reserved if not segments.synthetic else None,
             events=trace.name if n else Text.of(["snapshot"]),
@@ -161,10 +156,6 @@ def _recording(contents: _Contents, budget: ReadBudget, where: tuple[str, str, s
         out_of_memory=_last_out_of_memory(trace),
         caveats=caveats(trace, lives, contents.settings, backwards),
     )
-
-
-def _free_stacks(lives: BlockLifetimes, of_event: I32) -> I32:
-    return np.where(lives.free_event >= 0, np.r_[of_event, -1][lives.free_event], -1).astype(np.int32)
 
 
 def _clock(trace: Trace) -> tuple[I64 | None, int]:

@@ -7,19 +7,22 @@ from dataclasses import replace
 from functools import cache, partial
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.chips import Chip, with_chip
+from tb_memplugin.model.accelerators import Chip, with_chip
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.common.budget import ReadBudget
-from tb_memplugin.readers.common.part import FilePart, NoEventsReason
-from tb_memplugin.readers.common.pieces import own
+from tb_memplugin.readers.common.part import FilePart, NoEventsReason, own
 from tb_memplugin.readers.hlo import read_hlo
 from tb_memplugin.readers.hlo.recordings import memory_name
-from tb_memplugin.readers.xplane.allocator.names import PLANE, allocator_event_ids
-from tb_memplugin.readers.xplane.device.memory_size import CAPACITY_SOURCE, device_chip, device_memory_size
 from tb_memplugin.readers.xplane.no_events import no_events_reason
-from tb_memplugin.readers.xplane.planes import Plane, read_planes
-from tb_memplugin.readers.xplane.programs import METADATA_PLANE, read_programs
+from tb_memplugin.readers.xplane.planes import HOST_PLANE, Plane, allocator_event_ids, read_planes
+from tb_memplugin.readers.xplane.programs import (
+    CAPACITY_SOURCE,
+    METADATA_PLANE,
+    device_chip,
+    device_memory_size,
+    read_programs,
+)
 
 
 def open_xplane(data: bytes | memoryview, path: str, *, run: str = "", host: str = "") -> list[FilePart]:
@@ -32,7 +35,7 @@ def open_xplane(data: bytes | memoryview, path: str, *, run: str = "", host: str
         planes = read_planes(data, budget)
         found = [program for p in planes if p.name == METADATA_PLANE for program in read_programs(p)]
         # A profile without a host plane has an allocator part too: the part gives the reason for its lack of events.
-        hosts = [p for p in planes if p.name == PLANE] or [Plane(memoryview(b""))]
+        hosts = [p for p in planes if p.name == HOST_PLANE] or [Plane(memoryview(b""))]
     except ValueError as error:
         raise _damaged(error, path) from error
     capacity = cache(partial(device_memory_size, planes))  # computed for the first program that is read
@@ -62,7 +65,7 @@ def _read_allocators(
     except ValueError:
         pass  # the reader says what is damaged
     from tb_memplugin.readers.xplane.allocator.recordings import read_allocators
-    from tb_memplugin.readers.xplane.device.spans import tpu_core_planes
+    from tb_memplugin.readers.xplane.spans import tpu_core_planes
 
     return read_allocators(host_plane, tpu_core_planes(planes), run=run, host=host, source=source)
 

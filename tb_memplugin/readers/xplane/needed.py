@@ -11,16 +11,16 @@ from collections.abc import Generator, Iterator
 from typing import NamedTuple, TypeVar
 
 from tb_memplugin.formats import ByteRange, FilePiece, PartSearch, PartWalk
-from tb_memplugin.readers.xplane.allocator.names import ALLOCATION, DEALLOCATION, PLANE
-from tb_memplugin.readers.xplane.device.spans import LINE
+from tb_memplugin.readers.xplane.planes import ALLOCATION, DEALLOCATION, HOST_PLANE
 from tb_memplugin.readers.xplane.programs import METADATA_PLANE
+from tb_memplugin.readers.xplane.spans import MODULES_LINE
 
 Result = TypeVar("Result")
 Looking = Generator[ByteRange, bytes, Result]  # yields ranges of the file, and is sent their bytes
 
 # Smaller lines are kept: to skip one takes a request.
 MIN_SKIPPED_BYTES = 512 << 10
-HOST, PROGRAMS = PLANE.encode(), METADATA_PLANE.encode()
+HOST, PROGRAMS = HOST_PLANE.encode(), METADATA_PLANE.encode()
 ALLOCATOR_EVENTS = (ALLOCATION.encode(), DEALLOCATION.encode())
 MAX_NAME_BYTES = 4096
 MAX_FIELDS = 16  # before a line's first event, or a plane's first line
@@ -58,7 +58,7 @@ def _kept(item: Item) -> PartWalk:
 
 
 def _plane(plane: Item) -> PartWalk:
-    """Return a plane without most events of its long lines, but for the lines that are read."""
+    """Return a plane whose long lines end with their first event, except for the lines that are read."""
     if plane.form != LENGTH_DELIMITED:
         raise ValueError("a plane is damaged")
     if plane.end - plane.content < MIN_SKIPPED_BYTES:
@@ -84,7 +84,7 @@ def _plane(plane: Item) -> PartWalk:
 
 
 def _line(line: Item) -> PartWalk:
-    """Return a line up to its first event, or all of it where it is short or named LINE."""
+    """Return a line up to its first event, or all of it where it is short or named MODULES_LINE."""
     if line.form != LENGTH_DELIMITED or line.end - line.begin < MIN_SKIPPED_BYTES:
         return [line.whole]
     at, name = line.content, None
@@ -93,7 +93,7 @@ def _line(line: Item) -> PartWalk:
         at = item.end
         if item.number == NAME:
             name = yield from _text(item)
-        if item.number == LINE_EVENTS and name not in (None, LINE.encode()):
+        if item.number == LINE_EVENTS and name not in (None, MODULES_LINE.encode()):
             return [_head(PLANE_LINES, at - line.content), (line.content, at)]
         if item.number == LINE_EVENTS or at == line.end:
             break

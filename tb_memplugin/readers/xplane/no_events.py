@@ -7,14 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.model.codes import NoEventsCode
+from tb_memplugin.model.caveats import NoEventsCode
 from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.native.xplane.all_events import any_event
 from tb_memplugin.protos.xplane_fields import ProfileOptions
 from tb_memplugin.readers.common.part import NoEventsReason
-from tb_memplugin.readers.xplane.allocator.names import PLANE
-from tb_memplugin.readers.xplane.planes import Plane
+from tb_memplugin.readers.xplane.planes import HOST_PLANE, Plane
 
 ENVIRONMENT, OPTIONS_STAT = "Task Environment", "profile_options"
 DEVICE, NO_DEVICES = "/device:", ("/device:CPU", "/device:CUSTOM")
@@ -65,7 +64,7 @@ def no_events_reason(planes: Sequence[Plane]) -> NoEventsReason:
         return CPU
     if levels is not None and levels.host < MIN_TRACER_LEVEL:
         return TRACER_LEVEL._replace(text=TRACER_LEVEL.text.format(level=levels.host))
-    if not any(any_event(p.data, p.budget) for p in planes if p.name == PLANE):
+    if not any(any_event(p.data, p.budget) for p in planes if p.name == HOST_PLANE):
         return TRACER_LEVEL._replace(text=TRACER_LEVEL.text.format(level=0))
     if devices and not any(any_event(p.data, p.budget) for p in devices):
         return NO_DEVICE_WORK
@@ -77,8 +76,8 @@ def _tracer_levels(planes: Sequence[Plane]) -> _TracerLevels | None:
     for plane in planes:
         if plane.name == ENVIRONMENT:
             stats = plane.metadata["stats"]
-            for row in np.flatnonzero(stats["bytes_value"].length).tolist():
-                if plane.stat_names.get(int(stats["metadata_id"][row])) == OPTIONS_STAT:
+            for row in plane.rows_of_stat(OPTIONS_STAT):
+                if stats["bytes_value"].length[row]:
                     return _parse_levels(plane, stats["bytes_value"].take(np.array([row])))
     return None
 

@@ -1,10 +1,12 @@
-"""Planes of an XSpace, with the names of their events and stats."""
+"""Planes of an XSpace, with the names of their events and stats, among them those of allocators."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tb_memplugin.model.cached_property import cached_property
+import numpy as np
+
+from tb_memplugin.model.lazy import cached_property
 from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.protos.xplane_fields import LineList, PlaneList, PlaneMetadata, PlaneName
@@ -57,9 +59,13 @@ class Plane:
         self.budget.charge(NAME_BYTES * len(rows["key"]) + int(rows["value.name"].length.sum()))
         return {key: self.text(rows["value.name"], row) for row, key in enumerate(rows["key"].tolist())}
 
-    def text(self, spans: Any, row: int) -> str:
-        start, length = int(spans.start[row]), int(spans.length[row])
-        return bytes(self.data[start : start + length]).decode("utf-8", "replace")
+    def rows_of_stat(self, name: str) -> list[int]:
+        """Return the rows of the plane's own stats that have this name."""
+        wanted = [key for key, known in self.stat_names.items() if known == name]
+        return np.flatnonzero(np.isin(self.metadata["stats"]["metadata_id"], wanted)).tolist()
+
+    def text(self, spans: Spans, row: int) -> str:
+        return spans.text_at(self.data, row)
 
 
 def read_planes(data: bytes | memoryview, budget: ReadBudget) -> list[Plane]:
@@ -71,3 +77,12 @@ def read_planes(data: bytes | memoryview, budget: ReadBudget) -> list[Plane]:
     if not planes:
         raise ValueError("it contains no plane")
     return planes
+
+
+HOST_PLANE = "/host:CPU"
+ALLOCATION, DEALLOCATION = "MemoryAllocation", "MemoryDeallocation"
+
+
+def allocator_event_ids(plane: Plane) -> frozenset[int]:
+    """Return the metadata ids of the plane's allocator events. Raises ValueError where the plane is damaged."""
+    return frozenset(key for key, name in plane.event_names.items() if name in (ALLOCATION, DEALLOCATION))

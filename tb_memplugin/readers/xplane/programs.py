@@ -1,12 +1,14 @@
-"""Compiled programs in a profile, from its metadata plane."""
+"""Compiled programs in a profile, and the memory of the devices that run them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from tb_memplugin.model.accelerators import Chip, chip_of_name
 from tb_memplugin.readers.xplane.planes import Plane
 
 METADATA_PLANE = "/host:metadata"
@@ -41,3 +43,46 @@ def _key(plane: Plane, stats: dict[str, Any], event: int) -> str:
         if plane.stat_names.get(int(stats["metadata_id"][row])) == ID_STAT:
             program_id = int(stats["uint64_value"][row]) or int(stats["int64_value"][row])
     return f"{name}({program_id % 2**64})"
+
+
+GPU_PLANE = re.compile(r"/device:GPU:\d+")  # TPU planes have no such stat
+MEMORY_STAT = "memory_size"
+TPU_PLANE = re.compile(r"/device:TPU:\d+")
+CHIP_STAT = "device_type_string"
+CAPACITY_SOURCE = "the memory of the smallest device"
+
+
+def device_memory_size(planes: Sequence[Plane]) -> int | None:
+    """Return the bytes of the smallest device, since a program must fit on all; None where no plane has a size.
+
+    A damaged plane counts as one without a size, so that the programs stay readable.
+    """
+    try:
+        sizes = [size for plane in planes if GPU_PLANE.fullmatch(plane.name) for size in _sizes(plane)]
+    except ValueError:
+        return None
+    return min((size for size in sizes if size > 0), default=None)
+
+
+def _sizes(plane: Plane) -> list[int]:
+    stats, rows = plane.metadata["stats"], plane.rows_of_stat(MEMORY_STAT)
+    sizes: list[int] = np.maximum(stats["uint64_value"][rows], stats["int64_value"][rows]).astype(np.int64).tolist()
+    return sizes
+
+
+def device_chip(planes: Sequence[Plane]) -> Chip | None:
+    """Return the TPU of the profile's devices, the one with the least memory; None where no plane names a known one."""
+    try:
+        names = [name for plane in planes if TPU_PLANE.fullmatch(plane.name) for name in _chip_names(plane)]
+    except ValueError:
+        return None
+    return min((chip for name in names if (chip := chip_of_name(name))), key=lambda chip: chip.hbm, default=None)
+
+
+def _chip_names(plane: Plane) -> list[str]:
+    """Return the plane's values of the stat with the chip's name; a value is a text, or refers to a stat's name."""
+    stats = plane.metadata["stats"]
+    return [
+        plane.text(stats["str_value"], row) or plane.stat_names.get(int(stats["ref_value"][row]), "")
+        for row in plane.rows_of_stat(CHIP_STAT)
+    ]

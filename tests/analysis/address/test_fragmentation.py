@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.allocator_planes import REAL, Log, events_of, recordings_of
 from support.recordings import Row, recording
 
-from tb_memplugin.analysis.address.fragmentation import Holes, fragmentation, holes, unplaced_bytes
+from tb_memplugin.analysis.fragmentation import Holes, fragmentation, holes, unplaced_bytes
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.native.graph.free_runs import free_runs

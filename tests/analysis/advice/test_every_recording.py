@@ -14,11 +14,11 @@ from werkzeug.test import Client
 
 from tb_memplugin.analysis.advice import ADVISERS, Advice, advise, model
 from tb_memplugin.analysis.usage.live_bytes import peak
-from tb_memplugin.catalog import Catalog
-from tb_memplugin.commands.terminal import listing_of
+from tb_memplugin.catalog.catalog import Catalog
+from tb_memplugin.commands.output import listing_of
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.views.page import advice as view
+from tb_memplugin.questions.recording import advice as view
 
 TORCH = sorted(path for path in DATA.glob("torch_*/*") if path.is_file())
 each_profile = pytest.mark.parametrize("path", REAL, ids=lambda path: path.parents[3].name)

@@ -14,13 +14,13 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from support.advised import Tree, array, compiled, decode, decode_arguments, given, sgd, stepped, unrolled, weights
 
 from tb_memplugin.analysis.advice import AdviceKind, advise
-from tb_memplugin.analysis.advice.common import oversized
-from tb_memplugin.analysis.advice.jax.late_free import CODE as FREE
+from tb_memplugin.analysis.advice.jax.idle_arguments import LATE_FREE_CODE as FREE
+from tb_memplugin.analysis.advice.jax.idle_arguments import offload_code
 from tb_memplugin.analysis.advice.jax.replication import CODE
 from tb_memplugin.analysis.advice.jax.schedule import CODE as SCHEDULE
 from tb_memplugin.analysis.advice.jax.schedule import OPTIONS, ORDERED
-from tb_memplugin.analysis.advice.support.offload_code import offload_code
-from tb_memplugin.analysis.advice.support.optimizers import LION
+from tb_memplugin.analysis.advice.jax.shapes import code_in_parts
+from tb_memplugin.analysis.advice.support.narrowing import LION
 from tb_memplugin.model.program import Backend
 
 WIDTH = 1024
@@ -237,7 +237,7 @@ def test_a_large_tensor_is_computed_in_parts() -> None:
 
 
 def test_a_large_tensor_of_a_loss_is_computed_in_parts_again_for_its_gradient() -> None:
-    code = oversized.code(stepped(sgd, 256))
+    code = code_in_parts(stepped(sgd, 256))
     assert "jax.checkpoint(f)" in code
     x, y = jax.random.normal(jax.random.key(0), (2, 100, 64))
 

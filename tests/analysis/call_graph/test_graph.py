@@ -17,8 +17,16 @@ from hypothesis import strategies as st
 from support.pprof_files import REAL, Frame, Sample, profile_of
 from support.servers import DEMO, TESTS
 
-from tb_memplugin.analysis.call_graph.graph import NO_REFINEMENT, CallGraph, Granularity, Refine, build_call_graph
-from tb_memplugin.analysis.call_graph.samples import Samples, diff_samples, live_samples
+from tb_memplugin.analysis.call_graph import (
+    NO_REFINEMENT,
+    CallGraph,
+    Granularity,
+    Refine,
+    Samples,
+    build_call_graph,
+    diff_samples,
+    live_samples,
+)
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers import open_file
@@ -94,7 +102,7 @@ def whole_graph(
 ) -> tuple[Nodes, Calls]:
     """Keep every node and edge, however small."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tb_memplugin.analysis.call_graph.graph.MIN_SHARE", float("inf"))
+        patch.setattr("tb_memplugin.analysis.call_graph.MIN_SHARE", float("inf"))
         return graph_of(build_call_graph(samples, by, refine, most=10**6), measure)
 
 

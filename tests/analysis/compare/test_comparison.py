@@ -16,11 +16,10 @@ from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.kinds import RecordingKind, Role
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.source_tables import ReportedMemory
-from tb_memplugin.model.tables import Stacks
+from tb_memplugin.model.tables import ReportedMemory, Stacks
 from tb_memplugin.model.text import Text
+from tb_memplugin.questions.compare.comparison import headline
 from tb_memplugin.readers import open_file
-from tb_memplugin.views.page.compare import headline
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class Thing:
 
     size: int
     shape: str = "f32[8]"
-    scope: str = "layer_0/dot"
+    op_name: str = "layer_0/dot"
     op: str = "dot"
     line: int = -1  # of model.py, in layer, called by main; -1: no frame
     role: Role = Role.TEMPORARY
@@ -48,7 +47,7 @@ def made(things: list[Thing], shift: int = 0, folder: str = "/home/a") -> Record
         allocations=replace(
             found.allocations,
             shape=Text.of([t.shape for t in things]),
-            scope=Text.of([t.scope for t in things]),
+            op_name=Text.of([t.op_name for t in things]),
             op=Text.of([t.op for t in things]),
         ),
         stacks=Stacks(
@@ -64,13 +63,9 @@ Entry = tuple[int, int, int, int, bool]
 
 
 def entries(found: Comparison) -> list[Entry]:
-    return sorted(entries_in_order(found))
-
-
-def entries_in_order(found: Comparison) -> list[Entry]:
     e = found.entries
     columns = (e.bytes_a, e.bytes_b, e.allocations_a, e.allocations_b, e.reshaped)
-    return list(zip(*(column.tolist() for column in columns), strict=True))
+    return sorted(zip(*(column.tolist() for column in columns), strict=True))
 
 
 def changes(found: Comparison) -> list[Entry]:
@@ -151,7 +146,7 @@ def of_line(found: Comparison, size: int) -> tuple[int, int]:
 
 def test_a_line_put_in_between_is_new_and_those_after_it_are_as_they_were() -> None:
     def line(size: int, at: int, op: str) -> Thing:
-        return Thing(size, scope="", op=op, line=at)
+        return Thing(size, op_name="", op=op, line=at)
 
     before = [line(100, 10, "dot"), line(200, 11, "add"), line(300, 12, "exp")]
     after = [line(100, 10, "dot"), line(70, 11, "tanh"), line(200, 12, "add"), line(300, 13, "exp")]
@@ -178,7 +173,7 @@ def test_what_only_a_compiler_named_is_no_place_that_could_change_its_shape() ->
 
 
 def test_only_in_one_of_them() -> None:
-    found = compare(made([Thing(7, scope="a")]), made([Thing(9, scope="b")]))
+    found = compare(made([Thing(7, op_name="a")]), made([Thing(9, op_name="b")]))
     assert entries(found) == [(0, 9, 0, 1, False), (7, 0, 1, 0, False)]
     assert found.entries.row_a.tolist() == [-1, 0]
     assert found.entries.row_b.tolist() == [0, -1]
@@ -193,36 +188,12 @@ def test_two_moments_of_one_recording() -> None:
 
 
 def test_the_steps_are_roles_lines_or_layers() -> None:
-    a = [Thing(10, role=Role.PARAMETER, scope="params['layer_0']['w']", op="parameter"), Thing(5, line=10)]
-    b = [Thing(10, role=Role.PARAMETER, scope="params['layer_0']['w']", op="parameter"), Thing(25, line=10)]
+    a = [Thing(10, role=Role.PARAMETER, op_name="params['layer_0']['w']", op="parameter"), Thing(5, line=10)]
+    b = [Thing(10, role=Role.PARAMETER, op_name="params['layer_0']['w']", op="parameter"), Thing(25, line=10)]
     steps = {by: [(s.label, s.bytes_a, s.bytes_b) for s in compare(made(a), made(b), by=by).steps] for by in CompareBy}
     assert steps[CompareBy.ROLE] == [("temporary", 5, 25), ("parameter", 10, 10)]
     assert steps[CompareBy.SOURCE] == [("layer (/home/a/model.py:10)", 5, 25), ("no Python line", 10, 10)]
     assert steps[CompareBy.MODEL] == [("forward / layer_0", 5, 25), ("arguments / params / layer_0", 10, 10)]
-
-
-def test_each_thing_is_in_the_step_that_its_largest_allocation_is_counted_in() -> None:
-    a = [Thing(10, role=Role.PARAMETER, scope="params['layer_0']['w']", op="parameter"), Thing(5, line=10)]
-    b = [Thing(25, line=10), Thing(7, line=20, scope="layer_1/dot")]
-    labels = {
-        by: {
-            (x, y): found.steps[step].label
-            for (x, y, *_), step in zip(entries_in_order(found), found.step_of, strict=True)
-        }
-        for by in CompareBy
-        for found in [compare(made(a), made(b), by=by)]
-    }
-    assert labels[CompareBy.ROLE] == {(5, 25): "temporary", (10, 0): "parameter", (0, 7): "temporary"}
-    assert labels[CompareBy.MODEL] == {
-        (5, 25): "forward / layer_0",
-        (10, 0): "arguments / params / layer_0",
-        (0, 7): "forward / layer_1",
-    }
-    assert labels[CompareBy.SOURCE] == {
-        (5, 25): "layer (/home/a/model.py:10)",
-        (10, 0): "no Python line",
-        (0, 7): "layer (/home/a/model.py:20)",
-    }
 
 
 def test_without_a_stack_a_line_s_name_is_the_line() -> None:

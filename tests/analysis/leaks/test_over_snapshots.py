@@ -10,11 +10,10 @@ from support.servers import DEMO
 
 from tb_memplugin.analysis.leaks.classify import Verdict
 from tb_memplugin.analysis.leaks.over_snapshots import Growth, find_series, growth
-from tb_memplugin.catalog import listing_of_path
-from tb_memplugin.model.capture_info import CaptureInfo
-from tb_memplugin.model.recording import Recording
+from tb_memplugin.catalog.listing import listing_of_path
+from tb_memplugin.model.recording import CaptureInfo, Recording
+from tb_memplugin.questions.kinds.device_profile import series
 from tb_memplugin.readers import open_file
-from tb_memplugin.views.page.growth import series
 
 LIB = Frame("pjit", "/x/site-packages/jax/_src/pjit.py")
 

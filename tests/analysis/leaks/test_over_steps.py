@@ -19,9 +19,9 @@ from tb_memplugin.analysis.leaks.over_steps import LeakSites, leaking_sites, lea
 from tb_memplugin.analysis.usage.steps import MIN_STEPS, steps
 from tb_memplugin.model.kinds import SpanKind
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.source_tables import NamedSpans
+from tb_memplugin.model.tables import NamedSpans
 from tb_memplugin.model.text import Text
-from tb_memplugin.views.page.leaks import findings
+from tb_memplugin.questions.kinds.leaks import findings
 
 Program = list[Block]
 

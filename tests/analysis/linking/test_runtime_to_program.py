@@ -10,16 +10,16 @@ from support.recordings import Row, recording
 from support.servers import DATA
 from werkzeug.test import Client
 
-from tb_memplugin.analysis.linking.runtime_to_program import link_to_programs, running_intervals, running_programs
-from tb_memplugin.catalog import Catalog, listing_of_path
+from tb_memplugin.analysis.linking import link_to_programs, running_intervals, running_programs
+from tb_memplugin.catalog.catalog import Catalog
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.model.kinds import RecordingKind, RegionKind, SpanKind
 from tb_memplugin.model.program import PROGRAM_FRAMES
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.source_tables import NamedSpans
-from tb_memplugin.model.tables import Regions, Stacks
+from tb_memplugin.model.tables import NamedSpans, Regions, Stacks
 from tb_memplugin.model.text import Text
-from tb_memplugin.views.page.runtime_to_program import joins
+from tb_memplugin.questions.kinds.joins import joins
 
 KINDS = [(1000, RegionKind.TEMPORARY), (512, RegionKind.OUTPUT), (256, RegionKind.THREAD_LOCAL)]
 
@@ -27,7 +27,7 @@ KINDS = [(1000, RegionKind.TEMPORARY), (512, RegionKind.OUTPUT), (256, RegionKin
 def allocator(sizes: list[int], functions: list[str], frame: str = PROGRAM_FRAMES[0]) -> Recording:
     made = recording([Row(size, i, 9) for i, size in enumerate(sizes)], 9)
     stacks = Stacks(np.array([-1, 0], np.int32), Text.of([frame, "inner"]), Text.of(["", ""]), np.zeros(2, np.int32))
-    rows = dataclasses.replace(made.allocations, scope=Text.of(functions), stack=np.zeros(len(sizes), dtype=np.int32))
+    rows = dataclasses.replace(made.allocations, op_name=Text.of(functions), stack=np.zeros(len(sizes), dtype=np.int32))
     return dataclasses.replace(made, kind=RecordingKind.ALLOCATOR, allocations=rows, stacks=stacks)
 
 
@@ -83,7 +83,7 @@ def test_all_outputs_of_a_real_tpu_profile_are_joined() -> None:
         for row in rows.tolist():
             program = programs[joined.program[row]]
             region = joined.region[row]
-            assert program.title.startswith(f"jit_{allocated.allocations.scope[row]}(")
+            assert program.title.startswith(f"jit_{allocated.allocations.op_name[row]}(")
             assert program.regions.size[region] == allocated.allocations.requested[row]
             assert program.regions.kind[region] & RegionKind.OUTPUT
     assert count == 14

@@ -11,15 +11,14 @@ from support.allocators import Block, allocator
 from support.recordings import recording
 from support.servers import DATA
 
-from tb_memplugin.analysis.linking.runtime_to_program import link_to_programs
-from tb_memplugin.analysis.linking.stack_of_program import MAX_MORE_BYTES, stack_of_program
-from tb_memplugin.catalog import Catalog
+from tb_memplugin.analysis.linking import MAX_MORE_BYTES, link_to_programs, stack_of_program
+from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.model.kinds import RecordingKind, RegionKind, SpanKind
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.source_tables import NamedSpans
+from tb_memplugin.model.tables import NamedSpans
 from tb_memplugin.model.text import Text
-from tb_memplugin.views.page import runtime_to_program
-from tb_memplugin.views.page.runtime_to_program import _of_every_position, joins
+from tb_memplugin.questions.kinds import joins as runtime_joins
+from tb_memplugin.questions.kinds.joins import _of_every_position, joins
 
 GIB = 2**30
 
@@ -86,7 +85,7 @@ def test_a_report_has_the_stack_of_every_position() -> None:
 def test_a_report_of_more_stacks_than_it_lists_has_none_rather_than_that_of_another_position(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(runtime_to_program, "MAX_STACKS", 2)
+    monkeypatch.setattr(runtime_joins, "MAX_STACKS", 2)
     made = with_stack([20 * GIB, 4 * GIB, 20 * GIB + 1], ["f", "g"])
     every = _of_every_position(made, PROGRAMS)
     assert len(every["answers"]) > 1 and all(answer["stack"] is None for answer in every["answers"])
@@ -99,7 +98,7 @@ def test_programs_are_linked_once_for_all_positions(monkeypatch: pytest.MonkeyPa
         calls.append(linked)
         return link_to_programs(*linked)
 
-    monkeypatch.setattr(runtime_to_program, "link_to_programs", link)
+    monkeypatch.setattr(runtime_joins, "link_to_programs", link)
     _of_every_position(with_stack([0, 20 * GIB, 4 * GIB, 20 * GIB + 1], ["f", "g"]), PROGRAMS)
     assert len(calls) == 1
 

@@ -7,7 +7,7 @@ from support.forests import FRAMES, drawn, program, weights, with_frames
 
 from tb_memplugin.analysis.ownership.classification import Classification, forest
 from tb_memplugin.analysis.ownership.forest import MAX_DEPTH
-from tb_memplugin.analysis.ownership.frames import callers_first
+from tb_memplugin.analysis.ownership.source_lines import callers_first
 
 
 def test_source_leaves_frameworks_out_and_the_stack_marks_them() -> None:

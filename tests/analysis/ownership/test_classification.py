@@ -20,11 +20,11 @@ from support.servers import DEMO
 from werkzeug.test import Client
 
 from tb_memplugin.analysis.ownership.classification import Classification, Forest, forest, weigh
-from tb_memplugin.analysis.ownership.forest import ForestBuilder
-from tb_memplugin.analysis.ownership.repeated_layers import merge_layers
+from tb_memplugin.analysis.ownership.forest import ForestBuilder, merge_layers
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
-from tb_memplugin.catalog import Catalog, listing_of_path
+from tb_memplugin.catalog.catalog import Catalog
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
@@ -193,7 +193,7 @@ def test_constants_are_apart() -> None:
 def test_tensorflow_names_what_belongs_to_a_gradient() -> None:
     names = ["replica_0/layer_1/MatMul:MatMul", "gradient_tape/replica_0/layer_1/Mul", "SameWorkerRecvDone"]
     of = allocator([Block(name, 1, 0, None) for name in names], 1)
-    unjitted = dataclasses.replace(of, allocations=dataclasses.replace(of.allocations, scope=Text.of([""] * 3)))
+    unjitted = dataclasses.replace(of, allocations=dataclasses.replace(of.allocations, op_name=Text.of([""] * 3)))
     assert drawn(forest(unjitted, Classification.MODEL)) == [
         "forward and update",
         "  replica_0",

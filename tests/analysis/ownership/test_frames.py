@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_memplugin.analysis.ownership.frames import callers_first, framework_frames, nearest_frames
+from tb_memplugin.analysis.ownership.source_lines import callers_first, framework_frames, nearest_frames
 from tb_memplugin.model.tables import Stacks
 from tb_memplugin.model.text import Text
 

@@ -96,7 +96,7 @@ def test_passes_are_those_that_jax_names(name: str) -> None:
     phase = found.phase[-of.length :]
     told = {TrainingPhase.FORWARD: 0, TrainingPhase.BACKWARD: 0}
     for position in range(of.length):
-        scope = of.program.scope[position]
+        scope = of.program.op_name[position]
         # A fusion has the name of its last operation, so a fusion of several operations has no single correct role.
         if "jvp(" not in scope or ";" in scope:
             continue
@@ -111,7 +111,7 @@ def test_passes_are_those_that_jax_names(name: str) -> None:
 def _is_worked_out_early(of: Recording, position: int) -> bool:
     """Return whether dataflow may place this operation of the loss's derivative in either pass."""
     assert of.program is not None
-    scope = of.program.scope[position]
+    scope = of.program.op_name[position]
     return "integer_pow" in scope or scope.endswith(("jvp()/sub", "jvp()/div", "reduce_sum", "transpose(jvp())/mul"))
 
 
@@ -231,7 +231,7 @@ def test_replicated_arguments_on_eight_devices(sharded: bytes, named: bool) -> N
 
 
 def test_unknown_is_said_and_shown() -> None:
-    from tb_memplugin.views.page.memory_viewer import headline
+    from tb_memplugin.questions.kinds.memory_viewer import headline
 
     assert "of unknown role" in headline(recording("product"))
     assert "of unknown role" not in headline(recording("momentum"))

@@ -11,10 +11,11 @@ import pytest
 from support.torch_training import Training
 
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.catalog import Catalog, listing_of_path
+from tb_memplugin.catalog.catalog import Catalog
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.model.kinds import RecordingKind, Role
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.readers.torch_profiler.categories import CATEGORIES
+from tb_memplugin.readers.torch_profiler.exported_timeline import CATEGORIES
 
 
 def write(folder: Path, shift_ns: int = 400) -> dict[int, Role]:

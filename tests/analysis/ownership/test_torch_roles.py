@@ -7,16 +7,16 @@ import pytest
 from support.servers import DATA
 from support.torch_training import LOSS, Training, read_snapshot, recorded
 
-from tb_memplugin.analysis.leaks.retained_gradients import possible_state_bytes, retained_gradients
+from tb_memplugin.analysis.leaks.over_steps import possible_state_bytes, retained_gradients
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.ownership.torch_roles import optimizer_steps
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.questions.kinds import memory_profile
+from tb_memplugin.questions.kinds.leaks import findings
 from tb_memplugin.readers import open_file
 from tb_memplugin.sizes import bytes_text
-from tb_memplugin.views.page import memory_profile
-from tb_memplugin.views.page.leaks import findings
 
 REAL = DATA / "torch_snapshot"
 

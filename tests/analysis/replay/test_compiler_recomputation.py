@@ -10,10 +10,9 @@ from support.recordings import Row, recording
 from support.servers import DEMO
 
 from tb_memplugin.analysis.advice import advise
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving
-from tb_memplugin.analysis.advice.support.compiler_limit import allow_for_recomputation
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, allow_for_recomputation
 from tb_memplugin.analysis.replay.compiler_recomputation import CompilerRecomputation, compiler_recomputation, repeats
-from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
 

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_memplugin.analysis.replay.depth_first import depth_first
-from tb_memplugin.analysis.replay.schedule_graph import ScheduleGraph
+from tb_memplugin.analysis.replay.schedule_graph import ScheduleGraph, depth_first
 
 
 def graph(edges: list[tuple[int, int]], buffers: list[tuple[int, list[int]]]) -> ScheduleGraph:

@@ -9,13 +9,11 @@ from hypothesis import strategies as st
 from programs.stored import Stored, stored_programs
 
 from tb_memplugin.analysis.advice.jax import rematerialization
-from tb_memplugin.analysis.advice.jax.rematerialization import layer_nodes
+from tb_memplugin.analysis.advice.jax.rematerialization import layer_nodes, repeated_layers
 from tb_memplugin.analysis.advice.support.passes import program_passes
-from tb_memplugin.analysis.advice.support.repeated_layers import repeated_layers
-from tb_memplugin.analysis.replay.loops import program_loops
 from tb_memplugin.analysis.replay.program_graph import ProgramGraph, body_graph, program_graph
 from tb_memplugin.analysis.replay.recompute import Recomputation
-from tb_memplugin.analysis.replay.schedule_graph import ScheduleGraph, lower_peak
+from tb_memplugin.analysis.replay.schedule_graph import ScheduleGraph, lower_peak, program_loops
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import I32
 from tb_memplugin.model.recording import Recording

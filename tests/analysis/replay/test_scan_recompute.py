@@ -7,7 +7,7 @@ import pytest
 from programs.stored import Stored, stored_programs
 
 from tb_memplugin.analysis.advice.jax import rematerialization
-from tb_memplugin.analysis.replay.loops import program_loops
+from tb_memplugin.analysis.replay.schedule_graph import program_loops
 from tb_memplugin.model.recording import Recording
 
 STORED = {str(stored): stored for stored in stored_programs()}

@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.recordings import Row, recording
 
-from tb_memplugin.analysis.address.overlap import overlap
-from tb_memplugin.analysis.usage.figures import figures
+from tb_memplugin.analysis.fragmentation import overlap
 from tb_memplugin.analysis.usage.live_bytes import Usage, buckets, peak, reserved_bytes, usage
-from tb_memplugin.analysis.usage.live_set import bytes_by_role, live_rows
+from tb_memplugin.analysis.usage.live_set import bytes_by_role, figures, live_rows
 from tb_memplugin.model.kinds import RegionKind, Role
 from tb_memplugin.readers.common.table_builder import no_regions
 
@@ -35,7 +34,7 @@ def test_usage_is_the_sum_of_the_live_rows_at_every_position(rows: list[Row]) ->
     for p in range(10):
         live = [row for row in rows if row.start <= p < row.end]
         assert curve.live[p] == sum(row.size for row in live)
-        assert curve.unpadded[p] == sum(row.requested or 0 for row in live if row.size)
+        assert curve.requested[p] == sum(row.requested or 0 for row in live if row.size)
 
 
 def test_peak_is_the_first_of_equals() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from programs.targets import target_devices
 
-from tb_memplugin.fit.devices import ENVIRONMENT
+from tb_memplugin.fit.compiling.child import ENVIRONMENT
 
 TOO_LARGE = {"v4": 45_000, "v5e": 40_000, "v5p": 100_000, "v6e": 60_000, "tpu7x": 100_000}
 ROWS, COLUMNS = 65536, 1024

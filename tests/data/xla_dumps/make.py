@@ -16,7 +16,7 @@ from typing import Any
 
 from programs.targets import target_devices
 
-from tb_memplugin.fit.devices import ENVIRONMENT
+from tb_memplugin.fit.compiling.child import ENVIRONMENT
 
 HERE = Path(__file__).parent
 LEFT_OUT = (

@@ -13,14 +13,13 @@ from tb_memplugin.analysis.usage.headroom import with_device_limits
 from tb_memplugin.analysis.usage.live_bytes import peak, usage
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.questions.asking.endpoint import encoded
+from tb_memplugin.questions.asking.inputs import Call
+from tb_memplugin.questions.explain import explain_text
+from tb_memplugin.questions.explain.explain import explain
+from tb_memplugin.questions.export.formats import write_csv, write_json
+from tb_memplugin.questions.export.report import report_source
 from tb_memplugin.readers import open_file
-from tb_memplugin.views.endpoints.endpoint import encoded
-from tb_memplugin.views.endpoints.inputs import Call
-from tb_memplugin.views.export.csv import write_csv
-from tb_memplugin.views.export.json import write_json
-from tb_memplugin.views.export.report import ReportSource
-from tb_memplugin.views.terminal import explain_text
-from tb_memplugin.views.terminal.explain import explain
 
 Attempt = Callable[[bytes, bool], bool]
 
@@ -76,7 +75,7 @@ def check_peak(recording: Recording) -> None:
 
 def ask(recording: Recording, recordings: Sequence[Recording], choice: int | None) -> None:
     """Ask one endpoint about a recording, or all with several values of each parameter."""
-    source = ReportSource(recordings, recordings)
+    source = report_source(recordings, recordings)
     known = list(known_endpoints().values())
     for number, endpoint in enumerate(known):
         if endpoint.post or (choice is not None and number != choice % len(known)):

@@ -8,9 +8,10 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from tb_memplugin.catalog import Catalog, listing_of_path
+from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.catalog.fit_records import records_of_path
-from tb_memplugin.errors import FailureLog, InputError
+from tb_memplugin.catalog.listing import listing_of_path
+from tb_memplugin.errors import FAILURES, InputError
 
 FAST = "/dev/shm"  # a file system in memory, where there is one
 MAX_FILES = 12
@@ -46,7 +47,7 @@ class UnexpectedErrors(logging.Handler):
             self.found.append(record.exc_info[1])
 
     def __enter__(self) -> UnexpectedErrors:
-        FailureLog.is_kept = True
+        FAILURES.disabled = False
         logging.getLogger("tb_memplugin").addHandler(self)
         return self
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.views.endpoints.endpoint import Endpoint, endpoints
-from tb_memplugin.views.endpoints.inputs import (
+from tb_memplugin.questions.asking.endpoint import Endpoint, endpoints
+from tb_memplugin.questions.asking.inputs import (
     Choice,
     FileOf,
     Flag,

@@ -17,9 +17,9 @@ from urllib.parse import unquote_to_bytes
 from fuzz.attempts.folders import UnexpectedErrors
 from support.servers import DEMO, TESTS
 
-from tb_memplugin.catalog import Catalog
+from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.hosts.standalone import below_any_prefix
+from tb_memplugin.hosts.standalone import BelowAnyPrefix
 
 # Small runs, since each request should take a millisecond.
 RUNS = (
@@ -46,7 +46,7 @@ class Server:
 
     def restart(self) -> None:
         catalog = Catalog(self.folder.name)
-        self.app = below_any_prefix(MemoryApp(catalog))
+        self.app = BelowAnyPrefix(MemoryApp(catalog))
         self.runs = [run.name for run in catalog.runs()]
         self.ids = [r.id for run in self.runs for r in catalog.listing(run).recordings]
         self.posted = 0

@@ -13,13 +13,13 @@ from support.servers import DEMO
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.fit import outcome_json
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.questions.asking.endpoint import encoded
+from tb_memplugin.questions.asking.inputs import Call
+from tb_memplugin.questions.asking.source import FitOutcomes
+from tb_memplugin.questions.export.report import report_source
+from tb_memplugin.questions.fit import words as fit_text
 from tb_memplugin.readers import open_file
 from tb_memplugin.readers.fit_record import read_outcome
-from tb_memplugin.views.endpoints.endpoint import encoded
-from tb_memplugin.views.endpoints.inputs import Call
-from tb_memplugin.views.endpoints.source import FitOutcomes
-from tb_memplugin.views.export.report import ReportSource
-from tb_memplugin.views.terminal import fit as fit_text
 
 WHERE_USED = ("focus", "ignore", "hide")
 
@@ -41,7 +41,7 @@ def attempt_regex(data: bytes, everything: bool) -> bool:
         "most": "20",
         WHERE_USED[len(data) % len(WHERE_USED)]: text,
     }
-    source = ReportSource([recording], [recording])
+    source = report_source([recording], [recording])
     try:
         encoded(known_endpoints()["callgraph"].answer(Call(query, source)))
     except InputError as error:
@@ -58,7 +58,7 @@ def attempt_fit_record(data: bytes, everything: bool) -> bool:
         assert "/logs/fit.json" in str(error), f"the error does not name the file: {error}"
         return False
     json.dumps(outcome_json(outcome), allow_nan=False)
-    encoded(known_endpoints()["fit"].answer(Call({}, ReportSource([], [], candidates=FitOutcomes([outcome])))))
+    encoded(known_endpoints()["fit"].answer(Call({}, report_source([], [], candidates=FitOutcomes([outcome])))))
     fit_text.verdict(outcome)
     return True
 

@@ -6,8 +6,7 @@ import struct
 from random import Random
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.readers.watch.header import read_header
-from tb_memplugin.readers.watch.layout import integers_of_record
+from tb_memplugin.readers.watch_layout import integers_of_record, read_header
 
 ODD = (-1, 0, 1, -2, 2**31, 2**50, 2**50 + 1, 2**63 - 1, -(2**63), 1_800_000_000_000_000_000)
 

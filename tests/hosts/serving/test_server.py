@@ -22,12 +22,10 @@ import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background inherits that it is ignored
 from tb_memplugin.hosts.serving import server
 from tb_memplugin.hosts.serving.sockets import listen, url_of
-from tb_memplugin.hosts.serving.lanes import Lane, PostponedError, lane_of
+from tb_memplugin.questions.asking.source import Reads
 import time
 def app(environ, start_response):
     if environ["PATH_INFO"] == "/slow":
-        if lane_of(environ) < Lane.SLOW:
-            raise PostponedError
         time.sleep(3)
     sent = environ["wsgi.input"].read()
     body = {"/large": b"x" * %d, "/sent": str(len(sent)).encode()}.get(environ["PATH_INFO"], %r)
@@ -35,7 +33,8 @@ def app(environ, start_response):
     return [body]
 vars(server).update(%r)
 sockets = listen(["127.0.0.1"], 0)
-server.serve(app, sockets, lambda: print(url_of("127.0.0.1", sockets), flush=True))
+server.serve(app, sockets, lambda: print(url_of("127.0.0.1", sockets), flush=True),
+             lambda environ: Reads.LARGE_FILES if environ["PATH_INFO"] == "/slow" else Reads.NOTHING)
 """
 
 
@@ -116,7 +115,7 @@ def test_answers_that_take_long_do_not_delay_those_that_are_there(server: Server
         quick = time.monotonic() - begun
         read_to(slow[0], SMALL)
         assert time.monotonic() - begun > quick
-        slow[0].sendall(GET % b"/")  # the connection goes on, in the quick lane
+        slow[0].sendall(GET % b"/")  # the connection goes on, in the quick pool
         read_to(slow[0], SMALL)
         assert quick < 2.5
 

@@ -17,7 +17,7 @@ from support.profiles import compiled_programs, profiles
 from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.protos import hlo_pb2, xplane_pb2
-from tb_memplugin.readers.hlo.module.lists import sparse_numbers, sparse_spans
+from tb_memplugin.readers.hlo.module.columns import sparse_numbers, sparse_spans
 
 Tables = dict[str, dict[str, list[Any]]]
 

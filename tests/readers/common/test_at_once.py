@@ -9,8 +9,7 @@ import pytest
 from support.profiles import compiled_programs
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.readers.common.at_once import BudgetShare, at_once
-from tb_memplugin.readers.common.budget import BASE_BYTES, ReadBudget
+from tb_memplugin.readers.common.budget import BASE_BYTES, BudgetShare, ReadBudget, at_once
 from tb_memplugin.readers.hlo import read_hlo
 from tb_memplugin.readers.hlo.module import tables
 

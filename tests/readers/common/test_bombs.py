@@ -23,7 +23,7 @@ PROCESSOR_SECONDS = 20  # of one file on a slow machine; nearly all take less th
 READ = f"""
 import logging, resource, sys, time
 resource.setrlimit(resource.RLIMIT_AS, ({ADDRESS_BYTES}, {ADDRESS_BYTES}))
-from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.errors import InputError
 from tb_memplugin.readers import hlo, pprof, torch_snapshot, xplane
 

@@ -10,8 +10,7 @@ import pytest
 
 from tb_memplugin import free_memory, readers
 from tb_memplugin.errors import InputError, ReadError
-from tb_memplugin.readers.common.budget import ReadBudget
-from tb_memplugin.readers.common.gzip_file import decompress
+from tb_memplugin.readers.common.budget import ReadBudget, decompress
 
 MIB = 1 << 20
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tb_memplugin.readers.common.distinct import distinct
+from tb_memplugin.readers.common.rows import distinct
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint8])

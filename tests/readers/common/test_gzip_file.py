@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.readers.common.budget import ReadBudget
-from tb_memplugin.readers.common.gzip_file import CHUNK_BYTES, INPUT_BYTES, decompress
+from tb_memplugin.readers.common.budget import CHUNK_BYTES, INPUT_BYTES, ReadBudget, decompress
 
 same_each_time = settings(derandomize=True, deadline=None)
 # Of sizes around those of the pieces that are read and written, of bytes that shrink to nothing or not at all.

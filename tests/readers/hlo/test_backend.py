@@ -14,7 +14,7 @@ OF_CPU = {"leak", "leak_mended", "oom", "scan_remat", "train_step"}
 
 
 def for_cpu(data: bytes) -> bool:
-    return any(found.program is not None and found.program.for_cpu for found in read_hlo(data, source="test"))
+    return any(found.backend is Backend.CPU for found in read_hlo(data, source="test"))
 
 
 @pytest.mark.parametrize("program", compiled_programs(), ids=str)

@@ -24,12 +24,12 @@ from support.hand_built import (
 )
 from support.profiles import answer_of_xprof
 
-from tb_memplugin.analysis.usage.figures import figures
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes, usage
+from tb_memplugin.analysis.usage.live_set import figures
 from tb_memplugin.model.kinds import RegionKind, Role
 from tb_memplugin.protos.hlo_pb2 import HloProto, LayoutProto, ShapeProto, TileProto
+from tb_memplugin.questions.recording import details
 from tb_memplugin.readers.hlo import read_hlo
-from tb_memplugin.views.page import details
 
 
 def xprof_peak(made: Handmade, folder: Path) -> float:
@@ -202,7 +202,7 @@ def test_padding_of_arguments_counts(tmp_path: Path) -> None:
     assert recording.allocations.shape[0] == "f32[4096,129]{1,0:T(8,128)}"
     assert recording.allocations.requested.tolist() == [4096 * 129 * 4]
     assert padding == 4096 * 127 * 4
-    assert usage(recording).unpadded.tolist() == [4096 * 129 * 4] * 2
+    assert usage(recording).requested.tolist() == [4096 * 129 * 4] * 2
     pytest.importorskip("xprof")
     assert answer_of_xprof(made.data, tmp_path)["peakUnpaddedHeapMib"] == 4
 

@@ -11,9 +11,9 @@ from support.hand_built import ALLOC, FREE, MIB, Handmade, codes, names, read, t
 from support.profiles import answer_of_xprof
 
 from tb_memplugin.analysis.usage.live_bytes import peak, usage
+from tb_memplugin.questions.kinds import memory_viewer
 from tb_memplugin.readers.hlo import read_hlo, recordings
 from tb_memplugin.readers.hlo.module.tables import HloModule
-from tb_memplugin.views.page import memory_viewer
 
 
 def test_memory_spaces_are_recordings_of_their_own_on_one_axis() -> None:
@@ -51,7 +51,7 @@ def test_names_that_are_not_utf8_are_shown_with_a_mark() -> None:
     made.computation.instructions[1].metadata.op_name = b"jit(f)/\xff\xfe"
     recording = read(made)
     assert names(recording) == ["caf\ufffd", "second"]
-    assert recording.allocations.scope[1] == "jit(f)/\ufffd\ufffd"
+    assert recording.allocations.op_name[1] == "jit(f)/\ufffd\ufffd"
     assert "caf\ufffd".encode() in memory_viewer.first_view(recording)
 
 

@@ -10,8 +10,8 @@ from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.kernels import KernelBuffer
 from tb_memplugin.model.out_of_memory import OutOfMemory
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.questions.oom.failure import sentences
 from tb_memplugin.readers.oom_text import read_oom_text
-from tb_memplugin.views.shared.oom import sentences
 
 TEXTS = Path(__file__).parents[2] / "data" / "oom_texts"
 KIB, MIB, GIB = 2**10, 2**20, 2**30

@@ -22,10 +22,11 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.model.kinds import Axis, Role
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.questions.explain.explain import explain
+from tb_memplugin.questions.explain.explain_text import lines
+from tb_memplugin.questions.kinds import memory_viewer
+from tb_memplugin.questions.recording import details, tables, usage
 from tb_memplugin.readers.oom_text import read_oom_text
-from tb_memplugin.views.page import details, memory_viewer, recording_tables, usage
-from tb_memplugin.views.terminal.explain import explain
-from tb_memplugin.views.terminal.explain_text import lines
 
 TEXTS = TESTS / "data" / "oom_texts"
 ALL = sorted(TEXTS.glob("*.txt"))
@@ -73,7 +74,7 @@ def test_a_program_that_does_not_fit_a_tpu() -> None:
     assert caveats(recording) == {"not_listed": 2.25 * GIB - 20 * MIB, "outputs_not_shared": GIB}
     table = recording.allocations
     assert [table.op[row] for row in range(1, 4)] == ["fusion", "copy", "fusion"]
-    assert table.scope[2] == "jit(train_step)/transpose(jvp(Model))/layers_3/mlp/dot_general"
+    assert table.op_name[2] == "jit(train_step)/transpose(jvp(Model))/layers_3/mlp/dot_general"
     assert table.shape[1] == "f32[2048,1048576]{1,0:T(8,128)}"
     assert [table.dtype[row] for row in range(6)] == ["", "f32", "bf16", "f32", "", ""]
     assert table.role.tolist() == [
@@ -298,7 +299,7 @@ def test_whatever_was_read_can_be_asked_everything(path: Path) -> None:
             continue
         for recording in recordings:
             memory_viewer.first_view(recording)
-            recording_tables.rows(recording)
+            tables.rows(recording)
             usage.usage(recording, 0, 1, 1)
             assert advise(recording) == []
             json.dumps(explain(recording), allow_nan=False)

@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 from support.pprof_files import REAL, Frame, Sample, Writer, profile_of, samples_of, write
 
 from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak
-from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.kinds import Axis, Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import MAX_FRAMES
-from tb_memplugin.readers import open_file
-from tb_memplugin.readers.pprof import profile
-from tb_memplugin.views.shared.summary import summary
+from tb_memplugin.questions.recording.summary import summary
+from tb_memplugin.readers import open_file, pprof_profile
 
 A, B, C = Frame("a"), Frame("b", "train.py", 2), Frame("c", "lib.py", 3)
 
@@ -230,7 +229,7 @@ def test_batches_have_the_answer_of_one(batch: int, monkeypatch: pytest.MonkeyPa
         ]
 
     whole = answers()
-    monkeypatch.setattr(profile, "BATCH", batch)
+    monkeypatch.setattr(pprof_profile, "BATCH", batch)
     assert answers() == whole
 
 

@@ -19,7 +19,7 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.model.kinds import SpanKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers import open_file
-from tb_memplugin.readers.torch_profiler.categories import CATEGORIES
+from tb_memplugin.readers.torch_profiler.exported_timeline import CATEGORIES
 
 TIMELINES = sorted((DATA / "torch_memory_timeline").glob("*.gz")) if DATA.exists() else []
 TRACES = sorted((DATA / "torch_trace").glob("*.gz")) if DATA.exists() else []

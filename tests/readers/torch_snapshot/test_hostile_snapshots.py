@@ -19,8 +19,9 @@ from support.caching_allocator import MIB, CachingAllocator
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.kinds import Axis
+from tb_memplugin.questions.kinds import memory_profile, memory_viewer
+from tb_memplugin.questions.recording import tables
 from tb_memplugin.readers import open_file
-from tb_memplugin.views.page import memory_profile, memory_viewer, recording_tables
 
 ODD: list[Any] = [
     None, True, -1, 1 << 62, -(1 << 63), 1 << 64, 1 << 80, 1e300, "", "oom", b"q", [], {}, (1, 2), [[]], {"a": [1]},
@@ -56,7 +57,7 @@ def shown(data: bytes, name: str) -> None:
             for recording in part.read():
                 view = memory_profile if recording.axis is Axis.TIME else memory_viewer
                 view.first_view(recording)
-                recording_tables.rows(recording)
+                tables.rows(recording)
     except InputError as error:
         assert "/logs/" in str(error)
 

@@ -16,9 +16,9 @@ from tb_memplugin.analysis.usage.live_bytes import usage
 from tb_memplugin.analysis.usage.steps import steps
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.questions.explain.explain import explain
+from tb_memplugin.questions.explain.explain_text import lines
 from tb_memplugin.readers import open_file
-from tb_memplugin.views.terminal.explain import explain
-from tb_memplugin.views.terminal.explain_text import lines
 
 # The fields that each version added: a snapshot of an older version lacks them.
 SINCE = {
@@ -149,7 +149,7 @@ def test_a_tensor_tells_its_pool_its_stream_what_was_compiled_and_what_the_user_
     allocator.alloc(2 * MIB, None, 9, (0, 2), internal_metadata="mallocWithAddress")
     rows = read(allocator.snapshot()).allocations
     assert [rows.op[row] for row in range(3)] == ["private pool (0, 2), stream 0x9"] * 3
-    assert [rows.scope[row] for row in range(3)] == [
+    assert [rows.op_name[row] for row in range(3)] == [
         "cache of layer 3, kv, Torch-Compiled Region: 1/0", "", "mallocWithAddress",
     ]  # fmt: skip
 
@@ -161,7 +161,7 @@ def test_what_is_named_that_is_older_than_the_trace_is_named() -> None:
     allocator.trace.clear()
     allocator.annotate(old, "weights")
     rows = read(allocator.snapshot()).allocations
-    assert (rows.start[0], rows.scope[0]) == (-1, "weights")
+    assert (rows.start[0], rows.op_name[0]) == (-1, "weights")
 
 
 @pytest.mark.parametrize("nested", [True, False])

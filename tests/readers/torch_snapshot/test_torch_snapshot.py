@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from support.caching_allocator import MIB, CachingAllocator
 from support.servers import DATA
 
-from tb_memplugin.analysis.address.fragmentation import fragmentation, holes
+from tb_memplugin.analysis.fragmentation import fragmentation, holes
 from tb_memplugin.analysis.usage.live_bytes import peak, usage
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.kinds import Axis, SpanKind
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.questions.kinds.memory_profile import figures
+from tb_memplugin.questions.recording.details import details
 from tb_memplugin.readers import open_file
-from tb_memplugin.views.page.details import details
-from tb_memplugin.views.page.memory_profile import figures
 
 SNAPSHOTS = sorted((DATA / "torch_snapshot").glob("*.pickle")) if DATA.exists() else []
 LIVE = {"active_allocated", "active_pending_free", "active_awaiting_free"}

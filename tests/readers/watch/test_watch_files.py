@@ -8,12 +8,11 @@ from support.watch_files import MIB, START_NS, saw_tooth, watch_bytes
 
 from tb_memplugin.analysis.usage.live_bytes import peak, usage
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.capture_info import CaptureInfo, Sampling
-from tb_memplugin.model.codes import CaveatCode
+from tb_memplugin.model.caveats import CaveatCode
 from tb_memplugin.model.kinds import SpanKind
-from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.recording import CaptureInfo, Recording, Sampling
 from tb_memplugin.readers import open_file
-from tb_memplugin.readers.watch.layout import CounterSource, DeviceColumn
+from tb_memplugin.readers.watch_layout import CounterSource, DeviceColumn
 
 SECOND = 10**9
 

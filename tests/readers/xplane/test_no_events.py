@@ -11,7 +11,8 @@ from support.profiles import profiles
 from support.servers import DEMO
 from werkzeug.test import Client
 
-from tb_memplugin.catalog import Catalog, listing_of_path
+from tb_memplugin.catalog.catalog import Catalog
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.protos.xplane_pb2 import ProfileOptions, XSpace
 from tb_memplugin.readers.common.budget import ReadBudget

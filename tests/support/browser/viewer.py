@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 from playwright.sync_api import Download, Error, Frame, Locator, Page
 
 # Generous, because a test run may share its cores: they only end tests that would wait forever.
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 60
 PATIENCE_MS = PATIENCE_SECONDS * 1000
 # URLs of our page in a frame: of a TensorBoard plugin, and in XProf.
 FRAMES = ("plugin_entry.html?name=memory", "/memory/index.html")

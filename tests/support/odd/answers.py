@@ -9,27 +9,26 @@ from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 from tb_memplugin.analysis.advice import ADVISERS
-from tb_memplugin.analysis.changes.between import causes_between
+from tb_memplugin.analysis.compare.causes import causes_between
 from tb_memplugin.commands import summary as summary_command
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.questions.asking.endpoint import Endpoint, endpoints
+from tb_memplugin.questions.asking.inputs import Call, Flag, Integer, OptionalInteger, Parameter
+from tb_memplugin.questions.asking.source import Source
+from tb_memplugin.questions.compare import compare_text
+from tb_memplugin.questions.compare.budget import budget, budget_lines
+from tb_memplugin.questions.compare.causes import cause_json
+from tb_memplugin.questions.compare.comparison import CompareBy, compared, pairs
+from tb_memplugin.questions.compare.pairs import ExplainedComparison
+from tb_memplugin.questions.explain.explain import explain
+from tb_memplugin.questions.explain.explain_text import lines
+from tb_memplugin.questions.export.formats import write_csv, write_json, write_parquet
+from tb_memplugin.questions.export.report import answers_of_recording, answers_of_runs, report_source
+from tb_memplugin.questions.recording.summary import summary
+from tb_memplugin.questions.xprof.memory_profile import memory_profile
+from tb_memplugin.questions.xprof.memory_viewer import memory_viewer
 from tb_memplugin.regex import Regex
-from tb_memplugin.views.answers.compared_pairs import ExplainedComparison
-from tb_memplugin.views.endpoints.endpoint import Endpoint, endpoints
-from tb_memplugin.views.endpoints.inputs import Call, Flag, Integer, OptionalInteger, Parameter
-from tb_memplugin.views.export.csv import write_csv
-from tb_memplugin.views.export.json import write_json
-from tb_memplugin.views.export.parquet import write_parquet
-from tb_memplugin.views.export.report import ReportSource, answers_of_recording, answers_of_runs
-from tb_memplugin.views.page.compare import CompareBy, compared, pairs
-from tb_memplugin.views.shared.budget import budget, budget_lines
-from tb_memplugin.views.shared.change_json import cause_json
-from tb_memplugin.views.shared.summary import summary
-from tb_memplugin.views.terminal import compare_text
-from tb_memplugin.views.terminal.explain import explain
-from tb_memplugin.views.terminal.explain_text import lines
-from tb_memplugin.views.xprof.memory_profile import memory_profile
-from tb_memplugin.views.xprof.memory_viewer import memory_viewer
 
 TEXTS = {"focus": ("", "a|.*", "["), "ignore": ("", "^$"), "hide": ("",), "host": ("", "none")}
 EVERY_RECORDING = ("id", "a", "b", "base")
@@ -70,7 +69,7 @@ def complete(answer: Any) -> None:
 
 def questions(recordings: Sequence[Recording]) -> Iterator[Question]:
     """Yield every question about a run of these recordings."""
-    source = ReportSource(recordings, recordings)
+    source = report_source(recordings, recordings)
     for endpoint in endpoints().values():
         if not endpoint.post:
             yield from _of_endpoint(endpoint, source, recordings)
@@ -84,12 +83,12 @@ def questions(recordings: Sequence[Recording]) -> Iterator[Question]:
         for space in (0, 1, 99):
             yield Question("xprof memory_viewer", lambda s=space: memory_viewer(list(recordings), s))  # type: ignore[misc]
         for ask in ADVISERS:
-            yield Question(f"adviser {ask.__module__}", lambda r=recording, a=ask: len(list(a(r))))  # type: ignore[misc]
+            yield Question(f"adviser {ask.__module__} {ask.__name__}", lambda r=recording, a=ask: len(list(a(r))))  # type: ignore[misc]
 
 
-def _of_endpoint(endpoint: Endpoint, source: ReportSource, recordings: Sequence[Recording]) -> Iterator[Question]:
+def _of_endpoint(endpoint: Endpoint, source: Source, recordings: Sequence[Recording]) -> Iterator[Question]:
     ids = [recording.id for recording in recordings]
-    runs = [run.name for run in source.runs()]
+    runs = [run.name for run in source.runs.runs()]
     for recording in recordings:
         values = [_values(parameter, recording, ids, runs) for parameter in endpoint.parameters]
         for chosen in _combinations(values):

@@ -16,8 +16,7 @@ from tb_memplugin.model.dataflow import DataflowValues, Derivation, ProductKind
 from tb_memplugin.model.kinds import Axis, RegionKind, Role, SpanKind
 from tb_memplugin.model.program import Program
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.source_tables import NamedSpans, ReportedMemory
-from tb_memplugin.model.tables import Allocations, Regions, Stacks
+from tb_memplugin.model.tables import Allocations, NamedSpans, Regions, ReportedMemory, Stacks
 from tb_memplugin.model.text import Text
 
 MAX_BYTES = 1 << 50  # of a size or a figure; readers leave out larger ones
@@ -138,13 +137,13 @@ def _allocations(rows: Allocations, recording: Recording) -> Iterator[str]:
     yield from _column("role", rows.role, count, 0, max(Role))
     yield from _column("stack", rows.stack, count, -1, len(recording.stacks.parent) - 1)
     yield from _column("id", rows.id, count)
-    for name in ("name", "shape", "dtype", "op", "scope"):
+    for name in ("name", "shape", "dtype", "op", "op_name"):
         yield from _text(name, getattr(rows, name), count)
 
 
 def _program(program: Program, recording: Recording) -> Iterator[str]:
     length, count = recording.length, len(recording.allocations)
-    for name in ("name", "op", "scope", "computation"):
+    for name in ("name", "op", "op_name", "computation"):
         yield from _text(f"program.{name}", getattr(program, name), length)
     yield from _column("program.stack", program.stack, length, -1, len(recording.stacks.parent) - 1)
     if (program.value is None) != (program.values is None):
@@ -177,7 +176,7 @@ def _values(values: DataflowValues, length: int) -> Iterator[str]:
     yield from _column("argument", values.argument, count, -1)
     yield from _column("result", values.result, len(values.result), -1, count - 1)
     yield from _column("donor", values.donor, len(values.result), -1)
-    yield from _text("values.scope", values.scope, count)
+    yield from _text("values.op_name", values.op_name, count)
     yield from _column("transposed", values.transposed, len(values.transposed), 0, count - 1)
     derivations, products = values.derivations, values.products
     pairs = len(derivations.source)

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 from support.odd.resized import Rows, no_text, with_length, with_rows, without_regions, without_stacks, without_values
 
-from tb_memplugin.model.caveats import Caveat
-from tb_memplugin.model.codes import CaveatCode
+from tb_memplugin.model.caveats import Caveat, CaveatCode
 from tb_memplugin.model.dataflow import DataflowValues, Derivations, Products
 from tb_memplugin.model.kinds import Axis, RegionKind, Role, SpanKind
 from tb_memplugin.model.lazy import Lazy
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.source_tables import NamedSpans
+from tb_memplugin.model.tables import NamedSpans
 from tb_memplugin.model.text import Strings, Text
 
 Generator = np.random.Generator

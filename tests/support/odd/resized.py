@@ -13,7 +13,7 @@ from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.lazy import Lazy
 from tb_memplugin.model.program import Program
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.source_tables import CachingAllocatorState, DeviceProfileCounts, ProgramChunks
+from tb_memplugin.model.tables import CachingAllocatorState, DeviceProfileCounts, ProgramChunks
 from tb_memplugin.model.text import Strings, Text
 
 Rows = npt.NDArray[np.int64]
@@ -91,7 +91,7 @@ def with_length(recording: Recording, length: int) -> Recording:
 
 def _with_positions(program: Program, length: int) -> Program:
     first = np.arange(length)
-    texts = {name: getattr(program, name).take(first) for name in ("name", "op", "scope", "computation")}
+    texts = {name: getattr(program, name).take(first) for name in ("name", "op", "op_name", "computation")}
     values = program.values
     return replace(
         program,

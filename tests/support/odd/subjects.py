@@ -11,7 +11,7 @@ from support.odd.resized import plain
 from support.servers import DATA, DEMO, TESTS
 from support.torch_training import Training, recorded
 
-from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.model.recording import Recording
 
 TEXTS = TESTS / "data" / "oom_texts"

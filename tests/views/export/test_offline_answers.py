@@ -14,10 +14,10 @@ import pytest
 from support.servers import DATA, DEMO
 from werkzeug.test import Client
 
-from tb_memplugin.catalog import Catalog
+from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.hosts.catalog_source import CatalogSource
-from tb_memplugin.views.endpoints.endpoint import ENDPOINTS, endpoints
+from tb_memplugin.hosts.sources import catalog_source
+from tb_memplugin.questions.asking.endpoint import ENDPOINTS, endpoints
 
 FRONTEND = Path(__file__).resolve().parents[3] / "frontend"
 TESTS = "src/server_answers.test.ts"
@@ -25,7 +25,7 @@ SAMPLES = 40  # rows or positions of each recording
 
 
 def stored(route: str, recording_id: str, catalog: Catalog) -> bytes:
-    return ENDPOINTS[route].report_answer({"id": recording_id}, CatalogSource(catalog))
+    return ENDPOINTS[route].report_answer({"id": recording_id}, catalog_source(catalog))
 
 
 def spread(first: int, last: int) -> list[int]:

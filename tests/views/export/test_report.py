@@ -22,11 +22,12 @@ from support.servers import DATA, DEMO
 from werkzeug.test import Client
 
 from benchmarks import generate
-from tb_memplugin.catalog import Catalog, listing_of_path
+from tb_memplugin.catalog.catalog import Catalog
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts import report
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.views.endpoints.endpoint import ENDPOINTS
+from tb_memplugin.questions.asking.endpoint import ENDPOINTS
 
 WHOLE = {"usage", "details", "joins"}  # answers for every window, row and position
 FUSED = DATA / "xplane" / "tracelens_te_fused_attn"
@@ -117,6 +118,8 @@ def test_every_answer_is_the_servers(document: Document, client: Client) -> None
 
 
 def test_it_lists_what_the_server_lists(document: Document, client: Client) -> None:
+    for run in asked(client, "runs")["runs"]:
+        asked(client, "recordings", run=run["name"])  # a server states the peak of runs that it has read
     runs = sorted(asked(client, "runs")["runs"], key=lambda run: str(run["name"]), reverse=True)
     reported = json.loads(document.answers["runs"])["runs"]
     # A recording does not have the time of its file.

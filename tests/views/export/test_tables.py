@@ -19,29 +19,23 @@ from hypothesis import strategies as st
 from support.recordings import Row, recording
 from support.servers import DATA, DEMO, REPOSITORY, TESTS
 
-from tb_memplugin.analysis.ownership.frames import frame_text
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.analysis.ownership.source_lines import source_lines
-from tb_memplugin.analysis.usage.allocation_step import allocation_step
-from tb_memplugin.analysis.usage.steps import step_at
-from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.analysis.ownership.source_lines import frame_text, source_lines
+from tb_memplugin.analysis.usage.steps import allocation_step, step_at
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind, Role
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.source_tables import NamedSpans
-from tb_memplugin.model.tables import Stacks
+from tb_memplugin.model.tables import NamedSpans, Stacks
 from tb_memplugin.model.text import Text
-from tb_memplugin.views.export import rows as export_rows
-from tb_memplugin.views.export import stack_cells
-from tb_memplugin.views.export.csv import write_csv
-from tb_memplugin.views.export.export_table import MAX_CELL_LENGTH
-from tb_memplugin.views.export.json import write_json
-from tb_memplugin.views.export.parquet import write_parquet
-from tb_memplugin.views.export.stack_cells import StackCells
-from tb_memplugin.views.shared.summary import summary
+from tb_memplugin.questions.export import rows as export_rows
+from tb_memplugin.questions.export.formats import write_csv, write_json, write_parquet
+from tb_memplugin.questions.recording import stack_texts
+from tb_memplugin.questions.recording.stack_texts import MAX_CELL_LENGTH, StackCells
+from tb_memplugin.questions.recording.summary import summary
 
 TEXTS = TESTS / "data" / "oom_texts"
 SOURCES = [
-    *sorted(folder.name for folder in DEMO.iterdir() if folder.is_dir() and folder.name != "__pycache__"),
+    *sorted(folder.name for folder in DEMO.iterdir() if folder.is_dir()),
     *("xplane", "hlo", "pprof", "torch_snapshot", "torch_trace"),
     *sorted(file.name for file in TEXTS.glob("*.txt")),
 ]
@@ -77,7 +71,7 @@ def plain_rows(of: Recording) -> Iterator[dict[str, Any]]:
             "recording": of.id,
             "row": row,
             "name": rows.name[row],
-            "category": words[role[row]],
+            "role": words[role[row]],
             "size_bytes": int(rows.size[row]),
             "requested_bytes": int(rows.requested[row]),
             "charge_bytes": int(rows.charge[row]),
@@ -85,7 +79,7 @@ def plain_rows(of: Recording) -> Iterator[dict[str, Any]]:
             "shape": rows.shape[row],
             "dtype": rows.dtype[row],
             "op": rows.op[row],
-            "op_name": rows.scope[row],
+            "op_name": rows.op_name[row],
             "source": source[row],
             "stack": stack_of(of.stacks, int(rows.stack[row])),
             "freed_stack": "" if of.free_stack is None else stack_of(of.stacks, int(of.free_stack[row])),
@@ -180,14 +174,14 @@ def test_parquet_has_every_value(name: str) -> None:
 
 def test_parquet_has_types_that_can_be_grouped_by() -> None:
     table = as_parquet(recordings_of("train_step"))
-    sums = table.group_by("category").aggregate([("size_bytes", "sum")]).to_pylist()
+    sums = table.group_by("role").aggregate([("size_bytes", "sum")]).to_pylist()
     sizes = sum(int(found.allocations.size.sum()) for found in recordings_of("train_step"))
     assert sum(line["size_bytes_sum"] for line in sums) == sizes and len(sums) > 3
     schema = table.schema
     assert {str(schema.field(name).type) for name in ("size_bytes", "allocated_at", "id")} == {"int64"}
     assert {str(schema.field(name).type) for name in ("region", "address")} == {"uint64"}
     assert str(schema.field("never_freed").type) == "bool"
-    assert {str(schema.field(name).type) for name in ("name", "stack", "category")} == {"string"}
+    assert {str(schema.field(name).type) for name in ("name", "stack", "role")} == {"string"}
 
 
 def hostile(names: list[str], end: int = 3) -> Recording:
@@ -267,7 +261,7 @@ def test_a_stack_that_goes_in_circles_or_on_for_ever_fits_a_cell() -> None:
 
 
 def test_many_long_stacks_at_once_are_cut_for_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stack_cells, "MAX_TOTAL_LENGTH", 50)
+    monkeypatch.setattr(stack_texts, "MAX_TOTAL_LENGTH", 50)
     texts = StackCells(hostile(["a"]).stacks).texts(np.array([0, 1, 0, -1], np.int32))  # three others: 16 bytes each
     assert [texts[row] for row in range(4)] == ["main (train.p...", "layer (model....", "main (train.p...", ""]
 

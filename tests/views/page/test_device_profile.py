@@ -10,11 +10,11 @@ import pytest
 from support.pprof_files import Frame, Sample, profile_of, write
 from werkzeug.test import Client
 
-from tb_memplugin.catalog import Catalog
+from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.questions.kinds.device_profile import device_profile, figures, headline
 from tb_memplugin.readers import open_file
-from tb_memplugin.views.page.device_profile import device_profile, figures, headline
 
 LIB = Frame("pjit", "/x/site-packages/jax/_src/pjit.py", 9)
 STEP, MAIN = Frame("step", "train.py", 7), Frame("main", "train.py", 3)

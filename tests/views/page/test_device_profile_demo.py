@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 from support.servers import DEMO
 
-from tb_memplugin.analysis.call_graph.graph import CallGraph, Refine, build_call_graph
-from tb_memplugin.analysis.call_graph.samples import Samples, diff_samples, live_samples
-from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.analysis.call_graph import CallGraph, Refine, Samples, build_call_graph, diff_samples, live_samples
+from tb_memplugin.catalog.listing import listing_of_path
 
 SCRIPT = DEMO / "make_device_profiles.py"
 MB = 2**20  # pprof's

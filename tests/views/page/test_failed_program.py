@@ -10,10 +10,11 @@ from typing import Any
 from support.servers import DEMO
 from werkzeug.test import Client
 
-from tb_memplugin.catalog import Catalog, listing_of_path
+from tb_memplugin.catalog.catalog import Catalog
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.views.export.report import ReportSource
-from tb_memplugin.views.page.failed_program import failed_program
+from tb_memplugin.questions.export.report import report_source
+from tb_memplugin.questions.oom.failure import failed_program
 
 REFUSED, FITS = "v5e_out_of_memory", "v5e_train_step"
 PAGE = {"Sec-Fetch-Site": "same-origin", "Origin": "http://localhost"}
@@ -50,7 +51,7 @@ def test_without_a_program_of_the_name_there_is_none(tmp_path: Path) -> None:
 def test_a_report_finds_the_program_that_it_contains() -> None:
     recordings = listing_of_path(str(DEMO / REFUSED)).recordings
     error = next(recording for recording in recordings if recording.out_of_memory is not None)
-    source = ReportSource(recordings, recordings)
-    assert [program["memory"] for program in failed_program(error, source)["programs"]] == ["HBM"]
+    source = report_source(recordings, recordings)
+    assert [program["memory"] for program in failed_program(error, source.recordings)["programs"]] == ["HBM"]
     program = next(recording for recording in recordings if recording.program is not None)
-    assert failed_program(program, source)["programs"] == []
+    assert failed_program(program, source.recordings)["programs"] == []

@@ -12,17 +12,18 @@ from support.fits import GIB, STEP, V5E, candidate, raised, reserving, write_can
 from werkzeug.test import Client
 
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
-from tb_memplugin.catalog import Catalog, listing_of_path
+from tb_memplugin.catalog.catalog import Catalog
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.kinds import Role
-from tb_memplugin.views.endpoints.source import FitOutcomes
-from tb_memplugin.views.export.report import ReportSource
-from tb_memplugin.views.page.fit import FitJson, fit
+from tb_memplugin.questions.asking.source import FitOutcomes
+from tb_memplugin.questions.export.report import report_source
+from tb_memplugin.questions.fit.page import FitJson, fit
 
 
 def answered(*outcomes: Outcome) -> FitJson:
-    return fit(ReportSource([], [], candidates=FitOutcomes(outcomes)))
+    return fit(report_source([], [], candidates=FitOutcomes(outcomes)).runs)
 
 
 def fetched(logs: Path) -> dict[str, Any]:

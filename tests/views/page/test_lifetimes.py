@@ -12,8 +12,8 @@ from support.payload_decoder import decode
 from support.torch_training import Training, recorded
 
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.views.page.lifetimes import lifetimes
-from tb_memplugin.views.page.recording_tables import rows
+from tb_memplugin.questions.recording.tables import rows
+from tb_memplugin.questions.recording.usage import lifetimes
 
 DRAWN = ("role", "size", "charge", "start", "end", "defined", "last_used")
 

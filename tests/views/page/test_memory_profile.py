@@ -16,17 +16,17 @@ from support.recordings import recording as made
 from support.servers import DATA
 from werkzeug.test import Client
 
-from tb_memplugin.analysis.usage.traffic import traffic
-from tb_memplugin.catalog import Catalog
+from tb_memplugin.analysis.usage.live_bytes import traffic
+from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.questions.kinds.memory_profile import first_view
+from tb_memplugin.questions.recording.holes import holes
+from tb_memplugin.questions.recording.summary import summary
+from tb_memplugin.questions.recording.tables import rows
+from tb_memplugin.questions.recording.usage import usage, usage_over_time
 from tb_memplugin.readers.xplane.allocator.lifetimes import BEFORE
-from tb_memplugin.views.page.holes import holes
-from tb_memplugin.views.page.memory_profile import first_view
-from tb_memplugin.views.page.recording_tables import rows
-from tb_memplugin.views.page.usage import usage, usage_over_time
-from tb_memplugin.views.shared.summary import summary
 
 each_profile = pytest.mark.parametrize("path", REAL, ids=lambda path: path.parents[3].name)
 Tables = dict[str, dict[str, list[Any]]]

@@ -15,23 +15,23 @@ from support.recordings import Row, recording
 from support.servers import DEMO
 from werkzeug.test import Client
 
-from tb_memplugin.analysis.linking.co_residency import co_residency, running_at_peak
-from tb_memplugin.analysis.ownership.layers import HeaviestLayer, heaviest_layer
+from tb_memplugin.analysis.linking import co_residency, running_at_peak
+from tb_memplugin.analysis.ownership.classification import HeaviestLayer, heaviest_layer
 from tb_memplugin.analysis.usage.headroom import Headroom, headroom, with_device_limits
-from tb_memplugin.catalog import Catalog, listing_of_path
+from tb_memplugin.catalog.catalog import Catalog
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.hosts.catalog_source import CatalogSource
+from tb_memplugin.hosts.sources import catalog_source
 from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind, Role, SpanKind
-from tb_memplugin.model.lazy_recording import LazyRecording
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
-from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.recording import LazyRecording, Recording
 from tb_memplugin.model.text import Text
+from tb_memplugin.questions.explain.explain import explain
+from tb_memplugin.questions.recording.summary import summary
+from tb_memplugin.questions.run import overview as overview_module
+from tb_memplugin.questions.run.overview import overview, overview_figures, overview_of_run
 from tb_memplugin.source_files import SourceFiles
-from tb_memplugin.views.page import overview as overview_module
-from tb_memplugin.views.page.overview import overview, overview_figures, overview_of_run
-from tb_memplugin.views.shared.summary import summary
-from tb_memplugin.views.terminal.explain import explain
 
 
 def test_no_share_is_shown_where_events_contradict_each_other() -> None:
@@ -64,7 +64,7 @@ def program(title: str, rows: Sequence[tuple[str, str, int, RegionKind]], memory
     named = dataclasses.replace(
         made.allocations,
         op=Text.of([op for op, _, _, _ in rows]),
-        scope=Text.of([scope for _, scope, _, _ in rows]),
+        op_name=Text.of([scope for _, scope, _, _ in rows]),
     )
     return dataclasses.replace(made, title=title, memory=memory, allocations=named)
 
@@ -210,7 +210,7 @@ def test_the_biggest_part(scopes: list[tuple[str, int]], part: HeaviestLayer | N
 def test_the_biggest_part_of_an_allocator_is_a_function_or_a_line() -> None:
     step = allocator([Block("step", 8, 0, None, stack=1), Block("load", 4, 0, None, stack=0)], 1)
     assert heaviest_layer(step) == HeaviestLayer("step", 1, 8)
-    rows = dataclasses.replace(step.allocations, scope=Text.of(["", ""]))
+    rows = dataclasses.replace(step.allocations, op_name=Text.of(["", ""]))
     assert heaviest_layer(dataclasses.replace(step, allocations=rows)) == HeaviestLayer("layer (model.py:20)", 1, 8)
 
 
@@ -295,16 +295,16 @@ def test_a_recording_whose_stacks_are_damaged_is_still_listed() -> None:
 def test_the_figures_are_those_of_the_whole_overview_without_reading_every_buffer(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = CatalogSource(Catalog(str(DEMO / name)), SourceFiles([]))
-    run = source.runs()[0].name
-    whole = overview_of_run(source, run)
+    source = catalog_source(Catalog(str(DEMO / name)), SourceFiles([]))
+    run = source.runs.runs()[0].name
+    whole = overview_of_run(source.runs, run)
 
     def reads_every_buffer(*_: object) -> None:
         raise AssertionError("reads every buffer")
 
     for function in ("bytes_by_role", "heaviest_layer", "co_residency"):
         monkeypatch.setattr(overview_module, function, reads_every_buffer)
-    figures = overview_figures(source, run)
+    figures = overview_figures(source.runs, run)
     assert figures["headline"] == whole["headline"]
     assert figures["rows"] == [{**row, "role": None, "part": None} for row in whole["rows"]]
     assert (figures["together"], figures["problems"]) == ([], [])

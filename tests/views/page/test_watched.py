@@ -11,16 +11,16 @@ from support.pprof_files import Frame, Sample, Writer
 from support.watch_files import MIB, START_NS, live_file, saw_tooth, watch_bytes
 from werkzeug.test import Client
 
-from tb_memplugin.analysis.leaks.floor import floor_growth
-from tb_memplugin.catalog import Catalog
+from tb_memplugin.analysis.leaks.classify import floor_growth
+from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.cli import main
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.questions.kinds.leaks import findings
+from tb_memplugin.questions.kinds.memory_profile import figures, first_view, headline
 from tb_memplugin.readers import open_file
-from tb_memplugin.readers.watch.layout import DeviceColumn
-from tb_memplugin.views.page.leaks import findings
-from tb_memplugin.views.page.memory_profile import figures, first_view, headline
+from tb_memplugin.readers.watch_layout import DeviceColumn
 
 
 def recording(

@@ -7,20 +7,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.servers import DEMO
 
 from tb_memplugin.analysis.leaks.classify import Verdict
 from tb_memplugin.analysis.leaks.over_steps import leaks
-from tb_memplugin.analysis.ownership.frames import FRAMEWORK_PATH
-from tb_memplugin.analysis.ownership.source_lines import heaviest_line, source_lines
+from tb_memplugin.analysis.ownership.source_lines import FRAMEWORK_PATH, heaviest_line, source_lines
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.questions.kinds import memory_profile, memory_viewer
+from tb_memplugin.questions.kinds.headline import complete_headline
+from tb_memplugin.questions.recording.sites import leaking
 from tb_memplugin.sizes import bytes_text
-from tb_memplugin.views.page import memory_profile, memory_viewer
-from tb_memplugin.views.page.headline import complete_headline
-from tb_memplugin.views.shared.headlines import leaking
-
-DEMO = Path(__file__).parents[3] / "demo_logdir"
 
 
 def largest(run: str, kind: str) -> Recording:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 from support.servers import TESTS
 
-from tb_memplugin.analysis.oom import Cause, cause, missing_bytes, required_bytes, shortfall
-from tb_memplugin.analysis.usage.headroom import headroom
+from tb_memplugin.analysis.usage.headroom import Cause, cause, headroom, missing_bytes, required_bytes, shortfall
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.questions.oom.failure import figures, sentences
+from tb_memplugin.questions.run.overview import overview
 from tb_memplugin.readers.oom_text import read_oom_text
-from tb_memplugin.views.page.overview import overview
-from tb_memplugin.views.shared.oom import figures, sentences
 
 COMPILE = OutOfMemoryPhase.COMPILE
 

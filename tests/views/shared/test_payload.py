@@ -15,11 +15,13 @@ from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.kinds import RegionKind, Role
 from tb_memplugin.model.text import Text
+from tb_memplugin.questions.asking.payload import Table, compact, encode
+from tb_memplugin.questions.kinds import memory_viewer
+from tb_memplugin.questions.kinds.first_view import MAX_LENGTH_WITH_ROLES
+from tb_memplugin.questions.kinds.headline import complete_headline
+from tb_memplugin.questions.recording import details, usage
+from tb_memplugin.questions.recording import tables as recording_tables
 from tb_memplugin.sizes import bytes_text
-from tb_memplugin.views.page import details, memory_viewer, recording_tables, usage
-from tb_memplugin.views.page.first_view import MAX_LENGTH_WITH_ROLES
-from tb_memplugin.views.page.headline import complete_headline
-from tb_memplugin.views.shared.payload import Table, compact, encode
 
 
 def test_columns_come_back_as_they_went() -> None:

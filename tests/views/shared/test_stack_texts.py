@@ -11,8 +11,8 @@ from support.payload_decoder import decode
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Stacks
 from tb_memplugin.model.text import Text
-from tb_memplugin.views.page.recording_tables import rows
-from tb_memplugin.views.shared.stack_texts import stack_texts
+from tb_memplugin.questions.recording.stack_texts import stack_texts
+from tb_memplugin.questions.recording.tables import rows
 
 NONE = -1
 # caller, function, file, line

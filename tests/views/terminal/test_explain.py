@@ -15,11 +15,11 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
-from tb_memplugin.views.shared.selectors import choose, position_of
-from tb_memplugin.views.shared.weighted_tree import MAX_LINES
-from tb_memplugin.views.shared.weighted_tree import lines as tree_lines
-from tb_memplugin.views.terminal import explain_text as view
-from tb_memplugin.views.terminal.explain import explain
+from tb_memplugin.questions.asking.selectors import choose, position_of
+from tb_memplugin.questions.explain import explain_text as view
+from tb_memplugin.questions.explain.explain import explain
+from tb_memplugin.questions.recording.tree import MAX_LINES
+from tb_memplugin.questions.recording.tree import lines as tree_lines
 
 STEPS = 12
 
@@ -273,5 +273,5 @@ def test_the_recording_is_chosen_by_its_id_or_a_part_that_only_one_has() -> None
 def test_names_that_are_not_known() -> None:
     of = training()
     nothing = Text.of([""] * len(of.allocations))
-    unnamed = dataclasses.replace(of, allocations=dataclasses.replace(of.allocations, name=nothing, scope=nothing))
+    unnamed = dataclasses.replace(of, allocations=dataclasses.replace(of.allocations, name=nothing, op_name=nothing))
     assert [group["site"] for group in explain(unnamed)["groups"]] == ["unnamed", "layer (model.py:20)"]

@@ -14,8 +14,8 @@ from support.profiles import Compiled, answer_of_xprof, compiled_programs
 from support.servers import DATA
 
 from tb_memplugin.protos.hlo_pb2 import BufferAllocationProto, HloProto, ShapeProto
+from tb_memplugin.questions.xprof import memory_viewer
 from tb_memplugin.readers.hlo import read_hlo
-from tb_memplugin.views.xprof import memory_viewer
 
 MIB = 2**20
 ANSWERS = DATA / "xprof_2.24.2_answers"

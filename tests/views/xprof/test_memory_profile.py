@@ -21,13 +21,12 @@ from support.xprof_server import PREFIX, serving
 from werkzeug.test import Client
 from werkzeug.wrappers import Response
 
-from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts import xprof
 from tb_memplugin.protos.xplane_pb2 import XSpace
-from tb_memplugin.views.xprof import memory_profile as xprof_memory_profile
-from tb_memplugin.views.xprof.allocator_profile import MAX_SNAPSHOTS
-from tb_memplugin.views.xprof.memory_profile import memory_profile
+from tb_memplugin.questions.xprof import memory_profile as xprof_memory_profile
+from tb_memplugin.questions.xprof.memory_profile import MAX_SNAPSHOTS, memory_profile
 
 GPU_DEMO = "xprof_demo_gpu_multi_worker"
 Json = dict[str, Any]

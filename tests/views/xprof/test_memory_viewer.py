@@ -16,8 +16,8 @@ from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.questions.xprof.memory_viewer import memory_viewer
 from tb_memplugin.readers.hlo import read_hlo
-from tb_memplugin.views.xprof.memory_viewer import memory_viewer
 
 MIB = 2**20
 HBM, VMEM = 0, 1

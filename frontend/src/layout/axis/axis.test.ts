@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { regionsOf, rowsOf } from "../fixture";
+import { indexBlocks, timelineBlocks } from "../timeline/blocks";
+import { emptyRects, layoutTimeline } from "../timeline/rects";
 import { positionAxis, stepAt, timeAxis } from "./axis";
-import { layoutTimeline, emptyRects } from "../timeline/rects";
-import { timelineBlocks } from "../timeline/blocks";
-import { regionsOf, rowsOf } from "../timeline/fixture";
-import { indexBlocks } from "../timeline/block_index";
 
 /** Two simultaneous events, a pause of ten seconds, then two events 5 ns apart. */
 const TIMES = Float64Array.of(100, 100, 10_000_000_100, 10_000_000_105);

@@ -1,7 +1,5 @@
-import type { Tick } from "./ticks";
-import { positionTicks, timeTicks } from "./ticks";
-import type { Span } from "./span";
-import { restoreSpan, saveSpan } from "./view";
+import { positionTicks, type Tick, timeTicks } from "./ticks";
+import { restoreSpan, saveSpan, type Span } from "./view";
 
 /**
  * Unit of the x axis: equally spaced positions, or times of events. The page's state contains positions only,

@@ -1,4 +1,4 @@
-import type { Span } from "./span";
+import type { Span } from "./view";
 
 export interface Tick {
   value: number;
@@ -95,7 +95,8 @@ function longTime(ns: number): string {
 }
 
 /**
- * Format a time or duration in ns with three decimals, in the largest unit that fits: "2.587 s". From ten minutes on, in
+ * Format a time or duration in ns with three decimals, in the largest unit that fits: "2.587 s". From ten
+ * minutes on, in
  * whole seconds: "1 h 2 min 5 s".
  */
 export function formatTime(ns: number): string {

@@ -1,4 +1,18 @@
-import type { TimelineBox, Span, View } from "./span";
+/** Lowest and highest visible value of one axis. */
+export type Span = readonly [number, number];
+
+/** A window of the timeline, or all of it: values of the axis along x, bytes along y. */
+export interface View {
+  x: Span;
+  y: Span;
+}
+
+export interface TimelineBox {
+  start: number;
+  end: number;
+  bottom: number;
+  top: number;
+}
 
 /** Move a span by `delta` within the limit. */
 export function pan(span: Span, limit: Span, delta: number): Span {

@@ -1,17 +1,5 @@
-import { formatBytes } from "../../base/units";
-import type { ComparedEntry } from "../../payload/generated/answers";
-import type { Change } from "../../payload/generated/constants";
-import { ROLES } from "../../payload/generated/constants";
-import { formatCsv } from "../../base/csv";
-import type { Search } from "../../base/search";
-import { parseFilters } from "../table/table_filter";
-
-export type EntryKey = "change" | "bytes_a" | "bytes_b" | "delta" | "role" | "shape" | "site" | "source";
-
-export interface EntrySort {
-  key: EntryKey;
-  descending: boolean;
-}
+import type { ComparedEntry, Comparison, WaterfallStep } from "../../payload/generated/answers";
+import { type Change, ROLES } from "../../payload/generated/constants";
 
 export const CHANGE_LABELS: Record<Change, string> = {
   only_a: "only in A",
@@ -25,88 +13,45 @@ export function delta({ bytes_a, bytes_b }: ComparedEntry): number {
   return bytes_b - bytes_a;
 }
 
-/** Format bytes with their sign: "+1.68 MiB". */
-export function formatSigned(bytes: number): string {
-  return `${bytes > 0 ? "+" : ""}${formatBytes(bytes)}`;
-}
-
-/**
- * Return entries of the wanted kinds (all, if none is selected) that match the search and whose change
- * matches the size filter.
- */
-export function filterEntries(
-  entries: readonly ComparedEntry[],
-  wanted: ReadonlySet<Change>,
-  search: Search,
-  size: string,
-): { entries: ComparedEntry[]; errors: string[] } {
-  const { text, matchesSize, errors } = parseFilters(search, size);
-  const kept = entries.filter(
-    (entry) =>
-      (wanted.size === 0 || wanted.has(entry.change)) &&
-      matchesSize(Math.abs(delta(entry))) &&
-      (text.empty || entryTexts(entry).some((value) => text.matches(value))),
-  );
-  return { entries: kept, errors };
-}
-
 /** Return the texts of an entry that a search looks at. */
 export function entryTexts(entry: ComparedEntry): string[] {
   const { site, name, op, op_name, source, shape, role } = entry;
   return [site, name, op, op_name, source, shape, ROLES[role]];
 }
 
-/** Sort entries. Changes sort by absolute size. */
-export function sortEntries(
-  entries: readonly ComparedEntry[],
-  { key, descending }: EntrySort,
-): ComparedEntry[] {
-  const way = descending ? -1 : 1;
-  const value = (entry: ComparedEntry): number | string => {
-    if (key === "delta") return Math.abs(delta(entry));
-    if (key === "role") return ROLES[entry.role];
-    if (key === "change") return CHANGE_LABELS[entry.change];
-    return entry[key];
-  };
-  return entries.slice().sort((a, b) => {
-    const [x, y] = [value(a), value(b)];
-    return (
-      way *
-      (typeof x === "number" && typeof y === "number"
-        ? x - y
-        : `${x}`.localeCompare(`${y}`, "en", { numeric: true }))
-    );
-  });
+/** The selected change of a comparison: an entry of A, B or both, or a step between the totals. */
+export type SelectedChange =
+  | { kind: "entry"; entry: ComparedEntry }
+  /** `entries` are what is counted in it, the largest changes first. */
+  | { kind: "step"; step: WaterfallStep; entries: ComparedEntry[] };
+
+/**
+ * Return an entry's name: the rows of its largest allocations in A and in B, "12,34"; "12," if it is in A
+ * only.
+ */
+export function entryName({ row_a, row_b }: ComparedEntry): string {
+  return `${row_a ?? ""},${row_b ?? ""}`;
 }
 
-export function entriesCsv(entries: readonly ComparedEntry[]): string {
-  const headings = [
-    "change",
-    "bytes_a",
-    "bytes_b",
-    "change_bytes",
-    "allocations_a",
-    "allocations_b",
-    "category",
-    "shape",
-    "shape_before",
-    "site",
-    "source",
-  ];
-  return formatCsv(
-    headings,
-    entries.map((entry) => [
-      CHANGE_LABELS[entry.change],
-      entry.bytes_a,
-      entry.bytes_b,
-      delta(entry),
-      entry.allocations_a,
-      entry.allocations_b,
-      ROLES[entry.role],
-      entry.shape,
-      entry.shape_before,
-      entry.site,
-      entry.source,
-    ]),
-  );
+/** Return a step's name. Labels can be any text, so a prefix distinguishes steps from entries. */
+export function stepName({ label }: Pick<WaterfallStep, "label">): string {
+  return `step:${label}`;
+}
+
+/**
+ * Return null if the comparison has no such change: the name belongs to other recordings or positions, or to
+ * an entry that is not listed.
+ */
+export function findSelectedChange({ entries, steps }: Comparison, name: string): SelectedChange | null {
+  if (name === "") return null;
+  const entry = entries.find((candidate) => entryName(candidate) === name);
+  if (entry !== undefined) return { kind: "entry", entry };
+  const number = steps.findIndex((candidate) => stepName(candidate) === name);
+  if (number < 0) return null;
+  return { kind: "step", step: steps[number], entries: entries.filter(({ step }) => step === number) };
+}
+
+/** Return the name of the same change after A and B are swapped. */
+export function swapName(name: string): string {
+  return name.replace(/^(\d*),(\d*)$/, "$2,$1");
 }

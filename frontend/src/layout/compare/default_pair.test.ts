@@ -1,34 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { Summary } from "../../payload/generated/answers";
+import { makeSummary } from "../../payload/responses/fixture";
 import { comparableRecordings, defaultPair } from "./default_pair";
 
-function summary(id: string, patch: Partial<Summary> = {}): Summary {
-  return {
-    id,
-    kind: "program",
-    title: "jit_f(1)",
-    run: "r",
-    host: "h",
-    memory: "HBM",
-    axis: "PROGRAM_ORDER",
-    length: 1,
-    time_ns: null,
-    end_ns: null,
-    step: null,
-    allocations: 1,
-    peak_bytes: 1,
-    peak_position: 0,
-    reserved_bytes: 1,
-    reported_peak_bytes: null,
-    capacity_bytes: null,
-    capacity_source: "",
-    live: false,
-    interval_ns: null,
-    reason: null,
-    caveats: [],
-    ...patch,
-  };
-}
+const summary = (id: string, more: Partial<Summary> = {}): Summary =>
+  makeSummary(id, { title: "jit_f(1)", run: "r", host: "h", ...more });
 const profile = (name: string): Summary =>
   summary(name, { kind: "device_profile", title: name, host: name, memory: "cpu:0" });
 

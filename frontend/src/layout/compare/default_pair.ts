@@ -1,3 +1,4 @@
+import { byNumber, groupBy } from "../../base/sort";
 import type { Summary } from "../../payload/generated/answers";
 
 /** Two recordings to compare: the newest state of something, and an earlier one. */
@@ -12,8 +13,6 @@ export interface RecordingPair {
 function seriesKey({ kind, title, memory }: Summary): string {
   return [kind, kind === "device_profile" ? "" : title.replace(/\(\d+\)$/, ""), memory].join("|");
 }
-
-const byNumber = new Intl.Collator("en", { numeric: true }).compare;
 
 /** Hosts that run the same program are no series: their difference is rarely what changed. */
 const HAS_HOSTS = new Set(["program", "allocator"]);
@@ -41,7 +40,7 @@ export function defaultPair(
 }
 
 function longestSeries(now: readonly Summary[], key: (recording: Summary) => string): RecordingPair | null {
-  const longest = [...groupBy(now, key).values()].sort((x, y) => y.length - x.length)[0];
+  const longest = groupBy(now, key).sort((x, y) => y.length - x.length)[0];
   if (longest.length < 2) return null;
   const ordered = longest.slice().sort((x, y) => byNumber(`${x.host} ${x.title}`, `${y.host} ${y.title}`));
   return { a: ordered[0].id, b: ordered[ordered.length - 1].id, at_a: null };
@@ -60,16 +59,6 @@ function sameInOther(
     return { a, b, at_a: null };
   }
   return null;
-}
-
-function groupBy(
-  recordings: readonly Summary[],
-  key: (recording: Summary) => string,
-): Map<string, Summary[]> {
-  const groups = new Map<string, Summary[]>();
-  for (const recording of recordings)
-    groups.set(key(recording), [...(groups.get(key(recording)) ?? []), recording]);
-  return groups;
 }
 
 /** Return the recordings that can be compared with another one: those of its kind, equal names first. */

@@ -1,17 +1,16 @@
 import { describe, expect, it } from "vitest";
-import { compileSearch } from "../../base/search";
+import { fleetDevices } from "../../payload/responses/fixture";
 import { fileHost, rowsOf, rowWithId } from "../../payload/responses/fleet";
-import { fleetDevices } from "../../payload/responses/fleet_fixture";
-import { devicesCsv, filterDevices, listedRows, outside, sortDevices } from "./device_rows";
+import { histogram, listedRows, outside, rangeOf } from "./device_rows";
 
 const devices = fleetDevices([
-  { host: "w-2", peak: 100, capacity: 200, fromMedian: 0 },
-  { host: "w-10", peak: 150, fromMedian: 50, cause: "a.py:1 put, 50 B", growth: "b.py:2 add" },
-  { host: "w-10", device: "TPU core 1", peak: 20, capacity: 80, fromMedian: -80, cause: "=cmd" },
+  { host: "w-2", peak: 100, fromMedian: 0 },
+  { host: "w-10", peak: 150, fromMedian: 50, cause: "a.py:1 put, 50 B" },
+  { host: "w-10", device: "TPU core 1", peak: 20, fromMedian: -80, cause: "b" },
   { host: "w-2", peak: 7, memory: "host" },
 ]);
 const rows = rowsOf(devices, "HBM");
-const none = outside(devices.peak, null);
+const none = outside(devices.peak_bytes, null);
 
 describe("rows of devices", () => {
   it("are those of one memory", () => {
@@ -27,29 +26,43 @@ describe("rows of devices", () => {
   });
 
   it("are restricted to a range of peaks without its end", () => {
-    const dimmed = outside(devices.peak, [20, 150]);
+    const dimmed = outside(devices.peak_bytes, [20, 150]);
     expect([...listedRows(devices, rows, dimmed, true)]).toEqual([2, 0]);
   });
+});
 
-  it("are filtered by text and size", () => {
-    const found = filterDevices(devices, rows, compileSearch("b.py"), "");
-    expect([...found.rows]).toEqual([1]);
-    expect([...filterDevices(devices, rows, compileSearch(""), ">=100").rows]).toEqual([0, 1]);
-    expect(filterDevices(devices, rows, compileSearch(""), "many").errors).toHaveLength(1);
+const [MIB, GIB] = [2 ** 20, 2 ** 30];
+const peaks = [28, 28.1, 28.1, 28.2, 30.9].map((gib) => Math.round(gib * GIB));
+const devicesOfPeaks = fleetDevices(
+  peaks.map((peak, i) => ({ host: `w-${i}`, peak, cause: i === 4 ? "x.py:1" : "" })),
+);
+
+describe("histogram", () => {
+  const { bars, most, ticks } = histogram(devicesOfPeaks, [0, 1, 2, 3, 4]);
+
+  it("counts every device once, in bars that follow each other", () => {
+    expect(bars.reduce((sum, { count }) => sum + count, 0)).toBe(5);
+    expect(most).toBe(Math.max(...bars.map(({ count }) => count)));
+    bars.slice(1).forEach(({ from }, i) => expect(from).toBe(bars[i].to));
+    expect(bars.length).toBeLessThanOrEqual(64);
+    expect(bars[bars.length - 1]).toMatchObject({ count: 1, outliers: 1 });
+    expect(ticks.length).toBeLessThanOrEqual(9);
   });
 
-  it("are sorted by number, with unknown values last in both directions", () => {
-    const sorted = (key: "host" | "share" | "distance", descending: boolean): number[] =>
-      Array.from(sortDevices(devices, rows, { key, descending }));
-    expect(sorted("host", false)).toEqual([0, 1, 2]);
-    expect(sorted("distance", true)).toEqual([1, 0, 2]);
-    expect(sorted("share", true)).toEqual([0, 2, 1]);
-    expect(sorted("share", false)).toEqual([2, 0, 1]);
+  it("has a range for each bar that contains its devicesOfPeaks only", () => {
+    for (const [i, bar] of bars.entries()) {
+      const [from, to] = rangeOf(bars, i, i);
+      expect(peaks.filter((peak) => peak >= from && peak < to).length).toBe(bar.count);
+    }
+    expect(rangeOf(bars, 3, 1)).toEqual([bars[1].from, bars[3].to]);
   });
 
-  it("are saved with sizes in bytes, and without formulas", () => {
-    const [, first, second] = devicesCsv(devices, Uint32Array.of(1, 2)).split("\r\n");
-    expect(first).toBe('w-10,run,TPU core 0,HBM,150,,50,1,1,"a.py:1 put, 50 B",b.py:2 add,10,step');
-    expect(second).toBe("w-10,run,TPU core 1,HBM,20,80,-80,1,1,'=cmd,,,");
+  it("is one bar for equal peaks, and none without devicesOfPeaks", () => {
+    const one = histogram(devicesOfPeaks, [1, 2]);
+    expect(one.bars).toEqual([
+      { from: 28 * GIB + 96 * MIB, to: 28 * GIB + 128 * MIB, count: 2, outliers: 0 },
+    ]);
+    expect(one.ticks).toHaveLength(1);
+    expect(histogram(devicesOfPeaks, []).bars).toEqual([]);
   });
 });

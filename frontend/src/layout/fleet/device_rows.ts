@@ -1,12 +1,5 @@
-import { formatCsv } from "../../base/csv";
-import type { Search } from "../../base/search";
 import type { FleetDevices } from "../../payload/responses/fleet";
-import { parseFilters } from "../table/table_filter";
-
-export type DeviceKey = "tick" | "host" | "device" | "peak" | "share" | "distance" | "cause" | "growth";
-
-/** Null keeps the given order: farthest from the median first. */
-export type DeviceSort = { key: DeviceKey; descending: boolean } | null;
+import { byteTicks, type Tick } from "../axis/ticks";
 
 /** Return 1 for each peak outside a range, `to` excluded; a range of null contains all. */
 export function outside(peak: Float64Array, range: readonly [number, number] | null): Uint8Array {
@@ -17,91 +10,65 @@ export function outside(peak: Float64Array, range: readonly [number, number] | n
 
 /** Return the rows to list, farthest from the median first: those in the range, and only outliers unless `all`. */
 export function listedRows(
-  { outlier, fromMedian }: FleetDevices,
+  { outlier, from_median_bytes: distance }: FleetDevices,
   rows: Uint32Array,
   dimmed: Uint8Array,
   all: boolean,
-): Uint32Array {
-  const listed = rows.filter((row) => dimmed[row] === 0 && (all || outlier[row] === 1));
-  return listed.sort((a, b) => Math.abs(fromMedian[b]) - Math.abs(fromMedian[a]) || a - b);
+): number[] {
+  const listed = [...rows].filter((row) => dimmed[row] === 0 && (all || outlier[row] === 1));
+  return listed.sort((a, b) => Math.abs(distance[b]) - Math.abs(distance[a]) || a - b);
 }
 
-/** Return the texts of a device that a search looks at. */
-export function deviceTexts({ host, device, run, cause, growth }: FleetDevices, row: number): string[] {
-  return [host[row], device[row], run[row], cause[row], growth[row]];
+const MAX_BARS = 64;
+const MAX_TICKS = 8;
+/** Bars are not narrower than this share of the largest peak: the axis has no names for single bytes. */
+const MIN_STEP = 1 / 1024;
+
+/** Devices with a peak of at least `from` and less than `to` bytes. */
+export interface Bar {
+  readonly from: number;
+  readonly to: number;
+  readonly count: number;
+  readonly outliers: number;
 }
 
-/** Return the rows with the search in any of their texts and a peak that matches the size filter. */
-export function filterDevices(
-  devices: FleetDevices,
-  rows: Uint32Array,
-  search: Search,
-  size: string,
-): { rows: Uint32Array; errors: string[] } {
-  const { text, matchesSize, errors } = parseFilters(search, size);
-  const matches = (row: number): boolean =>
-    text.empty || deviceTexts(devices, row).some((value) => text.matches(value));
-  return { rows: rows.filter((row) => matchesSize(devices.peak[row]) && matches(row)), errors };
+/** Bars of equal width from the smallest to the largest peak. */
+interface Histogram {
+  readonly bars: readonly Bar[];
+  readonly most: number;
+  readonly ticks: readonly Tick[];
 }
 
-const collator = new Intl.Collator("en", { numeric: true });
-
-/** Sort rows. Empty texts and unknown capacities come last in both directions; equal rows keep their order. */
-export function sortDevices(devices: FleetDevices, rows: Uint32Array, sort: DeviceSort): Uint32Array {
-  if (sort === null) return rows;
-  const sign = sort.descending ? -1 : 1;
-  const value = VALUES[sort.key];
-  return rows.slice().sort((a, b) => {
-    const [x, y] = [value(devices, a), value(devices, b)];
-    if (x === "" || y === "") return Number(x === "") - Number(y === "");
-    return sign * (typeof x === "number" && typeof y === "number" ? x - y : collator.compare(`${x}`, `${y}`));
-  });
+/** Return the histogram of the devices with these rows. Bars begin at multiples of a power of two. */
+export function histogram({ peak_bytes: peak, outlier }: FleetDevices, rows: ArrayLike<number>): Histogram {
+  let [low, high] = [Infinity, 0];
+  for (let at = 0; at < rows.length; at++) {
+    low = Math.min(low, peak[rows[at]]);
+    high = Math.max(high, peak[rows[at]]);
+  }
+  if (rows.length === 0) return { bars: [], most: 0, ticks: [] };
+  const least = Math.max((high - low + 1) / (MAX_BARS - 1), MIN_STEP * high, 1);
+  const step = 2 ** Math.ceil(Math.log2(least));
+  const first = Math.floor(low / step);
+  const count = new Array<number>(Math.floor(high / step) - first + 1).fill(0);
+  const outliers = count.slice();
+  for (let at = 0; at < rows.length; at++) {
+    const bar = Math.floor(peak[rows[at]] / step) - first;
+    count[bar] += 1;
+    outliers[bar] += outlier[rows[at]];
+  }
+  const bars = count.map((each, bar) => ({
+    from: (first + bar) * step,
+    to: (first + bar + 1) * step,
+    count: each,
+    outliers: outliers[bar],
+  }));
+  const most = Math.min(Math.ceil(bars.length / 2), MAX_TICKS);
+  const ticks = byteTicks([bars[0].from, bars[bars.length - 1].to], most);
+  return { bars, most: Math.max(...count), ticks: ticks.slice(0, bars.length) };
 }
 
-/** The empty text is an unknown value. */
-const VALUES: Record<DeviceKey, (devices: FleetDevices, row: number) => number | string> = {
-  tick: () => 0,
-  host: ({ host }, row) => host[row],
-  device: ({ device }, row) => device[row],
-  peak: ({ peak }, row) => peak[row],
-  share: ({ peak, capacity }, row) => (capacity[row] > 0 ? peak[row] / capacity[row] : ""),
-  distance: ({ fromMedian }, row) => fromMedian[row],
-  cause: ({ cause }, row) => cause[row],
-  growth: ({ growth, growthBytes }, row) => (growth[row] === "" ? "" : growthBytes[row]),
-};
-
-const HEADINGS = [
-  "host",
-  "run",
-  "device",
-  "memory",
-  "peak_bytes",
-  "capacity_bytes",
-  "from_median_bytes",
-  "measured",
-  "outlier",
-  "cause",
-  "growth",
-  "growth_bytes",
-  "growth_unit",
-];
-
-/** Format the rows as CSV. Sizes are in bytes and empty if unknown. */
-export function devicesCsv(devices: FleetDevices, rows: Uint32Array): string {
-  const lines = Array.from(rows, (row) => [
-    devices.host[row],
-    devices.run[row],
-    devices.device[row],
-    devices.memory[row],
-    devices.peak[row],
-    devices.capacity[row] > 0 ? devices.capacity[row] : "",
-    devices.fromMedian[row],
-    devices.measured[row],
-    devices.outlier[row],
-    devices.cause[row],
-    devices.growth[row],
-    devices.growth[row] === "" ? "" : devices.growthBytes[row],
-    devices.growthUnit[row],
-  ]);
-  return formatCsv(HEADINGS, lines);
+/** Return the range of two bars and those between them. */
+export function rangeOf(bars: readonly Bar[], one: number, other: number): readonly [number, number] {
+  return [bars[Math.min(one, other)].from, bars[Math.max(one, other)].to];
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { fleetDevices, fleetOf } from "../../payload/responses/fixture";
 import type { FleetHost } from "../../payload/responses/fleet";
-import { fleetOf } from "../../payload/responses/fleet_fixture";
-import { cellAt, cellBeside, type HeatMap, heatMap, shortNames } from "./heat_map";
+import { cellAt, cellBeside, hasCapacity, type HeatMap, heatMap, shadesOf, shortNames } from "./heat_map";
 
 /** A heat map of hosts with these numbers of devices; 0 is a missing host. */
 function mapOf(counts: readonly number[], width: number, gutter = 20): HeatMap {
@@ -102,5 +102,37 @@ describe("shortNames", () => {
     expect(shortNames(["alpha", "beta"])).toEqual(["alpha", "beta"]);
     expect(shortNames(["rank", "rank2"])).toEqual(["rank", "rank2"]);
     expect(shortNames(["one"])).toEqual(["one"]);
+  });
+});
+
+const devices = fleetDevices([
+  { host: "a", peak: 900, capacity: 1000, fromMedian: -100 },
+  { host: "b", peak: 1000, capacity: 1000, fromMedian: 0 },
+  { host: "c", peak: 1200, fromMedian: 200 },
+  { host: "d", peak: 9e9, fromMedian: 9e9, memory: "host" },
+]);
+
+describe("shades by distance from the median", () => {
+  it("reach from the farthest device below to the farthest above", () => {
+    const { shade, from, ticks } = shadesOf(devices, [0, 1, 2], 1000, "median");
+    expect([...shade]).toEqual([-0.5, 0, 1, 0]);
+    expect(from).toBe(-1);
+    expect(ticks.map(({ label }) => label)).toEqual(["−200 B", "median", "+200 B"]);
+  });
+
+  it("stay near the middle for the noise of a healthy fleet", () => {
+    const healthy = fleetDevices([{ host: "a", peak: 1001, fromMedian: 1 }]);
+    expect(shadesOf(healthy, [0], 1000, "median").shade[0]).toBeCloseTo(0.02);
+  });
+});
+
+describe("shades by share of capacity", () => {
+  it("are unknown without a capacity", () => {
+    const { shade, from, ticks } = shadesOf(devices, [0, 1, 2], 1000, "capacity");
+    expect([...shade].slice(0, 3)).toEqual([0, 1, NaN]);
+    expect(from).toBe(0);
+    expect(ticks.map(({ label }) => label)).toEqual(["90%", "100%"]);
+    expect(hasCapacity(devices, [0, 2])).toBe(true);
+    expect(hasCapacity(devices, [2])).toBe(false);
   });
 });

@@ -1,7 +1,7 @@
+import { lowerBound } from "../../base/sort";
+import type { Span, View } from "../axis/view";
+import { appendRect, emptyRects, type Rects } from "../timeline/rects";
 import type { AgeStack } from "./age_stack";
-import { emptyRects, type Rects, appendRect } from "../timeline/rects";
-import type { Span, View } from "../axis/span";
-import { lowerBound } from "../../base/binary_search";
 
 /**
  * Limit of live rows to visit for one picture, summed over its columns; each takes about 50 ns, including the

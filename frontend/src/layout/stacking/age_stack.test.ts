@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { fixtureRows } from "../../payload/recording/fixture";
-import { layoutAgeStack } from "./age_columns";
-import { rowsByAge, AgeStack } from "./age_stack";
 import { timeAxis } from "../axis/axis";
+import type { View } from "../axis/view";
 import { emptyRects, type Rects } from "../timeline/rects";
-import type { View } from "../axis/span";
+import { layoutAgeStack } from "./age_columns";
+import { AgeStack, rowsByAge } from "./age_stack";
 
 interface Life {
   size: number;

@@ -1,7 +1,7 @@
+import { radixSortBy } from "../../base/sort";
 import type { Rows } from "../../payload/recording/rows";
-import { radixSortBy } from "../../base/radix_sort";
+import type { TimelineBox } from "../axis/view";
 import type { Placement } from "./stacking";
-import type { TimelineBox } from "../axis/span";
 
 /** Charged rows as columns, in order of allocation. The index in these columns is the rank. */
 export interface RowsByAge {

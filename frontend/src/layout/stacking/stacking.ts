@@ -1,8 +1,8 @@
-import type { Regions } from "../../payload/recording/regions";
-import type { Rows } from "../../payload/recording/rows";
-import { TextColumn, TextDictionary } from "../../payload/tables/text_column";
+import { indices, radixSortBy } from "../../base/sort";
+import type { Program } from "../../payload/recording/recording";
+import { type ColumnName, mapColumns, type Regions, type Rows } from "../../payload/recording/rows";
+import { NO_TEXT, TextColumn, TextDictionary } from "../../payload/tables/text_column";
 import { GapAllocator } from "./gap_allocator";
-import { indices, radixSortBy } from "../../base/radix_sort";
 
 /** Layout of an allocator's rows on the timeline's y axis. By age, rows have no fixed place: see AgeStack. */
 export type AllocationLayout = FixedLayout | "age";
@@ -132,7 +132,65 @@ export function regionsAreReserved(kind: string, regions: Regions): boolean {
 }
 
 /** Rows with a place on the timeline's y axis, and the region that contains them. */
-export interface PlacedRows {
+interface PlacedRows {
   rows: Rows;
   regions: Regions;
+}
+
+/** Positions [start, end) with a constant number of bytes. */
+interface ConstantStretch {
+  start: number;
+  end: number;
+  bytes: number;
+}
+
+/** Return the stretches with nonzero bytes, in order. */
+export function constantStretches(bytes: Float64Array): ConstantStretch[] {
+  const found: ConstantStretch[] = [];
+  for (let start = 0, end = 0; start < bytes.length; start = end) {
+    while (end < bytes.length && bytes[end] === bytes[start]) end += 1;
+    if (bytes[start] > 0) found.push({ start, end, bytes: bytes[start] });
+  }
+  return found;
+}
+
+/**
+ * Append a row called `name` for each stretch of bytes that no row explains, so that the rows sum to the
+ * bytes in use at every position. The appended rows have no address.
+ */
+export function appendUnexplained(rows: Rows, { unexplained }: Program, name: string): Rows {
+  const stretches = unexplained === null ? [] : constantStretches(unexplained);
+  if (stretches.length === 0) return rows;
+  const starts = stretches.map(({ start }) => start);
+  const ends = stretches.map(({ end }) => end);
+  const bytes = stretches.map((stretch) => stretch.bytes);
+  const every = (value: number): number[] => stretches.map(() => value);
+  const names = rows.name.dictionary.with(name);
+  const numbers: Partial<Record<ColumnName, readonly number[]>> = {
+    ...{ size: bytes, requested: bytes, charge: bytes, start: starts, end: ends, defined: starts },
+    ...{ id: every(-1), offset: every(-1) },
+    last_used: ends.map((end) => end - 1),
+    canonical: stretches.map((_, stretch) => rows.length + stretch),
+  };
+  const columns = mapColumns((key) => {
+    const column = rows[key];
+    if (!(column instanceof TextColumn)) return extend(column, numbers[key] ?? every(0));
+    return new TextColumn(extend(column.codes, every(NO_TEXT)), column.dictionary);
+  });
+  return {
+    ...columns,
+    length: rows.length + stretches.length,
+    name: new TextColumn(extend(rows.name.codes, every(names.length - 1)), names),
+    roles_follow: rows.roles_follow,
+    color: extend(rows.color, every(0)),
+  };
+}
+
+type NumberColumn = Float64Array | Int32Array | Uint32Array | Uint8Array;
+
+function extend<T extends NumberColumn>(column: T, more: readonly number[]): T {
+  const all = new (column.constructor as new (length: number) => T)(column.length + more.length);
+  all.set(column);
+  all.set(more, column.length);
+  return all;
 }

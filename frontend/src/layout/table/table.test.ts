@@ -1,42 +1,17 @@
 import { describe, expect, it } from "vitest";
 import { compileSearch } from "../../base/search";
 import { fixtureRows } from "../../payload/recording/fixture";
-import { buffersCsv } from "./buffers_csv";
 import { filterRows, parseSizeFilter } from "./table_filter";
 import { tableLines } from "./table_lines";
-import type { RowSort } from "./row_order";
-import { sortRows } from "./row_order";
 
 const KIB = 1024;
 const rows = fixtureRows([
-  { name: "fusion.10", role: 8, size: 64 * KIB, unpadded: 32 * KIB, op_name: "layer_1/mlp", defined: 4 },
+  { name: "fusion.10", role: 8, size: 64 * KIB, requested: 32 * KIB, op_name: "layer_1/mlp", defined: 4 },
   { name: "param.1", role: 1, size: 128 * KIB, source: "model.py:12", defined: -1 },
   { name: "fusion.9", role: 8, size: 4 * KIB, shape: "f32[1024]{0}", defined: 2 },
-  { name: "copy.2", role: 8, size: 2 * KIB, unpadded: 0, defined: 2 },
+  { name: "copy.2", role: 8, size: 2 * KIB, requested: 0, defined: 2 },
 ]);
 const ALL = Uint32Array.of(0, 1, 2, 3);
-
-function sorted(key: RowSort["key"], descending = false): number[] {
-  return [...sortRows(rows, ALL, { key, descending })];
-}
-
-describe("sorting", () => {
-  it("sorts numbers, and keeps equal rows in row order in both directions", () => {
-    expect(sorted("size", true)).toEqual([1, 0, 2, 3]);
-    expect(sorted("defined")).toEqual([1, 2, 3, 0]);
-    expect(sorted("defined", true)).toEqual([0, 2, 3, 1]);
-    expect(sorted("expansion", true)).toEqual([0, 1, 2, 3]);
-  });
-
-  it("sorts text numerically: fusion.9 before fusion.10", () => {
-    expect(sorted("name")).toEqual([3, 2, 0, 1]);
-    expect(sorted("name", true)).toEqual([1, 0, 2, 3]);
-  });
-
-  it("sorts categories by name", () => {
-    expect(sorted("role")).toEqual([1, 0, 2, 3]);
-  });
-});
 
 describe("filtering", () => {
   const filtered = (search: string, size = ""): number[] => [
@@ -87,7 +62,7 @@ describe("parseSizeFilter", () => {
 });
 
 describe("lines", () => {
-  const bySize = sortRows(rows, ALL, { key: "size", descending: true });
+  const bySize = Uint32Array.of(1, 0, 2, 3);
 
   it("folds buffers below 16 KiB into one line that expands", () => {
     const folded = tableLines(rows, bySize, { by: "none", foldsSmall: true, isOpen: () => false });
@@ -116,7 +91,7 @@ describe("lines", () => {
     expect(lines.map((line) => line.kind)).toEqual(["row", "row"]);
   });
 
-  it("groups by category, largest first, and collapses", () => {
+  it("groups by role, largest first, and collapses", () => {
     const isOpen = (_: string, key: string): boolean => key !== "role-8";
     const lines = tableLines(rows, bySize, { by: "role", foldsSmall: true, isOpen });
     expect(lines.map((line) => (line.kind === "row" ? line.row : line))).toMatchObject([
@@ -129,18 +104,5 @@ describe("lines", () => {
   it("folds nothing for an allocator, whose small allocations may be many", () => {
     const lines = tableLines(rows, bySize, { by: "none", foldsSmall: false, isOpen: () => false });
     expect(lines.map((line) => line.kind)).toEqual(["row", "row", "row", "row"]);
-  });
-});
-
-describe("CSV", () => {
-  it("contains bytes, quotes cells that need it and disarms formulas", () => {
-    const hostile = fixtureRows([
-      { name: '=cmd|"x"', size: 2048, unpadded: 1024, shape: "f32[2,3]", source: "a.py:1" },
-    ]);
-    expect(buffersCsv(hostile, [0], { region: () => 5, address: () => NaN })).toBe(
-      "name,category,size_bytes,requested_bytes,expansion,shape,op,op_name,source,defined_at,last_used_at," +
-        "region,offset_bytes,address\r\n" +
-        `"'=cmd|""x""",temporary,2048,1024,2.000,"f32[2,3]",,,a.py:1,0,9,5,0,\r\n`,
-    );
   });
 });

@@ -1,9 +1,82 @@
+import { ROLES } from "../../payload/generated/constants";
 import type { Rows } from "../../payload/recording/rows";
-import type { GroupKey } from "./grouping";
-import { groupRows } from "./grouping";
+import { hashLabel } from "../url_values";
+
+/** Columns that rows can be grouped by. */
+export const GROUP_KEYS = [
+  "none",
+  "name",
+  "op_name",
+  "op",
+  "source",
+  "stack",
+  "step",
+  "shape",
+  "dtype",
+  "role",
+] as const;
+export type GroupKey = (typeof GROUP_KEYS)[number];
+
+/** Return the groupings that the rows have values for. */
+export function groupKeys(rows: Rows): GroupKey[] {
+  return GROUP_KEYS.filter((key) => {
+    if (key === "none" || key === "name") return true;
+    return key === "role" ? rows.role.some((role) => role !== 0) : !rows[key].blank;
+  });
+}
+
+interface Group {
+  /** Unique among the groups of one grouping. */
+  key: string;
+  label: string;
+  rows: number[];
+  bytes: number;
+  requested: number;
+}
+
+const BEFORE = "live before the recording";
+const UNNAMED = "none in the profile";
+
+/**
+ * Group rows, most bytes first; rows keep their order within a group. Nothing is known about rows older than
+ * the recording, so they are one group, except when grouping by role.
+ */
+export function groupRows(rows: Rows, selected: Iterable<number>, by: GroupKey): Group[] {
+  const groups = new Map<number, Group>();
+  for (const row of selected) {
+    const code = codeOf(rows, row, by);
+    let group = groups.get(code);
+    if (group === undefined) {
+      const label = labelOf(rows, row, by);
+      // Text codes differ between files and responses, so links identify groups by label.
+      const mark = by === "role" || code < 0 ? code : hashLabel(label);
+      group = { key: `${by}-${mark}`, label, rows: [], bytes: 0, requested: 0 };
+      groups.set(code, group);
+    }
+    group.rows.push(row);
+    group.bytes += rows.charge[row];
+    group.requested += Math.min(rows.requested[row], rows.charge[row]);
+  }
+  return [...groups.values()].sort((a, b) => b.bytes - a.bytes);
+}
+
+function codeOf(rows: Rows, row: number, by: GroupKey): number {
+  if (by === "none") return 0;
+  if (by === "role") return rows.role[row];
+  if (rows.start[row] < 0) return -1;
+  return rows[by].at(row) === "" ? -2 : rows[by].codes[row];
+}
+
+function labelOf(rows: Rows, row: number, by: GroupKey): string {
+  if (by === "none") return "";
+  if (by === "role") return ROLES[rows.role[row]];
+  if (rows.start[row] < 0) return BEFORE;
+  const text = rows[by].at(row);
+  return text === "" ? UNNAMED : text;
+}
 
 /** Smaller buffers are folded into one line. This is XProf's threshold, so that both tables match. */
-export const SMALL_BYTES = 16 * 1024;
+const SMALL_BYTES = 16 * 1024;
 
 /** One line of the table: a row, or a heading that expands and collapses. */
 export type TableLine =
@@ -19,7 +92,7 @@ export type TableLine =
     }
   | { kind: "small"; key: string; count: number; bytes: number; open: boolean };
 
-export interface Folding {
+interface Folding {
   /** One heading for each group, largest first. */
   by: GroupKey;
   /** Whether small rows are folded into one line. */
@@ -28,7 +101,7 @@ export interface Folding {
 }
 
 /** Lay out sorted rows as the lines of a table. */
-export function tableLines(rows: Rows, sorted: Uint32Array, folding: Folding): TableLine[] {
+export function tableLines(rows: Rows, sorted: Iterable<number>, folding: Folding): TableLine[] {
   if (folding.by === "none") return foldSmallRows(rows, sorted, "small", folding);
   const lines: TableLine[] = [];
   for (const { key, label, rows: members, bytes, requested } of groupRows(rows, sorted, folding.by)) {

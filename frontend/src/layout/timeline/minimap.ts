@@ -1,6 +1,5 @@
-import type { Span, View } from "../axis/span";
+import { pan, type Span, type View } from "../axis/view";
 import { xPixel, yPixel } from "./rects";
-import { pan } from "../axis/view";
 
 /** The visible window on the minimap, in pixels. */
 export interface MinimapWindow {

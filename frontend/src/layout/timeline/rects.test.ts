@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { positionAxis } from "../axis/axis";
-import { emptyRects, layoutTimeline, type Rects, boxInPixels, labelCandidates } from "./rects";
-import { timelineBlocks, rowBox, timelineExtent, regionBands } from "./blocks";
-import { type View } from "../axis/span";
-import { type BufferLike, regionsOf, rowsOf } from "./fixture";
-import { indexBlocks } from "./block_index";
+import type { View } from "../axis/view";
+import { type BufferLike, regionsOf, rowsOf } from "../fixture";
+import { indexBlocks, regionBands, rowBox, timelineBlocks, timelineExtent } from "./blocks";
+import { boxInPixels, emptyRects, labelCandidates, layoutTimeline, type Rects } from "./rects";
 
 const regions = regionsOf([
   { size: 100, temporary: true },

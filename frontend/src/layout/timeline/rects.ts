@@ -1,6 +1,5 @@
-import type { Blocks } from "./blocks";
-import type { TimelineBox, Span, View } from "../axis/span";
-import { type TimelineIndex, visitRuns } from "./block_index";
+import type { Span, TimelineBox, View } from "../axis/view";
+import { type Blocks, type TimelineIndex, visitRuns } from "./blocks";
 
 /**
  * Rectangles in pixels, x to the right and y down, clipped to the picture. Edges are fractional: a lifetime

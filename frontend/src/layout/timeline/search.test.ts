@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { compileSearch } from "../../base/search";
-import { regionsOf, rowsOf } from "./fixture";
+import { regionsOf, rowsOf } from "../fixture";
 import { findMatches, intersectHighlights, nextMatch } from "./search";
 
 const rows = rowsOf([

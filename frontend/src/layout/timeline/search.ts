@@ -1,7 +1,6 @@
 import type { Search } from "../../base/search";
-import type { Regions } from "../../payload/recording/regions";
-import type { Rows } from "../../payload/recording/rows";
-import { radixSortBy } from "../../base/radix_sort";
+import { radixSortBy } from "../../base/sort";
+import type { Regions, Rows } from "../../payload/recording/rows";
 import { markMatches, parseFilters } from "../table/table_filter";
 import { hasBlock, type ShownRegions } from "./blocks";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { fixtureRows } from "../../payload/recording/fixture";
-import { fixtureForest } from "../../payload/responses/forest_fixture";
+import { fixtureForest } from "../../payload/responses/fixture";
 import { boxAt, flame, FLAME_LINE_HEIGHT, levelsBelow, MAX_LEVELS } from "./flame";
 import { buildTree, findNode, pathOf, type Tree } from "./tree";
 import { HEADING_HEIGHT, squarify, treemap } from "./treemap";

@@ -1,13 +1,24 @@
 import { describe, expect, it } from "vitest";
 import { compileSearch } from "../../base/search";
 import { fixtureRows } from "../../payload/recording/fixture";
-import { fixtureForest } from "../../payload/responses/forest_fixture";
-import type { Program } from "../../payload/recording/program";
-import { childrenOf, buildTree, labelOf, pathNodes, findNode, pathOf, rowsBelow, type Tree } from "./tree";
-import { invert } from "./invert";
-import { liveAt } from "../usage/live_set";
-import { rowsBelowMatches, searchTree, type TreeMatches } from "./tree_search";
+import type { Program } from "../../payload/recording/recording";
+import { fixtureForest } from "../../payload/responses/fixture";
 import { filterRows } from "../table/table_filter";
+import { liveAt } from "../usage/live_set";
+import { invert } from "./sandwich";
+import {
+  buildTree,
+  childrenOf,
+  findNode,
+  labelOf,
+  pathNodes,
+  pathOf,
+  rowsBelow,
+  rowsBelowMatches,
+  searchTree,
+  type Tree,
+  type TreeMatches,
+} from "./tree";
 import { byteTime, weighTree } from "./weights";
 
 const PATHS = [

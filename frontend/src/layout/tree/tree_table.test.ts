@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { compileSearch } from "../../base/search";
 import { fixtureRows } from "../../payload/recording/fixture";
-import { fixtureForest } from "../../payload/responses/forest_fixture";
-import { buildTree, labelOf, findNode } from "./tree";
+import { fixtureForest } from "../../payload/responses/fixture";
+import { buildTree, findNode, labelOf, searchTree } from "./tree";
 import { treeCsv, treeLines, type TreeSort } from "./tree_table";
-import { searchTree } from "./tree_search";
 import { weighTree } from "./weights";
 
 const rows = fixtureRows([{ size: 10 }, { size: 40 }, { size: 30 }, { size: 5 }, { size: 1 }]);

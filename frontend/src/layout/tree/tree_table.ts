@@ -1,5 +1,6 @@
 import { childrenOf, labelOf, pathNodes, type Tree } from "./tree";
 import { formatCsv } from "../../base/csv";
+import { byNumber, indices } from "../../base/sort";
 import type { Weights } from "./weights";
 
 export type TreeSortKey = "name" | "total" | "self" | "count";
@@ -67,31 +68,27 @@ function hasMarkedChild(tree: Tree, leads: Uint8Array, node: number): boolean {
   return childrenOf(tree, node).some((child) => leads[child] === 1);
 }
 
-const collator = new Intl.Collator("en", { numeric: true });
-
 function compareNodes(tree: Tree, weights: Weights, { key, descending }: TreeSort) {
   const sign = descending ? -1 : 1;
   if (key === "name")
-    return (a: number, b: number): number =>
-      sign * collator.compare(labelOf(tree, a), labelOf(tree, b)) || a - b;
+    return (a: number, b: number): number => sign * byNumber(labelOf(tree, a), labelOf(tree, b)) || a - b;
   const column = weights[key];
   return (a: number, b: number): number => sign * (column[a] - column[b]) || a - b;
 }
 
 /** Format `top` and its descendants with a nonzero weight as CSV; `unit` is the unit of the weights. */
 export function treeCsv(tree: Tree, weights: Weights, top: number, unit: string): string {
-  const rows: (string | number)[][] = [];
-  for (let node = top; node < tree.end[top]; node++) {
-    if (weights.total[node] === 0) continue;
-    const path = pathNodes(tree, node).map((at) => labelOf(tree, at));
-    rows.push([
-      path.join("/"),
-      tree.depth[node],
-      weights.total[node],
-      weights.self[node],
-      weights.count[node],
-      tree.merged[node],
-    ]);
-  }
-  return formatCsv(["path", "depth", `total_${unit}`, `self_${unit}`, "rows", "merged"], rows);
+  const nodes = indices(tree.end[top]).filter((node) => node >= top && weights.total[node] !== 0);
+  const path = (node: number): string =>
+    pathNodes(tree, node)
+      .map((at) => labelOf(tree, at))
+      .join("/");
+  return formatCsv(nodes, [
+    ["path", path],
+    ["depth", (node) => tree.depth[node]],
+    [`total_${unit}`, (node) => weights.total[node]],
+    [`self_${unit}`, (node) => weights.self[node]],
+    ["rows", (node) => weights.count[node]],
+    ["merged", (node) => tree.merged[node]],
+  ]);
 }

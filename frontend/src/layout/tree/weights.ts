@@ -1,8 +1,7 @@
-import type { Program } from "../../payload/recording/program";
-import type { Rows } from "../../payload/recording/rows";
 import { ROLES } from "../../payload/generated/constants";
+import type { Program } from "../../payload/recording/recording";
+import { rowLifetime, type Rows } from "../../payload/recording/rows";
 import type { Tree } from "./tree";
-import { rowLifetime } from "../table/row_order";
 
 /** Weights of a tree: one value for each node. */
 export interface Weights {

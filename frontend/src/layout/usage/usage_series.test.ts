@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import type { Usage } from "../../payload/recording/usage";
+import type { Usage } from "../../payload/recording/recording";
 import { positionAxis } from "../axis/axis";
-import { reduceToPixels } from "./usage_pixels";
 import {
-  finerWindow,
   availableCurves,
-  isNear,
   byteRange,
+  finerWindow,
+  isNear,
+  reduceToPixels,
   shownCurves,
   toggleCurve,
   type UsageSeries,

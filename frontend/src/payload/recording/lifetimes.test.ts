@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { decodeTables } from "../tables/decode";
-import { encodeTables, type FixtureColumns } from "../tables/fixture";
-import { fixtureRows } from "./fixture";
+import { decodeTables } from "../tables/tables";
+import { encodeTables, type FixtureColumns, fixtureRows } from "./fixture";
 import { keepColumns, readLifetimes } from "./lifetimes";
 import type { RecordingData } from "./recording";
 

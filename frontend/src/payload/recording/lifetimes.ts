@@ -1,33 +1,17 @@
-import { blankColumn } from "../tables/text_column";
-import type { Table, Tables } from "../tables/tables";
-import type { RecordingData } from "./recording";
-import { blankTexts, rowColors, type Rows } from "./rows";
+import { emptyColumns, emptyTable, type Table, type Tables } from "../tables/tables";
+import { PROGRAM_COLUMNS, type RecordingData } from "./recording";
+import { type Columns, mapColumns, REGION_COLUMNS, type Rows, withColors } from "./rows";
 
 /** Response of api/lifetimes: all rows without names, places and other details, which take longer to read. */
 export function readLifetimes(tables: Tables): RecordingData {
   const rows = readRows(tables.table("rows"));
-  const none = blankColumn(0);
   const { positions } = tables.meta as { positions: number };
   return {
     rows,
-    regions: {
-      length: 0,
-      index: new Float64Array(0),
-      kind: none,
-      size: new Float64Array(0),
-      base: new Float64Array(0),
-      temporary: new Uint8Array(0),
-      start: new Int32Array(0),
-      end: new Int32Array(0),
-      bounded: true,
-    },
+    regions: { ...emptyTable(REGION_COLUMNS), bounded: true },
     addresses: { region: () => NaN, address: () => NaN },
     program: {
-      length: 0,
-      name: none,
-      op: none,
-      op_name: none,
-      computation: none,
+      ...emptyTable(PROGRAM_COLUMNS),
       time_ns: null,
       unexplained: readUnexplained(tables.table("unexplained"), positions),
     },
@@ -39,30 +23,18 @@ function readRows(table: Table): Rows {
   const { length } = table;
   const [start, end, charge] = [table.i32("start"), table.i32("end"), table.f64("charge")];
   const size = table.has("size") ? table.f64("size") : charge;
-  const role = table.u8("role");
   const unknown = new Float64Array(length).fill(-1);
-  const numbers = new Int32Array(length);
-  const last_used = table.has("last_used") ? table.i32("last_used") : new Int32Array(length);
-  for (let row = 0; row < length; row++) numbers[row] = row;
-  if (!table.has("last_used")) for (let row = 0; row < length; row++) last_used[row] = end[row] - 1;
-  return {
-    length,
-    id: unknown,
-    ...blankTexts(length),
-    role,
-    roles_follow: false,
-    color: rowColors({ length, role, roles_follow: false, size, start }),
-    size,
-    unpadded: size,
-    charge,
-    start,
-    end,
+  const known: Partial<Columns> = {
+    ...{ start, end, charge, size, requested: size, id: unknown, offset: unknown, role: table.u8("role") },
     defined: table.has("defined") ? table.i32("defined") : start,
-    last_used,
-    region: new Int32Array(length),
-    offset: unknown,
-    canonical: numbers,
+    last_used: table.has("last_used") ? table.i32("last_used") : end.map((position) => position - 1),
+    canonical: Int32Array.from(unknown.keys()),
   };
+  const empty = emptyColumns(length);
+  return withColors({
+    ...mapColumns((name, kind) => known[name] ?? empty(kind)),
+    ...{ length, roles_follow: false },
+  });
 }
 
 /** Return the bytes at each position that no row explains, from stretches of equal bytes; null if there are none. */

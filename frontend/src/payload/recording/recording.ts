@@ -1,13 +1,132 @@
-import type { Tables } from "../tables/tables";
-import { type Addresses, addressesFromRegions, addressesFromColumns } from "./addresses";
-import { allocationSteps } from "./allocation_step";
-import type { OutOfMemory } from "../generated/answers";
-import { type Program, readProgram } from "./program";
-import type { Regions } from "./regions";
-import { readRows, type Rows } from "./rows";
-import { readSpans, type Spans } from "./spans";
-import type { Caveat, Figure, Summary } from "../generated/answers";
-import { readUsage, type Usage } from "./usage";
+import type { Caveat, Figure, OutOfMemory, Summary } from "../generated/answers";
+import { REPORTED, type ReportedFigure, STEP_SPAN } from "../generated/constants";
+import type { ColumnsOf, Table, Tables } from "../tables/tables";
+import { blankColumn, dictionaryOf, NO_TEXT, TextColumn } from "../tables/text_column";
+import {
+  type Addresses,
+  addressesFromColumns,
+  addressesFromRegions,
+  readRows,
+  REGION_COLUMNS,
+  type Regions,
+  type Rows,
+} from "./rows";
+
+/** Columns of positions: instructions of the flattened schedule, or events of an allocator. */
+export const PROGRAM_COLUMNS = { name: "text", op: "text", op_name: "text", computation: "text" } as const;
+
+/** Positions of a recording. */
+export interface Program extends ColumnsOf<typeof PROGRAM_COLUMNS> {
+  length: number;
+  /**
+   * Time of each event in ns since the profile started, never decreasing; null for a schedule, which has no
+   * clock.
+   */
+  time_ns: Float64Array | null;
+  /** Bytes in use at each event that no row explains; null if rows explain all bytes. */
+  unexplained: Float64Array | null;
+}
+
+function readProgram(program: Table): Program {
+  return {
+    ...program.read(PROGRAM_COLUMNS),
+    time_ns: program.has("time_ns") ? program.f64("time_ns") : null,
+    unexplained: program.has("unexplained") ? program.f64("unexplained") : null,
+  };
+}
+
+/** Columns of spans; times are nanoseconds, as in `Program`. */
+const SPAN_COLUMNS = { name: "text", kind: "u8", start_ns: "f64", end_ns: "f64" } as const;
+
+/** Named time ranges: training steps, executions of programs, and user annotations. */
+export interface Spans extends ColumnsOf<typeof SPAN_COLUMNS> {
+  length: number;
+}
+
+/** Columns of usage: live bytes at each position, or the minimum and maximum of the bucket that starts there. */
+const USAGE_COLUMNS = {
+  position: "i32",
+  live_max: "f64",
+  live_min: "f64",
+  unpadded_max: "f64",
+  unpadded_min: "f64",
+} as const;
+
+/** Live bytes over the positions. */
+export interface Usage extends ColumnsOf<typeof USAGE_COLUMNS> {
+  length: number;
+  /** Figures that the allocator reports about itself. */
+  reported: readonly ReportedCurve[];
+}
+
+/** Maximum and minimum for each bucket, in bytes (fragmentation: a share); NaN if unknown. */
+interface ReportedCurve {
+  key: ReportedFigure;
+  max: Float64Array;
+  min: Float64Array;
+}
+
+export function readUsage(table: Table): Usage {
+  return {
+    ...table.read(USAGE_COLUMNS),
+    reported: REPORTED.filter((key) => table.has(`${key}_max`)).map((key) => ({
+      key,
+      max: table.f64(`${key}_max`),
+      min: table.f64(`${key}_min`),
+    })),
+  };
+}
+
+const BEFORE = "before the first step";
+const BETWEEN = "between steps";
+
+/**
+ * Return the step in which each row was allocated; dictionary entries are in the order of the steps. The text
+ * is empty for rows allocated before the recording, and for all rows if the profile has no steps. Where steps
+ * overlap, the step that started last counts.
+ */
+export function allocationSteps(rows: Rows, { time_ns }: Program, spans: Spans | null): TextColumn {
+  const steps = spans === null ? [] : [...spans.kind.keys()].filter((span) => spans.kind[span] === STEP_SPAN);
+  if (spans === null || time_ns === null || steps.length === 0) return blankColumn(rows.length);
+  const { start_ns, end_ns, name } = spans;
+  steps.sort((a, b) => start_ns[a] - start_ns[b]);
+  const starts = Float64Array.from(steps, (span) => start_ns[span]);
+  const codes = new Uint32Array(rows.length).fill(NO_TEXT);
+  // Codes after the last step mean "outside any step".
+  const [before, between] = [steps.length, steps.length + 1];
+  for (let row = 0; row < rows.length; row++) {
+    if (rows.start[row] < 0) continue;
+    const born = time_ns[rows.start[row]];
+    let step = lastAtOrBefore(starts, born);
+    if (step < 0) codes[row] = before;
+    else {
+      while (step >= 0 && end_ns[steps[step]] < born) step--;
+      codes[row] = step < 0 ? between : step;
+    }
+  }
+  return new TextColumn(
+    codes,
+    dictionaryOf([...distinctNames(steps.map((span) => name.at(span))), BEFORE, BETWEEN]),
+  );
+}
+
+/** Number the steps if their names alone do not distinguish them. */
+function distinctNames(names: string[]): string[] {
+  const apart = new Set(names).size === names.length;
+  return names.map((name, step) => (apart && name !== "" ? name : `${name || "step"} #${step}`));
+}
+
+/** Return the index of the last ascending value that is at most `value`, or -1 if there is none. */
+function lastAtOrBefore(values: Float64Array, value: number): number {
+  let low = 0;
+  let high = values.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (values[middle] <= value) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
 
 /** Response of api/memory_viewer and api/memory_profile. */
 export interface FirstView {
@@ -64,22 +183,12 @@ export function readRecordingData(tables: Tables): RecordingData {
   const regions = tables.table("regions");
   const rows = readRows(tables.table("rows"));
   const program = readProgram(tables.table("program"));
-  const spans = tables.has("spans") ? readSpans(tables.table("spans")) : null;
+  const spans = tables.has("spans") ? tables.table("spans").read(SPAN_COLUMNS) : null;
   return {
     rows: { ...rows, step: allocationSteps(rows, program, spans) },
-    regions: {
-      length: regions.length,
-      index: regions.f64("index"),
-      kind: regions.text("kind"),
-      size: regions.f64("size"),
-      base: regions.f64("base"),
-      temporary: regions.u8("temporary"),
-      start: regions.i32("start"),
-      end: regions.i32("end"),
-      bounded: true,
-    },
+    regions: { ...regions.read(REGION_COLUMNS), bounded: true },
     addresses: addressesFromRegions(rows, regions),
     program,
-    spans,
+    spans: spans?.length === 0 ? null : spans,
   };
 }

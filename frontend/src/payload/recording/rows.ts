@@ -1,99 +1,153 @@
-import type { Table } from "../tables/tables";
-import { blankColumn, type TextColumn } from "../tables/text_column";
-import { sizeColors } from "./size_colors";
+import { FIRST_SIZE_COLOR, SIZE_COLORS } from "../../base/colors";
+import { type ColumnsOf, emptyColumns, mapSchema, type Table } from "../tables/tables";
 
-/** Allocations as columns, indexed by row number. Meanings and units are those of api/rows. */
-export interface Rows {
-  length: number;
-  id: Float64Array;
-  name: TextColumn;
-  op: TextColumn;
-  op_name: TextColumn;
+/** Columns of rows, and what each is an array of. Meanings and units are those of api/rows. */
+const COLUMNS = {
+  id: "f64",
+  name: "text",
+  op: "text",
+  op_name: "text",
   /** Op_name of the copied value, for copies without one of their own; trees place them there. */
-  copied: TextColumn;
-  source: TextColumn;
-  shape: TextColumn;
-  dtype: TextColumn;
-  /**
-   * Allocators only: name of the call stack, with one dictionary entry for each stack, and the step of the
-   * allocation.
-   */
-  stack: TextColumn;
-  step: TextColumn;
-  role: Uint8Array;
+  copied: "text",
+  source: "text",
+  shape: "text",
+  dtype: "text",
+  /** Allocators only: name of the call stack, with one dictionary entry for each stack. */
+  stack: "text",
+  /** Allocators only: the step of the allocation, which the page finds itself. */
+  step: "text",
+  role: "u8",
+  size: "f64",
+  requested: "f64",
+  charge: "f64",
+  start: "i32",
+  end: "i32",
+  defined: "i32",
+  last_used: "i32",
+  region: "i32",
+  offset: "f64",
+  canonical: "i32",
+} as const;
+
+/** Columns that a response may leave out: texts are empty then, and roles unknown. */
+const OPTIONAL = new Set<string>(["copied", "stack", "step", "role"]);
+
+export type ColumnName = keyof typeof COLUMNS;
+export type TextName = {
+  [Name in ColumnName]: (typeof COLUMNS)[Name] extends "text" ? Name : never;
+}[ColumnName];
+export type Columns = ColumnsOf<typeof COLUMNS>;
+
+/** Allocations as columns, indexed by row number. */
+export interface Rows extends Columns {
+  length: number;
   /** Roles are not known yet: the first view of a large program. All rows, which load next, have them. */
   roles_follow: boolean;
   /** Color number in base/colors.ts: by role, or by size if no role is known. */
   color: Uint8Array;
-  size: Float64Array;
-  unpadded: Float64Array;
-  charge: Float64Array;
-  start: Int32Array;
-  end: Int32Array;
-  defined: Int32Array;
-  last_used: Int32Array;
-  region: Int32Array;
-  offset: Float64Array;
-  canonical: Int32Array;
 }
+
+/** Return the columns of rows, each made by a function. */
+export const mapColumns = (make: Parameters<typeof mapSchema<typeof COLUMNS>>[1]): Columns =>
+  mapSchema(COLUMNS, make);
 
 /** Return the name of a row; empty if unknown. Allocations older than the recording share one name. */
 export function rowName({ name, start, defined }: Rows, row: number): string {
   return name.at(row) || (start[row] < 0 && defined[row] < 0 ? "live before the recording" : "");
 }
 
-/** Return the text columns of rows without texts. */
-export function blankTexts(length: number) {
-  const blank = blankColumn(length);
-  return {
-    name: blank,
-    op: blank,
-    op_name: blank,
-    copied: blank,
-    source: blank,
-    shape: blank,
-    dtype: blank,
-    stack: blank,
-    step: blank,
-  };
-}
-
 export function readRows(table: Table): Rows {
-  const columns = readColumns(table);
-  return { ...columns, color: rowColors(columns) };
+  const empty = emptyColumns(table.length);
+  const columns = mapColumns((name, kind) =>
+    OPTIONAL.has(name) && !table.has(name) ? empty(kind) : table[kind](name),
+  );
+  return withColors({ ...columns, length: table.length, roles_follow: !table.has("role") });
 }
 
-/** Color by role if any role is known or follows, otherwise by size. */
-export function rowColors(
-  rows: Pick<Rows, "length" | "role" | "roles_follow" | "size" | "start">,
-): Uint8Array {
-  return rows.roles_follow || rows.role.some((role) => role !== 0) ? rows.role : sizeColors(rows);
+/** Return rows with their colors: by role if any role is known or follows, otherwise by size. */
+export function withColors(rows: Omit<Rows, "color">): Rows {
+  const hasRoles = rows.roles_follow || rows.role.some((role) => role !== 0);
+  return { ...rows, color: hasRoles ? rows.role : sizeColors(rows) };
 }
 
-function readColumns(table: Table): Omit<Rows, "color"> {
+/** Return size divided by requested bytes; 1 if nothing was requested. */
+export function expansion(rows: Rows, row: number): number {
+  return rows.requested[row] > 0 ? rows.size[row] / rows.requested[row] : 1;
+}
+
+/**
+ * Return how long a row was live within the recording: in ns if `times` contains the positions' times,
+ * otherwise in positions.
+ */
+export function rowLifetime(rows: Rows, row: number, times: Float64Array | null): number {
+  if (times === null) return rows.end[row] - rows.start[row];
+  const last = times.length - 1;
+  return times[Math.min(rows.end[row], last)] - times[Math.max(rows.start[row], 0)];
+}
+
+/**
+ * Return one color for each size: repeated requests of the same size usually have the same purpose, even if
+ * the profile does not name it. Different sizes may share a color. Color 0, gray, marks rows older than the recording.
+ */
+function sizeColors({ length, size, start }: Omit<Rows, "color">): Uint8Array {
+  const colors = new Uint8Array(length);
+  for (let row = 0; row < length; row++) if (start[row] >= 0) colors[row] = colorOfSize(size[row]);
+  return colors;
+}
+
+function colorOfSize(bytes: number): number {
+  // Sizes are multiples of powers of two, so their low digits carry little information. 61 shares no factor
+  // with 2 or 10.
+  return FIRST_SIZE_COLOR + ((Math.floor(bytes / 64) % 61) % SIZE_COLORS);
+}
+
+/** Columns of regions, and what each is an array of. */
+export const REGION_COLUMNS = {
+  /** Source's id: a number or an address. */
+  index: "f64",
+  kind: "text",
+  size: "f64",
+  /** Offset in bytes on the timeline's y axis. */
+  base: "f64",
+  temporary: "u8",
+  /** The region exists at positions [start, end). */
+  start: "i32",
+  end: "i32",
+} as const;
+
+/** Buffer allocations or segments that contain the rows. */
+export interface Regions extends ColumnsOf<typeof REGION_COLUMNS> {
+  length: number;
+  /**
+   * Whether regions end where the reserved memory ends. If not, bytes that no row ever used may belong to
+   * anything.
+   */
+  bounded: boolean;
+}
+
+/** Addresses of rows; NaN where unknown. */
+export interface Addresses {
+  /** Source's id of the row's region: the index of a buffer allocation, or the address of a segment. */
+  region: (row: number) => number;
+  address: (row: number) => number;
+}
+
+/** Read addresses of rows that come without their regions. */
+export function addressesFromColumns(rows: Table): Addresses {
+  const [region, address] = [rows.f64("region_index"), rows.f64("address")];
+  return { region: (row) => region[row], address: (row) => address[row] };
+}
+
+export function addressesFromRegions(
+  { region, offset }: { region: Int32Array; offset: Float64Array },
+  regions: Table,
+): Addresses {
+  const [index, address] = [regions.f64("index"), regions.f64("address")];
+  const base = (row: number): number => (region[row] >= 0 && offset[row] >= 0 ? address[region[row]] : NaN);
   return {
-    length: table.length,
-    id: table.f64("id"),
-    name: table.text("name"),
-    op: table.text("op"),
-    op_name: table.text("op_name"),
-    copied: table.has("copied") ? table.text("copied") : blankColumn(table.length),
-    source: table.text("source"),
-    shape: table.text("shape"),
-    dtype: table.text("dtype"),
-    stack: table.has("stack") ? table.text("stack") : blankColumn(table.length),
-    step: blankColumn(table.length),
-    role: table.has("role") ? table.u8("role") : new Uint8Array(table.length),
-    roles_follow: !table.has("role"),
-    size: table.f64("size"),
-    unpadded: table.f64("unpadded"),
-    charge: table.f64("charge"),
-    start: table.i32("start"),
-    end: table.i32("end"),
-    defined: table.i32("defined"),
-    last_used: table.i32("last_used"),
-    region: table.i32("region"),
-    offset: table.f64("offset"),
-    canonical: table.i32("canonical"),
+    // A row without an offset can be in any of an allocator's segments.
+    region: (row) =>
+      region[row] >= 0 && Number.isNaN(address[region[row]]) ? index[region[row]] : base(row),
+    address: (row) => base(row) + offset[row],
   };
 }

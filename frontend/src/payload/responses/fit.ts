@@ -86,11 +86,6 @@ export function reservedText(bytes: number): string {
   return formatBytes(bytes, 4);
 }
 
-/** Format the distance to the limit: "128 MiB", or "160 MiB over". */
-export function leftText(left: number): string {
-  return left < 0 ? `${formatBytes(-left)} over` : formatBytes(left);
-}
-
 /** Return the versions of all candidates, each once: "jax 0.12.0, libtpu 0.0.52". */
 export function versionTexts({ candidates }: FitStep): string[] {
   const text = ({ versions }: FitCandidate): string =>

@@ -1,36 +1,12 @@
 import { formatBytes, formatShare } from "../../base/units";
 import type { FleetMemory, FleetMeta } from "../generated/answers";
+import { readFleetDevices, type FleetDevices } from "../generated/tables";
 import type { Tables } from "../tables/tables";
+
+export type { FleetDevices };
 
 /** State of a host's file: a missing host has none, by the gaps in numbered names. */
 export type HostState = "read" | "waiting" | "missing" | "unreadable";
-
-/** The devices of a fleet as columns, in natural order of their hosts. Sizes are in bytes. */
-export interface FleetDevices {
-  readonly length: number;
-  /** Ids of their recordings. */
-  readonly id: readonly string[];
-  readonly host: readonly string[];
-  readonly run: readonly string[];
-  readonly device: readonly string[];
-  /** Devices of equal memory are compared with each other. */
-  readonly memory: readonly string[];
-  readonly title: readonly string[];
-  readonly peak: Float64Array;
-  /** 0 if unknown. */
-  readonly capacity: Float64Array;
-  readonly fromMedian: Float64Array;
-  /** Why a device is far from the median; empty for the others. */
-  readonly cause: readonly string[];
-  /** The site that leaks fastest; empty without a leak. */
-  readonly growth: readonly string[];
-  readonly growthBytes: Float64Array;
-  /** A step, or what counts as one. */
-  readonly growthUnit: readonly string[];
-  /** 0: the peak is the plan of the host's largest program. */
-  readonly measured: Uint8Array;
-  readonly outlier: Uint8Array;
-}
 
 export interface FleetHost {
   readonly host: string;
@@ -49,36 +25,15 @@ export interface Fleet {
 
 /** Read the answer of api/fleet. */
 export function readFleet(tables: Tables): Fleet {
-  const [devices, hosts] = [tables.table("devices"), tables.table("hosts")];
-  const texts = (name: string, table = devices): string[] => {
-    const column = table.text(name);
-    return Array.from({ length: table.length }, (_, row) => column.at(row));
-  };
-  const [state, problem] = [texts("state", hosts), texts("problem", hosts)];
+  const hosts = tables.table("hosts");
+  const [host, state, problem] = ["host", "state", "problem"].map((name) => hosts.text(name));
   return {
     meta: tables.meta as FleetMeta,
-    devices: {
-      length: devices.length,
-      id: texts("id"),
-      host: texts("host"),
-      run: texts("run"),
-      device: texts("device"),
-      memory: texts("memory"),
-      title: texts("title"),
-      peak: devices.f64("peak"),
-      capacity: devices.f64("capacity"),
-      fromMedian: devices.f64("from_median"),
-      cause: texts("cause"),
-      growth: texts("growth"),
-      growthBytes: devices.f64("growth_bytes"),
-      growthUnit: texts("growth_unit"),
-      measured: devices.u8("measured"),
-      outlier: devices.u8("outlier"),
-    },
-    hosts: texts("host", hosts).map((host, row) => ({
-      host,
-      state: state[row] as HostState,
-      problem: problem[row],
+    devices: readFleetDevices(tables.table("devices")),
+    hosts: Array.from({ length: hosts.length }, (_, row) => ({
+      host: host.at(row),
+      state: state.at(row) as HostState,
+      problem: problem.at(row),
     })),
   };
 }
@@ -103,7 +58,10 @@ export function deviceName({ host, device }: FleetDevices, row: number): string 
 }
 
 /** Format the peak: `30.9 GiB of 31.2 GiB, 99%`. */
-export function peakText({ peak, capacity, measured }: FleetDevices, row: number): string {
+export function peakText(
+  { peak_bytes: peak, capacity_bytes: capacity, measured }: FleetDevices,
+  row: number,
+): string {
   const of =
     capacity[row] > 0 ? ` of ${formatBytes(capacity[row])}, ${formatShare(peak[row], capacity[row])}` : "";
   return `${formatBytes(peak[row])}${of}${measured[row] === 1 ? "" : " (plan of its largest program)"}`;
@@ -111,17 +69,19 @@ export function peakText({ peak, capacity, measured }: FleetDevices, row: number
 
 /** Format the distance from the median: `2.12 GiB above the median device`. */
 export function distanceText(
-  { fromMedian, device }: FleetDevices,
+  { from_median_bytes, device }: FleetDevices,
   row: number,
   { apart }: FleetMemory,
 ): string {
   const median = `the median ${apart.some((each) => each.device === device[row]) ? device[row] : "device"}`;
-  const distance = fromMedian[row];
+  const distance = from_median_bytes[row];
   if (distance === 0) return `equal to ${median}`;
   return `${formatBytes(Math.abs(distance))} ${distance > 0 ? "above" : "below"} ${median}`;
 }
 
 /** Format a leak: `metrics.py:41 record, 24.0 MiB per step`; empty without one. */
-export function growthText({ growth, growthBytes, growthUnit }: FleetDevices, row: number): string {
-  return growth[row] === "" ? "" : `${growth[row]}, ${formatBytes(growthBytes[row])} per ${growthUnit[row]}`;
+export function growthText({ growth, growth_bytes, growth_unit }: FleetDevices, row: number): string {
+  return growth[row] === ""
+    ? ""
+    : `${growth[row]}, ${formatBytes(growth_bytes[row])} per ${growth_unit[row]}`;
 }

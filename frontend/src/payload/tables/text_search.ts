@@ -1,5 +1,4 @@
-import type { Search } from "../../base/search";
-import { extendsPattern, type SearchPattern } from "../../base/search_pattern";
+import { extendsPattern, type Search, type SearchPattern } from "../../base/search";
 import type { TextDictionary } from "./text_column";
 
 /** Return 1 for each entry of a dictionary that matches a search. The answer to the last search is kept. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { emptyRects, type Rects } from "../../layout/timeline/rects";
+import { regionsOf, rowsOf } from "../../layout/fixture";
 import { timelineBlocks } from "../../layout/timeline/blocks";
-import { regionsOf, rowsOf } from "../../layout/timeline/fixture";
+import { emptyRects, type Rects } from "../../layout/timeline/rects";
 import { Painter } from "../painter/painter";
 import { colorIndex, makePalette, mixPixels, type Palette, pixelOf, rgbOf } from "./palette";
 import { emptyFrameBuffer, type FrameBuffer, Raster } from "./raster";

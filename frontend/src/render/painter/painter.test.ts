@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { timelineBlocks, regionBands } from "../../layout/timeline/blocks";
-import { regionsOf, rowsOf } from "../../layout/timeline/fixture";
-import { type PaintOrder } from "./picture";
-import { Painter } from "./painter";
+import { regionsOf, rowsOf } from "../../layout/fixture";
+import { regionBands, timelineBlocks } from "../../layout/timeline/blocks";
 import { colorIndex, makePalette, pixelOf } from "../frame/palette";
-import { handleRequest, requestTransfers } from "../workers/paint_protocol";
+import { handleRequest, requestTransfers } from "../workers/protocol";
+import { Painter } from "./painter";
+import type { PaintOrder } from "./picture";
 
 const palette = makePalette(0xffffff, 0xeeeeee, 0xcccccc, [0xff0000]);
 

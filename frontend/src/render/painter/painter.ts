@@ -1,21 +1,68 @@
-import type { View } from "../../layout/axis/span";
-import { type RowsByAge, AgeStack } from "../../layout/stacking/age_stack";
-import { type Blocks, emptyBlocks } from "../../layout/timeline/blocks";
-import { emptyRects, type Rects, labelCandidates, yPixel } from "../../layout/timeline/rects";
+import type { View } from "../../layout/axis/view";
+import { layoutAgeStack, type LayoutRequest } from "../../layout/stacking/age_columns";
+import { AgeStack, type RowsByAge } from "../../layout/stacking/age_stack";
+import { type Blocks, countInWindow, emptyBlocks, indexBlocks } from "../../layout/timeline/blocks";
+import { emptyRects, labelCandidates, layoutTimeline, type Rects, yPixel } from "../../layout/timeline/rects";
+import {
+  exposedStrips,
+  findShift,
+  moveFrame,
+  putStrip,
+  type Shift,
+  stripView,
+  ZoomCache,
+} from "../frame/frame_cache";
 import type { Palette } from "../frame/palette";
-import { emptyFrameBuffer, type FrameBuffer, Raster, type FrameSource } from "../frame/raster";
-import { exposedStrips, moveFrame, putStrip, type Shift, findShift, stripView } from "../frame/shift";
-import { ZoomCache } from "../frame/zoom_cache";
-import { type PaintLayer, ageLayer, blockLayer } from "./layers";
+import { emptyFrameBuffer, type FrameBuffer, type FrameSource, Raster } from "../frame/raster";
 import {
   isLabelVisible,
   type Labels,
   type PaintOrder,
-  type VectorParts,
   pickLabels,
   type Picture,
   selectRects,
+  type VectorParts,
 } from "./picture";
+
+/** With fewer blocks, drawing a whole picture takes no longer than a screen refresh. */
+const MIN_COSTLY_BLOCKS = 30_000;
+
+/** The same limit for rows live at once in an age stack, where each can have a rectangle in every column. */
+const MIN_COSTLY_LIVE = 50;
+
+/** Contents of a picture: blocks, or an age stack. */
+interface PaintLayer {
+  /** Return the rectangles of a picture; with `minWidth`, only those that may be that wide. */
+  layout: (wanted: LayoutRequest) => Rects;
+  /** Whether drawing a whole picture may take longer than a screen refresh. */
+  costly: boolean;
+  /** Whether a rough picture takes less time and shows less detail. */
+  coarsens: boolean;
+  /** Return whether cached pictures replace pictures of this view while it is zoomed. */
+  scales: (view: View) => boolean;
+}
+
+function blockLayer(blocks: Blocks): PaintLayer {
+  const index = indexBlocks(blocks);
+  const rects = emptyRects(blocks.length);
+  return {
+    layout: ({ view, width, height, minWidth }) =>
+      layoutTimeline(index, view, width, height, rects, minWidth),
+    costly: blocks.length >= MIN_COSTLY_BLOCKS,
+    coarsens: false,
+    scales: (view) => countInWindow(index, view.x) >= MIN_COSTLY_BLOCKS,
+  };
+}
+
+function ageLayer(stack: AgeStack, clock: Float64Array | null): PaintLayer {
+  const rects = emptyRects(0);
+  return {
+    layout: (wanted) => layoutAgeStack(stack, clock, wanted, rects),
+    costly: stack.maxLive >= MIN_COSTLY_LIVE,
+    coarsens: true,
+    scales: () => false,
+  };
+}
 
 /** Number of picture sizes to cache: the plot, the minimap, and the full-window plot. */
 const MAX_SIZES = 3;

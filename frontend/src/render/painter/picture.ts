@@ -1,4 +1,4 @@
-import type { View } from "../../layout/axis/span";
+import type { View } from "../../layout/axis/view";
 import { emptyRects, type Rects } from "../../layout/timeline/rects";
 import type { Palette } from "../frame/palette";
 import type { FrameBuffer } from "../frame/raster";

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { emptyRects } from "../../layout/timeline/rects";
 import { makePalette, pixelOf } from "../frame/palette";
-import { rowAt } from "../frame/pick";
-import { emptyFrameBuffer } from "../frame/raster";
+import { emptyFrameBuffer, rowAt } from "../frame/raster";
 import { blockShapes, escapeXml, textureShapes } from "./svg";
 
 const palette = makePalette(0xffffff, 0xeeeeee, 0xcccccc, [0xff0000]);

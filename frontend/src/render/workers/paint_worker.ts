@@ -1,5 +1,6 @@
+import { messageOf } from "../../base/errors";
 import { Painter } from "../painter/painter";
-import { handleRequest, type PaintReply, type PaintRequest, replyTransfers } from "./paint_protocol";
+import { handleRequest, type PaintReply, type PaintRequest, replyTransfers } from "./protocol";
 
 /** The worker's own global scope. The DOM types describe only the page's side. */
 interface WorkerScope {
@@ -19,6 +20,6 @@ function handleOrFail(request: PaintRequest): PaintReply | null {
   try {
     return handleRequest(painter, request);
   } catch (error) {
-    return { kind: "failed", message: error instanceof Error ? error.message : String(error) };
+    return { kind: "failed", message: messageOf(error) };
   }
 }

@@ -1,6 +1,6 @@
+import { type Placement, placeRows } from "../../layout/stacking/stacking";
 import workerUrl from "./placement_worker?worker&url";
-import { placeRows, type Placement } from "../../layout/stacking/stacking";
-import type { PlacementReply, PlacementRequest } from "./placement_protocol";
+import type { PlacementReply, PlacementRequest } from "./protocol";
 import { prepareWorker, startWorker } from "./start_worker";
 
 /** Fewer rows are placed in the page, faster than a worker starts. */

@@ -1,5 +1,6 @@
+import { messageOf } from "../../base/errors";
 import { placeRows } from "../../layout/stacking/stacking";
-import type { PlacementReply, PlacementRequest } from "./placement_protocol";
+import type { PlacementReply, PlacementRequest } from "./protocol";
 
 /** The worker's own global scope. The DOM types describe only the page's side. */
 interface WorkerScope {
@@ -14,6 +15,6 @@ scope.onmessage = ({ data: { layout, lifetimes } }) => {
     const placing = placeRows(layout, lifetimes, (share) => scope.postMessage({ kind: "share", share }));
     scope.postMessage({ kind: "placed", placing }, [placing.offset.buffer]);
   } catch (error) {
-    scope.postMessage({ kind: "failed", message: error instanceof Error ? error.message : String(error) });
+    scope.postMessage({ kind: "failed", message: messageOf(error) });
   }
 };

@@ -1,6 +1,6 @@
-import workerUrl from "./search_worker?worker&url";
 import { plainSearch, type Search } from "../../base/search";
-import type { SearchReply, SearchRequest } from "./search_protocol";
+import type { SearchReply, SearchRequest } from "./protocol";
+import workerUrl from "./search_worker?worker&url";
 import { startWorker } from "./start_worker";
 
 /** A browser's regular expressions may take exponential time, and a link may contain one. */

@@ -1,7 +1,7 @@
 import { compileSearch } from "../../base/search";
 import { TextDictionary } from "../../payload/tables/text_column";
 import { matchingEntries } from "../../payload/tables/text_search";
-import type { SearchReply, SearchRequest } from "./search_protocol";
+import type { SearchReply, SearchRequest } from "./protocol";
 
 /** The worker's own global scope. The DOM types describe only the page's side. */
 interface WorkerScope {

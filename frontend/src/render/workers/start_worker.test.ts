@@ -1,6 +1,6 @@
 import { expect, it, vi } from "vitest";
 
-vi.mock("../../payload/report/embedded", () => ({ fileUrl: (url: string) => url }));
+vi.mock("../../payload/report", () => ({ fileUrl: (url: string) => url }));
 const started: { url: string; onerror?: () => void }[] = [];
 vi.stubGlobal(
   "Worker",

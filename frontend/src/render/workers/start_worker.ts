@@ -1,4 +1,4 @@
-import { fileUrl } from "../../payload/report/embedded";
+import { fileUrl } from "../../payload/report";
 
 /** Workers that nothing uses yet, by URL. */
 const prepared = new Map<string, Worker>();

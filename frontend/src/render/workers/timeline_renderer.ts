@@ -1,10 +1,10 @@
 import type { RowsByAge } from "../../layout/stacking/age_stack";
 import type { Blocks } from "../../layout/timeline/blocks";
-import type { PaintOrder, VectorParts } from "../painter/picture";
-import { type CanvasName, type PaintReply, type PaintRequest, requestTransfers } from "./paint_protocol";
 import type { FrameBuffer } from "../frame/raster";
-import { prepareWorker, startWorker } from "./start_worker";
+import type { PaintOrder, VectorParts } from "../painter/picture";
 import workerUrl from "./paint_worker?worker&url";
+import { type CanvasName, type PaintReply, type PaintRequest, requestTransfers } from "./protocol";
+import { prepareWorker, startWorker } from "./start_worker";
 
 export type DrawnPicture = Extract<PaintReply, { kind: "picture" }>;
 

@@ -1,24 +1,62 @@
 import type { JSX } from "preact";
 import { useContext, useMemo } from "preact/hooks";
-import type { Store } from "../../base/store";
-import { useStore } from "../../base/store";
-import { formatBytes, formatCount } from "../../base/units";
-import { hasRoles, liveAt, liveBytes } from "../../layout/usage/live_set";
+import { type Store, useStore } from "../../base/store";
+import { formatBytes, formatCount, formatShare } from "../../base/units";
 import { mapByAddress } from "../../layout/stacking/stacking";
-import { readFilter } from "../../layout/url_values/row_filter";
-import type { FirstView } from "../../payload/recording/recording";
-import type { Program } from "../../payload/recording/program";
-import { Choice } from "../widgets/choice";
-import type { ViewState } from "../state/view_state";
-import { AddressMap } from "../address_map/address_map";
-import { RowFilterContext } from "../row_filter/use_row_filter";
-import { TreeCharts, useTree } from "../trees/tree_charts";
-import { useTerms } from "../data/terms";
-import { BufferCharts } from "./buffer_charts";
+import { readFilter } from "../../layout/url_values";
+import { bytesByRole, hasRoles, liveAt, liveBytes } from "../../layout/usage/live_set";
+import type { FirstView, Program } from "../../payload/recording/recording";
+import type { Rows } from "../../payload/recording/rows";
 import { BufferTable } from "../buffer_table/buffer_table";
-import { Categories } from "./categories";
-import type { AvailableRows } from "../data/available_rows";
-import { usePosition } from "../state/use_position";
+import { useTerms } from "../data/terms";
+import type { AvailableRows } from "../data/use_recording";
+import { RoleFilter, RowFilterContext } from "../page/row_filter";
+import { usePosition, type ViewState } from "../state/view_state";
+import { TreeCharts, useTree } from "../trees/tree_charts";
+import { Choice } from "../widgets/choice";
+import { AddressMap } from "./address_map";
+import { BufferCharts } from "./buffer_charts";
+
+interface Props {
+  rows: Rows;
+  live: Uint32Array;
+  /** Live bytes without a row. */
+  unexplained: number;
+  peak: number;
+  store: Store<ViewState>;
+  dark: boolean;
+}
+
+/** Live bytes at the inspected position by role; the legend of all colors on the page, whose rows filter. */
+function Categories({ rows, live, unexplained, peak, store, dark }: Props): JSX.Element {
+  // All roles of the recording, in the order at the peak, so that nothing moves while stepping through positions.
+  const roles = useMemo(() => {
+    const ever = bytesByRole(rows, rows.charge.keys());
+    return [...new Set([...bytesByRole(rows, liveAt(rows, peak)).keys(), ...ever.keys()])];
+  }, [rows, peak]);
+  const bytes = bytesByRole(rows, live);
+  const total = liveBytes(rows, live) + Math.max(unexplained, 0);
+  const terms = useTerms();
+  return (
+    <ul class="categories" aria-label="Live bytes by role">
+      {roles.map((role) => (
+        <li key={role} class={bytes.has(role) ? "" : "muted"}>
+          <RoleFilter role={role} dark={dark} store={store}>
+            {" "}
+            <b>{formatBytes(bytes.get(role) ?? 0)}</b>{" "}
+            <span class="muted">{formatShare(bytes.get(role) ?? 0, total)}</span>
+          </RoleFilter>
+        </li>
+      ))}
+      {unexplained > 0 && (
+        <li>
+          {terms.unexplained} <b>{formatBytes(unexplained)}</b>{" "}
+          <span class="muted">{formatShare(unexplained, total)}</span>
+        </li>
+      )}
+    </ul>
+  );
+}
 
 const CHARTS = [
   { value: "bars", label: "Bars", about: "Buffers side by side: by order, by size, by padding" },
@@ -91,7 +129,8 @@ export function Breakdown({ view, available, program, store, dark }: BreakdownPr
           {complete &&
             (rest === 0
               ? ` in ${count} ${terms.items}`
-              : `: ${formatBytes(liveBytes(rows, live))} in ${count} ${terms.items}, ${formatBytes(rest)} ${terms.unexplained}`)}
+              : `: ${formatBytes(liveBytes(rows, live))} in ${count} ${terms.items}, ` +
+                `${formatBytes(rest)} ${terms.unexplained}`)}
           {position === view.peak && !moment ? " at the peak" : ""}
         </h2>
         {!moment && (

@@ -1,18 +1,68 @@
 import type { JSX } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Store } from "../../base/store";
-import { useStore } from "../../base/store";
+import { cssColor, inkOn, rowColors } from "../../base/colors";
+import { type Store, useStore } from "../../base/store";
 import { formatBytes, formatCount, formatShare } from "../../base/units";
-import type { BarOrder } from "../../layout/usage/buffer_bar";
-import { bufferAt, bufferBar } from "../../layout/usage/buffer_bar";
+import { type BarOrder, barSegments, bufferAt, type BufferBar, bufferBar } from "../../layout/usage/live_set";
 import { ROLES } from "../../payload/generated/constants";
+import type { Rows } from "../../payload/recording/rows";
+import { useWidth } from "../browser/use_size";
+import { type Terms, useTerms } from "../data/terms";
+import type { AvailableRows } from "../data/use_recording";
+import { fitText, type PageColors, pageColors, sizedContext } from "../drawing/surface";
 import type { ViewState } from "../state/view_state";
-import { useTerms, type Terms } from "../data/terms";
-import { useWidth } from "../browser/use_width";
-import { drawBar } from "./bar_canvas";
-import type { AvailableRows } from "../data/available_rows";
 import { Tooltip } from "../widgets/tooltip";
-import { pageColors } from "../drawing/page_colors";
+
+/** Minimum width in pixels for a gap between neighbors of the same color. */
+const MIN_GAP_WIDTH = 4;
+const MIN_LABEL_WIDTH = 56;
+
+interface BarPicture {
+  bar: BufferBar;
+  rows: Rows;
+  /** Index into `rows`, or -1. */
+  selected: number;
+  hovered: number;
+  dark: boolean;
+  width: number;
+  height: number;
+}
+
+/** Draw a bar of buffers, colored by role, with names if there is room. */
+function drawBar(canvas: HTMLCanvasElement, picture: BarPicture, colors: PageColors): void {
+  const { bar, rows, width, height, dark } = picture;
+  const context = sizedContext(canvas, width, height);
+  if (context === null) return;
+  context.font = "11px system-ui, sans-serif";
+  const palette = rowColors(dark);
+  for (const { x, width: wide, color, row } of barSegments(bar, rows, width)) {
+    const filled = wide >= MIN_GAP_WIDTH ? wide - 1 : wide;
+    context.fillStyle = cssColor(palette[color]);
+    context.fillRect(x, 0, filled, height);
+    if (row < 0 || wide < MIN_LABEL_WIDTH) continue;
+    context.fillStyle = inkOn(palette[color]);
+    context.fillText(fitText(context, rows.name.at(row), wide - 10), x + 5, height / 2 + 0.5);
+  }
+  outline(context, picture, picture.hovered, colors.muted, 1.5);
+  outline(context, picture, picture.selected, colors.ink, 2.5);
+}
+
+function outline(
+  context: CanvasRenderingContext2D,
+  { bar, width, height }: BarPicture,
+  row: number,
+  color: string,
+  line: number,
+): void {
+  const place = row < 0 ? -1 : bar.rows.indexOf(row);
+  if (place < 0) return;
+  const scale = width / bar.edges[bar.rows.length];
+  const x = bar.edges[place] * scale;
+  const wide = Math.max((bar.edges[place + 1] - bar.edges[place]) * scale, 4);
+  context.strokeStyle = color;
+  context.lineWidth = line;
+  context.strokeRect(x + line / 2, line / 2, Math.max(wide - line, 1), height - line);
+}
 
 const HEIGHT = 34;
 
@@ -37,17 +87,17 @@ interface Props {
 export function BufferCharts(props: Props): JSX.Element {
   const { rows } = props.available;
   // By recording, not by position: stepping through positions must not move the page.
-  const padded = useMemo(() => rows.charge.some((_, row) => rows.charge[row] > rows.unpadded[row]), [rows]);
+  const padded = useMemo(() => rows.charge.some((_, row) => rows.charge[row] > rows.requested[row]), [rows]);
   return (
     <div class="buffer-charts">
       {BARS.filter(({ order }) => order !== "padding" || padded).map((bar) => (
-        <BufferBar key={bar.order} {...props} {...bar} />
+        <BarOfBuffers key={bar.order} {...props} {...bar} />
       ))}
     </div>
   );
 }
 
-function BufferBar(props: Props & (typeof BARS)[number]): JSX.Element {
+function BarOfBuffers(props: Props & (typeof BARS)[number]): JSX.Element {
   const { available, live, store, dark, order, about } = props;
   const { rows } = available;
   const terms = useTerms();
@@ -95,7 +145,10 @@ function BufferBar(props: Props & (typeof BARS)[number]): JSX.Element {
         class={total > 0 ? "buffer-bar-host" : "buffer-bar-host empty"}
         tabindex={0}
         role="application"
-        aria-label={`${label}: ${formatCount(bar.rows.length)} ${terms.items}. Left and right arrows select the next one.`}
+        aria-label={
+          `${label}: ${formatCount(bar.rows.length)} ${terms.items}. ` +
+          "Left and right arrows select the next one."
+        }
         data-testid={`bar-${order}`}
         style={{ height: `${HEIGHT}px` }}
         onKeyDown={step}

@@ -1,5 +1,5 @@
 import type { TargetedEvent } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
 interface Field {
   value: string;
@@ -18,4 +18,17 @@ export function useDraft(value: string, onChange: (draft: string) => void): Fiel
       setDraft(null);
     },
   };
+}
+
+const PAUSE_MS = 150;
+
+/** Return the value after it has not changed for a moment. */
+export function useDeferred<T>(value: T, pause = PAUSE_MS): T {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    if (Object.is(value, settled)) return;
+    const timer = window.setTimeout(() => setSettled(() => value), pause);
+    return () => window.clearTimeout(timer);
+  }, [value, settled, pause]);
+  return settled;
 }

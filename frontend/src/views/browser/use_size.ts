@@ -21,3 +21,8 @@ export function useSize(element: RefObject<HTMLElement | null>): Size {
   }, []);
   return size;
 }
+
+/** Return the width of an element in whole CSS pixels, kept up to date; 0 before the first layout. */
+export function useWidth(element: RefObject<HTMLElement | null>): number {
+  return Math.floor(useSize(element).width);
+}

@@ -1,34 +1,28 @@
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Search } from "../../base/search";
-import type { Store } from "../../base/store";
-import { useStore } from "../../base/store";
+import { type Store, useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted } from "../../base/units";
-import { allocationsCsv } from "../../layout/table/allocations_csv";
-import { buffersCsv } from "../../layout/table/buffers_csv";
-import { groupKeys } from "../../layout/table/grouping";
-import { liveBytes, sharersAt } from "../../layout/usage/live_set";
-import { readExpanded, toggleExpanded } from "../../layout/url_values/expanded";
-import { constantText, isBlank, splitConstant } from "../../layout/table/constant_columns";
+import { rowsCsv, sortRows } from "../../layout/table/fields";
 import { filterRows, rowTexts } from "../../layout/table/table_filter";
-import { rowsBelowMatches, treeTexts } from "../../layout/tree/tree_search";
-import type { Tree } from "../../layout/tree/tree";
-import { tableLines } from "../../layout/table/table_lines";
-import type { RowSort, RowSortKey } from "../../layout/table/row_order";
-import { sortRows } from "../../layout/table/row_order";
+import { groupKeys, tableLines } from "../../layout/table/table_lines";
+import { rowsBelowMatches, type Tree, treeTexts } from "../../layout/tree/tree";
+import { readExpanded, type Sorting, toggleExpanded } from "../../layout/url_values";
+import { liveBytes, sharersAt } from "../../layout/usage/live_set";
 import type { Rows } from "../../payload/recording/rows";
-import type { ViewState } from "../state/view_state";
 import { capitalize, useTerms } from "../data/terms";
-import { DataTable, stepLine, useTable } from "../tables/data_table";
-import { GroupLine, UnexplainedLine } from "./group_line";
-import { GroupChoice } from "./group_choice";
-import type { AvailableRows } from "../data/available_rows";
-import { allocationColumns, bufferColumns, type ColumnView, momentColumns } from "./columns";
-import { RowLine } from "./row_line";
-import { Toggle } from "../widgets/toggle";
+import type { AvailableRows } from "../data/use_recording";
 import { useSearch } from "../data/use_search";
+import type { ViewState } from "../state/view_state";
+import { DataTable, stepLine, TableRow, useTable } from "../tables/data_table";
+import { Toggle } from "../widgets/choice";
+import { allocationColumns, bufferColumns } from "./columns";
+import { GroupChoice, GroupLine, UnexplainedLine } from "./groups";
 
-const LARGEST_FIRST: RowSort = { key: "size", descending: true };
+/** Name of a saved file's last line: bytes that no row explains, so that the sum equals the allocator's own figure. */
+const UNEXPLAINED = "stack, or unexplained by any allocation";
+
+const LARGEST_FIRST: Sorting = { key: "size", descending: true };
 
 interface Props {
   available: AvailableRows;
@@ -83,27 +77,24 @@ export function BufferTable(props: Props): JSX.Element {
   const expanded = useStore(store, (state) => state.expanded);
 
   const wanted = useMemo(
-    () => (sharers ? Uint32Array.from([...live, ...sharersAt(rows, position)]) : live),
+    () => (sharers ? Uint32Array.from([...live, ...sharersAt(rows, position)]).sort() : live),
     [rows, live, position, sharers],
   );
-  const { columns, constant } = useMemo(() => {
-    const all = allocator
-      ? allocationColumns(times, terms)
-      : moment
-        ? momentColumns()
-        : bufferColumns(length);
-    return splitConstant<ColumnView, RowSortKey>(all, (key) =>
-      isBlank(rows, key) ? "" : constantText(rows, key),
-    );
-  }, [allocator, moment, rows, times, length, terms]);
-  const table = useTable(store, columns, LARGEST_FIRST, constant);
-  const { size, sort, template } = table;
+  const { columns, saved } = useMemo(() => {
+    const source = { rows, places: available.places, terms, dark };
+    return allocator ? allocationColumns(source, times) : bufferColumns(source, moment ? null : length);
+  }, [allocator, moment, available, times, length, terms, dark]);
+  const table = useTable(store, columns, LARGEST_FIRST);
+  const { size, sort, shown, template } = table;
   const { search, found } = useRowSearch(table.search, rows, tree);
   const filtered = useMemo(
     () => filterRows(rows, wanted, search, size, found),
     [rows, wanted, search, size, found],
   );
-  const sorted = useMemo(() => sortRows(rows, filtered.rows, sort, times), [rows, filtered, sort, times]);
+  const sorted = useMemo(() => {
+    const by = shown.find(({ key }) => key === sort.key);
+    return by === undefined ? [...filtered.rows] : sortRows([...filtered.rows], by, sort.descending);
+  }, [filtered, shown, sort]);
   const by = allocator ? group : grouped ? "role" : "none";
   const lines = useMemo(() => {
     // An allocator's groups are collapsed at first; a program's few roles are headings of expanded groups.
@@ -142,7 +133,7 @@ export function BufferTable(props: Props): JSX.Element {
             <GroupChoice group={group} keys={keys} onPick={(picked) => store.set({ group: picked })} />
           ) : (
             <>
-              <Toggle label="By category" on={grouped} onChange={(on) => store.set({ group_by_role: on })} />
+              <Toggle label="By role" on={grouped} onChange={(on) => store.set({ group_by_role: on })} />
               {!moment && (
                 <Toggle
                   label="Sharers"
@@ -156,11 +147,7 @@ export function BufferTable(props: Props): JSX.Element {
         }
         errors={filtered.errors}
         summary={`${formatCount(sorted.length)} of ${formatCounted(wanted.length, terms.item, terms.items)}, ${formatBytes(liveBytes(rows, sorted))}${rest === 0 ? "" : `, and ${formatBytes(rest)} ${terms.unexplained}`}`}
-        csv={() =>
-          times === null
-            ? buffersCsv(rows, sorted, available.places)
-            : allocationsCsv(rows, sorted, available.places, times, rest)
-        }
+        csv={() => rowsCsv(sorted, saved, rest === 0 ? null : { name: UNEXPLAINED, charge_bytes: rest })}
         count={lines.length + (rest === 0 ? 0 : 1)}
         at={selectedLine}
         empty={
@@ -171,24 +158,30 @@ export function BufferTable(props: Props): JSX.Element {
         label={capitalize(terms.items)}
         onStep={selectNext}
         line={(i, id) => {
-          if (i >= lines.length) return <UnexplainedLine {...{ bytes: rest, total, columns, template }} />;
+          if (i >= lines.length)
+            return <UnexplainedLine {...{ bytes: rest, total, template }} columns={shown} />;
           const line = lines[i];
-          if (line.kind === "row")
+          if (line.kind !== "row")
             return (
-              <RowLine
-                {...{ id, rows, columns, template, dark }}
-                row={line.row}
-                selected={line.row === selected}
-                hovered={line.row === hovered}
-                onPick={() => select(line.row)}
-                onHover={(over) => store.set({ hovered: over ? available.numberOf(line.row) : null })}
+              <GroupLine
+                {...{ line, template }}
+                columns={shown}
+                total={allocator ? total : null}
+                onToggle={() => store.set({ expanded: toggleExpanded(expanded, line.key) })}
               />
             );
+          const { row } = line;
           return (
-            <GroupLine
-              {...{ line, columns, template }}
-              total={allocator ? total : null}
-              onToggle={() => store.set({ expanded: toggleExpanded(expanded, line.key) })}
+            <TableRow
+              {...{ id, row, template }}
+              columns={shown}
+              testid="buffer-row"
+              selected={row === selected}
+              look={[row === hovered && "hovered", rows.charge[row] === 0 && "shares"]
+                .filter(Boolean)
+                .join(" ")}
+              onPick={() => select(row)}
+              onHover={(over) => store.set({ hovered: over ? available.numberOf(row) : null })}
             />
           );
         }}

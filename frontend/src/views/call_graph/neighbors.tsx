@@ -1,11 +1,11 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatExact } from "../../base/units";
-import { formatPercent } from "../../layout/call_graph/call_graph";
+import { formatPercent } from "../../layout/call_graph";
 import type { CallGraph } from "../../payload/generated/answers";
-import { nodeName } from "../../payload/responses/call_graph";
-import { ButtonGroup } from "../widgets/button_group";
+import { nodeName } from "../../payload/responses/names";
 import type { ViewState } from "../state/view_state";
+import { ButtonGroup } from "../widgets/choice";
 
 interface Props {
   graph: CallGraph;

@@ -1,16 +1,14 @@
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { onMoveKeys, panOf, zoomOf } from "../../base/keys";
+import { isPinch, onMoveKeys, onWheel, panOf, sidewaysBy, zoomFactor, zoomOf } from "../../base/input";
 import { formatExact } from "../../base/units";
-import { isPinch, onWheel, sidewaysBy, zoomFactor } from "../../base/wheel";
-import type { FunctionBox, CallGraphLayout as Layout } from "../../layout/call_graph/call_graph";
-import { curvePath } from "../../layout/call_graph/call_graph";
+import { type CallGraphLayout as Layout, curvePath, type FunctionBox } from "../../layout/call_graph";
 import type { CallGraph } from "../../payload/generated/answers";
-import { nodeName } from "../../payload/responses/call_graph";
-import { ButtonGroup } from "../widgets/button_group";
-import { copySvg } from "../drawing/copy_svg";
+import { nodeName } from "../../payload/responses/names";
+import { useWidth } from "../browser/use_size";
+import { copySvg } from "../drawing/picture";
 import { SavePicture } from "../drawing/save_picture";
-import { useWidth } from "../browser/use_width";
+import { ButtonGroup } from "../widgets/choice";
 
 interface Props {
   graph: CallGraph;
@@ -32,7 +30,8 @@ const ZOOM = 1.25;
 const MIN_READABLE_SCALE = 0.6;
 
 /**
- * Boxes and arrows. Scaled to fit if readable. Dragging, A and D pan, buttons, Ctrl + wheel, W and S zoom, and the wheel
+ * Boxes and arrows. Scaled to fit if readable. Dragging, A and D pan, buttons, Ctrl + wheel, W and S zoom,
+ * and the wheel
  * scrolls the page.
  */
 export function GraphPicture({ graph, picture, picked, onPick, change, fileName }: Props): JSX.Element {
@@ -132,7 +131,8 @@ export function GraphPicture({ graph, picture, picked, onPick, change, fileName 
                 class={`call ${changeClass(bytes[arrow.call], change)} ${beside ? "beside" : ""}`}
               >
                 <title>
-                  {`${names}: ${formatExact(bytes[arrow.call])}${residual[arrow.call] ? ", in part through functions that are not drawn" : ""}`}
+                  {`${names}: ${formatExact(bytes[arrow.call])}`}
+                  {residual[arrow.call] ? ", in part through functions that are not drawn" : ""}
                 </title>
                 <path
                   d={curvePath(arrow.points)}

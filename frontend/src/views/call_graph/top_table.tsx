@@ -2,55 +2,56 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatExact } from "../../base/units";
-import { formatPercent } from "../../layout/call_graph/call_graph";
-import type { TopKey, TopSort } from "../../layout/call_graph/top_table";
-import { filterTop, sortTop, topCsv, topTexts } from "../../layout/call_graph/top_table";
+import { formatPercent } from "../../layout/call_graph";
+import type { Sorting } from "../../layout/url_values";
 import type { CallGraph } from "../../payload/generated/answers";
-import { nodeName } from "../../payload/responses/call_graph";
-import type { Column } from "../tables/data_table";
-import { Cell, DataTable, stepLine, TableRow, useTable } from "../tables/data_table";
+import { nodeName } from "../../payload/responses/names";
 import type { ViewState } from "../state/view_state";
-import { useSearch } from "../data/use_search";
+import { type Column, column, savedColumn } from "../tables/columns";
+import { Table } from "../tables/table";
 
-const COLUMNS: readonly Column<TopKey>[] = [
-  {
-    key: "flat",
-    heading: "Flat",
-    about: "Bytes that the function itself allocated",
-    numeric: true,
-    track: "150px",
-  },
-  {
-    key: "cum",
-    heading: "Cumulative",
-    about: "Bytes including callees; recursion counts once",
-    numeric: true,
-    track: "150px",
-  },
-  {
-    key: "flat_allocations",
-    heading: "Allocations",
-    about: "Allocations by the function itself",
-    numeric: true,
-    track: "96px",
-  },
-  {
-    key: "cum_allocations",
-    heading: "With callees",
-    about: "Allocations including callees",
-    numeric: true,
-    track: "100px",
-  },
-  {
-    key: "name",
-    heading: "Function",
-    about: "Function, file and line",
-    numeric: false,
-    track: "minmax(180px, 1fr)",
-  },
-];
+/** Columns of functions by their numbers, sorted by absolute size, since a comparison also has negative ones. */
+export function functionColumns({ nodes, total }: CallGraph): Column<number>[] {
+  const size = (values: readonly number[]) => (node: number) => Math.abs(values[node]);
+  const bytes = (key: "flat" | "cum", heading: string, about: string): Column<number> =>
+    column("bytes", key, heading, about, (node) => nodes[key][node], {
+      csv: `${key}_bytes`,
+      track: "150px",
+      order: size(nodes[key]),
+      ties: size(key === "flat" ? nodes.cum : nodes.flat),
+      cell: (node) => (
+        <span title={formatExact(nodes[key][node])}>
+          {formatBytes(nodes[key][node])}{" "}
+          <small class="muted">{formatPercent(nodes[key][node], total)}</small>
+        </span>
+      ),
+    });
+  const count = (
+    key: "flat_allocations" | "cum_allocations",
+    heading: string,
+    about: string,
+  ): Column<number> =>
+    column("count", key, heading, about, (node) => nodes[key][node], {
+      track: "100px",
+      order: size(nodes[key]),
+      ties: size(nodes.flat),
+    });
+  return [
+    bytes("flat", "Flat", "Bytes that the function itself allocated"),
+    bytes("cum", "Cumulative", "Bytes including callees; recursion counts once"),
+    count("flat_allocations", "Allocations", "Allocations by the function itself"),
+    count("cum_allocations", "With callees", "Allocations including callees"),
+    column("text", "name", "Function", "Function, file and line", (node) => nodeName(nodes, node), {
+      csv: "",
+      track: "minmax(180px, 1fr)",
+    }),
+    savedColumn("function", (node) => nodes.function[node]),
+    savedColumn("file", (node) => nodes.file[node]),
+    savedColumn("line", (node) => (nodes.line[node] > 0 ? nodes.line[node] : null)),
+  ];
+}
 
-const LARGEST_FIRST: TopSort = { key: "cum", descending: true };
+const LARGEST_FIRST: Sorting = { key: "cum", descending: true };
 
 interface Props {
   graph: CallGraph;
@@ -62,58 +63,23 @@ interface Props {
 
 /** Table of all functions, like pprof's top, including those that the picture omits. */
 export function TopTable({ graph, picked, onPick, fileName, store }: Props): JSX.Element {
-  const table = useTable(store, COLUMNS, LARGEST_FIRST);
-  const { size, sort, template } = table;
-  const search = useSearch(table.search, graph, topTexts);
-  const filtered = useMemo(() => filterTop(graph, search, size), [graph, search, size]);
-  const lines = useMemo(() => sortTop(graph.nodes, filtered.lines, sort), [graph, filtered, sort]);
-  const at = lines.indexOf(picked);
+  const columns = useMemo(() => functionColumns(graph), [graph]);
+  const rows = useMemo(() => [...graph.nodes.flat.keys()], [graph]);
   return (
     <div class="top-table" data-testid="top-table">
-      <DataTable
-        {...{ store, table, fileName, at }}
-        errors={filtered.errors}
-        summary={`${formatCount(lines.length)} of ${formatCount(graph.nodes_total)} functions`}
-        csv={() => topCsv(graph, lines)}
-        count={lines.length}
-        empty="No function matches the filter."
+      <Table
+        {...{ store, columns, rows, fileName }}
+        bytes={(node) => Math.abs(graph.nodes.cum[node])}
+        texts={(node) => [nodeName(graph.nodes, node)]}
+        first={LARGEST_FIRST}
         label="Functions"
-        onStep={(by) => onPick(lines[stepLine(at, by, lines.length)] ?? -1)}
-        line={(i, id) => (
-          <Line
-            {...{ id, template, graph }}
-            node={lines[i]}
-            selected={i === at}
-            onPick={() => onPick(lines[i])}
-          />
-        )}
+        testid="top-row"
+        noun="function"
+        summary={(shown) => `${formatCount(shown)} of ${formatCount(graph.nodes_total)} functions`}
+        isSelected={(node) => node === picked}
+        onSelect={onPick}
+        open={onPick}
       />
     </div>
-  );
-}
-
-interface LineProps {
-  id: string;
-  template: string;
-  graph: CallGraph;
-  node: number;
-  selected: boolean;
-  onPick: () => void;
-}
-
-function Line({ graph: { nodes, total }, node, ...line }: LineProps): JSX.Element {
-  const bytes = (size: number): JSX.Element => (
-    <Cell numeric title={formatExact(size)}>
-      {formatBytes(size)} <small class="muted">{formatPercent(size, total)}</small>
-    </Cell>
-  );
-  return (
-    <TableRow {...line} testid="top-row">
-      {bytes(nodes.flat[node])}
-      {bytes(nodes.cum[node])}
-      <Cell numeric>{formatCount(nodes.flat_allocations[node])}</Cell>
-      <Cell numeric>{formatCount(nodes.cum_allocations[node])}</Cell>
-      <Cell title={nodeName(nodes, node)}>{nodeName(nodes, node)}</Cell>
-    </TableRow>
   );
 }

@@ -1,19 +1,23 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
-import { formatBytes, formatCount, formatExact, formatShare } from "../../base/units";
-import { CHANGE_LABELS, delta, formatSigned } from "../../layout/compare/change_table";
-import { entryName, type SelectedChange } from "../../layout/compare/selected_change";
+import { formatBytes, formatCount, formatExact, formatShare, formatSigned } from "../../base/units";
+import { CHANGE_LABELS, delta, entryName, type SelectedChange } from "../../layout/compare/change_table";
 import type { Api } from "../../payload/api";
-import type { Details } from "../../payload/generated/answers";
-import type { Comparison, ComparedEntry, ComparedSide, WaterfallStep } from "../../payload/generated/answers";
-import { Drawer, Fact } from "../widgets/drawer";
-import { useFetched } from "../data/use_fetched";
-import { ErrorMessage } from "../widgets/message";
-import { openRecording } from "../state/open_recording";
-import { Role } from "../widgets/role";
-import { CallStack } from "../widgets/call_stack";
-import type { ViewState } from "../state/view_state";
+import type {
+  ComparedEntry,
+  ComparedSide,
+  Comparison,
+  Details,
+  WaterfallStep,
+} from "../../payload/generated/answers";
 import { capitalize, useTerms } from "../data/terms";
+import { useFetched } from "../data/use_fetched";
+import { openRecording } from "../state/open_recording";
+import type { ViewState } from "../state/view_state";
+import { CallStack } from "../widgets/call_stack";
+import { Drawer, Fact } from "../widgets/drawer";
+import { ErrorMessage } from "../widgets/message";
+import { Role } from "../widgets/role";
 
 interface Props {
   api: Api;
@@ -55,7 +59,7 @@ function EntryDetails({
           <b>{formatSigned(delta(entry))}</b> {CHANGE_LABELS[entry.change]}
         </Fact>
         {entry.role !== 0 && (
-          <Fact name="Category">
+          <Fact name="Role">
             <Role role={entry.role} dark={dark} />
           </Fact>
         )}
@@ -142,11 +146,11 @@ function SideDetails({ api, store, name, side, row, bytes, allocations }: SidePr
 /** Allocation of the call stack. */
 function LargestAllocation({ details, alone }: { details: Details; alone: boolean }): JSX.Element {
   const terms = useTerms();
-  const { size, unpadded, shape, dtype, name } = details;
+  const { size, requested, shape, dtype, name } = details;
   return (
     <>
       {!alone && <Fact name="The largest">{formatBytes(size)}</Fact>}
-      {unpadded !== size && <Fact name={capitalize(terms.requested)}>{formatBytes(unpadded)}</Fact>}
+      {requested !== size && <Fact name={capitalize(terms.requested)}>{formatBytes(requested)}</Fact>}
       <OptionalFact name="Name" text={name} />
       <OptionalFact name="Shape" text={shape.startsWith(dtype) ? shape : `${dtype}${shape}`} />
     </>

@@ -1,83 +1,81 @@
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import type { Store } from "../../base/store";
-import { useStore } from "../../base/store";
-import { formatBytes, formatCount, formatCounted, formatExact } from "../../base/units";
-import type { EntryKey, EntrySort } from "../../layout/compare/change_table";
-import {
-  CHANGE_LABELS,
-  delta,
-  entriesCsv,
-  entryTexts,
-  filterEntries,
-  formatSigned,
-  sortEntries,
-} from "../../layout/compare/change_table";
-import type { ConstantColumn } from "../../layout/table/constant_columns";
-import { sameText, splitConstant } from "../../layout/table/constant_columns";
-import { entryName } from "../../layout/compare/selected_change";
-import type { Comparison, ComparedEntry } from "../../payload/generated/answers";
-import type { Change } from "../../payload/generated/constants";
-import { CHANGES, ROLES } from "../../payload/generated/constants";
-import { ButtonGroup } from "../widgets/button_group";
-import type { Column } from "../tables/data_table";
-import { Cell, DataTable, stepLine, TableRow, useTable } from "../tables/data_table";
+import { type Store, useStore } from "../../base/store";
+import { formatBytes, formatCount, formatCounted, formatExact, formatSigned } from "../../base/units";
+import { CHANGE_LABELS, delta, entryName, entryTexts } from "../../layout/compare/change_table";
+import { sameText } from "../../layout/table/fields";
+import type { Sorting } from "../../layout/url_values";
+import type { ComparedEntry, Comparison } from "../../payload/generated/answers";
+import { type Change, CHANGES, ROLES } from "../../payload/generated/constants";
+import type { ViewState } from "../state/view_state";
+import { type Column, column, DASH, savedColumn } from "../tables/columns";
+import { Table } from "../tables/table";
+import { ButtonGroup } from "../widgets/choice";
 import { Middle } from "../widgets/middle";
 import { Role } from "../widgets/role";
-import type { ViewState } from "../state/view_state";
-import { useSearch } from "../data/use_search";
 
-const COLUMNS: readonly Column<EntryKey>[] = [
-  {
-    key: "change",
-    heading: "Change",
-    about: "New, gone, grown or shrunk",
-    numeric: false,
-    track: "92px",
-  },
-  { key: "bytes_a", heading: "A", about: "Bytes in A", numeric: true, track: "84px" },
-  { key: "bytes_b", heading: "B", about: "Bytes in B", numeric: true, track: "84px" },
-  { key: "delta", heading: "B − A", about: "Bytes in B minus bytes in A", numeric: true, track: "92px" },
-  { key: "role", heading: "Category", about: "Role", numeric: false, track: "128px" },
-  {
-    key: "shape",
-    heading: "Shape",
-    about: "Shape, and the previous one if it changed",
-    numeric: false,
-    track: "minmax(110px, .7fr)",
-  },
-  {
-    key: "site",
-    heading: "What",
-    about: "Model path or allocation site",
-    numeric: false,
-    track: "minmax(180px, 1.4fr)",
-  },
-  {
-    key: "source",
-    heading: "Source",
-    about: "Innermost line of your own code",
-    numeric: false,
-    track: "minmax(140px, 1fr)",
-  },
-];
-/** Split off columns that are empty or the same throughout: device profiles have no roles or shapes. */
-function columnsOf(entries: readonly ComparedEntry[]): {
-  columns: Column<EntryKey>[];
-  constant: ConstantColumn[];
-} {
-  return splitConstant(COLUMNS, (key) => {
-    if (key === "role") return entries.every(({ role }) => role === 0) ? "" : sameText(entries, roleOf);
-    if (key !== "shape" && key !== "source") return null;
-    return entries.every((entry) => entry[key] === "")
-      ? ""
-      : sameText(entries, (entry) => textOf(key, entry));
-  });
+/** Columns of changes. Empty ones and those equal in all rows are left out: device profiles have no roles or shapes. */
+export function changeColumns(entries: readonly ComparedEntry[], dark: boolean): Column<ComparedEntry>[] {
+  const role = (entry: ComparedEntry): string => ROLES[entry.role];
+  const name = (text: string): JSX.Element => (
+    <span title={text}>
+      <Middle text={text} />
+    </span>
+  );
+  const known = ({ role: number }: ComparedEntry): boolean => number !== 0;
+  return [
+    column("name", "change", "Change", "New, gone, grown or shrunk", (entry) => CHANGE_LABELS[entry.change], {
+      track: "92px",
+    }),
+    column("bytes", "bytes_a", "A", "Bytes in A", (entry) => entry.bytes_a, {
+      cell: (entry) => <Amount bytes={entry.bytes_a} allocations={entry.allocations_a} />,
+    }),
+    column("bytes", "bytes_b", "B", "Bytes in B", (entry) => entry.bytes_b, {
+      cell: (entry) => <Amount bytes={entry.bytes_b} allocations={entry.allocations_b} />,
+    }),
+    column("change", "delta", "B − A", "Bytes in B minus bytes in A", delta, {
+      csv: "change_bytes",
+      track: "92px",
+      order: (entry) => Math.abs(delta(entry)),
+      cell: (entry) => (
+        <span class={delta(entry) > 0 ? "grown" : delta(entry) < 0 ? "shrunk" : ""}>
+          {formatSigned(delta(entry))}
+        </span>
+      ),
+    }),
+    savedColumn("allocations_a", (entry) => entry.allocations_a),
+    savedColumn("allocations_b", (entry) => entry.allocations_b),
+    column("text", "role", "Role", "What the memory is for", role, {
+      track: "128px",
+      constant: entries.some(known) ? sameText(entries, role) : "",
+      cell: (entry) => <Role role={entry.role} dark={dark} />,
+    }),
+    column("name", "shape", "Shape", "Shape, and the previous one if it changed", ({ shape }) => shape, {
+      track: "minmax(110px, .7fr)",
+      constant: sameText(entries, shapeText),
+      cell: (entry) => name(shapeText(entry)),
+    }),
+    savedColumn("shape_before", (entry) => entry.shape_before),
+    column("name", "site", "Site", "Op name or allocation site", ({ site }) => site, {
+      track: "minmax(180px, 1.4fr)",
+    }),
+    column("name", "source", "Source", "Innermost line of your own code", ({ source }) => source, {
+      track: "minmax(140px, 1fr)",
+      constant: sameText(entries, ({ source }) => source),
+    }),
+  ];
 }
 
-const roleOf = ({ role }: ComparedEntry): string => ROLES[role];
+function shapeText({ shape, shape_before: before }: ComparedEntry): string {
+  return before === "" ? shape : `${shape}, was ${before}`;
+}
 
-const LARGEST_FIRST: EntrySort = { key: "delta", descending: true };
+function Amount({ bytes, allocations }: { bytes: number; allocations: number }): JSX.Element {
+  const title = `${formatExact(bytes)} in ${formatCounted(allocations, "allocation")}`;
+  return <span title={title}>{allocations === 0 ? DASH : formatBytes(bytes)}</span>;
+}
+
+const LARGEST_FIRST: Sorting = { key: "delta", descending: true };
 
 interface Props {
   comparison: Comparison;
@@ -91,22 +89,11 @@ export function ChangesTable({ comparison, store, dark }: Props): JSX.Element {
   const kinds = useStore(store, (state) => state.change_kinds);
   const wanted = useMemo(() => new Set(CHANGES.filter((kind) => kinds.split(",").includes(kind))), [kinds]);
   const change = useStore(store, (state) => state.selected_change);
-  const { columns, constant } = useMemo(() => columnsOf(entries), [entries]);
-  const table = useTable(store, columns, LARGEST_FIRST, constant);
-  const { size, sort, template } = table;
-  const search = useSearch(table.search, entries, (of) => of.flatMap(entryTexts));
-  const filtered = useMemo(
-    () => filterEntries(entries, wanted, search, size),
-    [entries, wanted, search, size],
+  const columns = useMemo(() => changeColumns(entries, dark), [entries, dark]);
+  const rows = useMemo(
+    () => entries.filter((entry) => wanted.size === 0 || wanted.has(entry.change)),
+    [entries, wanted],
   );
-  const lines = useMemo(() => sortEntries(filtered.entries, sort), [filtered, sort]);
-  const at = lines.findIndex((entry) => entryName(entry) === change);
-  const lookAt = (entry: ComparedEntry): void =>
-    store.set({ selected_change: entryName(entry) === change ? "" : entryName(entry) });
-  const step = (by: number): void => {
-    const next = stepLine(at, by, lines.length);
-    if (next >= 0) store.set({ selected_change: entryName(lines[next]) });
-  };
   const toggle = (kind: Change): void =>
     store.set({ change_kinds: CHANGES.filter((each) => wanted.has(each) !== (each === kind)).join(",") });
   return (
@@ -128,73 +115,24 @@ export function ChangesTable({ comparison, store, dark }: Props): JSX.Element {
           ))}
         </ButtonGroup>
       </header>
-      <DataTable
-        {...{ store, table }}
-        errors={filtered.errors}
-        summary={
-          `${formatCount(lines.length)} of ${formatCount(count)}` +
+      <Table
+        {...{ store, columns, rows }}
+        bytes={(entry) => Math.abs(delta(entry))}
+        texts={entryTexts}
+        first={LARGEST_FIRST}
+        label="Changes"
+        testid="change-row"
+        noun="change"
+        fileName="changes.csv"
+        summary={(shown) =>
+          `${formatCount(shown)} of ${formatCount(count)}` +
           (left > 0 ? `, omitting the smallest: ${formatBytes(left)}` : "")
         }
-        csv={() => entriesCsv(lines)}
-        fileName="changes.csv"
-        count={lines.length}
-        at={at}
-        empty={count === 0 ? "Nothing is live in A or B." : "No change matches the filter."}
-        label="Changes"
-        onStep={step}
-        line={(i, id) => (
-          <TableRow
-            {...{ id, template }}
-            testid="change-row"
-            selected={i === at}
-            onPick={() => lookAt(lines[i])}
-          >
-            {columns.map((column) => (
-              <EntryCell key={column.key} column={column.key} entry={lines[i]} dark={dark} />
-            ))}
-          </TableRow>
-        )}
+        {...(count === 0 ? { empty: "Nothing is live in A or B." } : {})}
+        isSelected={(entry) => entryName(entry) === change}
+        onSelect={(entry) => store.set({ selected_change: entryName(entry) })}
+        open={(entry) => store.set({ selected_change: entryName(entry) === change ? "" : entryName(entry) })}
       />
     </section>
-  );
-}
-
-function EntryCell(props: { column: EntryKey; entry: ComparedEntry; dark: boolean }): JSX.Element {
-  const { column, entry, dark } = props;
-  if (column === "bytes_a") return <Amount bytes={entry.bytes_a} allocations={entry.allocations_a} />;
-  if (column === "bytes_b") return <Amount bytes={entry.bytes_b} allocations={entry.allocations_b} />;
-  if (column === "delta") {
-    const moved = delta(entry);
-    return (
-      <Cell numeric>
-        <span class={moved > 0 ? "grown" : moved < 0 ? "shrunk" : ""}>{formatSigned(moved)}</span>
-      </Cell>
-    );
-  }
-  if (column === "role")
-    return (
-      <Cell>
-        <Role role={entry.role} dark={dark} />
-      </Cell>
-    );
-  const text = textOf(column, entry);
-  return (
-    <Cell title={text}>
-      <Middle text={text} />
-    </Cell>
-  );
-}
-
-function textOf(column: "change" | "shape" | "site" | "source", entry: ComparedEntry): string {
-  if (column === "change") return CHANGE_LABELS[entry.change];
-  if (column === "shape" && entry.shape_before !== "") return `${entry.shape}, was ${entry.shape_before}`;
-  return entry[column];
-}
-
-function Amount({ bytes, allocations }: { bytes: number; allocations: number }): JSX.Element {
-  return (
-    <Cell numeric title={`${formatExact(bytes)} in ${formatCounted(allocations, "allocation")}`}>
-      {allocations === 0 ? <span class="muted">–</span> : formatBytes(bytes)}
-    </Cell>
   );
 }

@@ -1,28 +1,71 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { Store } from "../../base/store";
-import { useStore } from "../../base/store";
-import type { RecordingPair } from "../../layout/compare/default_pair";
-import { defaultPair } from "../../layout/compare/default_pair";
-import { findSelectedChange } from "../../layout/compare/selected_change";
+import { type Store, useStore } from "../../base/store";
+import { findSelectedChange } from "../../layout/compare/change_table";
+import { defaultPair, type RecordingPair } from "../../layout/compare/default_pair";
 import type { Api } from "../../payload/api";
-import type { Listing, Runs } from "../../payload/generated/answers";
-import type { Comparison } from "../../payload/generated/answers";
-import type { CompareQuery } from "../../payload/generated/client";
+import type { ComparedSide, Comparison, Listing, Runs } from "../../payload/generated/answers";
+import type { ChangeCausesQuery, CompareQuery } from "../../payload/generated/client";
 import { CallGraphSection } from "../call_graph/call_graph";
-import { useLastFetched } from "../data/use_last_fetched";
-import { useFetched } from "../data/use_fetched";
-import { ErrorMessage, Message } from "../widgets/message";
-import { Headline } from "../figures/headline";
-import { PageFrame } from "../details/page_frame";
-import type { OnPageState } from "../data/use_recording";
-import type { ViewState } from "../state/view_state";
 import { PROGRAM_TERMS, TermsContext, termsOf } from "../data/terms";
-import { Causes } from "./causes";
+import { useFetched, useLastFetched } from "../data/use_fetched";
+import type { OnPageState } from "../data/use_recording";
+import { PageFrame } from "../page/details";
+import { Headline } from "../page/headline";
+import type { ViewState } from "../state/view_state";
+import { ErrorMessage, Message } from "../widgets/message";
 import { ChangeDetails } from "./change_details";
 import { ChangesTable } from "./changes_table";
 import { Sides } from "./sides";
 import { WaterfallSection } from "./waterfall";
+
+/** What the programmer or the compiler changed between the peaks of two programs, as `check --baseline` says it. */
+function Causes({ api, comparison }: { api: Api; comparison: Comparison }): JSX.Element | null {
+  const query = causesQuery(comparison);
+  const { value, error } = useFetched(query && JSON.stringify(query), (key, signal) =>
+    api.changeCauses(JSON.parse(key) as ChangeCausesQuery, signal),
+  );
+  if (query === null) return null;
+  return (
+    <section aria-label="Causes" data-testid="causes" aria-busy={value === null && error === null}>
+      <h2>Causes</h2>
+      {error !== null && <ErrorMessage error={error} />}
+      {value === null && error === null && <p class="muted">Looking for what changed in the programs…</p>}
+      {value?.causes.length === 0 && (
+        <p class="muted">
+          No cause is known for what changed. The steps and arrays below are the differences.
+        </p>
+      )}
+      {value !== null && (
+        <ul class="causes">
+          {value.causes.map(({ text }) => (
+            <li key={text}>
+              <Sentence text={text} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+/** A sentence whose names are between backticks, set as code. */
+function Sentence({ text }: { text: string }): JSX.Element {
+  const parts = text.split("`");
+  if (parts.length % 2 === 0) return <>{text}</>; // a name contains one
+  return <>{parts.map((part, i) => (i % 2 === 1 ? <code key={i}>{part}</code> : part))}</>;
+}
+
+/** Return what to ask; null for other recordings than two programs, other moments than peaks, and equal sides. */
+function causesQuery({ a, b, changes }: Comparison): ChangeCausesQuery | null {
+  const compared = isPeakOfProgram(a) && isPeakOfProgram(b) && a.recording.id !== b.recording.id;
+  const differ = Object.entries(changes).some(([change, { entries }]) => change !== "same" && entries > 0);
+  return compared && differ ? { a: a.recording.id, b: b.recording.id } : null;
+}
+
+function isPeakOfProgram({ recording, position }: ComparedSide): boolean {
+  return recording.kind === "program" && position === recording.peak_position;
+}
 
 interface Props {
   api: Api;

@@ -1,24 +1,20 @@
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import type { Store } from "../../base/store";
-import { useStore } from "../../base/store";
+import { type Store, useStore } from "../../base/store";
 import { formatBytes, formatCount } from "../../base/units";
-import { comparableRecordings } from "../../layout/compare/default_pair";
-import { swapName } from "../../layout/compare/selected_change";
 import { formatTime } from "../../layout/axis/ticks";
+import { swapName } from "../../layout/compare/change_table";
+import { comparableRecordings } from "../../layout/compare/default_pair";
 import type { Api } from "../../payload/api";
-import type { Listing, Runs } from "../../payload/generated/answers";
-import type { Comparison, ComparedSide } from "../../payload/generated/answers";
-import type { Summary } from "../../payload/generated/answers";
+import { listedHost, placeOfId } from "../../payload/choose_recording";
+import type { ComparedSide, Comparison, Listing, Runs, Summary } from "../../payload/generated/answers";
 import type { RecordingsQuery } from "../../payload/generated/client";
-import { listedHost, placeOfId } from "../../payload/listed_host";
-import { type Fetched, useFetched } from "../data/use_fetched";
-import { runOptions } from "../widgets/run_options";
-import { Combobox } from "../widgets/combobox";
-import type { ViewState } from "../state/view_state";
-import { NEW_COMPARISON } from "../state/view_state";
 import { useDraft } from "../browser/use_draft";
 import { useTerms } from "../data/terms";
+import { type Fetched, useFetched } from "../data/use_fetched";
+import { NEW_COMPARISON, type ViewState } from "../state/view_state";
+import { Combobox } from "../widgets/combobox";
+import { runOptions } from "../widgets/run_options";
 
 interface Props {
   api: Api;

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { plainColor } from "./copy_svg";
-import { svgText } from "./picture";
+import { plainColor, svgText } from "./picture";
 
 describe("a picture", () => {
   it("has colors that every program knows", () => {

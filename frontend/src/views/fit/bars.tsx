@@ -1,17 +1,15 @@
 import type { JSX } from "preact";
 import { useMemo, useRef } from "preact/hooks";
-import { formatBytes, formatCount } from "../../base/units";
+import { formatBytes, formatCount, formatLeft } from "../../base/units";
 import { byteTicks } from "../../layout/axis/ticks";
-import { highest, stackedRoles } from "../../layout/fit/fit_chart";
-import { ROLES } from "../../payload/generated/constants";
+import { highest, stackedRoles } from "../../layout/fit_chart";
 import type { FitCandidate, FitStep } from "../../payload/generated/answers";
-import { choiceNamer, leftOf, leftText, reservedText, stateOf } from "../../payload/responses/fit";
-import { useWidth } from "../browser/use_width";
+import { ROLES } from "../../payload/generated/constants";
+import { choiceNamer, leftOf, reservedText, stateOf } from "../../payload/responses/fit";
+import { useWidth } from "../browser/use_size";
 import { SavePicture } from "../drawing/save_picture";
-import { bandColors } from "./band_colors";
 import { candidateName, candidateSentence } from "./candidate_tooltip";
-import { drawFit } from "./fit_drawing";
-import { FitKey } from "./fit_key";
+import { bandColors, drawFit, FitKey } from "./chart_key";
 import type { SectionProps } from "./section";
 
 const ROW = 26;
@@ -204,5 +202,5 @@ function noteOf(each: FitCandidate): string {
   const left = leftOf(each);
   return left === null
     ? reservedText(reserved)
-    : `${reservedText(reserved)}, ${leftText(left)}${left < 0 ? "" : " left"}`;
+    : `${reservedText(reserved)}, ${formatLeft(left)}${left < 0 ? "" : " left"}`;
 }

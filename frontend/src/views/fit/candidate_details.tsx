@@ -1,16 +1,9 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
-import { formatBytes, formatExact, formatShare } from "../../base/units";
-import { stackedRoles } from "../../layout/fit/fit_chart";
+import { formatBytes, formatExact, formatLeft, formatShare } from "../../base/units";
+import { stackedRoles } from "../../layout/fit_chart";
 import type { FitCandidate, FitStep } from "../../payload/generated/answers";
-import {
-  leftOf,
-  leftText,
-  recomputedText,
-  reservedText,
-  stateOf,
-  STATE_TEXT,
-} from "../../payload/responses/fit";
+import { leftOf, recomputedText, reservedText, STATE_TEXT, stateOf } from "../../payload/responses/fit";
 import type { ViewState } from "../state/view_state";
 import { Drawer } from "../widgets/drawer";
 import { Role } from "../widgets/role";
@@ -57,7 +50,7 @@ export function CandidateDetails({ step, candidate, actions, store, dark }: Prop
         <Bytes name="Reserved" bytes={candidate.reserved_bytes} />
         <Bytes name="Peak" bytes={peak} />
         <Bytes name="Limit" bytes={candidate.limit_bytes} />
-        <Fact name="Left" text={textOr(leftOf(candidate), leftText)} />
+        <Fact name="Left" text={textOr(leftOf(candidate), formatLeft)} />
         <Fact name="Recomputed" text={candidate.reserved_bytes === null ? "" : recomputedText(candidate)} />
         <Fact name="Compiled in" text={`${candidate.seconds.toFixed(1)} s`} />
         <Fact name="Target" text={candidate.target} />

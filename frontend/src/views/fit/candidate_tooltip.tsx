@@ -1,14 +1,7 @@
 import type { JSX } from "preact";
-import { formatBytes } from "../../base/units";
+import { formatBytes, formatLeft } from "../../base/units";
 import type { FitCandidate, FitStep } from "../../payload/generated/answers";
-import {
-  knobText,
-  leftOf,
-  leftText,
-  recomputedText,
-  reservedText,
-  stateOf,
-} from "../../payload/responses/fit";
+import { knobText, leftOf, recomputedText, reservedText, stateOf } from "../../payload/responses/fit";
 
 /** Name a candidate: its value, target, knobs and changes. */
 export function candidateName(step: FitStep, { target, value, knobs, change }: FitCandidate): string {
@@ -21,7 +14,8 @@ export function candidateSentence(candidate: FitCandidate): string {
   const { reserved_bytes: reserved, rematerialized, error } = candidate;
   if (reserved === null) return error ?? "No program";
   const left = leftOf(candidate);
-  const fits = left === null ? "" : left < 0 ? `does not fit, ${leftText(left)}` : `${leftText(left)} left`;
+  const fits =
+    left === null ? "" : left < 0 ? `does not fit, ${formatLeft(left)}` : `${formatLeft(left)} left`;
   const room = error === null ? fits : `does not fit: ${error}`;
   const again = rematerialized > 0 ? `the compiler recomputes ${recomputedText(candidate)}` : "";
   return [`reserves ${reservedText(reserved)}`, room, again].filter(Boolean).join("; ");

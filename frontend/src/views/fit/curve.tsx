@@ -1,19 +1,14 @@
 import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
-import type { FitChart, FitPoint } from "../../layout/fit/fit_chart";
-import { fitChart, nearestPoint } from "../../layout/fit/fit_chart";
-import { ROLES } from "../../payload/generated/constants";
+import { type FitChart, fitChart, type FitPoint, nearestPoint } from "../../layout/fit_chart";
 import type { FitStep } from "../../payload/generated/answers";
+import { ROLES } from "../../payload/generated/constants";
 import { choiceKey, choiceNamer, reservedText } from "../../payload/responses/fit";
-import { useWidth } from "../browser/use_width";
+import { useWidth } from "../browser/use_size";
 import { SavePicture } from "../drawing/save_picture";
 import { Tooltip } from "../widgets/tooltip";
-import { CandidateTooltip, candidateName, candidateSentence } from "./candidate_tooltip";
-import { ChoicePicker } from "./choice_picker";
-import { bandColors } from "./band_colors";
-import { FitKey } from "./fit_key";
-import { drawFit } from "./fit_drawing";
-import { Mark } from "./mark";
+import { candidateName, candidateSentence, CandidateTooltip } from "./candidate_tooltip";
+import { bandColors, ChoicePicker, drawFit, FitKey, Mark } from "./chart_key";
 import type { SectionProps } from "./section";
 
 const HEIGHT = 340;

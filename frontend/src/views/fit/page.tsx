@@ -1,14 +1,14 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { Store } from "../../base/store";
-import { useStore } from "../../base/store";
-import { hasCurve, numberOf } from "../../layout/fit/fit_chart";
+import { asError } from "../../base/errors";
+import { type Store, useStore } from "../../base/store";
+import { hasCurve, numberOf } from "../../layout/fit_chart";
 import type { Api } from "../../payload/api";
 import type { Fit, FitCandidate, FitStep, Runs } from "../../payload/generated/answers";
 import { choiceKey, stepKey, stepName, versionTexts } from "../../payload/responses/fit";
 import type { OnPageState } from "../data/use_recording";
-import { PageFrame } from "../details/page_frame";
-import { Headline } from "../figures/headline";
+import { PageFrame } from "../page/details";
+import { Headline } from "../page/headline";
 import type { ViewState } from "../state/view_state";
 import { ErrorMessage, Message } from "../widgets/message";
 import { BarsSection } from "./bars";
@@ -16,8 +16,8 @@ import { CandidateDetails } from "./candidate_details";
 import { CandidatesTable } from "./candidates_table";
 import { CurveSection } from "./curve";
 import { LargestTable } from "./largest_table";
-import type { CandidateActions } from "./section";
 import { compareCandidates, openCandidate } from "./open_candidate";
+import type { CandidateActions } from "./section";
 
 interface Props {
   api: Api;
@@ -161,7 +161,7 @@ function useActions(
       reserved !== null && compiled.has(run);
     const settle = (done: Promise<void>): void => {
       onError(null);
-      done.catch((error: unknown) => onError(error instanceof Error ? error : new Error(String(error))));
+      done.catch((error: unknown) => onError(asError(error)));
     };
     const tick = (candidate: FitCandidate): void => {
       const { fit_ticked: ticked } = store.get();

@@ -1,51 +1,44 @@
 import type { JSX } from "preact";
 import { formatCount, formatCounted } from "../../base/units";
 import type { CaptureName } from "../../payload/generated/answers";
-import type { ListColumn } from "./list_table";
-import { dateText, ListTable, numberColumn, textColumn } from "./list_table";
+import { type Column, column } from "../tables/columns";
+import { ListTable, sessionTime } from "./list_table";
 import type { FleetProps } from "./section";
 
-const count = (value: number): string => formatCount(value);
-
-const CAPTURES: readonly ListColumn<CaptureName>[] = [
-  textColumn("capture", "Capture", "Its first session", "minmax(240px, 1fr)", "capture", (row) => row.name),
-  textColumn("capture_began", "Began", "The time that its name states", "160px", "began", (row) =>
-    dateText(row.began),
-  ),
-  numberColumn(
-    "capture_sessions",
-    "Sessions",
-    "Number of sessions",
-    "80px",
-    "sessions",
-    (row) => row.sessions,
-    count,
-  ),
-  numberColumn(
-    "capture_hosts",
-    "Hosts",
-    "Number of hosts with a file",
-    "70px",
-    "hosts",
-    (row) => row.hosts,
-    count,
-  ),
-  numberColumn(
+const CAPTURES: readonly Column<CaptureName>[] = [
+  column("text", "capture", "Capture", "Its first session", ({ name }) => name, {
+    track: "minmax(240px, 1fr)",
+  }),
+  column("text", "capture_began", "Began", "The time that its name states", sessionTime, {
+    csv: "began",
+    track: "160px",
+  }),
+  column("count", "capture_sessions", "Sessions", "Number of sessions", ({ sessions }) => sessions, {
+    csv: "sessions",
+  }),
+  column("count", "capture_hosts", "Hosts", "Number of hosts with a file", ({ hosts }) => hosts, {
+    csv: "hosts",
+    track: "70px",
+  }),
+  column(
+    "count",
     "capture_known",
     "Files read",
     "Files that have been read before; outliers and other programs are known if all have",
-    "110px",
-    "files_read",
     (row) => row.known_files,
-    (known, { files }) => `${count(known)} of ${count(files)}`,
+    {
+      csv: "files_read",
+      track: "110px",
+      cell: ({ known_files: known, files }) => `${formatCount(known)} of ${formatCount(files)}`,
+    },
   ),
-  textColumn(
+  column(
+    "text",
     "capture_faults",
     "Known faults",
     "Faults that are known without reading it",
-    "minmax(280px, 2fr)",
-    "faults",
-    (row) => (row.faults === "" ? null : row.faults),
+    ({ faults }) => faults,
+    { csv: "faults", track: "minmax(280px, 2fr)" },
   ),
 ];
 

@@ -1,32 +1,89 @@
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { useStore } from "../../base/store";
-import { formatCount, formatCounted } from "../../base/units";
-import type { DeviceKey } from "../../layout/fleet/device_rows";
+import { formatBytes, formatCount, formatCounted, formatExact, formatShare } from "../../base/units";
+import { listedRows } from "../../layout/fleet/device_rows";
 import {
-  devicesCsv,
-  deviceTexts,
-  filterDevices,
-  listedRows,
-  sortDevices,
-} from "../../layout/fleet/device_rows";
-import { deviceName, rowWithId } from "../../payload/responses/fleet";
-import { useSearch } from "../data/use_search";
-import { Cell, DataTable, stepLine, TableRow, useTable } from "../tables/data_table";
-import { Toggle } from "../widgets/toggle";
-import { deviceColumns } from "./device_columns";
+  deviceName,
+  type FleetDevices,
+  growthText,
+  peakText,
+  rowWithId,
+} from "../../payload/responses/fleet";
+import { CellLink, type Column, column, DASH, Room, savedColumn, tickColumn } from "../tables/columns";
+import { Table } from "../tables/table";
+import { Toggle } from "../widgets/choice";
+import { Middle } from "../widgets/middle";
 import { compareDevice } from "./open_device";
 import type { DevicesProps } from "./section";
 
-/** Farthest from the median first. */
-const FARTHEST_FIRST = { key: "", descending: false } as const;
-const TICK = {
-  key: "tick",
-  heading: "",
-  about: "Tick two devices to compare them",
-  track: "20px",
-  numeric: false,
-} as const;
+/** Columns of the devices with these rows; without a capacity or a leak, those are left out. */
+export function deviceColumns(
+  devices: FleetDevices,
+  rows: Uint32Array,
+  onOpen: (row: number) => void,
+): Column<number>[] {
+  const { host, capacity_bytes: capacity, peak_bytes: peak, cause, growth } = devices;
+  const text = (texts: readonly string[]) => (row: number) => (texts[row] === "" ? null : texts[row]);
+  const used = (row: number): number | null => (capacity[row] > 0 ? peak[row] / capacity[row] : null);
+  return [
+    column("text", "host", "Host", "Host of the device", text(host), {
+      track: "minmax(150px, 1fr)",
+      cell: (row) => (
+        <CellLink
+          testid="open-device"
+          title={`${host[row]}: click to open the device`}
+          onClick={() => onOpen(row)}
+        >
+          <Middle text={host[row]} />
+        </CellLink>
+      ),
+    }),
+    savedColumn("run", text(devices.run)),
+    column("text", "device", "Device", "Device and its memory", text(devices.device), {
+      track: "minmax(100px, .6fr)",
+    }),
+    savedColumn("memory", text(devices.memory)),
+    column("bytes", "peak", "Peak", "Maximum of the live bytes", (row) => peak[row], {
+      csv: "peak_bytes",
+      cell: (row) => <span title={peakText(devices, row)}>{formatBytes(peak[row])}</span>,
+    }),
+    savedColumn("capacity_bytes", (row) => (capacity[row] > 0 ? capacity[row] : null)),
+    column("count", "share", "Of capacity", "Share of the capacity at the peak", used, {
+      csv: "",
+      track: "96px",
+      constant: rows.some((row) => capacity[row] > 0) ? null : "",
+      cell: (row) => (
+        <Room
+          used={used(row)}
+          title={`of ${formatExact(capacity[row])}`}
+          text={formatShare(peak[row], capacity[row])}
+        />
+      ),
+    }),
+    column(
+      "change",
+      "distance",
+      "From median",
+      "Peak minus the peak of the median device",
+      (row) => devices.from_median_bytes[row],
+      { csv: "from_median_bytes", track: "104px" },
+    ),
+    savedColumn("measured", (row) => devices.measured[row]),
+    savedColumn("outlier", (row) => devices.outlier[row]),
+    column("text", "cause", "Because", "What differs the most from the median device", text(cause), {
+      track: "minmax(200px, 2fr)",
+    }),
+    column("text", "growth", "Growth", "The site that leaks fastest", text(growth), {
+      track: "minmax(150px, 1.2fr)",
+      constant: rows.some((row) => growth[row] !== "") ? null : "",
+      order: (row) => (growth[row] === "" ? null : devices.growth_bytes[row]),
+      cell: (row) => <span title={growthText(devices, row)}>{growthText(devices, row) || DASH}</span>,
+    }),
+    savedColumn("growth_bytes", (row) => (growth[row] === "" ? null : devices.growth_bytes[row])),
+    savedColumn("growth_unit", text(devices.growth_unit)),
+  ];
+}
 
 /** Table of the outliers, or of all devices; a click or Enter opens one, and ticks compare. */
 export function DeviceTable(props: DevicesProps): JSX.Element {
@@ -34,33 +91,28 @@ export function DeviceTable(props: DevicesProps): JSX.Element {
   const { devices } = fleet;
   const all = useStore(store, (state) => state.fleet_all);
   const range = useStore(store, (state) => state.fleet_peaks);
-  const columns = useMemo(() => deviceColumns(devices, rows, open), [devices, rows]);
-  const table = useTable<DeviceKey | "">(store, columns, FARTHEST_FIRST);
-  const { size, sort, template } = table;
-  const search = useSearch(table.search, devices, (of) => [
-    ...new Set(of.host.flatMap((_, row) => deviceTexts(of, row))),
-  ]);
+  const ticked = useStore(store, (state) => state.fleet_ticked);
+  const tick = (row: number): void => {
+    const { fleet_ticked: first } = store.get();
+    const id = devices.id[row];
+    if (first === "" || rowWithId(devices, first) < 0) store.set({ fleet_ticked: id });
+    else if (first === id) store.set({ fleet_ticked: "" });
+    else compareDevice(store, devices, row, first);
+  };
+  const columns = useMemo(() => {
+    const ticks = tickColumn<number>({
+      about: "Tick two devices to compare them",
+      title: "Tick one device to compare it with the median device, or two to compare them",
+      testid: "fleet-tick",
+      label: (row) => `Compare ${deviceName(devices, row)}`,
+      isTicked: (row) => ticked !== "" && ticked === devices.id[row],
+      onTick: tick,
+    });
+    return [ticks, ...deviceColumns(devices, rows, open)];
+  }, [devices, rows, ticked]);
   // A range of peaks is a choice of devices: all of them are listed.
   const every = all || range !== null;
   const listed = useMemo(() => listedRows(devices, rows, dimmed, every), [devices, rows, dimmed, every]);
-  const filtered = useMemo(
-    () => filterDevices(devices, listed, search, size),
-    [devices, listed, search, size],
-  );
-  const lines = useMemo(
-    () => sortDevices(devices, filtered.rows, sort.key === "" ? null : { ...sort, key: sort.key }),
-    [devices, filtered, sort],
-  );
-  const at = lines.indexOf(selected);
-  const tick = (row: number): void => {
-    const { fleet_ticked: ticked } = store.get();
-    const id = devices.id[row];
-    if (ticked === "" || rowWithId(devices, ticked) < 0) store.set({ fleet_ticked: id });
-    else if (ticked === id) store.set({ fleet_ticked: "" });
-    else compareDevice(store, devices, row, ticked);
-  };
-  const ticked = useStore(store, (state) => state.fleet_ticked);
-  const grid = `${TICK.track} ${template}`;
   const what = every ? formatCounted(rows.length, "device") : formatCounted(found.outliers.length, "outlier");
   return (
     <section class="fleet-table" data-testid="fleet-devices" aria-label="Devices">
@@ -68,9 +120,10 @@ export function DeviceTable(props: DevicesProps): JSX.Element {
         <h2>{every ? "Devices" : "Outliers"}</h2>
         <Ticked {...props} />
       </header>
-      <DataTable
-        store={store}
-        table={{ ...table, template: grid, columns: [TICK, ...table.columns] }}
+      <Table
+        {...{ store, columns, open }}
+        rows={listed}
+        bytes={(row) => devices.peak_bytes[row]}
         options={
           <Toggle
             label="all devices"
@@ -79,12 +132,11 @@ export function DeviceTable(props: DevicesProps): JSX.Element {
             onChange={(wanted) => store.set({ fleet_all: wanted })}
           />
         }
-        errors={filtered.errors}
-        summary={`${formatCount(lines.length)} of ${what}`}
-        csv={() => devicesCsv(devices, lines)}
+        label="Devices"
+        testid="fleet-device-row"
+        noun="device"
         fileName={`${fleet.meta.capture?.name.replaceAll("/", "_") ?? "fleet"}_devices.csv`}
-        count={lines.length}
-        at={at}
+        summary={(shown) => `${formatCount(shown)} of ${what}`}
         empty={
           listed.length > 0
             ? "No device matches the filter."
@@ -92,39 +144,9 @@ export function DeviceTable(props: DevicesProps): JSX.Element {
               ? "No device has such a peak."
               : "No outliers."
         }
-        label="Devices"
-        onStep={(by) => {
-          const to = lines.at(stepLine(at, by, lines.length));
-          if (to !== undefined) store.set({ fleet_device: devices.id[to] });
-        }}
-        keys={{ Enter: (i) => open(lines[i]), " ": (i) => tick(lines[i]) }}
-        line={(i, id) => (
-          <TableRow
-            {...{ id }}
-            template={grid}
-            testid="fleet-device-row"
-            selected={i === at}
-            onPick={() => open(lines[i])}
-          >
-            <Cell>
-              <input
-                type="checkbox"
-                tabindex={-1}
-                data-testid="fleet-tick"
-                aria-label={`Compare ${deviceName(devices, lines[i])}`}
-                title="Tick one device to compare it with the median device, or two to compare them"
-                checked={ticked !== "" && ticked === devices.id[lines[i]]}
-                onClick={(event) => event.stopPropagation()}
-                onChange={() => tick(lines[i])}
-              />
-            </Cell>
-            {columns.map((column) => (
-              <Cell key={column.key} numeric={column.numeric}>
-                {column.cell(lines[i])}
-              </Cell>
-            ))}
-          </TableRow>
-        )}
+        isSelected={(row) => row === selected}
+        onSelect={(row) => store.set({ fleet_device: devices.id[row] })}
+        keys={{ " ": tick }}
       />
     </section>
   );

@@ -1,27 +1,98 @@
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { Store } from "../../base/store";
-import { useStore } from "../../base/store";
+import { asError } from "../../base/errors";
+import { type Store, useStore } from "../../base/store";
 import { outside } from "../../layout/fleet/device_rows";
 import type { Api } from "../../payload/api";
 import type { FleetMemory } from "../../payload/generated/answers";
 import { rowsOf, rowWithId } from "../../payload/responses/fleet";
 import type { OnPageState } from "../data/use_recording";
-import { PageFrame } from "../details/page_frame";
+import { PageFrame } from "../page/details";
 import type { ViewState } from "../state/view_state";
 import { Choice } from "../widgets/choice";
 import { ErrorMessage, Message } from "../widgets/message";
 import { Captures } from "./captures";
 import { DeviceTable } from "./device_table";
-import { FleetHeadline } from "./headline";
 import { HeatMapSection } from "./heat_map";
 import { HistogramSection } from "./histogram";
 import { Hosts } from "./hosts";
 import { openDevice } from "./open_device";
-import type { DevicesProps, FleetProps } from "./section";
 import { ScanProgress } from "./scan_progress";
+import type { DevicesProps, FleetProps } from "./section";
 import { Trend } from "./trend";
 import { useFleet } from "./use_fleet";
+
+/** The answer in words, with the lines of `tb-memplugin fleet`. */
+function FleetHeadline({ fleet, memory }: FleetProps): JSX.Element {
+  const { capture, heading, joined, series_rule, texts } = fleet.meta;
+  const series = capture?.series ?? [];
+  const found = capture?.memories.find((each) => each.memory === memory);
+  return (
+    <header class="fleet-headline">
+      <p class="headline" data-testid="headline">
+        {heading}
+      </p>
+      <dl data-testid="fleet-lines">
+        {joined !== "" && <Line label="joined">{joined}</Line>}
+        {series.length > 0 && <Line label="series">{series_rule}</Line>}
+        {series.map(({ text }) => (
+          <Line key={text} label="">
+            {text}
+          </Line>
+        ))}
+        {found !== undefined && <MemoryLines found={found} {...texts[memory]} />}
+        {capture?.leaks.map(({ text }) => (
+          <Line key={text} label="growth">
+            {text}
+          </Line>
+        ))}
+      </dl>
+    </header>
+  );
+}
+
+function MemoryLines({
+  found,
+  worst,
+  median,
+}: {
+  found: FleetMemory;
+  worst: readonly string[];
+  median: string;
+}): JSX.Element {
+  return (
+    <>
+      <Line label="worst">
+        {worst.map((part, i) => (
+          <span key={part}>
+            {i > 0 && " · "}
+            {i === 0 ? <b>{part}</b> : part}
+          </span>
+        ))}
+      </Line>
+      {found.worst.causes.map(({ text }) => (
+        <Line key={text} label="because">
+          {text}
+        </Line>
+      ))}
+      {median !== "" && <Line label="median">{median}</Line>}
+      {found.apart.map(({ text }) => (
+        <Line key={text} label="apart">
+          {text}
+        </Line>
+      ))}
+    </>
+  );
+}
+
+function Line({ label, children }: { label: string; children: ComponentChildren }): JSX.Element {
+  return (
+    <div>
+      <dt>{label}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
 
 interface Props {
   api: Api;
@@ -85,13 +156,11 @@ function Devices(props: FleetProps & { found: FleetMemory }): JSX.Element {
   const range = useStore(store, (state) => state.fleet_peaks);
   const id = useStore(store, (state) => state.fleet_device);
   const rows = useMemo(() => rowsOf(devices, memory), [devices, memory]);
-  const dimmed = useMemo(() => outside(devices.peak, range), [devices, range]);
+  const dimmed = useMemo(() => outside(devices.peak_bytes, range), [devices, range]);
   const selected = useMemo(() => rowWithId(devices, id), [devices, id]);
   const open = (row: number): void => {
     setError(null);
-    openDevice(api, store, devices, row).catch((reason: unknown) =>
-      setError(reason instanceof Error ? reason : new Error(String(reason))),
-    );
+    openDevice(api, store, devices, row).catch((reason: unknown) => setError(asError(reason)));
   };
   const shared: DevicesProps = { ...props, rows, dimmed, selected, open };
   return (

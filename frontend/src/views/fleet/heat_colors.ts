@@ -1,5 +1,5 @@
 import { cssColor } from "../../base/colors";
-import { mixColors } from "../trees/canvas/tree_colors";
+import { mixColors } from "../trees/paint";
 
 /** Stops from far below the median to far above it: blue and vermillion, which all can tell apart, around the page's gray. */
 const STOPS = {

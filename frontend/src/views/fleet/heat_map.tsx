@@ -2,25 +2,62 @@ import type { JSX } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useStore } from "../../base/store";
 import { formatCounted } from "../../base/units";
-import type { HeatMap } from "../../layout/fleet/heat_map";
-import { cellAt, cellBeside, heatMap, shortNames } from "../../layout/fleet/heat_map";
-import { hasCapacity, type ShadeBy, shadesOf } from "../../layout/fleet/shades";
-import { deviceName, distanceText, growthText, peakText } from "../../payload/responses/fleet";
-import { useWidth } from "../browser/use_width";
-import { pageColors } from "../drawing/page_colors";
+import {
+  cellAt,
+  cellBeside,
+  hasCapacity,
+  type HeatMap,
+  heatMap,
+  type ShadeBy,
+  type Shades,
+  shadesOf,
+  shortNames,
+} from "../../layout/fleet/heat_map";
+import { deviceName, distanceText, type Fleet, growthText, peakText } from "../../payload/responses/fleet";
+import { useWidth } from "../browser/use_size";
 import { withLightTheme } from "../drawing/picture";
 import { SavePicture } from "../drawing/save_picture";
+import { pageColors } from "../drawing/surface";
 import { Choice } from "../widgets/choice";
 import { Tooltip } from "../widgets/tooltip";
+import { gradient } from "./heat_colors";
 import {
   drawHeatMap,
+  heatMarks,
   type HeatPicture,
+  MARK_NAMES,
   MIN_PITCH_WITH_GAP,
   paintHeatMap,
   STATE_NAMES,
 } from "./heat_map_drawing";
-import { HeatLegend } from "./heat_legend";
 import type { DevicesProps } from "./section";
+
+interface Props {
+  shades: Shades;
+  fleet: Fleet;
+  dark: boolean;
+}
+
+/** What the colors and outlines of cells stand for; outlines that do not occur are left out. */
+function HeatLegend({ shades, fleet, dark }: Props): JSX.Element {
+  return (
+    <ul class="fleet-legend" data-testid="fleet-legend">
+      <li>
+        <span>{shades.ticks[0].label}</span>
+        <i class="fleet-ramp" style={{ background: gradient(dark, shades.from) }} />
+        <span>{shades.ticks[shades.ticks.length - 1].label}</span>
+        {shades.ticks.length > 2 && <span class="muted">from the median</span>}
+        {shades.ticks.length === 2 && <span class="muted">of capacity</span>}
+      </li>
+      {heatMarks(fleet).map((mark) => (
+        <li key={mark}>
+          <i class={`fleet-mark ${mark}`} />
+          {MARK_NAMES[mark]}
+        </li>
+      ))}
+    </ul>
+  );
+}
 
 const CHARACTER = 6.4;
 const MIN_GUTTER = 24;

@@ -1,13 +1,17 @@
-import type { HeatMap } from "../../layout/fleet/heat_map";
-import type { Shades } from "../../layout/fleet/shades";
+import type { HeatMap, Shades } from "../../layout/fleet/heat_map";
 import type { Fleet, HostState } from "../../payload/responses/fleet";
-import { fitText } from "../drawing/fit_text";
-import type { PageColors } from "../drawing/page_colors";
-import { pageColors } from "../drawing/page_colors";
 import type { Picture } from "../drawing/picture";
-import { sizedContext } from "../drawing/sized_context";
-import { HATCH, hatchDefinition, type Surface, SvgSurface } from "../drawing/svg_surface";
-import { hatchPattern } from "../trees/canvas/tree_colors";
+import {
+  fitText,
+  HATCH,
+  hatchDefinition,
+  type PageColors,
+  pageColors,
+  sizedContext,
+  type Surface,
+  SvgSurface,
+} from "../drawing/surface";
+import { hatchPattern } from "../trees/paint";
 import { shadeColors } from "./heat_colors";
 
 export interface HeatPicture {

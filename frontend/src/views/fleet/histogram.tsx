@@ -2,8 +2,8 @@ import type { ComponentChildren, JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { useStore } from "../../base/store";
 import { formatBytes, formatCounted } from "../../base/units";
-import { type Bar, histogram, rangeOf } from "../../layout/fleet/histogram";
-import { useWidth } from "../browser/use_width";
+import { type Bar, histogram, rangeOf } from "../../layout/fleet/device_rows";
+import { useWidth } from "../browser/use_size";
 import { Tooltip } from "../widgets/tooltip";
 import type { DevicesProps } from "./section";
 

@@ -1,13 +1,13 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { formatBytes, formatCount, formatExact } from "../../base/units";
+import { asError } from "../../base/errors";
 import type { Finding, FindingKind } from "../../layout/fleet/findings";
 import { findingsOf } from "../../layout/fleet/findings";
 import type { Session } from "../../payload/generated/answers";
+import { CellLink, type Column, column } from "../tables/columns";
 import { ErrorMessage } from "../widgets/message";
 import { OtherFaults } from "./captures";
-import type { ListColumn } from "./list_table";
-import { dateText, ListTable, numberColumn, OpenLink, textColumn } from "./list_table";
+import { ListTable, sessionTime } from "./list_table";
 import { openById } from "./open_device";
 import type { FleetProps } from "./section";
 
@@ -19,63 +19,55 @@ const KINDS: Record<FindingKind, string> = {
   leak: "Leak",
 };
 
-const count = (value: number): string => formatCount(value);
-
-const FINDINGS: readonly ListColumn<Finding>[] = [
-  textColumn("found", "Finding", "What was found", "116px", "finding", ({ kind }) => KINDS[kind]),
-  textColumn(
-    "found_hosts",
-    "Hosts",
-    "The hosts that it is about",
-    "minmax(150px, .4fr)",
-    "hosts",
-    (row) => row.hosts,
-  ),
-  numberColumn("found_count", "Count", "Number of hosts", "56px", "host_count", (row) => row.count, count),
-  textColumn(
-    "found_text",
-    "Details",
-    "Reason and remedy, or what differs",
-    "minmax(300px, 3fr)",
-    "details",
-    (row) => row.text,
-  ),
-  numberColumn(
+const FINDINGS: readonly Column<Finding>[] = [
+  column("text", "found", "Finding", "What was found", ({ kind }) => KINDS[kind], {
+    csv: "finding",
+    track: "116px",
+  }),
+  column("text", "found_hosts", "Hosts", "The hosts that it is about", ({ hosts }) => hosts, {
+    csv: "hosts",
+    track: "minmax(150px, .4fr)",
+  }),
+  column("count", "found_count", "Count", "Number of hosts", ({ count }) => count, {
+    csv: "host_count",
+    track: "56px",
+  }),
+  column("text", "found_text", "Details", "Reason and remedy, or what differs", ({ text }) => text, {
+    csv: "details",
+    track: "minmax(300px, 3fr)",
+  }),
+  column(
+    "bytes",
     "found_bytes",
     "Bytes",
     "Of a leak: in each step. Of a program: what it reserves above that of most hosts",
-    "80px",
-    "bytes",
-    (row) => row.bytes,
-    (bytes) => <span title={formatExact(bytes)}>{formatBytes(bytes)}</span>,
+    ({ bytes }) => bytes,
+    { csv: "bytes" },
   ),
-  {
-    ...textColumn<Finding>(
-      "found_file",
-      "Open",
-      "The recording that shows it; another program is compared with that of most hosts",
-      "90px",
-      "file",
-      (row) => row.file,
-    ),
-    cell: ({ usual, recording }) =>
-      recording === null ? "" : <OpenLink text={usual === null ? "Over time" : "Compare"} />,
-  },
+  column(
+    "text",
+    "found_file",
+    "Open",
+    "The recording that shows it; another program is compared with that of most hosts",
+    ({ file }) => file,
+    {
+      csv: "file",
+      track: "90px",
+      cell: ({ usual, recording }) =>
+        recording !== null && <CellLink>{usual === null ? "Over time" : "Compare"}</CellLink>,
+    },
+  ),
 ];
 
-const SESSIONS: readonly ListColumn<Session>[] = [
-  textColumn(
-    "session",
-    "Session",
-    "Folder of the logdir",
-    "minmax(240px, 2fr)",
-    "session",
-    (row) => row.name,
-  ),
-  textColumn("session_began", "Began", "The time that its name states", "160px", "began", (row) =>
-    dateText(row.began),
-  ),
-  numberColumn("session_hosts", "Hosts", "Number of hosts in it", "80px", "hosts", (row) => row.hosts, count),
+const SESSIONS: readonly Column<Session>[] = [
+  column("text", "session", "Session", "Folder of the logdir", ({ name }) => name, {
+    track: "minmax(240px, 2fr)",
+  }),
+  column("text", "session_began", "Began", "The time that its name states", sessionTime, {
+    csv: "began",
+    track: "160px",
+  }),
+  column("count", "session_hosts", "Hosts", "Number of hosts in it", ({ hosts }) => hosts, { csv: "hosts" }),
 ];
 
 /** Findings about hosts, and the sessions that are joined. */
@@ -87,9 +79,7 @@ export function Hosts(props: FleetProps): JSX.Element | null {
   const open = ({ recording, usual }: Finding): void => {
     setError(null);
     if (recording !== null)
-      openById(api, store, recording, usual).catch((reason: unknown) =>
-        setError(reason instanceof Error ? reason : new Error(String(reason))),
-      );
+      openById(api, store, recording, usual).catch((reason: unknown) => setError(asError(reason)));
   };
   if (capture === null) return null;
   const file = capture.name.replaceAll("/", "_");

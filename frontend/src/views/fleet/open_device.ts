@@ -1,11 +1,9 @@
 import type { Store } from "../../base/store";
 import type { Api } from "../../payload/api";
-import type { FleetDevices } from "../../payload/responses/fleet";
-import { placeOfId } from "../../payload/listed_host";
-import { fileHost } from "../../payload/responses/fleet";
+import { placeOfId } from "../../payload/choose_recording";
+import { fileHost, type FleetDevices } from "../../payload/responses/fleet";
 import { openRecording } from "../state/open_recording";
-import type { ViewState } from "../state/view_state";
-import { NEW_COMPARISON, NEW_RECORDING } from "../state/view_state";
+import { NEW_COMPARISON, NEW_RECORDING, type ViewState } from "../state/view_state";
 
 /** A recording's run, and the host of its file. */
 interface Place {

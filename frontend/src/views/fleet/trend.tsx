@@ -1,24 +1,23 @@
 import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
-import type { Store } from "../../base/store";
-import { useStore } from "../../base/store";
-import { formatBytes, formatCount, formatCounted, formatExact } from "../../base/units";
+import { asError } from "../../base/errors";
+import { type Store, useStore } from "../../base/store";
+import { formatCounted, formatSigned } from "../../base/units";
 import { risesOf, seriesKey } from "../../layout/fleet/trend";
 import type { Api } from "../../payload/api";
 import type { TrendPoint, TrendSeries } from "../../payload/generated/answers";
-import type { TrendBy } from "../../payload/generated/constants";
-import { TREND_BY } from "../../payload/generated/constants";
-import { copySvg } from "../drawing/copy_svg";
+import { TREND_BY, type TrendBy } from "../../payload/generated/constants";
+import { capitalize } from "../data/terms";
+import { copySvg } from "../drawing/picture";
 import { SavePicture } from "../drawing/save_picture";
 import type { ViewState } from "../state/view_state";
-import { ButtonGroup } from "../widgets/button_group";
+import { Bytes, CellLink, type Column, column } from "../tables/columns";
+import { ButtonGroup } from "../widgets/choice";
 import { ErrorMessage, Message } from "../widgets/message";
-import type { ListColumn } from "./list_table";
-import { ListTable, numberColumn, OpenLink, textColumn } from "./list_table";
+import { ListTable } from "./list_table";
 import { openById } from "./open_device";
 import { ScanProgress } from "./scan_progress";
-import { TrendDrawing } from "./trend_chart";
-import { changeText, pointName, upperName } from "./trend_words";
+import { pointName, TrendDrawing, upperName } from "./trend_chart";
 import { usePolled } from "./use_fleet";
 
 interface Props {
@@ -129,9 +128,7 @@ function SeriesTrend({ api, store, by, series }: SeriesProps): JSX.Element {
     const { because, recording } = series.points[at];
     setError(null);
     const before = because === null ? null : series.points[at - 1].recording;
-    openById(api, store, recording, before).catch((reason: unknown) =>
-      setError(reason instanceof Error ? reason : new Error(String(reason))),
-    );
+    openById(api, store, recording, before).catch((reason: unknown) => setError(asError(reason)));
   };
   return (
     <div ref={place}>
@@ -167,73 +164,47 @@ function SeriesTrend({ api, store, by, series }: SeriesProps): JSX.Element {
   );
 }
 
-const bytesCell = (bytes: number): JSX.Element => (
-  <span title={formatExact(bytes)}>{formatBytes(bytes)}</span>
-);
-
-function trendColumns(series: TrendSeries, by: TrendBy): ListColumn<TrendPoint>[] {
+function trendColumns(series: TrendSeries, by: TrendBy): Column<TrendPoint>[] {
   const upper = upperName(series);
   const of = series.is_program ? "hosts" : "devices";
-  const bytes = (
-    key: string,
-    heading: string,
-    about: string,
-    csv: string,
-    value: (point: TrendPoint) => number | null,
-    format = bytesCell,
-  ): ListColumn<TrendPoint> => numberColumn(key, heading, about, "100px", csv, value, format);
   return [
-    textColumn(
+    column(
+      "text",
       "trend_when",
       by === "day" ? "Day" : "Capture",
       "The time that the session's name states",
-      by === "day" ? "100px" : "minmax(200px, .6fr)",
-      by,
       (point) => pointName(point, by),
+      { csv: by, track: by === "day" ? "100px" : "minmax(200px, .6fr)" },
     ),
-    bytes("trend_peak", "Peak", "Of the median device, or of the program", "peak_bytes", (p) => p.peak_bytes),
-    bytes(
+    column("bytes", "trend_peak", "Peak", "Of the median device, or of the program", (p) => p.peak_bytes, {
+      csv: "peak_bytes",
+      track: "100px",
+    }),
+    column(
+      "bytes",
       "trend_upper",
-      upper[0].toUpperCase() + upper.slice(1),
+      capitalize(upper),
       series.is_program ? "What the program requests from a device" : "The largest peak",
-      series.is_program ? "reserved_bytes" : "worst_device_bytes",
       (p) => (p.largest_bytes < 0 ? null : p.largest_bytes),
+      { csv: series.is_program ? "reserved_bytes" : "worst_device_bytes", track: "100px" },
     ),
-    bytes(
-      "trend_change",
-      "Change",
-      `Since the ${by} before`,
-      "change_bytes",
-      (p) => p.rise_bytes,
-      (change) => <span title={formatExact(change)}>{change === 0 ? "" : changeText(change)}</span>,
-    ),
-    textColumn(
+    column("change", "trend_change", "Change", `Since the ${by} before`, (p) => p.rise_bytes, {
+      csv: "change_bytes",
+      cell: ({ rise_bytes: rise }) => <Bytes of={rise} text={rise === 0 ? "" : formatSigned(rise)} />,
+    }),
+    column(
+      "text",
       "trend_because",
       "Because",
       "Lines whose bytes at the peak grew the most, by comparison with the point before",
-      "minmax(280px, 2fr)",
-      "because",
-      (p) => p.because ?? "",
+      ({ because }) => because,
+      { csv: "because", track: "minmax(280px, 2fr)" },
     ),
-    numberColumn(
-      "trend_count",
-      of[0].toUpperCase() + of.slice(1),
-      `Number of ${of}`,
-      "80px",
-      of,
-      (p) => p.count,
-      formatCount,
-    ),
-    {
-      ...textColumn<TrendPoint>(
-        "trend_open",
-        "Open",
-        "The recording",
-        "90px",
-        "recording",
-        (p) => p.recording,
-      ),
-      cell: ({ because }) => <OpenLink text={because === null ? "Open" : "Compare"} />,
-    },
+    column("count", "trend_count", capitalize(of), `Number of ${of}`, ({ count }) => count, { csv: of }),
+    column("text", "trend_open", "Open", "The recording", ({ recording }) => recording, {
+      csv: "recording",
+      track: "90px",
+      cell: ({ because }) => <CellLink>{because === null ? "Open" : "Compare"}</CellLink>,
+    }),
   ];
 }

@@ -1,14 +1,45 @@
 import type { JSX } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { formatBytes } from "../../base/units";
+import { formatBytes, formatCounted, formatSigned } from "../../base/units";
 import { labelCenter } from "../../layout/axis/ticks";
-import type { TrendChart, TrendMark } from "../../layout/fleet/trend";
-import { nearestMark, placeLabels, trendChart } from "../../layout/fleet/trend";
+import {
+  nearestMark,
+  placeLabels,
+  type TrendChart,
+  trendChart,
+  type TrendMark,
+} from "../../layout/fleet/trend";
 import type { TrendPoint, TrendSeries } from "../../payload/generated/answers";
 import type { TrendBy } from "../../payload/generated/constants";
-import { useWidth } from "../browser/use_width";
+import { useWidth } from "../browser/use_size";
 import { Tooltip } from "../widgets/tooltip";
-import { actionText, pointName, pointSentence, riseText, upperName } from "./trend_words";
+
+/** Return the name of a point: its day, or its capture. */
+export function pointName(point: TrendPoint, by: TrendBy): string {
+  return by === "day" ? point.day : point.capture;
+}
+
+/** Return what raised the peak, and by how much; empty for a point without a rise. */
+function riseText({ rise_bytes: rise, because }: TrendPoint): string {
+  return because === null ? "" : `${formatSigned(rise)}: ${because}`;
+}
+
+/** Return the name of the upper line. */
+export function upperName({ is_program: isProgram }: TrendSeries): string {
+  return isProgram ? "reserved" : "worst device";
+}
+
+/** Return a point in words. */
+function pointSentence(series: TrendSeries, point: TrendPoint, by: TrendBy): string {
+  const of = formatCounted(point.count, series.is_program ? "host" : "device");
+  const raised = point.because === null ? "" : `, ${riseText(point)}`;
+  return `${pointName(point, by)}: ${formatBytes(point.peak_bytes)} on ${of}${raised}`;
+}
+
+/** Return what a click on a point does. */
+function actionText({ because }: TrendPoint, by: TrendBy): string {
+  return because === null ? "Open it" : `Compare with the ${by} before`;
+}
 
 const HEIGHT = 260;
 const LEFT = 76;

@@ -1,5 +1,7 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { asError } from "../../base/errors";
 import type { Api } from "../../payload/api";
+import type { Listing, Runs } from "../../payload/generated/answers";
 import type { Fleet } from "../../payload/responses/fleet";
 import type { Fetched } from "../data/use_fetched";
 
@@ -34,8 +36,7 @@ export function usePolled<T>(
           if (isRunning(value)) timer = window.setTimeout(go, EVERY_MS);
         },
         (error: unknown) => {
-          if (!abort.signal.aborted)
-            setState({ value: null, error: error instanceof Error ? error : new Error(String(error)) });
+          if (!abort.signal.aborted) setState({ value: null, error: asError(error) });
         },
       );
     };
@@ -47,4 +48,13 @@ export function usePolled<T>(
     // `ask` is a new closure at every render; `key` identifies the question.
   }, [key]);
   return state;
+}
+
+/** Return whether a run, or the capture that it belongs to, has several hosts or devices, as the server answers. */
+export function useHasFleet(runs: Runs | null, run: string, listing: Listing | null): boolean {
+  // Tabs without a list of recordings keep the last answer.
+  const known = useRef(new Set<string>());
+  const sessions = runs?.runs.find(({ name }) => name === run)?.sessions ?? 1;
+  if (sessions > 1 || listing?.has_fleet === true) known.current.add(run);
+  return known.current.has(run);
 }

@@ -1,27 +1,216 @@
 import type { JSX } from "preact";
-import { useMemo, useState } from "preact/hooks";
-import type { Store } from "../../base/store";
-import { useStore } from "../../base/store";
-import { formatCount, formatCounted } from "../../base/units";
-import type { OverviewKey } from "../../layout/overview/overview_table";
+import { useMemo } from "preact/hooks";
+import { type Store, useStore } from "../../base/store";
 import {
-  filterOverview,
-  overviewCsv,
-  overviewTexts,
-  sortOverview,
-} from "../../layout/overview/overview_table";
-import { foldHosts } from "../../layout/overview/equal_hosts";
+  formatBytes,
+  formatCount,
+  formatCounted,
+  formatExact,
+  formatLeft,
+  formatShare,
+} from "../../base/units";
+import { type FoldedRow, foldHosts } from "../../layout/overview";
+import { sameText } from "../../layout/table/fields";
 import type { OverviewRow } from "../../payload/generated/answers";
-import type { AdviceById } from "../../payload/responses/overview";
-import { Cell, DataTable, stepLine, TableRow, useTable } from "../tables/data_table";
-import type { ViewState } from "../state/view_state";
-import { Toggle } from "../widgets/toggle";
-import { constantColumns, overviewColumns } from "./recordings_columns";
+import { ROLES } from "../../payload/generated/constants";
+import { type AdviceById, partText, recordingName } from "../../payload/responses/names";
 import { openRecording } from "../state/open_recording";
-import { useSearch } from "../data/use_search";
+import type { ViewState } from "../state/view_state";
+import { CellLink, type Column, column, Room, savedColumn } from "../tables/columns";
+import { Table } from "../tables/table";
+import { Toggle } from "../widgets/choice";
+import { Middle } from "../widgets/middle";
+import { Role } from "../widgets/role";
 
-/** The server's order, by headroom. */
-const TIGHTEST_FIRST = { key: "", descending: false } as const;
+const KINDS: Record<string, string> = {
+  program: "Program",
+  allocator: "Allocator over time",
+  torch_snapshot: "PyTorch allocator over time",
+  torch_timeline: "PyTorch categories over time",
+  device_profile: "Device memory profile",
+  oom: "Out of memory",
+  watch: "Device memory over time",
+};
+
+const MIN_RATIO = 1.01;
+
+/** Columns that are empty or equal in every row are left out; the headline names what is unknown. */
+export function overviewColumns(
+  rows: readonly OverviewRow[],
+  advice: AdviceById,
+  dark: boolean,
+  onOpen: (row: OverviewRow) => void,
+  pending: boolean,
+): Column<FoldedRow>[] {
+  const unknown = <span class="muted">{pending ? "…" : "–"}</span>;
+  const ifSome = (has: (row: OverviewRow) => boolean): "" | null => (rows.some(has) ? null : "");
+  return [
+    column<FoldedRow>("name", "name", "Recording", "Compiled program, or allocator", recordingName, {
+      csv: "",
+      track: "minmax(170px, 1.6fr)",
+      cell: (row) => (
+        <CellLink
+          testid="open-recording"
+          title={`${KINDS[row.kind] ?? row.kind}: ${recordingName(row)}. Click to open it.`}
+          onClick={() => onOpen(row)}
+        >
+          <Middle text={recordingName(row) + (isFolded(row) ? ` ×${formatCount(row.equal.length)}` : "")} />
+        </CellLink>
+      ),
+    }),
+    savedColumn("recording", ({ title }) => title),
+    column("text", "memory", "Memory", "Memory space or device memory", ({ memory }) => memory, {
+      track: "minmax(76px, .6fr)",
+      constant: sameText(rows, ({ memory }) => memory),
+    }),
+    column("text", "host", "Host", "Host that ran it", ({ host }) => host, {
+      track: "minmax(80px, .7fr)",
+      constant: rows.length < 2 ? "" : sameText(rows, ({ host }) => host),
+      cell: (row) =>
+        isFolded(row) ? (
+          <span title={row.equal.map(({ host }) => host).join("\n")}>
+            {`${formatCount(row.equal.length)} equal hosts`}
+          </span>
+        ) : (
+          <span title={row.host}>{row.host}</span>
+        ),
+    }),
+    savedColumn("kind", ({ kind }) => kind),
+    column("bytes", "peak", "Peak", "Maximum of the live bytes", (row) => row.peak_bytes, {
+      csv: "peak_bytes",
+      track: "76px",
+    }),
+    column(
+      "bytes",
+      "needed",
+      "Needs",
+      "Memory that must fit: what a program reserves, or an allocator's peak",
+      (row) => row.needed_bytes,
+      {
+        csv: "needed_bytes",
+        track: "76px",
+        constant: ifSome((row) => row.needed_bytes > MIN_RATIO * row.peak_bytes),
+      },
+    ),
+    column(
+      "bytes",
+      "capacity",
+      "Capacity",
+      "Size of the memory, and where the figure comes from",
+      (row) => row.capacity_bytes,
+      {
+        csv: "capacity_bytes",
+        track: "80px",
+        constant: ifSome((row) => row.capacity_bytes !== null),
+        cell: capacity,
+      },
+    ),
+    column(
+      "bytes",
+      "left",
+      "Left",
+      "Capacity minus needed memory; the bar shows needed memory",
+      (row) => row.headroom_bytes,
+      {
+        csv: "left_bytes",
+        track: "126px",
+        constant: ifSome((row) => row.headroom_bytes !== null),
+        cell: headroom,
+      },
+    ),
+    column(
+      "text",
+      "role",
+      "Largest role",
+      "The role with the most bytes at the peak",
+      ({ role }) => role && ROLES[role.role],
+      {
+        csv: "largest_role",
+        track: "minmax(130px, .9fr)",
+        constant: pending ? null : ifSome(({ role }) => role !== null),
+        cell: ({ role }) =>
+          role === null ? (
+            unknown
+          ) : (
+            <span title={formatExact(role.bytes)}>
+              <Role role={role.role} dark={dark} /> {formatShare(role.share, 1)}
+            </span>
+          ),
+      },
+    ),
+    savedColumn("largest_role_bytes", ({ role }) => role && role.bytes),
+    column(
+      "text",
+      "part",
+      "Largest part",
+      "Repeated layers merged; otherwise the largest scope, function or line",
+      ({ part }) => part && part.name,
+      {
+        csv: "largest_part",
+        track: "minmax(130px, 1.1fr)",
+        constant: pending ? null : ifSome(({ part }) => part !== null),
+        order: ({ part }) => part && part.share,
+        cell: (row) => largestPart(row) ?? unknown,
+      },
+    ),
+    savedColumn("largest_part_bytes", ({ part }) => part && part.bytes),
+    column(
+      "text",
+      "advice",
+      "Best change",
+      "The change that lowers the peak most, and the bytes it saves",
+      ({ id }) => advice.get(id)?.title ?? null,
+      {
+        track: "minmax(150px, 1.5fr)",
+        order: ({ id }) => advice.get(id)?.saving_bytes ?? null,
+        cell: (row) => topAdvice(row, advice),
+      },
+    ),
+    savedColumn("saving_bytes", ({ id }) => advice.get(id)?.saving_bytes ?? null),
+  ];
+}
+
+/** Return whether the line of a row is that of several. */
+function isFolded(row: FoldedRow): row is Required<FoldedRow> {
+  return row.equal !== undefined && row.equal.length > 1;
+}
+
+function capacity({ capacity_bytes: bytes, capacity_source: source }: OverviewRow): JSX.Element {
+  if (bytes === null)
+    return (
+      <span class="muted" title="Memory capacity is not recorded in this run.">
+        unknown
+      </span>
+    );
+  return <span title={`${formatExact(bytes)}: ${source}`}>{formatBytes(bytes)}</span>;
+}
+
+function headroom({ headroom_bytes: left, needed_bytes: needed, capacity_bytes: whole }: OverviewRow) {
+  const used = left === null || whole === null ? null : needed / whole;
+  return <Room used={used} title={formatExact(left ?? 0)} text={formatLeft(left ?? 0)} />;
+}
+
+function largestPart(row: OverviewRow): JSX.Element | null {
+  if (row.part === null) return null;
+  const { name, bytes, share } = row.part;
+  return (
+    <span title={`${name}: ${formatBytes(bytes)}, ${formatShare(share, 1)} of the peak`}>
+      {`${formatShare(share, 1)} ${partText(row)}`}
+    </span>
+  );
+}
+
+function topAdvice(row: OverviewRow, advice: AdviceById): JSX.Element {
+  if (row.remedy !== null) return <span title={row.remedy}>{row.remedy}</span>;
+  const found = advice.get(row.id);
+  if (found === undefined) return <span class="muted" />;
+  if (found === null) return <span class="muted">nothing found</span>;
+  return (
+    <span title={found.sentence}>
+      <b>{`−${formatBytes(found.saving_bytes)}`}</b> {found.title}
+    </span>
+  );
+}
 
 interface Props {
   rows: readonly OverviewRow[];
@@ -33,83 +222,39 @@ interface Props {
   dark: boolean;
 }
 
-/** Table of a run's recordings, least headroom first; a click or Enter opens one. */
+/** Table of a run's recordings, in the server's order of least headroom; a click or Enter opens one. */
 export function RecordingsTable({ rows, pending, advice, run, store, dark }: Props): JSX.Element {
-  const [selected, setSelected] = useState(-1);
   const open = (row: OverviewRow): void => openRecording(store, row);
   const columns = useMemo(
     () => overviewColumns(rows, advice, dark, open, pending),
     [rows, advice, dark, pending],
   );
-  const constant = useMemo(() => constantColumns(rows), [rows]);
-  const table = useTable<OverviewKey | "">(store, columns, TIGHTEST_FIRST, constant);
-  const { size, sort, template } = table;
-  const source = useMemo(() => ({ rows, advice }), [rows, advice]);
-  const search = useSearch(table.search, source, (of) =>
-    of.rows.flatMap((row) => overviewTexts(row, of.advice)),
-  );
-  const filtered = useMemo(() => filterOverview(rows, search, size, advice), [rows, search, size, advice]);
-  const sorted = useMemo(
-    () => sortOverview(filtered.rows, sort.key === "" ? null : { ...sort, key: sort.key }, advice),
-    [filtered, sort, advice],
-  );
   const each = useStore(store, (state) => state.each_host);
-  const folded = useMemo(() => foldHosts(sorted), [sorted]);
-  const lines = useMemo(
-    () => (each ? sorted.map((row) => ({ row, equal: [row] })) : folded),
-    [each, sorted, folded],
-  );
-  const equal = sorted.length - folded.length;
+  const equal = useMemo(() => rows.length - foldHosts(rows).length, [rows]);
   return (
     <section class="recordings-table" data-testid="recordings-table" aria-label="Recordings of the run">
-      <DataTable
-        {...{ store, table }}
-        {...(equal > 0 || each ? { options: <EachHost on={each} equal={equal} store={store} /> } : {})}
-        errors={filtered.errors}
-        summary={`${formatCount(sorted.length)} of ${formatCount(rows.length)} recordings`}
-        csv={() => overviewCsv(sorted, advice)}
-        fileName={`${run.replaceAll("/", "_")}_overview.csv`}
-        count={lines.length}
-        at={selected}
-        empty="No recording matches the filter."
+      <Table
+        {...{ store, columns, rows, open }}
+        bytes={(row) => row.peak_bytes}
+        {...(each ? {} : { fold: foldHosts })}
+        options={equal > 0 || each ? <EachHost on={each} equal={equal} store={store} /> : undefined}
         label="Recordings"
-        onStep={(by) => setSelected(stepLine(selected, by, lines.length))}
-        keys={{ Enter: (i) => open(lines[i].row) }}
-        line={(i, id) => (
-          <TableRow
-            {...{ id, template }}
-            testid="recording-row"
-            selected={i === selected}
-            onPick={() => open(lines[i].row)}
-          >
-            {columns.map((column) => (
-              <Cell key={column.key} numeric={column.numeric}>
-                {column.cell(lines[i].row, lines[i].equal)}
-              </Cell>
-            ))}
-          </TableRow>
-        )}
+        testid="recording-row"
+        noun="recording"
+        fileName={`${run.replaceAll("/", "_")}_overview.csv`}
       />
     </section>
   );
 }
 
 /** Switch between a row for each host and one row for programs that are equal on several. */
-function EachHost({
-  on,
-  equal,
-  store,
-}: {
-  on: boolean;
-  equal: number;
-  store: Store<ViewState>;
-}): JSX.Element {
+function EachHost(props: { on: boolean; equal: number; store: Store<ViewState> }): JSX.Element {
   return (
     <Toggle
       label="each host"
-      title={`${formatCounted(equal, "row")} of equal programs on other hosts`}
-      on={on}
-      onChange={(wanted) => store.set({ each_host: wanted })}
+      title={`${formatCounted(props.equal, "row")} of equal programs on other hosts`}
+      on={props.on}
+      onChange={(wanted) => props.store.set({ each_host: wanted })}
     />
   );
 }

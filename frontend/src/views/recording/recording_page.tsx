@@ -1,24 +1,66 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
-import type { Store } from "../../base/store";
-import { useStore } from "../../base/store";
+import { type Store, useStore } from "../../base/store";
+import { type Axis, positionAxis, timeAxis } from "../../layout/axis/axis";
 import type { Api } from "../../payload/api";
 import type { Problem } from "../../payload/generated/answers";
-import type { RecordingData, FirstView } from "../../payload/recording/recording";
-import type { Fetched } from "../data/use_fetched";
-import { ErrorMessage } from "../widgets/message";
-import type { Tab, ViewState } from "../state/view_state";
-import { TreesScope } from "../row_filter/trees_scope";
-import { termsOf, TermsContext } from "../data/terms";
-import { Sections } from "./recording_sections";
-import { PageFrame, useDetails } from "../details/page_frame";
-import { availableRows } from "../data/available_rows";
-import { TimelineSection } from "./timeline_section";
-import { useAxis } from "./use_axis";
-import type { OnPageState } from "../data/use_recording";
-import { useRecording } from "../data/use_recording";
+import type { FirstView, Program, RecordingData } from "../../payload/recording/recording";
 import { preparePlacement } from "../../render/workers/placement";
 import { prepareRenderer } from "../../render/workers/timeline_renderer";
+import { Breakdown } from "../breakdown/breakdown";
+import { TermsContext, termsOf } from "../data/terms";
+import { type Fetched, useFetched } from "../data/use_fetched";
+import { availableRows, type OnPageState, useRecording } from "../data/use_recording";
+import { AdvicePanel } from "../page/advice";
+import { PageFrame, useDetails } from "../page/details";
+import { Figures } from "../page/figures";
+import { AssumedCapacity, Headline } from "../page/headline";
+import { TreesScope } from "../page/row_filter";
+import type { Tab, ViewState } from "../state/view_state";
+import { UsageSection, type UsageSectionProps } from "../usage/usage_section";
+import { ErrorMessage } from "../widgets/message";
+import { KernelsPanel } from "./kernels_panel";
+import { StepGrowth } from "./step_growth";
+import { TimelineSection } from "./timeline_section";
+
+/** Return the x axis of all charts. The time axis needs the timestamps of all events, which load with the rows. */
+function useAxis(store: Store<ViewState>, view: FirstView, program: Program | null): Axis {
+  const wanted = useStore(store, (state) => state.axis);
+  const times = wanted === "time" ? (program?.time_ns ?? null) : null;
+  return useMemo(() => (times === null ? positionAxis(view.length) : timeAxis(times)), [times, view.length]);
+}
+
+interface RecordingSectionsProps extends UsageSectionProps {
+  problems: Problem[];
+}
+
+/** Sections of the page: headline, usage, breakdown and table. */
+function Sections(props: RecordingSectionsProps): JSX.Element {
+  const { api, view, available, program, spans, axis, problems, store, dark, children } = props;
+  // The lines with the most memory and with leaks are known once everything is read, roles sooner.
+  const follows = view.rows.roles_follow || (available.complete && view.recording.axis === "TIME");
+  const complete = useFetched(follows ? view.recording.id : null, (id, signal) =>
+    api.headline({ id }, signal),
+  );
+  return (
+    <>
+      <Headline
+        headline={complete.value?.headline ?? view.headline}
+        grows={view.rows.roles_follow && complete.value === null}
+        caveats={view.caveats}
+        problems={problems}
+      >
+        <Figures view={view} available={available} dark={dark} />
+        <AssumedCapacity recordings={[view.recording]} store={store} />
+      </Headline>
+      <UsageSection {...{ api, view, available, program, spans, axis, store, dark }}>{children}</UsageSection>
+      {view.recording.axis === "TIME" && <StepGrowth api={api} recording={view.recording} store={store} />}
+      <AdvicePanel api={api} id={available.complete ? view.recording.id : null} store={store} />
+      {view.recording.kind === "program" && <KernelsPanel api={api} id={view.recording.id} />}
+      <Breakdown view={view} available={available} program={program} store={store} dark={dark} />
+    </>
+  );
+}
 
 export type { PageState, Positions } from "../data/use_recording";
 

@@ -2,11 +2,10 @@ import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatCounted } from "../../base/units";
 import type { Api } from "../../payload/api";
-import type { Finding } from "../../payload/generated/answers";
-import { useLastFetched } from "../data/use_last_fetched";
-import type { Summary } from "../../payload/generated/answers";
-import { ErrorMessage } from "../widgets/message";
+import type { Finding, Summary } from "../../payload/generated/answers";
+import { useLastFetched } from "../data/use_fetched";
 import type { ViewState } from "../state/view_state";
+import { ErrorMessage } from "../widgets/message";
 
 /** Findings shown at first; steady ones and the rest are collapsed. */
 const UNREMARKABLE = new Set(["steady", "warm-up"]);

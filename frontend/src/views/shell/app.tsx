@@ -1,39 +1,63 @@
 import type { JSX } from "preact";
 import { useEffect, useErrorBoundary, useMemo, useRef, useState } from "preact/hooks";
-import type { Store } from "../../base/store";
-import { useStore } from "../../base/store";
+import { type Store, useStore } from "../../base/store";
+import { formatCount } from "../../base/units";
+import { liveOf } from "../../layout/live";
 import type { Api } from "../../payload/api";
-import type { RecordingChoice, RecordingOptions } from "../../payload/choose_recording";
-import { chooseProgram, chooseMemory } from "../../payload/choose_recording";
+import {
+  chooseMemory,
+  chooseProgram,
+  hostsOf,
+  listedHost,
+  type RecordingChoice,
+  type RecordingOptions,
+} from "../../payload/choose_recording";
 import type { Summary } from "../../payload/generated/answers";
-import { liveOf } from "../../layout/live/live_status";
 import type { RecordingsQuery } from "../../payload/generated/client";
-import { hostsOf, listedHost } from "../../payload/listed_host";
 import { PrintingContext, usePrinting } from "../browser/printing";
 import { ComparePage } from "../compare/page";
-import { type PictureNames, PictureNamesContext } from "../drawing/titled_picture";
 import { SourceCodeContext } from "../data/source_code";
-import { useFetched } from "../data/use_fetched";
-import { useFollowed } from "../data/use_followed";
-import type { PageState, Positions } from "../recording/recording_page";
-import { RecordingPage } from "../recording/recording_page";
-import { ErrorMessage } from "../widgets/message";
+import { termsOf } from "../data/terms";
+import { useFetched, useFollowed } from "../data/use_fetched";
+import { type PictureNames, PictureNamesContext } from "../drawing/save_picture";
 import { FitPage } from "../fit/page";
 import { FleetPage } from "../fleet/fleet";
+import { useHasFleet } from "../fleet/use_fleet";
 import { OverviewPage } from "../overview/page";
-import { PasteBox } from "../paste/paste_box";
-import { usePaste } from "../paste/use_paste";
-import { WatchPage } from "../live/watch_page";
+import { type PageState, type Positions, RecordingPage } from "../recording/recording_page";
+import { WatchPage } from "../recording/watch_page";
 import { SnapshotPage } from "../snapshots/page";
-import type { Tab, ViewState } from "../state/view_state";
 import { applyTheme, useDark } from "../state/theme";
+import type { Tab, ViewState } from "../state/view_state";
+import { ErrorMessage } from "../widgets/message";
+import { EmptyPage } from "./empty_page";
 import { Header } from "./header";
 import { Help } from "./help";
 import { bindKeys } from "./keys";
-import { EmptyPage } from "./empty_page";
-import { pictureNames } from "./picture_names";
+import { PasteBox, usePaste } from "./paste";
 import { NotInReport, tabsOf } from "./report";
-import { useHasFleet } from "../fleet/has_fleet";
+
+/** Return the title of saved pictures: run, host, program, memory, and what the charts are restricted to. */
+function pictureNames(state: ViewState, run: string, chosen: Summary | null): PictureNames {
+  if (state.tab === "compare") return { run, lines: [run, comparedText(state)].filter(Boolean) };
+  if (chosen === null) return { run: state.tab === "fit" ? "" : run, lines: [run].filter(Boolean) };
+  const place = [run, chosen.host, chosen.title, chosen.memory].filter(Boolean).join(" · ");
+  const shown = [
+    positionText(state, chosen),
+    state.row_filter !== "" && `only ${state.row_filter}`,
+    state.search !== "" && `search: ${state.search}`,
+  ];
+  return { run, lines: [place, shown.filter(Boolean).join("; ")].filter(Boolean) };
+}
+
+function positionText({ position }: ViewState, chosen: Summary): string {
+  if (chosen.axis === "INSTANT") return "";
+  return position === null ? "at the peak" : `at ${termsOf(chosen).position} ${formatCount(position)}`;
+}
+
+function comparedText({ a, b }: ViewState): string {
+  return a === "" || b === "" ? "" : `A: ${a}; B: ${b}`;
+}
 
 interface Props {
   api: Api;

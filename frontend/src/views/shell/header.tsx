@@ -1,21 +1,19 @@
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import type { Store } from "../../base/store";
-import { useStore } from "../../base/store";
+import { type Store, useStore } from "../../base/store";
 import type { Api, Report } from "../../payload/api";
-import type { Runs, Summary } from "../../payload/generated/answers";
 import type { RecordingOptions } from "../../payload/choose_recording";
-import type { ViewState } from "../state/view_state";
-import type { Answers } from "../data/use_followed";
-import { LiveStatusLine } from "../live/live_status";
+import type { Runs, Summary } from "../../payload/generated/answers";
 import { isInXprof } from "../browser/host_window";
+import type { Answers } from "../data/use_fetched";
 import { fragmentOf, sharedUrl } from "../state/url";
+import type { ViewState } from "../state/view_state";
 import { nextTheme } from "./keys";
-import { PasteIcon } from "../paste/paste_icon";
+import { LiveStatusLine } from "./live_status";
+import { PasteIcon } from "./paste";
 import { Pickers } from "./pickers";
-import { ShareMenu } from "../share/share_menu";
-import type { OptionalTabs } from "./report";
-import { ReportBadge, tabsOf } from "./report";
+import { type OptionalTabs, ReportBadge, tabsOf } from "./report";
+import { ShareMenu } from "./share_menu";
 import { Tabs } from "./tabs";
 
 interface Props {

@@ -1,4 +1,4 @@
-import { isTyping } from "../../base/keys";
+import { isTyping } from "../../base/input";
 import type { Store } from "../../base/store";
 import type { Positions } from "../data/use_recording";
 import type { ViewState } from "../state/view_state";

@@ -9,7 +9,8 @@ const REASONS: readonly (readonly [code: string, title: string, about: string])[
   [
     "cpu_backend",
     "CPU backend",
-    "GPU and TPU allocators log events; JAX's CPU allocator does not. Run the script within tb_memplugin.capture.track(), which records live arrays on any backend.",
+    "GPU and TPU allocators log events; JAX's CPU allocator does not. Run the script within " +
+      "tb_memplugin.capture.track(), which records live arrays on any backend.",
   ],
   [
     "tracer_level",
@@ -24,7 +25,8 @@ const REASONS: readonly (readonly [code: string, title: string, about: string])[
   [
     "no_allocator_events",
     "No events recorded",
-    "All memory was allocated before the capture started, or the allocator does not log events. Capture from the first step, with JAX's default allocator.",
+    "All memory was allocated before the capture started, or the allocator does not log events. " +
+      "Capture from the first step, with JAX's default allocator.",
   ],
 ];
 

@@ -1,18 +1,13 @@
 import type { JSX } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import type { Store } from "../../base/store";
-import { useSidebar } from "../browser/use_sidebar";
 import { formatBytes, formatShare } from "../../base/units";
-import type { Runs } from "../../payload/generated/answers";
-import type { RecordingOptions } from "../../payload/choose_recording";
-import { listedHost } from "../../payload/listed_host";
-import type { Summary } from "../../payload/generated/answers";
-import type { ViewState } from "../state/view_state";
-import { NEW_RECORDING, NEW_COMPARISON } from "../state/view_state";
-import type { Option } from "../widgets/combobox";
-import { Combobox } from "../widgets/combobox";
-import type { RunPeaks } from "../widgets/run_options";
-import { runOptions, withPeak } from "../widgets/run_options";
+import { listedHost, type RecordingOptions } from "../../payload/choose_recording";
+import type { Runs, Summary } from "../../payload/generated/answers";
+import { useSidebar } from "../browser/use_sidebar";
+import { NEW_COMPARISON, NEW_RECORDING, type ViewState } from "../state/view_state";
+import { Combobox, type Option } from "../widgets/combobox";
+import { runOptions, type RunPeaks, withPeak } from "../widgets/run_options";
 
 interface Props {
   runs: Runs | null;

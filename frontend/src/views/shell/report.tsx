@@ -29,7 +29,10 @@ export function ReportBadge({ report }: { report: Report }): JSX.Element {
     <span
       class="report-sign"
       data-testid="report-sign"
-      title={`Offline report of ${extent(report)}. Comparing and pasting errors need the page that tb-memplugin serves.`}
+      title={
+        `Offline report of ${extent(report)}. ` +
+        "Comparing and pasting errors need the page that tb-memplugin serves."
+      }
     >
       Report
       {report.recordings < report.of && `, ${formatCount(report.recordings)} of ${formatCount(report.of)}`}

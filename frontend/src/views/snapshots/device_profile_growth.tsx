@@ -1,20 +1,55 @@
 import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
+import { cssColor } from "../../base/colors";
+import { type CsvColumn, formatCsv } from "../../base/csv";
 import type { Store } from "../../base/store";
 import { formatBytes, formatExact } from "../../base/units";
-import { formatCsv } from "../../base/csv";
-import type { GrowthBand } from "../../layout/compare/growth_chart";
-import { growthChart } from "../../layout/compare/growth_chart";
+import { type GrowthBand, growthChart } from "../../layout/compare/growth_chart";
 import type { Api } from "../../payload/api";
-import type { Growth } from "../../payload/generated/answers";
-import { useLastFetched } from "../data/use_last_fetched";
-import { ErrorMessage } from "../widgets/message";
-import { saveText } from "../browser/save_file";
-import type { ViewState } from "../state/view_state";
-import { NEW_RECORDING } from "../state/view_state";
+import type { Growth, GrowthSite } from "../../payload/generated/answers";
+import { mixPixels } from "../../render/frame/palette";
+import { saveText } from "../browser/export";
+import { useWidth } from "../browser/use_size";
+import { useLastFetched } from "../data/use_fetched";
+import { copySvg, type Picture, withLightTheme } from "../drawing/picture";
 import { SavePicture } from "../drawing/save_picture";
-import { useWidth } from "../browser/use_width";
-import { drawGrowth, lastBytes, highlightShare } from "./growth_drawing";
+import { SvgSurface } from "../drawing/surface";
+import { NEW_RECORDING, type ViewState } from "../state/view_state";
+import { ErrorMessage } from "../widgets/message";
+
+const LINE_HEIGHT = 18;
+const SWATCH = 10;
+
+/** Strength of a band's color: the band that grows most is on top and stands out. */
+function highlightShare(band: number, count: number): number {
+  return (count < 2 ? 1 : band / (count - 1)) ** 1.5;
+}
+
+/** Return the bytes of a band in the last profile. */
+function lastBytes({ top, bottom }: GrowthBand): number {
+  return top[top.length - 1] - bottom[bottom.length - 1];
+}
+
+/** Draw the chart for a file, with a legend that the page shows as a list. */
+function drawGrowth(chart: SVGSVGElement, bands: readonly GrowthBand[], { sites }: Growth): Picture {
+  const { width, height, shapes } = copySvg(chart);
+  const surface = new SvgSurface();
+  const read = (holder: Element, name: string): number =>
+    Number.parseInt(getComputedStyle(holder).getPropertyValue(name).trim().slice(1), 16);
+  const [steady, growing, ink] = withLightTheme(document.body, (holder) =>
+    ["--steady", "--growing", "--ink"].map((name) => read(holder, name)),
+  );
+  bands.forEach((band, i) => {
+    const middle = height + (bands.length - i) * LINE_HEIGHT;
+    const site = band.site < 0 ? null : sites[band.site];
+    surface.fillStyle = cssColor(mixPixels(steady, growing, highlightShare(i, bands.length)) & 0xffffff);
+    surface.fillRect(0, middle - SWATCH / 2, SWATCH, SWATCH);
+    surface.fillStyle = cssColor(ink);
+    const words = [site?.site ?? "all others", formatBytes(lastBytes(band)), site?.verdict ?? ""];
+    surface.fillText(words.filter(Boolean).join(", "), SWATCH + 8, middle);
+  });
+  return { width, height: height + (bands.length + 1) * LINE_HEIGHT, shapes: [...shapes, ...surface.shapes] };
+}
 
 interface Props {
   api: Api;
@@ -49,10 +84,11 @@ function Series({ growth, id, store }: SeriesProps): JSX.Element {
   const [pointed, setPointed] = useState<number | null>(null);
   const chart = useMemo(() => growthChart(growth), [growth]);
   const csv = (): string =>
-    formatCsv(
-      ["site", "verdict", ...growth.points.map(({ title }) => title)],
-      growth.sites.map(({ site, verdict, curve }) => [site, verdict ?? "", ...curve]),
-    );
+    formatCsv(growth.sites, [
+      ["site", ({ site }) => site],
+      ["verdict", ({ verdict }) => verdict],
+      ...growth.points.map(({ title }, i): CsvColumn<GrowthSite> => [title, ({ curve }) => curve[i]]),
+    ]);
   return (
     <section
       ref={place}

@@ -1,24 +1,96 @@
 import type { JSX } from "preact";
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
+import { messageOf } from "../../base/errors";
 import type { Store } from "../../base/store";
+import { formatBytes } from "../../base/units";
 import { liveAt } from "../../layout/usage/live_set";
 import type { Api } from "../../payload/api";
-import type { Problem } from "../../payload/generated/answers";
-import type { RecordingData, FirstView } from "../../payload/recording/recording";
-import type { Summary } from "../../payload/generated/answers";
-import { ErrorMessage } from "../widgets/message";
-import { Headline } from "../figures/headline";
+import type { Problem, Summary } from "../../payload/generated/answers";
+import type { FirstView, RecordingData } from "../../payload/recording/recording";
+import { AddressMap } from "../breakdown/address_map";
 import { Breakdown } from "../breakdown/breakdown";
-import { Figures } from "../figures/figures";
-import { PageFrame, useDetails } from "../details/page_frame";
-import { availableRows } from "../data/available_rows";
-import type { OnPageState } from "../data/use_recording";
-import { useRecording } from "../data/use_recording";
-import type { ViewState } from "../state/view_state";
-import { TreesScope } from "../row_filter/trees_scope";
+import { copyText } from "../browser/export";
 import { SNAPSHOT_TERMS, type Terms, TermsContext } from "../data/terms";
-import { FailedProgram } from "./failed_program";
-import { AddressMap } from "../address_map/address_map";
+import { useFetched } from "../data/use_fetched";
+import { availableRows, type OnPageState, useRecording } from "../data/use_recording";
+import { PageFrame, useDetails } from "../page/details";
+import { Figures } from "../page/figures";
+import { Headline } from "../page/headline";
+import { TreesScope } from "../page/row_filter";
+import { openRecording } from "../state/open_recording";
+import type { ViewState } from "../state/view_state";
+import { ErrorMessage } from "../widgets/message";
+
+interface FailedProgramProps {
+  api: Api;
+  id: string;
+  store: Store<ViewState>;
+}
+
+/** The program that an error without buffers names: links where the logdir has it, else how to get it. */
+function FailedProgram({ api, id, store }: FailedProgramProps): JSX.Element | null {
+  const { value } = useFetched(id, (key, signal) => api.failedProgram({ id: key }, signal));
+  if (value === null) return null;
+  if (value.programs.length > 0) return <Programs programs={value.programs} store={store} />;
+  return value.recipe === null ? null : <Recipe recipe={value.recipe} />;
+}
+
+function Programs({
+  programs,
+  store,
+}: {
+  programs: readonly Summary[];
+  store: Store<ViewState>;
+}): JSX.Element {
+  return (
+    <ul class="oom-hints" aria-label="Dumps of the program" data-testid="failed-program">
+      {programs.map((program) => (
+        <li key={program.id}>
+          A dump contains the buffers:{" "}
+          <button
+            class="link"
+            title="Open the compiled program"
+            onClick={() => openRecording(store, program)}
+          >
+            {program.title}
+          </button>
+          , {formatBytes(program.reserved_bytes ?? program.peak_bytes)} of {program.memory}, in {program.run}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** How to get the buffers of a program that the compiler refused. */
+function Recipe({ recipe }: { recipe: string }): JSX.Element {
+  const [copied, setCopied] = useState<string | null>(null);
+  const copy = (): void =>
+    void copyText(recipe).then(
+      () => setCopied("Copied"),
+      (error: unknown) => setCopied(messageOf(error)),
+    );
+  return (
+    <section class="oom-recipe" aria-label="How to see the buffers" data-testid="oom-recipe">
+      <h2>See every buffer of this program</h2>
+      <p>
+        This text lists no buffers, and no program of this name is in the logdir. XLA dumps the complete
+        program even when compilation fails. Run the script again with
+      </p>
+      <p>
+        <code>{recipe}</code>{" "}
+        <button data-testid="copy-recipe" onClick={copy}>
+          Copy
+        </button>{" "}
+        <span class="muted" role="status">
+          {copied}
+        </span>
+      </p>
+      <p class="muted">
+        FOLDER may be any folder below the logdir. Reload the page then: the program is linked here.
+      </p>
+    </section>
+  );
+}
 
 /** Phases before the program runs. */
 const NEEDED_TERMS: Terms = { ...SNAPSHOT_TERMS, live: "needed" };

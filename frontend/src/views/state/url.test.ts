@@ -1,9 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createStore } from "../../base/store";
 import type { Field } from "./fields";
-import { SCHEMA } from "./schema";
 import { bindUrl, fragmentOf, fromValues, readUrl, toValues } from "./url";
-import { initialState, NEW_COMPARISON, NEW_RECORDING, STATE_KEYS, type ViewState } from "./view_state";
+import {
+  initialState,
+  NEW_COMPARISON,
+  NEW_RECORDING,
+  SCHEMA,
+  STATE_KEYS,
+  type ViewState,
+} from "./view_state";
 
 /** A state with another value in every field that a URL carries, and the URL that links have had for it so far. */
 const STATE: ViewState = {
@@ -73,12 +79,15 @@ const STATE: ViewState = {
 const FRAGMENT =
   "#tab=memory_profile&run=train/1&host=localhost&module=jit_step(7)&space=HBM&position=120&selected=0&zoom=1.5,90" +
   "&yzoom=0,1024&bytes=512,2048&search=layer_%5Cd&size=%3E1MiB&sort=-size&tree_sort=name&opened=name-1x2y.small" +
-  "&tree_opened=a.1c&each_host=true&grouped=true&sharers=true&show=all&full=true&paused=true&axis=time&range=fit&curves=heap&capacity=16911433728&layout=address" +
-  "&group=shape&chart=treemap&by=model&weight=time&merge=true&invert=true&roots=true&around=step%20(train.py)&node=params/layer_3" +
+  "&tree_opened=a.1c&each_host=true&grouped=true&sharers=true&show=all&full=true&paused=true&axis=time" +
+  "&range=fit&curves=heap&capacity=16911433728&layout=address" +
+  "&group=shape&chart=treemap&by=model&weight=time&merge=true&invert=true" +
+  "&roots=true&around=step%20(train.py)&node=params/layer_3" +
   "&only=source:train.py:12%20step&calls=line&focus=attention&ignore=jax&hide=dot&frames=true&whole=true&picked=step" +
   "&a=train/1|a&b=train/1|b&at_a=3&at_b=4&steps=source&kinds=grown,shrunk&change=12,34" +
   "&step=fit_gpt.py:step%20batch&choice=v5e:2x2%20remat%3Dnone&candidate=train/1" +
-  "&fleet_memory=/host:CPU&fleet_color=capacity&fleet_peaks=1024,2048&fleet_all=true&fleet_device=train/1|host-2||TPU%20core%203&fleet_trend=capture&fleet_series=program:jit_step";
+  "&fleet_memory=/host:CPU&fleet_color=capacity&fleet_peaks=1024,2048&fleet_all=true" +
+  "&fleet_device=train/1|host-2||TPU%20core%203&fleet_trend=capture&fleet_series=program:jit_step";
 
 describe("the state in the URL", () => {
   it("is nothing at the start", () => {

@@ -3,8 +3,15 @@ import { readParts, writeParts } from "../../base/url_state";
 import { hostWindow, xprofBridge } from "../browser/host_window";
 import type { ScrollPlaces } from "../browser/scroll_places";
 import type { Field } from "./fields";
-import { SCHEMA } from "./schema";
-import { initialState, isSamePlace, placeOf, STATE_KEYS, type StateKey, type ViewState } from "./view_state";
+import {
+  initialState,
+  isSamePlace,
+  placeOf,
+  SCHEMA,
+  STATE_KEYS,
+  type StateKey,
+  type ViewState,
+} from "./view_state";
 
 /** The fields of the state that a URL carries. */
 const FIELDS = STATE_KEYS.flatMap((key) => {

@@ -1,56 +1,77 @@
-import type { ComponentChildren, JSX } from "preact";
-import type { Store } from "../../base/store";
-import { useStore } from "../../base/store";
-import type { ConstantColumn } from "../../layout/table/constant_columns";
-import type { Sorting } from "../../layout/url_values/sorting";
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+import { type Store, useStore } from "../../base/store";
+import { readSorting, type Sorting, writeSorting } from "../../layout/url_values";
 import type { ViewState } from "../state/view_state";
-import { TableHead } from "./table_head";
+import type { Column } from "./columns";
 import { TableToolbar } from "./table_toolbar";
-import { useSorting } from "./use_sorting";
-import { type LineKeys, VirtualLines } from "./virtual_lines";
+import { type LineKeys, TableHead, VirtualLines } from "./virtual_lines";
 
-export interface Column<Key extends string> {
-  key: Key;
-  heading: string;
-  about: string;
-  /** Track of the CSS grid of every line. */
-  track: string;
-  numeric: boolean;
+/** Return a table's sorting, which the URL has, and its setter. `first` is the initial one: always the same object. */
+export function useSorting<Key extends string>(
+  store: Store<ViewState>,
+  columns: readonly { key: Key }[],
+  first: Sorting<Key>,
+  where: "sort" | "tree_sort" = "sort",
+): [Sorting<Key>, (sorting: Sorting<Key>) => void] {
+  const text = useStore(store, (state) => state[where]);
+  const keys = columns.map(({ key }) => key);
+  const sorting = useMemo(() => readSorting(text, keys, first), [text, keys.join(), first]);
+  // The URL omits the initial sorting.
+  const begins = writeSorting(first);
+  const set = (next: Sorting<Key>): void => {
+    const written = writeSorting(next);
+    store.set({ [where]: written === begins ? "" : written });
+  };
+  return [sorting, set];
 }
 
 /** Filter and sorting of a table, which the URL carries, and the grid of its lines. */
-export interface TableState<Key extends string> {
+interface TableState<Row> {
   search: string;
   size: string;
-  sort: Sorting<Key>;
-  onSort: (sort: Sorting<Key>) => void;
-  columns: readonly Column<Key>[];
+  sort: Sorting;
+  onSort: (sort: Sorting) => void;
+  /** Columns that rows differ in. */
+  shown: readonly Column<Row>[];
   template: string;
-  /** Columns that are left out, since they are the same in all rows. */
-  constant: readonly ConstantColumn[];
+  /** Columns that are the same in all rows, which are one line of text. */
+  constant: readonly Column<Row>[];
 }
 
 /** `first` is the initial sorting: always the same object. */
-export function useTable<Key extends string>(
+export function useTable<Row>(
   store: Store<ViewState>,
-  columns: readonly Column<Key>[],
-  first: Sorting<Key>,
-  constant: readonly ConstantColumn[] = [],
-): TableState<Key> {
+  columns: readonly Column<Row>[],
+  first: Sorting,
+  where?: "sort" | "tree_sort",
+): TableState<Row> {
   const search = useStore(store, (state) => state.search);
   const size = useStore(store, (state) => state.size_filter);
-  const [sort, onSort] = useSorting(store, columns, first);
-  const template = columns.map(({ track }) => track).join(" ");
-  return { search, size, sort, onSort, columns, template, constant };
+  const { shown, constant } = useMemo(() => splitConstant(columns), [columns]);
+  const [sort, onSort] = useSorting(store, shown, first, where);
+  const template = shown.map(({ track }) => track).join(" ");
+  return { search, size, sort, onSort, shown, template, constant };
 }
 
-interface Props<Key extends string> {
+/** Split columns into those that rows differ in, and those with a text that is the same in all rows. */
+export function splitConstant<Row>(columns: readonly Column<Row>[]): {
+  shown: Column<Row>[];
+  constant: Column<Row>[];
+} {
+  return {
+    shown: columns.filter(({ track, constant = null }) => track !== "" && constant === null),
+    constant: columns.filter(({ constant = null }) => constant !== null && constant !== ""),
+  };
+}
+
+interface Props<Row> {
   store: Store<ViewState>;
-  table: TableState<Key>;
+  table: TableState<Row>;
   /** False: rows have no size to filter by. */
   sized?: boolean;
   /** Controls that choose the rows. */
-  options?: JSX.Element;
+  options?: JSX.Element | undefined;
   /** Errors in the filter as typed. */
   errors: string[];
   summary: string;
@@ -68,10 +89,10 @@ interface Props<Key extends string> {
   line: (index: number, id: string) => JSX.Element;
 }
 
-/** Table with a toolbar to filter, copy and save, sortable headings, and lines. */
-export function DataTable<Key extends string>(props: Props<Key>): JSX.Element {
+/** Lines below a toolbar to filter, copy and save, and headings that sort. */
+export function DataTable<Row>(props: Props<Row>): JSX.Element {
   const { store, table, sized = true, options, errors, summary, csv, fileName, ...lines } = props;
-  const { search, size, sort, onSort, columns, template, constant } = table;
+  const { search, size, sort, onSort, shown, template, constant } = table;
   return (
     <>
       <TableToolbar
@@ -84,15 +105,15 @@ export function DataTable<Key extends string>(props: Props<Key>): JSX.Element {
       {constant.length > 0 && (
         <p class="muted constant-columns" data-testid="constant-columns">
           Same in all rows:{" "}
-          {constant.map(([heading, value], i) => (
-            <span key={heading}>
+          {constant.map(({ key, heading, constant: value }, i) => (
+            <span key={key}>
               {i > 0 && ", "}
               {heading} <b>{value}</b>
             </span>
           ))}
         </p>
       )}
-      <VirtualLines {...lines} head={<TableHead {...{ columns, template, sort, onSort }} />} />
+      <VirtualLines {...lines} head={<TableHead {...{ columns: shown, template, sort, onSort }} />} />
     </>
   );
 }
@@ -102,8 +123,10 @@ export function stepLine(at: number, by: number, count: number): number {
   return count === 0 ? -1 : Math.min(Math.max(at + by, 0), count - 1);
 }
 
-interface RowProps {
+interface RowProps<Row> {
   id: string;
+  columns: readonly Column<Row>[];
+  row: Row;
   template: string;
   testid: string;
   selected: boolean;
@@ -111,11 +134,11 @@ interface RowProps {
   look?: string;
   onPick: () => void;
   onHover?: (over: boolean) => void;
-  children: ComponentChildren;
 }
 
-/** Line of cells. */
-export function TableRow({ id, template, testid, selected, look = "", ...props }: RowProps): JSX.Element {
+/** Line of a row's cells. */
+export function TableRow<Row>(props: RowProps<Row>): JSX.Element {
+  const { id, columns, row, template, testid, selected, look = "", onPick, onHover } = props;
   return (
     <div
       role="row"
@@ -124,19 +147,15 @@ export function TableRow({ id, template, testid, selected, look = "", ...props }
       class={`table-line ${selected ? "selected" : ""} ${look}`}
       aria-selected={selected}
       style={{ gridTemplateColumns: template }}
-      onClick={props.onPick}
-      onMouseEnter={() => props.onHover?.(true)}
-      onMouseLeave={() => props.onHover?.(false)}
+      onClick={onPick}
+      onMouseEnter={() => onHover?.(true)}
+      onMouseLeave={() => onHover?.(false)}
     >
-      {props.children}
+      {columns.map(({ key, numeric, cell }) => (
+        <span key={key} role="gridcell" class={numeric ? "numeric" : ""}>
+          {cell(row)}
+        </span>
+      ))}
     </div>
-  );
-}
-
-export function Cell(props: { numeric?: boolean; title?: string; children: ComponentChildren }): JSX.Element {
-  return (
-    <span role="gridcell" class={props.numeric === true ? "numeric" : ""} title={props.title ?? ""}>
-      {props.children}
-    </span>
   );
 }

@@ -1,7 +1,6 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { copyText } from "../browser/copy_text";
-import { saveText } from "../browser/save_file";
+import { copyText, saveText } from "../browser/export";
 
 interface Props {
   search: string;

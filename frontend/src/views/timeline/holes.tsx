@@ -1,10 +1,9 @@
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import type { Store } from "../../base/store";
-import { useStore } from "../../base/store";
+import { type Store, useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted, formatExact } from "../../base/units";
-import { type Hole, holesAt, unplacedBytes } from "../../layout/address_map/holes";
-import { spanAround, MIN_BYTES, saveSpan } from "../../layout/axis/view";
+import { type Hole, holesAt, unplacedBytes } from "../../layout/address_map";
+import { MIN_BYTES, saveSpan, spanAround } from "../../layout/axis/view";
 import { rowName } from "../../payload/recording/rows";
 import type { ViewState } from "../state/view_state";
 import type { Scene } from "./drawing/scene";
@@ -24,7 +23,8 @@ export function Holes({ scene, store }: { scene: Scene; store: Store<ViewState> 
       <summary>
         {formatCounted(holes.length, "hole")} at event {formatCount(position)}
         {holes.length > 0 &&
-          `: ${formatBytes(bytes)} free${scene.regions.bounded ? "" : " between allocations"}, ${formatBytes(holes[0].to - holes[0].from)} in the largest`}
+          `: ${formatBytes(bytes)} free${scene.regions.bounded ? "" : " between allocations"}, ` +
+            `${formatBytes(holes[0].to - holes[0].from)} in the largest`}
       </summary>
       {!scene.regions.bounded && (
         <p class="muted">

@@ -11,7 +11,7 @@ import type { Scene } from "./drawing/scene";
 export function BlockFacts({ scene, row }: { scene: Scene; row: number }): JSX.Element {
   const { rows } = scene;
   const terms = useTerms();
-  const padding = rows.size[row] - rows.unpadded[row];
+  const padding = rows.size[row] - rows.requested[row];
   return (
     <>
       <b>{rowName(rows, row) || `unnamed ${terms.item}`}</b>

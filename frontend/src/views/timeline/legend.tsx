@@ -4,11 +4,10 @@ import type { Store } from "../../base/store";
 import { hasBlock } from "../../layout/timeline/blocks";
 import { hasStack } from "../../layout/usage/live_set";
 import { ROLES } from "../../payload/generated/constants";
-import type { LegendEntry } from "../drawing/picture";
-import { roleLegend } from "../drawing/role_legend";
-import { RoleFilter } from "../row_filter/role_filter";
-import type { ViewState } from "../state/view_state";
+import { type LegendEntry, roleLegend } from "../drawing/picture";
+import { RoleFilter } from "../page/row_filter";
 import { useDark } from "../state/theme";
+import type { ViewState } from "../state/view_state";
 import type { Scene } from "./drawing/scene";
 
 /** Roles of the blocks, with their colors; a click on one restricts all charts to it. */

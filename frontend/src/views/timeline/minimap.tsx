@@ -1,14 +1,14 @@
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import type { View } from "../../layout/axis/span";
+import type { View } from "../../layout/axis/view";
 import { centerOn, dragView, isInside, windowOnMap } from "../../layout/timeline/minimap";
 import type { TimelineRenderer } from "../../render/workers/timeline_renderer";
-import type { TimelineColors } from "./drawing/colors";
-import { GUTTER_LEFT, GUTTER_RIGHT } from "../drawing/gutters";
-import { pixelRatio } from "./drawing/geometry";
-import { putFrame } from "./plot";
-import type { Scene } from "./drawing/scene";
 import { useSize } from "../browser/use_size";
+import { GUTTER_LEFT, GUTTER_RIGHT } from "../drawing/surface";
+import type { TimelineColors } from "./drawing/colors";
+import { pixelRatio } from "./drawing/geometry";
+import type { Scene } from "./drawing/scene";
+import { putFrame } from "./plot";
 
 const HEIGHT = 40;
 

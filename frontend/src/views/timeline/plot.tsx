@@ -1,27 +1,24 @@
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { type Store, useStore } from "../../base/store";
 import { formatCount } from "../../base/units";
-import type { Store } from "../../base/store";
-import { useStore } from "../../base/store";
-import type { View } from "../../layout/axis/span";
-import { holeAt } from "../../layout/address_map/holes";
-import { viewAround } from "../../layout/axis/view";
-import { rowAt } from "../../render/frame/pick";
+import { holeAt } from "../../layout/address_map";
+import { type View, viewAround } from "../../layout/axis/view";
+import { rowAt } from "../../render/frame/raster";
 import type { DrawnPicture, TimelineRenderer } from "../../render/workers/timeline_renderer";
-import { Tooltip } from "../widgets/tooltip";
-import type { ViewState } from "../state/view_state";
+import { useSize } from "../browser/use_size";
 import { useTerms } from "../data/terms";
+import { GUTTER_LEFT } from "../drawing/surface";
+import type { ViewState } from "../state/view_state";
+import { Tooltip } from "../widgets/tooltip";
 import type { TimelineColors } from "./drawing/colors";
-import { GUTTER_LEFT } from "../drawing/gutters";
 import { AXIS_HEIGHT, pictureSize, pixelRatio, valueAt } from "./drawing/geometry";
-import { bindGestures, type GestureHost } from "./gestures";
-import { HoleFacts } from "./holes";
-import { BlockFacts } from "./hover";
-import { keyView } from "./keys";
 import { LABEL_HEIGHT, LABEL_WIDTH } from "./drawing/labels";
 import { drawOverlay, type Marks } from "./drawing/overlay";
-import { blockOf, type Scene, rowsSharing } from "./drawing/scene";
-import { useSize } from "../browser/use_size";
+import { blockOf, rowsSharing, type Scene } from "./drawing/scene";
+import { bindGestures, type GestureHost, keyView } from "./gestures";
+import { HoleFacts } from "./holes";
+import { BlockFacts } from "./hover";
 
 /** Point in pixels of the picture. */
 interface Point {
@@ -207,7 +204,11 @@ export function Plot(props: Props): JSX.Element {
       data-testid="timeline-plot"
       tabindex={0}
       role="application"
-      aria-label={`Allocation timeline: ${formatCount(scene.listed)} ${terms.items} over ${formatCount(scene.length)} ${terms.positions}. Arrow keys pan, plus and minus zoom, as do W, A, S and D; n steps through the matches or the ${terms.items} at the inspected ${terms.position}, Enter selects.`}
+      aria-label={
+        `Allocation timeline: ${formatCount(scene.listed)} ${terms.items} over ${formatCount(scene.length)} ` +
+        `${terms.positions}. Arrow keys pan, plus and minus zoom, as do W, A, S and D; n steps through the ` +
+        `matches or the ${terms.items} at the inspected ${terms.position}, Enter selects.`
+      }
       style={{ height: props.height }}
       onKeyDown={onKeyDown}
     >

@@ -1,13 +1,10 @@
 import type { JSX } from "preact";
-import type { Store } from "../../base/store";
-import { useStore } from "../../base/store";
+import { type Store, useStore } from "../../base/store";
 import { formatCount, formatShare } from "../../base/units";
 import type { AllocationLayout } from "../../layout/stacking/stacking";
 import type { TimelineMatches } from "../../layout/timeline/search";
-import { ButtonGroup } from "../widgets/button_group";
-import { Choice } from "../widgets/choice";
-import { AxisChoice } from "../widgets/axis_choices";
 import type { ViewState } from "../state/view_state";
+import { AxisChoice, ButtonGroup, Choice } from "../widgets/choice";
 
 interface Props {
   placing: "regions" | AllocationLayout;
@@ -97,13 +94,15 @@ const LAYOUTS = [
     value: "age",
     label: "By age",
     about:
-      "Oldest at the bottom, without gaps: blocks move down when one below is freed, so the top edge is the memory in use. A pixel with several events shows the largest",
+      "Oldest at the bottom, without gaps: blocks move down when one below is freed, so the top edge is the " +
+      "memory in use. A pixel with several events shows the largest",
   },
   {
     value: "stacked",
     label: "Packed",
     about:
-      "Each block at a fixed height, in the smallest gap that fits, otherwise on top: the top edge is not the memory in use",
+      "Each block at a fixed height, in the smallest gap that fits, otherwise on top: " +
+      "the top edge is not the memory in use",
   },
   {
     value: "address",

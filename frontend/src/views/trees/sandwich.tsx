@@ -1,21 +1,18 @@
 import type { JSX } from "preact";
 import { useCallback, useMemo } from "preact/hooks";
-import type { Store } from "../../base/store";
-import { useStore } from "../../base/store";
+import { type Store, useStore } from "../../base/store";
 import { formatShare } from "../../base/units";
 import { flame, FLAME_LINE_HEIGHT, levelsBelow } from "../../layout/tree/flame";
-import { Middle } from "../widgets/middle";
 import { type FunctionTotal, functionTotals, sandwich } from "../../layout/tree/sandwich";
-import { functionOf, labelOf, shortFrame, type Tree } from "../../layout/tree/tree";
-import { searchTree } from "../../layout/tree/tree_search";
+import { functionOf, labelOf, searchTree, shortFrame, type Tree } from "../../layout/tree/tree";
 import { weighTree } from "../../layout/tree/weights";
-import { writeFilter } from "../../layout/url_values/row_filter";
+import { writeFilter } from "../../layout/url_values";
 import type { Rows } from "../../payload/recording/rows";
 import type { ViewState } from "../state/view_state";
 import { VirtualLines } from "../tables/virtual_lines";
-import { TreeCanvas } from "./canvas/tree_canvas";
-import type { Actions } from "./scene/actions";
-import type { Scene } from "./scene/scene";
+import { Middle } from "../widgets/middle";
+import type { Actions, Scene } from "./scene";
+import { TreeCanvas } from "./tree_canvas";
 
 /** Filters are part of the URL. */
 const MAX_FILTER = 2000;

@@ -1,24 +1,105 @@
 import type { JSX } from "preact";
-import { useContext, useMemo } from "preact/hooks";
-import type { Store } from "../../base/store";
-import { useStore } from "../../base/store";
+import { useCallback, useContext, useMemo, useRef } from "preact/hooks";
+import { type Store, useStore } from "../../base/store";
+import {
+  flame,
+  FLAME_LINE_HEIGHT,
+  type Folds,
+  levelsBelow,
+  NO_FOLDS,
+  rootFolds,
+} from "../../layout/tree/flame";
 import type { Tree } from "../../layout/tree/tree";
+import { treemap } from "../../layout/tree/treemap";
 import { hasRoles } from "../../layout/usage/live_set";
-import type { Program } from "../../payload/recording/program";
+import type { Program } from "../../payload/recording/recording";
 import type { Rows } from "../../payload/recording/rows";
-import { useFetched } from "../data/use_fetched";
-import { ErrorMessage } from "../widgets/message";
-import type { ViewState } from "../state/view_state";
 import { useTerms } from "../data/terms";
-import { actionsOf } from "./scene/actions";
-import { Crumbs } from "./crumbs";
-import { FlameGraph } from "./flame_graph";
+import { useFetched } from "../data/use_fetched";
+import { defaultClassification, LazyTreesContext, treeKey, type TreeKind } from "../page/lazy_trees";
+import type { ViewState } from "../state/view_state";
+import { ErrorMessage } from "../widgets/message";
 import { Sandwich } from "./sandwich";
-import { useTreeScene } from "./scene/scene";
-import { TreeMap } from "./tree_map";
+import { type Actions, actionsOf, type Scene, useTreeScene } from "./scene";
+import { TreeCanvas } from "./tree_canvas";
 import { TreeTable } from "./tree_table";
-import { TreeToolbar } from "./tree_toolbar";
-import { defaultClassification, treeKey, type TreeKind, LazyTreesContext } from "../row_filter/lazy_trees";
+import { Crumbs, TreeToolbar } from "./tree_toolbar";
+
+interface FlameGraphProps {
+  scene: Scene;
+  actions: Actions;
+  bottomUp: boolean;
+  /** Show the common root frames, instead of folding them into one line. */
+  unfolded: boolean;
+  onUnfold: () => void;
+  roles: boolean;
+  /** Name of saved pictures, without suffix. */
+  fileName: string;
+  dark: boolean;
+}
+
+/** Flame graph: the width of a node is its weight, children are below their parents. */
+function FlameGraph(props: FlameGraphProps): JSX.Element {
+  const { scene, actions, bottomUp, unfolded, onUnfold, roles, fileName, dark } = props;
+  const { tree, weights, top } = scene;
+  const folds = useMemo(
+    () => (unfolded || bottomUp || top !== 0 ? NO_FOLDS : rootFolds(tree, weights.total)),
+    [tree, weights, top, unfolded, bottomUp],
+  );
+  const layout = useCallback(
+    (width: number) => flame(tree, weights.total, top, width, folds),
+    [tree, weights, top, folds],
+  );
+  const levels = useLevels(scene, folds, unfolded);
+  return (
+    <TreeCanvas
+      {...{ scene, actions, layout, roles, fileName, dark, onUnfold }}
+      height={levels * FLAME_LINE_HEIGHT}
+      nested={false}
+      label={bottomUp ? "Flame graph, bottom-up" : "Flame graph"}
+      testid="flame-graph"
+    />
+  );
+}
+
+/** Return the maximum number of levels so far, so that the content below does not move while stepping. */
+function useLevels({ tree, weights, top }: Scene, folds: Folds, unfolded: boolean): number {
+  const most = useRef({ tree, top, unfolded, levels: 0 });
+  const { tree: tree_before, top: top_before, unfolded: unfolded_before } = most.current;
+  if (tree_before !== tree || top_before !== top || unfolded_before !== unfolded)
+    most.current = { tree, top, unfolded, levels: 0 };
+  most.current.levels = Math.max(most.current.levels, levelsBelow(tree, weights.total, top, folds));
+  return most.current.levels;
+}
+
+const HEIGHT = 460;
+
+interface TreeMapProps {
+  scene: Scene;
+  actions: Actions;
+  roles: boolean;
+  /** Name of saved pictures, without suffix. */
+  fileName: string;
+  dark: boolean;
+}
+
+/** Treemap: the area of a node is its weight, children are inside their parents. */
+function TreeMap({ scene, actions, roles, fileName, dark }: TreeMapProps): JSX.Element {
+  const { tree, weights, top } = scene;
+  const layout = useCallback(
+    (width: number) => treemap(tree, weights.total, top, width, HEIGHT),
+    [tree, weights, top],
+  );
+  return (
+    <TreeCanvas
+      {...{ scene, actions, layout, roles, fileName, dark }}
+      height={HEIGHT}
+      nested
+      label="Treemap"
+      testid="treemap"
+    />
+  );
+}
 
 interface Props {
   /** Null until all rows have loaded. */

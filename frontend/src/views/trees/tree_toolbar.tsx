@@ -1,15 +1,14 @@
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import type { Store } from "../../base/store";
-import { useStore } from "../../base/store";
+import { type Store, useStore } from "../../base/store";
 import { formatCount } from "../../base/units";
 import { rootFolds } from "../../layout/tree/flame";
+import { labelOf, pathNodes, shortLabel } from "../../layout/tree/tree";
 import type { Classification } from "../../payload/generated/constants";
-import { Choice } from "../widgets/choice";
-import { Toggle } from "../widgets/toggle";
-import type { ViewState } from "../state/view_state";
 import { useTerms } from "../data/terms";
-import type { Scene } from "./scene/scene";
+import type { ViewState } from "../state/view_state";
+import { Choice, Toggle } from "../widgets/choice";
+import type { Actions, Scene } from "./scene";
 
 /** The label for functions depends on the kind of recording. */
 const BY_LABELS: readonly (readonly [Classification, string])[] = [
@@ -17,7 +16,7 @@ const BY_LABELS: readonly (readonly [Classification, string])[] = [
   ["source", "source lines"],
   ["stack", "stack, all frames"],
   ["function", ""],
-  ["role", "category"],
+  ["role", "role"],
   ["shape", "shape"],
   ["dtype", "type"],
 ];
@@ -72,7 +71,9 @@ export function TreeToolbar({ by, scene, lasting, store }: Props): JSX.Element {
             {
               value: "time",
               label: "Bytes × lifetime",
-              about: `Bytes times lifetime of each ${terms.item}: small long-lived ones weigh as much as large short-lived ones`,
+              about:
+                `Bytes times lifetime of each ${terms.item}: ` +
+                "small long-lived ones weigh as much as large short-lived ones",
             },
           ]}
           onPick={(value) => store.set({ tree_weight: value })}
@@ -118,5 +119,58 @@ export function TreeToolbar({ by, scene, lasting, store }: Props): JSX.Element {
         </span>
       )}
     </div>
+  );
+}
+
+/** Number of breadcrumbs shown, from the current node upwards. */
+const MAX_CRUMBS = 4;
+
+/** Breadcrumbs from the root to the zoomed node; each is a link. */
+export function Crumbs({ scene, actions }: { scene: Scene; actions: Actions }): JSX.Element {
+  const { tree, weights, unit, top } = scene;
+  const way = pathNodes(tree, top);
+  const left = way.slice(0, Math.max(way.length - MAX_CRUMBS, 0));
+  const steps = [0, ...way.slice(left.length)];
+  return (
+    <nav class="crumbs" aria-label="Zoomed to" data-testid="crumbs">
+      <ol>
+        {steps.map((node, i) => (
+          <li key={node}>
+            {i === 1 && left.length > 0 && (
+              <span class="crumbs-left" title={left.map((step) => labelOf(tree, step)).join(" › ")}>
+                … ›
+              </span>
+            )}
+            {node === top ? (
+              <b aria-current="location" title={labelOf(tree, node)}>
+                <span>{shortLabel(tree, node)}</span>{" "}
+                <span class="muted">{unit.format(weights.total[node])}</span>
+              </b>
+            ) : (
+              <button class="link" title={labelOf(tree, node)} onClick={() => actions.zoom(node)}>
+                {shortLabel(tree, node)}
+              </button>
+            )}
+          </li>
+        ))}
+      </ol>
+      {top !== 0 && (
+        <button
+          title="Show its callers above it and its callees below it ( c )"
+          onClick={() => actions.sandwich(top)}
+        >
+          Callers and callees
+        </button>
+      )}
+      {top !== 0 && weights.count[top] > 0 && (
+        <button
+          data-testid="only-these"
+          title="Filter all charts and the table by this node ( o )"
+          onClick={() => actions.filterRows(top)}
+        >
+          Filter by this
+        </button>
+      )}
+    </nav>
   );
 }

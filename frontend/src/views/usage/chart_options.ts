@@ -1,11 +1,10 @@
 import type uPlot from "uplot";
 import type { Axis } from "../../layout/axis/axis";
 import { byteTicks, labelCenter } from "../../layout/axis/ticks";
-import type { Span } from "../../layout/axis/span";
+import type { Span } from "../../layout/axis/view";
 import type { CurveKey, UsageSeries } from "../../layout/usage/usage_series";
-import { GUTTER_LEFT, GUTTER_RIGHT } from "../drawing/gutters";
-import type { PageColors } from "../drawing/page_colors";
-import { curveStyle, DASHES } from "./curve_style";
+import { GUTTER_LEFT, GUTTER_RIGHT, type PageColors } from "../drawing/surface";
+import { curveStyle, DASHES } from "./curves";
 
 export const X_AXIS_HEIGHT = 24;
 export const TOP = 10;

@@ -1,14 +1,12 @@
 import type { JSX } from "preact";
-import { useRef } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatCounted, formatExact } from "../../base/units";
 import type { Api } from "../../payload/api";
-import type { Stack as StackOfProgram, RuntimeToProgram } from "../../payload/generated/answers";
+import type { RuntimeToProgram, Stack as StackOfProgram } from "../../payload/generated/answers";
 import type { FirstView } from "../../payload/recording/recording";
-import { useFetched } from "../data/use_fetched";
-import type { ViewState } from "../state/view_state";
+import { useLastFetched } from "../data/use_fetched";
+import { usePosition, type ViewState } from "../state/view_state";
 import { ProgramLink } from "../widgets/program_link";
-import { usePosition } from "../state/use_position";
 
 interface Props {
   api: Api;
@@ -23,11 +21,9 @@ const MAX_LISTED = 12;
 export function Executions({ api, view, store }: Props): JSX.Element | null {
   const { id } = view.recording;
   const position = usePosition(store, view);
-  const fetched = useFetched(`${id} ${position}`, (_, signal) => api.joins({ id, at: position }, signal));
-  // The previous answer stays until the next has loaded, so that stepping through events does not flicker.
-  const last = useRef<RuntimeToProgram | null>(null);
-  if (fetched.value !== null) last.current = fetched.value;
-  const joins = last.current;
+  const { value: joins } = useLastFetched(`${id} ${position}`, (_, signal) =>
+    api.joins({ id, at: position }, signal),
+  );
   if (joins === null || (joins.programs.length === 0 && joins.executable.allocations === 0)) return null;
   return (
     <section aria-label="Programs that ran" data-testid="executions">
@@ -95,7 +91,8 @@ function Stack({ stack, store }: { stack: StackOfProgram; store: Store<ViewState
 
 function summaryOf({ executable, unjoined }: RuntimeToProgram): string {
   if (executable.allocations === 0) return "";
-  const all = `executions made ${formatCounted(executable.allocations, "allocation")}, ${formatBytes(executable.bytes)} in all`;
+  const made = formatCounted(executable.allocations, "allocation");
+  const all = `executions made ${made}, ${formatBytes(executable.bytes)} in all`;
   if (unjoined.allocations === 0) return all;
   return `${all}; ${formatCount(unjoined.allocations)} of them, ${formatBytes(unjoined.bytes)}, match no program`;
 }

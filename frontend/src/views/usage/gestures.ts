@@ -1,10 +1,16 @@
 import type uPlot from "uplot";
+import { isPinch, onMoveKeys, onWheel, panOf, sidewaysBy, zoomFactor, zoomOf } from "../../base/input";
 import type { Store } from "../../base/store";
-import { onMoveKeys, panOf, zoomOf } from "../../base/keys";
-import { isPinch, onWheel, sidewaysBy, zoomFactor } from "../../base/wheel";
-import type { Span } from "../../layout/axis/span";
 import type { Axis } from "../../layout/axis/axis";
-import { MIN_BYTES, MIN_POSITIONS, pan, restoreSpan, saveSpan, zoom } from "../../layout/axis/view";
+import {
+  MIN_BYTES,
+  MIN_POSITIONS,
+  pan,
+  restoreSpan,
+  saveSpan,
+  type Span,
+  zoom,
+} from "../../layout/axis/view";
 import type { ViewState } from "../state/view_state";
 
 /** Distance in pixels within which a click means the peak: a pixel can cover thousands of positions. */

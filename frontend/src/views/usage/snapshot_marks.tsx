@@ -1,13 +1,14 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
+import { goToNext } from "../browser/go_to_next";
 import type { Store } from "../../base/store";
 import { formatCounted } from "../../base/units";
 import { type Axis, stepAt } from "../../layout/axis/axis";
-import type { Span } from "../../layout/axis/span";
-import { groupMarks, type Mark, snapshotText } from "../../layout/live/snapshots";
+import type { Span } from "../../layout/axis/view";
+import { groupMarks, type Mark, snapshotText } from "../../layout/live";
 import type { UsageSeries } from "../../layout/usage/usage_series";
 import type { Summary } from "../../payload/generated/answers";
-import { GUTTER_LEFT } from "../drawing/gutters";
+import { GUTTER_LEFT } from "../drawing/surface";
 import { openRecording } from "../state/open_recording";
 import type { ViewState } from "../state/view_state";
 import { Tooltip } from "../widgets/tooltip";
@@ -117,14 +118,4 @@ function textsOf({ snapshots }: Mark): string[] {
 function labelOf({ snapshots: [first, ...others] }: Mark): string {
   if (others.length > 0) return `${others.length + 1}`;
   return first.reason ?? (first.step === null ? "" : `step ${first.step}`);
-}
-
-/** Left and right move the focus between marks; Tab stops once for all of them. */
-function goToNext(event: KeyboardEvent): void {
-  if (!(event.target instanceof HTMLElement)) return;
-  const { previousElementSibling: before, nextElementSibling: after } = event.target;
-  const next = event.key === "ArrowLeft" ? before : event.key === "ArrowRight" ? after : null;
-  if (!(next instanceof HTMLButtonElement)) return;
-  event.preventDefault();
-  next.focus();
 }

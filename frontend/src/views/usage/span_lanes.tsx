@@ -1,22 +1,22 @@
 import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
-import type { Store } from "../../base/store";
-import { useStore } from "../../base/store";
+import { goToNext } from "../browser/go_to_next";
+import { type Store, useStore } from "../../base/store";
 import { formatCounted } from "../../base/units";
 import type { Axis } from "../../layout/axis/axis";
-import { positionOfTime, layoutSpanLanes, countSpansFrom } from "../../layout/timeline/span_lanes";
 import { formatTime } from "../../layout/axis/ticks";
 import { xPixel } from "../../layout/timeline/rects";
+import { countSpansFrom, layoutSpanLanes, positionOfTime } from "../../layout/usage/span_lanes";
 import {
   ANNOTATION_SPAN,
   EXECUTION_SPAN,
   OUT_OF_MEMORY_SPAN,
   STEP_SPAN,
 } from "../../payload/generated/constants";
-import { type Spans } from "../../payload/recording/spans";
+import type { Spans } from "../../payload/recording/recording";
+import { useWidth } from "../browser/use_size";
+import { GUTTER_LEFT, GUTTER_RIGHT } from "../drawing/surface";
 import type { ViewState } from "../state/view_state";
-import { useWidth } from "../browser/use_width";
-import { GUTTER_LEFT, GUTTER_RIGHT } from "../drawing/gutters";
 
 const LANE_HEIGHT = 16;
 /** Lanes shown at first; more would push the curve out of view. */
@@ -40,16 +40,6 @@ interface Props {
   times: Float64Array;
   axis: Axis;
   store: Store<ViewState>;
-}
-
-/** Left and right move the focus between spans; Tab stops once for all of them. */
-function goToNext(event: KeyboardEvent): void {
-  if (!(event.target instanceof HTMLElement)) return;
-  const { previousElementSibling: before, nextElementSibling: after } = event.target;
-  const next = event.key === "ArrowLeft" ? before : event.key === "ArrowRight" ? after : null;
-  if (!(next instanceof HTMLElement)) return;
-  event.preventDefault();
-  next.focus();
 }
 
 /** Steps, executions and annotations above the curve. A click zooms to a span, or inspects an out-of-memory event. */

@@ -1,36 +1,67 @@
 import type { JSX } from "preact";
 import { useContext, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
-import type { Store } from "../../base/store";
-import { useStore } from "../../base/store";
+import { type Store, useStore } from "../../base/store";
 import { formatBytes, formatCount } from "../../base/units";
 import type { Axis } from "../../layout/axis/axis";
-import { MIN_POSITIONS, restoreSpan } from "../../layout/axis/view";
+import { MIN_POSITIONS, restoreSpan, type Span } from "../../layout/axis/view";
 import { bytesOver } from "../../layout/usage/live_set";
-import { reduceToPixels } from "../../layout/usage/usage_pixels";
-import { type CurveKey, byteRange, shownCurves, usageSeries } from "../../layout/usage/usage_series";
-import type { Span } from "../../layout/axis/span";
+import {
+  byteRange,
+  type CurveKey,
+  finerWindow,
+  reduceToPixels,
+  shownCurves,
+  usageSeries,
+} from "../../layout/usage/usage_series";
 import type { Api } from "../../payload/api";
 import type { Summary } from "../../payload/generated/answers";
-import type { FirstView } from "../../payload/recording/recording";
-import type { Program } from "../../payload/recording/program";
-import type { ViewState } from "../state/view_state";
-import { RowFilterContext } from "../row_filter/use_row_filter";
+import type { FirstView, Program, Usage } from "../../payload/recording/recording";
+import { useWidth } from "../browser/use_size";
 import { useTerms } from "../data/terms";
-import { useWidth } from "../browser/use_width";
-import type { AvailableRows } from "../data/available_rows";
-import { Tooltip } from "../widgets/tooltip";
-import { usePosition } from "../state/use_position";
-import { useUsage } from "./use_usage";
-import { bindPointer, startsBrush, onKey } from "./gestures";
-import { drawMarks } from "./marks";
-import { UsageHover } from "./hover";
-import { drawUsage } from "./usage_drawing";
-import { TOP, usageColumns, usageOptions, X_AXIS_HEIGHT } from "./chart_options";
-import { SnapshotMarks } from "./snapshot_marks";
-import { GUTTER_LEFT, GUTTER_RIGHT } from "../drawing/gutters";
+import { useFetched } from "../data/use_fetched";
+import type { AvailableRows } from "../data/use_recording";
 import type { Picture } from "../drawing/picture";
-import { pageColors } from "../drawing/page_colors";
+import { GUTTER_LEFT, GUTTER_RIGHT, pageColors } from "../drawing/surface";
+import { RowFilterContext } from "../page/row_filter";
+import { usePosition, type ViewState } from "../state/view_state";
+import { Tooltip } from "../widgets/tooltip";
+import { TOP, usageColumns, usageOptions, X_AXIS_HEIGHT } from "./chart_options";
+import { UsageHover } from "./curves";
+import { bindPointer, onKey, startsBrush } from "./gestures";
+import { drawMarks } from "./marks";
+import { SnapshotMarks } from "./snapshot_marks";
+import { drawUsage } from "./usage_drawing";
+
+/** Buckets per request: twice the pixels of a wide chart, over up to eight times the visible range. */
+const BUCKETS = 8192;
+
+interface WindowedUsage {
+  usage: Usage;
+  end: number;
+}
+
+/** Return the usage to draw: of the whole axis, or at a finer resolution for the visible range. */
+function useUsage(api: Api, view: FirstView, zoom: Span): WindowedUsage {
+  const { id } = view.recording;
+  const finer = finerWindow(zoom, view.length, view.usage.length);
+  // The length changes while a job runs.
+  const key = finer === null ? null : `${id} ${finer[0]} ${finer[1]} ${view.length}`;
+  const fetched = useFetched(key, async (_, signal) => {
+    const [from, to] = finer ?? [0, view.length];
+    return { id, from, end: to, usage: await api.usage({ id, from, to, buckets: BUCKETS }, signal) };
+  });
+  // Until a new range has loaded, the previous one is still finer where it applies.
+  const last = useRef(fetched.value);
+  if (fetched.value !== null) last.current = fetched.value;
+  const fits =
+    finer !== null &&
+    last.current !== null &&
+    last.current.id === id &&
+    last.current.from <= zoom[0] &&
+    last.current.end >= zoom[1];
+  return fits && last.current !== null ? last.current : { usage: view.usage, end: view.length };
+}
 
 const HEIGHT = 220;
 const PLOT_EDGES = { top: TOP, height: HEIGHT - TOP - X_AXIS_HEIGHT };
@@ -209,7 +240,11 @@ export function UsageChart({
       data-testid="usage-chart"
       tabindex={0}
       role="application"
-      aria-label={`Bytes ${terms.live} over ${formatCount(view.length)} ${terms.positions} of the ${terms.extent}, at most ${formatBytes(peak_bytes)} at ${terms.position} ${formatCount(view.peak)}. Arrow keys move the inspected ${terms.position}.`}
+      aria-label={
+        `Bytes ${terms.live} over ${formatCount(view.length)} ${terms.positions} of the ${terms.extent}, ` +
+        `at most ${formatBytes(peak_bytes)} at ${terms.position} ${formatCount(view.peak)}. ` +
+        `Arrow keys move the inspected ${terms.position}.`
+      }
       style={{ height: `${HEIGHT}px` }}
       onKeyDown={(event) => event.target === event.currentTarget && onKey(event, store, shown)}
     >

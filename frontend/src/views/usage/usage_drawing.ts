@@ -1,15 +1,14 @@
-import { byteTicks, labelCenter } from "../../layout/axis/ticks";
-import type { Axis } from "../../layout/axis/axis";
-import type { Span } from "../../layout/axis/span";
-import type { UsageSeries } from "../../layout/usage/usage_series";
 import { formatBytes, formatCount } from "../../base/units";
-import { escapeXml } from "../../render/painter/svg";
+import type { Axis } from "../../layout/axis/axis";
+import { byteTicks, labelCenter } from "../../layout/axis/ticks";
+import type { Span } from "../../layout/axis/view";
+import type { UsageSeries } from "../../layout/usage/usage_series";
 import type { FirstView } from "../../payload/recording/recording";
+import { escapeXml } from "../../render/painter/svg";
 import type { Terms } from "../data/terms";
-import { GUTTER_LEFT, GUTTER_RIGHT } from "../drawing/gutters";
-import type { LegendEntry, Picture } from "../drawing/picture";
-import { withLightTheme } from "../drawing/picture";
-import { curveLabels, curveStyle, DASHES } from "./curve_style";
+import { type LegendEntry, type Picture, withLightTheme } from "../drawing/picture";
+import { GUTTER_LEFT, GUTTER_RIGHT } from "../drawing/surface";
+import { curveLabels, curveStyle, DASHES } from "./curves";
 
 const AXIS_HEIGHT = 24;
 const TOP = 14;
@@ -121,12 +120,14 @@ function ticks(
       `<path d="M0 ${y(value)}h${plot.width}" stroke="${grid}"/>`,
       `<text x="-7" y="${y(value) + 4}" text-anchor="end" fill="${muted}">${escapeXml(label)}</text>`,
     ]),
-    ...axis
-      .ticks(window, plot.width / 110)
-      .flatMap(({ value, label }) => [
+    ...axis.ticks(window, plot.width / 110).flatMap(({ value, label }) => {
+      const center = labelCenter(GUTTER_LEFT + x(value), LETTER * label.length, chartWidth) - GUTTER_LEFT;
+      const look = `text-anchor="middle" fill="${muted}"`;
+      return [
         `<path d="M${x(value)} 0v${plot.height}" stroke="${grid}"/>`,
-        `<text x="${labelCenter(GUTTER_LEFT + x(value), LETTER * label.length, chartWidth) - GUTTER_LEFT}" y="${plot.height + 16}" text-anchor="middle" fill="${muted}">${escapeXml(label)}</text>`,
-      ]),
+        `<text x="${center}" y="${plot.height + 16}" ${look}>${escapeXml(label)}</text>`,
+      ];
+    }),
   ];
 }
 

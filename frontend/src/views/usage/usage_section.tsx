@@ -1,26 +1,75 @@
 import type { JSX } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import type { Store } from "../../base/store";
+import { formatCount } from "../../base/units";
 import type { Axis } from "../../layout/axis/axis";
-import { type CurveKey, availableCurves, isNear } from "../../layout/usage/usage_series";
+import { formatTime } from "../../layout/axis/ticks";
+import { availableCurves, type CurveKey, isNear } from "../../layout/usage/usage_series";
 import type { Api } from "../../payload/api";
-import type { FirstView } from "../../payload/recording/recording";
 import type { Summary } from "../../payload/generated/answers";
-import type { Program } from "../../payload/recording/program";
-import type { Spans } from "../../payload/recording/spans";
-import type { ViewState } from "../state/view_state";
-import { useTerms } from "../data/terms";
+import type { FirstView, Program, Spans } from "../../payload/recording/recording";
+import { capitalize, useTerms } from "../data/terms";
+import type { AvailableRows } from "../data/use_recording";
 import type { Picture } from "../drawing/picture";
 import { SavePicture } from "../drawing/save_picture";
+import { usePosition, type ViewState } from "../state/view_state";
+import { AxisChoices } from "../widgets/choice";
 import { TraceViewerLink } from "../widgets/xprof_link";
-import { AxisChoices } from "../widgets/axis_choices";
-import { CurveLegend } from "./legend";
+import { CurveLegend } from "./curves";
 import { Executions } from "./executions";
-import { InspectedPosition } from "./inspected_position";
-import type { AvailableRows } from "../data/available_rows";
 import { SpanLanes } from "./span_lanes";
 import { UsageChart } from "./usage_chart";
-import { usePosition } from "../state/use_position";
+
+interface Props {
+  position: number;
+  peak: number;
+  length: number;
+  program: Program | null;
+  store: Store<ViewState>;
+}
+
+/** Inspected position, with buttons for the previous and next one and for the peak. */
+function InspectedPosition({ position, peak, length, program, store }: Props): JSX.Element {
+  const go = (to: number): void =>
+    store.set({ position: to === peak ? null : Math.min(Math.max(to, 0), length - 1) });
+  const terms = useTerms();
+  const times = program?.time_ns ?? null;
+  const known = program !== null && position < program.length;
+  return (
+    <div class="inspected">
+      <code title={known ? program.op_name.at(position) : ""}>{known ? program.name.at(position) : ""}</code>
+      <button
+        class="link"
+        disabled={position === peak}
+        title="Inspect the peak ( p )"
+        onClick={() => store.set({ position: null })}
+      >
+        {position === peak ? "at the peak" : "go to the peak"}
+      </button>
+      <span class="stepper">
+        <button
+          aria-label={`${capitalize(terms.position)} before`}
+          title={`${capitalize(terms.position)} before ( [ )`}
+          onClick={() => go(position - 1)}
+        >
+          ‹
+        </button>
+        <span>
+          {terms.position} <b data-testid="inspected-position">{formatCount(position)}</b> of{" "}
+          {formatCount(length)}
+          {times !== null && known && ` at ${formatTime(times[position])}`}
+        </span>
+        <button
+          aria-label={`${capitalize(terms.position)} after`}
+          title={`${capitalize(terms.position)} after ( ] )`}
+          onClick={() => go(position + 1)}
+        >
+          ›
+        </button>
+      </span>
+    </div>
+  );
+}
 
 export interface UsageSectionProps {
   api: Api;

@@ -1,10 +1,61 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { editorLink, useEditor } from "../data/editor";
+import type { StackFrame } from "../../payload/generated/answers";
+import { editorLink, EDITORS, isEditorTemplate, useEditor } from "../data/editor";
 import { type Code, useSourceCode } from "../data/source_code";
 import { useTerms } from "../data/terms";
-import type { StackFrame } from "../../payload/generated/answers";
-import { EditorChoice } from "./editor_choice";
+
+const OTHER = "other";
+
+interface EditorChoiceProps {
+  template: string;
+  onPick: (template: string) => void;
+}
+
+/** Choice of the editor that source lines open in. */
+function EditorChoice({ template, onPick }: EditorChoiceProps): JSX.Element {
+  const preset = EDITORS.some((editor) => editor.template === template);
+  const [typing, setTyping] = useState(!preset);
+  const [draft, setDraft] = useState(template);
+  const wrong = draft !== "" && !isEditorTemplate(draft);
+  return (
+    <span class="editor-choice">
+      <select
+        data-testid="editor-choice"
+        aria-label="Editor that source lines open in"
+        title="Editor that source lines open in; this browser remembers it"
+        value={typing ? OTHER : template}
+        onChange={(event) => {
+          const { value } = event.currentTarget;
+          setTyping(value === OTHER);
+          if (value !== OTHER) onPick(value);
+        }}
+      >
+        {EDITORS.map(({ label, template: value }) => (
+          <option key={value} value={value}>
+            {label}
+          </option>
+        ))}
+        <option value={OTHER}>other editor…</option>
+      </select>
+      {typing && (
+        <input
+          data-testid="editor-template"
+          aria-label="Link template of the editor"
+          aria-invalid={wrong}
+          title={wrong ? "Use the scheme of an editor, such as vscode://file/{path}:{line}" : ""}
+          placeholder="vscode://file/{path}:{line}"
+          spellcheck={false}
+          value={draft}
+          onInput={(event) => {
+            setDraft(event.currentTarget.value);
+            onPick(event.currentTarget.value);
+          }}
+        />
+      )}
+    </span>
+  );
+}
 
 /** Frames shown before the list is expanded. */
 const MAX_FRAMES = 12;

@@ -1,5 +1,23 @@
-import type { JSX } from "preact";
-import { ButtonGroup } from "./button_group";
+import type { ComponentChildren, JSX } from "preact";
+import { type Store, useStore } from "../../base/store";
+import type { ViewState } from "../state/view_state";
+
+interface ButtonGroupProps {
+  label: string;
+  testid?: string;
+  /** Additional CSS classes. */
+  look?: string;
+  children: ComponentChildren;
+}
+
+/** Group of buttons with a label for screen readers. */
+export function ButtonGroup({ label, testid, look = "", children }: ButtonGroupProps): JSX.Element {
+  return (
+    <span class={`buttons ${look}`} role="group" aria-label={label} data-testid={testid}>
+      {children}
+    </span>
+  );
+}
 
 interface Props<Value extends string> {
   label: string;
@@ -25,5 +43,81 @@ export function Choice<Value extends string>(props: Props<Value>): JSX.Element {
         </button>
       ))}
     </ButtonGroup>
+  );
+}
+
+const AXES = [
+  {
+    value: "events",
+    label: "Events",
+    about: "Equally spaced events; bursts are spread out",
+  },
+  { value: "time", label: "Time", about: "Time since the profile started" },
+] as const;
+
+const RANGES = [
+  { value: "peak", label: "To the peak", about: "From zero to the peak" },
+  { value: "capacity", label: "To capacity", about: "From zero to the capacity" },
+  {
+    value: "fit",
+    label: "Fit",
+    about: "Range of the visible part; does not start at zero",
+  },
+] as const;
+
+interface AxisChoicesProps {
+  /** Choices that the recording supports: timestamps for time, a known capacity. */
+  timed: boolean;
+  capacity: boolean;
+  store: Store<ViewState>;
+}
+
+/** Choices for the axes of an allocator's usage chart. */
+export function AxisChoices({ timed, capacity, store }: AxisChoicesProps): JSX.Element {
+  const range = useStore(store, (state) => state.usage_range);
+  return (
+    <>
+      {timed && <AxisChoice store={store} />}
+      <Choice
+        label="Y axis"
+        testid="range-choice"
+        options={RANGES.filter(({ value }) => capacity || value !== "capacity")}
+        value={range}
+        onPick={(picked) => store.set({ usage_range: picked, usage_zoom: null })}
+      />
+    </>
+  );
+}
+
+/** Choice of events or time for the x axis of all charts. */
+export function AxisChoice({ store }: Pick<AxisChoicesProps, "store">): JSX.Element {
+  const axis = useStore(store, (state) => state.axis);
+  return (
+    <Choice
+      label="X axis"
+      testid="axis-choice"
+      options={AXES}
+      value={axis}
+      onPick={(picked) => store.set({ axis: picked })}
+    />
+  );
+}
+
+/** Labeled checkbox. */
+export function Toggle(props: {
+  label: string;
+  title?: string;
+  on: boolean;
+  onChange: (on: boolean) => void;
+}): JSX.Element {
+  return (
+    <label class="toggle" title={props.title ?? ""}>
+      <input
+        type="checkbox"
+        checked={props.on}
+        onChange={(event) => props.onChange(event.currentTarget.checked)}
+      />
+      {props.label}
+    </label>
   );
 }

@@ -1,7 +1,6 @@
 import { formatCount } from "../../base/units";
-import { rowLifetime } from "../../layout/table/row_order";
 import { formatTime } from "../../layout/axis/ticks";
-import type { Rows } from "../../payload/recording/rows";
+import { rowLifetime, type Rows } from "../../payload/recording/rows";
 
 /** Return the lifetime of an allocation as text; "at least" if the recording covers only a part of it. */
 export function lifetimeText(rows: Rows, row: number, times: Float64Array): string {

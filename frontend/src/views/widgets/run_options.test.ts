@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Summary } from "../../payload/generated/answers";
-import { makeRun } from "../../payload/run_fixture";
+import { makeRun } from "../../payload/responses/fixture";
 import { dateText, runOptions, withPeak } from "./run_options";
 
 const NOW = new Date(2026, 10, 22, 19, 30);

@@ -53,7 +53,10 @@ export function GraphViewerLink({ instruction, store }: GraphProps): JSX.Element
   );
 }
 
-/** Link to XProf's Trace Viewer of a host's profile; it counts time from its own first event, not from the profile's start. */
+/**
+ * Link to XProf's Trace Viewer of a host's profile; it counts time from its own first event, not from the
+ * profile's start.
+ */
 export function TraceViewerLink({ store }: { store: Store<ViewState> }): JSX.Element | null {
   return (
     <XprofLink tool="trace_viewer" title="Show what ran meanwhile, in XProf's Trace Viewer" store={store}>

@@ -1,4 +1,4 @@
-"""Advice to shard state that several devices hold in full.
+"""Advice to shard state that several devices hold in full, by the mesh axis and the dimension that could split each.
 
 Split along the axis that splits the batch, parameters are gathered where layers use them. The compiler decides for how
 long: at least for each use, at most from the first to the last. Splitting the optimizer state without the parameters
@@ -8,23 +8,101 @@ is not advised: compiled programs then keep copies of the parameters, and some n
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, row_name, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.arguments import argument_parts, arguments, function_name
-from tb_memplugin.analysis.advice.support.shardable import Shardable, each_axis
-from tb_memplugin.analysis.dataflow.graph import dataflow_graph, row_of_value, uses
-from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
+from tb_memplugin.analysis.dataflow.graph import DataflowGraph, copies, dataflow_graph, row_of_value, uses
+from tb_memplugin.analysis.dataflow.input_output_pairs import with_updated
 from tb_memplugin.analysis.dataflow.training_step import TrainingPhase, training_step
+from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.analysis.replay.what_if import Change, combine, resize_rows
-from tb_memplugin.model.arrays import I64, Mask
-from tb_memplugin.model.dataflow import Derivation
+from tb_memplugin.analysis.replay.what_if import Change, always, combine, resize_rows
+from tb_memplugin.model.arrays import I64, Mask, dimensions
 from tb_memplugin.model.kinds import Role
-from tb_memplugin.model.program import Backend
+from tb_memplugin.model.program import ArgumentShardings, Backend, MeshAxis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import agree, bytes_text
+
+UNNAMED = ""  # files before JAX 0.12 have no names of axes
+
+
+class Shardable(NamedTuple):
+    """Rows of arguments that one mesh axis can split further."""
+
+    axis: MeshAxis
+    rows: I64
+    dimension: I64  # per row: the dimension to split, the largest that the axis divides
+
+    def part(self, size: I64) -> I64:
+        """Return the bytes of one part of these many."""
+        return -(-size // self.axis.size)
+
+
+@memoize
+def shardable(recording: Recording) -> list[Shardable]:
+    """Return the arguments that each mesh axis can split, the axes that split the program's inputs first."""
+    graph = dataflow_graph(recording)
+    shardings = graph.program.shardings if graph is not None else None
+    if graph is None or shardings is None:
+        return []
+    leaf_of_row = _leaves(recording, graph, shardings)
+    by_axis: dict[MeshAxis, list[tuple[int, int]]] = {}
+    for row in np.flatnonzero(leaf_of_row >= 0).tolist():
+        for axis in free_axes(shardings, int(leaf_of_row[row])):
+            if (dimension := _dimension_to_split(recording.allocations.shape[row], axis.size)) is not None:
+                by_axis.setdefault(axis, []).append((row, dimension))
+    splits = _axes_of_inputs(recording, shardings, leaf_of_row)
+    ordered = sorted(by_axis.items(), key=lambda found: found[0].name not in splits)
+    return [Shardable(axis, *np.array(found, dtype=np.int64).T) for axis, found in ordered]
+
+
+def free_axes(shardings: ArgumentShardings, leaf: int) -> tuple[MeshAxis, ...]:
+    """Return the axes along which devices have the same part of a leaf."""
+    if (code := int(shardings.code[leaf])) >= 0:
+        return shardings.named[code].free_axes
+    copies = int(shardings.copies[leaf])
+    return (MeshAxis(UNNAMED, copies),) if copies > 1 else ()
+
+
+def _leaves(recording: Recording, graph: DataflowGraph, shardings: ArgumentShardings) -> I64:
+    """Return the number of each row's leaf among the arguments, -1 for rows that are no arguments."""
+    row = row_of_value(recording)
+    found = np.full(len(recording.allocations), -1, dtype=np.int64)
+    given = np.flatnonzero((graph.values.argument >= 0) & (row >= 0))
+    # A program whose arguments are one tuple has one sharding for all of them.
+    if graph.values.argument.max(initial=-1) < len(shardings.copies):
+        found[row[given]] = graph.values.argument[given]
+    return found
+
+
+def _axes_of_inputs(recording: Recording, shardings: ArgumentShardings, leaf_of_row: I64) -> set[str]:
+    """Return the axes that split inputs, such as the batch."""
+    inputs = leaf_of_row[(roles(recording) == Role.INPUT) & (leaf_of_row >= 0)]
+    codes = {int(code) for code in shardings.code[inputs] if code >= 0}
+    return {axis.name for code in codes for axes in shardings.named[code].dimensions for axis in axes} | {UNNAMED}
+
+
+def _dimension_to_split(shape: str, parts: int) -> int | None:
+    """Return the largest dimension of a shape such as `f32[8,128]` that can be split evenly; None without one."""
+    sizes = dimensions(shape)
+    return max((d for d, size in enumerate(sizes) if size and size % parts == 0), key=lambda d: sizes[d], default=None)
+
+
+def parts_by_role(recording: Recording, which: Shardable, *wanted: Role) -> Shardable:
+    """Return the rows with one of these roles."""
+    keep = np.isin(roles(recording)[which.rows], wanted)
+    return which._replace(rows=which.rows[keep], dimension=which.dimension[keep])
+
+
+def each_axis(recording: Recording, *wanted: Role) -> Iterator[Shardable]:
+    """Yield the rows with one of these roles that each axis can split; axes without such rows are left out."""
+    for found in shardable(recording):
+        if len((of_role := parts_by_role(recording, found, *wanted)).rows):
+            yield of_role
+
 
 CODE = """\
 def shard(x):  # split the largest dimension that is whole and that the axis divides
@@ -100,7 +178,7 @@ def _saving(recording: Recording, split: Shardable) -> Saving | None:
     Gathered parameters are kept from the first use to the last on GPU, and gathered again for each use on TPU, as far
     as seen on compiled programs. While one is used, the next may be gathered. Gradients may be reduced to parts.
     """
-    rows = _with_results(recording, split)
+    rows = with_updated(recording, split.rows)
     sharded, with_copies = (
         resize_rows(recording, of, split.part(recording.allocations.size[of]))
         for of in (rows, np.union1d(rows, _copies(recording, rows)).astype(np.int64))
@@ -108,22 +186,13 @@ def _saving(recording: Recording, split: Shardable) -> Saving | None:
     used, kept = _gathered(recording, split)
     gradients = _gradients(recording, split)
     reduced = resize_rows(recording, gradients, split.part(recording.allocations.size[gradients]))
-    program = recording.program
-    on_tpu = program is not None and program.backend is Backend.TPU
-    next_one = Change(*(np.array([n]) for n in (-1, recording.length, int(kept.bytes.max(initial=0)))))
+    next_one = always(recording, int(kept.bytes.max(initial=0)))
     return saving(
         recording,
-        combine(with_copies, used if on_tpu else kept),
+        combine(with_copies, used if recording.backend is Backend.TPU else kept),
         combine(sharded, kept, next_one),
         combine(with_copies, used, reduced),
     )
-
-
-def _with_results(recording: Recording, split: Shardable) -> I64:
-    """Return the rows of arguments, and of the results that return them updated."""
-    found, row = input_output_pairs(recording), row_of_value(recording)
-    back = row[found.value[np.isin(row[found.argument], split.rows)]]
-    return np.union1d(split.rows, back[back >= 0]).astype(np.int64)
 
 
 def _copies(recording: Recording, rows: I64) -> I64:
@@ -131,16 +200,13 @@ def _copies(recording: Recording, rows: I64) -> I64:
     graph, row, table = dataflow_graph(recording), row_of_value(recording), recording.allocations
     if graph is None:
         return np.empty(0, dtype=np.int64)
-    derived = graph.values.derivations
-    whole = (derived.kind == Derivation.ELEMENTWISE) & (derived.steps == 0) & np.isin(row[derived.source], rows)
-    source, target = row[derived.source[whole]], row[derived.target[whole]]
-    is_copy = (target >= 0) & (table.size[source] == table.size[target])
-    found: I64 = np.unique(target[is_copy]).astype(np.int64)
-    return found
+    source, target = (row[values] for values in copies(graph.values))
+    is_copy = np.isin(source, rows) & (target >= 0) & (table.size[source] == table.size[target])
+    return np.unique(target[is_copy]).astype(np.int64)
 
 
 def _gathered(recording: Recording, split: Shardable) -> tuple[Change, Change]:
-    """Return the rest of each parameter where the forward and backward passes read it, and from first to last read."""
+    """Return what gathering adds to each parameter: at each read by both passes, and from first to last read."""
     (begin, read_at), needed = uses(recording), _passes_that_gather(recording)
     size, used, kept = recording.allocations.size, list[tuple[int, int, int]](), list[tuple[int, int, int]]()
     for row in split.rows[roles(recording)[split.rows] == Role.PARAMETER].tolist():
@@ -168,9 +234,9 @@ def _passes_that_gather(recording: Recording) -> Mask:
 
 def _gradients(recording: Recording, split: Shardable) -> I64:
     """Return the rows of gradients of these parameters: those with as many elements."""
-    graph, program, role = dataflow_graph(recording), recording.program, roles(recording)
-    assert graph is not None and program is not None and program.value is not None
-    elements = graph.values.elements[program.value]
+    graph, role = dataflow_graph(recording), roles(recording)
+    assert graph is not None
+    elements = graph.values.elements[graph.value]
     parameters = split.rows[role[split.rows] == Role.PARAMETER]
-    is_gradient = (role == Role.GRADIENT) & (program.value >= 0)
+    is_gradient = (role == Role.GRADIENT) & (graph.value >= 0)
     return np.flatnonzero(is_gradient & np.isin(elements, elements[parameters]))

@@ -13,9 +13,8 @@ import numpy as np
 
 from tb_memplugin.analysis.advice.model import Advice, AdviceKind, promise, sort_by_size
 from tb_memplugin.analysis.advice.support.arguments import function_name
-from tb_memplugin.analysis.replay.depth_first import depth_first
 from tb_memplugin.analysis.replay.program_graph import ProgramGraph, program_graph
-from tb_memplugin.analysis.replay.schedule_graph import lower_peak
+from tb_memplugin.analysis.replay.schedule_graph import depth_first
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.model.program import Backend
@@ -46,17 +45,16 @@ in_order.defvjp(lambda tree: (tree, None), lambda _, gradients: (jax.lax.optimiz
 
 def advise(recording: Recording) -> Iterator[Advice]:
     """Yield a piece if the compiler's order costs much."""
-    backend = recording.program.backend if recording.program is not None else Backend.UNKNOWN
+    backend = recording.backend
     program = program_graph(recording) if backend in OPTIONS else None
     if program is None or not 0 < program.graph.nodes <= MAX_NODES:
         return
     graph, before = program.graph, peak(recording).bytes
     own = graph.peak(graph.own_order)
-    best = lower_peak(graph, graph.own_order)
-    least = graph.peak(best)
+    least = graph.peak(program.lower_order)
     if EXACT * abs(own - before) > before or MIN_SHARE[backend] * (before - least) < before:
         return
-    order = depth_first(graph) if backend is Backend.TPU else best
+    order = depth_first(graph) if backend is Backend.TPU else program.lower_order
     found = before - graph.peak(order)
     if MIN_SHARE[backend] * found < before:
         return
@@ -92,5 +90,4 @@ def _waiting(program: ProgramGraph, order: I32) -> I64:
     live = (own.first <= top) & (own.last >= top)
     waiting = np.append(live & ((other.last < step) | (other.first > step)), False)
     rows = program.recording.allocations
-    found: I64 = np.flatnonzero(waiting[program.buffer] & (rows.charge > 0) & (rows.start <= program.position[top]))
-    return found
+    return np.flatnonzero(waiting[program.buffer] & (rows.charge > 0) & (rows.start <= program.position[top]))

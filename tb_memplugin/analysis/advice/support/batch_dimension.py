@@ -1,19 +1,77 @@
-"""The batch dimension of a training step's inputs."""
+"""The batch dimension of a training step's inputs, from the products of its forward pass."""
 
 from __future__ import annotations
 
+from math import isqrt
 from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.support.batch_products import is_mixed, rows_of_products
-from tb_memplugin.analysis.dataflow.copies import copied_from
-from tb_memplugin.analysis.dataflow.graph import DataflowGraph
+from tb_memplugin.analysis.dataflow.graph import DataflowGraph, copied_from
 from tb_memplugin.analysis.dataflow.training_step import TrainingPhase, TrainingStep
-from tb_memplugin.model.arrays import I32, I64, Mask
-from tb_memplugin.model.program import Program
+from tb_memplugin.analysis.ownership.roles import value_roles
+from tb_memplugin.model.arrays import I32, I64, Mask, dimensions, largest_per
+from tb_memplugin.model.dataflow import ProductKind
+from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.shapes import dimensions
+
+
+def rows_of_products(recording: Recording, graph: DataflowGraph, step: TrainingStep) -> I64:
+    """Return the numbers of rows of the products of weights with data in the forward pass, where these are certain.
+
+    A product of [m, k] and [k, n] has sqrt(m * k * m * n / (k * n)) = m rows.
+    """
+    values, products = graph.values, graph.values.products
+    weight, data = _sides(recording, graph, step)
+    forward = (step.phase[len(values) + products.position] == TrainingPhase.FORWARD) & (
+        products.kind == ProductKind.PRODUCT
+    )
+    made = np.flatnonzero(values.producer >= 0)
+    result = largest_per(values.producer[made], values.elements[made], graph.length)
+    found = set[int]()
+    for k in np.flatnonzero(forward & (weight > 0) & (data > 0)).tolist():
+        square, rest = divmod(int(data[k]) * int(result[products.position[k]]), int(weight[k]))
+        if rest == 0 and (root := isqrt(square)) > 1 and root * root == square:
+            found.add(root)
+    return np.array(sorted(found), dtype=np.int64)
+
+
+def _sides(recording: Recording, graph: DataflowGraph, step: TrainingStep) -> tuple[I64, I64]:
+    """Return the elements of each product's weight and of its other side, 0 where a product has no such side."""
+    values, products, n = graph.values, graph.values.products, len(graph.values)
+    owner, of_weights = step.owner[:n], np.zeros(n + 1, dtype=bool)
+    of_weights[graph.value[(value_roles(recording) == Role.PARAMETER) & (graph.value >= 0)]] = True
+    of_weights[n] = False
+    is_weight = of_weights[:n] | (owner >= 0) & of_weights[np.minimum(owner, n)]
+    size, weight = np.zeros((2, len(products)), dtype=np.int64), np.zeros((2, len(products)), dtype=bool)
+    order = np.argsort(values.elements[products.value], kind="stable")  # of several values, a side is the largest
+    side, product, value = products.side[order], products.product[order], products.value[order]
+    size[side, product], weight[side, product] = values.elements[value], is_weight[value]
+    one, left = weight[0] ^ weight[1], weight[0]
+    return np.where(one, np.where(left, size[0], size[1]), 0), np.where(one, np.where(left, size[1], size[0]), 0)
+
+
+def is_mixed(recording: Recording, graph: DataflowGraph, step: TrainingStep, inputs: I64, size: int) -> bool:
+    """Return whether a product of two values computed from the inputs pairs all examples with each other.
+
+    Its result then has the dimension once more than each side: [heads, time, time] from [time, heads, width].
+    """
+    values, products, table = graph.values, graph.values.products, recording.allocations
+    times = np.array([dimensions(table.shape.strings[code]).count(size) for code in range(len(table.shape.strings))])
+    of_value = np.zeros(len(values), dtype=np.int64)
+    rows = np.flatnonzero(graph.value >= 0)
+    of_value[graph.value[rows]] = times[table.shape.codes[rows]]
+    made = np.flatnonzero(values.producer >= 0)
+    of_result = largest_per(values.producer[made], of_value[made], graph.length)
+    computed = step.turn.forward.reach(graph.value[inputs])[: len(values)]
+    sides, known = np.zeros((2, len(products)), dtype=np.int64), np.zeros((2, len(products)), dtype=bool)
+    at = np.flatnonzero(computed[products.value])
+    np.maximum.at(sides, (products.side[at], products.product[at]), of_value[products.value[at]])
+    known[products.side[at], products.product[at]] = True
+    pairs = known.all(axis=0) & (sides > 0).all(axis=0) & (products.kind == ProductKind.PRODUCT)
+    pairs &= step.phase[len(values) + products.position] == TrainingPhase.FORWARD
+    return bool((pairs & (of_result[products.position] > sides.max(axis=0))).any())
+
 
 MAX_DIMENSION = 2  # steps or parts may come first, then time, then the batch
 
@@ -49,13 +107,13 @@ def find_batch(recording: Recording, graph: DataflowGraph, step: TrainingStep, i
             rows = [row for row, shape in shapes.items() if len(shape) > nth and shape[nth] == size]
             divides = float(np.mean(counts % size == 0)) if len(counts) else 1.0
             largest = max(rows, key=lambda row: int(recording.allocations.size[row]))
-            devices = _devices(recording.program, graph, largest, nth)
+            devices = _devices(graph, largest, nth)
             found.append((divides, leading.get(size, 0), -nth, len(rows), Batch(nth, size, devices, np.array(rows))))
     best = max(found, key=lambda entry: entry[:4])[4] if found else None
     if best is None or is_mixed(recording, graph, step, inputs, best.size):
         return None
     single = any(shapes[row][0] == 1 for row in best.rows.tolist())
-    return None if single or _has_edges(recording, graph, best, shapes) else best
+    return None if single or _has_edges(graph, best, shapes) else best
 
 
 def _leading_dimensions(recording: Recording, graph: DataflowGraph, step: TrainingStep, inputs: I64) -> dict[int, int]:
@@ -63,13 +121,12 @@ def _leading_dimensions(recording: Recording, graph: DataflowGraph, step: Traini
 
     What loops carry does not count: a scan stacks the values of its iterations.
     """
-    program, shape = recording.program, recording.allocations.shape
-    assert program is not None and program.value is not None
-    computed = _computed(graph, step, program.value[inputs])
+    shape = recording.allocations.shape
+    computed = _computed(graph, step, graph.value[inputs])
     computed &= step.phase[: len(graph.values)] == TrainingPhase.FORWARD
     computed[np.concatenate(graph.values.loop_carried)] = False
-    known = (program.value >= 0) & (shape.codes >= 0)
-    count = np.bincount(shape.codes[known & computed[program.value]], minlength=len(shape.strings))
+    known = (graph.value >= 0) & (shape.codes >= 0)
+    count = np.bincount(shape.codes[known & computed[graph.value]], minlength=len(shape.strings))
     found: dict[int, int] = {}
     for code in np.flatnonzero(count).tolist():
         if sizes := dimensions(shape.strings[code]):
@@ -77,34 +134,29 @@ def _leading_dimensions(recording: Recording, graph: DataflowGraph, step: Traini
     return found
 
 
-def _has_edges(recording: Recording, graph: DataflowGraph, batch: Batch, shapes: dict[int, list[int]]) -> bool:
+def _has_edges(graph: DataflowGraph, batch: Batch, shapes: dict[int, list[int]]) -> bool:
     """Return whether an input numbers the examples, as the edges of a graph do: integers in a longer dimension."""
-    assert recording.program is not None and recording.program.value is not None
     shared = {size for row in batch.rows.tolist() for size in shapes[row]}
     others = [row for row, shape in shapes.items() if shape and max(shape) > batch.size and shared.isdisjoint(shape)]
-    return bool((graph.values.floating[recording.program.value[others]] == 0).any()) if others else False
+    return bool((graph.values.floating[graph.value[others]] == 0).any()) if others else False
 
 
-def _devices(program: Program | None, graph: DataflowGraph, row: int, nth: int) -> int:
+def _devices(graph: DataflowGraph, row: int, nth: int) -> int:
     """Return the number of devices that split a dimension of an argument."""
-    if program is None or program.shardings is None or program.value is None:
-        return 1
-    shardings, leaf = program.shardings, int(graph.values.argument[program.value[row]])
-    if not 0 <= leaf < len(shardings.copies):
+    shardings, leaf = graph.program.shardings, int(graph.values.argument[graph.value[row]])
+    if shardings is None or not 0 <= leaf < len(shardings.copies):
         return 1
     if (code := int(shardings.code[leaf])) < 0:
-        return max(program.devices // max(int(shardings.copies[leaf]), 1), 1) if nth == 0 else 1
+        return max(graph.program.devices // max(int(shardings.copies[leaf]), 1), 1) if nth == 0 else 1
     split = shardings.named[code].dimensions
     return int(np.prod([axis.size for axis in split[nth]], dtype=np.int64)) if nth < len(split) else 1
 
 
-def used_inputs(recording: Recording, graph: DataflowGraph, step: TrainingStep, rows: I64) -> tuple[I64, I32]:
+def used_inputs(graph: DataflowGraph, step: TrainingStep, rows: I64) -> tuple[I64, I32]:
     """Return those rows of arguments that weights are updated from, or their gradients, and their values."""
-    program = recording.program
-    assert program is not None and program.value is not None
     needed = step.turn.backward.reach(np.r_[step.pairs.value[step.weight], np.flatnonzero(step.gradient)])
-    rows = rows[needed[program.value[rows]]]
-    return rows, program.value[rows]
+    rows = rows[needed[graph.value[rows]]]
+    return rows, graph.value[rows]
 
 
 def _computed(graph: DataflowGraph, step: TrainingStep, inputs: I32) -> Mask:

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_memplugin.analysis.advice.support.passes import ProgramPasses
-from tb_memplugin.analysis.dataflow.copies import copied_from
-from tb_memplugin.analysis.dataflow.graph import CsrGraph, DataflowGraph
+from tb_memplugin.analysis.dataflow.graph import CsrGraph, DataflowGraph, copied_from
 from tb_memplugin.analysis.dataflow.training_step import TrainingPhase, TrainingStep
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.analysis.ownership.roles import value_roles
-from tb_memplugin.model.arrays import I32, I64, Mask
+from tb_memplugin.model.arrays import I32, I64, Mask, largest_per, marked
 from tb_memplugin.model.dataflow import DataflowValues, Derivation, ProductKind
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.program import Backend
@@ -54,13 +53,11 @@ def batch_values(
     may_scale = per_row & ~after[value] & ~passes.is_argument & (values.elements[value] % batch == 0)
     scaled = _with_shared_memory(recording, scaled) & may_scale
     of_weights = per_row & (gradient[value] | (value_roles(recording) == Role.GRADIENT)) & ~passes.is_argument & ~scaled
-    is_trained = np.zeros(n, dtype=bool)
-    is_trained[step.pairs.argument[step.weight]] = True
+    is_trained = marked(n, step.pairs.argument[step.weight])
     carried = np.zeros(n, dtype=bool)
     carried[values.loop_carried[1]] = True
     stacked = _with_shared_memory(recording, of_weights & carried[value]) & of_weights
-    program = recording.program
-    assert program is not None
+    program = graph.program
     own = program.computation.isin({program.entry_computation})
     invariant = per_row & within[value] & own[passes.made] & (value_roles(recording) == Role.PARAMETER)
     last = values.producer[(examples & within) | (gradient & within)]
@@ -76,8 +73,7 @@ def batch_values(
 
 def accumulates_gradients(recording: Recording, graph: DataflowGraph, step: TrainingStep) -> bool:
     """Return whether a loop over parts of the batch, which contains both passes, sums up gradients for the update."""
-    program, n = recording.program, len(graph.values)
-    assert program is not None
+    program, n = graph.program, len(graph.values)
     computation, phase = program.computation.codes, step.phase[n:]
     made = graph.values.producer[step.gradient]
     loops = np.intersect1d(made[made > 0], np.flatnonzero(program.op.isin({"while"})))
@@ -99,14 +95,14 @@ def cast_bytes(recording: Recording, graph: DataflowGraph) -> I64:
     XLA moves the casts of what the loop does not change.
     """
     values, products, origin = graph.values, graph.values.products, copied_from(graph.values)
-    program, table = recording.program, recording.allocations
-    if program is None or program.value is None or program.backend is not Backend.TPU:
+    table = recording.allocations
+    if recording.backend is not Backend.TPU:
         return np.empty(0, dtype=np.int64)
     wide = np.flatnonzero(
         (value_roles(recording) == Role.PARAMETER) & table.shape.where(lambda text: text[:4] == "f32[")
     )
     sides = products.value[products.kind[products.product] == ProductKind.PRODUCT]
-    weights = np.intersect1d(program.value[wide], origin[sides])
+    weights = np.intersect1d(graph.value[wide], origin[sides])
     weights = weights[values.argument[weights] >= 0]
     copied = np.unique(origin[(values.shape != values.shape[origin]) & (values.elements == values.elements[origin])])
     sizes: I64 = 2 * values.elements[np.setdiff1d(weights, copied)]
@@ -134,7 +130,6 @@ def _with_shared_memory(recording: Recording, rows: Mask) -> Mask:
     """Add the rows that share a row's memory and are as large: a loop's stack before the loop, a cleared buffer."""
     table = recording.allocations
     memory, size = table.canonical.astype(np.int64), table.size
-    largest = np.full(len(table), -1, dtype=np.int64)
-    np.maximum.at(largest, memory[rows], size[rows])
+    largest = largest_per(memory[rows], size[rows], len(table), -1)
     found: Mask = rows | (largest[memory] == size) & (size > 0)
     return found

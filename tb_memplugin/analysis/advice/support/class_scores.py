@@ -1,4 +1,4 @@
-"""Results of inference that are scores of many classes at many positions, such as logits over a vocabulary."""
+"""Advice to return fewer scores of classes, such as logits over a vocabulary, and the results that are such scores."""
 
 from __future__ import annotations
 
@@ -6,17 +6,24 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.passes import ProgramPasses
 from tb_memplugin.analysis.dataflow.graph import dataflow_graph, row_of_value
 from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
+from tb_memplugin.analysis.dataflow.training_step import training_step
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.model.arrays import I64, Mask
+from tb_memplugin.analysis.replay.what_if import resize_rows
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.model.arrays import I64, Mask, dimensions
 from tb_memplugin.model.dataflow import Derivation, ProductKind
 from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.shapes import dimensions
+from tb_memplugin.sizes import bytes_text
 
-MANY = 16  # times the elements of all inputs
+# Times the elements of all inputs. Results are tokens or scores of a vocabulary, with nothing in between: on the stored
+# programs, all factors from 2 to 64 give the same 5 pieces.
+MANY = 16
 MAX_RESULTS = 8  # the largest ones
 
 
@@ -80,8 +87,7 @@ def _last_layer(recording: Recording, passes: ProgramPasses, row: int) -> I64 | 
     if not len(read) or int(values.elements[read].max()) >= int(values.elements[value]):
         return None
     rows = row_of_value(recording)[np.flatnonzero(same & (values.producer >= position))]
-    found: I64 = np.unique(rows[rows >= 0]).astype(np.int64)
-    return found
+    return np.unique(rows[rows >= 0]).astype(np.int64)
 
 
 def _from_parameters(recording: Recording, passes: ProgramPasses) -> Mask:
@@ -92,3 +98,36 @@ def _from_parameters(recording: Recording, passes: ProgramPasses) -> Mask:
     source, target = values.derivations.source[whole], values.derivations.target[whole]
     found[target[found[source]]] = True
     return found
+
+
+MIN_RESULT_SHARE = 10  # of the peak; on the stored programs, a fifth and a hundredth give the same 5 pieces, a half 4
+
+
+def advise_class_scores(recording: Recording, passes: ProgramPasses, results: I64) -> Advice | None:
+    """Advise on results of inference of which callers usually need few, such as logits over a vocabulary."""
+    size, dtype = recording.allocations.size, recording.allocations.dtype
+    if training_step(recording) is not None:
+        return None
+    rows, computed = class_scores(recording, passes, results)
+    if not len(rows) or MIN_RESULT_SHARE * int(size[rows].sum()) < peak(recording).bytes:
+        return None
+    # On CPU, f32 results are computed in separate memory before they are cast.
+    is_wide = bool(dtype.isin({"f32"})[rows].all()) and recording.backend is not Backend.CPU
+    gone = resize_rows(recording, computed, np.zeros_like(computed))
+    halved = saving(recording, gone, resize_rows(recording, rows, size[rows] // 2)) if is_wide else None
+    saved = halved or saving(recording, gone)
+    if saved is None:
+        return None
+    ordered, bytes_returned = sort_by_size(recording, rows), int(size[rows].sum())
+    return Advice(
+        kind=AdviceKind.OUTPUTS,
+        title=f"Return less than {recording.allocations.shape[int(ordered[0])].partition('{')[0]}",
+        sentence=f"{bytes_text(bytes_returned)} of results have many times more elements than the inputs. Callers "
+        "usually need a part of them, such as the last position. Computing only that "
+        f"{saved.effect}{'; the least is for returning all in bf16' if halved else ''}.",
+        change="x = x[:, -1:]  # before the last layer, if only the next token is needed"
+        + ("; otherwise return logits.astype(jnp.bfloat16)" if halved else ""),
+        rows=ordered,
+        bytes=bytes_returned,
+        saving=saved,
+    )

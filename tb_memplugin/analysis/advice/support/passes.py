@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_memplugin.analysis.advice.support.layer_code import function_of, is_of_library, layer_code, layer_lines
-from tb_memplugin.analysis.dataflow.graph import dataflow_graph, uses
+from tb_memplugin.analysis.dataflow.graph import DataflowGraph, dataflow_graph, uses
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.ownership.model_paths import OpPath, Pass, op_paths
-from tb_memplugin.model.arrays import I32, I64, U8, Mask
-from tb_memplugin.model.cached_property import cached_property
-from tb_memplugin.model.dataflow import DataflowValues
+from tb_memplugin.model.arrays import I32, I64, U8, Mask, largest_per, marked, smallest_per
+from tb_memplugin.model.lazy import cached_property
 from tb_memplugin.model.recording import Recording
 
 PASSES = tuple(Pass)
@@ -37,23 +36,20 @@ class Layers:
 class ProgramPasses:
     """The passes of one program in one memory space. Programs without training have a single pass."""
 
-    def __init__(self, recording: Recording, values: DataflowValues, value: I32) -> None:
-        program = recording.program
-        assert program is not None
-        self.values = values
-        self.value = value  # per row
-        self.scope = program.scope  # per position
-        self.op = program.op  # per position
-        self.stack = program.stack  # per position
+    def __init__(self, recording: Recording, graph: DataflowGraph) -> None:
+        self.values = graph.values
+        self.value = graph.value  # per row
+        self.program = graph.program
+        self.op_name, self.op, self.stack = graph.program.op_name, graph.program.op, graph.program.stack  # per position
         self.stacks = recording.stacks
         self.length = recording.length
         begin, read_at = uses(recording)
-        self.uses = np.repeat(np.arange(len(value)), np.diff(begin)), read_at.astype(np.int64)  # (row, position)
+        self.uses = np.repeat(np.arange(len(self.value)), np.diff(begin)), read_at.astype(np.int64)  # (row, position)
 
     @cached_property
     def paths(self) -> list[OpPath]:
-        """The path of each distinct op_name of the schedule, and last that of an empty one."""
-        return op_paths([*self.scope.strings, ""])
+        """The path of each distinct op_name of the schedule; the last entry is of an empty one."""
+        return op_paths([*self.op_name.strings, ""])
 
     @cached_property
     def named_by(self) -> I32:
@@ -62,8 +58,8 @@ class ProgramPasses:
         Compilers add copies without names, as between memory spaces. Such an operation has the name of the one that
         computes the largest value it reads.
         """
-        known = np.array(["/" in text for text in self.scope.strings] + [False])
-        named = known[self.scope.codes] | self.op.isin({"parameter"})
+        known = np.array(["/" in text for text in self.op_name.strings] + [False])
+        named = known[self.op_name.codes] | self.op.isin({"parameter"})
         values, at = self.values, np.arange(self.length, dtype=np.int32)
         reader = values.used_value
         moved = np.flatnonzero(~named[values.use] & (values.producer[reader] >= 0))
@@ -81,7 +77,7 @@ class ProgramPasses:
     @cached_property
     def scope_code(self) -> I32:
         """The code in `scope.strings` of the name that applies to each position."""
-        return self.scope.codes[self.named_by]
+        return self.op_name.codes[self.named_by]
 
     @cached_property
     def pass_of_position(self) -> U8:
@@ -98,9 +94,9 @@ class ProgramPasses:
         again = np.zeros(self.length, dtype=np.int64)
         again[product[begins[runs]]] = 1
         section = np.cumsum(again)
-        first = np.full(int(section[-1]) + 1 if self.length else 1, self.length)
         begun = self._reading(found == forward) & (found == backward)
-        np.minimum.at(first, section[begun], np.flatnonzero(begun))
+        sections = int(section[-1]) + 1 if self.length else 1
+        first = smallest_per(section[begun], np.flatnonzero(begun), sections, self.length)
         late = (found == forward) & (np.arange(self.length) > first[section])
         return np.where(late, PASSES.index(Pass.REMATERIALIZED), found).astype(np.uint8)
 
@@ -108,9 +104,7 @@ class ProgramPasses:
         """Mark the positions that read a value which one of the positions `computed` computes."""
         values = self.values
         producer = values.producer[values.used_value]
-        found = np.zeros(self.length, dtype=bool)
-        found[values.use[(producer >= 0) & computed[np.maximum(producer, 0)]]] = True
-        return found
+        return marked(self.length, values.use[(producer >= 0) & computed[np.maximum(producer, 0)]])
 
     @cached_property
     def backward_begins(self) -> int:
@@ -125,13 +119,12 @@ class ProgramPasses:
 
     @cached_property
     def operation(self) -> list[str]:
-        """The last part of each distinct op_name, and last that of an empty one."""
+        """The operation of each distinct op_name: the last part of its path. The last entry is of an empty one."""
         return [path.parts[-1] if path.parts else "" for path in self.paths]
 
     def does(self, *operations: str) -> Mask:
         """Mark the positions of these operations."""
-        wanted: Mask = np.array([name in operations for name in self.operation])[self.scope_code]
-        return wanted
+        return np.array([name in operations for name in self.operation])[self.scope_code]
 
     @cached_property
     def made(self) -> I64:
@@ -141,24 +134,19 @@ class ProgramPasses:
     @cached_property
     def is_argument(self) -> Mask:
         """A mask of the rows that are arguments, which are live from the start."""
-        found: Mask = (self.value >= 0) & (self.values.argument[self.value] >= 0)
-        return found
+        return (self.value >= 0) & (self.values.argument[self.value] >= 0)
 
     def last_use(self, among: Mask) -> I64:
         """Return the last of the positions `among` that reads each row, -1 for none."""
         row, position = self.uses
-        found = np.full(len(self.value), -1, dtype=np.int64)
         chosen = among[position]
-        np.maximum.at(found, row[chosen], position[chosen])
-        return found
+        return largest_per(row[chosen], position[chosen], len(self.value), -1)
 
     def first_use(self, among: Mask) -> I64:
         """Return the first of the positions `among` that reads each row, the program's length for none."""
         row, position = self.uses
-        found = np.full(len(self.value), self.length, dtype=np.int64)
         chosen = among[position]
-        np.minimum.at(found, row[chosen], position[chosen])
-        return found
+        return smallest_per(row[chosen], position[chosen], len(self.value), self.length)
 
     @cached_property
     def layers(self) -> list[Layers]:
@@ -182,9 +170,8 @@ class ProgramPasses:
 
     def _family(self, name: str, members: dict[str, list[int]]) -> Layers | None:
         """Return layers of a name; None for a library's own modules, which are too small to be recomputed."""
-        first = np.full(len(self.paths), self.length)
         ahead = np.flatnonzero(self.within(Pass.FORWARD))
-        np.minimum.at(first, self.scope_code[ahead], ahead)
+        first = smallest_per(self.scope_code[ahead], ahead, len(self.paths), self.length)
         instance = np.full(len(self.paths), -1, dtype=np.int32)
         for number, codes in enumerate(sorted(members.values(), key=lambda codes: int(first[codes].min()))):
             instance[codes] = number
@@ -202,7 +189,5 @@ class ProgramPasses:
 @memoize
 def program_passes(recording: Recording) -> ProgramPasses | None:
     """Return a program's passes; None if it has no data flow."""
-    graph, program = dataflow_graph(recording), recording.program
-    if graph is None or program is None or program.value is None:
-        return None
-    return ProgramPasses(recording, graph.values, program.value)
+    graph = dataflow_graph(recording)
+    return ProgramPasses(recording, graph) if graph is not None else None

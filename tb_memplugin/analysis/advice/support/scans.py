@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -10,13 +11,12 @@ import numpy as np
 from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, promise, sort_by_size
 from tb_memplugin.analysis.advice.support.passes import ProgramPasses
 from tb_memplugin.analysis.dataflow.graph import uses
-from tb_memplugin.analysis.ownership.frames import frame_text, framework_frames, nearest_frames
 from tb_memplugin.analysis.ownership.model_paths import Pass
-from tb_memplugin.analysis.replay.loops import Loops, program_loops
+from tb_memplugin.analysis.ownership.source_lines import frame_text, user_frames
 from tb_memplugin.analysis.replay.program_graph import ProgramGraph, body_graph, program_graph
 from tb_memplugin.analysis.replay.scan_recompute import ScanRecomputation
 from tb_memplugin.analysis.replay.scan_stacks import ScanStacks
-from tb_memplugin.analysis.replay.schedule_graph import ScheduleGraph, lower_peak
+from tb_memplugin.analysis.replay.schedule_graph import Loops, lower_peak, program_loops
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import I32
 from tb_memplugin.model.recording import Recording
@@ -150,9 +150,7 @@ def _outside(recording: Recording, loops: Loops, loop: int, change: int) -> int:
         graph = outer.graph
         workspace = graph.workspace.copy()
         workspace[outer.node[loops.position[loop]]] += change
-        changed = ScheduleGraph(
-            graph.source, graph.target, graph.size, graph.buffer, graph.node, workspace, graph.constant
-        )
+        changed = replace(graph, workspace=workspace)
         change = changed.peak(changed.own_order) - graph.peak(graph.own_order)
         loop = int(loops.parent[loop])
     return change
@@ -162,5 +160,5 @@ def _scan_line(recording: Recording, scan: ScanRecomputation) -> str:
     """Return the user's line of the scan, empty if unknown."""
     stacks, program = recording.stacks, recording.program
     leaf = int(program.stack[scan.loops[0]]) if program is not None else -1
-    own = int(nearest_frames(stacks, ~framework_frames(stacks))[leaf]) if leaf >= 0 else -1
+    own = int(user_frames(recording)[leaf]) if leaf >= 0 else -1
     return frame_text(stacks, own) if own >= 0 else ""

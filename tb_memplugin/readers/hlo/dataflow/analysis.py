@@ -7,13 +7,11 @@ from functools import partial
 import numpy as np
 
 from tb_memplugin.model.arrays import I32, I64
-from tb_memplugin.model.cached_property import cached_property
-from tb_memplugin.model.lazy import Lazy
+from tb_memplugin.model.lazy import Lazy, cached_property
 from tb_memplugin.native.hlo.liveness import flow_uses, flow_values, use_ranges
-from tb_memplugin.readers.hlo.dataflow.fusion_outline import FusionOutline
-from tb_memplugin.readers.hlo.dataflow.late_operands import LateOperands
+from tb_memplugin.readers.hlo.dataflow.fused_operations import FusionOutline
 from tb_memplugin.readers.hlo.dataflow.nodes import ResultNodes, take_or_missing
-from tb_memplugin.readers.hlo.dataflow.pass_through import CALLS, find_flows, loop_back_flows
+from tb_memplugin.readers.hlo.dataflow.pass_through import CALLS, LateOperands, find_flows, loop_back_flows
 from tb_memplugin.readers.hlo.module.schedule import Schedule
 from tb_memplugin.readers.hlo.module.tables import HloModule
 
@@ -24,9 +22,9 @@ NO_READ = {"tuple", "while", *CALLS}
 
 
 def limit_reads(nodes: ResultNodes, count: I64) -> None:
-    """Let each read count for one node where the reads, of `count` nodes each, are of whole tuples again and again.
+    """Set the `count` of nodes of each read to 1, in place, where reads expand to far more nodes than there are.
 
-    Only a damaged file has such reads. A few bytes for each would take time and memory for the whole tuple.
+    Only a damaged file reads whole tuples again and again: a few of its bytes would take time and memory for a tuple.
     """
     if count.sum() > 16 * (nodes.total + len(count)):
         count[:] = 1
@@ -55,11 +53,10 @@ class DataflowAnalysis:
     @cached_property
     def defining_node(self) -> I32:
         """The node that defines each logical buffer, -1 where its instruction is not scheduled."""
-        nodes, node = self.nodes, self.module.buffer_node
+        node = self.module.buffer_node
         known = (self.defined >= 0) & (node >= 0)
-        p = self.defined[known]
         found = np.full(len(node), -1, dtype=np.int32)
-        found[known] = nodes.base[p] + node[known] - nodes.shapes.begin[nodes.shape[p]]
+        found[known] = self.nodes.node_at(self.defined[known], node[known])
         return found
 
     @cached_property
@@ -110,7 +107,7 @@ class DataflowAnalysis:
         use_ranges(last, self.nodes.base[operand], count.astype(np.int32), user)
 
     def _keep_roots(self, last: I32) -> None:
-        """Keep a computation's result end the computation ends, and the program's result beyond the schedule."""
+        """Extend `last` for results: a computation's to its end, and the program's to beyond the schedule."""
         computations, schedule = self.module.computations, self.schedule
         root = take_or_missing(schedule.position, self.module.instruction_index.rows(computations["root_id"]))
         scheduled = (root >= 0) & (schedule.last >= 0)

@@ -1,7 +1,8 @@
 """Derivations: values computed element by element from others, as an updated weight from the weight.
 
 Most derivations happen inside fusions. Only fusions that contribute to the program's results in this way are parsed,
-breadth first from the results: updates are few among all fusions of a program.
+breadth first from the results: updates are few among all fusions of a program. Of instructions that do several things
+at once (bundles), each result is computed from some of the operands.
 """
 
 from __future__ import annotations
@@ -12,12 +13,53 @@ from tb_memplugin.model.arrays import I32, I64, U8
 from tb_memplugin.model.dataflow import Derivation, Derivations
 from tb_memplugin.native.graph.walks import grouped, reach
 from tb_memplugin.readers.hlo.dataflow.analysis import DataflowAnalysis
-from tb_memplugin.readers.hlo.dataflow.bundles import combined_collectives
-from tb_memplugin.readers.hlo.dataflow.fused_results import fused_results
-from tb_memplugin.readers.hlo.dataflow.fusions import NOT_DERIVED, classify_opcodes, operand_derivations
-from tb_memplugin.readers.hlo.dataflow.nodes import ResultNodes, expand_ranges, range_offsets, take_or_missing
+from tb_memplugin.readers.hlo.dataflow.fusions import (
+    NOT_DERIVED,
+    FusedResults,
+    classify_opcodes,
+    fused_results,
+    operand_derivations,
+)
+from tb_memplugin.readers.hlo.dataflow.nodes import ResultNodes
 from tb_memplugin.readers.hlo.dataflow.pass_through import START_RESULT_ELEMENT
 from tb_memplugin.readers.hlo.module.tables import HloModule
+
+COMBINABLE = {"all-reduce", "all-reduce-start"}
+BundlePairs = tuple[I32, I32]  # columns: value of an operand, value of a result that is computed from it
+
+
+def combined_collectives(dataflow: DataflowAnalysis) -> BundlePairs:
+    """Return (operand, element) values of combined collectives: each element is computed from one operand alone."""
+    nodes = dataflow.nodes
+    positions = nodes.positions_of(COMBINABLE)
+    counts = dataflow.module.operands.count()[dataflow.schedule.order[positions]]
+    user, source, nth = nodes.operands_of(positions[nodes.shapes.child_count[nodes.top(positions)] == counts])
+    target_nodes, source_nodes, _ = nodes.link(user, source, nodes.element(user, nth), nodes.top(source))
+    source, target = dataflow.node_buffer[source_nodes], dataflow.node_buffer[target_nodes]
+    known = (source >= 0) & (target >= 0)
+    return source[known].astype(np.int32), target[known].astype(np.int32)
+
+
+def multi_output_fusions(dataflow: DataflowAnalysis) -> FusedResults | None:
+    """Find the results of fusions with several of them: compilers fuse unrelated operations, too."""
+    nodes = dataflow.nodes
+    positions = nodes.positions_of({"fusion"})
+    positions = positions[nodes.shapes.child_count[nodes.top(positions)] > 1]
+    if not len(positions):
+        return None
+    try:
+        return fused_results(dataflow.module, dataflow, positions)
+    except ValueError:  # a damaged body: each result counts as computed from all operands
+        return None
+
+
+def result_operands(results: FusedResults) -> BundlePairs:
+    """Return (operand, result) values for each operand that a result is computed from."""
+    row, source, _, _ = results.sources(*results.body.everything)
+    target = results.value[row]
+    known = (source >= 0) & (target >= 0) & (source != target)
+    return source[known], target[known]
+
 
 SLICING = {"slice", "dynamic-slice"}
 JOINING = {"custom-call", "concatenate"}  # on TPUs, the custom call ConcatBitcast
@@ -65,7 +107,7 @@ def sliced_prefetches(dataflow: DataflowAnalysis, elements: I64) -> DerivationCo
     produced = np.where(piece >= 0, dataflow.defined[piece], -1)
     sliced = (produced >= 0) & nodes.is_opcode(SLICING)[produced]
     origin = nodes.operand(np.maximum(produced, 0).astype(np.int32), 0)
-    source = np.where(sliced & (origin >= 0), value[nodes.base[np.maximum(origin, 0)]], -1)
+    source = np.where(sliced, nodes.value_of(value, origin), -1)
     first = np.flatnonzero(np.diff(user, prepend=-1))  # edges are in order of user
     if not len(first):
         return _no_derivations()
@@ -110,19 +152,13 @@ def _outside_fusions(module: HloModule, dataflow: DataflowAnalysis, elements: I6
     nodes = dataflow.nodes
     derivation, weights = classify_opcodes(module.opcode.strings)
     users = np.flatnonzero(derivation[nodes.opcode] != NOT_DERIVED).astype(np.int32)
-    rows = dataflow.schedule.order[users]
-    counts = module.operands.count()[rows]
-    operand = module.operands.values[expand_ranges(module.operands.begin[rows], counts, nodes.budget)]
-    user = np.repeat(users, counts)
-    position = take_or_missing(dataflow.schedule.position, operand)
+    user, position, nth = nodes.operands_of(users)
     target = dataflow.node_buffer[_result_node(nodes, user)]
-    source = np.where(position >= 0, dataflow.node_buffer[nodes.base[np.maximum(position, 0)]], -1)
-    kind = operand_derivations(
-        derivation[nodes.opcode[user]], range_offsets(counts, nodes.budget), elements[target], elements[source]
-    )
+    source = nodes.value_of(dataflow.node_buffer, position)
+    kind = operand_derivations(derivation[nodes.opcode[user]], nth, elements[target], elements[source])
     known = (source >= 0) & (target >= 0) & (source != target) & (kind != NOT_DERIVED)
     steps = weights[nodes.opcode[user]].astype(np.int32)
-    return source[known].astype(np.int32), target[known].astype(np.int32), steps[known], kind[known]
+    return source[known], target[known].astype(np.int32), steps[known], kind[known]
 
 
 def _result_node(nodes: ResultNodes, positions: I32) -> I32:
@@ -132,8 +168,7 @@ def _result_node(nodes: ResultNodes, positions: I32) -> I32:
         starts = nodes.is_opcode({opcode})[positions]
         inner = nodes.element(positions[starts], element)
         node[starts] = np.where(inner >= 0, inner, node[starts])
-    found: I32 = nodes.base[positions] + node - nodes.shapes.begin[nodes.shape[positions]]
-    return found
+    return nodes.node_at(positions, node)
 
 
 def _inside_fusions(module: HloModule, dataflow: DataflowAnalysis, positions: I32, elements: I64) -> DerivationColumns:

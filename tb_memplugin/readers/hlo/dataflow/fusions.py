@@ -1,32 +1,28 @@
-"""FusedComputations of fusions: which results are derived element by element from which operands."""
+"""Fusions: the operands that each of their results is computed from, element by element or not."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tb_memplugin.model.arrays import I64, U8
+from tb_memplugin.model.arrays import I32, I64, U8
 from tb_memplugin.model.dataflow import Derivation
 from tb_memplugin.model.text import Strings
-from tb_memplugin.native.protobuf.messages import Plan, scan
+from tb_memplugin.native.graph.walks import derive
+from tb_memplugin.native.protobuf.messages import scan
 from tb_memplugin.native.text.spans import Spans
-from tb_memplugin.protos.hlo_fields import HloComputationProto, HloInstructionProto, OpMetadata
-from tb_memplugin.readers.common.id_index import IdIndex
-from tb_memplugin.readers.hlo.dataflow.nodes import is_one_of, range_offsets
-from tb_memplugin.readers.hlo.module.lists import Lists, begin_of_rows
+from tb_memplugin.readers.common.rows import IdIndex
+from tb_memplugin.readers.hlo.dataflow.analysis import DataflowAnalysis
+from tb_memplugin.readers.hlo.dataflow.fused_operations import body_plan
+from tb_memplugin.readers.hlo.dataflow.nodes import range_offsets, take_or_missing
+from tb_memplugin.readers.hlo.module.columns import Lists, begin_of_rows
 from tb_memplugin.readers.hlo.module.shapes import ShapeTable, elements_of
-from tb_memplugin.readers.hlo.module.tables import COMPUTATIONS, OBJECT_BYTES, OF_COMPUTATIONS, HloModule
+from tb_memplugin.readers.hlo.module.tables import COMPUTATIONS, OBJECT_BYTES, HloModule
 
-READ = ("opcode", "shape", "metadata", "parameter_number", "id", "operand_ids")
-CONTENTS = Plan(
-    HloComputationProto,
-    skip=(
-        *OF_COMPUTATIONS,
-        *(f"instructions.{name}" for name in HloInstructionProto.names if name not in READ),
-        *(f"instructions.metadata.{name}" for name in OpMetadata.names if name != "op_name"),
-    ),
-    interned=("instructions.opcode", "instructions.shape"),
+CONTENTS = body_plan(
+    ("opcode", "shape", "metadata", "parameter_number", "id", "operand_ids"), interned=("opcode", "shape")
 )
 COPYING = {
     "all-reduce", "all-reduce-start", "bitcast", "convert", "copy", "copy-start", "opt-barrier", "reshape", "reverse",
@@ -63,8 +59,8 @@ class FusedComputations:
         self.opcode = opcode = module.texts_of(table["opcode"])
         derivation, weights = classify_opcodes(opcode.strings)
         self.weight = weights[opcode.codes]
-        self.is_tuple = is_one_of(opcode, {"tuple"})
-        self.is_parameter = is_one_of(opcode, {"parameter"})
+        self.is_tuple = opcode.isin({"tuple"})
+        self.is_parameter = opcode.isin({"parameter"})
         elements = _elements(module, table)
         user = np.repeat(np.arange(n), self.count)
         operand_elements = np.where(self.operand >= 0, elements[self.operand], -1) if n else elements[:0]
@@ -72,7 +68,7 @@ class FusedComputations:
             derivation[opcode.codes[user]], range_offsets(self.count, module.budget), elements[user], operand_elements
         )
         # Fusions inside fusions change the layout of one operand.
-        nested = is_one_of(opcode, {"fusion"}) & (self.count == 1)
+        nested = opcode.isin({"fusion"}) & (self.count == 1)
         self.kind[nested[user] & (elements[user] == operand_elements)] = Derivation.ELEMENTWISE
         self.weight[nested] = 0
 
@@ -114,3 +110,73 @@ def operand_derivations(derivation: U8, nth: I64, result: I64, operand: I64) -> 
         False,
     )
     return np.where(kept, derivation, NOT_DERIVED).astype(np.uint8)
+
+
+SOURCE_BYTES = 128  # of an instruction that is visited and found
+MAX_INSTRUCTIONS = 20_000_000  # to visit inside fusions, as a damaged file may contain any number
+
+
+@dataclass(frozen=True, eq=False)
+class FusedInstructions:
+    """Instructions inside of fusions, one row each."""
+
+    module: HloModule
+    dataflow: DataflowAnalysis
+    body: FusedComputations
+    computation: I64  # row of `body.first`
+    root: I32  # row of the body
+    position: I32  # of the fusion
+
+    def sources(self, kind: U8, weight: U8) -> tuple[I32, I32, I32, U8]:
+        """Return (row, value of an operand, steps, kind) for each operand that an instruction is computed from.
+
+        `kind` is the derivation along each operand edge of the body, and `weight` the steps of each instruction.
+        """
+        nodes, body = self.dataflow.nodes, self.body
+        row, parameter, steps, kinds = derive(
+            body.first[self.computation],
+            body.stop[self.computation],
+            self.root,
+            body.begin,
+            body.operand,
+            kind,
+            weight,
+            min(MAX_INSTRUCTIONS, self.module.budget.left // SOURCE_BYTES),
+        )
+        number = body.parameter_number[parameter]
+        user = self.dataflow.schedule.order[self.position[row]]
+        operands = self.module.operands
+        # The file's parameter number may be out of range.
+        inside = body.is_parameter[parameter] & (number >= 0) & (number < operands.count()[user])
+        operand = np.full(len(user), -1, dtype=np.int64)
+        operand[inside] = operands.values[operands.begin[user[inside]] + number[inside]]
+        position = take_or_missing(self.dataflow.schedule.position, operand)
+        return row, nodes.value_of(self.dataflow.node_buffer, position), steps, kinds
+
+
+@dataclass(frozen=True, eq=False)
+class FusedResults(FusedInstructions):
+    """The results of some fusions: one row for each array."""
+
+    value: I32
+
+
+def fused_results(module: HloModule, dataflow: DataflowAnalysis, positions: I32) -> FusedResults:
+    """Find the results of these fusions. A body's root is its result, or the tuple of its results."""
+    nodes = dataflow.nodes
+    called = module.callees.nth(dataflow.schedule.order[positions], 0)
+    positions, called = positions[called >= 0], called[called >= 0]
+    body = FusedComputations(module, called)
+    root = body.index.rows(module.computations["root_id"][called])
+    is_tuple = (root >= 0) & body.is_tuple[root]
+    counts = np.where(root < 0, 0, np.where(is_tuple, np.where(root >= 0, body.count[root], 0), 1))
+    nth = range_offsets(counts, nodes.budget)
+    which = np.repeat(np.arange(len(called)), counts)
+    leaf, in_tuple = root[which], is_tuple[which]
+    leaf[in_tuple] = body.operand[body.begin[leaf[in_tuple]] + nth[in_tuple]]
+    top = nodes.top(positions)[which]
+    node = np.where(in_tuple, nodes.shapes.child(top, nth.astype(np.int64)), top)
+    good = (leaf >= 0) & (node >= 0)
+    which, leaf = which[good], leaf[good].astype(np.int32)
+    value = dataflow.node_buffer[nodes.node_at(positions[which], node[good])].astype(np.int32)
+    return FusedResults(module, dataflow, body, which, leaf, positions[which], value)

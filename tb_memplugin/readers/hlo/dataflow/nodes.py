@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_memplugin.model.arrays import I32, I64
-from tb_memplugin.model.cached_property import cached_property
-from tb_memplugin.model.text import Text
+from tb_memplugin.model.lazy import cached_property
 from tb_memplugin.native.hlo.liveness import edges
 from tb_memplugin.readers.common.budget import ReadBudget
-from tb_memplugin.readers.hlo.module.lists import begin_of_rows, sparse_numbers
+from tb_memplugin.readers.hlo.module.columns import begin_of_rows, sparse_numbers
 from tb_memplugin.readers.hlo.module.schedule import Schedule
 from tb_memplugin.readers.hlo.module.tables import INSTRUCTIONS, HloModule
 
@@ -69,6 +68,14 @@ class ResultNodes:
         """Return the position of each instruction's n-th operand, -1 where it does not exist."""
         return take_or_missing(self.schedule.position, self.module.operands.nth(self.schedule.order[positions], n))
 
+    def operands_of(self, positions: I32) -> tuple[I32, I32, I64]:
+        """Return (user, position of the operand or -1, its number) for all operands of these instructions, in order."""
+        lists, rows = self.module.operands, self.schedule.order[positions]
+        count = lists.count()[rows]
+        nth = range_offsets(count, self.budget)
+        operand = lists.values[np.repeat(lists.begin[rows], count) + nth]
+        return np.repeat(positions, count), take_or_missing(self.schedule.position, operand), nth
+
     @cached_property
     def edges(self) -> tuple[I32, I32]:
         """(user position, operand position) of each scheduled operand."""
@@ -86,13 +93,21 @@ class ResultNodes:
         wanted = np.broadcast_to(np.asarray(index, np.int64), positions.shape)
         return self.shapes.child(self.top(positions), wanted)
 
+    def node_at(self, positions: npt.NDArray[np.integer], shape_node: npt.NDArray[np.integer]) -> I32:
+        """Return the node of each position's result that has this node in the shape table."""
+        found: I32 = self.base[positions] + shape_node - self.shapes.begin[self.shape[positions]]
+        return found
+
+    def value_of(self, node_buffer: I32, positions: I32) -> I32:
+        """Return the value of each position's whole result, by the value of each node; -1 for position -1."""
+        return np.where(positions >= 0, node_buffer[self.base[np.maximum(positions, 0)]], -1).astype(np.int32)
+
     def link(self, target: I32, source: I32, target_node: I32, source_node: I32) -> NodeRanges:
         """Link `source_node` of positions `source` to `target_node` of `target`; nodes are of the shape table."""
         known = (target >= 0) & (source >= 0) & (target_node >= 0) & (source_node >= 0)
         target, source, target_node, source_node = (c[known] for c in (target, source, target_node, source_node))
-        to = self.base[target] + target_node - self.shapes.begin[self.shape[target]]
-        source_nodes = self.base[source] + source_node - self.shapes.begin[self.shape[source]]
-        return to, source_nodes, np.minimum(self.shapes.extent[target_node], self.shapes.extent[source_node])
+        count = np.minimum(self.shapes.extent[target_node], self.shapes.extent[source_node])
+        return self.node_at(target, target_node), self.node_at(source, source_node), count
 
     def link_results(self, target: int, source: int) -> NodeRanges:
         """Link the whole result at position `source` to that at `target`."""
@@ -125,11 +140,6 @@ class ResultNodes:
         computations, numbers, positions = self._parameter_table
         a, b = np.searchsorted(computations, [computation, computation + 1])
         return list(zip(numbers[a:b].tolist(), positions[a:b].tolist(), strict=True))
-
-
-def is_one_of(column: Text, names: set[str]) -> npt.NDArray[np.bool_]:
-    """Return a mask of the rows whose text is one of `names`."""
-    return column.isin(names)
 
 
 def take_or_missing(table: npt.NDArray[np.integer], rows: npt.NDArray[np.integer]) -> I32:

@@ -1,6 +1,14 @@
 """Instructions that only forward values: tuples and their elements, bitcasts, asynchronous halves, calls, loops.
 
 A flow from one range of nodes to another means that both refer to the same memory.
+
+Some asynchronous operations get their operands after their start, as TPUs offload gathers to their SparseCores:
+
+    start  = ((), (), context)                  async-start(), calls=gather
+    update = ((operands), result, context)      async-update(start, table, indices)
+    done   = result                             async-done(update)
+
+The update counts as the instruction that reads the operands and computes the result.
 """
 
 from __future__ import annotations
@@ -9,9 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_memplugin.model.arrays import I32
+from tb_memplugin.model.arrays import I32, I64, Mask
 from tb_memplugin.readers.common.budget import ReadBudget
-from tb_memplugin.readers.hlo.dataflow.late_operands import LateOperands
 from tb_memplugin.readers.hlo.dataflow.nodes import (
     NodeRanges,
     ResultNodes,
@@ -19,8 +26,86 @@ from tb_memplugin.readers.hlo.dataflow.nodes import (
     range_offsets,
     take_or_missing,
 )
-from tb_memplugin.readers.hlo.module.lists import sparse_numbers
+from tb_memplugin.readers.hlo.module.columns import sparse_numbers
 from tb_memplugin.readers.hlo.module.tables import INSTRUCTIONS
+
+OPERANDS, RESULT, CONTEXT = 0, 1, 2  # elements of the update's result
+
+
+@dataclass(frozen=True, eq=False)
+class LateOperands:
+    """The updates that bring operands, one row each."""
+
+    nodes: ResultNodes
+    update: I32  # positions
+    start: I32
+    body: I32  # the last position of the computation that the start calls
+
+    @staticmethod
+    def of(nodes: ResultNodes) -> LateOperands:
+        counts = nodes.module.operands.count()
+        update = nodes.positions_of({"async-update"})
+        update = update[counts[nodes.schedule.order[update]] > 1]
+        start = nodes.operand(update, 0)
+        update, start = update[start >= 0], start[start >= 0]
+        called = nodes.module.callees.nth(nodes.schedule.order[start], 0)
+        update, start, called = update[called >= 0], start[called >= 0], called[called >= 0]
+        root = nodes.module.instruction_index.rows(nodes.module.computations["root_id"][called])
+        return LateOperands(nodes, update, start, take_or_missing(nodes.schedule.position, root))
+
+    def flows(self) -> list[NodeRanges]:
+        """Return the flows into the elements of the updates' results."""
+        nodes = self.nodes
+        counts = nodes.module.operands.count()[nodes.schedule.order[self.update]] - 1
+        nth, update = range_offsets(counts, nodes.budget), np.repeat(self.update, counts)
+        operands = nodes.element(update, OPERANDS)
+        source = self._operand(update, nth + 1)
+        return [
+            nodes.link(update, source, nodes.shapes.child(operands, nth), nodes.top(source)),
+            nodes.link(self.update, self.body, nodes.element(self.update, RESULT), nodes.top(self.body)),
+            nodes.link(
+                self.update, self.start, nodes.element(self.update, CONTEXT), nodes.element(self.start, CONTEXT)
+            ),
+        ]
+
+    def _operand(self, positions: I32, nth: I64) -> I32:
+        lists = self.nodes.module.operands
+        rows = lists.values[lists.begin[self.nodes.schedule.order[positions]] + nth]
+        return take_or_missing(self.nodes.schedule.position, rows)
+
+    def operand_values(self, node_buffer: I32, nth: int) -> I32:
+        """Return the value of each update's n-th late operand, -1 where there is none."""
+        return self.nodes.value_of(node_buffer, self.nodes.operand(self.update, nth + 1))
+
+    def results(self, node_buffer: I32) -> tuple[I64, I64, I32]:
+        """Return (row, number among the update's results, value) of each result; one update may have several."""
+        nodes, row = self.nodes, np.flatnonzero(self.body >= 0)
+        elements = nodes.shapes.child_count[nodes.top(self.body[row])]
+        count = np.maximum(elements, 1)
+        nth = range_offsets(count, nodes.budget)
+        row, in_tuple = np.repeat(row, count), np.repeat(elements > 0, count)
+        top = nodes.top(self.body[row])
+        node = np.where(in_tuple, nodes.shapes.child(top, nth), top)
+        found = node_buffer[nodes.node_at(self.body[row], node)]
+        known = (node >= 0) & (found >= 0)
+        return row[known], nth[known], found[known].astype(np.int32)
+
+    def pairs(self, node_buffer: I32) -> tuple[I32, I32]:
+        """Return (operand, result) values of combined operations, which compute each result from one operand."""
+        row, nth, result = self.results(node_buffer)
+        operands = self.nodes.module.operands.count()[self.nodes.schedule.order[self.update]] - 1
+        combined = (operands > 1) & (np.bincount(row, minlength=len(operands)) == operands)
+        row, nth, result = row[combined[row]], nth[combined[row]], result[combined[row]]
+        operand = self.nodes.value_of(node_buffer, self._operand(self.update[row], nth + 1))
+        known = operand >= 0
+        return operand[known], result[known]
+
+    def is_update(self) -> Mask:
+        """Mark the positions of the updates."""
+        marked = np.zeros(len(self.nodes.opcode), dtype=bool)
+        marked[self.update] = True
+        return marked
+
 
 # Instructions whose whole result is operand 0.
 FORWARDING = {"bitcast", "opt-barrier", "add-dependency", "domain", "all-reduce-done", "async-update"}
@@ -29,12 +114,8 @@ FORWARDING = {"bitcast", "opt-barrier", "add-dependency", "domain", "all-reduce-
 # {1} its result.
 START_OPERAND_ELEMENT = {"copy-start": 1, "send": 0, "all-gather-start": 0, "collective-permute-start": 0}
 DONE_RESULT_ELEMENT = {
-    "copy-done": 0,
-    "recv-done": 0,
-    "all-gather-done": 1,
-    "collective-permute-done": 1,
-    "async-done": 1,
-}
+    "copy-done": 0, "recv-done": 0, "all-gather-done": 1, "collective-permute-done": 1, "async-done": 1,
+}  # fmt: skip
 # The element of a start's result tuple that contains what it computes.
 START_RESULT_ELEMENT = {"copy-start": 0, "all-gather-start": 1, "collective-permute-start": 1}
 # Each link of an argument takes 20 microseconds. A call takes a few bytes, as does the computation that it calls again.
@@ -91,12 +172,8 @@ def _elements(nodes: ResultNodes) -> NodeRanges:
 
 
 def _tuples(nodes: ResultNodes) -> NodeRanges:
-    tuples = nodes.positions_of({"tuple"})
-    lists, rows = nodes.module.operands, nodes.schedule.order[tuples]
-    counts = lists.count()[rows]
-    operands = lists.values[expand_ranges(lists.begin[rows], counts, nodes.budget)]
-    target, source = np.repeat(tuples, counts), take_or_missing(nodes.schedule.position, operands)
-    return nodes.link(target, source, nodes.element(target, range_offsets(counts, nodes.budget)), nodes.top(source))
+    target, source, nth = nodes.operands_of(nodes.positions_of({"tuple"}))
+    return nodes.link(target, source, nodes.element(target, nth), nodes.top(source))
 
 
 def _asynchronous(nodes: ResultNodes) -> list[NodeRanges]:
@@ -142,9 +219,6 @@ def _calls(nodes: ResultNodes) -> list[NodeRanges]:
 
 def _concatenate(ranges: list[NodeRanges]) -> NodeRanges:
     none = np.empty(0, dtype=np.int32)
-    target, source, count = zip((none, none, none), *ranges, strict=True)
-    return (
-        np.concatenate(target).astype(np.int32),
-        np.concatenate(source).astype(np.int32),
-        np.concatenate(count).astype(np.int32),
-    )
+    columns = zip((none, none, none), *ranges, strict=True)
+    target, source, count = (np.concatenate(column).astype(np.int32) for column in columns)
+    return target, source, count

@@ -8,8 +8,7 @@ from tb_memplugin.model.arrays import I32, I64, U8
 from tb_memplugin.model.dataflow import ProductKind, Products
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.hlo.dataflow.analysis import DataflowAnalysis
-from tb_memplugin.readers.hlo.dataflow.fused_results import FusedInstructions
-from tb_memplugin.readers.hlo.dataflow.fusions import FusedComputations
+from tb_memplugin.readers.hlo.dataflow.fusions import FusedComputations, FusedInstructions
 from tb_memplugin.readers.hlo.dataflow.nodes import ResultNodes
 
 # Libraries and kernels do most products of a GPU program: operands 0 and 1 are the sides, as in `__cublas$gemm`.

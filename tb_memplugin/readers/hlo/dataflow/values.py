@@ -1,4 +1,4 @@
-"""Values of a program: their uses, loop carries, and roles as arguments and results."""
+"""Values of a program: their uses, loop carries, names of their operations, and roles as arguments and results."""
 
 from __future__ import annotations
 
@@ -7,19 +7,48 @@ import numpy as np
 from tb_memplugin.model.arrays import I32, I64, U8
 from tb_memplugin.model.dataflow import DataflowValues
 from tb_memplugin.model.text import Strings, Text
-from tb_memplugin.native.graph.walks import grouped
-from tb_memplugin.readers.common.at_once import at_once
+from tb_memplugin.native.graph.walks import grouped, reach
+from tb_memplugin.native.hlo.shape_types import MAX_DEPTH
+from tb_memplugin.readers.common.budget import at_once
 from tb_memplugin.readers.hlo.dataflow.analysis import NO_READ, TOP_ONLY, DataflowAnalysis, limit_reads
-from tb_memplugin.readers.hlo.dataflow.bundles import combined_collectives, multi_output_fusions, result_operands
-from tb_memplugin.readers.hlo.dataflow.derivation import find_derivations
-from tb_memplugin.readers.hlo.dataflow.fused_results import FusedResults
+from tb_memplugin.readers.hlo.dataflow.derivation import (
+    combined_collectives,
+    find_derivations,
+    multi_output_fusions,
+    result_operands,
+)
+from tb_memplugin.readers.hlo.dataflow.fusions import FusedResults
 from tb_memplugin.readers.hlo.dataflow.nodes import ResultNodes, expand_ranges, take_or_missing
-from tb_memplugin.readers.hlo.dataflow.operation_names import values_of_name
 from tb_memplugin.readers.hlo.dataflow.pass_through import FORWARDING
 from tb_memplugin.readers.hlo.dataflow.products import find_products
-from tb_memplugin.readers.hlo.module.lists import Lists
-from tb_memplugin.readers.hlo.module.shapes import MAX_DEPTH, elements_of
+from tb_memplugin.readers.hlo.module.columns import Lists
+from tb_memplugin.readers.hlo.module.shapes import elements_of
 from tb_memplugin.readers.hlo.module.tables import LARGE_BYTES, HloModule
+
+
+def values_of_name(dataflow: DataflowAnalysis, producer: I32, fused: FusedResults | None, word: bytes) -> I32:
+    """Return the values that an operation with the word in its name computes, alone or inside a fusion.
+
+    `producer` is the position of each value. Of the fusions with several results, `fused`, only the results that depend
+    on the operation are returned.
+    """
+    named = np.zeros(dataflow.schedule.length + 1, dtype=bool)
+    named[:-1] = dataflow.module.op_name.all().contains(word)[dataflow.schedule.order]
+    fusions = dataflow.fusions()
+    named[fusions.positions_with(fusions.op_name.contains(word))] = True
+    if fused is None:
+        return np.flatnonzero(named[producer]).astype(np.int32)
+    named[fused.position] = False
+    body = fused.body
+    inside = np.flatnonzero(dataflow.module.interned_texts(body.op_name).contains(word)).astype(np.int32)
+    known = np.flatnonzero(body.operand >= 0)
+    user = np.repeat(np.arange(len(body.count), dtype=np.int32), body.count)[known]
+    begin, order = grouped(body.operand[known].astype(np.int32), len(body.count))
+    downstream = reach(begin, user[order], inside).view(np.bool_)
+    results = fused.value[downstream[fused.root] & (fused.value >= 0)]
+    values: I32 = np.r_[np.flatnonzero(named[producer]), results].astype(np.int32)
+    return values
+
 
 ALIASES = "hlo_module.input_output_alias.entries"
 MAX_MOVES = 4  # after the operation whose result they move
@@ -60,7 +89,7 @@ def _values(module: HloModule, dataflow: DataflowAnalysis) -> DataflowValues:
         donor=_donors(nodes, arguments, results),
         derivations=find_derivations(module, dataflow, elements),
         products=find_products(dataflow),
-        scope=_scopes(dataflow, fused),
+        op_name=_scopes(dataflow, fused),
         transposed=values_of_name(dataflow, producer, fused, b"transpose("),
     )
 
@@ -98,7 +127,7 @@ def _scopes(dataflow: DataflowAnalysis, fused: FusedResults | None) -> Text:
     """Return the operation name of each value. An operation inside a fusion has a name of its own."""
     module = dataflow.module
     row = take_or_missing(dataflow.schedule.order, dataflow.defined)
-    scope = module.scope.all()
+    scope = module.op_name.all()
     codes = take_or_missing(scope.codes, row).astype(np.int32)
     if fused is None:
         return Text(codes, scope.strings)
@@ -109,11 +138,9 @@ def _scopes(dataflow: DataflowAnalysis, fused: FusedResults | None) -> Text:
 
 
 def _buffers_at(dataflow: DataflowAnalysis, nodes: I32) -> I32:
-    return (
-        dataflow.node_buffer[nodes].astype(np.int32)
-        if dataflow.nodes.total
-        else np.full(len(nodes), -1, dtype=np.int32)
-    )
+    if not dataflow.nodes.total:
+        return np.full(len(nodes), -1, dtype=np.int32)
+    return dataflow.node_buffer[nodes].astype(np.int32)
 
 
 def _uses(dataflow: DataflowAnalysis) -> tuple[I64, I32]:
@@ -156,9 +183,8 @@ def _leaves(nodes: ResultNodes, positions: I32) -> I32:
     """Return the non-tuple nodes of these positions' results."""
     if not len(positions):
         return np.empty(0, dtype=np.int32)
-    shape = nodes.shape[positions]
     count = nodes.count[positions]
-    leaf = nodes.shapes.child_count[expand_ranges(nodes.shapes.begin[shape], count, nodes.budget)] == 0
+    leaf = nodes.shapes.child_count[expand_ranges(nodes.top(positions), count, nodes.budget)] == 0
     found: I32 = expand_ranges(nodes.base[positions], count, nodes.budget)[leaf].astype(np.int32)
     return found
 
@@ -189,7 +215,7 @@ def _leaf_index(nodes: ResultNodes, positions: I32, index: Lists, leaves: I32) -
     for depth in range(min(int(count.max(initial=0)), MAX_DEPTH)):
         deep = np.flatnonzero(count > depth)
         node[deep] = nodes.shapes.child(node[deep], index.nth(deep, depth))
-    found = np.where(node >= 0, nodes.base[positions] + node - nodes.shapes.begin[nodes.shape[positions]], -1)
+    found = np.where(node >= 0, nodes.node_at(positions, node), -1)
     order = np.argsort(leaves, kind="stable")
     at = np.minimum(np.searchsorted(leaves[order], found), len(leaves) - 1)
     return np.where(leaves[order][at] == found, order[at], -1).astype(np.int32)
@@ -209,7 +235,6 @@ def _shapes(module: HloModule) -> tuple[I32, I64, U8]:
             elements.append(elements_of(shape))
             floating.append(shape.element_type in REAL_OR_COMPLEX)
     node = module.buffer_node
-    codes = np.array([*code, len(seen)], dtype=np.int32)[
-        np.where(node >= 0, table.kind[node], -1)
-    ]  # the last entry is for node -1
+    kind = np.where(node >= 0, table.kind[node], -1)
+    codes = np.array([*code, len(seen)], dtype=np.int32)[kind]  # the last entry is for node -1
     return codes, np.array([*elements, 0], dtype=np.int64)[codes], np.array([*floating, False], dtype=np.uint8)[codes]

@@ -1,24 +1,51 @@
-"""On-chip memory of the Pallas kernels of a TPU program."""
+"""Scoped memory, the scratch space of an instruction, and on-chip memory of the Pallas kernels of a TPU program."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tb_memplugin.native.protobuf.messages import Plan, scan
-from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.protos.hlo_fields import HloProto
 from tb_memplugin.readers.common.budget import ReadBudget
-from tb_memplugin.readers.hlo.lifetimes.scoped_memory import SCOPED, SCOPED_FIELD
 from tb_memplugin.readers.hlo.module.shapes import shape_text
 from tb_memplugin.readers.hlo.module.tables import CONFIGS, MAX_BYTES, HloModule
 
 if TYPE_CHECKING:
     from tb_memplugin.model.kernels import KernelMemory
+
+SCOPED = re.compile(rb'"used_scoped_memory_configs":\[\{([^\[\]]*)\}\]')
+SCOPED_FIELD = re.compile(rb'"(memory_space|size)":"?(\d{1,18})"?')
+MAX_ENTRY = 200  # characters of an entry, of which real ones have fewer than 60
+
+
+class ScopedMemory(NamedTuple):
+    scoped_bytes: int
+    scoped_instruction: str
+
+
+def scoped_memory(module: HloModule, space: int) -> ScopedMemory:
+    """Return the largest scoped allocation of a memory space and its instruction; (0, "") where there is none.
+
+    TPU programs record it in the instructions' backend configuration, which is JSON.
+    """
+    most, at = 0, 0
+    if space == 0:  # main memory has no scoped allocations, and the search would be slow in its long programs
+        return ScopedMemory(0, "")
+    for found in SCOPED.finditer(module.data):
+        for of_space, size in _sizes(found[1]):
+            if of_space == space and size > most:
+                most, at = size, found.start()
+    if not most:
+        return ScopedMemory(0, "")
+    rows, spans = module.tables[CONFIGS]["parent"], module.tables[CONFIGS]["value"]
+    row = next(iter(rows[(spans.start <= at) & (at < spans.start + spans.length)].tolist()), 0)
+    return ScopedMemory(most, module.names(np.array([row]))[0])
+
 
 WITH_CONFIG = Plan(
     HloProto,
@@ -61,15 +88,10 @@ def used_by_kernel(data: bytes | memoryview, budget: ReadBudget) -> dict[str, in
         return {}
     found = {}
     for row in np.flatnonzero(table["backend_config"].length).tolist():
-        config = _at(data, table["backend_config"], row)
+        config = table["backend_config"].bytes_at(data, row)
         if KERNEL in config and (size := _size(SCOPED, config)) is not None:
-            found[_at(data, table["name"], row).decode("utf-8", "replace")] = size
+            found[table["name"].text_at(data, row)] = size
     return found
-
-
-def _at(data: bytes | memoryview, spans: Spans, row: int) -> bytes:
-    start = int(spans.start[row])
-    return bytes(data[start : start + int(spans.length[row])])
 
 
 def _kernel(module: HloModule, row: int, config: bytes, text: Callable[[int], str]) -> KernelMemory:
@@ -81,7 +103,7 @@ def _kernel(module: HloModule, row: int, config: bytes, text: Callable[[int], st
     shapes_of_operands = tuple(text(operand) for operand in operands.tolist() if operand >= 0)
     return KernelMemory(
         name=module.names(np.array([row]))[0],
-        scope=module.scope.of(np.array([row]))[0],
+        op_name=module.op_name.of(np.array([row]))[0],
         limit_bytes=_size(LIMITS, config),
         used_bytes=_size(SCOPED, config),
         operands=shapes_of_operands,
@@ -92,9 +114,12 @@ def _kernel(module: HloModule, row: int, config: bytes, text: Callable[[int], st
 
 def _size(pattern: re.Pattern[bytes], config: bytes) -> int | None:
     """Return the bytes of VMEM in one list of a configuration."""
-    for found in pattern.finditer(config):
-        for entry in found[1].split(b"},{"):
-            fields = {key: int(value) for key, value in SCOPED_FIELD.findall(entry[:200])}
-            if fields.get(b"memory_space") == VMEM and fields.get(b"size", 0) > 0:
-                return min(fields[b"size"], MAX_BYTES)
-    return None
+    found = (entry for match in pattern.finditer(config) for entry in _sizes(match[1]))
+    return next((min(size, MAX_BYTES) for space, size in found if space == VMEM and size > 0), None)
+
+
+def _sizes(entries: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the memory space and the bytes of each entry of a list; each is 0 where the entry lacks it."""
+    for entry in entries.split(b"},{"):
+        fields = {key: int(value) for key, value in SCOPED_FIELD.findall(entry[:MAX_ENTRY])}
+        yield fields.get(b"memory_space", 0), fields.get(b"size", 0)

@@ -18,8 +18,9 @@ from google.protobuf.message import DecodeError
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import F64
 from tb_memplugin.model.text import Text
+from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.protos.hlo_pb2 import CountedComputationProto, CountedInstructionProto, ShapeProto
-from tb_memplugin.readers.hlo.module.lists import sparse_spans
+from tb_memplugin.readers.hlo.module.columns import sparse_spans
 from tb_memplugin.readers.hlo.module.schedule import CALLING_OPCODES, flatten_schedule
 from tb_memplugin.readers.hlo.module.tables import COMPUTATIONS, CONFIGS, HloModule
 
@@ -97,7 +98,7 @@ class _Computations:
         """Return the operations of each instruction of a computation, by id."""
         if row not in self._known:
             self._known[row], self._inner[row] = {}, []
-            data = self._bytes(row)
+            data = self._content(row)
             if COUNTED.search(data):
                 self._count(row, CountedComputationProto.FromString(data))
         return self._known[row]
@@ -106,17 +107,16 @@ class _Computations:
         """Return the constant that a loop's counter is less than, as in JAX's scans; 1 for other conditions."""
         if condition < 0:
             return 1
-        body = {one.id: one for one in CountedComputationProto.FromString(self._bytes(condition)).instructions}
+        body = {one.id: one for one in CountedComputationProto.FromString(self._content(condition)).instructions}
         compared = [one for one in body.values() if one.comparison_direction == b"LT"]
         if len(compared) != 1 or not {one.opcode for one in body.values()} <= CONDITION:
             return 1
         bounds = [body[number].literal for number in compared[0].operand_ids[1:] if number in body]
         return next((value for found in bounds for value in (*found.s32s, *found.s64s, *found.u32s)), 1)
 
-    def _bytes(self, row: int) -> bytes:
-        span = self._module.tables[COMPUTATIONS]["span"]
-        start, length = int(span.start[row]), int(span.length[row])
-        return bytes(self._module.data[start : start + length])
+    def _content(self, row: int) -> bytes:
+        span: Spans = self._module.tables[COMPUTATIONS]["span"]
+        return span.bytes_at(self._module.data, row)
 
     def _count(self, row: int, computation: CountedComputationProto) -> None:
         shapes = {one.id: one.shape for one in computation.instructions}

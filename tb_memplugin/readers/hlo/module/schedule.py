@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_memplugin.model.arrays import I32, I64
-from tb_memplugin.readers.hlo.module.lists import Lists
+from tb_memplugin.readers.hlo.module.columns import Lists
 from tb_memplugin.readers.hlo.module.tables import HloModule
 
 POSITION_BYTES = 100  # of the columns with a row per position

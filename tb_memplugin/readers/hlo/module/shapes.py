@@ -16,7 +16,6 @@ from tb_memplugin.readers.common.budget import ReadBudget
 TUPLE = 13
 NO_CHILDREN: list[int] = []
 POINTER_BYTES = 8  # per element: a tuple is a table of pointers
-MAX_DEPTH = 100  # parse_shape parses no deeper nesting
 NODE_BYTES = 160  # lists and columns
 DISTINCT_BYTES = 400  # of a shape, with its text
 COMBINED_DIMENSION = -(2**63)  # in a tile: all of the remaining dimension

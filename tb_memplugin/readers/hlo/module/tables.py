@@ -7,20 +7,18 @@ import numpy.typing as npt
 
 from tb_memplugin.errors import InputError, NoBufferAssignmentError
 from tb_memplugin.model.arrays import I32
-from tb_memplugin.model.cached_property import cached_property
-from tb_memplugin.model.lazy_text import TextSource
-from tb_memplugin.model.text import Text
+from tb_memplugin.model.lazy import cached_property
+from tb_memplugin.model.text import Text, TextSource
 from tb_memplugin.native.charges import Charges
+from tb_memplugin.native.hlo.shape_types import MAX_DEPTH
 from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.native.text.strings import intern
 from tb_memplugin.protos.hlo_fields import HloComputationProto, HloInstructionProto, HloProto, OpMetadata
-from tb_memplugin.readers.common.at_once import BudgetShare, at_once
-from tb_memplugin.readers.common.budget import ReadBudget
-from tb_memplugin.readers.common.id_index import IdIndex
-from tb_memplugin.readers.hlo.module.lists import ListColumns, Lists
-from tb_memplugin.readers.hlo.module.shapes import MAX_DEPTH, ShapeTable
-from tb_memplugin.readers.hlo.module.texts import Columns, ModuleTexts
+from tb_memplugin.readers.common.budget import BudgetShare, ReadBudget, at_once
+from tb_memplugin.readers.common.rows import IdIndex
+from tb_memplugin.readers.hlo.module.columns import Columns, ListColumns, Lists, ModuleTexts
+from tb_memplugin.readers.hlo.module.shapes import ShapeTable
 
 COMPUTATIONS = "hlo_module.computations"
 INSTRUCTIONS = f"{COMPUTATIONS}.instructions"
@@ -90,9 +88,8 @@ class HloModule(ModuleTexts):
         try:
             self.tables, contents = _scanned(data, budget)
         except ValueError as error:
-            raise InputError(
-                f"the compiled program is damaged ({error})", source, "copy the file again, or profile again"
-            ) from error
+            problem = f"the compiled program is damaged ({error})"
+            raise InputError(problem, source, "copy the file again, or profile again") from error
         super().__init__(
             data,
             budget,
@@ -107,11 +104,8 @@ class HloModule(ModuleTexts):
         for sizes in (self.allocations["size"], self.assigned["size"], self.assigned["offset"]):
             np.clip(sizes, 0, MAX_BYTES, out=sizes)
         if not len(self.instructions["id"]):
-            raise InputError(
-                "the file contains no compiled program",
-                source,
-                "pass a profile, or an HloProto with its buffer assignment",
-            )
+            remedy = "pass a profile, or an HloProto with its buffer assignment"
+            raise InputError("the file contains no compiled program", source, remedy)
         if not len(self.allocations["index"]):
             raise NoBufferAssignmentError(source, self.name)
 
@@ -121,9 +115,9 @@ class HloModule(ModuleTexts):
         return ModuleTexts(self.data, self.budget, self.computations, self.instructions)
 
     @property
-    def scope(self) -> TextSource:
-        """The model path of each instruction; that of `texts`, so that it is read once."""
-        return self.texts.scope
+    def op_name(self) -> TextSource:
+        """The model path of each instruction. It is the one of `texts`, so that both read it once."""
+        return self.texts.op_name
 
     def take_events(self) -> tuple[ListColumns, ListColumns]:
         """Return the events of the heap simulator's traces and which buffers they share, to be kept nowhere."""
@@ -131,7 +125,8 @@ class HloModule(ModuleTexts):
 
     @property
     def name(self) -> str:
-        return self.text_at(self.root["hlo_module.name"])
+        name: Spans = self.root["hlo_module.name"]
+        return name.text_at(self.data)
 
     @property
     def key(self) -> str:
@@ -140,7 +135,8 @@ class HloModule(ModuleTexts):
 
     @property
     def entry_computation(self) -> str:
-        return self.text_at(self.root["hlo_module.entry_computation_name"])
+        name: Spans = self.root["hlo_module.entry_computation_name"]
+        return name.text_at(self.data)
 
     @cached_property
     def opcode(self) -> Text:
@@ -164,17 +160,13 @@ class HloModule(ModuleTexts):
         row = int(self.computation_index.rows(self.root["hlo_module.entry_computation_id"])[0])
         if row >= 0:
             return row
-        n, names, entry = (
-            len(self.computations["id"]),
-            self.computations["name"],
-            self.root["hlo_module.entry_computation_name"],
-        )
+        names, entry = self.computations["name"], self.root["hlo_module.entry_computation_name"]
         candidates = np.flatnonzero(names.length == entry.length[0])
         codes, _ = intern(
             self.data, np.r_[entry.start, names.start[candidates]], np.r_[entry.length, names.length[candidates]]
         )
         named = candidates[codes[1:] == codes[0]]
-        return int(named[0]) if len(named) else n - 1
+        return int(named[0]) if len(named) else len(self.computations["id"]) - 1
 
     @cached_property
     def instruction_index(self) -> IdIndex:
@@ -202,9 +194,8 @@ class HloModule(ModuleTexts):
         codes, distinct = self.instructions["shape"]
         serialized = self.bytes_of(distinct, OBJECT_BYTES)
         # An instruction without a shape gets the last shape, which has no type.
-        return ShapeTable.parse([*serialized, b""], self.budget), np.where(codes < 0, len(serialized), codes).astype(
-            np.int32
-        )
+        index = np.where(codes < 0, len(serialized), codes).astype(np.int32)
+        return ShapeTable.parse([*serialized, b""], self.budget), index
 
     @cached_property
     def buffer_instruction(self) -> I32:

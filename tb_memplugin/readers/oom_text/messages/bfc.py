@@ -12,25 +12,77 @@
     ****************************_______****xx
 
 Chunk addresses come with or without 0x, before or after `next`; old versions list free chunks last.
+
+Annotations (openxla/xla#44246) name the program and the buffer of a chunk:
+
+    xla.execute{executable=jit_step, device=0} xla.buffer{kind=live_out, allocation_index=3}
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
+from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.model.caveats import Caveat
-from tb_memplugin.model.codes import CaveatCode
+from tb_memplugin.model.arrays import U8
+from tb_memplugin.model.caveats import Caveat, CaveatCode
+from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.out_of_memory import OutOfMemory
+from tb_memplugin.model.tables import ProgramChunks
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
-from tb_memplugin.readers.oom_text.annotations import read_annotations
-from tb_memplugin.readers.oom_text.failure import Failure, last_matches, size_of
-from tb_memplugin.readers.oom_text.rows import MAX_TOTAL_BYTES, Rows, segments
+from tb_memplugin.readers.oom_text.failure import MAX_TOTAL_BYTES, Failure, Rows, last_matches, segments, size_of
 from tb_memplugin.sizes import PRINTED as SIZE
+
+FRAME = re.compile(r"\bxla\.(execute|buffer)\{([^}\n]{0,600})\}")
+ARGUMENT = re.compile(r"(\w{1,40})=([^,}\n]{1,300})")
+ROLES = (
+    ("param", Role.PARAMETER), ("live_out", Role.OUTPUT), ("output", Role.OUTPUT), ("constant", Role.CONSTANT),
+    ("temp", Role.TEMPORARY), ("thread_local", Role.THREAD_LOCAL),
+)  # fmt: skip
+
+
+class Annotations(NamedTuple):
+    """One entry per chunk; empty texts and -1 where it has no annotation."""
+
+    program: list[str]
+    kind: list[str]
+    allocation: list[int]
+
+    def names(self, default: str) -> Text:
+        """Return the names of the chunks; `default` for those without annotation."""
+        return Text.of([_chunk_name(*chunk) or default for chunk in zip(*self, strict=True)])
+
+    def roles(self) -> U8:
+        roles = [next((role for word, role in ROLES if word in kind), Role.UNKNOWN) for kind in self.kind]
+        return np.array(roles, dtype=np.uint8)
+
+    def program_chunks(self) -> ProgramChunks | None:
+        if not any(self.program):
+            return None
+        return ProgramChunks(Text.of(self.program), np.array(self.allocation, dtype=np.int64))
+
+
+def read_annotations(texts: Sequence[str]) -> Annotations:
+    """Parse the annotation of each chunk. Of nested executions and buffers the innermost counts."""
+    found = Annotations([], [], [])
+    for text in texts:
+        arguments = {name: dict(ARGUMENT.findall(content)) for name, content in FRAME.findall(text)}
+        buffer = arguments.get("buffer", {})
+        index = buffer.get("allocation_index", "").strip()
+        found.program.append(arguments.get("execute", {}).get("executable", "").strip())
+        found.kind.append(buffer.get("kind", "").strip())
+        found.allocation.append(int(index) if index.isdecimal() and len(index) < 10 else -1)
+    return found
+
+
+def _chunk_name(program: str, kind: str, allocation: int) -> str:
+    number = f"allocation {allocation}" if allocation >= 0 else ""
+    return f"{program}: {' '.join(filter(None, (kind, number))) or 'chunk'}" if program else ""
+
 
 MARKS = ("ran out of memory trying", " dump for ", "Bin (256):", " of size ")
 # Other lines of this kind report attempts that may fail without an error.

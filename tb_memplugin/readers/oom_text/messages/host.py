@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tb_memplugin.model.caveats import Caveat
-from tb_memplugin.model.codes import CaveatCode
+from tb_memplugin.model.caveats import Caveat, CaveatCode
 from tb_memplugin.model.out_of_memory import OutOfMemory
-from tb_memplugin.readers.oom_text.failure import Failure, last_matches, size_of
-from tb_memplugin.readers.oom_text.rows import Buffer, Rows, named_buffers
+from tb_memplugin.readers.oom_text.failure import Buffer, Failure, Rows, last_matches, named_buffers, size_of
 from tb_memplugin.sizes import PRINTED as SIZE
 
 MARKS = (

@@ -21,23 +21,55 @@ Program hbm requirement 17.08G:
      XLA label: %fusion.1668 = f32[4,128,128,9,18]{4,3,0,2,1:T(8,128)} fusion(...
      Allocation type: HLO temp
      ==========================
+
+Tags say what an on-chip allocation of a Pallas kernel is for.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from tb_memplugin.model.caveats import Caveat
-from tb_memplugin.model.codes import CaveatCode
+from tb_memplugin.model.caveats import Caveat, CaveatCode
 from tb_memplugin.model.kernels import KernelBuffer
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
-from tb_memplugin.readers.oom_text import metadata
-from tb_memplugin.readers.oom_text.failure import Failure, blocks, size_of, split_at
-from tb_memplugin.readers.oom_text.messages.tpu_tags import kernel_buffer, row_of
-from tb_memplugin.readers.oom_text.rows import Buffer, named_buffers
+from tb_memplugin.readers.oom_text.failure import (
+    Buffer,
+    Failure,
+    TextItem,
+    blocks,
+    listed_items,
+    named_buffers,
+    op_name_of,
+    op_type_of,
+    size_of,
+    source_of,
+)
 from tb_memplugin.sizes import PRINTED as SIZE
+
+WINDOW = re.compile(
+    r"(input|output) window allocation for operator \w{1,20} (\d{1,6})\. The window shape is (\S{1,400}?), "
+    r"while the full shape is (\S{1,400}?)\.(?=\s|$)"
+)
+BUFFERING = re.compile(r"This allocation has (\d{1,4}) buffering level")
+
+
+def kernel_buffer(tag: str, size: int, shape: str = "") -> KernelBuffer:
+    """Return the operand, the block and the buffering of an allocation with this tag."""
+    window, levels = WINDOW.search(tag), BUFFERING.search(tag)
+    buffers = max(int(levels[1]), 1) if levels else 1
+    if window is None:
+        return KernelBuffer(tag.strip(), size, shape, "", buffers)
+    return KernelBuffer(f"{window[1]} window {window[2]}", size, window[3], window[4], buffers)
+
+
+def row_of(buffer: KernelBuffer, kernel: str, scope: str = "") -> Buffer:
+    """Return an allocation of a kernel as a row."""
+    buffers = f", {buffer.buffers:,} buffers" if buffer.buffers > 1 else ""
+    name = f"{kernel}: {buffer.operand}{buffers}" if kernel else f"{buffer.operand}{buffers}"
+    return Buffer(buffer.bytes, name=name, op="custom-call", op_name=scope, shape=buffer.shape, role=Role.TEMPORARY)
+
 
 MARKS = ("Ran out of memory in memory space",)
 HEAD = re.compile(
@@ -59,7 +91,6 @@ NAME = re.compile(r"%?([^\s=,()]{1,300})")
 OPCODE = re.compile(r" ([a-z][a-z0-9-]{0,60})\(")
 TAG = re.compile(r"(?m)^Tag: ([^\n]{1,2000})")
 KIND = re.compile(r"(?m)^Allocation type: ([^\n]{1,80})")
-RULE = re.compile(r"={10,}")
 ROLES = {"HLO temp": Role.TEMPORARY, "scoped": Role.TEMPORARY, "Constant": Role.CONSTANT, "Argument": Role.PARAMETER}
 
 
@@ -68,14 +99,14 @@ def find(text: str) -> Iterator[Failure]:
         used, capacity, exceeded = (size_of(head, group) for group in (2, 3, 4))
         if used is None:
             continue
-        listed, cut = _list_allocations(block)
+        items, cut = listed_items(LIST, ITEM, block)
+        listed = _list_allocations(items)
         totals = _totals(block, used)
         rows = named_buffers([*totals, *(buffer for _, buffer in listed), *_unlisted_parts(block, listed)])
-        buffers = _kernel_buffers(block)
-        phase = OutOfMemoryPhase.COMPILE
         out_of_memory = OutOfMemory(
-            asked=used, capacity=capacity, exceeded=exceeded, phase=phase, kernel_buffers=buffers
-        )
+            asked=used, capacity=capacity, exceeded=exceeded, phase=OutOfMemoryPhase.COMPILE,
+            kernel_buffers=_kernel_buffers(items),
+        )  # fmt: skip
         yield Failure(head.start(), "tpu", head[1].upper(), out_of_memory, rows,
             used=used, cut=cut, caveats=_caveats(block),
         )  # fmt: skip
@@ -93,25 +124,20 @@ def _totals(block: str, used: int) -> list[Buffer]:
     return found
 
 
-def _kernel_buffers(block: str) -> tuple[KernelBuffer, ...]:
+def _kernel_buffers(items: Sequence[TextItem]) -> tuple[KernelBuffer, ...]:
     """Return the listed allocations that have a tag: those of kernels."""
-    heading = LIST.search(block)
-    items = split_at(list(ITEM.finditer(block, heading.end() if heading else 0)), block)
     tagged = ((size_of(item), tag) for item, text in items if (tag := TAG.search(text)))
     return tuple(kernel_buffer(tag[1], size) for size, tag in tagged if size is not None)
 
 
-def _list_allocations(block: str) -> tuple[list[tuple[str, Buffer]], bool]:
-    """Return each listed allocation with its type, and whether the list is cut off."""
-    heading = LIST.search(block)
-    items = split_at(list(ITEM.finditer(block, heading.end() if heading else 0)), block)
+def _list_allocations(items: Sequence[TextItem]) -> list[tuple[str, Buffer]]:
+    """Return each listed allocation with its type."""
     listed = []
     for item, text in items:
         if (size := size_of(item)) is not None:
             kind = KIND.search(text)
             listed.append((kind[1].strip() if kind else "", _buffer(size, text)))
-    cut = not RULE.search(items[-1][1]) if items else heading is not None
-    return listed, cut
+    return listed
 
 
 def _buffer(size: int, text: str) -> Buffer:
@@ -121,16 +147,16 @@ def _buffer(size: int, text: str) -> Buffer:
     unpadded = size_of(UNPADDED.search(text))
     if (tag := TAG.search(text)) is not None:
         of_kernel = kernel_buffer(tag[1], size, shape[1].strip() if shape else "")
-        return row_of(of_kernel, called[1] if called else "", metadata.op_name(text))
+        return row_of(of_kernel, called[1] if called else "", op_name_of(text))
     return Buffer(
         size,
         requested=size if unpadded is None else min(unpadded, size),
         name=called[1] if called else "",
-        op=opcode[1] if opcode else metadata.op_type(text),
-        scope=metadata.op_name(text),
+        op=opcode[1] if opcode else op_type_of(text),
+        op_name=op_name_of(text),
         shape=shape[1].strip() if shape else "",
         role=ROLES.get(kind[1].strip(), Role.UNKNOWN) if kind else Role.UNKNOWN,
-        source=metadata.source(text),
+        source=source_of(text),
     )
 
 

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
-from tb_memplugin.readers.oom_text.failure import Failure, last_matches, size_of
-from tb_memplugin.readers.oom_text.messages.tpu_tags import kernel_buffer, row_of
-from tb_memplugin.readers.oom_text.rows import Buffer, named_buffers
+from tb_memplugin.readers.oom_text.failure import Buffer, Failure, last_matches, named_buffers, size_of
+from tb_memplugin.readers.oom_text.messages.tpu_compile import kernel_buffer, row_of
 from tb_memplugin.sizes import PRINTED as SIZE
 from tb_memplugin.sizes import printed_size
 

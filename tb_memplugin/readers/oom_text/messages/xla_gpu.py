@@ -21,9 +21,18 @@ from collections.abc import Iterator
 
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
-from tb_memplugin.readers.oom_text import metadata
-from tb_memplugin.readers.oom_text.failure import Failure, blocks, last_matches, size_of, split_at
-from tb_memplugin.readers.oom_text.rows import Buffer, Rows, named_buffers
+from tb_memplugin.readers.oom_text.failure import (
+    Buffer,
+    Failure,
+    Rows,
+    blocks,
+    last_matches,
+    listed_items,
+    named_buffers,
+    op_name_of,
+    size_of,
+    source_of,
+)
 from tb_memplugin.sizes import PRINTED as SIZE
 
 MARKS = (
@@ -44,7 +53,6 @@ ITEM = re.compile(rf"(?m)^Buffer (\d{{1,5}}):\s*\nSize: ({SIZE})")
 PARAMETER = re.compile(r"(?m)^Entry Parameter Subshape: ([^\n]{1,2000})")
 SHAPE = re.compile(r"(?m)^Shape: ([^\n]{1,2000})")
 LABEL = re.compile(r"(?m)^XLA Label: ([^\n]{1,200})")
-RULE = re.compile(r"={10,}")
 ARGUMENTS = re.compile(r"The byte size of input/output arguments \((\d{1,18})\) exceeds the base limit \((\d{1,18})\)")
 SHARED = re.compile(
     r"Shared memory size limit exceeded: requested (\d{1,18}), available:? (\d{1,18})"
@@ -78,11 +86,9 @@ def find(text: str) -> Iterator[Failure]:
 
 def _program(block: str) -> tuple[Rows, int | None, bool]:
     """Return the buffers live at the program's peak, the bytes it needs, and whether the list is cut off."""
-    heading = PEAK.search(block)
-    items = split_at(list(ITEM.finditer(block, heading.end() if heading else 0)), block)
+    items, cut = listed_items(PEAK, ITEM, block)
     sized = [(item[1], size_of(item, 2), text) for item, text in items]
     buffers = [_buffer(f"Buffer {number}", size, text) for number, size, text in sized if size is not None]
-    cut = not RULE.search(items[-1][1]) if items else heading is not None
     return named_buffers(buffers), size_of(TOTAL.search(block)), cut
 
 
@@ -93,8 +99,8 @@ def _buffer(name: str, size: int, text: str) -> Buffer:
         size,
         name=name,
         op="parameter" if parameter else label[1].strip() if label else "",
-        scope=metadata.op_name(text),
+        op_name=op_name_of(text),
         shape=shown[1].strip() if shown else "",
         role=Role.PARAMETER if parameter else Role.UNKNOWN,
-        source=metadata.source(text),
+        source=source_of(text),
     )

@@ -15,7 +15,7 @@ from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.xplane.stats import MISSING
 from tb_memplugin.readers.xplane.allocator.events import ADDRESS_LIMIT
 from tb_memplugin.readers.xplane.allocator.log import AllocatorLog
-from tb_memplugin.readers.xplane.host.calls import HostCalls
+from tb_memplugin.readers.xplane.host_calls import HostCalls
 
 BEFORE = "live before the recording"
 NO_NAMES = {"", "dummy", "(null)"}  # JAX's runtime writes these where TensorFlow writes the op
@@ -73,7 +73,7 @@ def lifetimes(log: AllocatorLog) -> Lifetimes:
         shape=_append_rows(log.text("shape").take(row_event), "", rest_rows),
         dtype=dtypes(column(log.number("data_type")[row_event], 0)),
         op=_append_rows(log.text("region_type").take(row_event), "", rest_rows),
-        scope=Text(np.full(len(start), -1, dtype=np.int32), Strings.of([])),
+        op_name=Text(np.full(len(start), -1, dtype=np.int32), Strings.of([])),
     )
     return Lifetimes(rows, base_address, before, orphaned, len(orphans))
 
@@ -90,7 +90,7 @@ def with_stacks(rows: Allocations, frame: I32, calls: HostCalls) -> Allocations:
         rows,
         stack=stack,
         name=Text(codes, Strings.joined(name.strings, functions.strings)),
-        scope=Text(np.append(calls.jitted.codes, np.int32(-1))[stack], calls.jitted.strings),
+        op_name=Text(np.append(calls.jitted.codes, np.int32(-1))[stack], calls.jitted.strings),
     )
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_memplugin.model.arrays import I64, Mask
-from tb_memplugin.model.cached_property import cached_property
+from tb_memplugin.model.lazy import cached_property
 from tb_memplugin.model.text import Text
 from tb_memplugin.native.xplane.stats import MISSING
-from tb_memplugin.readers.common.pairing import Pairs, pair
+from tb_memplugin.readers.common.rows import Pairs, pair
 from tb_memplugin.readers.xplane.allocator.events import AllocatorEvents
 
 Scalar = TypeVar("Scalar", bound=np.generic)

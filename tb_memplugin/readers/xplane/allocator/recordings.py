@@ -1,8 +1,7 @@
-"""Recordings of a host's allocators, with one position per event."""
+"""Recordings of a host's allocators, with one position per event, and caveats about gaps and contradictions."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -10,23 +9,67 @@ import numpy as np
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import I64
-from tb_memplugin.model.cached_property import cached_property
-from tb_memplugin.model.caveats import Caveat
-from tb_memplugin.model.codes import CaveatCode
+from tb_memplugin.model.caveats import Caveat, CaveatCode
 from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind
-from tb_memplugin.model.lazy_recording import LazyRecording
-from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.source_tables import ReportedMemory
-from tb_memplugin.model.tables import Regions
+from tb_memplugin.model.lazy import cached_property
+from tb_memplugin.model.recording import LazyRecording, Recording
+from tb_memplugin.model.tables import Regions, ReportedMemory
 from tb_memplugin.native.xplane.stats import MISSING
-from tb_memplugin.readers.xplane.allocator.caveats import caveats
+from tb_memplugin.readers.common.rows import natural_sort_key
 from tb_memplugin.readers.xplane.allocator.events import AllocatorEvents, read_allocator_events
 from tb_memplugin.readers.xplane.allocator.lifetimes import dtypes, free_stacks, lifetimes, with_stacks
 from tb_memplugin.readers.xplane.allocator.log import AllocatorLog
-from tb_memplugin.readers.xplane.allocator.names import allocator_event_ids
-from tb_memplugin.readers.xplane.device.spans import merge_spans, module_spans
-from tb_memplugin.readers.xplane.host.calls import HostCalls, host_calls, no_calls
-from tb_memplugin.readers.xplane.planes import Plane
+from tb_memplugin.readers.xplane.host_calls import HostCalls, host_calls, no_calls
+from tb_memplugin.readers.xplane.planes import Plane, allocator_event_ids
+from tb_memplugin.readers.xplane.spans import merge_spans, module_spans
+from tb_memplugin.sizes import agree, counted
+
+# Per code: the verb for one event, the verb for several, and the rest of the sentence.
+EVENT_CAVEATS = {
+    CaveatCode.UNNAMED: ("names", "name", "neither an allocator nor a device; such events are assigned to one memory."),
+    CaveatCode.NO_ADDRESS: ("has", "have", "an impossible address; such allocations and frees cannot be paired."),
+    CaveatCode.ADDRESS_TAKEN: (
+        "allocates", "allocate", "at an address in use; the earlier allocation is considered freed.",
+    ),
+    CaveatCode.IN_USE_MISSING: (
+        "does", "do", "not report bytes in use; this is computed from the sizes of the events.",
+    ),
+    CaveatCode.FREE_MISSING: ("does", "do", "not report free bytes; the last reported value is used."),
+    CaveatCode.IN_USE_DIFFERS: (
+        "changes", "change", "the bytes in use by more or less than the event's size: some events are missing.",
+    ),
+    CaveatCode.SIZE_MISSING: ("does", "do", "not report a size; a missing size counts as 0 bytes."),
+    CaveatCode.IMPOSSIBLE_BYTES: ("reports", "report", "sizes below 0 or above 1 PiB; those are ignored."),
+    CaveatCode.FRAGMENTATION_MISSING: ("reports", "report", "no fragmentation between 0 and 1."),
+    CaveatCode.OUT_OF_ORDER: ("is", "are", "earlier than the previous event on the same thread; events are sorted."),
+    CaveatCode.UNKNOWN_STATS: ("has", "have", "stats that this version does not read."),
+    CaveatCode.UNKNOWN_DTYPE: ("has", "have", "an unknown data type."),
+}  # fmt: skip
+
+
+def caveats(
+    before: int, orphaned: int, orphans: int, events: int, counts: Mapping[CaveatCode, int]
+) -> tuple[Caveat, ...]:
+    """Return the caveats of one allocator.
+
+    `before`: bytes live when the recording started and not freed in it; negative where more was freed than was in use.
+    `orphaned`: bytes live at the start and freed later, by `orphans` frees. `counts`: events per code of EVENT_CAVEATS.
+    """
+    found = []
+    if before > 0 or orphans:
+        text = "Allocated before the recording started; the allocation site is unknown."
+        if orphans:
+            text += f" {orphans:,} of {counted(events, 'event')} {agree(orphans, 'frees', 'free')} part of it."
+        found.append(Caveat(CaveatCode.LIVE_BEFORE, text, max(before, 0) + orphaned))
+    if before < 0:
+        text = "More bytes were freed than were in use when the recording started."
+        found.append(Caveat(CaveatCode.FREED_MORE, text, -before))
+    for code, (singular, plural, rest) in EVENT_CAVEATS.items():
+        if count := counts[code]:
+            verb = agree(count, singular, plural)
+            found.append(Caveat(code, f"{count:,} of {counted(events, 'event')} {verb} {rest}"))
+    return tuple(found)
+
 
 TITLE = "allocator"
 MAX_MEMORIES = 1000
@@ -53,8 +96,12 @@ class _LazyCalls:
             if len(calls.leaf) != self._events:  # only where the plane contradicts itself
                 raise ValueError(f"{self._events:,} allocator events, but {len(calls.leaf):,} with calls")
         except ValueError as error:
-            raise InputError(f"the host's events are damaged ({error})", self._source, "profile again") from error
+            raise _damaged(error, self._source) from error
         return calls
+
+
+def _damaged(error: ValueError, source: str) -> InputError:
+    return InputError(f"the host's events are damaged ({error})", source, "profile again")
 
 
 def read_allocators(
@@ -68,7 +115,7 @@ def read_allocators(
     try:
         events = read_allocator_events(plane)
     except ValueError as error:
-        raise InputError(f"the host's events are damaged ({error})", source, "profile again") from error
+        raise _damaged(error, source) from error
     if events is None:
         return []
     names, which = memories(events)
@@ -95,9 +142,7 @@ def read_allocators(
 
         return LazyRecording.of(outline, complete)
 
-    return [
-        recording(number) for number in sorted(range(len(names)), key=lambda number: natural_sort_key(names[number]))
-    ]
+    return [recording(number) for number in sorted(range(len(names)), key=lambda at: natural_sort_key(names[at]))]
 
 
 def _add_device_executions(recording: Recording, device: Plane | None, start_ns: int) -> Recording:
@@ -133,11 +178,6 @@ def _group(which: I64, count: int) -> list[I64]:
     """Return the rows of each number below `count`, in order."""
     order = np.argsort(which.astype(np.int16), kind="stable")  # by counting, as the numbers are below MAX_MEMORIES
     return np.split(order, np.cumsum(np.bincount(which, minlength=count))[:-1])
-
-
-def natural_sort_key(name: str) -> list[tuple[int, str]]:
-    """Return a sort key under which numbers within names compare by value."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d{1,18})", name) if part]
 
 
 def _recording(log: AllocatorLog, memory: str, run: str, host: str, source: str) -> Recording:

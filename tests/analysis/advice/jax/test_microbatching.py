@@ -72,7 +72,7 @@ def test_a_batch_as_large_as_a_weight_is_told_from_it() -> None:
         "f32[1024,1024]",
         "f32[1024,512]",
     }
-    assert not [row for row in rows.tolist() if before.allocations.scope[row].endswith("/transpose")]
+    assert not [row for row in rows.tolist() if before.allocations.op_name[row].endswith("/transpose")]
 
 
 def test_programs_that_train_nothing() -> None:

@@ -5,7 +5,7 @@ from support.advised import MIB, given, kinds
 from support.hand_built import F32, Handmade, read
 
 from tb_memplugin.analysis.advice import AdviceKind
-from tb_memplugin.analysis.advice.jax.padding import ragged_dimensions
+from tb_memplugin.analysis.advice.jax.shapes import ragged_dimensions
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.protos.hlo_pb2 import LayoutProto, ShapeProto, TileProto
 

@@ -122,7 +122,7 @@ def test_the_evidence_is_what_the_backward_pass_reads() -> None:
     advice = given(before, AdviceKind.REMATERIALIZATION)
     kept = 4096 * 2 * WIDTH * 4  # the result of tanh in each layer
     assert advice.bytes == LAYERS * kept == 96 * MIB
-    assert [before.allocations.scope[row].split("/")[-1] for row in advice.rows.tolist()] == ["tanh"] * LAYERS
+    assert [before.allocations.op_name[row].split("/")[-1] for row in advice.rows.tolist()] == ["tanh"] * LAYERS
 
 
 @pytest.mark.parametrize("batch", [1024, 8192])

@@ -22,7 +22,7 @@ def test_an_argument_that_nobody_reads() -> None:
     advice = given(before, AdviceKind.UNUSED)
     assert advice.title == "Remove unused arguments: state"
     assert advice.bytes == 8 * MIB
-    assert {before.allocations.scope[row] for row in advice.rows.tolist()} == {"state['kept']", "state['old']"}
+    assert {before.allocations.op_name[row] for row in advice.rows.tolist()} == {"state['kept']", "state['old']"}
     assert_close(advice, before, compiled(pick, *arguments("read"), keep_unused=True))
 
 

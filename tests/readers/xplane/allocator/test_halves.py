@@ -12,7 +12,7 @@ from support.allocator_planes import REAL
 
 from tb_memplugin.model.text import Text
 from tb_memplugin.protos.xplane_pb2 import XPlane, XSpace
-from tb_memplugin.readers.xplane.allocator import halves
+from tb_memplugin.readers.xplane.allocator import events
 from tb_memplugin.readers.xplane.allocator.events import read_allocator_events
 from tb_memplugin.readers.xplane.planes import Plane
 
@@ -41,7 +41,7 @@ def plain(value: Any) -> Any:
 def both(data: bytes, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
     answers = []
     for large in (len(data) + 1, 0):
-        monkeypatch.setattr(halves, "LARGE_BYTES", large)
+        monkeypatch.setattr(events, "LARGE_BYTES", large)
         answers.append(answer(data))
     return answers[0], answers[1]
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support.allocator_planes import REAL, Event, Log, events_of, recordings_of, unexplained
 
 from tb_memplugin.analysis.usage.live_bytes import usage
-from tb_memplugin.readers.common.pairing import pair
+from tb_memplugin.readers.common.rows import pair
 from tb_memplugin.readers.xplane.allocator.events import MAX_BYTES
 from tb_memplugin.readers.xplane.allocator.lifetimes import BEFORE
 
@@ -233,6 +233,6 @@ def test_whatever_the_events_say_each_is_kept(events: list[tuple[bool, int, dict
         assert (rows.start < rows.end).all() and (rows.size >= 0).all() and (rows.requested <= rows.size).all()
         assert (rows.requested >= 0).all() and (rows.offset >= -1).all()
         allocations += len(begun)
-        assert {len(column) for column in (rows.name, rows.shape, rows.dtype, rows.op, rows.scope)} == {len(rows)}
+        assert {len(column) for column in (rows.name, rows.shape, rows.dtype, rows.op, rows.op_name)} == {len(rows)}
         assert recording.length == n
     assert allocations == sum(not free for free, _, _ in events)

@@ -11,11 +11,11 @@ import pytest
 from support.allocator_planes import FREES, REAL, Log, recordings_of
 from support.payload_decoder import decode
 
-from tb_memplugin.analysis.usage.traffic import count_stacks
+from tb_memplugin.analysis.usage.live_bytes import count_stacks
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.protos.xplane_pb2 import XSpace
-from tb_memplugin.views.page.details import details
-from tb_memplugin.views.page.recording_tables import rows
+from tb_memplugin.questions.recording.details import details
+from tb_memplugin.questions.recording.tables import rows
 
 each_profile = pytest.mark.parametrize("path", REAL, ids=lambda path: path.parents[3].name)
 

@@ -8,7 +8,8 @@ import pytest
 from support.hand_built import MIB, two_halves
 from support.servers import DATA
 
-from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.catalog.listing import listing_of_path
+from tb_memplugin.model.accelerators import V6E
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.protos.xplane_pb2 import XSpace
 from tb_memplugin.readers import open_file
@@ -82,7 +83,7 @@ def test_a_tpu_s_plane_names_the_chip(referred: bool) -> None:
     plane.stat_metadata[OTHER].name, plane.stat_metadata[9].name = b"device_type_string", b"TPU v6 Lite"
     plane.stats.add(metadata_id=OTHER, **({"ref_value": 9} if referred else {"str_value": b"TPU v6 Lite"}))
     found = programs(space)
-    assert [one.capacity for one in found] == [int(31.24 * 2**30), 128 * MIB]
+    assert [one.capacity for one in found] == [V6E.hbm, 128 * MIB]
     assert {one.capacity_source for one in found} == {"the limit of TPU v6e, from the profile"}
 
 

@@ -13,7 +13,7 @@ from support.profiles import profiles
 
 from tb_memplugin.model.kinds import SpanKind
 from tb_memplugin.readers.common.budget import ReadBudget
-from tb_memplugin.readers.xplane.host.calls import host_calls
+from tb_memplugin.readers.xplane.host_calls import host_calls
 from tb_memplugin.readers.xplane.planes import read_planes
 
 CALL = "PjitFunction(f)"

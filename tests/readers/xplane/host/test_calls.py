@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tb_memplugin.model.kinds import SpanKind
 from tb_memplugin.native.xplane.nesting import enclosing, intern_chains
 from tb_memplugin.protos import xplane_pb2
-from tb_memplugin.readers.xplane.host.calls import HostCalls, host_calls
+from tb_memplugin.readers.xplane.host_calls import HostCalls, host_calls
 from tb_memplugin.readers.xplane.planes import Plane
 
 Event = tuple[str, int, int, dict[str, int]]  # name, start and duration in ps, stats

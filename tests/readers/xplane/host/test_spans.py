@@ -11,7 +11,7 @@ from support.host_threads import Host, Span, spans
 from support.servers import DATA
 
 from tb_memplugin.analysis.usage.steps import steps
-from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.model.kinds import SpanKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.protos.xplane_pb2 import XPlane, XSpace

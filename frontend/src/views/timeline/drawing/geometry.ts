@@ -1,6 +1,6 @@
-import type { View } from "../../../layout/axis/span";
+import type { View } from "../../../layout/axis/view";
 import type { Size } from "../../browser/use_size";
-import { GUTTER_LEFT, GUTTER_RIGHT } from "../../drawing/gutters";
+import { GUTTER_LEFT, GUTTER_RIGHT } from "../../drawing/surface";
 
 /** Height of the x axis in CSS pixels. */
 export const AXIS_HEIGHT = 22;

@@ -1,6 +1,6 @@
 import { formatBytes } from "../../../base/units";
-import { shorten } from "../../drawing/fit_text";
 import type { Labels } from "../../../render/painter/picture";
+import { shorten } from "../../drawing/surface";
 
 /** Minimum size for a label in CSS pixels: one line of five characters. */
 export const LABEL_WIDTH = 44;

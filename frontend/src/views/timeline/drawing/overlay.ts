@@ -1,13 +1,13 @@
 import { inkOn } from "../../../base/colors";
 import { byteTicks, labelCenter } from "../../../layout/axis/ticks";
+import type { TimelineBox, View } from "../../../layout/axis/view";
 import { boxInPixels, xPixel, yPixel } from "../../../layout/timeline/rects";
-import type { TimelineBox, View } from "../../../layout/axis/span";
 import { rowName } from "../../../payload/recording/rows";
-import type { Labels } from "../../../render/painter/picture";
 import { colorIndex, rgbOf, SHADES } from "../../../render/frame/palette";
-import type { TimelineColors } from "./colors";
+import type { Labels } from "../../../render/painter/picture";
 import type { Size } from "../../browser/use_size";
-import { GUTTER_LEFT } from "../../drawing/gutters";
+import { GUTTER_LEFT } from "../../drawing/surface";
+import type { TimelineColors } from "./colors";
 import { pictureSize } from "./geometry";
 import { drawLabels } from "./labels";
 import { piecesOf, type Scene } from "./scene";

@@ -1,19 +1,17 @@
+import { formatBytes } from "../../../base/units";
 import { byteTicks, labelCenter } from "../../../layout/axis/ticks";
 import { xPixel, yPixel } from "../../../layout/timeline/rects";
-import { formatBytes } from "../../../base/units";
-import type { PaintOrder, VectorParts } from "../../../render/painter/picture";
-import type { TimelineRenderer } from "../../../render/workers/timeline_renderer";
 import { rgbOf } from "../../../render/frame/palette";
-import { blockShapes, escapeXml, textureShapes } from "../../../render/painter/svg";
 import type { FrameBuffer } from "../../../render/frame/raster";
-import { saveBlob } from "../../browser/save_file";
-import type { LegendEntry, Picture } from "../../drawing/picture";
-import { pngOf, svgText, withLightTheme } from "../../drawing/picture";
-import { pictureFileName, type PictureNames, titledPicture } from "../../drawing/titled_picture";
+import type { PaintOrder, VectorParts } from "../../../render/painter/picture";
+import { blockShapes, escapeXml, textureShapes } from "../../../render/painter/svg";
+import type { TimelineRenderer } from "../../../render/workers/timeline_renderer";
+import { saveBlob } from "../../browser/export";
+import { type LegendEntry, type Picture, pngOf, svgText, withLightTheme } from "../../drawing/picture";
+import { pictureFileName, type PictureNames, titledPicture } from "../../drawing/save_picture";
+import { GUTTER_LEFT, GUTTER_RIGHT, shorten } from "../../drawing/surface";
 import { readColors, type TimelineColors } from "./colors";
-import { GUTTER_LEFT, GUTTER_RIGHT } from "../../drawing/gutters";
 import { AXIS_HEIGHT, pixelRatio } from "./geometry";
-import { shorten } from "../../drawing/fit_text";
 import type { Scene } from "./scene";
 
 interface SaveParts {
@@ -101,12 +99,11 @@ function shapesOf(
       ({ value, label }) =>
         `<text x="${GUTTER_LEFT - 7}" y="${yPixel(value, view.y, height) + 4}" text-anchor="end">${label}</text>`,
     ),
-    ...scene.axis
-      .ticks(view.x, width / 110)
-      .map(
-        ({ value, label }) =>
-          `<text x="${labelCenter(GUTTER_LEFT + xPixel(value, view.x, width), LETTER * label.length, GUTTER_LEFT + width + GUTTER_RIGHT)}" y="${height + 16}" text-anchor="middle">${label}</text>`,
-      ),
+    ...scene.axis.ticks(view.x, width / 110).map(({ value, label }) => {
+      const x = GUTTER_LEFT + xPixel(value, view.x, width);
+      const center = labelCenter(x, LETTER * label.length, GUTTER_LEFT + width + GUTTER_RIGHT);
+      return `<text x="${center}" y="${height + 16}" text-anchor="middle">${label}</text>`;
+    }),
     `</g></g>`,
   ];
 }

@@ -1,17 +1,19 @@
-import { useMemo } from "preact/hooks";
-import type { AgeStack } from "../../../layout/stacking/age_stack";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Axis } from "../../../layout/axis/axis";
-import { type TimelineBox, type View } from "../../../layout/axis/span";
+import type { TimelineBox, View } from "../../../layout/axis/view";
+import type { AgeStack } from "../../../layout/stacking/age_stack";
 import {
-  rowBox,
   boxOnAxis,
-  timelineExtent,
   hasBlock,
+  regionBands,
+  rowBox,
   type ShownRegions,
+  timelineBlocks,
+  timelineExtent,
 } from "../../../layout/timeline/blocks";
-import type { Program } from "../../../payload/recording/program";
-import type { Regions } from "../../../payload/recording/regions";
-import type { Rows } from "../../../payload/recording/rows";
+import type { Program } from "../../../payload/recording/recording";
+import type { Regions, Rows } from "../../../payload/recording/rows";
+import { TimelineRenderer } from "../../../render/workers/timeline_renderer";
 
 /** Content of the timeline: the tables, the rows shown, and their full extent. */
 export interface Scene {
@@ -79,4 +81,30 @@ export function rowsAcross(scene: Scene, position: number): number[] {
     if (box.start <= position && position < box.end) found.push({ row, bottom: box.bottom });
   }
   return found.sort((a, b) => a.bottom - b.bottom).map(({ row }) => row);
+}
+
+interface Rendering {
+  renderer: TimelineRenderer | null;
+  /** Error of the renderer, or null. */
+  failure: string | null;
+}
+
+/** Create the renderer of a scene, with its blocks and search matches. */
+export function useRenderer(scene: Scene, highlighted: Uint8Array | null): Rendering {
+  const [renderer, setRenderer] = useState<TimelineRenderer | null>(null);
+  const [failure, setFailure] = useState<string | null>(null);
+  useEffect(() => {
+    const made = new TimelineRenderer(setFailure);
+    setRenderer(made);
+    return () => made.close();
+  }, []);
+  // During render rather than in an effect: the charts' effects, which order pictures, run first.
+  const { blocks, rows, regions, length, show, axis, stack } = scene;
+  useMemo(() => {
+    const bands = regionBands(regions, show);
+    if (stack !== null) renderer?.setRowsByAge(stack.rows, axis.clock, bands);
+    else renderer?.setBlocks(timelineBlocks(rows, regions, length, show, axis.clock), bands);
+  }, [renderer, blocks, length, show, axis, stack]);
+  useMemo(() => renderer?.setHighlighted(highlighted), [renderer, highlighted]);
+  return { renderer, failure };
 }

@@ -1,0 +1,202 @@
+import type { Addresses, Regions, Rows } from "../payload/recording/rows";
+
+/** A reserved range of addresses and the chunks in use there, by address. */
+export interface Segment {
+  size: number;
+  used: number;
+  /** Row numbers, by offset. */
+  chunks: Uint32Array;
+  hole: FreeRange;
+  /** First address; NaN if unknown. */
+  address: number;
+}
+
+/** Free bytes between chunks: offsets [from, to). */
+export interface FreeRange {
+  from: number;
+  to: number;
+}
+
+/** A filled piece of a segment in pixels; `row` is its chunk, or -1 if several chunks share the piece. */
+export interface SegmentPiece {
+  x: number;
+  width: number;
+  color: number;
+  row: number;
+}
+
+const NO_FREE_RANGE: FreeRange = { from: 0, to: 0 };
+const NO_ADDRESSES: Addresses = { region: () => NaN, address: () => NaN };
+
+/**
+ * Return each region that exists at a position as a segment, in region order, with the live rows at known
+ * addresses in it. `hole` is the largest free range; empty if the segment is full.
+ */
+export function layoutSegments(
+  rows: Rows,
+  live: Uint32Array,
+  regions: Regions,
+  position: number,
+  places: Addresses = NO_ADDRESSES,
+): Segment[] {
+  const inside = Array.from({ length: regions.length }, (): number[] => []);
+  for (const row of live) if (rows.offset[row] >= 0) inside[rows.region[row]]?.push(row);
+  const there = inside.map(
+    (_, region) => regions.start[region] <= position && position < regions.end[region],
+  );
+  const existing = inside.map((chunks, region) => ({ chunks, region })).filter(({ region }) => there[region]);
+  return existing.map(({ chunks, region }) => {
+    chunks.sort((a, b) => rows.offset[a] - rows.offset[b]);
+    // Regions that were joined by cutting out unused addresses have no single first address.
+    const addressKnown = regions.bounded && chunks.length > 0;
+    const found = {
+      size: regions.size[region],
+      used: 0,
+      chunks: Uint32Array.from(chunks),
+      hole: NO_FREE_RANGE,
+      address: addressKnown ? places.address(chunks[0]) - rows.offset[chunks[0]] : NaN,
+    };
+    for (const row of chunks) found.used += rows.size[row];
+    for (let place = 0; place <= chunks.length; place++) {
+      const hole = gapBefore(found, rows, place);
+      if (hole.to - hole.from > found.hole.to - found.hole.from) found.hole = hole;
+    }
+    return found;
+  });
+}
+
+/**
+ * Return the free bytes before the chunk at index `place`; after the last chunk, those up to the segment's
+ * end.
+ */
+function gapBefore({ chunks, size }: Segment, rows: Rows, place: number): FreeRange {
+  const from = place === 0 ? 0 : rows.offset[chunks[place - 1]] + rows.size[chunks[place - 1]];
+  const to = place === chunks.length ? size : rows.offset[chunks[place]];
+  return { from, to };
+}
+
+/** Return the chunk at an offset of a segment, or the free range there. */
+export function findAtOffset(
+  segment: Segment,
+  rows: Rows,
+  offset: number,
+): { row: number; hole: FreeRange | null } {
+  const { chunks } = segment;
+  let low = 0;
+  let high = chunks.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (rows.offset[chunks[middle]] <= offset) low = middle + 1;
+    else high = middle;
+  }
+  const row = low === 0 ? -1 : chunks[low - 1];
+  if (row >= 0 && offset < rows.offset[row] + rows.size[row]) return { row, hole: null };
+  return { row: -1, hole: gapBefore(segment, rows, low) };
+}
+
+/**
+ * Return one piece for each chunk at least a pixel wide, and one piece for each pixel that narrower chunks
+ * touch. The cost depends on the number of pixels, even for a million chunks, and no chunk looks free.
+ */
+export function segmentPieces({ chunks }: Segment, rows: Rows, scale: number): SegmentPiece[] {
+  const drawn: SegmentPiece[] = [];
+  let filled = -1; // Pixel of the last narrow piece.
+  for (const row of chunks) {
+    const x = rows.offset[row] * scale;
+    const width = rows.size[row] * scale;
+    if (width >= 1) drawn.push({ x, width, color: rows.color[row], row });
+    else if (Math.floor(x) > filled) {
+      filled = Math.floor(x);
+      drawn.push({ x: filled, width: 1, color: rows.color[row], row: -1 });
+    }
+  }
+  return drawn;
+}
+
+/** Free bytes [from, to) between two live rows; -1 is an edge of the surrounding memory. */
+export interface Hole {
+  from: number;
+  to: number;
+  below: number;
+  above: number;
+}
+
+/** Bytes [from, to) of the y axis in one region. An unbounded region has no known end. */
+interface ByteRange {
+  from: number;
+  to: number;
+}
+
+function regionRange({ base, size, bounded }: Regions, region: number): ByteRange {
+  return { from: base[region], to: bounded ? base[region] + size[region] : Infinity };
+}
+
+/** Return the holes between the rows live at a position, largest first. */
+export function holesAt(rows: Rows, regions: Regions, position: number): Hole[] {
+  const live: number[][] = Array.from({ length: regions.length }, () => []);
+  for (let row = 0; row < rows.length; row++)
+    if (isLive(rows, row, position)) live[rows.region[row]].push(row);
+  return live
+    .flatMap((within, region) =>
+      regionExists(regions, region, position)
+        ? holesBetween(rows, within, regionRange(regions, region), regions.base[region])
+        : [],
+    )
+    .sort((a, b) => b.to - b.from - (a.to - a.from));
+}
+
+function holesBetween({ offset, size }: Rows, live: number[], { from, to }: ByteRange, base: number): Hole[] {
+  const holes: Hole[] = [];
+  let [reached, below] = [from, -1];
+  for (const row of live.sort((a, b) => offset[a] - offset[b])) {
+    const bottom = base + offset[row];
+    if (bottom > reached) holes.push({ from: reached, to: bottom, below, above: row });
+    if (bottom + size[row] <= reached) continue;
+    reached = bottom + size[row];
+    below = row;
+  }
+  if (to > reached && to < Infinity) holes.push({ from: reached, to, below, above: -1 });
+  return holes;
+}
+
+/** Return the hole that contains a byte; null if a row uses the byte or no row bounds it above. */
+export function holeAt(rows: Rows, regions: Regions, position: number, byte: number): Hole | null {
+  let region = 0;
+  while (region < regions.length && !contains(regionRange(regions, region), byte)) region++;
+  if (region === regions.length || !regionExists(regions, region, position)) return null;
+  let { from, to } = regionRange(regions, region);
+  let [below, above] = [-1, -1];
+  for (let row = 0; row < rows.length; row++) {
+    if (rows.region[row] !== region || !isLive(rows, row, position)) continue;
+    const bottom = regions.base[region] + rows.offset[row];
+    const top = bottom + rows.size[row];
+    if (top <= byte) {
+      if (top > from) [from, below] = [top, row];
+    } else if (bottom <= byte) return null;
+    else if (bottom < to) [to, above] = [bottom, row];
+  }
+  return to === Infinity ? null : { from, to, below, above };
+}
+
+function regionExists({ start, end }: Regions, region: number, position: number): boolean {
+  return start[region] <= position && position < end[region];
+}
+
+function contains({ from, to }: ByteRange, byte: number): boolean {
+  return from <= byte && byte < to;
+}
+
+/** Return the live bytes of rows without an address. They may be inside apparent holes. */
+export function unplacedBytes(rows: Rows, position: number): number {
+  let bytes = 0;
+  for (let row = 0; row < rows.length; row++)
+    if (rows.offset[row] < 0 && rows.start[row] <= position && position < rows.end[row])
+      bytes += rows.charge[row];
+  return bytes;
+}
+
+function isLive({ start, end, offset, region, size }: Rows, row: number, position: number): boolean {
+  return (
+    start[row] <= position && position < end[row] && offset[row] >= 0 && region[row] >= 0 && size[row] > 0
+  );
+}

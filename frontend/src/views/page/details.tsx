@@ -1,0 +1,236 @@
+import type { ComponentChildren, JSX } from "preact";
+import { type Store, useStore } from "../../base/store";
+import { formatBytes, formatCount, formatExact } from "../../base/units";
+import { formatTime } from "../../layout/axis/ticks";
+import type { Api } from "../../payload/api";
+import type { Details as BufferDetails } from "../../payload/generated/answers";
+import { expansion, rowName, type Rows } from "../../payload/recording/rows";
+import { capitalize, useTerms } from "../data/terms";
+import { useFetched } from "../data/use_fetched";
+import type { AvailableRows } from "../data/use_recording";
+import type { ViewState } from "../state/view_state";
+import { CallStack } from "../widgets/call_stack";
+import { Drawer, Fact } from "../widgets/drawer";
+import { ErrorMessage } from "../widgets/message";
+import { isSharedLater, lifetimeText, liveUntil, positionText } from "../widgets/position_text";
+import { RowRole } from "../widgets/role";
+import { GraphViewerLink } from "../widgets/xprof_link";
+import { Occupants, PlannedBuffers, Sharers } from "./sharers";
+
+interface Props {
+  api: Api;
+  id: string;
+  /** Row number, and its index in `rows`. */
+  number: number;
+  row: number;
+  rows: Rows;
+  length: number;
+  /** Timestamps of an allocator's positions. */
+  times: Float64Array | null;
+  /** A single moment: rows have addresses, but no lifetimes and no sharers. */
+  moment?: boolean;
+  store: Store<ViewState>;
+  dark: boolean;
+}
+
+/** Details of one buffer: the row's values at once; call stack and sharers when they have loaded. */
+function Details(props: Props): JSX.Element {
+  const { api, id, number, row, rows, length, times, moment = false, store, dark } = props;
+  const terms = useTerms();
+  const { value, error } = useFetched(`${id} ${number}`, (_, signal) =>
+    api.details({ id, row: number }, signal),
+  );
+  const padding = rows.size[row] - rows.requested[row];
+  const addressed = times !== null || moment;
+  const inspect = (position: number): void =>
+    store.set({ position: Math.min(Math.max(position, 0), length - 1) });
+  return (
+    <Drawer
+      title={rowName(rows, row) || `Unnamed ${terms.item}`}
+      label={`Selected ${terms.item}`}
+      testid="details"
+      onClose={() => store.set({ selected: null })}
+    >
+      <dl class="facts">
+        {(times === null || rows.role[row] !== 0) && (
+          <Fact name="Role">
+            <RowRole {...{ rows, row, dark }} />
+          </Fact>
+        )}
+        <Fact name="Size">
+          <b>{formatBytes(rows.size[row])}</b> <span class="muted">{formatExact(rows.size[row])}</span>
+          {rows.charge[row] === 0 && (
+            <p class="muted">
+              Adds nothing to the live bytes: its memory is counted with another buffer, or not counted.
+            </p>
+          )}
+        </Fact>
+        <Fact name={capitalize(terms.requested)}>
+          {formatBytes(rows.requested[row])}
+          {padding > 0 && (
+            <span class="wasteful">
+              {` ${formatBytes(padding)} ${terms.excess}, ${expansion(rows, row).toFixed(2)}× expansion`}
+            </span>
+          )}
+        </Fact>
+        <Fact name="Shape">
+          {rows.shape.at(row) !== "" && (
+            <code>
+              {times !== null && rows.dtype.at(row)}
+              {rows.shape.at(row)}
+            </code>
+          )}
+        </Fact>
+        <Fact name={terms.op}>
+          {rows.op.at(row) !== "" ? (
+            <code>{rows.op.at(row)}</code>
+          ) : (
+            terms.default_op !== "" && terms.default_op
+          )}
+        </Fact>
+        <Fact name={terms.op_name}>{rows.op_name.at(row) !== "" && <code>{rows.op_name.at(row)}</code>}</Fact>
+        {rows.copied.at(row) !== "" && (
+          <Fact name="Copy of">
+            <code>{rows.copied.at(row)}</code>
+          </Fact>
+        )}
+        <Fact name="Source">{rows.source.at(row) !== "" && <code>{rows.source.at(row)}</code>}</Fact>
+        {!moment && (
+          <Lifetime
+            {...{ rows, row, length, times }}
+            details={value}
+            onInspect={inspect}
+            onPick={(picked) => store.set({ selected: picked })}
+          />
+        )}
+        {value?.region != null && value.offset >= 0 && (
+          <Fact name={addressed ? "Address" : "Allocation"}>
+            {!addressed &&
+              `${value.region.kind} #${value.region.index}, ${formatBytes(value.region.size)}; at offset `}
+            <Address {...{ details: value, addressed }} />
+          </Fact>
+        )}
+      </dl>
+      {error !== null && <ErrorMessage error={error} />}
+      {value === null && error === null && (
+        <p class="muted">Reading {addressed ? "the stack" : "stack and sharers"}…</p>
+      )}
+      {value !== null && (
+        <>
+          {!addressed && (
+            <p class="xprof-links">
+              <GraphViewerLink instruction={value.defined.instruction} store={store} />
+            </p>
+          )}
+          <CallStack frames={value.stack} />
+          {value.freed_stack.length > 0 && <CallStack frames={value.freed_stack} title="Freed at" />}
+          {value.planned != null && <PlannedBuffers planned={value.planned} store={store} />}
+          {!addressed && <Sharers details={value} onPick={(picked) => store.set({ selected: picked })} />}
+        </>
+      )}
+    </Drawer>
+  );
+}
+
+/** Place of a row: an offset in its allocation, or an address if regions are numbered by address. */
+function Address({ details, addressed }: { details: BufferDetails; addressed: boolean }): JSX.Element {
+  const place = details.offset + (addressed ? (details.region?.index ?? 0) : 0);
+  return <code title={formatExact(details.offset)}>0x{place.toString(16)}</code>;
+}
+
+interface LifetimeProps {
+  rows: Rows;
+  row: number;
+  length: number;
+  times: Float64Array | null;
+  details: BufferDetails | null;
+  onInspect: (position: number) => void;
+  onPick: (row: number) => void;
+}
+
+function Lifetime({ rows, row, length, times, details, onInspect, onPick }: LifetimeProps): JSX.Element {
+  const terms = useTerms();
+  const place = (position: number, instruction: string | undefined): JSX.Element =>
+    position < 0 || position >= length ? (
+      <span>
+        {positionText(position, length)} the {terms.extent}
+      </span>
+    ) : (
+      <button class="link" title={`Inspect this ${terms.position}`} onClick={() => onInspect(position)}>
+        {times !== null && `${formatTime(times[position])}, ${terms.position} `}
+        {formatCount(position)}{" "}
+        {instruction !== undefined && instruction !== "" && <code>{instruction}</code>}
+      </button>
+    );
+  const held = Math.min(rows.end[row], length) - Math.max(rows.start[row], 0);
+  return (
+    <>
+      <Fact name={times === null ? "Defined at" : "Allocated"}>
+        {place(rows.defined[row], details?.defined.instruction)}
+      </Fact>
+      {times === null ? (
+        <>
+          <Fact name="Last used at">{place(rows.last_used[row], details?.last_used.instruction)}</Fact>
+          {isSharedLater(rows, row, length) && (
+            <Fact name="In use until">
+              {place(liveUntil(rows, row, length), undefined)}
+              <Occupants details={details} after={rows.last_used[row]} onPick={onPick} />
+            </Fact>
+          )}
+        </>
+      ) : (
+        <>
+          {rows.end[row] - rows.last_used[row] > 1 && rows.last_used[row] > rows.start[row] && (
+            <Fact name="Free requested">{place(rows.last_used[row], undefined)}</Fact>
+          )}
+          <Fact name="Freed">
+            {rows.end[row] >= length ? "not by the end of the recording" : place(rows.end[row], undefined)}
+          </Fact>
+        </>
+      )}
+      <Fact name="Lifetime">
+        {times !== null && `${lifetimeText(rows, row, times)}, `}
+        {formatCount(held)} of {formatCount(length)} {terms.positions}
+      </Fact>
+    </>
+  );
+}
+
+interface FrameProps {
+  /** Full-window timeline. */
+  full?: boolean;
+  /** Side panel; null if nothing is selected. */
+  drawer: JSX.Element | null;
+  children: ComponentChildren;
+}
+
+/** Page with a side panel for the selected item. */
+export function PageFrame({ full = false, drawer, children }: FrameProps): JSX.Element {
+  return (
+    <div class={`${full ? "full" : "page"} ${drawer === null ? "" : "with-details"}`}>
+      <div class="content">{children}</div>
+      {drawer}
+    </div>
+  );
+}
+
+interface DrawerProps {
+  api: Api;
+  id: string;
+  /** Null until they have loaded. */
+  available: AvailableRows | null;
+  length: number;
+  times: Float64Array | null;
+  moment: boolean;
+  store: Store<ViewState>;
+  dark: boolean;
+}
+
+/** Return the side panel of the selected buffer; null without one. */
+export function useDetails({ available, ...details }: DrawerProps): JSX.Element | null {
+  const selected = useStore(details.store, (state) => state.selected);
+  const row = available?.indexOf(selected) ?? -1;
+  return available === null || row < 0 || selected === null ? null : (
+    <Details {...details} number={selected} row={row} rows={available.rows} />
+  );
+}

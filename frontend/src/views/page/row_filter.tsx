@@ -1,0 +1,151 @@
+import { type ComponentChildren, createContext, type JSX } from "preact";
+import { useContext, useMemo } from "preact/hooks";
+import { type Store, useStore } from "../../base/store";
+import { formatCount } from "../../base/units";
+import { findNode, labelOf, pathNodes, rowsBelow, type Tree } from "../../layout/tree/tree";
+import { maskOf, readFilter, type RowFilter, type RowRange, toggleRole } from "../../layout/url_values";
+import type { Api } from "../../payload/api";
+import type { Summary } from "../../payload/generated/answers";
+import { ROLES } from "../../payload/generated/constants";
+import type { RecordingData } from "../../payload/recording/recording";
+import type { Rows } from "../../payload/recording/rows";
+import { useTerms } from "../data/terms";
+import { useFetched } from "../data/use_fetched";
+import type { ViewState } from "../state/view_state";
+import { Role } from "../widgets/role";
+import { LazyTrees, LazyTreesContext, treeKey } from "./lazy_trees";
+
+/** The row filter that applies to all charts. */
+interface FilteredRows {
+  /** Description of the rows; empty without a filter. */
+  label: string;
+  /** 1 for each row that passes; null for all rows. */
+  rows: Uint8Array | null;
+  /** Reason why the filter has no effect. */
+  error: string | null;
+}
+
+const ALL_ROWS: FilteredRows = { label: "", rows: null, error: null };
+
+export const RowFilterContext = createContext<FilteredRows>(ALL_ROWS);
+
+/** Read the row filter from the page's state, and resolve it once the trees have loaded. */
+function useRowFilter(store: Store<ViewState>, trees: LazyTrees | null, rows: Rows | null): FilteredRows {
+  const text = useStore(store, (state) => state.row_filter);
+  const filter = useMemo(() => readFilter(text), [text]);
+  const key = filter?.kind === "node" ? treeKey(filter) : null;
+  const tree = useFetched(trees === null ? null : key, () =>
+    filter?.kind === "node" && trees !== null ? trees.get(filter) : Promise.reject(new Error("no tree")),
+  );
+  return useMemo(() => {
+    if (text === "" || rows === null) return ALL_ROWS;
+    if (filter === null) return { label: text, rows: null, error: "is not a valid filter" };
+    if (filter.kind === "rows") return filterByRanges(filter.ranges, rows);
+    if (filter.kind === "roles") return filterByRoles(filter.roles, rows);
+    if (tree.error !== null) return { label: filter.path, rows: null, error: tree.error.message };
+    return tree.value === null
+      ? { label: filter.path, rows: null, error: null }
+      : filterByNode(filter, tree.value);
+  }, [text, filter, rows, tree.value, tree.error]);
+}
+
+function filterByRanges(ranges: readonly RowRange[], rows: Rows): FilteredRows {
+  const mask = maskOf(ranges, rows.length);
+  const count = mask.reduce((sum, chosen) => sum + chosen, 0);
+  const name = count === 1 ? rows.name.at(mask.indexOf(1)) : "";
+  return { label: name || `${formatCount(count)} chosen`, rows: mask, error: null };
+}
+
+function filterByRoles(roles: readonly number[], rows: Rows): FilteredRows {
+  const label = roles.map((role) => ROLES[role]).join(", ");
+  return { label, rows: rows.role.map((role) => (roles.includes(role) ? 1 : 0)), error: null };
+}
+
+function filterByNode(filter: Extract<RowFilter, { kind: "node" }>, tree: Tree): FilteredRows {
+  const node = findNode(tree, filter.path);
+  if (node < 0) return { label: filter.path, rows: null, error: "is not in this recording" };
+  const label = pathNodes(tree, node)
+    .map((at) => labelOf(tree, at))
+    .join(" › ");
+  return { label, rows: rowsBelow(tree, node), error: null };
+}
+
+/** Label of the row filter that applies to all charts, with a button that clears it. */
+function FilterChip({ store }: { store: Store<ViewState> }): JSX.Element | null {
+  const on = useStore(store, (state) => state.row_filter !== "");
+  const { label, error } = useContext(RowFilterContext);
+  if (!on) return null;
+  return (
+    <div class="filter-chip" role="status" data-testid="filter-chip">
+      {error === null && <span class="muted">Only</span>}
+      <b title={label}>
+        <bdi>{label}</bdi>
+      </b>
+      {error !== null && <span>{error}</span>}
+      <button
+        class="quiet"
+        data-testid="filter-clear"
+        aria-label="Clear the filter"
+        title="Clear the filter"
+        onClick={() => store.set({ row_filter: "" })}
+      >
+        ×
+      </button>
+    </div>
+  );
+}
+
+interface RoleFilterProps {
+  role: number;
+  dark: boolean;
+  store: Store<ViewState>;
+  /** Figures beside the name. */
+  children?: ComponentChildren;
+}
+
+/** Role in a legend: a button that restricts all charts to this role, and to others that are pressed. */
+export function RoleFilter({ role, dark, store, children }: RoleFilterProps): JSX.Element {
+  const filter = readFilter(useStore(store, (state) => state.row_filter));
+  const pressed = filter?.kind === "roles" && filter.roles.includes(role);
+  const others = filter?.kind === "roles" && !pressed;
+  return (
+    <button
+      class={others ? "role-filter aside" : "role-filter"}
+      aria-pressed={pressed}
+      data-testid={`role-${ROLES[role].replaceAll(" ", "-")}`}
+      title={pressed ? "Click to clear" : others ? "Click to show too" : "Click to show only this role"}
+      onClick={() => store.set({ row_filter: toggleRole(store.get().row_filter, role) })}
+    >
+      <Role role={role} dark={dark} />
+      {children}
+    </button>
+  );
+}
+
+interface Props {
+  api: Api;
+  recording: Summary;
+  /** Null until all rows have loaded. */
+  everything: RecordingData | null;
+  store: Store<ViewState>;
+  children: ComponentChildren;
+}
+
+/** Provide the trees of a recording and the row filter to the components inside. */
+export function TreesScope({ api, recording, everything, store, children }: Props): JSX.Element {
+  const { id, axis } = recording;
+  const { unexplained: rest } = useTerms();
+  const trees = useMemo(
+    () => (everything === null ? null : new LazyTrees(api, id, everything, rest, axis === "TIME")),
+    [api, id, axis, rest, everything],
+  );
+  const filteredRows = useRowFilter(store, trees, everything?.rows ?? null);
+  return (
+    <LazyTreesContext.Provider value={trees}>
+      <RowFilterContext.Provider value={filteredRows}>
+        {children}
+        <FilterChip store={store} />
+      </RowFilterContext.Provider>
+    </LazyTreesContext.Provider>
+  );
+}

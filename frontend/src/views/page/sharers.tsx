@@ -1,0 +1,110 @@
+import type { JSX } from "preact";
+import type { Store } from "../../base/store";
+import { formatBytes, formatCount } from "../../base/units";
+import type { Details, PlannedAllocation, Sharer } from "../../payload/generated/answers";
+import type { ViewState } from "../state/view_state";
+import { ProgramLink } from "../widgets/program_link";
+
+/** Occupants listed without scrolling; the list of sharers has all. */
+const MAX_OCCUPANTS = 3;
+
+/** Buffers of the same memory that use it after the last use of this one. */
+export function Occupants(props: {
+  details: Details | null;
+  after: number;
+  onPick: (row: number) => void;
+}): JSX.Element | null {
+  const { details, after, onPick } = props;
+  const later =
+    details?.shares.filter((other) => other.relation === "same buffer" && other.last_used > after) ?? [];
+  if (later.length === 0) return null;
+  return (
+    <ul class="sharers" data-testid="occupants" aria-label="Buffers that use this memory later">
+      {later.slice(0, MAX_OCCUPANTS).map(({ row, name, defined, last_used }) => (
+        <li key={row}>
+          <button class="link" onClick={() => onPick(row)}>
+            {name}
+          </button>
+          <span class="muted">
+            uses it from {formatCount(defined)} to {formatCount(last_used)}
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Other buffers in the same bytes, at the same or at another time. */
+export function Sharers({
+  details,
+  onPick,
+}: {
+  details: Details;
+  onPick: (row: number) => void;
+}): JSX.Element {
+  const groups = new Map<string, Sharer[]>();
+  for (const sharer of details.shares)
+    groups.set(sharer.relation, [...(groups.get(sharer.relation) ?? []), sharer]);
+  const hidden = details.shares_total - details.shares.length;
+  return (
+    <section>
+      <h3>Shares its memory with</h3>
+      {details.shares.length === 0 && <p class="muted">No other buffer.</p>}
+      {[...groups].map(([relation, sharers]) => (
+        <div key={relation}>
+          <h4>{relation}</h4>
+          <ul class="sharers">
+            {sharers.map((sharer) => (
+              <li key={sharer.row}>
+                <button class="link" onClick={() => onPick(sharer.row)}>
+                  {sharer.name}
+                </button>
+                <span>{formatBytes(sharer.size)}</span>
+                <span class="muted">
+                  {formatCount(sharer.defined)}–{formatCount(sharer.last_used)}
+                </span>
+              </li>
+            ))}
+          </ul>
+        </div>
+      ))}
+      {hidden > 0 && <p class="muted">and {formatCount(hidden)} more</p>}
+    </section>
+  );
+}
+
+/** Program that a runtime allocation belongs to, and the buffers planned inside it, each with a link. */
+export function PlannedBuffers({
+  planned,
+  store,
+}: {
+  planned: PlannedAllocation;
+  store: Store<ViewState>;
+}): JSX.Element {
+  const hidden = planned.buffers_total - planned.buffers.length;
+  const { title, memory } = planned;
+  return (
+    <section>
+      <h3>
+        Planned by{" "}
+        <ProgramLink {...{ title, memory, store }} about="Open the compiled program">
+          {title}
+        </ProgramLink>
+      </h3>
+      <p class="muted">
+        Its {planned.kind} memory in {memory}, {formatBytes(planned.size)}
+      </p>
+      <ul class="sharers">
+        {planned.buffers.map((buffer) => (
+          <li key={buffer.row}>
+            <ProgramLink {...{ title, memory, store }} row={buffer.row} about={buffer.op_name}>
+              {buffer.name}
+            </ProgramLink>
+            <span>{formatBytes(buffer.size)}</span>
+          </li>
+        ))}
+      </ul>
+      {hidden > 0 && <p class="muted">and {formatCount(hidden)} more</p>}
+    </section>
+  );
+}

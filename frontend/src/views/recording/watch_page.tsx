@@ -1,0 +1,76 @@
+import type { JSX } from "preact";
+import { useEffect, useMemo } from "preact/hooks";
+import type { Store } from "../../base/store";
+import { timeAxis } from "../../layout/axis/axis";
+import { keepTimes, snapshotsOf } from "../../layout/live";
+import type { Api } from "../../payload/api";
+import type { Problem, Summary } from "../../payload/generated/answers";
+import { TermsContext, termsOf } from "../data/terms";
+import { allRows, type Curve, type OnPageState, useCurve } from "../data/use_recording";
+import { PageFrame } from "../page/details";
+import { Figures } from "../page/figures";
+import { AssumedCapacity, Headline } from "../page/headline";
+import type { ViewState } from "../state/view_state";
+import { UsageSection } from "../usage/usage_section";
+import { ErrorMessage } from "../widgets/message";
+import { StepGrowth } from "./step_growth";
+
+interface Props {
+  api: Api;
+  summary: Summary;
+  /** All recordings of the run. */
+  recordings: readonly Summary[];
+  problems: Problem[];
+  store: Store<ViewState>;
+  dark: boolean;
+  onState: OnPageState;
+}
+
+/** Page of a job's memory over time, which grows while the job runs, with the snapshots of the job as marks. */
+export function WatchPage({ summary, onState, ...shared }: Props): JSX.Element {
+  const { api, store } = shared;
+  const { curve, error } = useCurve(api, summary.id, `${summary.length} ${summary.end_ns}`, (last, next) => {
+    const { position, zoom } = store.get();
+    store.fill(keepTimes({ position, zoom }, last.times, next.times));
+  });
+  useEffect(() => {
+    onState(error !== null ? "error" : curve === null ? "loading" : "ready", curve?.view ?? null);
+  }, [error, curve]);
+  if (error !== null) return <ErrorMessage error={error} />;
+  if (curve === null) return <div class="placeholder" aria-busy="true" />;
+  return (
+    <TermsContext.Provider value={termsOf(summary)}>
+      <PageFrame drawer={null}>
+        <Sections {...shared} curve={curve} />
+      </PageFrame>
+    </TermsContext.Provider>
+  );
+}
+
+type SectionsProps = Omit<Props, "summary" | "onState"> & { curve: Curve };
+
+function Sections({ api, curve, recordings, problems, store, dark }: SectionsProps): JSX.Element {
+  const { view, data, times } = curve;
+  const available = useMemo(() => allRows(data), [data]);
+  const axis = useMemo(() => timeAxis(times), [times]);
+  const snapshots = useMemo(
+    () => snapshotsOf(recordings, view.recording.memory),
+    [recordings, view.recording.memory],
+  );
+  return (
+    <>
+      <Headline headline={view.headline} caveats={view.caveats} problems={problems}>
+        <Figures view={view} available={available} dark={dark} />
+        <AssumedCapacity recordings={[view.recording]} store={store} />
+      </Headline>
+      <UsageSection
+        {...{ api, view, available, axis, snapshots, store, dark }}
+        program={data.program}
+        spans={data.spans}
+      >
+        {null}
+      </UsageSection>
+      <StepGrowth api={api} recording={view.recording} store={store} />
+    </>
+  );
+}

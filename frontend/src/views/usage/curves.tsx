@@ -1,0 +1,162 @@
+import type { JSX } from "preact";
+import { cssColor, roleColors } from "../../base/colors";
+import { type Store, useStore } from "../../base/store";
+import { formatBytes, formatCount, formatShare } from "../../base/units";
+import { type Axis, stepAt } from "../../layout/axis/axis";
+import { formatTime } from "../../layout/axis/ticks";
+import { type CurveKey, shownCurves, toggleCurve, type UsageSeries } from "../../layout/usage/usage_series";
+import { ROLES } from "../../payload/generated/constants";
+import type { FirstView, Program } from "../../payload/recording/recording";
+import { type Terms, useTerms } from "../data/terms";
+import type { ViewState } from "../state/view_state";
+
+/** Line of a curve in the chart and its legend; dashes distinguish curves without color. */
+interface CurveStyle {
+  /** Name of a CSS variable, or a CSS color. */
+  color: string;
+  dash: "solid" | "dashed" | "dotted";
+  width: number;
+}
+
+/** Dash patterns in pixels, like CSS borders of these names. */
+export const DASHES = { solid: [], dashed: [7, 4], dotted: [3, 3] } as const;
+
+const roleColor = (role: (typeof ROLES)[number], dark: boolean): string =>
+  cssColor(roleColors(dark)[ROLES.indexOf(role)]);
+
+export function curveStyle(key: CurveKey, dark: boolean): CurveStyle {
+  switch (key) {
+    case "live":
+      return { color: "--accent", dash: "solid", width: 1.5 };
+    case "requested":
+    case "heap":
+      return { color: "--muted", dash: "dotted", width: 1 };
+    case "stack":
+      return { color: roleColor("executable", dark), dash: "dotted", width: 1.5 };
+    case "held":
+      return { color: "--ink", dash: "dashed", width: 1 };
+    case "free":
+      return { color: roleColor("temporary", dark), dash: "solid", width: 1.2 };
+    case "largest_free":
+      return { color: roleColor("temporary", dark), dash: "dashed", width: 1.2 };
+    case "fragmentation":
+      return { color: roleColor("gradient", dark), dash: "dotted", width: 1.5 };
+    case "ceiling":
+      return { color: "--ink", dash: "dashed", width: 1 };
+    case "limit":
+      return { color: "--warn", dash: "solid", width: 1.5 };
+  }
+}
+
+/** Return the name and the definition of a curve. */
+export function curveLabels(key: CurveKey, terms: Terms, { recording }: FirstView): [string, string] {
+  const events = recording.axis === "TIME";
+  switch (key) {
+    case "live":
+      return [terms.live, events ? "Heap plus stack" : "Bytes of live buffers, including padding"];
+    case "requested":
+      return [`${terms.live}, ${terms.requested}`, `Without ${terms.excess}`];
+    case "heap":
+      return ["heap alone", "Allocated bytes, without the stack"];
+    case "stack":
+      return ["stack", "Bytes reserved for running programs"];
+    case "held":
+      return ["reserved", "Bytes that the allocator has reserved from the device"];
+    case "free":
+      return ["free", "Bytes that the allocator can still allocate"];
+    case "largest_free":
+      return ["largest free block", "Larger requests fail, whatever the total of free bytes"];
+    case "fragmentation":
+      return [
+        "fragmentation",
+        "Share of the free bytes outside the largest free block; the top of the chart is 100%",
+      ];
+    case "ceiling":
+      return events
+        ? ["capacity", "Size of the memory"]
+        : ["reserved", "Bytes that the program requests from the device, which must fit in its limit"];
+    case "limit":
+      return ["limit", `What the program may reserve: ${limitText(recording)}`];
+  }
+}
+
+/** Return a program's limit with its source. */
+function limitText({ capacity_bytes, capacity_source }: FirstView["recording"]): string {
+  const bytes = formatBytes(capacity_bytes ?? 0);
+  return capacity_source === "" ? bytes : `${bytes}, ${capacity_source}`;
+}
+
+interface LegendProps {
+  view: FirstView;
+  known: readonly CurveKey[];
+  store: Store<ViewState>;
+  dark: boolean;
+}
+
+/** Legend of the usage chart; a click on a name shows or hides its curve. */
+export function CurveLegend({ view, known, store, dark }: LegendProps): JSX.Element {
+  const terms = useTerms();
+  const curves = useStore(store, (state) => state.toggled_curves);
+  const shown = new Set(shownCurves(known, curves));
+  return (
+    <ul class="lines" aria-label="Lines of the chart">
+      {known.map((key) => {
+        const { color, dash, width } = curveStyle(key, dark);
+        const [label, about] = curveLabels(key, terms, view);
+        return (
+          <li key={key}>
+            <button
+              aria-pressed={shown.has(key)}
+              data-testid={`curve-${key}`}
+              title={`${about}. ${shown.has(key) ? "Click to hide" : "Click to show"}`}
+              onClick={() => store.set({ toggled_curves: toggleCurve(store.get().toggled_curves, key) })}
+            >
+              <i
+                style={{
+                  borderTop: `${width + 0.5}px ${dash} ${color.startsWith("--") ? `var(${color})` : color}`,
+                }}
+              />
+              {label}
+            </button>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+interface Props {
+  view: FirstView;
+  series: UsageSeries;
+  position: number;
+  axis: Axis;
+  program: Program | null;
+}
+
+/** Tooltip of the position under the pointer. */
+export function UsageHover({ view, series, position, axis, program }: Props): JSX.Element {
+  const terms = useTerms();
+  const step = stepAt(series.x, axis.at(position));
+  const known = program !== null && position < program.length;
+  return (
+    <>
+      <b>{(known && program.name.at(position)) || `${terms.position} ${formatCount(position)}`}</b>
+      {known && program.op_name.at(position) !== "" && <span>{program.op_name.at(position)}</span>}
+      <span class="muted">
+        {terms.position} {formatCount(position)}
+        {known && program.computation.at(position) !== "" && ` in ${program.computation.at(position)}`}
+        {known && program.time_ns !== null && `, ${formatTime(program.time_ns[position])}`}
+      </span>
+      {series.curves.map(({ key, max, min }) => {
+        const text = (value: number): string =>
+          key === "fragmentation" ? formatShare(value, 1) : formatBytes(value);
+        return (
+          <span key={key}>
+            {curveLabels(key, terms, view)[0]} {Number.isNaN(max[step]) ? "unknown" : text(max[step])}
+            {min[step] < max[step] && `, at least ${text(min[step])} nearby`}
+          </span>
+        );
+      })}
+    </>
+  );
+}

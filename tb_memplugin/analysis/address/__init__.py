@@ -1,1 +1,0 @@
-"""Allocations in the address space: fragmentation and overlap."""

@@ -1,1 +1,0 @@
-"""Advice for every kind of recording."""

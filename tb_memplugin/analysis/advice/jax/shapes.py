@@ -1,0 +1,194 @@
+"""Advice on the shapes of tensors: dimensions that leave tiles half empty, and one tensor as large as the program.
+
+A dimension of 9 columns may take the space of 16. Compilers choose layouts with little padding. Stored in another
+shape, a padded argument is copied into that layout where it is used, and compiled programs then need more memory than
+before; only a smaller dimension saves. A single tensor of more than half of the memory can be computed in parts, unless
+it is an argument or a result, whose size the caller decides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, row_name, saving, sort_by_size
+from tb_memplugin.analysis.dataflow.graph import dataflow_graph, row_of_value
+from tb_memplugin.analysis.dataflow.training_step import training_step
+from tb_memplugin.analysis.replay.what_if import resize_rows
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.analysis.usage.live_set import live_rows
+from tb_memplugin.model.arrays import I64, marked
+from tb_memplugin.model.dataflow import Derivation
+from tb_memplugin.model.kinds import RegionKind
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.sizes import agree, bytes_text
+
+# `f32[4096,129]{1,0:T(8,128)}`: dimensions, their order from the innermost, and the tile of the innermost ones.
+TILED = re.compile(r"(\w+)\[([\d,]{1,200})\]\{([\d,]{1,100}):T\(([\d,]{1,100})\)")
+MAX_SHAPES = 5  # shapes
+# At most an eighth of a dimension; a larger change is another model. With a half, three of the stored programs would
+# be told to shrink images of 224 pixels to 128; with a fourth or a sixteenth, no answer changes.
+MAX_LOST = 8
+
+
+class RaggedDimension(NamedTuple):
+    """A dimension that does not fill its tiles."""
+
+    number: int
+    extent: int
+    tile: int
+
+    @property
+    def below(self) -> int:
+        return self.extent // self.tile * self.tile
+
+    @property
+    def above(self) -> int:
+        return -(-self.extent // self.tile) * self.tile
+
+
+def advise_padding(recording: Recording) -> Iterator[Advice]:
+    """Yield one piece for each shape that is padded at the peak."""
+    table = recording.allocations
+    live = live_rows(recording, peak(recording).position)
+    padding = np.where(table.size > table.requested, table.size - table.requested, 0)
+    codes = table.shape.codes[live]
+    wasted = np.bincount(codes[codes >= 0], padding[live][codes >= 0])
+    for code in np.argsort(-wasted, kind="stable")[:MAX_SHAPES].tolist():
+        if wasted[code] > 0 and (piece := _advise_shape(recording, code, live[codes == code], padding)):
+            yield piece
+
+
+def _advise_shape(recording: Recording, code: int, live: I64, padding: I64) -> Advice | None:
+    """Simulate all rows of the shape with smaller dimensions, not only those at the peak: others may be the next."""
+    table = recording.allocations
+    rows = np.flatnonzero((table.shape.codes == code) & (padding > 0))
+    if not _is_stored(recording, rows):  # the shapes of computed values follow from the model and from the compiler
+        return None
+    shape = table.shape.strings[code]
+    smaller = [one for one in ragged_dimensions(shape) if MAX_LOST * (one.extent - one.below) <= one.extent]
+    kept = table.size[rows]
+    for one in smaller:
+        kept = kept // one.above * one.below
+    saved = saving(recording, resize_rows(recording, rows, kept)) if smaller else None
+    if saved is None:
+        return None
+    size, wasted = int(table.size[live].sum()), int(padding[live].sum())
+    count = f"{len(live):,} tensors" if len(live) > 1 else "One tensor"
+    return Advice(
+        kind=AdviceKind.PADDING,
+        title=f"Padding of {shape.partition('{')[0]}",
+        sentence=f"{count} of shape {shape} {agree(len(live), 'takes', 'take')} {bytes_text(size)} at the peak; "
+        f"{bytes_text(wasted)} of it ({wasted / max(size, 1):.0%}) is padding. A shape that fills its tiles "
+        f"{saved.effect}.",
+        change="; ".join(
+            f"dimension {one.number} is {one.extent}, and the tiles have {one.tile}: make it {one.below}"
+            for one in smaller
+        ),
+        rows=sort_by_size(recording, live),
+        bytes=wasted,
+        saving=saved,
+    )
+
+
+def _is_stored(recording: Recording, rows: I64) -> bool:
+    """Return whether a row is an argument, whose shape can be changed where it is stored."""
+    graph, row = dataflow_graph(recording), row_of_value(recording)
+    return graph is None or bool(np.isin(row[graph.values.argument >= 0], rows).any())
+
+
+def ragged_dimensions(shape: str) -> list[RaggedDimension]:
+    """Return the dimensions that do not fill their tiles, innermost first; none if the shape has no tiles."""
+    found = TILED.match(shape)
+    if not found:
+        return []
+    dimensions, order, tile = ([int(n) for n in found[i].split(",") if n] for i in (2, 3, 4))
+    pairs = zip(order, reversed(tile), strict=False)
+    laid = [RaggedDimension(at, dimensions[at], width) for at, width in pairs if at < len(dimensions) and width > 0]
+    return [one for one in laid if one.extent % one.tile]
+
+
+# In a program of two or three tensors, one of them is naturally half of the memory.
+MIN_ROWS = 8
+# The memory of the largest accelerator: a larger tensor fits no device.
+LARGEST_DEVICE = 288 * 2**30
+PARTS = 16
+MAX_STEPS = 16  # of a chain of values that are computed element by element from each other
+
+
+def advise_oversized(recording: Recording) -> Iterator[Advice]:
+    """Yield a piece if one tensor takes more than half of the capacity, or of the peak if the capacity is unknown."""
+    table, top = recording.allocations, peak(recording)
+    live = live_rows(recording, top.position)
+    if not len(live) or recording.program is None:
+        return
+    # The compiler chooses what it places in on-chip memory.
+    if recording.program.memory_space > 0 or recording.regions.kind[table.region[live[0]]] & RegionKind.OUTPUT:
+        return
+    largest = int(live[0])
+    size = int(table.charge[largest])
+    if recording.capacity:
+        whole, of = recording.capacity, "the capacity"
+    elif size > LARGEST_DEVICE:
+        whole, of = LARGEST_DEVICE, "the largest accelerator's memory"
+    elif len(live) >= MIN_ROWS:
+        whole, of = top.bytes, "the peak"
+    else:
+        return
+    if 2 * size <= whole:
+        return
+    if _is_argument(recording, largest) and 2 * size <= max(recording.capacity or 0, LARGEST_DEVICE):
+        return
+    rows = _computed_together(recording, largest)
+    saved = saving(recording, resize_rows(recording, rows, table.size[rows] // PARTS))
+    if saved is None:
+        return
+    yield Advice(
+        kind=AdviceKind.OVERSIZED,
+        title=f"One tensor is {size / whole:.0%} of {of}",
+        sentence=f"{row_name(recording, largest)}, {table.shape[largest]}, takes {bytes_text(size)}"
+        f"{f'; {of} is' if size > whole else ' of'} {bytes_text(whole)}. Computing it in {PARTS} parts "
+        f"{saved.effect}.",
+        change=code_in_parts(recording),
+        rows=(ordered := sort_by_size(recording, rows)),
+        bytes=int(table.size[ordered].sum()),
+        saving=saved,
+    )
+
+
+def code_in_parts(recording: Recording) -> str:
+    """Return code that computes a tensor in parts; for a gradient, each part is computed again."""
+    part, what = ("jax.checkpoint(f)", "loss") if training_step(recording) is not None else ("f", "largest entries")
+    return (
+        f"y = jax.lax.map({part}, x, batch_size=max(1, len(x) // {PARTS}))  # f: from one element of x to what is "
+        f"left of the tensor, such as its {what}. Before that, look for a leftover jax.debug.print, for an array that "
+        "is not sharded and should be, and for a broadcast before a reduction"
+    )
+
+
+def _is_argument(recording: Recording, row: int) -> bool:
+    graph = dataflow_graph(recording)
+    value = int(graph.value[row]) if graph is not None else -1
+    return graph is not None and value >= 0 and bool(graph.values.argument[value] >= 0)
+
+
+def _computed_together(recording: Recording, row: int) -> I64:
+    """Return the row, and the rows of values that are computed from it element by element, or it from them."""
+    graph = dataflow_graph(recording)
+    if graph is None or graph.value[row] < 0:
+        return np.array([row])
+    values, derived = graph.values, graph.values.derivations
+    same = (derived.kind != Derivation.PART) & (values.elements[derived.source] == values.elements[derived.target])
+    source, target = derived.source[same], derived.target[same]
+    found = marked(len(values), graph.value[row])
+    for _ in range(MAX_STEPS):
+        before = int(found.sum())
+        found[target[found[source]]] = True
+        found[source[found[target]]] = True
+        if int(found.sum()) == before:
+            break
+    rows = row_of_value(recording)[np.flatnonzero(found & (values.argument < 0))]
+    return np.union1d(rows[rows >= 0], [row]).astype(np.int64)

@@ -1,1 +1,0 @@
-"""Advice for PyTorch snapshots."""

@@ -1,1 +1,0 @@
-"""Call graphs over stacks, with pprof's figures."""

@@ -1,0 +1,307 @@
+"""Causes that a program's arguments show, paired before and after: shardings, types, shapes, and donation."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from math import prod
+from typing import NamedTuple
+
+from tb_memplugin.analysis.compare.facts import MAX_ROWS
+from tb_memplugin.analysis.compare.ledger import (
+    COMPUTED_OR_OUTPUT,
+    Ledger,
+    LedgerRow,
+    changed_dimensions,
+    of_paths,
+    rescaled_from,
+    total,
+)
+from tb_memplugin.analysis.compare.matching import take_pairs
+from tb_memplugin.analysis.compare.stable_paths import common_path, dtype_of, size_of, template
+from tb_memplugin.model.changes import ArgumentFacts, ChangeCause, ChangeCauseKind, MemoryFacts
+
+
+class ArgumentPair(NamedTuple):
+    """An argument before and after, which may have another name."""
+
+    before: ArgumentFacts
+    after: ArgumentFacts
+
+
+class PairedArguments(NamedTuple):
+    """The arguments of both sides, and those that only one side has."""
+
+    pairs: dict[str, ArgumentPair]  # by the path after
+    added: list[ArgumentFacts]
+    removed: list[ArgumentFacts]
+
+
+def paired_arguments(before: MemoryFacts, after: MemoryFacts) -> PairedArguments:
+    """Pair the arguments of both sides: those of one path, then of one path without its numbers, then of one content.
+
+    An argument without a partner that is too small for the list of the other side may be on that side as well, so that
+    it is neither added nor removed.
+    """
+    removed, added = list(before.arguments), list(after.arguments)
+    keys: tuple[Callable[[ArgumentFacts], Hashable], ...] = (_path, _template, _content)
+    pairs = [ArgumentPair(*pair) for key in keys for pair in take_pairs(removed, added, key, _rank)]
+    return PairedArguments(
+        {pair.after.path: pair for pair in pairs},
+        [argument for argument in added if argument.bytes > _least_listed(before)],
+        [argument for argument in removed if argument.bytes > _least_listed(after)],
+    )
+
+
+def _path(argument: ArgumentFacts) -> Hashable:
+    return argument.path
+
+
+def _template(argument: ArgumentFacts) -> Hashable:
+    return template(argument.path)
+
+
+def _content(argument: ArgumentFacts) -> Hashable:
+    return argument.shape, argument.arrays
+
+
+def _rank(old: ArgumentFacts, new: ArgumentFacts) -> tuple[int, str]:
+    """Rank partners by the keys that both paths begin and end with: `state/mu/w` is paired with `state/trace/w`."""
+    one, other = old.path.split("/"), new.path.split("/")
+    in_common = sum(
+        next((i for i, (x, y) in enumerate(zip(p, q, strict=False)) if x != y), min(len(p), len(q)))
+        for p, q in ((one, other), (one[::-1], other[::-1]))
+    )
+    return -in_common, new.path
+
+
+def _least_listed(facts: MemoryFacts) -> int:
+    """Return the size that an argument must exceed to be on a side's list; -1 where the list contains all arguments."""
+    return facts.arguments[-1].bytes if len(facts.arguments) >= MAX_ROWS else -1
+
+
+# A group of arguments is named after what the paths of its members have in common. Members below this share of the
+# largest one do not count: a step counter of 4 bytes beside `state/nu/layer_*` would leave only `state`. With any
+# value from 1e-6 to 0.1, the causes of the stored programs have the same names.
+LEAST_NAMED = 1e-4
+# Donation of an argument changed if at least this share of its bytes gained or lost it. A path with * stands for the
+# arrays of all layers, and JAX may find no result for one of them. With any value
+# from 0.01 to 1, the stored programs have the same causes: donation there changes for all bytes or for none.
+MOST = 0.5
+ArgumentPairs = Mapping[str, ArgumentPair]  # by the path after
+
+
+def added_and_removed(paired: PairedArguments, ledger: Ledger) -> Iterator[ChangeCause]:
+    """Yield a cause for the arguments of one side that share the first key of their paths, such as `state`."""
+    for kind, sign, alone in (
+        (ChangeCauseKind.ARGUMENT_ADDED, 1, paired.added),
+        (ChangeCauseKind.ARGUMENT_REMOVED, -1, paired.removed),
+    ):
+        roots = defaultdict[str, list[ArgumentFacts]](list)
+        for argument in alone:
+            roots[argument.path.partition("/")[0]].append(argument)
+        for arguments in roots.values():
+            rows = ledger.claim(of_paths(argument.path for argument in arguments))
+            largest = max(arguments, key=lambda argument: argument.bytes)
+            arrays = sum(argument.arrays for argument in arguments)
+            size = total(rows) or sign * sum(argument.bytes for argument in arguments)  # small ones have no rows
+            yield ChangeCause(kind, (_common_name(arguments),), size, arrays=arrays, shape=largest.shape)
+
+
+def shardings(pairs: ArgumentPairs, ledger: Ledger) -> Iterator[ChangeCause]:
+    """Yield a cause for each change of sharding that changes the part of an argument that a device has.
+
+    The cause claims the arguments, arrays of their shapes such as gradients, and arrays whose part changed by the same
+    factor.
+    """
+    found = defaultdict[tuple[str, str], list[str]](list)
+    for name, (old, new) in pairs.items():
+        if (old.sharding, old.copies) != (new.sharding, new.copies) and old.shape != new.shape:
+            found[_sharding_text(old), _sharding_text(new)].append(name)
+    for (was, now), names in found.items():
+        sizes = [(size_of(pairs[name].before.shape), size_of(pairs[name].after.shape)) for name in names]
+        changed = {(old, new) for one in sizes for old, new in changed_dimensions(*one) if old}
+        parts = [rescaled_from(ledger, factor) for factor in {Fraction(new, old) for old, new in changed}]
+        rows = ledger.claim(of_paths(names))
+        rows += ledger.claim(_of_sizes({old for old, _ in sizes}, {new for _, new in sizes}))  # such as their gradients
+        rows += ledger.claim(partial(_is_any, tests=parts))
+        yield _named(ChangeCauseKind.SHARDING, names, pairs, rows, was, now)
+
+
+def _is_any(row: LedgerRow, tests: Iterable[Callable[[LedgerRow], bool]]) -> bool:
+    return any(test(row) for test in tests)
+
+
+def _is_resharded(old: ArgumentFacts, new: ArgumentFacts, devices: tuple[int, int]) -> bool:
+    """Return whether the sharding changed and the whole argument did not, which gives it another shape on a device."""
+    if (old.sharding, old.copies) == (new.sharding, new.copies):
+        return False
+    whole = (
+        prod(size_of(argument.shape)) * count // max(argument.copies, 1)
+        for argument, count in zip((old, new), devices, strict=True)
+    )
+    return next(whole) == next(whole)
+
+
+def _sharding_text(argument: ArgumentFacts) -> str:
+    if argument.sharding:
+        return argument.sharding
+    return f"{argument.copies} copies" if argument.copies > 1 else "no copies"
+
+
+def dtypes(pairs: ArgumentPairs, ledger: Ledger) -> Iterator[ChangeCause]:
+    """Yield a cause for each change from one number type to another, of arguments and of what is computed from them."""
+    names = defaultdict[tuple[str, str], list[str]](list)
+    for name, (old, new) in pairs.items():
+        if dtype_of(old.shape) != dtype_of(new.shape) and size_of(old.shape) == size_of(new.shape):
+            names[dtype_of(old.shape), dtype_of(new.shape)].append(name)
+    sizes = defaultdict[tuple[str, str], set[tuple[int, ...]]](set)
+    for was, now, size in _retyped(ledger):
+        sizes[was, now].add(size)
+    for was, now in {**dict.fromkeys(names), **dict.fromkeys(sizes)}:
+        own, others = names[was, now], sizes[was, now]
+        rows = ledger.claim(of_paths(own))
+        rows += ledger.claim(_of_types(was, now, others | _sizes_of_both(ledger, was, now)))
+        if own:
+            yield _named(ChangeCauseKind.DTYPE, own, pairs, rows, was, now)
+        elif rows:  # there are none where another cause has claimed the arrays
+            arrays = sum(row.arrays_after for row in rows)
+            largest = max(rows, key=lambda row: abs(row.bytes))
+            yield ChangeCause(ChangeCauseKind.DTYPE, (), total(rows), was, now, arrays, example=largest.path)
+
+
+def _retyped(ledger: Ledger) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+    """Yield (type before, type after, dimensions) of paths whose arrays changed their type and nothing else."""
+    old = defaultdict[tuple[str, str, tuple[int, ...]], set[str]](set)
+    for row in ledger.open:
+        if row.is_old:
+            old[row.template, row.role, size_of(row.shape)].add(dtype_of(row.shape))
+    for row in ledger.open:
+        for was in old.get((row.template, row.role, size_of(row.shape)), ()) if row.is_new else ():
+            yield was, dtype_of(row.shape), size_of(row.shape)
+
+
+def _sizes_of_both(ledger: Ledger, was: str, now: str) -> set[tuple[int, ...]]:
+    """Return the dimensions that arrays of type `was` had, which are gone, and that new arrays of type `now` have."""
+    gone = {size_of(row.shape) for row in ledger.open if row.is_old and dtype_of(row.shape) == was}
+    return {size_of(row.shape) for row in ledger.open if row.is_new and dtype_of(row.shape) == now} & gone
+
+
+def _of_types(was: str, now: str, sizes: Collection[tuple[int, ...]]) -> Callable[[LedgerRow], bool]:
+    return lambda row: (
+        size_of(row.shape) in sizes
+        and ((row.is_old and dtype_of(row.shape) == was) or (row.is_new and dtype_of(row.shape) == now))
+    )
+
+
+def shapes(pairs: ArgumentPairs, ledger: Ledger, devices: tuple[int, int]) -> Iterator[ChangeCause]:
+    """Yield a cause for each change of an argument's dimension, such as the batch or the layers of a scan.
+
+    The cause claims all arrays with a dimension that changed by the same factor. `devices`: the number of devices
+    before and after, over which an argument may be split.
+    """
+    found = defaultdict[tuple[int, int], list[str]](list)
+    others = list[str]()
+    for name, (old, new) in pairs.items():
+        a, b = size_of(old.shape), size_of(new.shape)
+        if a == b or _is_resharded(old, new, devices):
+            continue
+        if len(changed := changed_dimensions(a, b)) == 1 and len(a) == len(b):
+            found[changed.pop()].append(name)
+        else:
+            others.append(name)
+    for (was, now), names in found.items():
+        rows = ledger.claim(of_paths(names))
+        rows += ledger.claim(rescaled_from(ledger, Fraction(now, was))) if was else []
+        places = {_changed_dimension(pairs[name]) for name in names}
+        cause = _named(ChangeCauseKind.SHAPE, names, pairs, rows, str(was), str(now))
+        yield replace(cause, dimension=places.pop() if len(places) == 1 else None)
+    for name in others:
+        rows = ledger.claim(of_paths([name]))
+        yield _named(ChangeCauseKind.SHAPE, [name], pairs, rows, pairs[name].before.shape, pairs[name].after.shape)
+
+
+def _changed_dimension(pair: ArgumentPair) -> int:
+    """Return the first dimension that differs."""
+    sizes = zip(size_of(pair.before.shape), size_of(pair.after.shape), strict=True)
+    return next(at for at, (before, after) in enumerate(sizes) if before != after)
+
+
+def donations(pairs: ArgumentPairs, ledger: Ledger, grown: int) -> Iterator[ChangeCause]:
+    """Yield causes for arguments that were donated and no longer are, and for arguments that are donated now.
+
+    `grown`: the change of the peak in bytes.
+    """
+    found: dict[ChangeCauseKind, list[str]] = {ChangeCauseKind.NOT_DONATED: [], ChangeCauseKind.DONATED: []}
+    for name, (old, new) in pairs.items():
+        change = new.donated_bytes / max(new.bytes, 1) - old.donated_bytes / max(old.bytes, 1)
+        if abs(change) >= MOST:
+            found[ChangeCauseKind.DONATED if change > 0 else ChangeCauseKind.NOT_DONATED].append(name)
+    groups = [(kind, names) for kind, every in found.items() for names in _by_root(every)]
+    claimed = [ledger.claim(_results_of(names)) for _, names in groups]
+    for (kind, names), rows in zip(groups, claimed, strict=True):
+        # JAX gives donated memory to any result of the same shape, so that another result may be without.
+        sizes = {size_of(argument.shape) for name in names for argument in pairs[name]}
+        rows += ledger.claim(_results_of_sizes(sizes, kind is ChangeCauseKind.NOT_DONATED))
+        cause = _named(kind, names, pairs, rows)
+        if not cause.bytes:  # each result is below the size that is listed
+            size = sum(pairs[name].before.donated_bytes - pairs[name].after.donated_bytes for name in names)
+            cause = replace(cause, bytes=size if abs(size) <= abs(grown) else 0)
+        yield cause
+
+
+def _by_root(names: Iterable[str]) -> list[list[str]]:
+    """Group paths by their first key."""
+    roots = defaultdict[str, list[str]](list)
+    for name in names:
+        roots[name.partition("/")[0]].append(name)
+    return list(roots.values())
+
+
+def _named(
+    kind: ChangeCauseKind,
+    names: list[str],
+    pairs: ArgumentPairs,
+    rows: list[LedgerRow],
+    before: str = "",
+    after: str = "",
+) -> ChangeCause:
+    """Return a cause of these arguments, named after what the paths of each root have in common."""
+    arguments = sorted((pairs[name].after for name in names), key=lambda argument: (-argument.bytes, argument.path))
+    return ChangeCause(
+        kind,
+        tuple(map(common_path, _by_root(argument.path for argument in arguments))),
+        total(rows),
+        before,
+        after,
+        arrays=sum(argument.arrays for argument in arguments),
+        shape=arguments[0].shape,
+        example=arguments[0].path,
+        role=arguments[0].role,
+    )
+
+
+def _of_sizes(old: Collection[tuple[int, ...]], new: Collection[tuple[int, ...]]) -> Callable[[LedgerRow], bool]:
+    def is_one(row: LedgerRow) -> bool:
+        size = size_of(row.shape)
+        return row.role in COMPUTED_OR_OUTPUT and ((row.is_old and size in old) or (row.is_new and size in new))
+
+    return is_one
+
+
+def _results_of(names: Iterable[str]) -> Callable[[LedgerRow], bool]:
+    templates = set(map(template, names))
+    return lambda row: row.template in templates and row.role == "output"
+
+
+def _results_of_sizes(sizes: Collection[tuple[int, ...]], come: bool) -> Callable[[LedgerRow], bool]:
+    return lambda row: row.role == "output" and size_of(row.shape) in sizes and (row.bytes > 0) is come
+
+
+def _common_name(arguments: Sequence[ArgumentFacts]) -> str:
+    """Return what the paths of arguments have in common, without the paths of arguments below LEAST_NAMED."""
+    least = LEAST_NAMED * max(argument.bytes for argument in arguments)
+    return common_path([argument.path for argument in arguments if argument.bytes >= least])

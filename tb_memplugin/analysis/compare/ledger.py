@@ -1,0 +1,187 @@
+"""The differences between the arrays of two peaks. Only one cause can claim each of them, so that causes add up."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
+
+from tb_memplugin.analysis.compare.stable_paths import UNNAMED, dtype_of, size_of, template
+from tb_memplugin.model.changes import ArrayFacts, ChangeCause, ChangeCauseKind, Difference, MemoryFacts
+
+ROW_OF_ARGUMENT = {"parameter", "optimizer state", "input", "state", "unknown", "output"}
+COMPUTED = {"activation", "temporary", "gradient"}
+COMPUTED_OR_OUTPUT = {*COMPUTED, "output"}
+
+
+@dataclass(slots=True)
+class LedgerRow:
+    """Arrays of one path, function, role and shape, before and after."""
+
+    template: str  # of the path after, with * for each number
+    path: str
+    function: str
+    role: str
+    shape: str
+    arrays_before: int = 0
+    arrays_after: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+    claimed: bool = False
+
+    @property
+    def bytes(self) -> int:
+        return self.bytes_after - self.bytes_before
+
+    @property
+    def arrays(self) -> int:
+        return self.arrays_after - self.arrays_before
+
+    @property
+    def is_old(self) -> bool:
+        return not self.arrays_after
+
+    @property
+    def is_new(self) -> bool:
+        return not self.arrays_before
+
+
+class Ledger:
+    """Rows for the arrays of both sides. Arrays with one path template, role and shape share a row.
+
+    In recordings that are no programs, they must also have one function, as their paths are only names.
+    """
+
+    def __init__(self, before: MemoryFacts, after: MemoryFacts, renamed: Mapping[str, str] | None = None) -> None:
+        """Make rows of the arrays at both peaks. `renamed`: the path after of each argument, by its path before."""
+        self._by_function = not after.kind.has_program
+        self._renamed = renamed or {}
+        self._rows: dict[tuple[str, str, str, str], LedgerRow] = {}
+        for array in before.arrays:
+            row = self._row(array, self._renamed.get(array.path, array.path))
+            row.arrays_before += array.arrays
+            row.bytes_before += array.bytes
+        for array in after.arrays:
+            row = self._row(array, array.path)
+            row.path = array.path
+            row.arrays_after += array.arrays
+            row.bytes_after += array.bytes
+
+    def _row(self, array: ArrayFacts, path: str) -> LedgerRow:
+        key = (template(path), array.function if self._by_function else "", array.role, array.shape)
+        return self._rows.setdefault(key, LedgerRow(key[0], array.path, array.function, array.role, array.shape))
+
+    @property
+    def open(self) -> list[LedgerRow]:
+        """The rows that differ and have no cause yet."""
+        return [row for row in self._rows.values() if not row.claimed and (row.bytes or row.arrays)]
+
+    def claim(self, wanted: Callable[[LedgerRow], object]) -> list[LedgerRow]:
+        """Return the open rows that `wanted` accepts, which belong to the caller's cause from now on."""
+        found = [row for row in self.open if wanted(row)]
+        for row in found:
+            row.claimed = True
+        return found
+
+    def renamed(self) -> set[tuple[str, str]]:
+        """Return the roles and shapes that lost as many arrays as they gained: these arrays only have other names."""
+        grown, kept = defaultdict[tuple[str, str], int](int), set[tuple[str, str]]()
+        for row in self.open:
+            grown[row.role, row.shape] += row.arrays
+            if not (row.is_old or row.is_new):
+                kept.add((row.role, row.shape))
+        return {key for key, arrays in grown.items() if not arrays} - kept
+
+    def differences(self) -> list[Difference]:
+        """Return the rows that no cause has claimed, the largest first, without arrays that were only renamed."""
+        renamed = self.renamed()
+        rows = [row for row in self.open if row.bytes and (row.role, row.shape) not in renamed]
+        rows.sort(key=lambda row: (-abs(row.bytes), row.template, row.function, row.role, row.shape))
+        names = [field.name for field in fields(Difference)]
+        return [Difference(**{name: getattr(row, name) for name in names}) for row in rows]
+
+
+def total(rows: Iterable[LedgerRow]) -> int:
+    """Return the bytes by which these rows grew."""
+    return sum(row.bytes for row in rows)
+
+
+def of_paths(paths: Iterable[str]) -> Callable[[LedgerRow], bool]:
+    """Return a test for rows of arguments with these paths, and of the results that return them updated."""
+    templates = set(map(template, paths))
+    return lambda row: row.template in templates and row.role in ROW_OF_ARGUMENT
+
+
+# Arrays of different paths may be the same array before and after if they have at least this many dimensions. Arrays of
+# two dimensions agree in one of them by chance, as those of the demo's steps for TPU and GPU do.
+MIN_DIMENSIONS = 3
+# A factor is a cause if this many paths or shapes changed by it. One alone may be a coincidence. The microbatches of
+# the demo change at least six.
+MIN_PATHS = 2
+
+
+def rescaled(ledger: Ledger) -> Iterator[ChangeCause]:
+    """Yield a cause for each factor by which computed arrays changed and no argument did, as with microbatches."""
+    renamed = ledger.renamed()
+    changed_rows = [row for row in ledger.open if (row.role, row.shape) not in renamed]
+    gone = [row for row in changed_rows if row.is_old]
+    found = defaultdict[Fraction, list[tuple[LedgerRow, LedgerRow]]](list)
+    for row in changed_rows:
+        for old in gone if row.is_new else ():
+            if _alike(old, row) and (factor := _factor(old.shape, row.shape)) is not None:
+                found[factor].append((old, row))
+    for factor, pairs in sorted(found.items(), key=lambda one: -sum(new.bytes for _, new in one[1])):
+        pairs = [(old, new) for old, new in pairs if not (old.claimed or new.claimed)]
+        paths = {new.template for old, new in pairs if old.template == new.template}
+        shapes = min(len({old.shape for old, _ in pairs}), len({new.shape for _, new in pairs}))
+        if max(len(paths), shapes) >= MIN_PATHS:
+            old, new = max(
+                pairs, key=lambda pair: (not pair[1].path.startswith(UNNAMED), pair[1].bytes - pair[0].bytes)
+            )
+            rows = ledger.claim(rescaled_from(ledger, factor))
+            arrays = sum(row.arrays_after for row in rows)
+            yield ChangeCause(
+                ChangeCauseKind.SHAPE, (), total(rows), old.shape, new.shape, arrays, shape=new.shape, example=new.path
+            )
+
+
+def _alike(old: LedgerRow, new: LedgerRow) -> bool:
+    """Return whether two rows of one role may be the same arrays before and after.
+
+    They are if they have one path. Compilers name the stacks of a scan after any of its operations, so that rows with
+    other paths may be too, if they have as many arrays, of MIN_DIMENSIONS or more.
+    """
+    same = old.arrays_before == new.arrays_after and len(size_of(old.shape)) >= MIN_DIMENSIONS
+    return old.role == new.role and (old.template == new.template or same)
+
+
+def rescaled_from(ledger: Ledger, factor: Fraction) -> Callable[[LedgerRow], bool]:
+    """Return a test for rows of one side that differ from rows of the other by a factor in their dimensions."""
+    gone, come = {row.shape for row in ledger.open if row.is_old}, {row.shape for row in ledger.open if row.is_new}
+    pairs = [(a, b) for a in gone for b in come if _is_rescaled(a, b, factor)]
+    old, new = {a for a, _ in pairs}, {b for _, b in pairs}
+    return lambda row: (row.is_old and row.shape in old) or (row.is_new and row.shape in new)
+
+
+def _is_rescaled(old: str, new: str, factor: Fraction) -> bool:
+    """Return whether two shapes differ, and only by dimensions that are larger by `factor`."""
+    a, b = size_of(old), size_of(new)
+    if dtype_of(old) != dtype_of(new) or len(a) != len(b) or a == b:
+        return False
+    more, less = factor.as_integer_ratio()
+    return all(x == y or x * more == y * less for x, y in zip(a, b, strict=True))
+
+
+def _factor(old: str, new: str) -> Fraction | None:
+    """Return the factor between two shapes that differ by one dimension, or by several alike; else None."""
+    a, b = size_of(old), size_of(new)
+    if len(a) != len(b) or dtype_of(old) != dtype_of(new) or 0 in a:
+        return None
+    factors = {Fraction(y, x) for x, y in changed_dimensions(a, b)}
+    return factors.pop() if len(factors) == 1 else None
+
+
+def changed_dimensions(old: tuple[int, ...], new: tuple[int, ...]) -> set[tuple[int, int]]:
+    """Return the dimensions that differ, before and after."""
+    return {(a, b) for a, b in zip(old, new, strict=False) if a != b}

@@ -1,0 +1,129 @@
+"""Links of a run's recordings: snapshots to memory timelines, and chunks of an allocator's dump to programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_memplugin.analysis.isolate import failure
+from tb_memplugin.model.kinds import RecordingKind, Role
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.text import Text
+
+
+def link_timelines(recordings: Sequence[Recording]) -> list[Recording]:
+    """Return the recordings, with each snapshot linked to the timelines of its run that have categories.
+
+    The same snapshot and timelines give the same recording, so that memoized results are found again.
+    """
+    timelines = [recording for recording in recordings if _has_categories(recording)]
+    return [
+        _with_timelines(r, tuple(timeline for timeline in timelines if timeline.run == r.run))
+        if r.kind.has_tensor_stacks
+        else r
+        for r in recordings
+    ]
+
+
+def _has_categories(recording: Recording) -> bool:
+    if recording.kind is not RecordingKind.TORCH_TIMELINE or recording.capture_info is None:
+        return False
+    return bool((recording.allocations.role != Role.UNKNOWN).any())
+
+
+def _with_timelines(snapshot: Recording, timelines: tuple[Recording, ...]) -> Recording:
+    if not timelines or timelines == snapshot.timelines:
+        return snapshot
+    linked: Recording | None = snapshot.memo.get(link_timelines)
+    if linked is None or linked.timelines != timelines:
+        linked = snapshot.memo[link_timelines] = replace(snapshot, timelines=timelines)
+    return linked
+
+
+CHUNK_BYTES = 256  # sizes of chunks are multiples of it
+
+
+class ChunkTexts(NamedTuple):
+    """The texts of a chunk's row."""
+
+    name: str
+    op: str
+    shape: str
+    dtype: str
+    op_name: str
+
+
+def chunk_programs(recordings: Sequence[Recording]) -> set[str]:
+    """Return the names of the programs that chunks are annotated with."""
+    annotated = (r.program_chunks for r in recordings if r.program_chunks is not None)
+    return {name for chunks in annotated for name in chunks.program.strings if name}
+
+
+def link_chunks(recordings: Sequence[Recording], programs: Sequence[Recording] | None = None) -> list[Recording]:
+    """Return the recordings, with annotated chunks described by the largest buffer that they are for.
+
+    `programs` defaults to those among the recordings. The same inputs give the same recordings, so that memoized
+    results are found again.
+    """
+    names = chunk_programs(recordings)
+    if not names:
+        return list(recordings)
+    found = tuple(p for p in (recordings if programs is None else programs) if p.program and p.program.module in names)
+    return [
+        _with_programs(recording, found) if recording.program_chunks is not None else recording
+        for recording in recordings
+    ]
+
+
+def _with_programs(recording: Recording, programs: tuple[Recording, ...]) -> Recording:
+    if not programs:
+        return recording
+    known: tuple[tuple[Recording, ...], Recording] | None = recording.memo.get(link_chunks)
+    if known is None or known[0] != programs:
+        try:
+            described = _described(recording, programs)
+        except Exception as error:
+            failure(recording, error)  # logged; without descriptions, the recording still has its own names
+            described = recording
+        known = recording.memo[link_chunks] = programs, described
+    return known[1]
+
+
+def _described(recording: Recording, programs: tuple[Recording, ...]) -> Recording:
+    chunks, rows = recording.program_chunks, recording.allocations
+    if chunks is None:
+        return recording
+    pairs = np.stack([chunks.program.codes.astype(np.int64), chunks.allocation, rows.size], axis=1)
+    distinct, first, inverse = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
+    texts = []
+    for (_, index, size), row in zip(distinct.tolist(), first.tolist(), strict=True):
+        own = ChunkTexts(rows.name[row], rows.op[row], rows.shape[row], rows.dtype[row], rows.op_name[row])
+        texts.append(_texts_of(chunks.program[row], index, size, programs) or own)
+    columns = (Text.of(column).take(inverse.reshape(-1)) for column in zip(*texts, strict=True))
+    name, op, shape, dtype, op_name = columns
+    return replace(recording, allocations=replace(rows, name=name, op=op, shape=shape, dtype=dtype, op_name=op_name))
+
+
+def _texts_of(name: str, index: int, size: int, programs: tuple[Recording, ...]) -> ChunkTexts | None:
+    """Return the texts of the largest buffer in a buffer allocation; None where no program has it in this size."""
+    best: tuple[int, Recording, int] | None = None
+    for program in programs:
+        if program.program is None or program.program.module != name:
+            continue
+        for region in np.flatnonzero(program.regions.index == index).tolist():
+            rounded = -(-int(program.regions.size[region]) // CHUNK_BYTES) * CHUNK_BYTES
+            slack = size - rounded
+            # Of a program that was compiled again, the nearest. The allocator splits a chunk of twice the size.
+            if 0 <= slack < rounded and (best is None or slack < best[0]):
+                best = slack, program, region
+    if best is None:
+        return None
+    rows = best[1].allocations
+    inside = np.flatnonzero(rows.region == best[2])
+    if not len(inside):
+        return None
+    row = int(inside[np.argmax(rows.size[inside])])
+    return ChunkTexts(f"{name}: {rows.name[row]}", rows.op[row], rows.shape[row], rows.dtype[row], rows.op_name[row])

@@ -1,0 +1,215 @@
+"""What commands read and write: recordings of a path, JSON, and files, which are complete or absent."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import BinaryIO, cast
+
+from tb_memplugin.catalog.dumps import skipped_text
+from tb_memplugin.catalog.listing import Listing, listing_of_path, listing_of_stream
+from tb_memplugin.catalog.reading import Progress
+from tb_memplugin.commands.terminal import JSON, PATH, close_quietly, printable, show, shown_on_terminal
+from tb_memplugin.errors import FAILURES, InputError
+from tb_memplugin.logdir import is_read_with, is_remote
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.questions.asking.arguments import RECORDING
+from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, TOP, Asked, bounded, error_answer, failed
+from tb_memplugin.questions.asking.files import ExportAnswerJson
+from tb_memplugin.questions.asking.json_types import ProblemJson, problems_json
+from tb_memplugin.questions.asking.selectors import Chooser, choose, is_wanted
+from tb_memplugin.regex import Regex
+
+ALL = "all"
+
+
+def json_options(parser: argparse._ActionsContainer) -> None:
+    """Add --json and --top."""
+    parser.add_argument("--json", action="store_true", help=JSON)
+    top_option(parser)
+
+
+def top_option(parser: argparse._ActionsContainer) -> None:
+    """Add --top alone."""
+    parser.add_argument(
+        "--top",
+        metavar="N",
+        type=top_of,
+        default=TOP,
+        help="items of each list with --json, or all (default: %(default)s)",
+    )
+
+
+def top_of(text: str) -> int | None:
+    """Return a number of items from 1 up, or None for `all`."""
+    if text == ALL:
+        return None
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number from 1 up nor {ALL}")
+    return number
+
+
+def asked(arguments: argparse.Namespace, path: str) -> Asked:
+    """Return the question of a command about a path."""
+    return Asked(path, arguments.top)
+
+
+def print_failure(error: Exception) -> None:
+    """Print an error as JSON, if standard output can be written to."""
+    try:
+        print_answer(error_answer(error))
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        close_quietly(sys.stdout)
+
+
+def print_wrong_call(message: str, command: str) -> None:
+    """Print a wrong call of a command as JSON."""
+    print_answer(failed("usage", message, command, f"see `{command} --help`"))
+
+
+def print_written(
+    file: str, rows: int | None, recordings: Sequence[str], problems: Sequence[ProblemJson], question: Asked
+) -> None:
+    """Print the answer of a command that wrote a file: its rows (None: a report), and ids of what it contains."""
+    answer: ExportAnswerJson = {
+        "schema_version": SCHEMA_VERSION,
+        "file": {"path": file, "bytes": os.path.getsize(file), "rows": rows},
+        "recordings": list(recordings),
+        "problems": list(problems),
+        "next": [],
+    }
+    print_answer(bounded(answer, question.top))
+
+
+def print_answer(answer: Mapping[str, object]) -> None:
+    """Print an answer, indented on a terminal."""
+    lines = sys.stdout.isatty()
+    show(json.dumps(answer, indent=2 if lines else None, separators=None if lines else (",", ":"), allow_nan=False))
+
+
+STDIN = "standard input"
+
+
+def listing_of(path: str, wanted: Callable[[str], object] | None = None) -> Listing:
+    """Read all recordings of a path; print problems to standard error. InputError where there is nothing to read.
+
+    Of a dump with very many programs only the largest are read, and those of which an id is `wanted`.
+    """
+    if path == "-":
+        if sys.stdin is None:  # closed by the shell
+            raise InputError("Nothing to read", STDIN, "pipe the text of an error into the command")
+        return listing_of_stream(sys.stdin.buffer, STDIN)
+    FAILURES.disabled = True
+    progress = Progress()
+    with shown_on_terminal(progress):
+        listing = listing_of_path(path, wanted, progress)
+    print_problems(problems_json(listing.problems))
+    if text := skipped_text(listing.stages):
+        print(f"tb-memplugin: {printable(text)}", file=sys.stderr)
+    return listing
+
+
+def recording_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose one recording of a path."""
+    parser.add_argument("path", metavar="PATH", help=PATH)
+    RECORDING.add_to(parser, "ID")
+
+
+def chosen_recording(arguments: argparse.Namespace, chooser: Chooser | None = None) -> tuple[Recording, Listing]:
+    """Return the recording that is asked for, and what the path contains. InputError if none or several match.
+
+    `chooser`: one of views/shared/selectors.py, by default `choose`.
+    """
+    wanted = arguments.recording
+    listing = listing_of(arguments.path, wanted and (lambda recording_id: is_wanted(recording_id, wanted)))
+    return (chooser or choose)(listing.recordings, wanted, arguments.path, listing.problems), listing
+
+
+def print_problems(problems: Sequence[ProblemJson]) -> None:
+    """Print a line to standard error for each file or recording that cannot be read or analyzed."""
+    for problem in problems:
+        print(f"tb-memplugin: {printable(problem['file'])}: {printable(problem['text'])}", file=sys.stderr)
+
+
+def pattern_of(text: str | None) -> Regex:
+    """Compile a pattern for recording ids; None matches every id. InputError for an invalid regular expression."""
+    return Regex(text or "", "--recording")
+
+
+ENDING = ("SIGTERM", "SIGHUP")  # Windows lacks the latter
+GZIP_LEVEL = 1  # rows are so similar that a higher level saves little and takes several times as long
+
+
+def check_output(file: str, path: str, force: bool) -> None:
+    """Raise InputError where the file must not be written."""
+    if is_remote(file):
+        raise InputError("Cannot write to a remote path", file, "write a local file and copy it")
+    if path != "-" and is_read_with(path, file):
+        raise InputError("The logdir is never written to", file, "choose a file outside of it")
+    if os.path.isdir(file):
+        raise InputError("The output file is a folder", file, "give the name of a file in it")
+    if os.path.lexists(file) and not force:
+        raise InputError("The output file exists", file, "choose another name, or overwrite it with --force")
+
+
+@contextmanager
+def compress(stream: BinaryIO, file: str) -> Iterator[BinaryIO]:
+    if not file.endswith(".gz"):
+        yield stream
+        return
+    # Without a name and a time in the header, the same rows give the same bytes.
+    with gzip.GzipFile("", "wb", GZIP_LEVEL, stream, mtime=0) as compressed:
+        yield cast(BinaryIO, compressed)
+
+
+@contextmanager
+def atomic_file(file: str) -> Iterator[BinaryIO]:
+    """Open a stream that replaces the file once it is complete; if writing fails, the file stays as it was."""
+    target = os.path.realpath(file)
+    try:
+        if os.path.exists(target) and not os.path.isfile(target):  # a pipe or a device, which stays one
+            with open(target, "wb") as stream:
+                yield stream
+            return
+        temporary = os.path.join(os.path.dirname(target), f".tb-memplugin-{os.urandom(8).hex()}")
+        try:
+            with open(temporary, "xb") as stream:
+                yield stream
+            os.replace(temporary, target)
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
+    except OSError as error:
+        raise InputError("Cannot write the file", file, error.strerror or str(error)) from error
+
+
+@contextmanager
+def ending_by_signals() -> Iterator[None]:
+    """Raise SystemExit in the block when a signal ends the process, so that no temporary file is left."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        for other in caught:
+            signal.signal(other, signal.SIG_IGN)  # not to interrupt the cleaning up
+        sys.exit(128 + number)
+
+    # A command that runs under nohup ignores SIGHUP. Threads cannot set handlers.
+    in_main = threading.current_thread() is threading.main_thread()
+    ending = [getattr(signal, name) for name in ENDING if hasattr(signal, name)]
+    caught = [number for number in ending if in_main and signal.getsignal(number) is signal.SIG_DFL]
+    for number in caught:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in caught:
+            signal.signal(number, signal.SIG_DFL)

@@ -1,0 +1,200 @@
+"""Executors of tasks: threads and processes of this machine, or the workers of a dask cluster."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import suppress
+from multiprocessing import get_context
+from queue import Empty, SimpleQueue
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
+
+import tb_memplugin
+from tb_memplugin.errors import InputError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class TaskExecutor(Protocol):
+    """Runs functions somewhere, and can stop."""
+
+    def submit(self, function: Callable[P, T], /, *arguments: P.args, **named: P.kwargs) -> Future[T]:
+        """Run a function when there is room. For other processes, the function and its arguments must pickle."""
+
+    def stop(self) -> None:
+        """Cancel what waits, and what runs as far as it can be ended: such futures raise CancelledError.
+
+        Later tasks are refused.
+        """
+
+
+class LocalThreads:
+    """Threads, which each call `begin` with an event that `stop` sets, and with the number of threads."""
+
+    def __init__(self, workers: int, name: str, begin: Callable[[threading.Event, int], None]) -> None:
+        self._stopped = threading.Event()
+        self._pool = ThreadPoolExecutor(workers, name, initializer=begin, initargs=(self._stopped, workers))
+
+    def submit(self, function: Callable[P, T], /, *arguments: P.args, **named: P.kwargs) -> Future[T]:
+        return self._pool.submit(function, *arguments, **named)
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._pool.shutdown(cancel_futures=True)
+
+
+def available_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class WaitingCall(NamedTuple):
+    """A task that waits."""
+
+    future: Future[Any]
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    named: dict[str, Any]
+
+
+class LocalProcesses:
+    """A process for each core, which starts with the first tasks and runs one task after another.
+
+    A process that dies, such as for lack of memory, fails its own task only, and another one takes its place: each
+    belongs to a thread of this process. A pool of several processes would end with all tasks that wait.
+    """
+
+    def __init__(self, workers: int | None = None) -> None:
+        self._workers = workers or available_cores()
+        self._threads: list[threading.Thread] = []
+        self._waiting: SimpleQueue[WaitingCall | None] = SimpleQueue()
+        self._busy: set[threading.Thread] = set()
+        self._is_stopped = False
+
+    def submit(self, function: Callable[P, T], /, *arguments: P.args, **named: P.kwargs) -> Future[T]:
+        if self._is_stopped:
+            raise RuntimeError("the processes are stopped")
+        future: Future[T] = Future()
+        self._waiting.put(WaitingCall(future, function, arguments, named))
+        if len(self._threads) < self._workers:
+            # The end of the program waits for the tasks of other threads, also for those that have not begun.
+            self._threads.append(threading.Thread(target=self._work, name="processes", daemon=True))
+            self._threads[-1].start()
+        return future
+
+    def stop(self) -> None:
+        """Cancel the tasks that wait, and end the processes. Those that run a task end after it."""
+        self._is_stopped = True
+        with suppress(Empty):
+            while True:
+                if (call := self._waiting.get_nowait()) is not None:
+                    call.future.cancel()
+                    call.future.set_running_or_notify_cancel()
+        for _ in self._threads:
+            self._waiting.put(None)
+        # Python 3.11 may print an OSError at its exit if a pool closes meanwhile.
+        for thread in self._threads:
+            if thread not in self._busy:
+                thread.join()
+
+    def _work(self) -> None:
+        """Run tasks in one process, and in another one where that dies."""
+        pool: ProcessPoolExecutor | None = None
+        while (call := self._waiting.get()) is not None:
+            if not call.future.set_running_or_notify_cancel():
+                continue
+            self._busy.add(threading.current_thread())
+            try:
+                # Forking a process with threads may deadlock in its child.
+                pool = pool or ProcessPoolExecutor(1, get_context("spawn"), initializer=ignore_interrupts)
+                result = pool.submit(call.function, *call.arguments, **call.named).result()
+            except BaseException as error:
+                pool = None if isinstance(error, BrokenExecutor) else pool
+                self._busy.discard(threading.current_thread())
+                call.future.set_exception(error)
+            else:
+                self._busy.discard(threading.current_thread())
+                call.future.set_result(result)
+        if pool is not None:
+            pool.shutdown()
+
+
+def ignore_interrupts() -> None:
+    """Leave Ctrl+C to the process that started this one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+CONNECT_SECONDS = 10
+REMEDY = f"run `pip install tb-memplugin=={tb_memplugin.__version__}` on the workers"
+
+
+class DaskCluster:
+    """A client of a scheduler. A task whose worker dies runs on another one."""
+
+    def __init__(self, address: str) -> None:
+        try:
+            from distributed import Client
+        except ImportError:
+            raise InputError("dask is not installed", "--scheduler", "pip install 'tb-memplugin[dask]'") from None
+        try:
+            self._client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+        except (OSError, ValueError, TypeError) as error:
+            text = "start one with `dask scheduler`, or leave out --scheduler"
+            raise InputError(f"No scheduler answers ({type(error).__name__})", address, text) from None
+        try:
+            self._require_same_version()
+        except BaseException:
+            self._client.close()
+            raise
+        self._pool = self._client.get_executor(pure=False)
+
+    def _require_same_version(self) -> None:
+        try:
+            versions = self._client.run(version_of_worker)
+        except Exception as error:  # as the worker raised it
+            raise InputError(f"A worker cannot run tasks ({error})", "--scheduler", REMEDY) from None
+        for worker, version in versions.items():
+            if version != tb_memplugin.__version__:
+                raise InputError(f"A worker has tb_memplugin {version}", worker, REMEDY)
+
+    def submit(self, function: Callable[P, T], /, *arguments: P.args, **named: P.kwargs) -> Future[T]:
+        future: Future[T] = self._pool.submit(function, *arguments, **named)
+        return future
+
+    def stop(self) -> None:
+        self._pool.shutdown(wait=False)  # which cancels
+        self._client.close()
+
+
+def version_of_worker() -> str:
+    """Return the version of this package, on a worker."""
+    return tb_memplugin.__version__
+
+
+def is_worker_death(error: BaseException) -> bool:
+    """Return whether a task failed because several workers died while they ran it."""
+    return type(error).__name__ == "KilledWorker"
+
+
+class Cancellation:
+    """An event: a task was cancelled, or its client has gone. A worker cannot end a thread by itself."""
+
+    def __init__(self, worker: Any, key: Any) -> None:
+        self._worker = worker
+        self._key = key
+
+    def is_set(self) -> bool:
+        state = self._worker.state.tasks.get(self._key)
+        return state is None or state.state in ("cancelled", "released", "forgotten")
+
+
+def current_task() -> tuple[Cancellation, int]:
+    """Return the cancellation of the task that this thread of a worker runs, and the worker's number of threads."""
+    from distributed import get_worker
+
+    worker = get_worker()
+    return Cancellation(worker, worker.get_current_task()), worker.state.nthreads

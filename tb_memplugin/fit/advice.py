@@ -1,0 +1,237 @@
+"""Advice about a sweep's answers, carried out: what each piece saves once compiled, and the largest value with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from math import floor, gcd
+from pathlib import Path
+from typing import Any
+
+from tb_memplugin.analysis.advice import Advice, AdviceKind, advise
+from tb_memplugin.fit.compiling.compiling import programs_of
+from tb_memplugin.fit.knobs import parse_changes
+from tb_memplugin.fit.search import Search
+from tb_memplugin.fit.sweep import Sweep
+from tb_memplugin.model.fit import Knobs, LargestValue, Outcome, Tried
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.readers.hlo import read_hlo
+from tb_memplugin.targets import parse_target
+
+COMBINED = "All of these"
+
+
+@dataclass(frozen=True)
+class AdviceToTry:
+    """A piece of advice: `changes` carry it out, unless only the user can. `promised_bytes` are those of the peak."""
+
+    title: str
+    promised_bytes: int
+    changes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Trial:
+    """An answer, the values that were searched, and a function that compiles a candidate of it with changes."""
+
+    answer: LargestValue
+    values: Sequence[int]
+    compile: Callable[[Knobs, tuple[str, ...]], Outcome]
+    known: Mapping[int, int] = field(default_factory=dict)  # reserved bytes by value
+    devices: int = 1
+
+    def run(self, pieces: Sequence[AdviceToTry], jobs: int = 1) -> list[Tried]:
+        """Try each piece, then all that helped together. Pieces that were stopped are left out."""
+        if self.answer.last.reserved_bytes is None:  # there is no program to change
+            return []
+        with ThreadPoolExecutor(jobs) as pool:
+            tried = [one for one in pool.map(self._try, pieces) if one is not None]
+        helpful = [one for one in tried if one.is_compiled and one.helps]
+        if len(helpful) > 1:
+            changes = tuple(dict.fromkeys(change for one in helpful for change in one.changes))
+            together = self._try(AdviceToTry(COMBINED, sum(one.promised_bytes for one in helpful), changes))
+            tried += [together] if together is not None else []
+        return tried
+
+    def _try(self, piece: AdviceToTry) -> Tried | None:
+        try:
+            return self._compiled(piece) if piece.changes else self._estimated(piece)
+        except CancelledError:
+            return None
+
+    def _compiled(self, piece: AdviceToTry) -> Tried:
+        values = self._values(piece.changes)
+        number = self._number(values)
+        before = self._at(values, number)
+        after = self.compile(before.candidate.knobs, piece.changes)
+        tried = self._tried(piece, before, after)
+        if after.reserved_bytes is None or before.reserved_bytes is None:
+            return replace(tried, error=after.error or before.error)
+        saved = before.reserved_bytes - after.reserved_bytes
+        return replace(tried, saving_bytes=saved, new_value=self._largest(piece, values, number, after))
+
+    def _estimated(self, piece: AdviceToTry) -> Tried:
+        """Estimate the value, as memory rises in a line with it. Never more than was searched."""
+        before, each = self.answer.last, self._bytes_per_item()
+        tried = replace(self._tried(piece, before, None), saving_bytes=piece.promised_bytes)
+        limit, reserved = before.limit_bytes, before.reserved_bytes
+        if not self.values or limit is None or reserved is None:
+            return tried
+        room = limit - reserved + piece.promised_bytes
+        own = int(dict(before.candidate.knobs)[self.answer.searched])
+        most = own + floor(room / each) if each else own - (room < 0)
+        reached = [value for value in self.values if value <= most]
+        return replace(tried, new_value=reached[-1] if reached else None)
+
+    def _tried(self, piece: AdviceToTry, before: Outcome, after: Outcome | None) -> Tried:
+        answer = self.answer
+        return Tried(
+            answer.target, answer.knobs, answer.searched, piece.title, piece.changes, before, after,
+            value=answer.value, new_value=answer.value, saving_bytes=None, promised_bytes=piece.promised_bytes,
+        )  # fmt: skip
+
+    def _values(self, changes: Sequence[str]) -> Sequence[int]:
+        """Return the values to search: with a knob of microbatches, those that they divide."""
+        knobs = parse_changes(changes).knobs
+        parts = max((value for value in knobs.values() if isinstance(value, int)), default=1)
+        if parts <= 1 or not self.values:
+            return self.values
+        unit = parts * gcd(*self.values, self.devices)  # each part is split over the devices, unless values are too
+        return [value for value in self.values if value % unit == 0] or self.values
+
+    def _number(self, values: Sequence[int]) -> int:
+        """Return the number of the answer's value, or of the next one below."""
+        if not values:
+            return 0
+        value = int(dict(self.answer.last.candidate.knobs)[self.answer.searched])
+        return max(sum(one <= value for one in values) - 1, 0)
+
+    def _at(self, values: Sequence[int], number: int) -> Outcome:
+        """Return the unchanged program at a value."""
+        last = self.answer.last
+        if not values:
+            return last
+        knobs = self._knobs(values[number])
+        return last if dict(knobs) == dict(last.candidate.knobs) else self.compile(knobs, ())
+
+    def _bytes_per_item(self) -> float:
+        """Return what memory rises by with the value, by its line, else from the first to the last known value."""
+        line, known = self.answer.line, self.known
+        if line is not None:
+            return max(line.bytes_per_item, 0)
+        if len(known) < 2:
+            return 0
+        first, last = min(known), max(known)
+        return max((known[last] - known[first]) / (last - first), 0)
+
+    def _knobs(self, value: int) -> Knobs:
+        name = self.answer.searched
+        return tuple((key, value if key == name else own) for key, own in self.answer.last.candidate.knobs)
+
+    def _largest(self, piece: AdviceToTry, values: Sequence[int], number: int, after: Outcome) -> int | None:
+        """Return the largest value with the change, beginning at the known answer."""
+        limit, reserved, each = after.limit_bytes, after.reserved_bytes, self._bytes_per_item()
+        if not values or limit is None or reserved is None:
+            return None if self.answer.value is None else int(self.answer.value)
+        guess = number + 1
+        if each and reserved < limit:
+            most = values[number] + floor((limit - reserved) / each)
+            guess = sum(value <= most for value in values) - 1
+
+        def probe(value: int) -> int | None:
+            return self.compile(self._knobs(value), piece.changes).compared_bytes
+
+        search = Search(values, limit, probe, tried={number: reserved})
+        return search.largest_from(number, max(guess, number + 1))
+
+
+# Names of knobs that split a batch into parts, by libraries and by custom.
+MICROBATCHES = (
+    "microbatches", "num_microbatches", "n_microbatches", "accumulate", "accumulation", "accumulation_steps",
+    "accum_steps", "grad_accum", "grad_accum_steps", "gradient_accumulation", "gradient_accumulation_steps",
+    "every_k_schedule",
+)  # fmt: skip
+# Options that trade time for memory, where nothing fits. With this one, libtpu 0.0.52 chooses otherwise what to repeat:
+# of six programs for v5e that were far too large, four reserved 11, 12, 24 and 55 % less, and two as much. It does not
+# raise the largest batch of a program that fits with a smaller one (none of four), as both ways end at the limit.
+OPTIONS: Mapping[str, Mapping[str, str]] = {
+    "tpu": {"Let the compiler choose otherwise what to recompute": "option:xla_tpu_rematerialization_algo=2"},
+}
+
+
+def pieces_of(outcome: Outcome, logdir: Path, defaults: Mapping[str, Any]) -> list[AdviceToTry]:
+    """Return the pieces to try for a compiled candidate. `defaults` are the step's own values of its knobs."""
+    program = _program(outcome, logdir)
+    if program is None:
+        return []
+    values = {**defaults, **dict(outcome.candidate.knobs)}
+    pieces = [_piece(advice, values) for advice in advise(program)]
+    return pieces if outcome.fits else [*pieces, *_options(outcome)]
+
+
+def _program(outcome: Outcome, logdir: Path) -> Recording | None:
+    dumps = programs_of(logdir / outcome.run)
+    if not dumps:
+        return None
+    recordings = read_hlo(dumps[-1].read_bytes(), source=dumps[-1].name)
+    program = next(recording for recording in recordings if recording.is_main_memory)
+    return replace(program, capacity=outcome.limit_bytes) if outcome.limit_bytes else program
+
+
+def _piece(advice: Advice, values: Mapping[str, Any]) -> AdviceToTry:
+    changes = advice.edits or (_microbatches(values) if advice.kind is AdviceKind.MICROBATCHING else ())
+    if changes and advice.kind is AdviceKind.MICROBATCHING:
+        return AdviceToTry(f"Set {changes[0].removeprefix('set:')}", advice.saving_bytes, changes)
+    return AdviceToTry(advice.title, advice.saving_bytes, changes)
+
+
+def _microbatches(values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the change to twice as many parts, where the step has a knob for them."""
+    for name, value in values.items():
+        if name.lower() in MICROBATCHES and isinstance(value, int) and value >= 1:
+            return (f"set:{name}={2 * value}",)
+    return ()
+
+
+def _options(outcome: Outcome) -> Iterator[AdviceToTry]:
+    target = parse_target(outcome.candidate.target)
+    for title, change in OPTIONS.get(target.platform if target else "", {}).items():
+        yield AdviceToTry(title, 0, (change,))
+
+
+MAX_THREADS = 16  # they wait for compiles
+USUAL_PIECES = 3  # of advice that is compiled, about an answer
+
+
+def try_answers(sweep: Sweep, found: Sequence[LargestValue], defaults: Mapping[str, Any]) -> list[Tried]:
+    """Return what each piece of advice gives. `defaults` are the step's own values of its knobs."""
+    return [one for answer in found for one in _try_answer(sweep, answer, defaults)]
+
+
+def _try_answer(sweep: Sweep, answer: LargestValue, defaults: Mapping[str, Any]) -> list[Tried]:
+    target = parse_target(answer.target)
+    assert target is not None
+
+    def compile_changed(knobs: Knobs, changes: tuple[str, ...]) -> Outcome:
+        return sweep.compile_candidate(target, knobs, changes)
+
+    values = sweep.searched.numbers if sweep.searched is not None else ()
+    pieces = pieces_of(answer.last, sweep.folder, defaults)
+    return Trial(answer, values, compile_changed, _known(sweep, answer), target.devices).run(pieces, MAX_THREADS)
+
+
+def _known(sweep: Sweep, answer: LargestValue) -> dict[int, int]:
+    """Return the reserved bytes of the answer's candidates by value: of those where the compiler recomputes nothing.
+
+    Where there is at most one of them, return the two smallest.
+    """
+    known, clean = dict[int, int](), dict[int, int]()
+    for outcome in sweep.outcomes:
+        candidate, knobs = outcome.candidate, dict(outcome.candidate.knobs)
+        value = knobs.pop(answer.searched, None)
+        is_own = candidate.target == answer.target and not candidate.changes and knobs == dict(answer.knobs)
+        if is_own and value is not None and outcome.reserved_bytes is not None:
+            known[int(value)] = outcome.reserved_bytes
+            clean |= {} if outcome.rematerialized else {int(value): outcome.reserved_bytes}
+    return clean if len(clean) > 1 else dict(sorted(known.items())[:2])

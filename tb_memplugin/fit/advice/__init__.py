@@ -1,1 +1,0 @@
-"""Trying advice: what each piece really saves, once compiled."""

@@ -1,0 +1,228 @@
+"""Compiled candidates in the user's cache folder.
+
+Each program is stored under the digest of its StableHLO and of all that the compiler depends on. In front of it,
+questions lead to such digests as long as the files that the step read are unchanged, so that nothing needs to start.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import platform
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from tb_memplugin.cache_folder import cache_folder
+from tb_memplugin.errors import InputError
+from tb_memplugin.fit.compile_task import Compiled
+from tb_memplugin.fit.inputs import PACKAGE, Inputs, are_same, installed_folders, sha256
+from tb_memplugin.model.fit import RECORD, Candidate, outcome_json
+from tb_memplugin.readers.fit_record import read_outcome
+from tb_memplugin.sizes import parse_size
+
+FORMAT = 1
+MACHINE = (platform.machine(), os.cpu_count())  # users may share the folder between machines
+# Variables that jax, the compilers or Python read by themselves, many of them while jax is imported.
+OF_JAX = ("JAX_", "XLA_", "TPU_", "LIBTPU", "TF_", "CUDA_", "NVIDIA_")
+OF_PYTHON = ("PYTHON", "LD_", "OMP_", "OPENBLAS_", "MKL_")
+
+
+def compiler_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that jax and the compilers read by themselves."""
+    return {name: value for name, value in sorted(environment.items()) if name.startswith((*OF_JAX, *OF_PYTHON))}
+
+
+def question_key(request: Mapping[str, Any]) -> str:
+    """Return the digest of a request to compile: its values, and the versions of all that is installed."""
+    asked = {name: value for name, value in request.items() if name != "environment"}
+    return _digest(
+        [FORMAT, sys.version, MACHINE, _stamp(), _installed(), asked, compiler_variables(request["environment"])]
+    )
+
+
+def program_key(lowered: Any, target: str, options: Mapping[str, Any], versions: Mapping[str, str]) -> str:
+    """Return the digest of a lowered program and all that its compiler depends on.
+
+    Source lines are part of a program: the page shows them.
+    """
+    import jax
+
+    lowered = getattr(lowered, "lowered", lowered)  # in wrappers of Flax and Equinox
+    inner = getattr(lowered, "_lowering", None)
+    devices = [getattr(device, "id", None) for device in getattr(inner, "_device_list", None) or ()]
+    more = [str(getattr(inner, name, None)) for name in ("_compiler_options_kvs", "_donated_invars", "_platforms")]
+    config = sorted((str(name), str(value)) for name, value in getattr(jax.config, "values", {}).items())
+    variables = compiler_variables(os.environ)
+    return _digest(
+        [
+            FORMAT,
+            MACHINE,
+            _stamp(),
+            _content(lowered),
+            target,
+            dict(options),
+            dict(versions),
+            devices,
+            more,
+            config,
+            variables,
+        ]
+    )
+
+
+def _content(lowered: Any) -> str:
+    """Return the digest of StableHLO with its source lines."""
+    buffer = io.BytesIO()
+    try:
+        lowered.compiler_ir("stablehlo").operation.write_bytecode(buffer)
+    except (AttributeError, TypeError):
+        return sha256(lowered.as_text().encode())
+    return sha256(buffer.getbuffer())
+
+
+def _digest(value: Any) -> str:
+    return sha256(json.dumps(value, sort_keys=True, default=str).encode())
+
+
+@lru_cache(1)
+def _stamp() -> str:
+    """Return the digest of this package's version: of the sizes and times of its files, which developers change."""
+    files = sorted(path for path in Path(PACKAGE).rglob("*") if path.suffix in (".py", ".so", ".pyd"))
+    return _digest([(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files])
+
+
+def _installed() -> list[str]:
+    """Return the names of installed packages, which contain their versions."""
+    found = []
+    for folder in installed_folders():
+        try:
+            found += [name for name in os.listdir(folder) if name.endswith((".dist-info", ".egg-info"))]
+        except OSError:
+            continue
+    return sorted(found)
+
+
+FOLDER_VARIABLE = "TB_MEMPLUGIN_FIT_CACHE"
+SIZE_VARIABLE = "TB_MEMPLUGIN_FIT_CACHE_SIZE"
+DEFAULT_BYTES = 2 << 30
+KEPT = 0.8  # of the size, once it is exceeded
+BROKEN = (OSError, ValueError, KeyError, TypeError, AttributeError, InputError, zipfile.BadZipFile, EOFError)
+
+
+def default_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the folder of the cache: that of a variable, else in the user's cache folder."""
+    if found := environment.get(FOLDER_VARIABLE):
+        return Path(found)
+    return cache_folder(environment) / "fit"
+
+
+def default_bytes(environment: Mapping[str, str] = os.environ) -> int:
+    """Return the size that the cache may have."""
+    return parse_size(environment[SIZE_VARIABLE]) if environment.get(SIZE_VARIABLE) else DEFAULT_BYTES
+
+
+@dataclass(frozen=True)
+class Cache:
+    """Compiled programs and questions in a folder. Whatever is damaged, or cannot be written, is not there."""
+
+    folder: Path
+    most: int = DEFAULT_BYTES
+
+    def find(self, question: str, candidate: Candidate, environment: Mapping[str, str]) -> Compiled | None:
+        """Return the answer to a question, if what the step read is unchanged."""
+        try:
+            found = json.loads(self._path(question, "question").read_text())
+            return self.get(found["key"], candidate) if are_same(found["inputs"], environment) else None
+        except BROKEN:
+            return None
+
+    def get(self, key: str, candidate: Candidate) -> Compiled | None:
+        """Return a compiled program as that of a candidate."""
+        path = self._path(key, "program")
+        try:
+            with zipfile.ZipFile(path) as file:
+                files = {name: file.read(name) for name in file.namelist()}
+            outcome = replace(read_outcome(files.pop(RECORD), str(path)), candidate=candidate)
+            os.utime(path)  # it is the oldest that goes
+        except BROKEN:
+            return None
+        return Compiled(outcome, files, is_cached=True)
+
+    def put(self, key: str, compiled: Compiled) -> None:
+        """Store a compiled program."""
+        with suppress(OSError), replacing(self._path(key, "program")) as partial:
+            with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
+                file.writestr(RECORD, json.dumps(outcome_json(compiled.outcome)))
+                for name, content in compiled.files.items():
+                    file.writestr(name, content)
+        self._trim()
+
+    def answer(self, question: str, key: str, inputs: Inputs) -> None:
+        """Store which program answers a question."""
+        with suppress(OSError), replacing(self._path(question, "question")) as partial:
+            Path(partial).write_text(json.dumps({"key": key, "inputs": inputs}))
+
+    def _path(self, digest: str, suffix: str) -> Path:
+        return self.folder / digest[:2] / f"{digest}.{suffix}"
+
+    def has(self, key: str) -> bool:
+        """Return whether there is a program, which may be damaged."""
+        return self._path(key, "program").exists()
+
+    def content(self) -> tuple[int, int]:
+        """Return the number of compiled programs, and the bytes of all files."""
+        found = self._files()
+        return sum(path.suffix == ".program" for _, _, path in found), sum(size for _, size, _ in found)
+
+    def clear(self) -> None:
+        """Delete all programs and questions."""
+        for _, _, path in self._files():
+            with suppress(OSError):
+                path.unlink()
+
+    def _files(self) -> list[tuple[int, int, Path]]:
+        """List the files with the time of their last use, in nanoseconds, and their size."""
+        found = []
+        with suppress(OSError):
+            for path in self.folder.glob("??/*"):
+                with suppress(OSError):  # deleted by another process
+                    status = path.stat()
+                    found.append((status.st_mtime_ns, status.st_size, path))
+        return found
+
+    def _trim(self) -> None:
+        """Delete the oldest files if all together are too large."""
+        found = self._files()
+        excess = sum(size for _, size, _ in found) - self.most
+        if excess <= 0:
+            return
+        excess += int(self.most * (1 - KEPT))
+        for _, size, path in sorted(found):
+            if excess <= 0:
+                return
+            with suppress(OSError):
+                path.unlink()
+                excess -= size
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[str]:
+    """Yield the path of a new file, which takes the place of a file once it is complete."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    number, partial = tempfile.mkstemp(prefix=".", suffix=".partial", dir=path.parent)
+    os.close(number)
+    try:
+        yield partial
+        os.replace(partial, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(partial)
+        raise

@@ -1,1 +1,0 @@
-"""Compiled candidates in the user's cache folder."""

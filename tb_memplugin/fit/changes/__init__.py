@@ -1,1 +1,0 @@
-"""Changes to a program before it is compiled, and what carries them out."""

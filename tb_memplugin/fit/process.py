@@ -1,0 +1,232 @@
+"""Processes that compile: started in a group of their own, watched within limits of time and memory, and ended.
+
+A process is ended with everything that it started.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from tb_memplugin.fit.compile_task import Limits
+from tb_memplugin.sizes import bytes_text
+
+PR_SET_CHILD_SUBREAPER = 36  # of Linux
+IS_POSIX = os.name == "posix"
+
+
+class Process(Protocol):
+    """A process that compiles, and the group that it leads."""
+
+    pid: int
+
+    def status(self) -> int | None:
+        """Return the exit status, negative for a signal; None while the process runs."""
+
+    def end(self) -> None:
+        """Kill the process with all that it started. The only way to let go of it."""
+
+
+class StartedProcess:
+    """A process from a command. It ends when the pipe at its standard input closes, as when this process dies."""
+
+    def __init__(self, command: list[str], output: BinaryIO, environment: Mapping[str, str]) -> None:
+        self._popen = subprocess.Popen(
+            command,
+            env=dict(environment),
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=IS_POSIX,
+        )
+        self.pid = self._popen.pid
+
+    def status(self) -> int | None:
+        if self._popen.returncode is not None or not hasattr(os, "waitid"):
+            return self._popen.poll()
+        return exit_status(self.pid)
+
+    def end(self) -> None:
+        if self._popen.returncode is None:
+            kill_tree(self.pid)
+            if not IS_POSIX:
+                self._popen.kill()
+            self._popen.wait()
+        if self._popen.stdin is not None:
+            with suppress(OSError):
+                self._popen.stdin.close()
+
+
+def exit_status(pid: int) -> int | None:
+    """Return the exit status of a child, which stays a zombie: its id is its group's, and must not be used again."""
+    found = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    if found is None:
+        return None
+    return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
+
+
+def end_with_parent(pipe: int) -> None:
+    """End this process and its group once the other end of the pipe closes."""
+    if sys.platform == "linux":  # the kernel does it, even while a compiler runs that never returns to Python
+        import fcntl
+
+        fcntl.fcntl(pipe, fcntl.F_SETOWN, -os.getpgrp())
+        fcntl.fcntl(pipe, fcntl.F_SETSIG, signal.SIGKILL)
+        fcntl.fcntl(pipe, fcntl.F_SETFL, fcntl.fcntl(pipe, fcntl.F_GETFL) | os.O_ASYNC)
+        if select.select([pipe], [], [], 0)[0]:
+            _end_group()
+        return
+    threading.Thread(target=_wait_and_end, args=(pipe,), daemon=True).start()
+
+
+def _wait_and_end(pipe: int) -> None:
+    os.read(pipe, 1)
+    _end_group()
+
+
+def _end_group() -> None:
+    if IS_POSIX:
+        os.killpg(os.getpgrp(), signal.SIGKILL)
+    os._exit(1)
+
+
+def kill_tree(pid: int) -> None:
+    """Kill a group by its leader, and the leader's descendants in other groups."""
+    if not IS_POSIX:
+        return
+    others = descendants(pid)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+    for other in others:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(other, signal.SIGKILL)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of descendants that lose theirs, so that a process that detaches itself can be found."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the processes that a process started, at any depth, and those of its session."""
+    if sys.platform != "linux":
+        return _psutil_descendants(pid)
+    parents, found = {}, {pid}
+    for name in os.listdir("/proc"):
+        if name.isdigit() and (fields := _stat(name)):
+            parents[int(name)] = int(fields[1])
+            if int(fields[3]) == pid:
+                found.add(int(name))
+    while more := {child for child, parent in parents.items() if parent in found} - found:
+        found |= more
+    return sorted(found - {pid})
+
+
+def _stat(pid: str) -> list[str]:
+    """Return the fields of a process's status after its name: state, parent, group, session."""
+    try:
+        return Path("/proc", pid, "stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:  # ended
+        return []
+
+
+def resident_bytes(pid: int, with_descendants: bool = True) -> int:
+    """Return the resident memory of a process and its descendants; 0 where it cannot be read."""
+    if sys.platform != "linux":
+        return _psutil_resident(pid)
+    page = os.sysconf("SC_PAGE_SIZE")
+    total = 0
+    for one in (pid, *(descendants(pid) if with_descendants else ())):
+        with suppress(OSError, IndexError):
+            total += int(Path(f"/proc/{one}/statm").read_text().split()[1]) * page
+    return total
+
+
+def _psutil_descendants(pid: int) -> list[int]:
+    try:
+        import psutil
+
+        return [child.pid for child in psutil.Process(pid).children(recursive=True)]
+    except Exception:  # not installed, or ended
+        return []
+
+
+def _psutil_resident(pid: int) -> int:
+    try:
+        import psutil
+
+        return sum(int(psutil.Process(one).memory_info().rss) for one in (pid, *_psutil_descendants(pid)))
+    except Exception:  # not installed, or ended
+        return 0
+
+
+def machine_bytes() -> int | None:
+    """Return the memory that this machine, or the container, has; None where it cannot be read."""
+    sizes = []
+    with suppress(ValueError, OSError, AttributeError):
+        sizes.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        with suppress(OSError, ValueError):  # "max": no limit
+            sizes.append(int(Path(name).read_text()))
+    return min((size for size in sizes if size > 0), default=None)
+
+
+POLL_SECONDS = 0.02
+LOOK_AROUND_SECONDS = 0.5  # between looks at all processes of the machine, for descendants: 5 ms each
+MAX_PRINTED = 64 << 20
+SHARE = 0.9  # of the machine's memory, for all compilations together
+SHAPES = "pass jax.ShapeDtypeStruct in place of arrays"
+
+_of_thread = threading.local()
+
+
+class Stop(Protocol):
+    """An event that ends compilations."""
+
+    def is_set(self) -> bool:
+        """Return whether it has happened."""
+
+
+def work_in_thread(stopped: Stop, jobs: int) -> None:
+    """Make the compilations of this thread end at an event, and leave memory for the other jobs."""
+    _of_thread.stopped = stopped
+    _of_thread.jobs = jobs
+
+
+def wait_for(process: Process, limits: Limits, is_done: Callable[[], bool], printed: BinaryIO) -> str:
+    """Wait until a process has ended or is done. Return why it has to end before that, else nothing."""
+    stopped: Stop | None = getattr(_of_thread, "stopped", None)
+    begun = time.monotonic()
+    looked, most = begun, limits.bytes or default_bytes(getattr(_of_thread, "jobs", 1))
+    while process.status() is None and not is_done():
+        now = time.monotonic()
+        if stopped is not None and stopped.is_set():
+            raise CancelledError
+        if now - begun > limits.seconds:
+            return f"No program after {limits.seconds:g} s: give it longer with --timeout SECONDS"
+        everywhere = now - looked > LOOK_AROUND_SECONDS
+        looked = now if everywhere else looked
+        if most is not None and resident_bytes(process.pid, everywhere) > most:
+            return f"Takes more than {bytes_text(most)} of this machine's memory: {SHAPES}, or allow --memory SIZE"
+        if os.fstat(printed.fileno()).st_size > MAX_PRINTED:
+            os.ftruncate(printed.fileno(), 0)
+        time.sleep(POLL_SECONDS)
+    return ""
+
+
+def default_bytes(jobs: int) -> int | None:
+    """Return the resident memory that each of so many compilations may take; None where it is not known."""
+    machine = machine_bytes()
+    return int(machine * SHARE / jobs) if machine is not None else None

@@ -1,0 +1,198 @@
+"""A jitted function with changes: lowered as JAX lowers the function whose author has made them.
+
+What `jax.jit` was given (donated arguments, shardings) is part of a traced function. Changed there, JAX itself decides
+what follows, such as which result reuses which argument. The user's code runs once, as for the unchanged program.
+
+Arguments are split along an axis of their mesh in the traced function, or among its shapes before it is traced. Where
+the axes of the mesh are explicit, shardings are part of the types that JAX infers, so that it must trace again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from tb_memplugin.errors import InputError
+from tb_memplugin.fit.knobs import Changes, is_inside
+
+REMEDY = "the arrays need NamedShardings of a mesh with it"
+
+
+def has_explicit_axes(traced: Any) -> bool:
+    """Return whether an argument is on a mesh with an axis that is explicit."""
+    shardings = [*traced._params["in_shardings"], *(meta.sharding for meta in traced._meta_tys_flat)]
+    types = {kind for one in shardings if _is_named(one) for kind in getattr(one.mesh, "axis_types", None) or ()}
+    return "Explicit" in {getattr(kind, "name", "") for kind in types}
+
+
+def split_shapes(
+    arguments: Sequence[Any], named: Mapping[str, Any], axis: str, chosen: Sequence[bool]
+) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """Return the arguments with the chosen arrays split along the axis."""
+    import jax
+
+    leaves, tree = jax.tree.flatten((tuple(arguments), dict(named)))
+    if len(leaves) != len(chosen):
+        raise InputError("The function has static arguments", axis, "close over them in the jitted function")
+    split, found = list[Any](), False
+    for leaf, is_chosen in zip(leaves, chosen, strict=True):
+        after = _split(getattr(leaf, "sharding", None), getattr(leaf, "shape", ()), axis) if is_chosen else None
+        found |= after is not None
+        split.append(leaf if after is None else jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=after))
+    if not found:
+        raise InputError("Nothing to split along the axis", axis, REMEDY)
+    positional, keywords = jax.tree.unflatten(tree, split)
+    return positional, keywords
+
+
+def shard(traced: Any, axis: str, chosen: Sequence[bool]) -> None:
+    """Split each array along the axis, in the largest dimension that is whole and that the axis divides.
+
+    Results with the same shape, dtype and sharding, such as the updated parameters, are split as well.
+    """
+    params, metas = traced._params, list(traced._meta_tys_flat)
+    given, returned = list(params["in_shardings"]), list(params["out_shardings"])
+    results, waiting, found = traced.jaxpr.out_avals, set(range(len(returned))), False
+    for number in (number for number, is_chosen in enumerate(chosen) if is_chosen):
+        meta = metas[number]
+        before = given[number] if _is_named(given[number]) else meta.sharding
+        after = _split(before, meta.shape, axis)
+        if after is None:
+            continue
+        found = True
+        if _is_named(given[number]):
+            given[number] = after
+        if _is_named(meta.sharding):
+            metas[number] = meta.replace(sharding=after, format=_with_sharding(meta.format, after))
+        for result in sorted(waiting):
+            same = results[result].shape == meta.aval.shape and results[result].dtype == meta.aval.dtype
+            if same and _is_named(returned[result]) and returned[result].spec == before.spec:
+                returned[result] = after
+                waiting.discard(result)
+                break
+    if not found:
+        raise InputError("Nothing to split along the axis", axis, REMEDY)
+    traced._meta_tys_flat = metas
+    traced._params = {**params, "in_shardings": tuple(given), "out_shardings": tuple(returned)}
+
+
+def _with_sharding(form: Any, sharding: Any) -> Any:
+    return None if form is None else type(form)(form.layout, sharding)
+
+
+def _is_named(sharding: Any) -> bool:
+    return hasattr(sharding, "spec") and hasattr(sharding, "mesh")
+
+
+def _split(sharding: Any, shape: Sequence[int], axis: str) -> Any:
+    """Return the sharding with one dimension split further; None if no dimension can be."""
+    from jax.sharding import NamedSharding, PartitionSpec
+
+    if not _is_named(sharding):
+        return None
+    free = {name: size for name, size in sharding.mesh.shape.items() if name not in _axes(sharding.spec)}
+    name = axis if axis in free else next((name for name, size in free.items() if str(size) == axis), None)
+    if name is None:
+        return None
+    size, spec = free[name], [*sharding.spec, *[None] * len(shape)][: len(shape)]
+    whole = [n for n, extent in enumerate(shape) if spec[n] is None and extent and extent % size == 0]
+    if not whole:
+        return None
+    spec[max(whole, key=lambda n: shape[n])] = name
+    return NamedSharding(sharding.mesh, PartitionSpec(*spec), memory_kind=sharding.memory_kind)
+
+
+def _axes(spec: Sequence[Any]) -> set[str]:
+    return {name for part in spec for name in (part if isinstance(part, tuple) else (part,)) if name is not None}
+
+
+def lower_changed(function: Any, arguments: Sequence[Any], named: Mapping[str, Any], changes: Changes) -> Any:
+    """Lower a jitted function for these arguments, with changes. InputError where a change is not possible."""
+    if not changes.of_function:
+        return function.lower(*arguments, **named)
+    if type(function).__name__ == "PjitFunction":
+        return _lower_jitted(function, arguments, named, changes)
+    with remember_traced() as found:  # wrappers of jax.jit, such as Flax's and Equinox's
+        lowered = function.lower(*arguments, **named)
+    return lower_again(lowered, found, changes)
+
+
+def _lower_jitted(function: Any, arguments: Sequence[Any], named: Mapping[str, Any], changes: Changes) -> Any:
+    traced = function.trace(*arguments, **named)
+    if not (changes.sharded and has_explicit_axes(traced)):
+        return lower_traced(traced, changes)
+    for wanted in changes.sharded:
+        arguments, named = split_shapes(arguments, named, wanted.axis, _chosen(_paths(traced), wanted.arguments))
+    return lower_traced(function.trace(*arguments, **named), replace(changes, sharded=[]))
+
+
+def lower_again(lowered: Any, found: Sequence[tuple[Any, Any]], changes: Changes) -> Any:
+    """Lower with changes what is lowered already. `found` are the traced functions since, as of `remember_traced`."""
+    lowered = getattr(lowered, "lowered", lowered)  # in wrappers of Flax and Equinox
+    traced = next((traced for traced, result in reversed(found) if result is lowered), None)
+    if traced is None:
+        raise InputError("Not jitted by jax.jit", type(lowered).__name__, "return jax.jit(f), shapes")
+    return lower_traced(traced, changes)
+
+
+def lower_traced(traced: Any, changes: Changes) -> Any:
+    """Lower a traced function with changes."""
+    paths = _paths(traced)
+    _require_all(paths, changes)
+    donate(traced, _chosen(paths, changes.donated))
+    if changes.sharded and has_explicit_axes(traced):
+        raise InputError("The mesh has explicit axes", "shardings", "return jax.jit(f), shapes: it is traced again")
+    for wanted in changes.sharded:
+        shard(traced, wanted.axis, _chosen(paths, wanted.arguments))
+    if changes.drops_unused:
+        traced._params = {**traced._params, "keep_unused": False}
+    traced._lojax = None  # of before the changes
+    return traced.lower()
+
+
+@contextmanager
+def remember_traced() -> Iterator[list[tuple[Any, Any]]]:
+    """Remember the functions that are lowered, traced and lowered."""
+    import jax
+
+    found: list[tuple[Any, Any]] = []
+    lower = jax.stages.Traced.lower
+
+    def remember(traced: Any, *positional: Any, **named: Any) -> Any:
+        result = lower(traced, *positional, **named)
+        found.append((traced, result))
+        return result
+
+    jax.stages.Traced.lower = remember  # type: ignore
+    try:
+        yield found
+    finally:
+        jax.stages.Traced.lower = lower  # type: ignore
+
+
+def _paths(traced: Any) -> tuple[str, ...]:
+    """Return the paths of all arrays among the arguments, such as `params['w']`."""
+    jaxpr = traced.jaxpr
+    count = len(traced._params["donated_invars"])
+    paths: tuple[str, ...] = getattr(jaxpr, "jaxpr", jaxpr).debug_info.safe_arg_names(count)
+    return paths
+
+
+def _chosen(paths: Sequence[str], names: Sequence[str]) -> list[bool]:
+    return [any(is_inside(path, name) for name in names) for path in paths]
+
+
+def _require_all(paths: Sequence[str], changes: Changes) -> None:
+    names = [*changes.donated, *(name for wanted in changes.sharded for name in wanted.arguments)]
+    for name in names:
+        if not any(is_inside(path, name) for path in paths):
+            raise InputError("No such argument", name, f"the function has {', '.join(paths[:8])}")
+
+
+def donate(traced: Any, chosen: Sequence[bool]) -> None:
+    """Donate arrays, besides those that are."""
+    donated = traced._params["donated_invars"]
+    both = tuple(before or now for before, now in zip(donated, chosen, strict=True))
+    traced._params = {**traced._params, "donated_invars": both}

@@ -1,0 +1,189 @@
+"""Sources of recordings that endpoints answer about: a catalog, and any source with an assumed capacity.
+
+Of a run of many hosts, a catalog reads one host at a time. The capacity is one that a user assumes, for main memories
+whose profile records none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from tb_memplugin.catalog.catalog import Catalog
+from tb_memplugin.catalog.dumps import skipped_text
+from tb_memplugin.fleet.sessions import hosts_of
+from tb_memplugin.hosts.fleet_scans import FleetScans
+from tb_memplugin.logdir import Run, is_remote
+from tb_memplugin.model.recording import LazyRecording, Recording
+from tb_memplugin.questions.asking.source import (
+    FitOutcomes,
+    OpenedFile,
+    Recordings,
+    RunHosts,
+    RunRecordings,
+    Runs,
+    Source,
+    Unreadable,
+)
+from tb_memplugin.source_files import SourceFiles
+
+# An overview of 1,000 files of 0.9 MB takes 70 s, and one of 64 MiB of them 5 s. Snapshots that one process saved in a
+# loop are smaller: 1,000 of them take 3 s. Each file of a remote store takes about ten requests.
+MANY_HOSTS, MANY_BYTES = 16, 64 << 20
+
+
+def is_read_by_host(run: Run) -> bool:
+    """Return whether a run is read host by host, by its names and sizes."""
+    is_many = len(hosts_of(run)) > MANY_HOSTS
+    return is_many and (is_remote(run.root) or sum(file.size for file in run.files) > MANY_BYTES)
+
+
+def first_hosts(run: Run) -> Run:
+    """Return a run with the files of its first hosts."""
+    first = set(hosts_of(run)[:MANY_HOSTS])
+    return run._replace(files=tuple(file for file in run.files if file.host in first))
+
+
+def left_out_text(run: Run) -> str:
+    """Return a sentence about the hosts that are left out."""
+    return (
+        f"Only the first {MANY_HOSTS} of {len(hosts_of(run)):,} hosts are read here, as reading all takes long. "
+        "The Fleet tab finds the worst device of all."
+    )
+
+
+def catalog_source(catalog: Catalog, files: SourceFiles | None = None) -> Source:
+    """Return the source of a server: the recordings of a catalog are its own, and the other parts are made for it."""
+    fleets = FleetScans(catalog)
+    parts = CatalogRuns(catalog, fleets), fleets, CatalogUploads(catalog), files or SourceFiles(), catalog.progress
+    return Source(catalog, *parts)
+
+
+class CatalogRuns:
+    """The runs of a catalog, for the lists of the page. Implements questions.asking.source.Runs."""
+
+    def __init__(self, catalog: Catalog, fleets: FleetScans) -> None:
+        self._catalog = catalog
+        self._fleets = fleets
+        self.logdir = catalog.logdir
+
+    def runs(self) -> list[RunHosts]:
+        runs = self._catalog.runs()
+        sessions = self._fleets.sessions(runs)
+        return [
+            RunHosts(
+                run.name,
+                list(dict.fromkeys(file.host for file in run.files)),
+                run.modified_ns or None,
+                self._catalog.peak_bytes(run),
+                is_read_by_host(run),
+                sessions.get(run.name, 1),
+            )
+            for run in runs
+        ]
+
+    def run(self, name: str, host: str | None = None) -> RunRecordings:
+        run = self._catalog.run(name)
+        is_part = host is None and is_read_by_host(run)
+        listing = self._catalog.listing_of_run(first_hosts(run) if is_part else run, host)
+        problems = [Unreadable(problem.file, problem.text) for problem in listing.problems]
+        notes = [left_out_text(run)] if is_part else []
+        notes += [left_out.text for left_out in listing.left_out]
+        notes += filter(None, (skipped_text(listing.stages), self._catalog.dropped_text(name)))
+        empty = {host: reason._asdict() for host, reason in listing.no_events.items()}
+        fleet = self._fleets.has_fleet(run, listing.recordings)
+        return RunRecordings(listing.recordings, problems, empty, bool(listing.left_out), notes, fleet)
+
+    def fit(self) -> FitOutcomes:
+        found = self._catalog.fit()
+        return FitOutcomes(found.outcomes, [Unreadable(problem.file, problem.text) for problem in found.problems])
+
+
+class CatalogUploads:
+    """Pasted texts and dropped files, which a catalog keeps. Implements questions.asking.source.Uploading."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    def paste(self, text: bytes) -> tuple[str, Sequence[Recording]]:
+        pasted = self._catalog.pasted.add(text)
+        return pasted.run.name, pasted.recordings
+
+    def open_file(self, key: str, name: str, size: int, at: int, piece: bytes) -> OpenedFile:
+        received, content = self._catalog.uploads.add(key, name, size, at, piece)
+        if content is None:
+            return OpenedFile(received)
+        pasted = self._catalog.pasted.add_file(name, content)
+        return OpenedFile(received, pasted.run.name, pasted.recordings)
+
+
+CAPACITY_PARAMETER = "capacity"
+MAX_CAPACITY = 1 << 50
+
+
+def assume(recording: Recording, capacity: int) -> Recording:
+    """Return the recording with an assumed capacity, where it is of a main memory that has none.
+
+    The recording keeps the last one, with the analyses that were made of it, so that caches count and drop it.
+    """
+    if recording.capacity or not recording.is_main_memory:
+        return recording
+    kept: Recording | None = recording.memo.get(assume)
+    if kept is None or kept.capacity != capacity:
+        outline = replace(recording.outline, capacity=capacity, capacity_source="assumed")
+        kept = outline if recording.outline is recording else LazyRecording.of(outline, recording.load)
+        recording.memo[assume] = kept
+    return kept
+
+
+def assume_all(recordings: Sequence[Recording], capacity: int) -> list[Recording]:
+    return [assume(recording, capacity) for recording in recordings]
+
+
+def with_capacity(source: Source, capacity: int) -> Source:
+    """Return a source whose main memories have an assumed capacity where they have none."""
+    return source._replace(
+        recordings=AssumedRecordings(source.recordings, capacity), runs=AssumedRuns(source.runs, capacity)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AssumedRecordings:
+    """Recordings of another source. Implements questions.asking.source.Recordings."""
+
+    stored: Recordings
+    capacity: int
+
+    def recording(self, recording_id: str) -> Recording:
+        return assume(self.stored.recording(recording_id), self.capacity)
+
+    def file_of(self, recording_id: str) -> Sequence[Recording]:
+        return assume_all(self.stored.file_of(recording_id), self.capacity)
+
+    def run_of(self, recording: Recording) -> Sequence[Recording]:
+        return assume_all(self.stored.run_of(recording), self.capacity)
+
+    def programs(self, modules: Collection[str]) -> Sequence[Recording]:
+        return assume_all(self.stored.programs(modules), self.capacity)
+
+
+@dataclass(frozen=True, slots=True)
+class AssumedRuns:
+    """Runs of another source. Implements questions.asking.source.Runs."""
+
+    stored: Runs
+    capacity: int
+
+    @property
+    def logdir(self) -> str:
+        return self.stored.logdir
+
+    def runs(self) -> Sequence[RunHosts]:
+        return self.stored.runs()
+
+    def run(self, name: str, host: str | None = None) -> RunRecordings:
+        found = self.stored.run(name, host)
+        return found._replace(recordings=assume_all(found.recordings, self.capacity))
+
+    def fit(self) -> FitOutcomes:
+        return self.stored.fit()

@@ -1,0 +1,24 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+# distutils: language = c++
+"""Arrays of what a loop has gathered in vectors."""
+from libc.string cimport memcpy
+
+import numpy as np
+
+
+cdef array_of(vector[Cell]& cells):
+    """Return the cells as an array, and free the vector, so that at most two copies of a column exist at a time."""
+    if Cell is double:
+        array = np.empty(cells.size(), dtype=np.float64)
+    elif Cell is int64_t:
+        array = np.empty(cells.size(), dtype=np.int64)
+    elif Cell is int32_t:
+        array = np.empty(cells.size(), dtype=np.int32)
+    else:
+        array = np.empty(cells.size(), dtype=np.uint8)
+    cdef Cell[::1] view = array
+    if cells.size():
+        memcpy(&view[0], cells.data(), cells.size() * sizeof(Cell))
+    cells.clear()
+    cells.shrink_to_fit()
+    return array

@@ -1,0 +1,99 @@
+"""Selection of a recording, and of a moment in it, from the arguments of a command."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from tb_memplugin.errors import InputError
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.questions.asking.json_types import AboutFile
+from tb_memplugin.sizes import counted
+
+NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "\u00b5s": 10**3, "\u03bcs": 10**3, "ns": 1}  # micro sign, or mu
+TIME = re.compile(rf"([0-9]{{1,18}}(?:\.[0-9]{{1,18}})?)\s*({'|'.join(NANOSECONDS)})")
+MAX_IDS_LISTED = 5
+
+# One of the functions below: recordings, the id that is asked for, the path, and problems of its files.
+Chooser = Callable[[Sequence[Recording], str | None, str, Iterable[AboutFile]], Recording]
+
+
+def choose_with_allocations(
+    recordings: Sequence[Recording], wanted: str | None, path: str, problems: Iterable[AboutFile] = ()
+) -> Recording:
+    """Return a recording as `choose` does, by default the largest one with allocations. InputError for a curve."""
+    with_allocations = [recording for recording in recordings if not recording.kind.is_sampled]
+    found = choose(with_allocations if wanted is None and with_allocations else recordings, wanted, path, problems)
+    if found.kind.is_sampled:
+        remedy = "give a snapshot of its run; `kill -USR1 <process id>` makes a running job save one"
+        raise InputError("A curve has no allocations", found.id, remedy)
+    return found
+
+
+def choose_main_memory(
+    recordings: Sequence[Recording], wanted: str | None, path: str, problems: Iterable[AboutFile] = ()
+) -> Recording:
+    """Return a recording as `choose` does, by default the largest one of a device's main memory."""
+    main = [recording for recording in recordings if recording.is_main_memory]
+    return choose(main if wanted is None and main else recordings, wanted, path, problems)
+
+
+def choose(
+    recordings: Sequence[Recording], wanted: str | None, path: str, problems: Iterable[AboutFile] = ()
+) -> Recording:
+    """Return the recording whose id is or contains `wanted`, by default the largest. InputError if none or several.
+
+    `problems`: of the files of the path, the reason for having no recordings.
+    """
+    if not recordings:
+        raise no_recordings(path, problems)
+    if wanted is None:
+        # A text may contain several errors: choose the most informative one, whose peak need not be the largest.
+        first = (
+            recording for recording in recordings if recording.out_of_memory is None or not recording.out_of_memory.rank
+        )
+        return next(first, recordings[0])
+    matches = [recording for recording in recordings if wanted == recording.id]
+    matches = matches or [recording for recording in recordings if is_wanted(recording.id, wanted)]
+    if len(matches) == 1:
+        return matches[0]
+    ids = ", ".join(recording.id for recording in (matches or recordings)[:MAX_IDS_LISTED])
+    what = f"{len(matches):,} recordings match" if matches else "No such recording"
+    raise InputError(what, wanted, f"give an id or a unique part of one: {ids}")
+
+
+def is_wanted(recording_id: str, wanted: str) -> bool:
+    """Return whether a text selects an id: a part of it, or the id that it has in a folder above."""
+    return wanted in recording_id or wanted.endswith(f"/{recording_id}")
+
+
+def no_recordings(path: str, problems: Iterable[AboutFile]) -> InputError:
+    """Return the error of a path without recordings: the first problem of its files, if they have any."""
+    found = [*problems]
+    if not found:
+        return InputError("No recordings found", path, "profile a step that runs on the device")
+    more = f" ({counted(len(found) - 1, 'more problem')})" if len(found) > 1 else ""
+    return InputError("No recordings found", found[0].file, f"{found[0].text}{more}")
+
+
+def position_of(recording: Recording, text: str) -> int:
+    """Return the position of `1.5s`, `300ms` or `#120`; -1 is before the first event. InputError for other texts."""
+    if numbered := re.fullmatch("#([0-9]{1,18})", text):
+        if (position := int(numbered[1])) < recording.length:
+            return position
+        raise InputError("No such position", text, f"give one from #0 to #{recording.length - 1}")
+    clock = recording.clock
+    if clock is None or not len(clock):
+        raise InputError("This recording has no clock", text, f"give a position, #0 to #{recording.length - 1}")
+    last = f"{clock[-1] / 1e9:.6g}s"
+    timed = TIME.fullmatch(text)
+    if not timed:
+        remedy = f"give a time in the profile up to {last}, such as 1.5s or 300ms, or an event, such as #120"
+        raise InputError("Not a time or an event", text, remedy)
+    # Rounded to whole nanoseconds, as printed times are.
+    time = round(float(timed[1]) * NANOSECONDS[timed[2]])
+    if time > clock[-1] and not np.isclose(time, clock[-1], rtol=1e-5, atol=0):
+        raise InputError("After the last event", text, f"give a time up to {last}")
+    return int(np.searchsorted(clock, time, side="right")) - 1

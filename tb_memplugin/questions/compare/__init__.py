@@ -1,0 +1,1 @@
+"""Comparisons of recordings: with each other, with a baseline, and with a budget."""

@@ -1,0 +1,280 @@
+"""The check of recordings against a baseline: which grew by more than a tolerance, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple, NotRequired, TypedDict
+
+from tb_memplugin.analysis.compare.causes import explain_change
+from tb_memplugin.analysis.compare.facts import facts, identity, match
+from tb_memplugin.analysis.compare.stable_paths import program_name
+from tb_memplugin.analysis.isolate import each
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.model.changes import Explanation, MemoryFacts
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, AnswerJson, Asked, Question, bounded
+from tb_memplugin.questions.asking.json_types import OmittedJson, ProblemJson, problems_json
+from tb_memplugin.questions.compare.baseline_file import Tolerance, write_command
+from tb_memplugin.questions.compare.causes import CauseJson, DifferenceJson, explanation_json
+from tb_memplugin.questions.records import record
+
+MAX_RECORDINGS = 64
+MIN_SHARE = 0.01  # of the largest recording of a kind; programs below it come and go with versions of JAX
+Status = Literal["above", "within", "below"]
+
+
+class CheckedRecording(NamedTuple):
+    """A recording and its baseline."""
+
+    id: str
+    before: MemoryFacts
+    now: MemoryFacts
+    exceeded: list[str]
+    """`peak` and `reserved`, as far as they are above the tolerance."""
+    exceeded_roles: list[str]
+    """Likewise roles, the one that grew the most first."""
+    status: Status
+    explanation: Explanation
+
+
+class UnmatchedRecording(NamedTuple):
+    """A recording without a baseline, or a baseline without a recording."""
+
+    facts: MemoryFacts
+    text: str
+
+
+class BaselineCheck(NamedTuple):
+    """The check of recordings against a baseline."""
+
+    baseline: str
+    tolerance: Tolerance
+    checked: list[CheckedRecording]
+    added: list[UnmatchedRecording]
+    missing: list[UnmatchedRecording]
+    problems: list[ProblemJson]
+
+
+class RecordedFacts(NamedTuple):
+    """The facts of a recording, and its id."""
+
+    facts: MemoryFacts
+    id: str
+
+
+def baseline_facts(
+    recordings: Sequence[Recording], known: Sequence[MemoryFacts] = ()
+) -> tuple[list[RecordedFacts], list[ProblemJson]]:
+    """Return the facts of the largest recordings, and problems of recordings without facts.
+
+    Recordings whose names are in a baseline, `known`, are always included. Hosts that run one program have equal facts,
+    which are included once. Of measured memories of one name, the one with the largest peak is included.
+    """
+    wanted = {identity(one) for one in known}
+    sized, failed = each([r for r in recordings if r.is_main_memory and not r.kind.is_failure], _sized)
+    largest: dict[str, int] = {}
+    for one in sized:
+        largest[one.recording.kind] = max(largest.get(one.recording.kind, 0), one.bytes)
+    chosen = [one for one in sized if one.identity in wanted or one.bytes >= MIN_SHARE * largest[one.recording.kind]]
+    chosen.sort(key=lambda one: (one.identity not in wanted, -one.bytes, one.recording.id))
+    found, also_failed = each(
+        [one.recording for one in chosen[:MAX_RECORDINGS]], lambda one: RecordedFacts(facts(one), one.id)
+    )
+    distinct = list[RecordedFacts]()
+    for recorded in found:
+        others = [other.facts for other in distinct if identity(other.facts) == identity(recorded.facts)]
+        if not others or (recorded.facts.kind.has_program and recorded.facts not in others):
+            distinct.append(recorded)
+    return distinct, problems_json(failed, also_failed)
+
+
+class _Sized(NamedTuple):
+    """A recording with its identity in a baseline and its peak, which are known without its facts."""
+
+    identity: tuple[str, str, str]
+    bytes: int
+    recording: Recording
+
+
+def _sized(recording: Recording) -> _Sized:
+    identity = recording.kind, program_name(recording.title), recording.memory
+    return _Sized(identity, peak(recording).bytes, recording)
+
+
+def baseline_check(
+    baseline: str, before: Sequence[MemoryFacts], recordings: Sequence[Recording], tolerance: Tolerance
+) -> BaselineCheck:
+    """Compare recordings with a baseline, the file from which `before` was read."""
+    recorded, problems = baseline_facts(recordings, before)
+    now = [one.facts for one in recorded]
+    ids = {id(one.facts): one.id for one in recorded}
+    matched = match(before, now)
+    rewrite = f"`{write_command(baseline)}`"
+    return BaselineCheck(
+        baseline,
+        tolerance,
+        [_checked(old, new, ids[id(new)], tolerance) for old, new in matched.pairs],
+        [
+            UnmatchedRecording(one, f"is not in the baseline: {rewrite} adds it")
+            for one in matched.added
+            if one.peak_bytes >= MIN_SHARE * max(other.peak_bytes for other in now if other.kind == one.kind)
+        ],
+        [
+            UnmatchedRecording(one, f"is in the baseline only: profile it, or remove it with {rewrite}")
+            for one in matched.missing
+        ],
+        problems,
+    )
+
+
+def _checked(before: MemoryFacts, now: MemoryFacts, recording_id: str, tolerance: Tolerance) -> CheckedRecording:
+    figures = [("peak", before.peak_bytes, now.peak_bytes)]
+    if before.reserved_bytes is not None and now.reserved_bytes is not None:
+        figures.append(("reserved", before.reserved_bytes, now.reserved_bytes))
+    exceeded = [name for name, old, new in figures if new > tolerance.allowed(old)]
+    is_less = any(old > tolerance.allowed(new) for _, old, new in figures)
+    # Below the baseline, other arrays are live at the peak.
+    roles = [] if is_less and not exceeded else _exceeded_roles(before, now, tolerance)
+    status: Status = "above" if exceeded or roles else "below" if is_less else "within"
+    return CheckedRecording(recording_id, before, now, exceeded, roles, status, explain_change(before, now))
+
+
+def _exceeded_roles(before: MemoryFacts, now: MemoryFacts, tolerance: Tolerance) -> list[str]:
+    """Return the roles that grew by more than the peak may grow, the one that grew the most first."""
+    most = tolerance.allowed(before.peak_bytes) - before.peak_bytes
+    grown = {role: size - before.roles_bytes.get(role, 0) for role, size in now.roles_bytes.items()}
+    return sorted((role for role, size in grown.items() if size > most), key=lambda role: -grown[role])
+
+
+ORDER = {"above": 0, "below": 1, "within": 2}
+
+
+class FiguresJson(TypedDict):
+    """Figures of a recording."""
+
+    peak_bytes: int
+    reserved_bytes: int | None
+    roles_bytes: Mapping[str, int]
+
+
+class BaselineRecordingJson(TypedDict):
+    """A recording of a baseline."""
+
+    id: str
+    name: str
+    kind: str
+    memory: str
+    peak_bytes: int
+    reserved_bytes: int | None
+    roles_bytes: Mapping[str, int]
+
+
+class BaselineFileJson(TypedDict):
+    """The file of a baseline."""
+
+    path: str
+    bytes: int
+
+
+class BaselineAnswerJson(AnswerJson):
+    """The baseline that was written, without its arrays."""
+
+    file: BaselineFileJson | None
+    """Null without `--write`."""
+    tolerance: str
+    recordings: list[BaselineRecordingJson]
+    problems: list[ProblemJson]
+    omitted: NotRequired[OmittedJson]
+
+
+class BaselineCheckedJson(TypedDict):
+    """A recording and its baseline."""
+
+    id: str
+    name: str
+    name_before: str
+    kind: str
+    memory: str
+    status: Status
+    exceeded: list[str]
+    """`peak` and `reserved`, as far as they are above the tolerance."""
+    exceeded_roles: list[str]
+    """Likewise roles, the one that grew the most first."""
+    before: FiguresJson
+    now: FiguresJson
+    causes: list[CauseJson]
+    differences: list[DifferenceJson]
+    unexplained_bytes: int
+
+
+class UnmatchedJson(TypedDict):
+    """A recording without a baseline, or a baseline without a recording."""
+
+    name: str
+    kind: str
+    memory: str
+    peak_bytes: int
+    reserved_bytes: int | None
+    text: str
+
+
+class CheckBaselineAnswerJson(AnswerJson):
+    """The check of recordings against a baseline."""
+
+    baseline: str
+    tolerance: str
+    checked: list[BaselineCheckedJson]
+    added: list[UnmatchedJson]
+    missing: list[UnmatchedJson]
+    problems: list[ProblemJson]
+    omitted: NotRequired[OmittedJson]
+
+
+def baseline_answer(
+    file: BaselineFileJson | None,
+    tolerance: str,
+    found: Sequence[RecordedFacts],
+    problems: list[ProblemJson],
+    asked: Asked,
+) -> BaselineAnswerJson:
+    """Return what a baseline contains, the largest peak first, and the check against it."""
+    check = [Question("check", {"path": asked.path, "baseline": file["path"]}, "what grew since")] if file else []
+    answer: BaselineAnswerJson = {
+        "schema_version": SCHEMA_VERSION,
+        "file": file,
+        "tolerance": tolerance,
+        "recordings": [
+            record(BaselineRecordingJson, one, one.facts)
+            for one in sorted(found, key=lambda one: -one.facts.peak_bytes)
+        ],
+        "problems": problems,
+        "next": asked.next(*check),
+    }
+    return bounded(answer, asked.top)
+
+
+def check_baseline_answer(found: BaselineCheck, asked: Asked) -> CheckBaselineAnswerJson:
+    """Return the check with the questions that go deeper about what grew the most."""
+    checked = sorted(found.checked, key=lambda one: (ORDER[one.status], one.before.peak_bytes - one.now.peak_bytes))
+    answer: CheckBaselineAnswerJson = {
+        "schema_version": SCHEMA_VERSION,
+        "baseline": found.baseline,
+        "tolerance": found.tolerance.text,
+        "checked": [_checked_json(one) for one in checked],
+        "added": [record(UnmatchedJson, one, one.facts) for one in found.added],
+        "missing": [record(UnmatchedJson, one, one.facts) for one in found.missing],
+        "problems": found.problems,
+        "next": asked.next(
+            *(
+                asked.question("explain", f"what is live at the peak of {one.now.name}", one.id)
+                for one in checked[:1]
+                if one.status == "above"
+            )
+        ),
+    }
+    return bounded(answer, asked.top)
+
+
+def _checked_json(one: CheckedRecording) -> BaselineCheckedJson:
+    explained = explanation_json(one.explanation)
+    return record(BaselineCheckedJson, one, one.now, name_before=one.before.name, **explained)

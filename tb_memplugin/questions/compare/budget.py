@@ -1,0 +1,151 @@
+"""The check of recordings against a memory budget, and the memory that a recording needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NotRequired, TypedDict
+
+from tb_memplugin.analysis.isolate import each
+from tb_memplugin.analysis.usage.headroom import required_bytes
+from tb_memplugin.analysis.usage.live_bytes import caveats
+from tb_memplugin.model.out_of_memory import OutOfMemoryPhase
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, AnswerJson, Asked, bounded
+from tb_memplugin.questions.asking.json_types import (
+    CaveatJson,
+    OmittedJson,
+    ProblemJson,
+    SummaryJson,
+    caveat_json,
+    problems_json,
+)
+from tb_memplugin.questions.explain.explain import explain
+from tb_memplugin.questions.explain.explain_text import lines
+from tb_memplugin.questions.recording.summary import summary
+from tb_memplugin.questions.records import record
+from tb_memplugin.regex import Regex
+from tb_memplugin.sizes import agree, bytes_text, counted
+
+EXPLANATION_LINES = 12  # enough to show the largest roles and model paths
+
+
+class NeedJson(TypedDict):
+    """The memory that a recording needs, and the figure that it is taken from."""
+
+    id: str
+    needed_bytes: int
+    figure: str
+    caveats: list[CaveatJson]
+
+
+class AboveBudgetJson(SummaryJson):
+    """A recording above the budget."""
+
+    needed_bytes: int
+    figure: str
+    above_bytes: int
+    explanation: list[str]
+
+
+class BudgetJson(TypedDict):
+    """The check of recordings against a limit; those above it come worst first."""
+
+    limit_bytes: int
+    checked: list[NeedJson]
+    broken: list[AboveBudgetJson]
+    problems: list[ProblemJson]
+
+
+def budget(recordings: Sequence[Recording], limit: int, chosen: Regex) -> BudgetJson:
+    """Check recordings against a limit in bytes; return those above it, worst first, in JSON-compatible values.
+
+    A program needs the memory that it reserves, as compilers compare it with their limit; the need of an out-of-memory
+    failure is the memory in use plus the failed request; any other recording needs its peak. Of a program's memories,
+    the device's main memory is checked, unless a pattern chooses others. `problems` are recordings that could not be
+    checked.
+    """
+    selected = [r for r in recordings if chosen.search(r.id) and (chosen.pattern or r.is_main_memory)]
+    found, failed = each(selected, lambda recording: (need(recording), _broken(recording, limit)))
+    above = [broken for _, broken in found if broken is not None]
+    return {
+        "limit_bytes": limit,
+        "checked": [checked for checked, _ in found],
+        "broken": sorted(above, key=lambda broken: broken["needed_bytes"], reverse=True),
+        "problems": problems_json(failed),
+    }
+
+
+def need(recording: Recording) -> NeedJson:
+    """Return what a recording needs of its memory."""
+    return {
+        "id": recording.id,
+        "needed_bytes": required_bytes(recording),
+        "figure": _figure(recording),
+        "caveats": [*map(caveat_json, caveats(recording))],
+    }
+
+
+def _broken(recording: Recording, limit: int) -> AboveBudgetJson | None:
+    """Return what takes the memory of a recording above the limit; None below it."""
+    found = need(recording)
+    above = found["needed_bytes"] - limit
+    if above <= 0:
+        return None
+    explained, failed = each([recording], explanation)
+    lines_of = explained[0] if explained else [failed[0].text]
+    return record(AboveBudgetJson, summary(recording.outline), found, above_bytes=above, explanation=lines_of)
+
+
+def explanation(recording: Recording) -> list[str]:
+    """Return the first lines of the explanation of a recording."""
+    return list(lines(explain(recording)))[:EXPLANATION_LINES]
+
+
+def _figure(recording: Recording) -> str:
+    """Return which figure of the recording is compared with the limit."""
+    if recording.out_of_memory is not None and recording.out_of_memory.phase is not OutOfMemoryPhase.COMPILE:
+        return "requested"
+    return "reserved" if recording.kind.has_program else "peak"
+
+
+VERBS = {"reserved": "reserves", "peak": "needs, at its peak,", "requested": "needs, with the failed request,"}
+
+
+def budget_lines(answer: BudgetJson) -> Iterator[str]:
+    """Format the answer of `budget` as lines of text."""
+    broken, count, limit = answer["broken"], len(answer["checked"]), bytes_text(answer["limit_bytes"])
+    if not broken:
+        worst = max(answer["checked"], key=lambda checked: int(checked["needed_bytes"]))
+        needs = f"{VERBS[worst['figure']]} {bytes_text(worst['needed_bytes'])}"
+        yield f"Within {limit}: {counted(count, 'recording')} checked, the largest {needs}."
+    for found in broken:
+        above, needs = bytes_text(found["above_bytes"]), bytes_text(found["needed_bytes"])
+        yield f"Above {limit} by {above}: {found['id']} {VERBS[found['figure']]} {needs}"
+        yield ""
+        yield from (f"    {line}".rstrip() for line in found["explanation"])
+        yield ""
+    if broken:
+        yield f"{len(broken):,} of {counted(count, 'recording')} {agree(len(broken), 'is', 'are')} above {limit}."
+
+
+class CheckAnswerJson(AnswerJson, BudgetJson):
+    """The recordings that were checked, the largest need first, and those above the budget."""
+
+    omitted: NotRequired[OmittedJson]
+
+
+def check_answer(found: BudgetJson, asked: Asked) -> CheckAnswerJson:
+    """Return a check, and what to ask about the recording that is the most above the budget."""
+    worst = found["broken"][:1]
+    answer: CheckAnswerJson = {
+        "schema_version": SCHEMA_VERSION,
+        "limit_bytes": found["limit_bytes"],
+        "checked": sorted(found["checked"], key=lambda one: -one["needed_bytes"]),
+        "broken": [{**one, "explanation": list(filter(None, one["explanation"]))} for one in found["broken"]],
+        "problems": found["problems"],
+        "next": asked.next(
+            *(asked.question("explain", "what takes the memory", one["id"]) for one in worst),
+            *(asked.question("advice", "what would lower it", one["id"]) for one in worst),
+        ),
+    }
+    return bounded(answer, asked.top)

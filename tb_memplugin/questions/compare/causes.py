@@ -1,0 +1,237 @@
+"""The causes of a change between two recordings: sentences, JSON, and the page's list of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypedDict
+
+from tb_memplugin.analysis.compare.causes import causes_between
+from tb_memplugin.model.changes import ChangeCause, ChangeCauseKind, Difference, Explanation
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.questions.asking.endpoint import endpoint
+from tb_memplugin.questions.asking.inputs import RecordingOf
+from tb_memplugin.questions.records import record
+from tb_memplugin.sizes import agree, counted, signed_bytes
+
+Quote = Callable[[str], str]
+REPLICATED = "replicated"
+MAX_NAMES = 3
+
+
+def quoted(name: str) -> str:
+    """Quote a name for a terminal."""
+    return f"`{name}`"
+
+
+def cause_text(cause: ChangeCause, quote: Quote = quoted) -> str:
+    """Return a cause as a sentence without a full stop. `quote` marks names, which come from files."""
+    return TEXTS[cause.kind](cause, quote)
+
+
+def difference_text(found: Difference, quote: Quote = quoted) -> str:
+    """Return a difference without a known cause."""
+    where = f" in {quote(found.function)}" if found.function else ""
+    before, after = found.arrays_before, found.arrays_after
+    was = "" if before == after else f", {agree(before, 'was', 'were')} {before:,}"
+    what = f"{quote(found.path)}{where}, {found.role}{f', {quote(found.shape)}' if found.shape else ''}"
+    return f"{what}: {signed_bytes(found.bytes)} ({counted(after, 'array')}{was})"
+
+
+def _devices(cause: ChangeCause, quote: Quote) -> str:
+    return f"the program is partitioned over {counted(int(cause.after), 'device')} now (was {cause.before})"
+
+
+def _argument(cause: ChangeCause, quote: Quote) -> str:
+    verb = "new" if cause.kind is ChangeCauseKind.ARGUMENT_ADDED else "gone"
+    return f"argument {_names(cause, quote)} is {verb} ({_arrays(cause, quote)}, {signed_bytes(cause.bytes)})"
+
+
+def _sharding(cause: ChangeCause, quote: Quote) -> str:
+    now, was = _sharded(cause.after, quote), _sharded(cause.before, quote)
+    return f"{_are(cause, quote)} {now} now (was {was}; {_grown(cause)})"
+
+
+def _sharded(text: str, quote: Quote) -> str:
+    count, _, copies = text.partition(" ")
+    if copies == "copies" and count == "no":
+        return "split over all devices"
+    if copies == "copies" and count.isdecimal():
+        return f"the same on {counted(int(count), 'device')}"
+    if text == REPLICATED:
+        return text
+    dimensions = [(axis, at) for at, axis in enumerate(text.split(",")) if axis != "-"]
+    return "sharded over " + " and ".join(f"{quote(axis)} in dimension {at}" for axis, at in dimensions)
+
+
+def _dtype(cause: ChangeCause, quote: Quote) -> str:
+    now, was = quote(cause.after), quote(cause.before)
+    if cause.names:
+        return f"{_are(cause, quote)} {now} now (was {was}; {_grown(cause)})"
+    such = f"{counted(cause.arrays, 'array')} such as" if cause.arrays > 1 else "array"
+    verb, past = agree(cause.arrays, "is", "are"), agree(cause.arrays, "was", "were")
+    return f"{such} {quote(cause.example)} {verb} {now} now ({past} {was}, {signed_bytes(cause.bytes)})"
+
+
+def _shape(cause: ChangeCause, quote: Quote) -> str:
+    if not cause.names:
+        such, was = f"arrays such as {quote(cause.example)} are {quote(cause.after)} now", quote(cause.before)
+        return f"{such} (were {was}; with all that changed alike, {signed_bytes(cause.bytes)})"
+    word = "input" if cause.role == "input" else "argument"
+    if not cause.after.isdecimal():
+        return f"{_are(cause, quote, word)} {quote(cause.after)} now (was {quote(cause.before)}; {_grown(cause)})"
+    dimension = "a dimension" if cause.dimension is None else f"dimension {cause.dimension}"
+    of = f"{dimension} of {word}{agree(len(cause.names), '', 's')} {_names(cause, quote)}"
+    return f"{of} is {cause.after} now (was {cause.before}; {_grown(cause)})"
+
+
+def _donation(cause: ChangeCause, quote: Quote) -> str:
+    name = _names(cause, quote)
+    donated = (
+        f"buffer {name} is donated" if cause.kind is ChangeCauseKind.DONATED else f"donated buffer {name} is copied"
+    )
+    return f"{donated} now ({_count(cause)}, {signed_bytes(cause.bytes)})"
+
+
+def _layers(cause: ChangeCause, quote: Quote) -> str:
+    layers = counted(int(cause.after), "layer")
+    verb = agree(int(cause.after), "is", "are")
+    return f"there {verb} {layers} {_names(cause, quote)} now ({cause.before} before, {signed_bytes(cause.bytes)})"
+
+
+def _saved(cause: ChangeCause, quote: Quote) -> str:
+    each, rest = divmod(abs(cause.arrays), cause.layers)
+    per_layer = cause.layers > 1 and not rest
+    number = each if per_layer else abs(cause.arrays)
+    more = f"{'one' if number == 1 else f'{number:,}'} {'more' if cause.arrays > 0 else 'fewer'}"
+    shape = f"{'' if number == 1 else 'the largest '}{quote(cause.shape)}"
+    layers = f", {counted(cause.layers, 'layer')}" if per_layer else ""
+    place = _names(cause, quote) or "the forward pass"
+    activations = agree(number, "activation", "activations")
+    return f"{place} saves {more} {activations} ({shape}{layers}, {signed_bytes(cause.bytes)})"
+
+
+def _fusion_split(cause: ChangeCause, quote: Quote) -> str:
+    stored = f"{quote(cause.example)} is stored now ({_arrays(cause, quote)}, {signed_bytes(cause.bytes)})"
+    return f"{_names(cause, quote)} was split: {stored}"
+
+
+def _fused(cause: ChangeCause, quote: Quote) -> str:
+    size = f"{_arrays(cause, quote)}, {signed_bytes(cause.bytes)}"
+    return f"{quote(cause.example)} is computed inside of {_names(cause, quote)} now ({size})"
+
+
+def _are(cause: ChangeCause, quote: Quote, word: str = "argument") -> str:
+    several = len(cause.names)
+    return f"{word}{agree(several, '', 's')} {_names(cause, quote)} {agree(several, 'is', 'are')}"
+
+
+def _names(cause: ChangeCause, quote: Quote) -> str:
+    shown = ", ".join(map(quote, cause.names[:MAX_NAMES]))
+    more = len(cause.names) - MAX_NAMES
+    return f"{shown} and {more:,} more" if more > 0 else shown
+
+
+def _count(cause: ChangeCause) -> str:
+    return counted(cause.arrays, "array")
+
+
+def _grown(cause: ChangeCause) -> str:
+    """Return the number of arrays, and the bytes of these and of what is computed from them."""
+    return f"{_count(cause)} and those computed from {agree(cause.arrays, 'it', 'them')}, {signed_bytes(cause.bytes)}"
+
+
+def _arrays(cause: ChangeCause, quote: Quote) -> str:
+    shape = quote(cause.shape)
+    return shape if cause.arrays == 1 else f"{_count(cause)}, the largest {shape}"
+
+
+TEXTS: dict[ChangeCauseKind, Callable[[ChangeCause, Quote], str]] = {
+    ChangeCauseKind.DEVICES: _devices,
+    ChangeCauseKind.ARGUMENT_ADDED: _argument,
+    ChangeCauseKind.ARGUMENT_REMOVED: _argument,
+    ChangeCauseKind.SHARDING: _sharding,
+    ChangeCauseKind.DTYPE: _dtype,
+    ChangeCauseKind.SHAPE: _shape,
+    ChangeCauseKind.NOT_DONATED: _donation,
+    ChangeCauseKind.DONATED: _donation,
+    ChangeCauseKind.LAYERS: _layers,
+    ChangeCauseKind.SAVED: _saved,
+    ChangeCauseKind.FUSION_SPLIT: _fusion_split,
+    ChangeCauseKind.FUSED: _fused,
+}
+
+
+class NamedCauseJson(TypedDict):
+    """A cause of a change, and what it adds to the peak."""
+
+    kind: str
+    names: list[str]
+    bytes: int
+    text: str
+
+
+class CauseJson(NamedCauseJson):
+    """A cause of a change, with the parts of its sentence."""
+
+    before: str
+    after: str
+    arrays: int
+    layers: int
+    shape: str
+    example: str
+    role: str
+    dimension: int | None
+
+
+class DifferenceJson(TypedDict):
+    """Arrays at the peak whose change has no known cause."""
+
+    path: str
+    function: str
+    role: str
+    shape: str
+    arrays_before: int
+    arrays_after: int
+    bytes_before: int
+    bytes_after: int
+    text: str
+
+
+class ExplanationJson(TypedDict):
+    """Causes of a change, and the differences that remain."""
+
+    causes: list[CauseJson]
+    differences: list[DifferenceJson]
+    unexplained_bytes: int
+
+
+def explanation_json(explanation: Explanation) -> ExplanationJson:
+    """Return an explanation for JSON."""
+    return record(
+        ExplanationJson,
+        explanation,
+        causes=[cause_json(cause) for cause in explanation.causes],
+        differences=[record(DifferenceJson, each, text=difference_text(each)) for each in explanation.differences],
+    )
+
+
+def named_cause_json(cause: ChangeCause) -> NamedCauseJson:
+    """Return a cause in short."""
+    return record(NamedCauseJson, cause, text=cause_text(cause))
+
+
+def cause_json(cause: ChangeCause) -> CauseJson:
+    """Return a cause with the parts of its sentence."""
+    return record(CauseJson, cause, text=cause_text(cause))
+
+
+class ChangeCausesJson(TypedDict):
+    """The causes, the largest first; none for recordings that are no programs."""
+
+    causes: list[CauseJson]
+
+
+@endpoint("change_causes", RecordingOf("a"), RecordingOf("b"))
+def change_causes(a: Recording, b: Recording) -> ChangeCausesJson:
+    """Return what the programmer or the compiler changed from `a` to `b`, with what it adds to the peak."""
+    return {"causes": [cause_json(cause) for cause in causes_between(a, b)]}

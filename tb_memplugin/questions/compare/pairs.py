@@ -1,0 +1,189 @@
+"""The changes between the recordings of two paths, pair by pair, for the command and its JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, NotRequired, Protocol, TypedDict
+
+from tb_memplugin.analysis.compare.causes import causes_between
+from tb_memplugin.analysis.isolate import Failed, failure
+from tb_memplugin.errors import InputError
+from tb_memplugin.model.changes import ChangeCause
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, AnswerJson, Asked, Question, bounded, selector
+from tb_memplugin.questions.asking.json_types import AboutFile, CaveatJson, OmittedJson, ProblemJson, problems_json
+from tb_memplugin.questions.asking.selectors import no_recordings, position_of
+from tb_memplugin.questions.compare.causes import NamedCauseJson, named_cause_json
+from tb_memplugin.questions.compare.comparison import (
+    ChangedJson,
+    ChangedSiteJson,
+    ChangeKind,
+    CompareBy,
+    ComparedSideJson,
+    ComparisonJson,
+    Pair,
+    WaterfallStepJson,
+    compared,
+    pairs,
+)
+from tb_memplugin.questions.records import record
+
+MAX_IDS_LISTED = 5
+
+
+class Listed(Protocol):
+    """The recordings of a path, and the problems of its files."""
+
+    @property
+    def recordings(self) -> Sequence[Recording]: ...
+    @property
+    def problems(self) -> Iterable[AboutFile]: ...
+
+
+def matched_pairs(paths: Sequence[str], listed: Sequence[Listed], wanted: str) -> list[Pair]:
+    """Return the pairs of the recordings of two paths whose ids contain a text. InputError where there is none."""
+    sides = []
+    for path, every in zip(paths, listed, strict=True):
+        if not every.recordings:
+            raise no_recordings(path, every.problems)
+        chosen = [recording for recording in every.recordings if wanted in recording.id]
+        if not chosen:
+            ids = ", ".join(recording.id for recording in every.recordings[:MAX_IDS_LISTED])
+            raise InputError("No such recording", wanted, f"give a part of an id of {path}: {ids}")
+        sides.append(chosen)
+    if matched := pairs(sides[0], sides[1]):
+        return matched
+    ids = "; ".join(", ".join(r.id for r in side[:MAX_IDS_LISTED]) for side in sides)
+    raise InputError("No recording is in both", " and ".join(paths), f"give a text that ids of both contain: {ids}")
+
+
+class ExplainedComparison(NamedTuple):
+    """A comparison, and the causes of the change between the peaks of two programs, the largest first."""
+
+    comparison: ComparisonJson
+    causes: Sequence[ChangeCause]
+
+
+def compared_pairs(
+    matched: Sequence[Pair], at_a: str | None, at_b: str | None, by: str
+) -> tuple[list[ExplainedComparison], list[ProblemJson]]:
+    """Return the comparison of each pair, and a problem for each pair that cannot be compared.
+
+    InputError where a moment is outside its recording.
+    """
+    found, failed = list[ExplainedComparison](), list[Failed]()
+    for pair in matched:
+        try:
+            moments = [position_of(r, at) if at else None for r, at in zip(pair, (at_a, at_b), strict=True)]
+            causes = [] if at_a or at_b else causes_between(*pair)
+            found.append(ExplainedComparison(compared(*pair, moments[0], moments[1], CompareBy(by)), causes))
+        except InputError:
+            raise
+        except Exception as error:
+            failed.append(failure(pair[1], error))
+    return found, problems_json(failed)
+
+
+class SideAnswerJson(TypedDict):
+    """A recording at the compared position."""
+
+    recording: str
+    """Its id."""
+    position: int
+    time_ns: int | None
+    bytes: int
+    """Live at the position."""
+    peak_bytes: int
+    reserved_bytes: int | None
+    capacity_bytes: int | None
+    caveats: list[CaveatJson]
+
+
+class ComparisonAnswerJson(TypedDict):
+    """The changes between a pair of recordings, largest first."""
+
+    verdict: str
+    headline: str
+    a: SideAnswerJson
+    b: SideAnswerJson
+    by: str
+    steps: list[WaterfallStepJson]
+    changes: dict[ChangeKind, ChangedJson]
+    entries: list[ChangedSiteJson]
+    entries_total: int
+    causes: list[NamedCauseJson]
+    omitted: NotRequired[OmittedJson]
+
+
+class CompareAnswerJson(AnswerJson):
+    """One comparison for each pair of recordings, those that grew the most first."""
+
+    comparisons: list[ComparisonAnswerJson]
+    problems: list[ProblemJson]
+    omitted: NotRequired[OmittedJson]
+
+
+def compare(
+    pairs: Sequence[Pair],
+    asked: Asked,
+    other: str,
+    by: str = "role",
+    at_a: str | None = None,
+    at_b: str | None = None,
+) -> CompareAnswerJson:
+    """Compare pairs of recordings of the path of `asked` and of `other`, at their peaks or at other moments.
+
+    InputError where a moment is outside its recording.
+    """
+    return compare_answer(*compared_pairs(pairs, at_a, at_b, by), asked, other, by)
+
+
+def compare_answer(
+    comparisons: Sequence[ExplainedComparison], problems: list[ProblemJson], asked: Asked, other: str, by: str
+) -> CompareAnswerJson:
+    """Return comparisons, the largest change first, and the pairs that cannot be compared."""
+    found = sorted(comparisons, key=lambda one: -abs(one.comparison["b"]["bytes"] - one.comparison["a"]["bytes"]))
+    answer: CompareAnswerJson = {
+        "schema_version": SCHEMA_VERSION,
+        "comparisons": [_comparison(one) for one in found],
+        "problems": problems,
+        "next": asked.next(*_questions(found, asked, other, by)),
+    }
+    return bounded(answer, asked.top)
+
+
+def _comparison(explained: ExplainedComparison) -> ComparisonAnswerJson:
+    """Return a comparison without the sites that are as before, and with each side's id in place of its summary."""
+    found = explained.comparison
+    return record(
+        ComparisonAnswerJson,
+        found,
+        a=_side(found["a"]),
+        b=_side(found["b"]),
+        steps=sorted(found["steps"], key=lambda step: -abs(step["bytes_b"] - step["bytes_a"])),
+        entries=[record(ChangedSiteJson, one) for one in found["entries"] if one["change"] != "same"],
+        entries_total=found["entries_total"] - found["changes"]["same"]["entries"],
+        causes=[named_cause_json(cause) for cause in explained.causes],
+    )
+
+
+def _side(side: ComparedSideJson) -> SideAnswerJson:
+    return record(SideAnswerJson, side, side["recording"], recording=side["recording"]["id"])
+
+
+def _questions(found: Sequence[ExplainedComparison], asked: Asked, other: str, by: str) -> list[Question]:
+    if not found:
+        return []
+    b = found[0].comparison["b"]["recording"]["id"]
+    finer = {"role": "model", "model": "source"}.get(by, "role")
+    arguments = {"a": asked.path, "b": other, "recording": _common(found[0].comparison), "by": finer}
+    return [
+        Question("explain", {"path": other, "recording": selector(b)}, "what is live in B"),
+        Question("compare", {key: text for key, text in arguments.items() if text}, f"the same change by {finer}"),
+    ]
+
+
+def _common(found: ComparisonJson) -> str:
+    """Return a text that both ids contain: the memory and the title of the pair; empty where they differ."""
+    title = found["a"]["recording"]["title"]
+    return selector(title) if title in found["b"]["recording"]["id"] else ""

@@ -1,0 +1,1 @@
+"""The live memory of a recording at one moment: typed answer, contract for JSON, and text."""

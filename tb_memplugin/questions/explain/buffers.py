@@ -1,0 +1,211 @@
+"""The largest live buffers or allocations of a recording, and everything that is known of one."""
+
+from __future__ import annotations
+
+from typing import NotRequired, TypedDict
+
+import numpy as np
+
+from tb_memplugin.analysis.ownership.source_lines import source_frames
+from tb_memplugin.analysis.usage.live_bytes import caveats, peak
+from tb_memplugin.analysis.usage.live_set import live_rows
+from tb_memplugin.errors import InputError
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.text import Text
+from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, AnswerJson, Asked, bounded
+from tb_memplugin.questions.asking.json_types import CaveatJson, OmittedJson, StackFrameJson, caveat_json
+from tb_memplugin.questions.asking.selectors import position_of
+from tb_memplugin.questions.explain.explain import MomentJson, moment
+from tb_memplugin.questions.recording.columns import EXPORTED, ChosenRows, facts
+from tb_memplugin.questions.recording.details import SchedulePointJson, details
+from tb_memplugin.questions.records import record
+
+TEXTS = ("name", "op", "op_name", "role", "shape", "source")  # exported columns that a list of buffers has
+
+
+class LiveBufferJson(TypedDict):
+    """A live buffer or allocation; `row` selects it in `buffers --row`."""
+
+    row: int
+    name: str
+    op: str
+    op_name: str
+    role: str
+    shape: str
+    source: str
+    """The user's innermost source line; empty where it is unknown."""
+    bytes: int
+    """What it adds to the live bytes."""
+
+
+class BuffersAnswerJson(AnswerJson):
+    """The largest live buffers or allocations at one moment."""
+
+    recording: str
+    at: MomentJson
+    caveats: list[CaveatJson]
+    """Of the recording."""
+    matching: NotRequired[str]
+    buffers: list[LiveBufferJson]
+    buffers_total: int
+    buffers_bytes: int
+    """Of all of them, listed or not."""
+    omitted: NotRequired[OmittedJson]
+
+
+class BufferRegionJson(TypedDict):
+    """The buffer allocation or segment that contains it; `index` is the source's own number of it."""
+
+    index: int
+    kind: str
+    size_bytes: int
+
+
+class SharingBufferJson(TypedDict):
+    """A buffer that uses some of the same bytes."""
+
+    row: int
+    name: str
+    size_bytes: int
+    relation: str
+
+
+class BufferAnswerJson(AnswerJson):
+    """One buffer or allocation in full. Positions are those of the recording's axis."""
+
+    recording: str
+    caveats: list[CaveatJson]
+    row: int
+    name: str
+    op: str
+    op_name: str
+    role: str
+    shape: str
+    dtype: str
+    size_bytes: int
+    requested_bytes: int
+    """Without padding and rounding."""
+    region: BufferRegionJson | None
+    offset_bytes: int
+    allocated_at: int
+    freed_at: int
+    defined: SchedulePointJson
+    last_used: SchedulePointJson
+    source: str
+    """The user's innermost source line; empty where it is unknown."""
+    stack: list[StackFrameJson]
+    """Innermost frame first; of a stack that is cut, from that line on."""
+    freed_stack: list[StackFrameJson]
+    shares: list[SharingBufferJson]
+    shares_total: int
+    omitted: NotRequired[OmittedJson]
+
+
+def buffers(recording: Recording, asked: Asked, at: str | None = None, match: str | None = None) -> BuffersAnswerJson:
+    """Return the largest live buffers at the peak or at the moment `at`, of those whose texts contain `match`.
+
+    InputError where `at` is not a moment of the recording.
+    """
+    position = peak(recording).position if at is None else position_of(recording, at)
+    rows = live_rows(recording, position)
+    if match:
+        rows = rows[_matching(recording, rows, match)]
+    shown = rows[: asked.top].tolist()
+    answer: BuffersAnswerJson = {
+        "schema_version": SCHEMA_VERSION,
+        "recording": recording.id,
+        "at": moment(recording, position),
+        "caveats": [*map(caveat_json, caveats(recording))],
+        "buffers": [_live(recording, row) for row in shown],
+        "buffers_total": len(rows),
+        "buffers_bytes": int(recording.allocations.charge[rows].sum()),
+        "omitted": {"buffers": len(rows) - len(shown)},
+        "next": asked.next(
+            asked.question("buffers", "all that is known of the largest one", recording.id, row=shown[0])
+            if shown
+            else None,
+        ),
+    }
+    if match:
+        answer["matching"] = match
+    return bounded(answer, asked.top)
+
+
+def _matching(recording: Recording, rows: I64, match: str) -> I64:
+    """Return the indices of the rows that contain a text, without regard to case, in any of their texts."""
+    chosen, wanted = ChosenRows(recording, rows), match.casefold()
+    columns = [*(EXPORTED[name].cells(chosen) for name in TEXTS), _functions(recording, rows)]
+    found = [column.where(lambda text: wanted in text.casefold()) for column in columns if isinstance(column, Text)]
+    return np.flatnonzero(np.logical_or.reduce(found))
+
+
+def _functions(recording: Recording, rows: I64) -> Text:
+    """Return the function of each row's source line; empty without one."""
+    stacks, leaf = recording.stacks, recording.allocations.stack[rows]
+    known = (leaf >= 0) & (leaf < len(stacks.parent))
+    frames = np.full(len(rows), -1)
+    frames[known] = source_frames(recording)[leaf[known]]
+    codes = np.r_[stacks.function.codes, np.int32(-1)][frames]
+    return Text(codes, stacks.function.strings)
+
+
+def _live(recording: Recording, row: int) -> LiveBufferJson:
+    return record(
+        LiveBufferJson, **facts(recording, row, ("row", *TEXTS)), bytes=int(recording.allocations.charge[row])
+    )
+
+
+def one_buffer(recording: Recording, row: int, asked: Asked) -> BufferAnswerJson:
+    """Return all that is known of a row. InputError for a row that the recording does not have."""
+    if not 0 <= row < len(recording.allocations):
+        last = len(recording.allocations) - 1
+        raise InputError("No such row", str(row), f"give one from 0 to {last}; `buffers` and `explain` list them")
+    found = details(recording, row)
+    region = found["region"]
+    freed_leaf = int(recording.free_stack[row]) if recording.free_stack is not None else -1
+    stack, inner = _from_own_line(recording, int(recording.allocations.stack[row]), found["stack"], asked.top)
+    freed, inner_of_freed = _from_own_line(recording, freed_leaf, found["freed_stack"], asked.top)
+    why = "the largest one that uses the same bytes"
+    answer = record(
+        BufferAnswerJson,
+        schema_version=SCHEMA_VERSION,
+        recording=recording.id,
+        caveats=[*map(caveat_json, caveats(recording))],
+        **facts(recording, row, ("row", *TEXTS, "dtype", "size_bytes", "requested_bytes")),
+        region=region
+        and record(BufferRegionJson, index=region["index"], kind=region["kind"], size_bytes=region["size"]),
+        offset_bytes=found["offset"],
+        allocated_at=found["start"],
+        freed_at=found["end"],
+        defined=found["defined"],
+        last_used=found["last_used"],
+        stack=stack,
+        freed_stack=freed,
+        shares=[
+            record(
+                SharingBufferJson, row=one["row"], name=one["name"], size_bytes=one["size"], relation=one["relation"]
+            )
+            for one in found["shares"]
+        ],
+        shares_total=found["shares_total"],
+        omitted={
+            "shares": found["shares_total"] - len(found["shares"]),
+            "stack": inner,
+            "freed_stack": inner_of_freed,
+        },
+        next=asked.next(*(asked.question("buffers", why, recording.id, row=one["row"]) for one in found["shares"][:1])),
+    )
+    return bounded(answer, asked.top)
+
+
+def _from_own_line(
+    recording: Recording, leaf: int, frames: list[StackFrameJson], top: int | None
+) -> tuple[list[StackFrameJson], int]:
+    """Return a stack from the user's innermost line on where it will be cut, and how many frames that leaves out."""
+    stacks = recording.stacks
+    if top is None or len(frames) <= top or not 0 <= leaf < len(stacks.parent):
+        return frames, 0
+    own = int(source_frames(recording)[leaf])
+    inner = len(frames) - len(stacks.frames(own)) if own >= 0 else 0
+    return frames[inner:], inner

@@ -1,0 +1,179 @@
+"""The explanation of a moment as lines for a terminal: live memory by role and origin, leaks, advice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tb_memplugin.analysis.ownership.by_model import BEFORE, NO_PATH
+from tb_memplugin.analysis.ownership.classification import NO_FUNCTION, NO_LINE, NOT_MARKED
+from tb_memplugin.model.kinds import Axis
+from tb_memplugin.questions.asking.text_table import align
+from tb_memplugin.questions.kinds.leaks import several
+from tb_memplugin.questions.recording.advice import lines as advice_lines
+from tb_memplugin.questions.recording.kernels import rows as kernel_rows
+from tb_memplugin.questions.recording.tree import UNEXPLAINED, UNEXPLAINED_OF
+from tb_memplugin.questions.recording.tree import lines as tree_lines
+from tb_memplugin.sizes import bytes_text, counted
+
+MAX_LINES = 20  # of sites and of findings; JSON contains all sites
+MIN_KEPT_SHARE = 0.01  # of the peak; smaller sites that are kept for one step are left out
+# A chain of scopes is joined with the separator; of a chain of frames, only the innermost is shown (None).
+TREES: tuple[tuple[str, str, str, str | None], ...] = (
+    ("model", "By model path:", NO_PATH, "/"),
+    ("function", "By jitted function:", NO_FUNCTION, ": "),
+    ("source", "By source:", NO_LINE, None),
+)
+MARKS = ("function", "By annotation:", NOT_MARKED, ": ")  # of PyTorch, which has no jitted functions
+
+
+def lines(answer: dict[str, Any]) -> Iterator[str]:
+    """Format the answer of `explain`. The caller escapes control characters, which names may contain."""
+    yield answer["headline"]
+    for sentence in answer.get("out_of_memory", {}).get("sentences", [])[2:]:
+        yield f"  - {sentence}"
+    at = answer["at"]
+    if "out_of_memory" in answer and not at["bytes"]:
+        return  # the text contains only the size of the failed request
+    yield ""
+    yield f"{bytes_text(at['bytes'])} {_state(answer)}:"
+    yield ""
+    if any(role["role"] != "unknown" for role in answer["roles"]):
+        roles = [[bytes_text(role["bytes"]), f"{role['share']:.1%}", role["role"]] for role in answer["roles"]]
+        rest = answer.get("unexplained", {"bytes": 0})
+        if rest["bytes"]:
+            roles.append([bytes_text(rest["bytes"]), f"{rest['share']:.1%}", _unexplained(answer)])
+        yield from align([["bytes", "share", "role"], *roles], 2)
+        yield ""
+    trees = (TREES[0], MARKS, TREES[2]) if answer["recording"]["kind"].startswith("torch") else TREES
+    for tree, heading, unknown, separator in trees:
+        if _has_known(answer[tree], unknown):
+            yield heading
+            yield from tree_lines(answer[tree], separator)
+            yield ""
+    if "kernels" in answer:
+        yield "Kernels:"
+        yield from align(list(kernel_rows(answer["kernels"])), 2)
+        yield ""
+    yield from _buffers(answer) if "buffers" in answer else _groups(answer)
+    if answer.get("advice"):
+        yield ""
+        yield from advice_lines(answer["advice"])
+
+
+def _has_known(tree: Sequence[dict[str, Any]], unknown: str) -> bool:
+    """Return whether the tree has a top-level node other than those for memory of unknown origin."""
+    return any(
+        node["label"] not in (unknown, BEFORE, UNEXPLAINED, *UNEXPLAINED_OF.values())
+        for node in tree
+        if node["depth"] == 0
+    )
+
+
+def _state(answer: dict[str, Any]) -> str:
+    """Describe the bytes: live at a moment, or needed by a program that was never run."""
+    used_is = answer.get("out_of_memory", {}).get("used_is", "live")
+    return "needed" if used_is == "needed" else f"{used_is} {_moment(answer['at'], answer['recording']['axis'])}"
+
+
+def _moment(at: dict[str, Any], axis: str) -> str:
+    if axis == Axis.INSTANT:
+        return "at that moment"
+    if at["position"] < 0:
+        return "before the first event"
+    when = f", {at['time_ns'] / 1e9:.6f} s into the profile" if at["time_ns"] is not None else ""
+    step = f", in {at['step']}" if at["step"] else ""
+    return f"at {'the peak, ' if at['peak'] else ''}#{at['position']}{when}{step}"
+
+
+def _buffers(answer: dict[str, Any]) -> Iterator[str]:
+    cells = [
+        [
+            bytes_text(row["bytes"]),
+            f"{row['share']:.1%}",
+            row["op"],
+            row["shape"],
+            _frame(row),
+            row["op_name"] or row["name"] or "-",
+        ]
+        for row in answer["buffers"]
+    ]
+    yield from align([["bytes", "share", "op", "shape", "source", "name"], *cells], 2)
+    yield from _more(answer["buffers_total"] - len(cells), "buffer")
+
+
+def _frame(row: dict[str, Any]) -> str:
+    return next((f"{frame['file']}:{frame['line']}" for frame in row["stack"] if frame["file"]), "-")
+
+
+def _groups(answer: dict[str, Any]) -> Iterator[str]:
+    groups, before, rest = answer["groups"], answer["before"], answer["unexplained"]
+    rows = [(g["bytes"], g["share"], f"{g['allocations']:,}", _each(g), g["site"]) for g in groups]
+    shown = rows[:MAX_LINES]
+    if before["bytes"]:
+        shown.append((before["bytes"], before["share"], "-", "-", BEFORE))
+    if rest["bytes"]:
+        shown.append((rest["bytes"], rest["share"], "-", "-", _unexplained(answer)))
+    cells = [[bytes_text(size), f"{part:.1%}", *texts] for size, part, *texts in shown]
+    yield from align([["bytes", "share", "count", "shape", "site"], *cells], 3)
+    yield from _more(len(rows) - MAX_LINES, "site", "; --json lists all")
+    if "leaks" not in answer:
+        return  # a single moment shows no leaks
+    yield ""
+    counts = "{with_stack:,} of {allocations:,} allocations and {frees_with_stack:,} of {frees:,} frees"
+    yield f"With a call stack: {counts.format(**answer['stacks'])}"
+    yield from _programs(answer["joins"]) if "joins" in answer else ()
+    yield from _findings(answer["leaks"], answer["recording"]["peak_bytes"])
+
+
+def _unexplained(answer: dict[str, Any]) -> str:
+    """Return the name of the live bytes without a row."""
+    name: str = UNEXPLAINED_OF.get(answer["recording"]["kind"], UNEXPLAINED)
+    return name
+
+
+def _each(group: dict[str, Any]) -> str:
+    return group["shape"] or (f"{bytes_text(group['size'])} each" if group["allocations"] > 1 else "-")
+
+
+def _programs(joins: dict[str, Any]) -> Iterator[str]:
+    """Format the stack and the live allocations of compiled programs."""
+    if (stack := joins["stack"]) is not None:
+        yield f"{bytes_text(stack['bytes'])} stack = temporaries of {stack['title']}"
+    made, unmatched = joins["executable"], joins["unjoined"]
+    if not made["allocations"]:
+        return
+    total = f"By compiled programs: {made['allocations']:,} allocations, {bytes_text(made['bytes'])} in all"
+    missing = f"{unmatched['allocations']:,} of them, {bytes_text(unmatched['bytes'])}, match no known program"
+    yield f"{total}; {missing if unmatched['allocations'] else 'all match a known program'}"
+    for program in joins["programs"][:MAX_LINES]:
+        runs = ", running at this moment" if program["running"] else ""
+        allocated = (
+            f"{bytes_text(program['bytes'])} in {program['allocations']:,}" if program["allocations"] else "none"
+        )
+        yield f"    {allocated} for {program['title']}{runs}"
+
+
+def _findings(leaks: dict[str, Any], peak_bytes: int) -> Iterator[str]:
+    leaking = [finding for finding in leaks["findings"] if finding["verdict"] == "leak"]
+    kept = [
+        finding
+        for finding in leaks["findings"]
+        if finding["verdict"] == "kept one step" and max(finding["curve"]) >= MIN_KEPT_SHARE * peak_bytes
+    ]
+    if leaks["steps"]:
+        yield f"Leaks, over {leaks['steps']} {several(leaks['unit'])}: {len(leaking) or 'none found'}"
+        if leaks["message"]:
+            yield leaks["message"]
+    else:
+        yield f"Leaks: unknown. {leaks['message']}"
+    yield from leaks["retained_gradients"]
+    for finding in (leaking + kept)[:MAX_LINES]:
+        yield ""
+        yield f"{finding['verdict']} ({finding['confidence']:.0%}): {finding['site']} {finding['shape']}".rstrip()
+        yield f"    {finding['sentence']}"
+
+
+def _more(count: int, noun: str, hint: str = "") -> Iterator[str]:
+    if count > 0:
+        yield f"and {counted(count, f'more {noun}')}{hint}"

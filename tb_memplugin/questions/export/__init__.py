@@ -1,0 +1,1 @@
+"""Recordings in files: tables as CSV, JSON and Parquet, and offline reports."""

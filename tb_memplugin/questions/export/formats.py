@@ -1,0 +1,123 @@
+"""Exported tables as CSV, JSON and Parquet."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
+
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.text import Text
+from tb_memplugin.questions.export.cells import ExportColumn, ExportTable, Numbers, distinct_texts, export_cells
+from tb_memplugin.questions.export.rows import pieces
+from tb_memplugin.questions.recording.summary import summary
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LINE_END = "\r\n"
+# Operators, also full-width, small and minus sign, which Excel reads like those of ASCII; and what it skips before
+# them: spaces, control characters, and characters without a width. As in base/csv.ts.
+FORMULA = re.compile(
+    r"[=+\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b\u2212\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2060\ufeff]"
+)
+NEEDS_QUOTES = re.compile(r'[",\r\n]')
+
+
+def write_csv(recordings: Sequence[Recording], stream: BinaryIO) -> None:
+    """Write headings, then one line per row, as in RFC 4180; unknown values are empty.
+
+    There must be at least one recording.
+    """
+    write_csv_tables(chain.from_iterable(map(pieces, recordings)), stream)
+
+
+def write_csv_tables(tables: Iterator[ExportTable], stream: BinaryIO) -> None:
+    """Write the headings of the first table, then one line per row of each. All have the same columns."""
+    text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+    first = next(tables)
+    text.write(",".join(first) + LINE_END)
+    # Each distinct text is quoted once. The csv module would examine the texts of every row.
+    line = ",".join(["%s"] * len(first)) + LINE_END
+    for piece in chain([first], tables):
+        rows = zip(*(export_cells(column, csv_cell, "") for column in piece.values()), strict=True)
+        text.writelines(map(line.__mod__, rows))
+    text.detach()  # flushes, and leaves the stream open
+
+
+def csv_cell(text: str) -> str:
+    """Quote a text, and disarm formulas: spreadsheets would run them, and names in a profile are not trusted."""
+    safe = f"'{text}" if FORMULA.match(text) else text
+    return '"' + safe.replace('"', '""') + '"' if NEEDS_QUOTES.search(safe) else safe
+
+
+def write_json(recordings: Sequence[Recording], stream: BinaryIO) -> None:
+    """Write `{"recordings": [{..., "rows": [{"name": ..., "size_bytes": ...}, ...]}]}`; unknown values are null."""
+    text = io.TextIOWrapper(stream, encoding="utf-8", newline="\n")
+    before = '{"recordings": [\n'
+    for recording in recordings:
+        fields = json.dumps(summary(recording), allow_nan=False)
+        text.write(f'{before}{fields.removesuffix("}")}, "rows": [')
+        _write_rows(recording, text)
+        text.write("\n]}")
+        before = ",\n"
+    text.write("\n]}\n")
+    text.detach()  # flushes, and leaves the stream open
+
+
+def _write_rows(recording: Recording, text: TextIO) -> None:
+    """Write one row per line."""
+    before = "\n"
+    for piece in pieces(recording):
+        # A template for numbers, and for texts that are JSON already.
+        row = "{" + ", ".join(f'"{heading}": %s' for heading in piece) + "}"
+        rows = zip(*(export_cells(column, json.dumps, "null") for column in piece.values()), strict=True)
+        for first in islice(rows, 1):
+            text.write(before + row % first)
+        text.writelines(map(f",\n{row}".__mod__, rows))
+        before = ",\n"
+
+
+SUMMARIES = "tb_memplugin"  # the key in the file's metadata of the answer of `summary --json`
+
+
+def can_write_parquet() -> bool:
+    return find_spec("pyarrow") is not None
+
+
+def write_parquet(recordings: Sequence[Recording], stream: BinaryIO) -> None:
+    """Write one row group per piece; unknown values are null. There must be at least one recording."""
+    summaries = json.dumps({"recordings": [summary(recording) for recording in recordings]}, allow_nan=False)
+    write_parquet_tables((piece for recording in recordings for piece in pieces(recording)), summaries, stream)
+
+
+def write_parquet_tables(tables: Iterator[ExportTable], metadata: str, stream: BinaryIO) -> None:
+    """Write one row group per table. All have the same columns; `metadata` is a JSON text about them."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    batches = (_batch(pa, table) for table in tables)
+    first = next(batches)
+    # With Arrow's schema in the file, texts would be read as dictionaries that differ between row groups, and Arrow
+    # cannot group by those.
+    with pq.ParquetWriter(stream, first.schema, store_schema=False) as writer:
+        writer.add_key_value_metadata({SUMMARIES: metadata})
+        for batch in chain([first], batches):
+            writer.write_batch(batch)
+
+
+def _batch(pa: Any, piece: ExportTable) -> pa.RecordBatch:
+    return pa.record_batch({name: _array(pa, column) for name, column in piece.items()})
+
+
+def _array(pa: Any, column: ExportColumn) -> pa.Array:
+    if isinstance(column, Text):
+        texts, code = distinct_texts(column)
+        return pa.DictionaryArray.from_arrays(code, pa.array(texts, pa.string()))
+    if isinstance(column, Numbers):
+        return pa.array(column.values, mask=~column.known)
+    return pa.array(column)

@@ -1,0 +1,91 @@
+"""Pieces of advice once carried out: a table for each answer of a fit, and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import TypedDict
+
+from tb_memplugin.model.fit import Knob, Tried
+from tb_memplugin.questions.asking.text_table import align
+from tb_memplugin.questions.fit.words import candidate_text, size_text
+from tb_memplugin.questions.records import record
+from tb_memplugin.sizes import bytes_text
+
+CODE = "estimated, needs a change of code"
+
+
+def tried_lines(tried: Sequence[Tried]) -> Iterator[str]:
+    """Yield a table for each answer, and a line for each piece that could not be compiled."""
+    if not tried:
+        yield from ("", "Nothing to try: no known change would lower the peak.")
+    for _, group in groupby(tried, key=lambda one: (one.target, one.knobs)):
+        pieces = list(group)
+        # With another number of microbatches, the batch may have to be another one.
+        first = next((one for one in pieces if not any(text.startswith("set:") for text in one.changes)), pieces[0])
+        yield ""
+        yield f"Tried at {candidate_text(first.before)}, {size_text(first.before.reserved_bytes)} reserved:"
+        searched = [f"largest {first.searched}"] if first.searched else []
+        rows = [["change", "saves", *searched, ""]]
+        rows += [_row(one, first) for one in pieces if not one.error]
+        if len(rows) > 1:
+            yield from align(rows, 0)
+        yield from (f"{one.title}: {one.error}" for one in pieces if one.error)
+
+
+def _row(one: Tried, first: Tried) -> list[str]:
+    saving = "unknown" if one.saving_bytes is None else bytes_text(one.saving_bytes, digits=4)
+    about = "" if one.is_compiled else "about "
+    if not one.searched:
+        value = []
+    elif one.new_value == one.value:
+        value = [str(one.value or "none")]
+    elif one.new_value is None and one.value is not None:
+        value = [f"below {one.value}"]
+    else:
+        value = [f"{one.value or 'none'} → {about}{one.new_value or 'none'}"]
+    at, answer = (dict(outcome.candidate.knobs).get(one.searched) for outcome in (one.before, first.before))
+    saves = f"{about}{saving}{f' at {at}' if at != answer else ''}"
+    return [one.title, saves, *value, "compiled" if one.is_compiled else CODE]
+
+
+class TriedJson(TypedDict):
+    """A piece of advice that was carried out, or estimated where your code must change."""
+
+    target: str
+    knobs: dict[str, Knob]
+    vary: str | None
+    title: str
+    changes: list[str]
+    compiled: bool
+    at: Knob | None
+    value: Knob | None
+    new_value: Knob | None
+    saving_bytes: int | None
+    promised_bytes: int
+    reserved_bytes: int | None
+    peak_bytes: int | None
+    new_reserved_bytes: int | None
+    new_peak_bytes: int | None
+    run: str | None
+    error: str | None
+
+
+def tried_json(one: Tried) -> TriedJson:
+    """Return a piece of advice for JSON."""
+    after = one.after
+    return record(
+        TriedJson,
+        one,
+        one.before,
+        knobs=dict(one.knobs),
+        vary=one.searched or None,
+        compiled=one.is_compiled,
+        at=dict(one.before.candidate.knobs).get(one.searched),
+        value=one.value if one.searched else None,
+        new_value=one.new_value if one.searched else None,
+        new_reserved_bytes=after.reserved_bytes if after else None,
+        new_peak_bytes=after.peak_bytes if after else None,
+        run=(after.run or None) if after else None,
+        error=one.error or None,
+    )

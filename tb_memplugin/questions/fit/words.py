@@ -1,0 +1,155 @@
+"""Words about fits: a table with a row for each target and choice, and sentences about what takes the memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from textwrap import shorten
+
+from tb_memplugin.model.fit import LargestValue, MemoryLine, Outcome
+from tb_memplugin.questions.asking.text_table import align
+from tb_memplugin.sizes import bytes_text, counted
+
+MAX_PARTS = 3
+MAX_ERROR = 200  # characters of an error that is not the answer
+
+
+def lines(found: Sequence[LargestValue], chosen: Sequence[str]) -> Iterator[str]:
+    """Yield the table, and sentences about its rows. `chosen` are the knobs whose values differ."""
+    several = len({one.target for one in found}) > 1 or any(one.smaller for one in found)
+    searched = next((one.searched for one in found if one.searched), "")
+    yield from align(_rows(found, chosen, searched, several), 0)
+    yield ""
+    for one in found:
+        name = ", ".join([*([one.target] if several else []), *(f"{dict(one.knobs)[name]}" for name in chosen)])
+        yield from (f"{name}: {text}" if name else text for text in sentences(one))
+    yield from _caveats(found)
+
+
+def _rows(found: Sequence[LargestValue], chosen: Sequence[str], searched: str, several: bool) -> list[list[str]]:
+    headings = [f"largest {searched}"] if searched else ["fits"]
+    headings += ["reserved", "left", *(["without recomputation by the compiler"] if searched else []), "bound by"]
+    rows = [[*(["target"] if several else []), *chosen, *headings]]
+    for one in found:
+        shown = one.last
+        value = _answer_text(one)
+        before = [str(one.without_recomputation or "none")] if searched else []
+        names = [*([one.target] if several else []), *(str(dict(one.knobs)[name]) for name in chosen)]
+        left = size_text(_left(shown)) if _left(shown) is not None else ""
+        size = size_text(shown.reserved_bytes)
+        rows.append([*names, value, size, left, *before, "" if shown.error else parts_text(shown)])
+    return rows
+
+
+def _answer_text(one: LargestValue) -> str:
+    if one.last.error:
+        return "error"
+    if not one.searched:
+        return "yes" if one.largest is not None else "no"
+    return "none" if one.value is None else str(one.value)
+
+
+def _left(outcome: Outcome) -> int | None:
+    if outcome.limit_bytes is None or outcome.reserved_bytes is None:
+        return None
+    return outcome.limit_bytes - outcome.reserved_bytes
+
+
+def size_text(size: int | None) -> str:
+    """Return a size with a digit more than elsewhere, as it stands beside a limit that it nearly reaches."""
+    return bytes_text(size, digits=4)
+
+
+def parts_text(outcome: Outcome) -> str:
+    """Return what takes the memory at the peak, as in `activations of layer_* (71 %), logits (20 %)`."""
+    peak = outcome.peak_bytes or 1
+    return ", ".join(f"{part.name} ({part.bytes / peak:.0%})" for part in outcome.parts[:MAX_PARTS])
+
+
+def sentences(one: LargestValue) -> Iterator[str]:
+    """Yield sentences about an answer: how memory rises, what is recomputed, and what failed."""
+    shown = one.last
+    if one.largest is None:
+        yield verdict(shown)
+    elif one.smaller:
+        yield _smallest_slice(one)
+    if one.largest is None:
+        return
+    if one.line is not None:
+        yield f"{line_text(one.line, one.searched)}{_recomputation(one)}"
+    elif one.recomputed:
+        yield _recomputation(one).removeprefix("; above, ")
+    if one.at_end:
+        yield f"{one.searched}={one.value} is the last value that was asked for; a larger one may fit"
+    if one.failed:
+        values = "a value" if len(one.failed) == 1 else f"{len(one.failed):,} values"
+        yield f"{values} could not be compiled: {_knobs_text(one.failed[0])}: {shorten(one.failed[0].error, MAX_ERROR)}"
+
+
+def _smallest_slice(one: LargestValue) -> str:
+    before = one.smaller[-1]
+    needs = f"needs {size_text(before.reserved_bytes)}" if before.reserved_bytes else f"fails: {before.error}"
+    knobs = _knobs_text(one.smaller[-1])
+    return f"the smallest slice on which {knobs or 'it'} fits is {one.target}; {before.candidate.target} {needs}"
+
+
+def verdict(outcome: Outcome) -> str:
+    """Return whether a candidate fits, in a sentence."""
+    name, left = candidate_text(outcome), _left(outcome)
+    if outcome.reserved_bytes is None:
+        return f"{name} could not be compiled: {outcome.error}"
+    if outcome.refused:
+        return f"{name} does not fit: {shorten(outcome.refused, MAX_ERROR)}"
+    if left is None:
+        return f"{name} reserves {size_text(outcome.reserved_bytes)}; its target has no limit, so give a budget"
+    reserves = f"it reserves {size_text(outcome.reserved_bytes)} of {size_text(outcome.limit_bytes)}"
+    return f"{name} fits: {reserves}" if left >= 0 else f"{name} does not fit: {reserves}, {size_text(-left)} too much"
+
+
+def line_text(line: MemoryLine, searched: str) -> str:
+    """Return a line of memory in words: what is fixed, by role, and what an item adds."""
+    roles = ", ".join(f"{role.replace('_', ' ')} {size_text(size)}" for role, size in line.fixed_roles.items())
+    fixed = f"{size_text(line.fixed_bytes)} fixed{f' ({roles})' if roles else ''}"
+    return f"{fixed} + {size_text(line.bytes_per_item)} per item of {searched} up to {line.last_value}"
+
+
+def _recomputation(one: LargestValue) -> str:
+    """Return what the compiler recomputes by itself at the first value where it does, and at the largest one."""
+    if not one.recomputed:
+        return ""
+    shown = [one.recomputed[0], *one.recomputed[1:][-1:]]
+    texts = []
+    for outcome in shown:
+        value = dict(outcome.candidate.knobs).get(one.searched)
+        flops = f" ({outcome.rematerialized_flops:.1%} of the operations)" if outcome.rematerialized_flops else ""
+        at = f" at {value}" if one.searched else ""
+        texts.append(f"{counted(outcome.rematerialized, 'instruction')}{at}{flops}")
+    return f"; above, XLA recomputes: {', '.join(texts)}"
+
+
+def candidate_text(outcome: Outcome) -> str:
+    """Return a candidate's target and knobs."""
+    return " ".join(filter(None, (outcome.candidate.target, _knobs_text(outcome), *outcome.candidate.changes)))
+
+
+def _knobs_text(outcome: Outcome) -> str:
+    return ", ".join(f"{name}={value}" for name, value in outcome.candidate.knobs)
+
+
+def _caveats(found: Sequence[LargestValue]) -> Iterator[str]:
+    yield from dict.fromkeys(caveat for one in found for caveat in one.last.caveats)
+    versions = next((one.last.versions for one in found if one.last.versions), {})
+    if versions:
+        yield f"Compiled with {', '.join(f'{name} {version}' for name, version in versions.items())}."
+
+
+def change_text(change: str) -> str:
+    """Describe a change, as a record has it: `donate:state` as `donate state`. Unknown ones stay as they are."""
+    kind, _, rest = change.partition(":")
+    if change == "drop-unused":
+        return "drop unused arguments"
+    if kind == "donate" and rest:
+        return f"donate {rest}"
+    if kind == "shard" and rest.partition(":")[2]:
+        axis, _, arguments = rest.partition(":")
+        return f"shard {arguments} over {axis}"
+    return rest if kind in ("option", "set") and rest else change

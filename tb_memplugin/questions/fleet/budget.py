@@ -1,0 +1,158 @@
+"""Budgets of a fleet: devices and programs above a peak, and memories whose devices are too far apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypedDict
+
+from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer
+from tb_memplugin.model.fleet import DEVICE_MEMORY, Fleet, KnownCapture
+from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, AnswerJson, Asked, bounded
+from tb_memplugin.questions.fleet.capture import FileProblemJson, LeftOutCaptureJson, left_out_json, problems_json
+from tb_memplugin.questions.fleet.words import cause_text
+from tb_memplugin.sizes import bytes_text, counted
+
+MAX_LEFT_OUT = 10  # lines
+
+
+class FleetBrokenJson(TypedDict):
+    """A device or program above the peak that is allowed, or a memory whose devices differ by more than is allowed."""
+
+    capture: str
+    kind: str
+    """`peak`, `reserved` or `spread`."""
+    name: str
+    bytes: int
+    """The peak, what the program reserves, or the difference between the largest and the smallest peak."""
+    above_bytes: int
+    spread: float | None
+    explanation: list[str]
+
+
+class FleetBudgetJson(TypedDict):
+    """The check of a fleet."""
+
+    limit_bytes: int | None
+    max_spread: float | None
+    devices: int
+    spread: float
+    """The largest one of all captures that were checked."""
+    broken: list[FleetBrokenJson]
+    problems: list[FileProblemJson]
+    captures: int
+    """Number of captures that were checked."""
+    left_out: list[LeftOutCaptureJson]
+    """The captures that were not checked, newest first."""
+
+
+def fleet_budget(
+    fleets: Sequence[Fleet], limit: int | None, max_spread: float | None, left_out: Sequence[KnownCapture] = ()
+) -> FleetBudgetJson:
+    """Check captures; each limit may be None. `max_spread` is relative to the median."""
+    answers = [FleetAnswer(fleet) for fleet in fleets]
+    memories = [(answer, memory) for answer in answers for memory in _checked(answer)]
+    broken = [found for pair in memories for found in (*_above(*pair, limit), *_apart(*pair, max_spread))]
+    broken += [found for answer in answers for found in _programs(answer, limit)]
+    return {
+        "limit_bytes": limit,
+        "max_spread": max_spread,
+        "devices": sum(len(memory.peaks.devices) for _, memory in memories),
+        "spread": max((memory.peaks.spread for _, memory in memories), default=0.0),
+        "broken": sorted(broken, key=lambda found: -found["above_bytes"]),
+        "problems": [problem for answer in answers for problem in problems_json(answer)],
+        "captures": len(fleets),
+        "left_out": list(map(left_out_json, left_out)),
+    }
+
+
+def fleet_budget_lines(answer: FleetBudgetJson) -> Iterator[str]:
+    """Format the check as lines of text."""
+    limits = [f"a peak of {bytes_text(answer['limit_bytes'])}"] if answer["limit_bytes"] is not None else []
+    limits += [f"a spread of {answer['max_spread']:.1%}"] if answer["max_spread"] is not None else []
+    several = f" of {counted(answer['captures'], 'capture')}" if answer["captures"] > 1 else ""
+    count = f"{counted(answer['devices'], 'device')}{several}"
+    if not answer["broken"]:
+        yield f"Within {' and '.join(limits)}: {count} checked, spread {answer['spread']:.1%}."
+    for found in answer["broken"]:
+        if found["spread"] is not None:
+            yield f"{found['capture']}: the peaks of {found['name']} have a spread of {found['spread']:.1%}"
+        else:
+            verb = "reserves" if found["kind"] == "reserved" else "peaks at"
+            above = bytes_text(found["above_bytes"])
+            yield f"{found['capture']}: {found['name']} {verb} {bytes_text(found['bytes'])}, {above} above the limit"
+        yield from (f"    {line}" for line in found["explanation"])
+    if answer["broken"]:
+        yield f"{counted(len(answer['broken']), 'limit')} exceeded: {' and '.join(limits)}, {count} checked."
+    if left_out := answer["left_out"]:
+        yield f"Not checked: {counted(len(left_out), 'other capture')}; --all-captures checks all."
+    yield from (f"    {each['name']}: {each['text']}" for each in left_out[:MAX_LEFT_OUT] if each["text"])
+
+
+def _checked(answer: FleetAnswer) -> list[MemoryAnswer]:
+    """Return the memory of devices; all memories of a capture that lacks it."""
+    own = [memory for memory in answer.memories if memory.peaks.memory == DEVICE_MEMORY]
+    return own or answer.memories
+
+
+def _above(answer: FleetAnswer, memory: MemoryAnswer, limit: int | None) -> Iterator[FleetBrokenJson]:
+    for device in memory.peaks.devices:
+        above = device.summary.peak_bytes - limit if limit is not None else 0
+        if above > 0:
+            hosts = len(answer.fleet.hosts)
+            yield {
+                "capture": answer.fleet.name,
+                "kind": "peak",
+                "name": device.name,
+                "bytes": device.summary.peak_bytes,
+                "above_bytes": above,
+                "spread": None,
+                "explanation": [cause_text(cause, hosts) for cause in memory.causes(device)],
+            }
+
+
+def _apart(answer: FleetAnswer, memory: MemoryAnswer, max_spread: float | None) -> Iterator[FleetBrokenJson]:
+    peaks = memory.peaks
+    if max_spread is None or peaks.spread <= max_spread:
+        return
+    hosts = len(answer.fleet.hosts)
+    smallest = min(peaks.devices, key=lambda device: device.summary.peak_bytes)
+    causes = [cause_text(cause, hosts) for end in (peaks.worst, smallest) for cause in memory.causes(end)]
+    to = f"to {bytes_text(peaks.largest_bytes)} on {peaks.worst.name}"
+    yield {
+        "capture": answer.fleet.name,
+        "kind": "spread",
+        "name": peaks.memory,
+        "bytes": peaks.largest_bytes - peaks.smallest_bytes,
+        "above_bytes": round(peaks.largest_bytes - peaks.smallest_bytes - max_spread * peaks.median_bytes),
+        "spread": peaks.spread,
+        "explanation": [f"from {bytes_text(peaks.smallest_bytes)} on {smallest.name} {to}", *causes],
+    }
+
+
+def _programs(answer: FleetAnswer, limit: int | None) -> Iterator[FleetBrokenJson]:
+    for program in answer.programs if limit is not None else ():
+        above = program.use.reserved_bytes - (limit or 0)
+        if above > 0:
+            yield {
+                "capture": answer.fleet.name,
+                "kind": "reserved",
+                "name": f"{program.use.module} on {counted(len(program.hosts), 'host')}",
+                "bytes": program.use.reserved_bytes,
+                "above_bytes": above,
+                "spread": None,
+                "explanation": [],
+            }
+
+
+class CheckFleetAnswerJson(AnswerJson, FleetBudgetJson):
+    """The limits that the devices or programs of a fleet exceed."""
+
+
+def check_fleet_answer(found: FleetBudgetJson, asked: Asked) -> CheckFleetAnswerJson:
+    """Return the check of a fleet."""
+    answer: CheckFleetAnswerJson = {
+        **found,
+        "schema_version": SCHEMA_VERSION,
+        "next": asked.next(asked.question("fleet", "the worst devices, and why they differ")),
+    }
+    return bounded(answer, asked.top)

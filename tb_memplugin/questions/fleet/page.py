@@ -1,0 +1,111 @@
+"""The page's answer about a fleet, while its files are read: a capture with tables of its devices and hosts."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from tb_memplugin.analysis.fleet.answer import FleetAnswer
+from tb_memplugin.model.fleet import Fleet
+from tb_memplugin.model.text import Text
+from tb_memplugin.numbered_names import natural_key
+from tb_memplugin.questions.asking.endpoint import endpoint
+from tb_memplugin.questions.asking.inputs import FLEETS, FreeText
+from tb_memplugin.questions.asking.payload import Table, encode
+from tb_memplugin.questions.asking.source import FleetReading, Fleets
+from tb_memplugin.questions.fleet.capture import FleetCaptureJson, answer_json
+from tb_memplugin.questions.fleet.devices import device_table
+from tb_memplugin.questions.fleet.words import heading_text, joined_text, median_text, worst_parts
+from tb_memplugin.questions.records import record, records
+
+
+class CaptureNameJson(TypedDict):
+    """A capture that can be chosen."""
+
+    name: str
+    began: float
+    """Seconds since 1970."""
+    sessions: int
+    hosts: int
+    files: int
+    known_files: int
+    """Files that have been read before; outliers and other programs are known if all have."""
+    faults: str
+    """The known faults, in words; empty without any."""
+
+
+class MemoryTextJson(TypedDict):
+    """The lines of `tb-memplugin fleet` about one memory."""
+
+    worst: list[str]
+    """The worst device, its peak, and its distance from the median."""
+    median: str
+    """Median, p95, spread and outliers; empty for a single device."""
+
+
+class FleetMetaJson(TypedDict):
+    """The answer of api/fleet beside its tables of devices and hosts. Ask again while it is `running`."""
+
+    captures: list[CaptureNameJson]
+    """All captures, newest first."""
+    rule: str
+    """The rule by which sessions are joined, as a sentence."""
+    series_rule: str
+    """The rule by which files are one process, as a sentence."""
+    done: int
+    """Files that are read."""
+    total: int
+    seconds: float
+    running: bool
+    problem: str
+    """The reason why the reading ended without an answer; else empty."""
+    capture: FleetCaptureJson | None
+    """The capture, without the list of its devices; null until the first files are read."""
+    heading: str
+    """Hosts, devices, programs, and what is missing, as in the first line of `tb-memplugin fleet`."""
+    joined: str
+    """The number of joined sessions with the rule; empty for a single one."""
+    texts: dict[str, MemoryTextJson]
+    """By memory."""
+    typical: dict[str, str]
+    """By memory: the recording's id of the median device."""
+
+
+@endpoint("fleet", FLEETS, FreeText("capture", ""), live=True)
+def fleet(fleets: Fleets, capture: str) -> bytes:
+    """Return what has been read of a capture, of the newest without a name; the first request starts reading it.
+
+    The name may be that of any of its sessions. The table `devices` has a row for each device, and `hosts` for each
+    host, in natural order of hosts. Ask again while `running`.
+    """
+    reading = fleets.fleet(capture)
+    found = reading.fleet or Fleet("", (), ())
+    answer = FleetAnswer(found)
+    meta = record(
+        FleetMetaJson,
+        reading,
+        captures=records(CaptureNameJson, reading.captures),
+        running=reading.is_running,
+        capture=answer_json(answer, devices=False) if reading.fleet else None,
+        heading=heading_text(answer),
+        joined=joined_text(found, reading.rule),
+        texts={
+            memory.peaks.memory: {"worst": worst_parts(memory), "median": median_text(memory)}
+            for memory in answer.memories
+        },
+        typical={memory.peaks.memory: memory.peaks.typical.recording_id for memory in answer.memories},
+    )
+    return encode(meta, {"devices": device_table(answer), "hosts": _hosts(reading, found)})
+
+
+def _hosts(reading: FleetReading, fleet: Fleet) -> Table:
+    """Return all hosts: `read`, `waiting` for it, `missing`, or `unreadable` with the reason."""
+    problems = {file.host: file.problem for file in fleet.files if file.problem}
+    states = dict.fromkeys(reading.hosts, "waiting") | dict.fromkeys(fleet.missing, "missing")
+    states |= {host: "unreadable" if host in problems else "read" for host in fleet.hosts}
+    states |= {device.host: "read" for device in fleet.devices}
+    hosts = sorted(states, key=natural_key)
+    return {
+        "host": Text.of(hosts),
+        "state": Text.of([states[host] for host in hosts]),
+        "problem": Text.of([problems.get(host, "") for host in hosts]),
+    }

@@ -1,0 +1,152 @@
+"""The text of `tb-memplugin fleet`, with its trend, and a bar of progress on standard error."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Self, TextIO
+
+from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer
+from tb_memplugin.model.fleet import Device, Fleet, KnownCapture, TrendBy, TrendSeries
+from tb_memplugin.questions.asking.text_table import align
+from tb_memplugin.questions.fleet.words import (
+    apart_texts,
+    cause_text,
+    faults_text,
+    heading_text,
+    joined_text,
+    leak_text,
+    median_text,
+    other_program_text,
+    outlier_text,
+    program_problem_text,
+    rise_text,
+    series_text,
+    worst_parts,
+)
+from tb_memplugin.sizes import bytes_text, counted, signed_bytes
+
+MAX_LINES = 10  # of one kind
+MAX_SERIES = 8  # of a trend
+INDENT = " " * 10
+
+
+def lines(fleet: Fleet, rule: str, series_rule: str = "") -> Iterator[str]:
+    """Yield the lines about a capture, with the rules by which sessions are joined, and files of a series."""
+    answer = FleetAnswer(fleet)
+    yield f"{fleet.name}: {heading_text(answer)}"
+    if joined := joined_text(fleet, rule):
+        yield f"joined    {joined}"
+    if fleet.series:
+        yield f"series    {series_rule}"
+        yield from _several("", list(map(series_text, fleet.series)))
+    for number, memory in enumerate(answer.memories):
+        yield from [""] if number else []
+        yield from _of_memory(memory, fleet, named=len(answer.memories) > 1)
+    yield from _several("growth", [leak_text(leak, fleet) for leak in answer.leaks])
+    yield from _several("program", [other_program_text(other) for other in answer.other_programs])
+    yield from _several("program", [program_problem_text(p) for p in answer.programs if p.use.problem])
+    yield from _several("problem", [f"{file.host or file.path}: {file.problem}" for file in answer.problems])
+
+
+def left_out_lines(left_out: Sequence[KnownCapture]) -> Iterator[str]:
+    """Yield a line for each capture that is not read and has known faults."""
+    return _several("left out", [f"{each.fleet.name}: {text}" for each in left_out if (text := faults_text(each))])
+
+
+def _of_memory(memory: MemoryAnswer, fleet: Fleet, named: bool) -> Iterator[str]:
+    peaks, hosts = memory.peaks, len(fleet.hosts)
+    if named:
+        yield f"{peaks.memory}, {counted(len(peaks.devices), 'device')}"
+    yield f"worst     {'   '.join(worst_parts(memory))}"
+    for number, cause in enumerate(memory.causes(peaks.worst)):
+        yield f"{INDENT}{'because: ' if not number else INDENT[:9]}{cause_text(cause, hosts)}"
+    if median := median_text(memory):
+        yield f"median    {median}"
+    yield from _several("apart", apart_texts(peaks))
+    others = [device for device in peaks.outliers if device is not peaks.worst]
+    if others:
+        yield from _outliers(others, memory, hosts)
+
+
+def _outliers(outliers: Sequence[Device], memory: MemoryAnswer, hosts: int) -> Iterator[str]:
+    table = [["outlier", "peak", "from median", "because"]]
+    for device in outliers[:MAX_LINES]:
+        distance = signed_bytes(memory.peaks.distance(device))
+        peak, cause = bytes_text(device.summary.peak_bytes), outlier_text(memory, device, hosts)
+        table.append([device.name, peak, distance, cause])
+    yield from align(table, 0)
+    if len(outliers) > MAX_LINES:
+        yield f"and {len(outliers) - MAX_LINES:,} more"
+
+
+def _several(label: str, texts: Sequence[str]) -> Iterator[str]:
+    for text in texts[:MAX_LINES]:
+        yield f"{label:10}{text}"
+    if len(texts) > MAX_LINES:
+        yield f"{INDENT}and {len(texts) - MAX_LINES:,} more"
+
+
+def trend_lines(series: Sequence[TrendSeries], by: TrendBy = TrendBy.DAY) -> Iterator[str]:
+    """Yield the lines about all series."""
+    for number, each in enumerate(series[:MAX_SERIES]):
+        yield from [""] if number else []
+        yield from _of_series(each, by)
+    if len(series) > MAX_SERIES:
+        yield f"and {counted(len(series) - MAX_SERIES, 'smaller program')}: see --json"
+
+
+def _of_series(series: TrendSeries, by: TrendBy) -> Iterator[str]:
+    rises = {rise.after: rise for rise in series.rises}
+    second = "reserved" if series.is_program else "worst device"
+    count = counted(len(series.points), by.value)
+    yield f"{series.name}, {'program' if series.is_program else 'median device'}, {count}"
+    table = [[by.value, "peak", second, "change", "because"]]
+    for at, point in enumerate(series.points):
+        growth = point.peak_bytes - series.points[at - 1].peak_bytes if at else 0
+        change = signed_bytes(growth) if at in rises else ""
+        because = rise_text(rises[at]) if at in rises else ""
+        name = point.day if by is TrendBy.DAY else point.capture
+        table.append([name, bytes_text(point.peak_bytes), bytes_text(point.largest_bytes), change, because])
+    yield from align(table, 0)
+
+
+WIDTH = 10
+WAIT_SECONDS = 0.5  # before the first bar; what is in the cache is there by then
+EVERY_SECONDS = 0.2
+
+
+class FleetProgress:
+    """Counts files. The bar disappears at the end."""
+
+    def __init__(self, stream: TextIO, quiet: bool) -> None:
+        self._stream, self._shown = stream, not quiet and stream.isatty()
+        self._begun = time.monotonic()
+        self._last = self._begun + WAIT_SECONDS - EVERY_SECONDS
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._shown:
+            self._write("")
+
+    def done(self, count: int, total: int) -> None:
+        """Show the number of files that are read."""
+        now = time.monotonic()
+        if self._shown and now - self._last >= EVERY_SECONDS:
+            self._last = now
+            self._write(bar(count, total, now - self._begun))
+
+    def _write(self, text: str) -> None:
+        self._stream.write(f"\r{text}\x1b[K")
+        self._stream.flush()
+
+
+def bar(count: int, total: int, seconds: float) -> str:
+    """Return the bar as a line of text."""
+    filled = WIDTH * count // max(total, 1)
+    return f"[{'#' * filled}{'-' * (WIDTH - filled)}] {count:,} of {total:,} files, {seconds:.0f} s"

@@ -1,0 +1,172 @@
+"""The call graph of device profiles: which functions allocated the memory that is live."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypedDict
+
+import numpy as np
+
+from tb_memplugin.analysis.call_graph import (
+    CallGraph,
+    Granularity,
+    Refine,
+    Samples,
+    build_call_graph,
+    diff_samples,
+    live_samples,
+)
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.questions.asking.endpoint import InReport, endpoint
+from tb_memplugin.questions.asking.inputs import (
+    FILE,
+    RECORDING,
+    BadParameter,
+    Choice,
+    FileOf,
+    Flag,
+    FreeText,
+    Integer,
+    OptionalRecording,
+)
+from tb_memplugin.questions.asking.payload import compact
+from tb_memplugin.questions.kinds.device_profile import has_call_graph
+
+MAX_LISTED = 5000  # functions in the table
+MAX_DRAWN = 300  # functions in one picture
+DRAWN = 60
+
+
+class CallNodesJson(TypedDict):
+    """Functions as columns, the largest `cum` first. Of a change since another profile, figures may be negative."""
+
+    function: list[str]
+    file: list[str]
+    line: list[int]
+    """0 where lines do not distinguish functions."""
+    flat: list[int]
+    cum: list[int]
+    flat_allocations: list[int]
+    cum_allocations: list[int]
+    drawn: list[bool]
+    """True if the picture shows the function."""
+
+
+class LeftOutJson(TypedDict):
+    """Functions that are left out: how many, and the bytes of the largest."""
+
+    nodes: int
+    largest: int
+
+
+class CallsJson(TypedDict):
+    """Calls between functions in the picture, as columns; `residual` ones sometimes pass through other functions."""
+
+    caller: list[int]
+    callee: list[int]
+    bytes: list[int]
+    allocations: list[int]
+    residual: list[bool]
+
+
+class CallGraphJson(TypedDict):
+    """A call graph in pprof's terms."""
+
+    by: Granularity
+    total: int
+    """Base of shares: the total, or for a change, the total before."""
+    total_allocations: int
+    shown: int
+    """Bytes that focus and ignore leave."""
+    unplaced: int
+    """Bytes of `shown` without a frame left."""
+    nodes: CallNodesJson
+    nodes_total: int
+    not_drawn: LeftOutJson
+    not_listed: LeftOutJson
+    calls: CallsJson
+
+
+@endpoint(
+    "callgraph",
+    RECORDING,
+    FILE,
+    Choice("by", Granularity),
+    FreeText("focus", ""),
+    FreeText("ignore", ""),
+    FreeText("hide", ""),
+    Flag("fold", True),
+    Flag("whole", False),
+    OptionalRecording("base"),
+    FileOf("base", optional=True),
+    Integer("most", 1, MAX_DRAWN, default=DRAWN),
+    report=InReport(has_call_graph),
+)
+def call_graph_of_device(
+    recording: Recording,
+    file: Sequence[Recording],
+    by: Granularity,
+    focus: str,
+    ignore: str,
+    hide: str,
+    fold: bool,
+    whole: bool,
+    base: Recording | None,
+    base_file: Sequence[Recording] | None,
+    most: int,
+) -> CallGraphJson:
+    """Return the call graph of one device, or of all devices of its file (`whole`); of the change since `base`."""
+    devices = [other for other in file if has_call_graph(other)] if whole else [recording]
+    before = None
+    if base is not None:
+        before = [other for other in base_file or () if has_call_graph(other)] if whole else [base]
+    if not devices or before == []:
+        raise BadParameter("No call graph over all devices", "whole=1", "remove it: this file has no device profiles")
+    return call_graph(devices, before, by, Refine(focus=focus, ignore=ignore, hide=hide, fold=fold), most)
+
+
+def call_graph(
+    recordings: Sequence[Recording], base: Sequence[Recording] | None, by: Granularity, refine: Refine, most: int
+) -> CallGraphJson:
+    """Return the call graph of all `recordings`, or of their change since `base`. InputError for a bad expression."""
+    samples: Samples = live_samples(recordings)
+    if base is not None:
+        samples = diff_samples(live_samples(base), samples)
+    return _encoded(build_call_graph(samples, by, refine, most), by)
+
+
+def _encoded(found: CallGraph, by: Granularity) -> CallGraphJson:
+    nodes, calls = found.nodes, found.calls
+    listed = slice(0, MAX_LISTED)  # functions in the picture come first: they are the largest
+    function, file = (compact(text.take(np.arange(len(text))[listed])) for text in (nodes.function, nodes.file))
+    left = nodes.cum[MAX_LISTED:]
+    return {
+        "by": by,
+        "total": found.total,
+        "total_allocations": found.total_allocations,
+        "shown": found.shown,
+        "unplaced": found.unplaced,
+        "nodes": {
+            "function": [function[i] for i in range(len(function))],
+            "file": [file[i] for i in range(len(file))],
+            "line": nodes.line[listed].tolist(),
+            "flat": nodes.flat[listed].tolist(),
+            "cum": nodes.cum[listed].tolist(),
+            "flat_allocations": nodes.flat_allocations[listed].tolist(),
+            "cum_allocations": nodes.cum_allocations[listed].tolist(),
+            "drawn": found.drawn[listed].tolist(),
+        },
+        "nodes_total": len(nodes.flat),
+        "not_drawn": {
+            "nodes": int((~found.drawn).sum()),
+            "largest": int(np.abs(nodes.cum[~found.drawn]).max(initial=0)),
+        },
+        "not_listed": {"nodes": len(left), "largest": int(np.abs(left).max(initial=0))},
+        "calls": {
+            "caller": calls.caller.tolist(),
+            "callee": calls.callee.tolist(),
+            "bytes": calls.bytes.tolist(),
+            "allocations": calls.allocations.tolist(),
+            "residual": calls.residual.tolist(),
+        },
+    }

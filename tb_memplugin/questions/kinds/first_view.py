@@ -1,0 +1,82 @@
+"""The first view of any recording: what a tab shows before all rows have arrived."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypedDict
+
+import numpy as np
+
+from tb_memplugin.analysis.usage.figure_definitions import Figure
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.analysis.usage.live_set import live_rows
+from tb_memplugin.model.kinds import Axis
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.text import Text
+from tb_memplugin.questions.asking.json_types import CaveatJson, FigureJson, OutOfMemoryJson, SummaryJson, figure_json
+from tb_memplugin.questions.asking.payload import Table, compact, encode
+from tb_memplugin.questions.oom import failure as oom
+from tb_memplugin.questions.recording.summary import summary
+from tb_memplugin.questions.recording.tables import address_table, row_table
+
+# More rows than a screen shows. The others follow in a second request, so that the first answer is small for programs
+# of any size.
+FIRST_ROWS = 512
+# Positions of a program. Roles of a longer one take longer than the rest of its first view, so api/headline and
+# api/rows have them. Roles of a shorter one take milliseconds.
+MAX_LENGTH_WITH_ROLES = 20_000
+
+
+class AxisInfoJson(TypedDict):
+    """The axis of a recording: what a position is, and how many there are."""
+
+    kind: str
+    length: int
+
+
+class PeakJson(TypedDict):
+    """Position of the peak."""
+
+    position: int
+
+
+class FirstViewMetaJson(TypedDict):
+    """The part of a first view that is no table."""
+
+    recording: SummaryJson
+    axis: AxisInfoJson
+    headline: str
+    figures: list[FigureJson]
+    caveats: list[CaveatJson]
+    peak: PeakJson
+    regions: int
+    out_of_memory: OutOfMemoryJson | None
+
+
+def roles_follow(recording: Recording) -> bool:
+    """Return whether the first view of a recording leaves out roles, which take long to find."""
+    return recording.program is not None and recording.length > MAX_LENGTH_WITH_ROLES
+
+
+def encode_first_view(recording: Recording, headline: str, figures: Sequence[Figure], usage: Table) -> bytes:
+    """Return the headline and figures, `usage` in buckets, and the largest `rows` that are live at the peak."""
+    top = peak(recording)
+    largest = live_rows(recording, top.position)[:FIRST_ROWS]
+    summarized = summary(recording)
+    meta: FirstViewMetaJson = {
+        "recording": summarized,
+        "axis": {"kind": recording.axis.value, "length": recording.length},
+        "headline": headline,
+        "figures": [*map(figure_json, figures)],
+        "caveats": summarized["caveats"],
+        "peak": {"position": top.position},
+        "regions": len(recording.regions),
+        # Over time, a failure is one of many events and is marked at its position.
+        "out_of_memory": oom.out_of_memory(recording) if recording.axis is not Axis.TIME else None,
+    }
+    rows = {
+        name: compact(column) if isinstance(column, Text) else column
+        for name, column in row_table(recording, largest, with_roles=not roles_follow(recording)).items()
+    }
+    listed = {"row": largest.astype(np.uint32), **rows, **address_table(recording, largest)}
+    return encode(meta, {"usage": usage, "rows": listed})

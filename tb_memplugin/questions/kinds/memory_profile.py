@@ -1,0 +1,110 @@
+"""The first view of a recording over time: its figures, its headline, and the largest allocations at the peak."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tb_memplugin.analysis.fragmentation import fragmentation
+from tb_memplugin.analysis.usage.figure_definitions import ALLOCATOR, Figure, define
+from tb_memplugin.analysis.usage.live_bytes import peak, traffic
+from tb_memplugin.model.kinds import Axis
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.tables import ReportedMemory
+from tb_memplugin.questions.asking.endpoint import InReport, endpoint
+from tb_memplugin.questions.asking.inputs import RECORDING
+from tb_memplugin.questions.kinds import leaks, torch_profile, watched
+from tb_memplugin.questions.kinds.first_view import encode_first_view
+from tb_memplugin.questions.recording.sites import most_from
+from tb_memplugin.questions.recording.usage import FIRST_BUCKETS, usage_over_time
+from tb_memplugin.sizes import bytes_text, counted
+
+HEAP_PEAK = "Lifetime peak of the heap"  # where the allocator has a stack, which the figure excludes
+LOWER_BOUND = "The largest hole between live blocks at the peak; a larger request may have succeeded beyond them."
+
+
+@endpoint("memory_profile", RECORDING, report=InReport(lambda recording: recording.axis is Axis.TIME))
+def first_view(recording: Recording) -> bytes:
+    """Return the first view of a recording over time."""
+    recording = recording.outline  # the rest takes longer to read, and follows with api/rows
+    usage = usage_over_time(recording, 0, recording.length, FIRST_BUCKETS)
+    return encode_first_view(recording, headline(recording, outline=True), figures(recording), usage)
+
+
+def headline(recording: Recording, *, outline: bool = False) -> str:
+    """Return the peak, the line with the most memory, leaks, and the memory that was never freed, in sentences.
+
+    Lines and leaks are left out of an outline's headline.
+    """
+    if recording.kind.is_sampled:
+        return watched.headline(recording)
+    lines = [most_from(recording), leaks.headline(recording)] if not outline else []
+    if recording.kind.is_torch:
+        return " ".join(filter(None, [torch_profile.headline(recording), *lines]))
+    top = peak(recording)
+    of = f" of {bytes_text(recording.capacity)}" if recording.capacity else ""
+    when = _seconds(recording, top.position)
+    moved = traffic(recording)
+    reserved = _at(recording.reported, top.position)["reserved"]
+    # Allocations and frees do not include the stack, which may be the whole peak and reserved to the end.
+    stack = f", {bytes_text(reserved)} of it reserved as stack by programs" if reserved else ""
+    kept = f"{bytes_text(moved.never_freed_bytes)} of the new memory was not freed by the end"
+    sentences = [
+        f"Peak {bytes_text(top.bytes)}{of} on {recording.memory}, {when} into the profile{stack}.",
+        *lines,
+        f"{counted(moved.allocations, 'allocation')} and {counted(moved.frees, 'free')}; "
+        f"{kept if moved.never_freed_bytes else 'all of the new memory was freed by the end'}.",
+    ]
+    return " ".join(filter(None, sentences))
+
+
+def _seconds(recording: Recording, position: int) -> str:
+    clock = recording.clock
+    return f"{clock[position] / 1e9:.3f} s" if clock is not None and len(clock) else "0 s"
+
+
+def figures(recording: Recording) -> list[Figure]:
+    """Return the figures in display order."""
+    if recording.kind.is_sampled:
+        return watched.figures(recording)
+    if recording.kind.is_torch:
+        return torch_profile.figures(recording)
+    top = peak(recording)
+    at_peak = _at(recording.reported, top.position)
+    moved = traffic(recording)
+    return [
+        define(ALLOCATOR, "live_peak", top.bytes),
+        define(ALLOCATOR, "capacity", recording.capacity),
+        define(ALLOCATOR, "reported_peak", recording.reported_peak, HEAP_PEAK if at_peak["reserved"] else ""),
+        define(ALLOCATOR, "heap", at_peak["in_use"]),
+        define(ALLOCATOR, "stack", at_peak["reserved"]),
+        define(ALLOCATOR, "free", at_peak["free"] if recording.capacity else None),
+        define(ALLOCATOR, "fragmented", at_peak["fragmented"] if recording.capacity else None),
+        _largest_free(recording, top.position),
+        define(ALLOCATOR, "allocated", moved.allocated_bytes, f"Allocated in {moved.allocations:,}"),
+        define(ALLOCATOR, "freed", moved.freed_bytes, f"Freed in {moved.frees:,}"),
+        define(ALLOCATOR, "freed_before", moved.freed_before_bytes, f"Freed from before: {moved.freed_before:,}"),
+        define(ALLOCATOR, "live_before", moved.live_before_bytes),
+        define(ALLOCATOR, "never_freed", moved.never_freed_bytes, f"Not freed: {moved.never_freed:,}"),
+    ]  # fmt: skip
+
+
+def _largest_free(recording: Recording, position: int) -> Figure:
+    pieces = fragmentation(recording)
+    known = position < recording.length and not np.isnan(pieces.largest_free[position])
+    figure = define(ALLOCATOR, "largest_free", int(pieces.largest_free[position]) if known else None)
+    # Addresses show the holes between blocks, but not the free memory beyond the last block.
+    return figure if pieces.reported else figure._replace(text=LOWER_BOUND)
+
+
+def _at(reported: ReportedMemory | None, position: int) -> dict[str, Any]:
+    if reported is None or not len(reported.in_use):
+        return {"in_use": None, "reserved": None, "free": None, "fragmented": None}
+    free, fraction = int(reported.free[position]), float(reported.fragmentation[position])
+    return {
+        "in_use": int(reported.in_use[position]),
+        "reserved": int(reported.reserved[position]),
+        "free": free,
+        "fragmented": round(free * fraction) if 0 <= fraction <= 1 else None,
+    }

@@ -1,0 +1,117 @@
+"""Figures and headline of PyTorch recordings over time."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_memplugin.analysis.fragmentation import fragmentation
+from tb_memplugin.analysis.leaks.over_steps import possible_state_bytes, retained_gradients
+from tb_memplugin.analysis.ownership.roles import roles
+from tb_memplugin.analysis.usage.figure_definitions import TORCH, Figure, define
+from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes, traffic
+from tb_memplugin.analysis.usage.live_set import bytes_by_role
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.sizes import bytes_text, percent_text
+
+
+def headline(recording: Recording) -> str:
+    """Return the peak and its roles, in sentences."""
+    top = peak(recording)
+    parts = [f"Peak {bytes_text(top.bytes)} allocated"]
+    if recording.reserved is not None:
+        parts.append(f" of {bytes_text(reserved_bytes(recording))} reserved")
+    parts.append(f" on {recording.memory}")
+    live = bytes_by_role(recording, top.position)
+    whole = max(top.bytes, sum(live.values()))  # rows may exceed the bytes in use
+    known = [
+        f"{percent_text(size, whole)} {role.name.lower().replace('_', ' ')}"
+        for role, size in live.items()
+        if size * 100 >= top.bytes
+    ]
+    parts.append(f": {', '.join(known)}." if known else ".")
+    old = possible_state_bytes(recording, top.position)
+    if old * 100 >= top.bytes > 0:
+        parts.append(
+            f" Of the unknown memory, {bytes_text(old)} predates the trace, in blocks of the size of gradients or "
+            "the optimizer's state: parameters, gradients or state of earlier steps."
+        )
+    if recording.out_of_memory is not None and recording.out_of_memory.asked is not None:
+        free = recording.out_of_memory.free
+        left = f", {bytes_text(free)} free" if free is not None else ""
+        parts.append(f" Out of memory: {bytes_text(recording.out_of_memory.asked)} requested{left}.")
+    return "".join(parts)
+
+
+def figures(recording: Recording) -> list[Figure]:
+    """Return the figures in reading order."""
+    top, rows = peak(recording), recording.allocations
+    reserved, pieces, moved = recording.reserved, fragmentation(recording), traffic(recording)
+    live = (rows.start <= top.position) & (top.position < rows.end)
+    waiting = live & (rows.last_used <= top.position) & (rows.start < rows.last_used)
+    rounding = int((rows.charge - rows.requested)[live].sum())
+    at = int(reserved[top.position]) if reserved is not None and len(reserved) else None
+    largest = pieces.largest_free[top.position] if len(pieces.largest_free) else np.nan
+    return [
+        define(TORCH, "live_peak", top.bytes),
+        define(TORCH, "reserved", int(reserved.max(initial=0)) if reserved is not None else None),
+        define(TORCH, "cached", at - top.bytes if at is not None else None),
+        define(TORCH, "largest_free", None if np.isnan(largest) else int(largest)),
+        define(TORCH, "rounding", rounding),
+        define(TORCH, "pending", int(rows.charge[waiting].sum())),
+        define(TORCH, "allocated", moved.allocated_bytes, f"Allocated in {moved.allocations:,}"),
+        define(TORCH, "freed", moved.freed_bytes, f"Freed in {moved.frees:,}"),
+        *within_reach(recording),
+        define(TORCH, "live_before", moved.live_before_bytes),
+        define(TORCH, "never_freed", moved.never_freed_bytes, f"Not freed: {moved.never_freed:,}"),
+    ]  # fmt: skip
+
+
+def within_reach(recording: Recording) -> list[Figure]:
+    """Return the bytes of the device that this process could get at its last out-of-memory failure, if any."""
+    state = recording.caching_allocator
+    if (
+        state is None
+        or state.reserved is None
+        or recording.out_of_memory is None
+        or recording.out_of_memory.free is None
+        or not state.events
+    ):
+        return []
+    at = int(np.flatnonzero(state.events.isin({"oom"}))[-1])
+    total = int(state.reserved[at]) + recording.out_of_memory.free
+    return [define(TORCH, "within_reach", total)]
+
+
+def retained_gradients_sentences(recording: Recording) -> list[str]:
+    """Describe gradients and optimizer state that survive an iteration; empty without optimizer steps."""
+    if not recording.kind.is_torch:
+        return []
+    found = retained_gradients(recording)
+    if not len(found.position):
+        return []
+    count = len(found.position)
+    times = f"{count:,} iteration{'s' if count > 1 else ''} after a step of the optimizer"
+    surviving = int((found.gradients > 0).sum())
+    gradients = (
+        f"Gradients survive into the next iteration: {bytes_text(int(found.gradients.max()))} of them are live when "
+        f"{surviving:,} of the {times} begin{'' if count > 1 else 's'}. optimizer.zero_grad(set_to_none=True) before "
+        "the forward pass frees them for the activations."
+        if surviving
+        else f"Gradients do not survive into the next iteration: none are live when the {times} begin."
+    )
+    state = int(found.state.max())
+    appeared = recording.allocations.start[_state(recording)]
+    first = (
+        f"The optimizer's state, {bytes_text(state)}, is allocated in its first step in this trace."
+        if len(appeared)
+        else ""
+    )
+    return [gradients, *([first] if first else [])]
+
+
+def _state(recording: Recording) -> npt.NDArray[np.bool_]:
+    rows = recording.allocations
+    kept = (rows.start >= 0) & (rows.end >= recording.length)
+    return np.asarray((roles(recording) == Role.OPTIMIZER_STATE) & kept)

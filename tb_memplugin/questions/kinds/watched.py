@@ -1,0 +1,127 @@
+"""Figures and headline of a device's counters over time, which capture.watch records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from tb_memplugin.analysis.fragmentation import fragmentation
+from tb_memplugin.analysis.leaks.classify import MIN_SAMPLES_OF_STEPS, MIN_WINDOWS, SAMPLES, floor_growth
+from tb_memplugin.analysis.leaks.over_snapshots import rise
+from tb_memplugin.analysis.usage.figure_definitions import WATCH, Figure, define
+from tb_memplugin.analysis.usage.live_bytes import peak, usage
+from tb_memplugin.analysis.usage.steps import step_at
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.questions.asking.source import Recordings
+from tb_memplugin.sizes import bytes_text, percent_text
+
+
+def headline(recording: Recording, others: Iterable[Recording] | None = None) -> str:
+    """Return the peak, growth of the memory between steps, and whether the file is finished, in sentences.
+
+    `others`: as of growth_sentence.
+    """
+    top = peak(recording)
+    of = (
+        f" of {bytes_text(recording.capacity)} ({percent_text(top.bytes, recording.capacity)})"
+        if recording.capacity
+        else ""
+    )
+    step = step_at(recording, top.position)
+    when = f"{time_text(recording, top.position)} after the start{f', in {step}' if step else ''}"
+    last = time_text(recording, recording.length - 1)
+    ended = (
+        f"Not finished: the job runs, or was killed after the last sample, {last} after the start."
+        if recording.is_live
+        else f"Finished {last} after the start."
+    )
+    parts = [
+        f"Peak {bytes_text(top.bytes)}{of} on {recording.memory}, {when}.",
+        growth_sentence(recording, others),
+        ended,
+    ]
+    return " ".join(filter(None, parts))
+
+
+def growth_sentence(recording: Recording, others: Iterable[Recording] | None = None) -> str:
+    """Return a sentence about memory that grows from step to step; empty where it does not, or is unknown.
+
+    `others`: recordings of the run, of whose snapshots the sentence names the line that grows most.
+    """
+    found = floor_growth(recording)
+    if found is None or not found.grows:
+        return ""
+    where = "between steps " if found.unit == "step" else ""
+    rate = bytes_text(round(found.bytes_per_unit))
+    since = f"{bytes_text(found.growth)} since the warm-up"
+    line = "" if others is None else _line_text(recording, others)
+    return f"The least memory in use {where}grows by {rate} per {found.unit}, {since}: a leak{line}."
+
+
+def _line_text(recording: Recording, others: Iterable[Recording]) -> str:
+    found = rise(recording, others)
+    if found is None:
+        return "; compare two snapshots of this run to see its lines"
+    first, last = (_moment(recording, snapshot) for snapshot in (found.first, found.last))
+    return (
+        f"; most from {found.line}, {bytes_text(found.line_bytes)} of the {bytes_text(found.bytes)} between the "
+        f"snapshots {first} and {last}"
+    )
+
+
+def _moment(recording: Recording, snapshot: Recording) -> str:
+    start, taken = recording.capture_info, snapshot.capture_info
+    if taken is not None and taken.step is not None:
+        return f"of step {taken.step:,}"
+    if taken is not None and taken.time_ns is not None and start is not None and start.time_ns is not None:
+        return f"at {_duration_text(max(taken.time_ns - start.time_ns, 0) / 1e9)}"
+    return snapshot.title
+
+
+def growth_message(recording: Recording, source: Recordings | None = None) -> str:
+    """Return whether the memory between steps grows, in a sentence. `source` has the snapshots of the run."""
+    found = floor_growth(recording)
+    if found is None:
+        marked, unmarked = MIN_WINDOWS * MIN_SAMPLES_OF_STEPS, MIN_WINDOWS * SAMPLES
+        return (
+            f"Growth between steps needs {MIN_WINDOWS} marked steps in {marked} samples, "
+            f"or {unmarked} samples without marks."
+        )
+    if not found.grows:
+        return f"The least memory in use{' between steps' if found.unit == 'step' else ''} does not grow."
+    return growth_sentence(recording, None if source is None else source.run_of(recording))
+
+
+def time_text(recording: Recording, position: int) -> str:
+    """Return the time of a position since the start, such as `3.2 s` or `5 h 12 min`."""
+    clock = recording.clock
+    return _duration_text(float(clock[position]) / 1e9 if clock is not None and 0 <= position < len(clock) else 0.0)
+
+
+def _duration_text(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours:,} h {minutes} min" if hours else f"{minutes} min"
+
+
+def figures(recording: Recording) -> list[Figure]:
+    """Return the figures in reading order."""
+    top, live, reported = peak(recording), usage(recording).live, recording.reported
+    pieces = fragmentation(recording)
+    at = top.position if 0 <= top.position < recording.length else None
+    largest = pieces.largest_free[at] if at is not None else np.nan
+    fragmented = pieces.fragmented[at] if at is not None else np.nan
+    known = at is not None and reported is not None and recording.capacity
+    reserved = recording.reserved
+    return [
+        define(WATCH, "live_peak", top.bytes),
+        define(WATCH, "capacity", recording.capacity),
+        define(WATCH, "reported_peak", recording.reported_peak),
+        define(WATCH, "last", int(live[-1]) if len(live) else None),
+        define(WATCH, "free", int(reported.free[at]) if known and reported is not None else None),
+        define(WATCH, "largest_free", int(largest) if np.isfinite(largest) else None),
+        define(WATCH, "fragmented", int(fragmented) if np.isfinite(fragmented) else None),
+        *([define(WATCH, "reserved", int(reserved.max(initial=0)))] if reserved is not None else []),
+    ]

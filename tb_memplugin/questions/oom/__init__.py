@@ -1,0 +1,1 @@
+"""Questions about out-of-memory failures: cause, symptoms, and hints."""

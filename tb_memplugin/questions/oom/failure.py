@@ -1,0 +1,194 @@
+"""Out-of-memory failures: the request, the free memory, the cause, and the program that the error names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypedDict
+
+from tb_memplugin.analysis.isolate import each
+from tb_memplugin.analysis.usage.figure_definitions import OUT_OF_MEMORY, Figure, define
+from tb_memplugin.analysis.usage.headroom import Cause, cause, missing_bytes
+from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak, reserved_bytes
+from tb_memplugin.analysis.usage.live_set import live_rows
+from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.questions.asking.endpoint import InReport, endpoint
+from tb_memplugin.questions.asking.inputs import OUTLINE, RECORDINGS
+from tb_memplugin.questions.asking.json_types import OutOfMemoryJson, SummaryJson
+from tb_memplugin.questions.asking.source import Recordings
+from tb_memplugin.questions.oom.hints import DUMP_FLAGS, hints, lacks_buffers
+from tb_memplugin.questions.recording.summary import summary
+from tb_memplugin.sizes import bytes_text
+
+ALWAYS_SHOWN = ("capacity", "asked")  # as unknown, where the text does not contain them
+
+
+def sentences(recording: Recording) -> list[str]:
+    """Return the request, the cause and then the hints, most helpful first. Empty without a failure."""
+    failure = recording.out_of_memory
+    if failure is None:
+        return []
+    return [_request_sentence(recording, failure), _cause_sentence(failure), *hints(recording, failure)]
+
+
+def headline(recording: Recording) -> str:
+    return " ".join(sentences(recording)[:2])
+
+
+def out_of_memory(recording: Recording) -> OutOfMemoryJson | None:
+    """Return the failure in JSON-compatible values; None without one."""
+    failure = recording.out_of_memory
+    if failure is None:
+        return None
+    return {
+        "asked_bytes": failure.asked,
+        "free_bytes": failure.free,
+        "largest_free_bytes": failure.largest_free,
+        "capacity_bytes": failure.capacity,
+        "in_use_bytes": failure.in_use,
+        "missing_bytes": missing_bytes(failure),
+        "phase": failure.phase.value,
+        "used_is": used_is(failure),
+        "reason": cause(failure).value,
+        "wanted_by": failure.wanted_by,
+        "sentences": sentences(recording),
+    }
+
+
+def used_is(failure: OutOfMemory) -> str:
+    """Return what the bytes of the recording are: `in use`, or `needed` by a program that never ran."""
+    return "needed" if failure.in_use is None else "in use"
+
+
+def _request_sentence(recording: Recording, failure: OutOfMemory) -> str:
+    memory, requested, capacity = recording.memory, bytes_text(failure.asked), bytes_text(failure.capacity)
+    purpose = f" for {failure.wanted_by}" if failure.wanted_by else ""
+    if failure.host:
+        if failure.asked is not None:
+            return f"An allocation of {requested} in host memory{purpose} failed."
+        used = f", which used {bytes_text(failure.in_use)}" if failure.in_use is not None else ""
+        return f"The operating system killed the process{used}."
+    if failure.asked is None:
+        return f"{memory} ran out of memory; the text does not contain the size of the request."
+    if failure.phase is OutOfMemoryPhase.COMPILE:
+        has = "where the limit of a kernel is" if failure.kernel_limit else "which has"
+        size = f", {has} {capacity}" if failure.capacity is not None else ""
+        return f"{failure.wanted_by or 'The program'} needs {requested} of {memory}{size}."
+    if failure.phase is OutOfMemoryPhase.LOAD:
+        purpose = f" to load the program {failure.wanted_by}".rstrip()
+    total = peak(recording).bytes if failure.in_use is None else 0
+    program = f" The whole program needs {bytes_text(total)}." if total else ""
+    return f"An allocation of {requested} in {memory}{purpose} failed{_free_text(failure)}.{program}"
+
+
+def _free_text(failure: OutOfMemory) -> str:
+    if failure.free is None:
+        return f"; the capacity is {bytes_text(failure.capacity)}" if failure.capacity is not None else ""
+    capacity = f" of {bytes_text(failure.capacity)}" if failure.capacity is not None else ""
+    block = ""
+    if failure.largest_free is not None and failure.largest_free < failure.free:
+        block = f", the largest free block {bytes_text(failure.largest_free)}"
+    return f"; {bytes_text(failure.free)}{capacity} was free{block}"
+
+
+def _cause_sentence(failure: OutOfMemory) -> str:
+    missing = missing_bytes(failure)
+    match cause(failure):
+        case Cause.HOST if failure.asked is None:
+            return (
+                "Exit code 137 and `Killed` mean signal 9 (128 + 9). The usual cause is that the machine or its "
+                "container ran out of host memory; the accelerator's memory is not involved."
+            )
+        case Cause.HOST:
+            return "Host memory is the memory of the machine, not of the accelerator."
+        case Cause.TOO_LARGE:
+            return "This one allocation is larger than the whole memory, so freeing other memory cannot help."
+        case Cause.FRAGMENTED:
+            return "Enough memory is free in total, but not in one block: the free memory is fragmented."
+        case Cause.LIVE if failure.phase is OutOfMemoryPhase.COMPILE:
+            return f"That is {bytes_text(missing)} too much." if missing else "That is more than the compiler allows."
+        case Cause.LIVE:
+            exact = failure.largest_free is None or failure.largest_free == failure.free
+            return f"Too much memory is in use: {'' if exact else 'at least '}{bytes_text(missing)} more must be free."
+        case _:
+            return (
+                "The text has too few figures to identify the cause: either too much memory was in use, or the free "
+                "memory was fragmented."
+            )
+
+
+def figures(recording: Recording) -> list[Figure]:
+    """Return the figures that the text contains, in reading order."""
+    failure = recording.out_of_memory or OutOfMemory()
+    top = peak(recording).bytes
+    listed = int(explained_bytes(recording)[0])
+    rows = recording.allocations
+    live = live_rows(recording, 0)
+    padding = int((rows.size[live] - rows.requested[live]).sum())
+    fragmented = None
+    if failure.free is not None and failure.largest_free is not None:
+        fragmented = max(failure.free - failure.largest_free, 0) or None
+    candidates = [
+        define(OUT_OF_MEMORY, "live_peak", top or None, used_is(failure).capitalize()),
+        define(OUT_OF_MEMORY, "capacity", recording.capacity),
+        define(OUT_OF_MEMORY, "asked", failure.asked),
+        define(OUT_OF_MEMORY, "missing", missing_bytes(failure) or None),
+        define(OUT_OF_MEMORY, "free", failure.free),
+        define(OUT_OF_MEMORY, "largest_free", failure.largest_free),
+        define(OUT_OF_MEMORY, "fragmented", fragmented),
+        define(OUT_OF_MEMORY, "listed", listed or None),
+        define(OUT_OF_MEMORY, "padding", padding or None),
+        define(OUT_OF_MEMORY, "reported_peak", recording.reported_peak),
+    ]  # fmt: skip
+    return [figure for figure in candidates if figure.bytes is not None or figure.key in ALWAYS_SHOWN]
+
+
+MAX_PROGRAMS = 4
+ROUNDING = 100  # compilers print what is needed to within a hundredth
+
+
+class FailedProgramJson(TypedDict):
+    """The program in the memory that was too small, or in its main memory; of several, the likeliest first."""
+
+    programs: list[SummaryJson]
+    recipe: str | None
+    """The setting that makes XLA write the program with its buffers; null if one is known, or the error names none."""
+
+
+def names_program(recording: Recording) -> bool:
+    """Return whether the recording is of an error that names a program, without its buffers."""
+    failure = recording.out_of_memory
+    return failure is not None and bool(failure.program) and not len(recording.allocations)
+
+
+@endpoint("failed_program", OUTLINE, RECORDINGS, report=InReport(names_program))
+def failed_program(recording: Recording, source: Recordings) -> FailedProgramJson:
+    """Return the programs of the name in an error without buffers: those that need as much, or else all of the name."""
+    failure = recording.out_of_memory
+    if failure is None or not names_program(recording):
+        return {"programs": [], "recipe": None}
+    found = likely_programs(recording, source.programs([failure.program]))
+    recipe = DUMP_FLAGS if lacks_buffers(recording) and not found else None
+    return {"programs": [summary(program.outline) for program in found], "recipe": recipe}
+
+
+def programs_of(error: Recording, others: Sequence[Recording]) -> list[Recording]:
+    """Return the likely programs of an error that names one without its buffers; an empty list for other recordings."""
+    failure = error.out_of_memory
+    if failure is None or not names_program(error):
+        return []
+    return likely_programs(error, [r for r in others if r.program is not None and r.program.module == failure.program])
+
+
+def likely_programs(error: Recording, named: Sequence[Recording]) -> list[Recording]:
+    """Return those of the programs of the name in an error that need as much, or else all; the likeliest first.
+
+    Programs are those in the memory that was too small, or in their main memory.
+    """
+    asked = error.out_of_memory.asked if error.out_of_memory is not None else None
+    found = [p for p in named if p.memory == error.memory] or [p for p in named if p.is_main_memory]
+    found, _ = each(found, lambda program: (reserved_bytes(program), program)[1])
+    needs = {program.id: abs(reserved_bytes(program) - (asked or 0)) for program in found}
+    exact = [program for program in found if asked and ROUNDING * needs[program.id] <= asked]
+    ordered = sorted(exact or found, key=lambda program: (program.run != error.run, needs[program.id], program.id))
+    return ordered[:MAX_PROGRAMS]

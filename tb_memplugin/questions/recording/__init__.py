@@ -1,0 +1,1 @@
+"""Questions about any recording: summary, rows, usage, trees, details, advice."""

@@ -1,0 +1,1 @@
+"""Questions about runs: which there are, an overview of one, and files that the page adds."""

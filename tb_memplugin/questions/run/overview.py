@@ -1,0 +1,291 @@
+"""A run at a glance: a row for each recording, the least headroom first, and the programs that share a memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypedDict
+
+from tb_memplugin.analysis.isolate import each, usable
+from tb_memplugin.analysis.linking import CoResidency, co_residency, running_at_peak
+from tb_memplugin.analysis.ownership.classification import heaviest_layer
+from tb_memplugin.analysis.usage.headroom import DEVICE_MEMORY, Headroom, device_allocators, headroom
+from tb_memplugin.analysis.usage.live_bytes import doubts, excess_bytes, peak
+from tb_memplugin.analysis.usage.live_set import bytes_by_role, share
+from tb_memplugin.errors import InputError, ReadError
+from tb_memplugin.model.kinds import Axis, Role
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.questions.asking.endpoint import EACH_CHOICE, endpoint
+from tb_memplugin.questions.asking.inputs import RUN, RUNS
+from tb_memplugin.questions.asking.json_types import CaveatJson, ProblemJson, SummaryJson, caveat_json, problems_json
+from tb_memplugin.questions.asking.source import Runs
+from tb_memplugin.questions.oom.failure import sentences
+from tb_memplugin.questions.recording.summary import summary
+from tb_memplugin.sizes import bytes_text
+
+
+class RoleShareJson(TypedDict):
+    """The role with the most bytes at the peak."""
+
+    role: int
+    bytes: int
+    share: float
+
+
+class PartShareJson(TypedDict):
+    """The layers, function or line with the most bytes at the peak; `repeats` counts layers of the same name."""
+
+    name: str
+    repeats: int
+    bytes: int
+    share: float
+
+
+class OverviewRowJson(SummaryJson):
+    """One recording of a run, with its capacity and headroom."""
+
+    needed_bytes: int
+    """Bytes that must fit: reserved by a program, or the peak of an allocator."""
+    headroom_bytes: int | None
+    """Negative if the program does not fit; null if the capacity is unknown."""
+    role: RoleShareJson | None
+    part: PartShareJson | None
+    remedy: str | None
+    """Advice after an out-of-memory failure, derived from its text."""
+
+
+class ResidentProgramJson(TypedDict):
+    """A program in a memory that several share."""
+
+    id: str
+    title: str
+    held_bytes: int
+    again_bytes: int
+    """The part of `held_bytes` that a larger program has too."""
+    temporary_bytes: int
+    runs: int | None
+
+
+class MeasuredJson(TypedDict):
+    """The measured peak of an allocator."""
+
+    id: str
+    memory: str
+    bytes: int
+
+
+class CoResidencyJson(TypedDict):
+    """The programs that share one memory of a host, the largest first."""
+
+    host: str
+    memory: str
+    bytes: int
+    sentence: str
+    """Derivation of `bytes`, with its limits."""
+    programs: list[ResidentProgramJson]
+    measured: list[MeasuredJson]
+
+
+class OverviewJson(TypedDict):
+    """Overview of a run, the recording with the least headroom first."""
+
+    headline: str
+    rows: list[OverviewRowJson]
+    together: list[CoResidencyJson]
+    caveats: list[CaveatJson]
+    """Those that put figures in doubt, each with the name of its recording."""
+    problems: list[ProblemJson]
+    """Recordings that cannot be analyzed. Unreadable files are in the list of recordings."""
+
+
+@endpoint("overview", RUNS, RUN, report=EACH_CHOICE)
+def overview_of_run(runs: Runs, run: str) -> OverviewJson:
+    """Return a run's overview. Programs that share a memory are known only if no recording was omitted."""
+    found = runs.run(run)
+    answer = overview(found.recordings)
+    return {**answer, "together": []} if found.partial else answer
+
+
+@endpoint("overview_figures", RUNS, RUN)
+def overview_figures(runs: Runs, run: str) -> OverviewJson:
+    """Return a run's overview without roles, parts and shared memories, which take seconds for large programs."""
+    found, failed = each(runs.run(run).recordings, _figures)
+    entries = sorted(found, key=lambda entry: _tightness(entry.recording, entry.room))
+    return _answer(entries, [], problems_json(failed))
+
+
+def overview(recordings: Sequence[Recording]) -> OverviewJson:
+    """Return the overview of all recordings of a run."""
+    found, failed = each(recordings, _entry)
+    entries = sorted(found, key=lambda entry: _tightness(entry.recording, entry.room))
+    ordered = [entry.recording for entry in entries]
+    sharing, not_shared = usable(ordered, _together)
+    return _answer(entries, _together(sharing), problems_json(failed, not_shared))
+
+
+def _answer(entries: Sequence[_Entry], together: list[CoResidencyJson], problems: list[ProblemJson]) -> OverviewJson:
+    ordered = [entry.recording for entry in entries]
+    return {
+        "headline": headline(ordered, {entry.recording.id: entry.room for entry in entries}),
+        "rows": [entry.row for entry in entries],
+        "together": together,
+        "caveats": [caveat for entry in entries for caveat in entry.doubts],
+        "problems": problems,
+    }
+
+
+def _doubts(recording: Recording) -> list[CaveatJson]:
+    return [{**caveat_json(caveat), "text": f"{_name(recording)}: {caveat.text}"} for caveat in doubts(recording)]
+
+
+class _Entry(NamedTuple):
+    recording: Recording
+    room: Headroom
+    row: OverviewRowJson
+    doubts: list[CaveatJson]
+
+
+def _entry(recording: Recording) -> _Entry:
+    readable = _readable(recording)
+    room = headroom(readable)
+    return _Entry(readable, room, _row(readable, room), _doubts(readable))
+
+
+def _figures(recording: Recording) -> _Entry:
+    """Return a recording's row without role and part. Nothing that is read on access is read."""
+    outline = recording.outline
+    room = headroom(outline)
+    return _Entry(outline, room, _row_of_figures(outline, room), _doubts(outline))
+
+
+def _together(recordings: Sequence[Recording]) -> list[CoResidencyJson]:
+    return [_place(place, recordings) for place in co_residency(recordings)]
+
+
+def _readable(recording: Recording) -> Recording:
+    """Return the recording, or its outline if the rest is damaged: its figures are correct without names and spans."""
+    try:
+        return recording.load()
+    except ReadError:
+        raise
+    except InputError:
+        return recording.outline
+
+
+def _tightness(recording: Recording, room: Headroom) -> tuple[bool, bool, int, int, str]:
+    """Return a sort key: the least headroom first, then the largest peak. Recordings without headroom come last.
+
+    Compilers fill on-chip memory with copies of what is in main memory, so little room there is no warning.
+    """
+    top = peak(recording).bytes
+    fits_on_chip = not recording.is_main_memory and room.left is not None and room.left >= 0
+    return (room.left is None, fits_on_chip, room.left or 0, -top, recording.id)
+
+
+def headline(ordered: Sequence[Recording], room: dict[str, Headroom]) -> str:
+    """Return a sentence about the recording with the least headroom, the first of `ordered`."""
+    if not ordered:
+        return "This run has no recordings."
+    many = f"{len(ordered):,} recordings. " if len(ordered) > 1 else ""
+    first = ordered[0]
+    name, known = _name(first), room[first.id]
+    if first.out_of_memory is not None:
+        return f"{many}{' '.join(sentences(first)[:2])}"
+    if known.left is None or known.capacity is None:
+        top = max(ordered, key=lambda recording: peak(recording).bytes)
+        unknown = "Device capacity is not recorded in this run."
+        return f"{many}The largest peak is {bytes_text(peak(top).bytes)}, of {_name(top)}. {unknown}"
+    if known.left < 0:
+        return (
+            f"{many}{name} does not fit: it {_verb(first)} {bytes_text(known.needed)} of {bytes_text(known.capacity)}, "
+            f"{bytes_text(-known.left)} too much."
+        )
+    return (
+        f"{many}{name} has the least headroom: it {_verb(first)} {bytes_text(known.needed)} of "
+        f"{bytes_text(known.capacity)} ({share(known.needed, known.capacity):.1%}), and "
+        f"{bytes_text(known.left)} is left."
+    )
+
+
+def _verb(recording: Recording) -> str:
+    """Return how a recording needs memory: a program must fit with all that it reserves."""
+    return "reserves" if recording.kind.has_program else "needs"
+
+
+def _name(recording: Recording) -> str:
+    if recording.kind.has_program:
+        return f"{recording.title} in {recording.memory}"
+    where = recording.title if recording.axis is Axis.INSTANT else recording.host
+    return f"{recording.memory} of {where}" if where else recording.memory
+
+
+def _row_of_figures(recording: Recording, room: Headroom) -> OverviewRowJson:
+    return {
+        **summary(recording),
+        "needed_bytes": room.needed,
+        "capacity_bytes": room.capacity,
+        "capacity_source": room.source,
+        "headroom_bytes": room.left,
+        "role": None,
+        "part": None,
+        # From the text of an out-of-memory failure. The other advice takes longer, and the page requests it separately.
+        "remedy": next(iter(sentences(recording)[2:]), None),
+    }
+
+
+def _row(recording: Recording, room: Headroom) -> OverviewRowJson:
+    top = peak(recording)
+    roles = bytes_by_role(recording, top.position)
+    # Rows that exceed the bytes in use are no parts of them.
+    consistent = not excess_bytes(recording)
+    role = next(iter(roles), Role.UNKNOWN) if consistent else Role.UNKNOWN
+    part = heaviest_layer(recording) if consistent else None
+    return {
+        **_row_of_figures(recording, room),
+        "role": {"role": int(role), "bytes": roles[role], "share": share(roles[role], top.bytes)} if role else None,
+        "part": {
+            "name": part.name,
+            "repeats": part.repeats,
+            "bytes": part.bytes,
+            "share": share(part.bytes, top.bytes),
+        }
+        if part is not None
+        else None,
+    }
+
+
+def _place(place: CoResidency, recordings: Sequence[Recording]) -> CoResidencyJson:
+    of_device = device_allocators(place.host, recordings) if place.memory == DEVICE_MEMORY else []
+    return {
+        "host": place.host,
+        "memory": place.memory,
+        "bytes": place.bytes,
+        "sentence": _how(place, max(of_device, key=lambda allocator: peak(allocator).bytes, default=None)),
+        "programs": [
+            {
+                "id": resident.program.id,
+                "title": resident.program.title,
+                "held_bytes": resident.persistent,
+                "again_bytes": resident.shared,
+                "temporary_bytes": resident.temporary,
+                "runs": resident.runs,
+            }
+            for resident in place.programs
+        ],
+        "measured": [{"id": a.id, "memory": a.memory, "bytes": peak(a).bytes} for a in of_device],
+    }
+
+
+def _how(place: CoResidency, fullest: Recording | None) -> str:
+    """Return how the sum is computed, and how far it can be trusted."""
+    which = "ran in this profile" if place.executed else "are in this run; whether all of them ran is not recorded"
+    return (
+        f"At most {bytes_text(place.bytes)}, from the {len(place.programs):,} programs that {which}. They run one "
+        "after the other, so only the largest temporaries count. Persistent memory is added up; arguments of the same "
+        "path and shape count once. The sum is smaller where one program's output is another's argument."
+    ) + (_measured(fullest) if fullest is not None else "")
+
+
+def _measured(device: Recording) -> str:
+    running = running_at_peak(device)
+    ran = f", while {' and '.join(running)} ran" if running else ""
+    return f" The fullest device, {device.memory}, had {bytes_text(peak(device).bytes)} in use{ran}."

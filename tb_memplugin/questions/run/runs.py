@@ -1,0 +1,111 @@
+"""The runs of a logdir, their recordings, and how much of a run has been read."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from tb_memplugin.errors import InputError
+from tb_memplugin.questions.asking.endpoint import EACH_CHOICE, endpoint
+from tb_memplugin.questions.asking.inputs import PROGRESS, RUN, RUNS, FreeText
+from tb_memplugin.questions.asking.json_types import ProblemJson, SummaryJson, problems_json
+from tb_memplugin.questions.asking.source import ReadingProgress, Runs
+from tb_memplugin.questions.recording.summary import summaries
+
+
+class RunJson(TypedDict):
+    """A run, and the hosts that it has files of."""
+
+    name: str
+    hosts: list[str]
+    modified_ns: int | None
+    """The modification time of its newest file, since 1970; null where it is unknown."""
+    peak_bytes: int | None
+    """The largest peak of its recordings; null until the run has been read."""
+    by_host: bool
+    """True: the run has many hosts, and is read host by host; without one, the first hosts are listed."""
+    sessions: int
+    """Sessions of its capture, each of which has hosts of its own."""
+
+
+class RunsJson(TypedDict):
+    """All runs of a logdir, newest first."""
+
+    logdir: str
+    runs: list[RunJson]
+    message: str | None
+    """The reason for having no runs, with a remedy; null with runs."""
+
+
+class ReasonJson(TypedDict):
+    """The reason why something is missing, and what to do about it. `code` is for programs."""
+
+    code: str
+    text: str
+    remedy: str
+
+
+class ListingJson(TypedDict):
+    """The recordings of a run, largest peak first, and the files and recordings that cannot be shown."""
+
+    recordings: list[SummaryJson]
+    problems: list[ProblemJson]
+    empty: dict[str, ReasonJson]
+    """By host: why it has no recording over time. Empty where any host has one."""
+    notes: list[str]
+    """Sentences about what is not listed, without being a problem."""
+    has_fleet: bool
+    """True: the run is of several hosts, or of several devices with memory of one kind."""
+
+
+@endpoint("runs", RUNS, report=EACH_CHOICE)
+def runs(logdir: Runs) -> RunsJson:
+    """Return all runs. For an empty logdir, `message` is the reason."""
+    message = None
+    try:
+        found = logdir.runs()
+    except InputError as error:
+        found, message = [], str(error)
+    listed: list[RunJson] = [
+        {
+            "name": run.name,
+            "hosts": list(run.hosts),
+            "modified_ns": run.modified_ns,
+            "peak_bytes": run.peak_bytes,
+            "by_host": run.by_host,
+            "sessions": run.sessions,
+        }
+        for run in found
+    ]
+    return {"logdir": logdir.logdir, "runs": listed, "message": message}
+
+
+@endpoint("recordings", RUNS, RUN, FreeText("host", ""), report=EACH_CHOICE)
+def recordings(logdir: Runs, run: str, host: str) -> ListingJson:
+    """Return the recordings of a run, or of one host of it, and what could not be read."""
+    found = logdir.run(run, host or None)
+    shown, failed = summaries(found.recordings)
+    return {
+        "recordings": shown,
+        "problems": [*problems_json(found.problems), *failed],
+        "empty": {
+            host: {"code": reason["code"], "text": reason["text"], "remedy": reason["remedy"]}
+            for host, reason in found.empty.items()
+        },
+        "notes": list(found.notes),
+        "has_fleet": found.has_fleet,
+    }
+
+
+class ProgressJson(TypedDict):
+    """Bytes read of all files of a run, and the seconds since the reading began; all 0 unless files are being read."""
+
+    read_bytes: int
+    total_bytes: int
+    seconds: float
+
+
+@endpoint("progress", PROGRESS, RUN, live=True)
+def progress(reading: ReadingProgress, run: str) -> ProgressJson:
+    """Return how many bytes of a run's files are read. Answered at once, while other requests wait for the files."""
+    read, total, seconds = reading.of(run)
+    return {"read_bytes": read, "total_bytes": total, "seconds": seconds}

@@ -1,0 +1,124 @@
+"""The memory viewer of a program in XProf's JSON format."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes, usage
+from tb_memplugin.errors import InputError
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.kinds import RegionKind
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.questions.xprof.buffer_lifetimes import buffer_blocks, buffer_spans, indefinite_lifetimes
+from tb_memplugin.questions.xprof.json_fields import (
+    MIB,
+    Json,
+    ProgramTables,
+    column_texts,
+    nonempty_fields,
+    source_info,
+    split_name,
+)
+
+MIN_BUFFER_BYTES = 16384  # XProf shows smaller buffers as one
+CATEGORIES = (  # the first that applies
+    (RegionKind.PARAMETER, "Parameter"),
+    (RegionKind.OUTPUT, "Output"),
+    (RegionKind.CONSTANT, "Constant"),
+)
+
+
+def live_buffers(tables: ProgramTables, position: int) -> Json:
+    """Return the buffers at a position: those of the whole program, then temporaries in order of allocation."""
+    rows = tables.rows
+    live = np.flatnonzero((rows.charge > 0) & (rows.start <= position) & (position < rows.end))
+    live = live[np.lexsort((live, rows.start[live], tables.temporary[live]))]
+    charge = rows.charge[live]
+    small = int(charge[charge < MIN_BUFFER_BYTES].sum())
+    sizes = np.r_[charge[charge >= MIN_BUFFER_BYTES], [small] * (small > 0)]
+    buffers = [_buffer(tables, row) for row in live[charge >= MIN_BUFFER_BYTES].tolist()]
+    if small:
+        label = f"small (<{MIN_BUFFER_BYTES} bytes)"
+        buffers.append({"label": label, "logicalBufferId": -1, "logicalBufferSizeMib": small / MIB})
+    buffers = [{"numbered": number, **buffer} for number, buffer in enumerate(buffers)]
+    by_size = np.argsort(-sizes, kind="stable")
+    return {
+        "maxHeap": buffers,
+        "maxHeapBySize": [buffers[number] for number in by_size.tolist()],
+        "maxHeapToBySize": np.argsort(by_size).tolist(),
+        "bySizeToMaxHeap": by_size.tolist(),
+    }
+
+
+def _buffer(tables: ProgramTables, row: int) -> Json:
+    rows = tables.rows
+    name, shape, scope = rows.name[row], rows.shape[row], rows.op_name[row]
+    kind = int(tables.kind[row])
+    return nonempty_fields(
+        {
+            "label": f"{split_name(name)[0]}: {shape} # {scope}",
+            "logicalBufferId": int(rows.id[row]),
+            "logicalBufferSizeMib": int(rows.charge[row]) / MIB,
+            "unpaddedShapeMib": int(rows.requested[row]) / MIB,
+            "instructionName": name,
+            "shapeString": shape,
+            "tfOpName": scope,
+            "groupName": next((text for flag, text in CATEGORIES if kind & flag), "Temporary"),
+            "opCode": rows.op[row],
+            "sourceInfo": source_info(tables.recording, int(rows.stack[row])),
+        }
+    )
+
+
+SCOPED_SPACE = 1  # VMEM, the only memory space with scoped allocations
+
+
+def memory_viewer(recordings: list[Recording], memory_space: int) -> Json:
+    """Return XProf's answer for one memory space of one program, given the program's recordings.
+
+    For a memory space without allocations, the answer has only the program's names. Raises InputError where no
+    recording is of a program.
+    """
+    programs = [(recording, recording.program) for recording in recordings if recording.program is not None]
+    if not programs:
+        raise InputError("No compiled program", "memory viewer", "choose a module that the run lists")
+    first = programs[0][1]
+    names = nonempty_fields({"moduleName": first.module, "entryComputationName": first.entry_computation})
+    for recording, program in programs:
+        if program.memory_space == memory_space:
+            return {**names, **nonempty_fields(_fields(ProgramTables(recording, program)))}
+    return names
+
+
+def _fields(tables: ProgramTables) -> Json:
+    recording, program, kinds = tables.recording, tables.program, tables.regions.kind
+    curve, top = usage(recording), peak(recording)
+    unpadded = int(curve.requested[top.position]) if len(curve.requested) else 0
+    indefinite = tables.region_bytes(kinds != RegionKind.TEMPORARY) - tables.bytes_of(RegionKind.THREAD_LOCAL)
+    scoped = program.scoped_bytes if program.memory_space == SCOPED_SPACE else 0
+    return {
+        "heapSizes": _series(tables, curve.live),
+        "unpaddedHeapSizes": _series(tables, curve.requested),
+        "hloInstructionNames": [*column_texts(program.name), ""],
+        **live_buffers(tables, top.position),
+        "logicalBufferSpans": buffer_spans(tables),
+        "peakHeapMib": top.bytes / MIB,
+        "peakUnpaddedHeapMib": unpadded / MIB,
+        "peakHeapSizePosition": top.position,
+        "entryComputationParametersMib": tables.bytes_of(RegionKind.PARAMETER) / MIB,
+        "nonReusableMib": tables.region_bytes(tables.not_reusable()) / MIB,
+        "maybeLiveOutMib": tables.bytes_of(RegionKind.OUTPUT) / MIB,
+        "totalBufferAllocationMib": reserved_bytes(recording) / MIB,
+        "indefiniteBufferAllocationMib": indefinite / MIB,
+        "maxScopedVmemAllocationMib": scoped / MIB,
+        "maxScopedVmemInstructionName": program.scoped_instruction if scoped else "",
+        "indefiniteLifetimes": list(indefinite_lifetimes(tables)),
+        "bufferBlocks": list(buffer_blocks(tables)),
+    }
+
+
+def _series(tables: ProgramTables, curve: I64) -> list[float]:
+    """Return a series in MiB. Its first point, before the program starts, is the memory of the whole program."""
+    persistent = int(tables.rows.charge[~tables.temporary].sum())
+    series: list[float] = (np.r_[persistent, curve] / MIB).tolist()
+    return series

@@ -1,1 +1,0 @@
-"""Lifetimes of logical buffers on a program's flattened schedule."""

@@ -1,0 +1,109 @@
+"""The backend that compiled a program, the number of its devices, and the shardings of its arguments over these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.program import ArgumentShardings, Backend, MeshAxis, NamedSharding
+from tb_memplugin.readers.hlo.module.columns import Lists
+from tb_memplugin.readers.hlo.module.tables import CONFIGS, HloModule
+
+# Each backend attaches its own configuration to some instructions: JSON, whose first field is the backend's own.
+CONFIG_PREFIXES = {
+    b'{"outer_dimension_partitions":': Backend.CPU,
+    b'{"operation_queue_id":': Backend.GPU,
+    b'{"flag_configs":': Backend.TPU,
+}
+LONGEST = max(map(len, CONFIG_PREFIXES))
+MAX_CONFIGS = 16  # configurations to check. One suffices, and a file may have thousands.
+
+
+def backend(module: HloModule) -> Backend:
+    """Return the XLA backend that compiled a program. Small programs may lack configurations.
+
+    Only TPU programs have layouts with tiles of two dimensions.
+    """
+    configurations = module.tables[CONFIGS]["value"]
+    starts = configurations.start[np.flatnonzero(configurations.length)[:MAX_CONFIGS]]
+    for start in starts.tolist():
+        text = bytes(module.data[start : start + LONGEST])
+        for prefix, made_by in CONFIG_PREFIXES.items():
+            if text.startswith(prefix):
+                return made_by
+    shapes, _ = module.instruction_shapes
+    tiled = any(len(tile) > 1 for shape in shapes.distinct for tile in shape.layout.tiles)
+    return Backend.TPU if tiled else Backend.UNKNOWN
+
+
+SHARDINGS = "hlo_module.spmd_parameters_shardings"
+AXES = f"{SHARDINGS}.named_sharding.mesh.axes"
+DIMENSIONS = f"{SHARDINGS}.named_sharding.dim_shardings"
+MAX_DEVICES = 2**24  # a damaged file may contain any number
+# Of XLA's OpSharding. The other types place an array on one device or leave it to the program.
+REPLICATED, TILED = 0, 3
+OBJECT_BYTES = 400  # of an axis or a reference to one
+
+
+def argument_shardings(module: HloModule, devices: int) -> ArgumentShardings | None:
+    """Return the shardings of the arguments' leaves; None where the file lacks them or the program has one device."""
+    rows = len(module.tables[SHARDINGS]["type"])
+    if not rows or devices < 2:
+        return None
+    copies, code = _replicas_by_tiles(module, devices), np.full(rows, -1, dtype=np.int32)
+    distinct: dict[NamedSharding, int] = {}
+    for row, sharding in _named_shardings(module):
+        copies[row] = max(devices // sharding.parts, 1)
+        code[row] = distinct.setdefault(sharding, len(distinct))
+    mesh = next((sharding.mesh for sharding in distinct), None)
+    if mesh is not None:  # JAX writes no mesh for an argument that is replicated on all devices
+        code[(code < 0) & (copies == devices)] = distinct.setdefault(NamedSharding(mesh, ()), len(distinct))
+    return ArgumentShardings(np.clip(copies, 1, devices).astype(np.int32), code, tuple(distinct))
+
+
+def _replicas_by_tiles(module: HloModule, devices: int) -> I64:
+    """Return, per leaf of the arguments, how many devices have the same shard of it, by its tile assignment."""
+    table = module.tables[SHARDINGS]
+    kind, rows = table["type"], len(table["type"])
+    tiles = Lists.of(module.tables[f"{SHARDINGS}.tile_assignment_dimensions"], rows)
+    kinds = Lists.of(module.tables[f"{SHARDINGS}.last_tile_dims"], rows)
+    replicas = np.ones(rows, dtype=np.int64)
+    replicas[kind == REPLICATED] = devices
+    for row in np.flatnonzero((kind == TILED) & (tiles.count() > 0)).tolist():
+        extents = np.clip(tiles.values[tiles.begin[row] : tiles.begin[row + 1]], 1, devices).tolist()
+        roles = kinds.values[kinds.begin[row] : kinds.begin[row + 1]].tolist()
+        if table["replicate_on_last_tile_dim"][row]:
+            replicas[row] = extents[-1]
+        for extent, role in zip(extents[::-1], roles[::-1], strict=False):
+            replicas[row] = min(replicas[row] * extent, devices) if role == REPLICATED else replicas[row]
+    return replicas
+
+
+def _named_shardings(module: HloModule) -> Iterator[tuple[int, NamedSharding]]:
+    """Yield the leaves with a named sharding, each with its sharding."""
+    axes, references = module.tables[AXES], module.tables[f"{DIMENSIONS}.axes"]
+    name, size = module.interned_texts(axes["name"]), np.clip(axes["size"], 1, MAX_DEVICES)
+    module.budget.charge(OBJECT_BYTES * (len(axes["size"]) + len(references["parent"])))
+    mesh_begin = np.searchsorted(axes["parent"], np.arange(len(module.tables[SHARDINGS]["type"]) + 1))
+    dimension_begin = np.searchsorted(module.tables[DIMENSIONS]["parent"], np.arange(len(mesh_begin)))
+    begin = np.searchsorted(references["parent"], np.arange(len(module.tables[DIMENSIONS]["parent"]) + 1))
+    number, part = references["mesh_axis_index"].tolist(), references["sub_axis_info.size"].tolist()
+    for row in np.flatnonzero(np.diff(mesh_begin)).tolist():
+        mesh = tuple(MeshAxis(name[at], int(size[at])) for at in range(mesh_begin[row], mesh_begin[row + 1]))
+        dimensions = tuple(
+            tuple(
+                mesh[number[at]]._replace(**({"size": part[at]} if part[at] > 0 else {}))
+                for at in range(begin[dimension], begin[dimension + 1])
+                if 0 <= number[at] < len(mesh)
+            )
+            for dimension in range(dimension_begin[row], dimension_begin[row + 1])
+        )
+        yield row, NamedSharding(mesh, dimensions)
+
+
+def device_count(module: HloModule) -> int:
+    """Return the number of devices that a program is partitioned for; 1 where it is not."""
+    counts = module.tables[""].get("hlo_module.device_assignment.computation_count")
+    return min(max(int(counts[0]), 1), MAX_DEVICES) if counts is not None and len(counts) else 1

@@ -1,1 +1,0 @@
-"""Allocations of a snapshot: lifetimes, addresses, labels and operators."""

@@ -1,1 +1,0 @@
-"""Contents of a snapshot file: pickled values, traces, segments, stacks and annotations."""

@@ -1,0 +1,205 @@
+"""Files of capture.watch: one recording for each device, with the memory in use at each sample and no allocations."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.caveats import Caveat, CaveatCode
+from tb_memplugin.model.kinds import Axis, RecordingKind, SpanKind
+from tb_memplugin.model.recording import CaptureInfo, Recording, Sampling
+from tb_memplugin.model.tables import CachingAllocatorState, NamedSpans, ReportedMemory
+from tb_memplugin.model.text import Text
+from tb_memplugin.readers.common import table_builder
+from tb_memplugin.readers.common.budget import ReadBudget
+from tb_memplugin.readers.common.limits import MAX_BYTES, MAX_TIME_US, impossible_bytes
+from tb_memplugin.readers.common.part import FilePart
+from tb_memplugin.readers.watch_layout import (
+    INTEGER,
+    UNKNOWN,
+    CounterSource,
+    DeviceColumn,
+    RecordColumn,
+    RecordEvent,
+    WatchedDevice,
+    WatchHeader,
+    first_column,
+    fragmentation,
+    free_bytes,
+    integers_of_record,
+    read_header,
+)
+
+OUT_OF_MEMORY = "out of memory"
+
+
+def read_spans(records: I64, clock: I64, start_ns: int) -> NamedSpans:
+    """Return a span for each step and for each out-of-memory error of the records.
+
+    Steps that began between the same two samples share a span, `steps 3 to 5`. `clock`: nanoseconds since `start_ns`,
+    for each record.
+    """
+    number, began = records[:, RecordColumn.STEP], records[:, RecordColumn.STEP_TIME] - start_ns
+    at = np.flatnonzero((number >= 0) & (began >= 0) & (began <= clock))
+    latest = np.maximum.accumulate(began[at])
+    at = at[np.diff(latest, prepend=-1) > 0]  # the first record of each step
+    step, start = number[at], began[at]
+    end = np.r_[start[1:], clock[-1:]] if len(at) else start
+    failed = np.flatnonzero(records[:, RecordColumn.EVENT] == RecordEvent.OUT_OF_MEMORY)
+    following = np.r_[step[1:], step[-1:] + 1]
+    count = np.maximum(following - step, 1)
+    names = [*_names(step, count), *[OUT_OF_MEMORY] * len(failed)]
+    kind = np.repeat([SpanKind.STEP, SpanKind.OUT_OF_MEMORY], [len(at), len(failed)]).astype(np.uint8)
+    starts, ends = np.r_[start, clock[failed]], np.r_[end, clock[failed]]
+    order = np.argsort(starts, kind="stable")
+    counts = np.r_[count, np.zeros_like(failed)]
+    return NamedSpans(Text.of(names).take(order), kind[order], starts[order], ends[order], counts[order])
+
+
+def _names(step: I64, count: I64) -> list[str]:
+    """Name each span of `count` steps. Steps between two samples are in the span of the first of them."""
+    pairs = zip(step.tolist(), count.tolist(), strict=True)
+    return [f"step {first}" if many == 1 else f"steps {first} to {first + many - 1}" for first, many in pairs]
+
+
+TITLE = "watch"
+# Of a sample of a device, and of the name of a step, while recordings are made.
+SAMPLE_BYTES, SPAN_BYTES = 256, 160
+MORE_THAN_LATE = 1.2  # times the intended interval; threads wake up a little late
+NEWEST = 9  # samples, whose usual distance is the interval: it grows where sampling is expensive
+
+
+def open_watch(data: bytes | memoryview, path: str, *, run: str = "", host: str = "") -> list[FilePart]:
+    """Return the single part of a watch file; reading it raises InputError where it is none."""
+    return [FilePart(TITLE, RecordingKind.WATCH, path, len(data), partial(_read, data, path, run, host))]
+
+
+class _Samples(NamedTuple):
+    """A device's samples: nanoseconds since the file's start, and the columns of DeviceColumn in bytes."""
+
+    clock: I64
+    counters: I64
+
+    def column(self, which: DeviceColumn) -> I64:
+        return self.counters[:, which]
+
+
+def _read(data: bytes | memoryview, path: str, run: str, host: str) -> list[Recording]:
+    budget = ReadBudget(data, path)
+    header, begin = read_header(data, path)
+    width = integers_of_record(len(header.devices))
+    # What is left of a record whose writer was killed is not a whole one.
+    count = (len(data) - begin) // (width * 8)
+    budget.charge(count * (width * 8 + len(header.devices) * SAMPLE_BYTES + SPAN_BYTES))
+    whole = memoryview(data)[begin : begin + count * width * 8]
+    records = np.frombuffer(whole, INTEGER).astype(np.int64).reshape(count, width)
+    time = records[:, RecordColumn.TIME]
+    records = records[(time >= header.start_ns) & (time <= MAX_TIME_US * 1000)]  # zeros, where a machine lost power
+    clock = np.maximum.accumulate(records[:, RecordColumn.TIME]) - header.start_ns
+    spans = read_spans(records, clock, header.start_ns)
+    sampling = _sampling(header, records, clock)
+    found = []
+    for number, device in enumerate(header.devices):
+        columns = records[:, first_column(number) : first_column(number + 1)]
+        possible = (columns >= UNKNOWN) & (columns <= MAX_BYTES)
+        counters = np.where(possible, columns, UNKNOWN)
+        known = counters[:, DeviceColumn.IN_USE] >= 0
+        if not known.any():
+            continue
+        samples = _with_peaks(_Samples(clock[known], counters[known]))
+        problems = impossible_bytes(int((~possible).sum()), "counter", ("is", "are"), "impossible and ignored")
+        made = _recording(header, device, samples, spans, sampling, (run, host, path))
+        found.append(made(caveats=(*_caveats(device, samples, sampling), *problems)))
+    return found
+
+
+def _sampling(header: WatchHeader, records: I64, clock: I64) -> Sampling:
+    between = np.diff(clock[-NEWEST:])
+    usual = int(np.median(between)) if len(between) else 0
+    finished = len(records) > 0 and bool(records[-1, RecordColumn.EVENT] == RecordEvent.FINISHED)
+    intended = header.interval_ns
+    return Sampling(usual if usual > MORE_THAN_LATE * intended else intended, finished)
+
+
+def _with_peaks(samples: _Samples) -> _Samples:
+    """Add a position before each sample by which the counter of the peak rose above both neighbors.
+
+    The memory did reach that peak between the two samples, so the largest usage over the positions is the true peak.
+    """
+    in_use, peak = samples.column(DeviceColumn.IN_USE), samples.column(DeviceColumn.PEAK)
+    higher = (peak[1:] > peak[:-1]) & (peak[:-1] >= 0) & (peak[1:] > np.maximum(in_use[1:], in_use[:-1]))
+    at = np.flatnonzero(higher) + 1
+    clock = np.insert(samples.clock, at, np.maximum(samples.clock[at] - 1, samples.clock[at - 1]))
+    counters = np.insert(samples.counters, at, samples.counters[at], axis=0)
+    added = at + np.arange(len(at))
+    counters[added, DeviceColumn.IN_USE] = peak[at]
+    counters[added, DeviceColumn.LARGEST_FREE] = UNKNOWN
+    return _Samples(clock, counters)
+
+
+def _recording(
+    header: WatchHeader,
+    device: WatchedDevice,
+    samples: _Samples,
+    spans: NamedSpans,
+    sampling: Sampling,
+    origin: tuple[str, str, str],
+) -> partial[Recording]:
+    """Return the recording of a device, without its caveats."""
+    run, host, path = origin
+    none = np.empty(0, np.int64)
+    limit, reserved = samples.column(DeviceColumn.LIMIT), samples.column(DeviceColumn.RESERVED)
+    is_torch = device.source is CounterSource.TORCH
+    return partial(
+        Recording,
+        kind=RecordingKind.WATCH,
+        title=TITLE,
+        run=run,
+        host=host,
+        source=path,
+        memory=device.name,
+        axis=Axis.TIME,
+        length=len(samples.clock),
+        allocations=table_builder.allocations(none),
+        regions=table_builder.no_regions(),
+        stacks=table_builder.no_stacks(),
+        clock=samples.clock,
+        spans=spans,
+        reported=_reported(samples, is_torch),
+        caching_allocator=CachingAllocatorState(reserved) if is_torch and (reserved >= 0).all() else None,
+        capture_info=CaptureInfo(time_ns=header.start_ns),
+        sampling=sampling,
+        reported_peak=int(samples.column(DeviceColumn.PEAK).max(initial=0)) or None,
+        capacity=int(limit.max(initial=0)) or None,
+    )
+
+
+def _reported(samples: _Samples, is_torch: bool) -> ReportedMemory:
+    """Return the allocator's figures. Memory that PyTorch has reserved is free for tensors, so it is not added."""
+    in_use = samples.column(DeviceColumn.IN_USE)
+    reserved = np.zeros_like(in_use) if is_torch else np.maximum(samples.column(DeviceColumn.RESERVED), 0)
+    free = free_bytes(in_use, samples.column(DeviceColumn.LIMIT), reserved)
+    peak = samples.column(DeviceColumn.PEAK)
+    lost = fragmentation(free, samples.column(DeviceColumn.LARGEST_FREE))
+    return ReportedMemory(in_use, reserved, free, np.where(peak >= 0, peak, in_use), lost)
+
+
+def _caveats(device: WatchedDevice, samples: _Samples, sampling: Sampling) -> list[Caveat]:
+    seconds = f"{sampling.interval_ns / 1e9:.3g} s"
+    has_counter = bool((samples.column(DeviceColumn.PEAK) >= 0).any())
+    between = (
+        f"Peaks in between are those of the allocator's own counter, and their times are known to {seconds}."
+        if has_counter
+        else "Shorter peaks are missed."
+    )
+    found = [Caveat(CaveatCode.SAMPLED, f"Memory is read every {seconds}. {between}")]
+    if device.source is CounterSource.LIVE_ARRAYS:
+        text = (
+            "The backend has no memory counters, so these are the bytes of JAX's live arrays: temporaries of compiled "
+            "programs are missing, and arrays that share a buffer count several times."
+        )
+        found.append(Caveat(CaveatCode.LIVE_ARRAYS, text))
+    return found

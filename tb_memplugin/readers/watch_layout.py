@@ -1,0 +1,153 @@
+"""The layout of watch files, for `capture.watch`, which writes them, and for their reader.
+
+The first line is JSON: when the file begins, and which devices its records have. It is followed by records of equal
+length, which are 64-bit integers, lowest byte first. A record has the columns of RecordColumn, and then those of
+DeviceColumn for each device. So a writer appends whole records, and what a process that was killed leaves of its last
+record is recognized by its length.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum, auto
+from typing import Any
+
+import numpy as np
+
+from tb_memplugin.errors import InputError
+from tb_memplugin.readers.common.limits import MAX_DEVICES, MAX_TIME_US, too_many
+
+VERSION = 1
+VERSION_KEY = "tb_memplugin_watch"
+INTEGER = "<i8"
+UNKNOWN = -1
+
+
+class RecordColumn(IntEnum):
+    """Columns of a record. Times are nanoseconds since 1970."""
+
+    TIME = 0
+    EVENT = auto()  # a RecordEvent
+    STEP = auto()  # the number of the training step that runs; UNKNOWN without steps
+    STEP_TIME = auto()  # at which that step began
+
+
+class DeviceColumn(IntEnum):
+    """Columns of a device, in bytes; UNKNOWN where the device has no such counter."""
+
+    IN_USE = 0
+    PEAK = auto()  # of bytes in use, since the process started or the counter was reset
+    LIMIT = auto()  # bytes that the allocator may use
+    LARGEST_FREE = auto()  # the largest free block
+    RESERVED = auto()  # JAX: not available to the heap, as for stacks; PyTorch: requested from the device
+
+
+class RecordEvent(IntEnum):
+    """Reasons for a record."""
+
+    SAMPLE = 0
+    FINISHED = 1  # always the last record
+    OUT_OF_MEMORY = 2
+
+
+class CounterSource(StrEnum):
+    """The origin of a device's columns."""
+
+    MEMORY_STATS = "memory_stats"  # jax.Device.memory_stats()
+    LIVE_ARRAYS = "live_arrays"  # bytes of jax.live_arrays(), where the device has no counters
+    TORCH = "torch"  # torch.cuda.memory_stats()
+
+
+def integers_of_record(devices: int) -> int:
+    """Return the number of integers in a record."""
+    return len(RecordColumn) + devices * len(DeviceColumn)
+
+
+def first_column(device: int) -> int:
+    """Return the first column of a device, by its number."""
+    return len(RecordColumn) + device * len(DeviceColumn)
+
+
+def free_bytes(in_use: Any, limit: Any, reserved: Any) -> Any:
+    """Return the bytes that are free, of one sample or of columns."""
+    return np.maximum(limit - in_use - reserved, 0)
+
+
+def fragmentation(free: Any, largest_free: Any) -> Any:
+    """Return the share of free memory outside the largest free block, of one sample or of columns; NaN if unknown."""
+    known = (largest_free > 0) & (free > 0)
+    return np.where(known, 1 - np.minimum(largest_free / np.maximum(free, 1), 1), np.nan)
+
+
+MAX_HEADER_BYTES = 1 << 16
+MAX_NAME = 300  # characters
+MAX_INTERVAL_NS = 10**18
+REMEDY = "is it damaged? Copy it again, or delete it"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedDevice:
+    """A device, named as in the device profiles of its process."""
+
+    name: str
+    source: CounterSource
+
+
+@dataclass(frozen=True, slots=True)
+class WatchHeader:
+    """`start_ns`: since 1970. `interval_ns`: the intended time between samples."""
+
+    start_ns: int
+    interval_ns: int
+    devices: tuple[WatchedDevice, ...]
+
+    def line(self) -> bytes:
+        """Return the line that begins a file."""
+        devices = [{"name": device.name, "source": device.source} for device in self.devices]
+        content = {VERSION_KEY: VERSION, "start_ns": self.start_ns, "interval_ns": self.interval_ns, "devices": devices}
+        return json.dumps(content).encode() + b"\n"
+
+
+def read_header(data: bytes | memoryview, path: str) -> tuple[WatchHeader, int]:
+    """Return the header of a file, and where its records begin. InputError where it has none."""
+    line, newline, _ = bytes(data[:MAX_HEADER_BYTES]).partition(b"\n")
+    try:
+        content = json.loads(line) if newline else None
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict) or VERSION_KEY not in content:
+        raise InputError("Not a file of capture.watch", path, REMEDY)
+    if content[VERSION_KEY] != VERSION:
+        raise InputError("written by another version of tb-memplugin", path, "install the version that wrote it")
+    start = _integer(content, "start_ns", MAX_TIME_US * 1000, path)
+    interval = _integer(content, "interval_ns", MAX_INTERVAL_NS, path)
+    return WatchHeader(start, interval, _devices(content.get("devices"), path)), len(line) + 1
+
+
+def _integer(content: dict[str, Any], name: str, limit: int, path: str) -> int:
+    value = content.get(name)
+    if type(value) is not int or not 0 <= value <= limit:
+        raise InputError(f"damaged: {name} is not a possible time", path, REMEDY)
+    return value
+
+
+def _devices(listed: object, path: str) -> tuple[WatchedDevice, ...]:
+    if not isinstance(listed, list):
+        raise InputError("damaged: it has no list of devices", path, REMEDY)
+    if len(listed) > MAX_DEVICES:
+        raise too_many("devices", len(listed), MAX_DEVICES, path)
+    devices = tuple(_device(device, path) for device in listed)
+    if len({device.name for device in devices}) < len(devices):
+        raise InputError("damaged: several devices have one name", path, REMEDY)
+    return devices
+
+
+def _device(listed: object, path: str) -> WatchedDevice:
+    try:
+        name, source = (listed["name"], CounterSource(listed["source"])) if isinstance(listed, dict) else ("", None)
+    except (KeyError, ValueError):
+        name, source = "", None
+    if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME or source is None:
+        raise InputError("damaged: a device has no name or an unknown source", path, REMEDY)
+    return WatchedDevice(name, source)

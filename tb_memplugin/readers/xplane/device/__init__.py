@@ -1,1 +1,0 @@
-"""Device planes: memory size and executed programs."""

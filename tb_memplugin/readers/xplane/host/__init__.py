@@ -1,1 +1,0 @@
-"""Host threads of a profile: events, call stacks, steps and annotations."""

@@ -1,0 +1,123 @@
+"""Call stacks of host events."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tb_memplugin.model.arrays import I32, I64, U64
+from tb_memplugin.model.tables import NamedSpans, Stacks
+from tb_memplugin.model.text import Text
+from tb_memplugin.native.xplane.all_events import every
+from tb_memplugin.native.xplane.nesting import enclosing, intern_chains
+from tb_memplugin.readers.common.table_builder import no_stacks
+from tb_memplugin.readers.xplane.host_events import (
+    DRIVER_CALL,
+    GROUP,
+    JITTED,
+    LINKS,
+    PYTHON_FRAME,
+    RUN,
+    STEP_NUMBER,
+    HostEvents,
+)
+from tb_memplugin.readers.xplane.planes import Plane
+from tb_memplugin.readers.xplane.spans import host_spans
+
+COLUMNS = {name: number for number, name in enumerate((*LINKS, STEP_NUMBER, GROUP, RUN, DRIVER_CALL))}
+HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True)
+class HostCalls:
+    """Call stacks of selected events. Python frames have a file; frames of the runtime have none."""
+
+    leaf: I32  # per selected event: its innermost frame; -1 where it has none
+    stacks: Stacks
+    jitted: Text  # per frame: the enclosing jitted function, or the frame's own; else empty
+    spans: NamedSpans
+
+
+def no_calls() -> HostCalls:
+    """Return the calls of a host whose stacks were not read."""
+    no_text, none = Text.of([]), np.empty(0, dtype=np.int32)
+    spans = NamedSpans(no_text, np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.int64))
+    return HostCalls(none, no_stacks(), no_text, spans)
+
+
+def host_calls(plane: Plane, wanted: Collection[int]) -> HostCalls:
+    """Read the stacks of the events whose metadata id is in `wanted`, in file order.
+
+    A stack follows the nesting on the event's own thread. Where that ends at an event with a producer on another
+    thread, the stack continues with the producer. Raises ValueError where the plane is damaged.
+    """
+    names = list(plane.event_names.values())
+    kinds = {key: kind for kind, key in enumerate(plane.event_names)}
+    found = every(
+        plane.data, kinds, {k: COLUMNS[n] for k, n in plane.stat_names.items() if n in COLUMNS}, budget=plane.budget
+    )
+    # Relative to the first line's start: picoseconds since 1970 exceed 64 bits.
+    begin = found["line_timestamp_ns"] - found["line_timestamp_ns"].min(initial=2**63 - 1)
+    start, stop = found.pop("offset_ps"), found.pop("duration_ps")  # updated in place, as there are millions
+    start += np.repeat(begin * 1000, found["line_events"])
+    np.maximum(stop, 0, out=stop)
+    stop += start
+    parent = enclosing(found["line_events"], start, stop)
+    events = HostEvents(names, found["kind"], start, stop, parent, found["line_events"], _stats(found))
+    spans = host_spans(events)
+    consumer, producer = _links(events.stats, start, np.cumsum(found["line_events"]))
+    selected = np.flatnonzero(events.of_kinds([kinds[key] for key in wanted]))
+    leaf, node_parent, node_name = intern_chains(parent, found["kind"], consumer, producer, selected)
+    labels = [names[name] if name >= 0 else "" for name in node_name.tolist()]
+    frames = [PYTHON_FRAME.fullmatch(label) for label in labels]
+    stacks = Stacks(
+        parent=node_parent,
+        function=Text.of([m[3] if m else label for m, label in zip(frames, labels, strict=True)]),
+        file=Text.of([m[1] if m else "" for m in frames]),
+        line=np.array([int(m[2]) if m else 0 for m in frames], dtype=np.int32),
+    )
+    return HostCalls(leaf, stacks, _enclosing_jitted(labels, node_parent), spans)
+
+
+def _stats(found: dict[str, Any]) -> dict[str, tuple[I32, I64]]:
+    rows = {name: found["column"] == column for name, column in COLUMNS.items()}
+    return {name: (found["owner"][which], found["value"][which]) for name, which in rows.items()}
+
+
+def _pair(stats: dict[str, tuple[I32, I64]], kind: str, number: str) -> tuple[I32, U64]:
+    """Return the events that have the id, and a hash of the id and its type (0 where the type is missing)."""
+    events, ids = stats[number]
+    typed, types = stats[kind]
+    at = np.minimum(np.searchsorted(typed, events), max(len(typed) - 1, 0))
+    kinds = np.where(typed[at] == events, types[at], 0) if len(typed) else np.zeros(len(events), np.int64)
+    return events, ids.view(np.uint64) ^ (kinds.view(np.uint64) * HASH_MULTIPLIER)
+
+
+def _links(stats: dict[str, tuple[I32, I64]], start_ps: I64, line_end: I64) -> tuple[I32, I32]:
+    """Return events and their producers on other threads; of several with one id, the last to start before."""
+    producers, producer_id = _pair(stats, "_pt", "_p")
+    consumers, consumer_id = _pair(stats, "_ct", "_c")
+    _, key = np.unique(np.r_[producer_id, consumer_id], return_inverse=True)
+    _, time = np.unique(start_ps[np.r_[producers, consumers]], return_inverse=True)
+    # One number per event that sorts by id, then by time.
+    moment = key.ravel().astype(np.int64) * (len(time) + 1) + time.ravel()
+    order = np.argsort(moment[: len(producers)], kind="stable")
+    at = np.searchsorted(moment[: len(producers)][order], moment[len(producers) :], side="right") - 1
+    found = np.flatnonzero(at >= 0)
+    caused, cause = consumers[found], order[at[found]]
+    same = producer_id[cause] == consumer_id[found]
+    caused, by = caused[same], producers[cause[same]]
+    elsewhere = np.searchsorted(line_end, by, "right") != np.searchsorted(line_end, caused, "right")
+    return caused[elsewhere], by[elsewhere]
+
+
+def _enclosing_jitted(labels: list[str], parent: I32) -> Text:
+    """Return the jitted function around each frame. Frames follow their parents, so one pass suffices."""
+    inside: list[str] = []
+    for label, above in zip(labels, parent.tolist(), strict=True):
+        match = JITTED.fullmatch(label)
+        inside.append(match[1] if match else inside[above] if above >= 0 else "")
+    return Text.of(inside)

@@ -1,1 +1,0 @@
-"""Accelerators by name, and the memory that programs may use of each."""

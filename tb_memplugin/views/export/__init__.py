@@ -1,1 +1,0 @@
-"""Recordings as CSV, JSON, Parquet and offline reports."""

@@ -1,1 +1,0 @@
-"""Texts and encodings that several views use."""

@@ -1,0 +1,65 @@
+"""Changes of programs that are compiled for this machine's CPU, and the causes that are named."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from support.aot import KEEP_BARRIERS, array
+
+from tb_memplugin.analysis.compare.causes import explain_change
+from tb_memplugin.analysis.compare.facts import facts
+from tb_memplugin.model.changes import ChangeCauseKind, MemoryFacts
+from tb_memplugin.questions.compare.causes import cause_text
+from tb_memplugin.readers.hlo import read_hlo
+
+
+def compiled(function: Callable[..., Any], *arguments: Any, donate: tuple[int, ...] = ()) -> MemoryFacts:
+    with tempfile.TemporaryDirectory() as folder:
+        options: dict[str, Any] = {"xla_dump_to": folder, "xla_dump_hlo_as_proto": True, **KEEP_BARRIERS}
+        jax.jit(function, donate_argnums=donate).lower(*arguments).compile(compiler_options=options)
+        (dump,) = Path(folder).glob("*after_optimizations.hlo.pb")
+        return facts(read_hlo(dump.read_bytes(), source="")[0])
+
+
+def scores(a: Any, b: Any, barrier: bool = False) -> Any:
+    with jax.named_scope("scores"):
+        s = jnp.tanh(a[:, None] * b[None, :])
+    if barrier:
+        s = jax.lax.optimization_barrier(s)
+    return jnp.sum(s * s, axis=1)
+
+
+def test_a_split_fusion_is_named_by_what_is_stored_now() -> None:
+    x = array(2048)
+    one, two = compiled(scores, x, x), compiled(partial(scores, barrier=True), x, x)
+    (cause,) = explain_change(one, two).causes
+    assert cause.kind is ChangeCauseKind.FUSION_SPLIT
+    assert cause.names[0] in {fused.fusion for fused in one.fused}
+    assert cause_text(cause).endswith("was split: `scores/tanh` is stored now (`f32[2048,2048]`, +16.0 MiB)")
+    (cause,) = explain_change(two, one).causes
+    assert cause.kind is ChangeCauseKind.FUSED
+
+
+def step(state: dict[str, Any], x: Any) -> Any:
+    grads = jax.grad(lambda w: jnp.sum((x @ w) ** 2))(state["w"])
+    mu = 0.9 * state["mu"] + grads
+    return {"w": state["w"] - mu, "mu": mu}, mu.sum()
+
+
+def test_donation_and_a_new_argument() -> None:
+    w, x = array(256, 256), array(64, 256)
+    donated = compiled(step, {"w": w, "mu": w}, x, donate=(0,))
+    plain = compiled(step, {"w": w, "mu": w}, x)
+    kinds = {cause.kind: cause for cause in explain_change(donated, plain).causes}
+    assert cause_text(kinds[ChangeCauseKind.NOT_DONATED]) == "donated buffer `state` is copied now (2 arrays, +512 KiB)"
+    with_ema = compiled(
+        lambda state, x: (step(state, x), 0.9 * state["ema"] + state["w"]), {"w": w, "mu": w, "ema": w}, x
+    )
+    added = [cause for cause in explain_change(plain, with_ema).causes if cause.kind is ChangeCauseKind.ARGUMENT_ADDED]
+    assert [(cause.names, cause.shape) for cause in added] == [(("state/ema",), "f32[256,256]")]
