@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import random
 from collections.abc import Iterator
@@ -15,6 +14,8 @@ from support.hook_environment import environment as environment
 from support.order import scheduler, shuffle
 from support.reach import needs_shared_data, reaches_slow_modules
 from support.servers import DEMO, REPOSITORY
+
+from tb_memplugin.errors import FAILURES
 
 # Processes that tests start leave no bytecode in the checkout.
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
@@ -67,13 +68,10 @@ def caches(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _log_levels() -> Iterator[None]:
-    """Undo the log levels that a command sets for its process."""
-    loggers = [logging.getLogger(f"tb_memplugin.{room}") for room in ("catalog", "analysis", "views", "hosts")]
-    before = [logger.level for logger in loggers]
+def _failures_are_logged() -> Iterator[None]:
+    """Undo what commands do to their process: they print a line for each failure in place of logging it."""
     yield
-    for logger, level in zip(loggers, before, strict=True):
-        logger.setLevel(level)
+    FAILURES.disabled = False
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest brings together tests of one parameter of a session's fixture

@@ -128,7 +128,7 @@ def recording_options(parser: argparse.ArgumentParser) -> None:
 def chosen_recording(arguments: argparse.Namespace, chooser: Chooser | None = None) -> tuple[Recording, Listing]:
     """Return the recording that is asked for, and what the path contains. InputError if none or several match.
 
-    `chooser`: one of views/shared/selectors.py, by default `choose`.
+    `chooser`: one of questions/asking/selectors.py, by default `choose`.
     """
     wanted = arguments.recording
     listing = listing_of(arguments.path, wanted and (lambda recording_id: is_wanted(recording_id, wanted)))
