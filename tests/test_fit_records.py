@@ -106,9 +106,14 @@ def test_links_lead_nowhere_outside(tmp_path: Path) -> None:
 
 def test_the_list_of_runs_and_of_candidates_take_one_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_program(tmp_path, candidate(batch=8), "v5e_train_step")
-    catalog, searches = Catalog(str(tmp_path)), []
-    find_all = logdir.find_all
-    monkeypatch.setattr(logdir, "find_all", lambda root: searches.append(root) or find_all(root))  # type: ignore[func-returns-value]
+    catalog, find_all = Catalog(str(tmp_path)), logdir.find_all
+    searches: list[str] = []
+
+    def counted(root: str) -> object:
+        searches.append(root)
+        return find_all(root)
+
+    monkeypatch.setattr(logdir, "find_all", counted)
     catalog.runs()
     assert len(catalog.fit().outcomes) == 1
     assert len(searches) == 1

@@ -93,7 +93,7 @@ def holding(data: object) -> list[Callable[[], object]]:
     def default(data: object = data) -> object:
         return data
 
-    return [closure, default, partial(len, data), Lazy(lambda: data), Lazy(partial(len, data))]  # type: ignore[arg-type]
+    return [closure, default, partial(repr, data), Lazy(lambda: data), Lazy(partial(repr, data))]
 
 
 @pytest.mark.parametrize("kind", range(5))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Mapping
-from concurrent.futures import BrokenExecutor
+from concurrent.futures import BrokenExecutor, Future
 from pathlib import Path
+from typing import Any
 
 import fsspec
 import pytest
@@ -128,14 +129,14 @@ def test_programs_that_the_cache_has_lost_are_read_again(tmp_path: Path) -> None
 class Broken(InProcess):
     """An executor whose tasks fail."""
 
-    def submit(self, function: Callable[..., object], /, *arguments: object, **named: object) -> object:  # type: ignore[override]
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
         return super().submit(fail)
 
 
 class TogetherBroken(InProcess):
     """An executor whose process dies of several files at a time."""
 
-    def submit(self, function: Callable[..., object], /, *arguments: object, **named: object) -> object:  # type: ignore[override]
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
         if isinstance(arguments[0], list) and len(arguments[0]) > 1:
             return super().submit(end_process)
         return super().submit(function, *arguments, **named)

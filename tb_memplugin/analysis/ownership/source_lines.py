@@ -21,7 +21,8 @@ from tb_memplugin.model.text import Text
 from tb_memplugin.native.numbering import number_values
 
 FRAMEWORK_PATH = re.compile(
-    r"(^|/)(site-packages|dist-packages|lib/python3[^/]*|tb_memplugin/fit|jax/_src|jaxlib|flax/(linen|nnx|core)|haiku/_src)/"
+    r"(^|/)(site-packages|dist-packages|lib/python3[^/]*|tb_memplugin/fit"
+    r"|jax/_src|jaxlib|flax/(linen|nnx|core)|haiku/_src)/"
     r"|(^|/)torch/(_\w+\.py$|(nn|optim|autograd|utils)/)"
     r"|^<frozen |^<__array_function__"
     r"|\.(cc?|cpp|cu|h|hpp|so|pyx)$|^\?*$"

@@ -83,7 +83,7 @@ def test_causes_and_the_rest_add_up(before: str, after: str, kind: ChangeCauseKi
 
 @pytest.mark.parametrize("name", sorted({row[0] for row in SENTENCES} | {row[1] for row in SENTENCES}))
 def test_an_identical_compile_has_no_cause(name: str) -> None:
-    again = facts.__wrapped__(next(r for r in read_hlo(changed_program(name), source="") if r.is_main_memory))  # type: ignore[attr-defined]
+    again = facts(next(r for r in read_hlo(changed_program(name), source="") if r.is_main_memory))
     assert explain_change(stored(name), again) == Explanation()
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise, product
 from typing import Any, NamedTuple
 
@@ -79,11 +80,11 @@ def questions(recordings: Sequence[Recording]) -> Iterator[Question]:
     yield from _exports(recordings)
     yield from _terminal(recordings)
     for recording in recordings:
-        yield Question("xprof memory_profile", lambda r=recording: memory_profile([r]))  # type: ignore[misc]
+        yield Question("xprof memory_profile", partial(memory_profile, [recording]))
         for space in (0, 1, 99):
-            yield Question("xprof memory_viewer", lambda s=space: memory_viewer(list(recordings), s))  # type: ignore[misc]
+            yield Question("xprof memory_viewer", partial(memory_viewer, list(recordings), space))
         for ask in ADVISERS:
-            yield Question(f"adviser {ask.__module__} {ask.__name__}", lambda r=recording, a=ask: len(list(a(r))))  # type: ignore[misc]
+            yield Question(f"adviser {ask.__module__} {ask.__name__}", partial(_counted, ask, recording))
 
 
 def _of_endpoint(endpoint: Endpoint, source: Source, recordings: Sequence[Recording]) -> Iterator[Question]:
@@ -93,8 +94,7 @@ def _of_endpoint(endpoint: Endpoint, source: Source, recordings: Sequence[Record
         values = [_values(parameter, recording, ids, runs) for parameter in endpoint.parameters]
         for chosen in _combinations(values):
             query = {p.name: v for p, v in zip(endpoint.parameters, chosen, strict=True) if v is not None}
-            call = Call(query, source)
-            yield Question(f"endpoint {endpoint.route} {query}", lambda c=call: endpoint.answer(c))  # type: ignore[misc]
+            yield Question(f"endpoint {endpoint.route} {query}", partial(endpoint.answer, Call(query, source)))
 
 
 def _combinations(values: Sequence[Sequence[str | None]]) -> Iterator[tuple[str | None, ...]]:
@@ -136,15 +136,17 @@ def _exports(recordings: Sequence[Recording]) -> Iterator[Question]:
 def _terminal(recordings: Sequence[Recording]) -> Iterator[Question]:
     for recording in recordings:
         for at in (None, "#0", "0s", "1.5s", f"#{recording.length - 1}"):
-            yield Question(
-                f"explain at {at}",
-                lambda r=recording, a=at: _both(answer := explain(r, a, recordings), lines(answer)),  # type: ignore[misc]
-            )
+            yield Question(f"explain at {at}", partial(_explained, recording, at, recordings))
     yield Question("summary", lambda: summary_command.table([summary(r) for r in recordings]))
     for limit in (0, 2**60):
-        yield Question(f"check {limit}", lambda limit=limit: _checked(recordings, limit))  # type: ignore[misc]
+        yield Question(f"check {limit}", partial(_checked, recordings, limit))
     for (a, b), by in product([*pairs(recordings, recordings), (recordings[0], recordings[-1])], CompareBy):
-        yield Question("compare", lambda a=a, b=b, by=by: _compared(a, b, by))  # type: ignore[misc]
+        yield Question("compare", partial(_compared, a, b, by))
+
+
+def _explained(recording: Recording, at: str | None, others: Sequence[Recording]) -> Any:
+    answer = explain(recording, at, others)
+    return _both(answer, lines(answer))
 
 
 def _checked(recordings: Sequence[Recording], limit: int) -> Any:
@@ -156,6 +158,10 @@ def _compared(a: Recording, b: Recording, by: CompareBy) -> Any:
     found = ExplainedComparison(compared(a, b, None, None, by), causes_between(a, b))
     answer = [found.comparison, [cause_json(cause) for cause in found.causes]]
     return _both(answer, [*compare_text.lines(found), *compare_text.markdown(found)])
+
+
+def _counted(ask: Callable[[Recording], Iterable[object]], recording: Recording) -> int:
+    return len(list(ask(recording)))
 
 
 def _both(answer: Any, texts: Any) -> list[Any]:

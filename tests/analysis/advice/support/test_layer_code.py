@@ -175,8 +175,9 @@ def test_library_modules_in_a_loop_are_no_layers() -> None:
                 x = jnp.tanh(nn.Dense(WIDTH)(x))
             return x
 
-    shapes = jax.eval_shape(Model().init, jax.random.key(0), array(2, WIDTH))
-    before = compiled_gradient(lambda params, x: (Model().apply(params, x) ** 2).mean(), shapes)  # type: ignore[operator]
+    model: Any = Model()
+    shapes = jax.eval_shape(model.init, jax.random.key(0), array(2, WIDTH))
+    before = compiled_gradient(lambda params, x: (model.apply(params, x) ** 2).mean(), shapes)
     passes = program_passes(before)
     assert passes is not None
     assert not passes.layers
