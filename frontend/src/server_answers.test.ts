@@ -9,7 +9,7 @@ import { decodeTables, type Tables } from "./payload/tables/tables";
 
 /**
  * What a report stores about a recording, and the server's answers to the same questions. Tables are base64.
- * tests/views/export/test_offline_answers.py writes this file and runs these tests.
+ * tests/questions/export/test_offline_answers.py writes this file and runs these tests.
  */
 interface Compared {
   id: string;

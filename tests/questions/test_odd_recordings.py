@@ -1,6 +1,6 @@
 """Every answer about any recording that a reader can produce is an answer or an InputError.
 
-    ODD_RECORDINGS=10000 pytest tests/views/test_odd_recordings.py
+    ODD_RECORDINGS=10000 pytest tests/questions/test_odd_recordings.py
 
 tries so many, at random. By default it tries a few that are always the same.
 """
