@@ -19,7 +19,7 @@ from werkzeug.wrappers import Request, Response
 
 from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.errors import InputError
-from tb_memplugin.hosts import report_download, static
+from tb_memplugin.hosts import static
 from tb_memplugin.hosts.answer_cache import AnswerCache, AnswerKey
 from tb_memplugin.hosts.http_messages import (
     Finished,
@@ -30,7 +30,7 @@ from tb_memplugin.hosts.http_messages import (
     finished,
     read_body,
 )
-from tb_memplugin.hosts.report_download import ReportDownload
+from tb_memplugin.hosts.report import DOWNLOAD_PATH, ReportDownload
 from tb_memplugin.hosts.sources import (
     CAPACITY_PARAMETER,
     MAX_CAPACITY,
@@ -70,7 +70,7 @@ class MemoryApp:
         self._source = catalog_source(catalog, SourceFiles([*source_roots, *roots_of_environment(), *logdirs]))
         self._reports = ReportDownload(self._source)
         self._endpoints = endpoints()
-        self._routes = frozenset({report_download.PATH, *(PREFIX + route for route in self._endpoints)})
+        self._routes = frozenset({DOWNLOAD_PATH, *(PREFIX + route for route in self._endpoints)})
         self._cache = AnswerCache()
 
     def paths(self) -> frozenset[str]:
@@ -83,7 +83,7 @@ class MemoryApp:
         path = request.path.lstrip("/")
         endpoint = self._endpoints.get(path.removeprefix(PREFIX)) if path.startswith(PREFIX) else None
         if endpoint is None:
-            return Reads.LARGE_FILES if path == report_download.PATH else Reads.NOTHING
+            return Reads.LARGE_FILES if path == DOWNLOAD_PATH else Reads.NOTHING
         declared = max((given.reads for given in endpoint.inputs), default=Reads.NOTHING)
         if endpoint.post or endpoint.live:
             return declared
@@ -124,7 +124,7 @@ class MemoryApp:
         try:
             if endpoint is not None:
                 return self._answer_of(endpoint, path, request)
-            if path == report_download.PATH:
+            if path == DOWNLOAD_PATH:
                 return self._reports.response(request)
             if path in static.names():
                 return static.response(path)

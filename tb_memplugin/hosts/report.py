@@ -1,4 +1,4 @@
-"""An offline report: the page and all answers that it needs in one HTML file, to be mailed and opened from disk.
+"""An offline report: the page and all answers that it needs in one HTML file, written to disk or sent as a download.
 
 The page's files and the answers are base64, in elements that browsers do not run, so names in a profile are never part
 of the markup. The policy allows only the page's own script, by its hash, and loads nothing from elsewhere.
@@ -10,21 +10,27 @@ import gzip
 import html
 import json
 import re
+import threading
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from hashlib import sha256
 from typing import Any, BinaryIO, NamedTuple
 
+from werkzeug.wrappers import Request, Response
+
 from tb_memplugin.errors import InputError, log_failure
+from tb_memplugin.hosts.http_messages import NotAccepted, sent_by_another_site
 from tb_memplugin.hosts.static import FOLDER
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.asking.source import NO_CANDIDATES, FitOutcomes
+from tb_memplugin.questions.asking.inputs import RUN, Call
+from tb_memplugin.questions.asking.source import NO_CANDIDATES, FitOutcomes, Source
 from tb_memplugin.questions.export.report import (
     StoredAnswer,
     answers_of_recording,
     answers_of_runs,
     report_source,
 )
+from tb_memplugin.questions.export.rows import exportable
 
 # Mail servers accept about 25 MB. A program of 100,000 buffers takes 8 MB.
 MAX_BYTES = 20 << 20
@@ -174,3 +180,68 @@ def _script() -> bytes:
         remedy = "run pip install . in tb-memplugin's folder; it needs Node.js 20"
         raise InputError("The page has not been built", str(FOLDER), remedy) from error
     return re.sub(rb"<(?=/script|!--)", rb"\\x3c", code, flags=re.IGNORECASE)
+
+
+DOWNLOAD_PATH = "api/report"
+MAX_AT_ONCE = 2  # each takes a processor while it is made
+# The first recording is in a report whatever its size: 100,000 rows take 8 MB.
+MAX_ROWS = 1_000_000
+MAX_NAME = 80
+# No browser shows it in place of the page: it is saved. If one did, its scripts would not run in our origin.
+HEADERS = {"Content-Security-Policy": "sandbox; default-src 'none'"}
+
+
+class ReportDownload:
+    """The route of reports, for one source."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._slots = threading.BoundedSemaphore(MAX_AT_ONCE)
+
+    def response(self, request: Request) -> Response:
+        """Return the report of the run that a request names. InputError or NotAccepted where there is none."""
+        # "none" is a URL that a user typed. A page of another site could start any number of them.
+        if request.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none"):
+            raise sent_by_another_site(request)
+        run = RUN.read(Call(request.args.to_dict(), self._source), ())
+        if not self._slots.acquire(blocking=False):
+            raise NotAccepted(503, "Other reports are being written", run, "try again when they are complete")
+        body = _Started(self._pieces(run))
+        response = Response(body, content_type="text/html; charset=utf-8", headers=HEADERS)
+        response.headers["Content-Disposition"] = f'attachment; filename="{file_name(run)}"'
+        return response
+
+    def _pieces(self, run: str) -> Generator[bytes]:
+        """Yield the report, and give its slot back at the end, also where the client leaves before."""
+        try:
+            every = self._source.runs.run(run).recordings
+            selected, _ = exportable(every)
+            if not selected:
+                raise InputError("No recordings to export", run, "choose another run")
+            if len(selected[0].allocations) > MAX_ROWS:
+                count = f"{len(selected[0].allocations):,} allocations"
+                raise NotAccepted(413, "The report is too large to send", count, "write it with tb-memplugin export")
+            title = f"Memory report of {run}"
+            yield from Report(title, selected, every, MAX_BYTES, self._source.runs.fit()).pieces()
+        finally:
+            self._slots.release()
+
+
+class _Started:
+    """Pieces of which the first one is made at once, so that an error before it has a status."""
+
+    def __init__(self, pieces: Generator[bytes]) -> None:
+        self._pieces = pieces
+        self._first = next(pieces)
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self._first
+        yield from self._pieces
+
+    def close(self) -> None:
+        self._pieces.close()
+
+
+def file_name(run: str) -> str:
+    """Return a file name for the report of a run, in ASCII."""
+    return f"memory-report-{re.sub(r'[^A-Za-z0-9.-]+', '_', run)[:MAX_NAME].strip('._')}.html".replace("-.", ".")

@@ -1,7 +1,7 @@
 """Runs and files in a logdir: names, sizes and contents. Nothing is ever written to a logdir.
 
 - runs: the search for runs
-- folders, remote_folders: listing of local folders, and of remote ones by fsspec
+- folders: listing of local folders, and of remote ones by fsspec
 - files, remote_files: one file, its host name and its bytes, read locally or by ranges
 - parts: the parts of a large file that its reader needs, and the count of bytes while they are read
 - dumps: the programs of an XLA dump folder

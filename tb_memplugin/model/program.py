@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from tb_memplugin.model.arrays import I32, I64
     from tb_memplugin.model.dataflow import DataflowValues
-    from tb_memplugin.model.kernels import KernelMemory
     from tb_memplugin.model.lazy import Lazy
+    from tb_memplugin.model.out_of_memory import KernelMemory
     from tb_memplugin.model.text import Text
 
 # Frames of XLA's runtimes that allocate a program's own buffers: all of them on GPU; the outputs on TPU, where

@@ -10,9 +10,9 @@ from support.servers import DEMO
 from werkzeug.test import Client
 
 from tb_memplugin.catalog.catalog import Catalog
-from tb_memplugin.hosts import report, report_download
+from tb_memplugin.hosts import report
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.hosts.report_download import file_name
+from tb_memplugin.hosts.report import file_name
 
 RUN = "train_step/cpu"
 ROUTE = "/api/report"
@@ -54,12 +54,12 @@ def test_other_sites_cannot_start_a_report(client: Client) -> None:
 
 
 def test_few_reports_are_written_at_once_and_a_client_that_leaves_makes_room(client: Client) -> None:
-    kept = [client.get(ROUTE, query_string={"run": RUN}) for _ in range(report_download.MAX_AT_ONCE)]
+    kept = [client.get(ROUTE, query_string={"run": RUN}) for _ in range(report.MAX_AT_ONCE)]
     refused = client.get(ROUTE, query_string={"run": RUN})
     assert refused.status_code == 503
     assert refused.json is not None and "try again" in refused.json["error"]["remedy"]
     kept[0].close()
-    for _ in range(2 * report_download.MAX_AT_ONCE):  # also after each of these
+    for _ in range(2 * report.MAX_AT_ONCE):  # also after each of these
         assert client.head(ROUTE, query_string={"run": RUN}).status_code == 200
         assert client.get(ROUTE, query_string={"run": "none"}).status_code == 404
     assert client.get(ROUTE, query_string={"run": RUN}).status_code == 200
@@ -69,7 +69,7 @@ def test_few_reports_are_written_at_once_and_a_client_that_leaves_makes_room(cli
 def test_a_recording_that_is_too_large_is_refused_before_it_is_sent(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(report_download, "MAX_ROWS", 10)
+    monkeypatch.setattr(report, "MAX_ROWS", 10)
     answer = client.get(ROUTE, query_string={"run": RUN})
     assert answer.status_code == 413
     assert answer.json is not None and "tb-memplugin export" in answer.json["error"]["remedy"]

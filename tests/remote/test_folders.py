@@ -15,7 +15,7 @@ from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.catalog.reading import BytesRead, Progress
 from tb_memplugin.errors import InputError
-from tb_memplugin.logdir import names, remote_folders
+from tb_memplugin.logdir import folders, names
 from tb_memplugin.logdir.files import Entry
 
 ODD = (
@@ -102,13 +102,13 @@ def test_a_store_that_lists_for_too_long_is_walked(monkeypatch: pytest.MonkeyPat
 def test_looking_for_any_run_stops_at_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """Check that the folders of one run are listed, of a hundred."""
     listed: list[str] = []
-    real = remote_folders._list
+    real = folders._list
 
     def counted(system: object, folder: str) -> list[Entry]:
         listed.append(folder)
         return real(system, folder)
 
-    monkeypatch.setattr(remote_folders, "_list", counted)
+    monkeypatch.setattr(folders, "_list", counted)
     put(*(f"run_{number:02d}/plugins/profile/s/a.xplane.pb" for number in range(100)))
     assert logdir.has_runs("memory://odd/logs")
     assert [path.removeprefix("/odd/logs") for path in listed] == [

@@ -10,7 +10,7 @@ from functools import partial
 from math import prod
 from typing import NamedTuple
 
-from tb_memplugin.analysis.compare.facts import MAX_ROWS
+from tb_memplugin.analysis.compare.facts import MAX_ROWS, take_pairs
 from tb_memplugin.analysis.compare.ledger import (
     COMPUTED_OR_OUTPUT,
     Ledger,
@@ -20,7 +20,6 @@ from tb_memplugin.analysis.compare.ledger import (
     rescaled_from,
     total,
 )
-from tb_memplugin.analysis.compare.matching import take_pairs
 from tb_memplugin.analysis.compare.stable_paths import common_path, dtype_of, size_of, template
 from tb_memplugin.model.changes import ArgumentFacts, ChangeCause, ChangeCauseKind, MemoryFacts
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from tb_memplugin.analysis.call_graph import concatenate_text
 from tb_memplugin.analysis.compare.line_matching import LineMatching, match_lines
-from tb_memplugin.analysis.compare.row_groups import Codes, RowGroups, group_rows
-from tb_memplugin.analysis.compare.stable_paths import map_texts, template
+from tb_memplugin.analysis.compare.stable_paths import Codes, RowGroups, group_rows, map_texts, template
 from tb_memplugin.analysis.ownership import classification
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.usage.live_bytes import peak

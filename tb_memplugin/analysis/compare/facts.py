@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
-from typing import NamedTuple
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Sequence, Set
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from tb_memplugin.analysis.compare.matching import take_pairs
-from tb_memplugin.analysis.compare.row_groups import group_rows
 from tb_memplugin.analysis.compare.stable_paths import (
     ARGUMENT,
     COMBINED,
     OF_JAX,
     RowPaths,
     functions,
+    group_rows,
     map_texts,
     program_name,
     row_paths,
@@ -32,6 +33,30 @@ from tb_memplugin.model.changes import ArgumentFacts, ArrayFacts, FusedFacts, Me
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.program import Program
 from tb_memplugin.model.recording import Recording
+
+T = TypeVar("T")
+
+
+def take_pairs(
+    before: list[T], after: list[T], key: Callable[[T], Hashable], rank: Callable[[T, T], Any] = lambda old, new: 0
+) -> list[tuple[T, T]]:
+    """Pair items that have the same key, and take them out of both lists.
+
+    Of several items after, the one with the lowest rank is the partner, or else the first one. Callers try an exact key
+    first and then coarser ones, each on the items that are left.
+    """
+    waiting = defaultdict[Hashable, list[T]](list)
+    for new in after:
+        waiting[key(new)].append(new)
+    pairs = []
+    for old in list(before):
+        if same := waiting[key(old)]:
+            pairs.append((old, min(same, key=partial(rank, old))))
+            before.remove(old)
+            for items in (same, after):
+                items.remove(pairs[-1][1])
+    return pairs
+
 
 MAX_FUSED = 60
 

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.compare.row_groups import group_rows
-from tb_memplugin.analysis.compare.stable_paths import NAMED_LINE
+from tb_memplugin.analysis.compare.stable_paths import NAMED_LINE, group_rows
 from tb_memplugin.analysis.ownership.source_lines import base_name, callers_first
 from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.model.recording import Recording

@@ -7,8 +7,7 @@ import re
 from tb_memplugin.analysis.usage.headroom import Cause, cause, missing_bytes
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.accelerators import TPU7X, V4, V5E, V5P, V6E
-from tb_memplugin.model.kernels import KernelBuffer
-from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
+from tb_memplugin.model.out_of_memory import KernelBuffer, OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.oom.symptoms import SYMPTOMS, is_torch, memory_name
 from tb_memplugin.sizes import bytes_text

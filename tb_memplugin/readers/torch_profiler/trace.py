@@ -31,7 +31,7 @@ from tb_memplugin.readers.common.limits import (
     too_many,
 )
 from tb_memplugin.readers.common.rows import pair
-from tb_memplugin.readers.torch_profiler.timeline import NS_PER_US, FileOrigin, timeline_recording
+from tb_memplugin.readers.torch_profiler.exported_timeline import NS_PER_US, FileOrigin, timeline_recording
 from tb_memplugin.sizes import agree, counted
 
 STEP_NAME = re.compile(r"ProfilerStep#\d+|step[ #_:]*\d+", re.IGNORECASE)

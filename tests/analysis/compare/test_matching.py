@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_memplugin.analysis.compare.matching import take_pairs
+from tb_memplugin.analysis.compare.facts import take_pairs
 
 
 def test_items_of_one_key_are_paired_and_the_others_stay() -> None:

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tb_memplugin.analysis.usage.live_bytes import peak
-from tb_memplugin.model.kernels import KernelBuffer
-from tb_memplugin.model.out_of_memory import OutOfMemory
+from tb_memplugin.model.out_of_memory import KernelBuffer, OutOfMemory
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.oom.failure import sentences
 from tb_memplugin.readers.oom_text import read_oom_text

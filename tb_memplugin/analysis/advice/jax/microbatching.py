@@ -7,12 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, memory_limit, saving, sort_by_size
-from tb_memplugin.analysis.advice.support.batch_dimension import Batch, find_batch, used_inputs
-from tb_memplugin.analysis.advice.support.batch_values import (
+from tb_memplugin.analysis.advice.support.batch import (
+    Batch,
     BatchValues,
     accumulates_gradients,
     batch_values,
     cast_bytes,
+    find_batch,
+    used_inputs,
 )
 from tb_memplugin.analysis.advice.support.passes import ProgramPasses, program_passes
 from tb_memplugin.analysis.dataflow.graph import dataflow_graph

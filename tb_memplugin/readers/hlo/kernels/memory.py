@@ -16,7 +16,7 @@ from tb_memplugin.readers.hlo.module.shapes import shape_text
 from tb_memplugin.readers.hlo.module.tables import CONFIGS, MAX_BYTES, HloModule
 
 if TYPE_CHECKING:
-    from tb_memplugin.model.kernels import KernelMemory
+    from tb_memplugin.model.out_of_memory import KernelMemory
 
 SCOPED = re.compile(rb'"used_scoped_memory_configs":\[\{([^\[\]]*)\}\]')
 SCOPED_FIELD = re.compile(rb'"(memory_space|size)":"?(\d{1,18})"?')
@@ -96,7 +96,7 @@ def used_by_kernel(data: bytes | memoryview, budget: ReadBudget) -> dict[str, in
 
 def _kernel(module: HloModule, row: int, config: bytes, text: Callable[[int], str]) -> KernelMemory:
     """Return a kernel's memory. `text` returns the shape of an instruction."""
-    from tb_memplugin.model.kernels import KernelMemory  # most programs have no kernel
+    from tb_memplugin.model.out_of_memory import KernelMemory  # most programs have no kernel
     from tb_memplugin.readers.hlo.kernels.windows import windows
 
     operands = module.operands.values[module.operands.begin[row] : module.operands.begin[row + 1]]

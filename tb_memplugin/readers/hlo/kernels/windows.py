@@ -6,7 +6,7 @@ import re
 from base64 import b64decode
 from math import prod
 
-from tb_memplugin.model.kernels import KernelBuffer
+from tb_memplugin.model.out_of_memory import KernelBuffer
 from tb_memplugin.readers.hlo.kernels.bytecode import Bytecode, MemRef
 
 BODY = re.compile(rb'"custom_call_config":\{"body":"([A-Za-z0-9+/=]*)"')

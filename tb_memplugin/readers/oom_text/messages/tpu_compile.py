@@ -31,9 +31,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tb_memplugin.model.caveats import Caveat, CaveatCode
-from tb_memplugin.model.kernels import KernelBuffer
 from tb_memplugin.model.kinds import Role
-from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
+from tb_memplugin.model.out_of_memory import KernelBuffer, OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.readers.oom_text.failure import (
     Buffer,
     Failure,
