@@ -16,6 +16,7 @@ from tb_memplugin.model.text import Text
 from tb_memplugin.questions.asking.json_types import CaveatJson, FigureJson, OutOfMemoryJson, SummaryJson, figure_json
 from tb_memplugin.questions.asking.payload import Table, compact, encode
 from tb_memplugin.questions.oom import failure as oom
+from tb_memplugin.questions.recording.columns import OF_DATA_FLOW
 from tb_memplugin.questions.recording.summary import summary
 from tb_memplugin.questions.recording.tables import address_table, row_table
 
@@ -74,9 +75,11 @@ def encode_first_view(recording: Recording, headline: str, figures: Sequence[Fig
         # Over time, a failure is one of many events and is marked at its position.
         "out_of_memory": oom.out_of_memory(recording) if recording.axis is not Axis.TIME else None,
     }
+    # The names of stacks are made of all rows, not of the listed ones.
+    late = {"stack", *(OF_DATA_FLOW if roles_follow(recording) else ())}
     rows = {
         name: compact(column) if isinstance(column, Text) else column
-        for name, column in row_table(recording, largest, with_roles=not roles_follow(recording)).items()
+        for name, column in row_table(recording, largest, without=late).items()
     }
     listed = {"row": largest.astype(np.uint32), **rows, **address_table(recording, largest)}
     return encode(meta, {"usage": usage, "rows": listed})

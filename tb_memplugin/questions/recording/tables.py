@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.questions.asking.endpoint import EACH_CHOICE, endpoint
 from tb_memplugin.questions.asking.inputs import RECORDING
 from tb_memplugin.questions.asking.payload import Table, encode, narrow
-from tb_memplugin.questions.recording.columns import BY_NAME, OF_DATA_FLOW, PAGE_COLUMNS, ChosenRows, Numbers
+from tb_memplugin.questions.recording.columns import BY_NAME, PAGE_COLUMNS, ChosenRows, Numbers
 
 
 @endpoint("rows", RECORDING, report=EACH_CHOICE)
@@ -38,10 +39,10 @@ def rows(recording: Recording) -> bytes:
     )
 
 
-def row_table(recording: Recording, which: I64, *, with_roles: bool = True) -> Table:
+def row_table(recording: Recording, which: I64, without: Collection[str] = ()) -> Table:
     """Return these rows of the allocation table, with sources, and with what data flow reveals: roles and copies."""
     rows = ChosenRows(recording, which)
-    sent = [column for column in PAGE_COLUMNS if with_roles or column.name not in OF_DATA_FLOW]
+    sent = [column for column in PAGE_COLUMNS if column.name not in without]
     return {
         column.name: column.array(rows)
         for column in sent

@@ -212,6 +212,7 @@ def test_a_small_log() -> None:
     )
     assert tables["rows"]["charge"] == [100, 50, 8]
     assert tables["rows"]["name"][1] == BEFORE
+    assert "stack" not in tables["rows"]  # names of stacks are made of all rows: api/rows has them
     assert [(c["code"], c["bytes"]) for c in meta["caveats"]] == [("live_before", 70)]
     assert meta["axis"] == {"kind": "TIME", "length": 4}
     assert summary(small())["peak_position"] == 2
