@@ -59,5 +59,10 @@ export default tseslint.config(
     plugins: { imports },
     rules: { "imports/no-cycle": "error", "imports/layers": ["error", LAYERS] },
   },
+  {
+    files: ["src/**"],
+    ignores: ["src/payload/generated/**"],
+    rules: { "max-len": ["error", { code: 120, ignoreUrls: true }] },
+  },
   { files: ["eslint.config.js", "lint/*.js"], ...tseslint.configs.disableTypeChecked },
 );

@@ -44,7 +44,7 @@ export function readFilter(text: string): RowFilter | null {
   };
 }
 
-/** Return the filter's text after a click on a role in a legend: the first click leaves only it, others add and remove. */
+/** Return the filter after a click on a role in a legend: the first click leaves only it, others add and remove. */
 export function toggleRole(text: string, role: number): string {
   const filter = readFilter(text);
   const shown = filter?.kind === "roles" ? filter.roles : [];

@@ -93,7 +93,7 @@ function distinct(texts: string[]): string[] {
   return [...new Set(texts)];
 }
 
-/** Return the host whose recordings are listed, of a run that is read host by host; empty where those of all hosts are. */
+/** Return the host whose recordings are listed, for a run that is read host by host; empty where all hosts are. */
 export function listedHost(runs: Runs | null, run: string, host: string): string {
   const found = runNamed(runs, run);
   return found?.by_host === true && found.hosts.includes(host) ? host : "";

@@ -2,7 +2,8 @@ import { blankColumn, decoder, TextColumn, TextDictionary } from "./text_column"
 
 /**
  * Binary responses of the backend: "TBM1", a JSON header, then little-endian columns aligned to 8 bytes.
- * Columns are views of the response's buffer; only whole numbers that are read as floating-point numbers are copied. Text is decoded on first use.
+ * Columns are views of the response's buffer; only whole numbers that are read as floating-point numbers are
+ * copied. Text is decoded on first use.
  */
 
 type Column = Uint8Array | Int32Array | Uint32Array | Float64Array;

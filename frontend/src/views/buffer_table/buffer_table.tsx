@@ -146,7 +146,11 @@ export function BufferTable(props: Props): JSX.Element {
           )
         }
         errors={filtered.errors}
-        summary={`${formatCount(sorted.length)} of ${formatCounted(wanted.length, terms.item, terms.items)}, ${formatBytes(liveBytes(rows, sorted))}${rest === 0 ? "" : `, and ${formatBytes(rest)} ${terms.unexplained}`}`}
+        summary={
+          `${formatCount(sorted.length)} of ${formatCounted(wanted.length, terms.item, terms.items)}, ` +
+          formatBytes(liveBytes(rows, sorted)) +
+          (rest === 0 ? "" : `, and ${formatBytes(rest)} ${terms.unexplained}`)
+        }
         csv={() => rowsCsv(sorted, saved, rest === 0 ? null : { name: UNEXPLAINED, charge_bytes: rest })}
         count={lines.length + (rest === 0 ? 0 : 1)}
         at={selectedLine}

@@ -152,7 +152,8 @@ export function bufferColumns(source: Source, length: number | null): BufferColu
       "count",
       "last_used",
       "Last used",
-      "Last position that reads it, and if a buffer that shares its memory is live for longer, the last position of that",
+      "Last position that reads it, and if a buffer that shares its memory is live for longer, " +
+        "the last position of that",
       (row) => rows.last_used[row],
       {
         csv: "last_used_at",

@@ -124,7 +124,7 @@ export function GraphPicture({ graph, picture, picked, onPick, change, fileName 
           {picture.arrows.map((arrow) => {
             const { caller, callee, bytes, residual } = graph.calls;
             const beside = picked >= 0 && (caller[arrow.call] === picked || callee[arrow.call] === picked);
-            const names = `${nodeName(graph.nodes, caller[arrow.call])} → ${nodeName(graph.nodes, callee[arrow.call])}`;
+            const names = [caller, callee].map((end) => nodeName(graph.nodes, end[arrow.call])).join(" → ");
             return (
               <g
                 key={arrow.call}

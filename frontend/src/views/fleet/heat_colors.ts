@@ -1,7 +1,7 @@
 import { cssColor } from "../../base/colors";
 import { mixColors } from "../trees/paint";
 
-/** Stops from far below the median to far above it: blue and vermillion, which all can tell apart, around the page's gray. */
+/** Stops from far below the median to far above it: blue and vermillion, which all can tell apart, around gray. */
 const STOPS = {
   light: [0x08519c, 0x6aa5d8, 0xd3dae2, 0xf3a25c, 0xb93600],
   dark: [0x8fccff, 0x3f7fb8, 0x39424e, 0xb8602a, 0xffa36b],

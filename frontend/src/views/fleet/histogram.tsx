@@ -14,6 +14,8 @@ const SIDE = 30;
 /** Bars of a single device are visible beside one of thousands. */
 const LEAST = 3;
 const MAX_BAR_WIDTH = 48;
+const LABEL =
+  "Devices by peak. Arrows move, Enter lists the devices of a bar, Shift with an arrow adds the next one.";
 
 /** How many devices have which peak. A click on a bar, or a drag over several, restricts the other charts to them. */
 export function HistogramSection(props: DevicesProps): JSX.Element {
@@ -101,7 +103,7 @@ function Bars({ bars, most, range, x, width, onRange, children }: BarsProps): JS
         width={width}
         height={HEIGHT}
         role="group"
-        aria-label="Devices by peak. Arrows move, Enter lists the devices of a bar, Shift with an arrow adds the next one."
+        aria-label={LABEL}
         onPointerDown={(event) => {
           start.current = barAt(event);
           if (start.current >= 0) event.currentTarget.setPointerCapture(event.pointerId);

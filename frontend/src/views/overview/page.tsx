@@ -18,7 +18,7 @@ import { RecordingsTable } from "./recordings_table";
 /** Advice reads every buffer, so only these rows have it; other recordings show theirs when they are opened. */
 const MAX_ADVISED = 24;
 
-/** Fetch the best change for each of the first rows, once for equal hosts, one request at a time to leave the server free. */
+/** Fetch the best change for each of the first rows, once for equal hosts, and one at a time to spare the server. */
 function useAdvice(api: Api, rows: readonly OverviewRow[] | null): AdviceById {
   const [advice, setAdvice] = useState<AdviceById>(new Map());
   useEffect(() => {
