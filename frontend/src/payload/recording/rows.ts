@@ -1,42 +1,12 @@
 import { FIRST_SIZE_COLOR, SIZE_COLORS } from "../../base/colors";
+import { ARRAYS, OPTIONAL } from "../generated/columns";
 import { type ColumnsOf, emptyColumns, mapSchema, type Table } from "../tables/tables";
 
-/** Columns of rows, and what each is an array of. Meanings and units are those of api/rows. */
-const COLUMNS = {
-  id: "f64",
-  name: "text",
-  op: "text",
-  op_name: "text",
-  /** Op_name of the copied value, for copies without one of their own; trees place them there. */
-  copied: "text",
-  source: "text",
-  shape: "text",
-  dtype: "text",
-  /** Allocators only: name of the call stack, with one dictionary entry for each stack. */
-  stack: "text",
-  /** Allocators only: the step of the allocation, which the page finds itself. */
-  step: "text",
-  role: "u8",
-  size: "f64",
-  requested: "f64",
-  charge: "f64",
-  start: "i32",
-  end: "i32",
-  defined: "i32",
-  last_used: "i32",
-  region: "i32",
-  offset: "f64",
-  canonical: "i32",
-} as const;
-
-/** Columns that a response may leave out: texts are empty then, and roles unknown. */
-const OPTIONAL = new Set<string>(["copied", "stack", "step", "role"]);
-
-export type ColumnName = keyof typeof COLUMNS;
+export type ColumnName = keyof typeof ARRAYS;
 export type TextName = {
-  [Name in ColumnName]: (typeof COLUMNS)[Name] extends "text" ? Name : never;
+  [Name in ColumnName]: (typeof ARRAYS)[Name] extends "text" ? Name : never;
 }[ColumnName];
-export type Columns = ColumnsOf<typeof COLUMNS>;
+export type Columns = ColumnsOf<typeof ARRAYS>;
 
 /** Allocations as columns, indexed by row number. */
 export interface Rows extends Columns {
@@ -48,8 +18,8 @@ export interface Rows extends Columns {
 }
 
 /** Return the columns of rows, each made by a function. */
-export const mapColumns = (make: Parameters<typeof mapSchema<typeof COLUMNS>>[1]): Columns =>
-  mapSchema(COLUMNS, make);
+export const mapColumns = (make: Parameters<typeof mapSchema<typeof ARRAYS>>[1]): Columns =>
+  mapSchema(ARRAYS, make);
 
 /** Return the name of a row; empty if unknown. Allocations older than the recording share one name. */
 export function rowName({ name, start, defined }: Rows, row: number): string {

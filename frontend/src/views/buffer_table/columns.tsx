@@ -1,9 +1,10 @@
-import type { JSX } from "preact";
 import { formatTime } from "../../layout/axis/ticks";
 import type { Value } from "../../layout/table/fields";
+import { COLUMNS } from "../../payload/generated/columns";
 import { ROLES } from "../../payload/generated/constants";
 import {
   type Addresses,
+  type ColumnName,
   expansion,
   rowLifetime,
   rowName,
@@ -30,39 +31,53 @@ export interface BufferColumns {
   saved: Column<number>[];
 }
 
+/** How values of each unit are shown; texts may be long names. */
+const KINDS = { "": "name", bytes: "bytes", position: "count" } as const;
+
+/** Return a column that the backend declares. `more` is what this table shows in another way. */
+function declared(
+  name: ColumnName,
+  value: (row: number) => Value,
+  more: Partial<Column<number>>,
+): Column<number> {
+  const { heading, csv, unit, about } = COLUMNS[name];
+  return column(KINDS[unit], name, heading, about, value, { csv, ...more });
+}
+
 /** Return a column of texts, which is left out if it is empty or the same throughout a recording. */
 function textColumn(
   rows: Rows,
-  key: TextName,
-  [heading, about, track]: readonly [heading: string, about: string, track: string],
-  cell?: (row: number) => JSX.Element,
+  name: TextName,
+  track: string,
+  more: Partial<Column<number>> = {},
 ): Column<number> {
-  const { [key]: texts, length } = rows;
-  const read = (row: number): string => texts.at(row);
+  const { [name]: texts, length } = rows;
   const constant = texts.blank ? "" : length < 2 ? null : texts.constant;
-  return column("name", key, heading, about, read, { track, constant, ...(cell && { cell }) });
+  return declared(name, (row) => texts.at(row), { track, constant, ...more });
 }
 
 /** File name and line; the tooltip has the whole path. */
 function sourceColumn(rows: Rows, track: string): Column<number> {
-  return textColumn(rows, "source", ["Source", "Source line", track], (row) => {
-    const value = rows.source.at(row);
-    return (
-      <span title={value}>
-        <Middle text={value.slice(value.lastIndexOf("/") + 1)} />
-      </span>
-    );
+  return textColumn(rows, "source", track, {
+    cell: (row) => {
+      const value = rows.source.at(row);
+      return (
+        <span title={value}>
+          <Middle text={value.slice(value.lastIndexOf("/") + 1)} />
+        </span>
+      );
+    },
   });
 }
 
-function opNameColumn(rows: Rows, heading: string, about: string, track: string): Column<number> {
-  return textColumn(rows, "op_name", [heading, about, track], (row) => <Path text={rows.op_name.at(row)} />);
+function opNameColumn(rows: Rows, track: string, more: Partial<Column<number>> = {}): Column<number> {
+  return textColumn(rows, "op_name", track, { cell: (row) => <Path text={rows.op_name.at(row)} />, ...more });
 }
 
-function roleColumn({ rows, dark }: Source, about: string): Column<number> {
+function roleColumn({ rows, dark }: Source): Column<number> {
   const first = rows.role.at(0) ?? 0;
   const isSame = !rows.roles_follow && rows.role.every((role) => role === first);
-  return column("text", "role", "Role", about, (row) => ROLES[rows.role[row]], {
+  return declared("role", (row) => ROLES[rows.role[row]], {
     track: "116px",
     constant: !isSame ? null : first === 0 ? "" : rows.length < 2 ? null : ROLES[first],
     cell: (row) => <RowRole {...{ rows, row, dark }} />,
@@ -83,7 +98,7 @@ function addressColumns({ rows, places }: Source): Column<number>[] {
   return [
     savedColumn("region", known(places.region)),
     savedColumn(
-      "offset_bytes",
+      COLUMNS.offset.csv,
       known((row) => rows.offset[row]),
     ),
     savedColumn("address", known(places.address)),
@@ -99,29 +114,18 @@ export function bufferColumns(source: Source, length: number | null): BufferColu
   const exact = isExact(rows);
   const isMoment = length === null ? "" : null;
   const columns = [
-    column<number>(
-      "name",
-      "name",
-      "Name",
-      "HLO instruction, with its tuple index",
-      (row) => rows.name.at(row),
-      {
-        track: "minmax(140px, 1.2fr)",
-      },
-    ),
-    roleColumn(source, "Role of the buffer"),
-    column<number>("bytes", "size", "Size", "Allocated bytes, including padding", (row) => rows.size[row], {
-      csv: "size_bytes",
-      track: "76px",
+    declared("name", (row) => rows.name.at(row), {
+      about: "HLO instruction, with its tuple index",
+      track: "minmax(140px, 1.2fr)",
     }),
-    column<number>(
-      "bytes",
-      "requested",
-      "Unpadded",
-      "Bytes of the shape, without padding",
-      (row) => rows.requested[row],
-      { csv: "requested_bytes", track: "76px", constant: exact ? "as Size" : null },
-    ),
+    roleColumn(source),
+    declared("size", (row) => rows.size[row], { track: "76px" }),
+    declared("requested", (row) => rows.requested[row], {
+      heading: "Unpadded",
+      about: "Bytes of the shape, without padding",
+      track: "76px",
+      constant: exact ? "as Size" : null,
+    }),
     column<number>(
       "count",
       "expansion",
@@ -138,30 +142,20 @@ export function bufferColumns(source: Source, length: number | null): BufferColu
         },
       },
     ),
-    textColumn(rows, "shape", ["Shape", "Shape with layout", "minmax(120px, 1fr)"]),
-    textColumn(rows, "op", ["Op", "HLO opcode", "88px"]),
-    opNameColumn(rows, "Op name", "Model path", "minmax(140px, 1.6fr)"),
+    textColumn(rows, "shape", "minmax(120px, 1fr)"),
+    textColumn(rows, "op", "88px"),
+    opNameColumn(rows, "minmax(140px, 1.6fr)"),
     sourceColumn(rows, "minmax(130px, 1fr)"),
-    column<number>("count", "defined", "Defined", "Position that writes it", (row) => rows.defined[row], {
-      csv: "defined_at",
+    declared("defined", (row) => rows.defined[row], {
       track: "68px",
       constant: isMoment,
       cell: (row) => positionText(rows.defined[row], length ?? 1),
     }),
-    column<number>(
-      "count",
-      "last_used",
-      "Last used",
-      "Last position that reads it, and if a buffer that shares its memory is live for longer, " +
-        "the last position of that",
-      (row) => rows.last_used[row],
-      {
-        csv: "last_used_at",
-        track: "92px",
-        constant: isMoment,
-        cell: (row) => lastUseText(rows, row, length ?? 1),
-      },
-    ),
+    declared("last_used", (row) => rows.last_used[row], {
+      track: "92px",
+      constant: isMoment,
+      cell: (row) => lastUseText(rows, row, length ?? 1),
+    }),
     ...addressColumns(source),
   ];
   return { columns, saved: columns };
@@ -182,84 +176,62 @@ export function allocationColumns(source: Source, times: Float64Array | null): B
     return at === null ? null : (at / 1e9).toFixed(9);
   };
   const named = [
-    column<number>("path", "name", "Name", "Op that requested it, if recorded", (row) => rowName(rows, row), {
+    declared("name", (row) => rowName(rows, row), {
+      about: "Op that requested it, if recorded",
       track: "minmax(220px, 3fr)",
       cell: (row) => {
         const name = rowName(rows, row);
         return name === "" ? <span class="muted">unnamed</span> : <Path text={name} />;
       },
     }),
-    roleColumn(source, "Role of the tensor"),
+    roleColumn(source),
   ];
   // A charge is what the allocation adds to the bytes in use.
   const sized = [
-    column<number>("bytes", "size", "Size", "Allocated bytes, including rounding", (row) => charge[row], {
-      csv: "charge_bytes",
+    declared("size", (row) => charge[row], {
+      csv: COLUMNS.charge.csv,
       track: "76px",
       order: (row) => size[row],
       cell: (row) => <Bytes of={size[row]} />,
     }),
-    column<number>(
-      "bytes",
-      "requested",
-      "Requested",
-      "Requested bytes",
-      (row) => Math.min(requested[row], charge[row]),
-      {
-        csv: "requested_bytes",
-        track: "82px",
-        constant: isExact(rows) ? "as Size" : null,
-        order: (row) => requested[row],
-        cell: (row) => <Bytes of={requested[row]} />,
-      },
-    ),
+    declared("requested", (row) => Math.min(requested[row], charge[row]), {
+      track: "82px",
+      constant: isExact(rows) ? "as Size" : null,
+      order: (row) => requested[row],
+      cell: (row) => <Bytes of={requested[row]} />,
+    }),
   ];
   const texts = [
-    textColumn(rows, "shape", ["Shape", "Shape with layout", "minmax(110px, 1fr)"]),
-    textColumn(rows, "dtype", ["Type", "Type of the elements", "60px"]),
-    textColumn(rows, "op", [terms.op, "Purpose that the allocator recorded", "88px"]),
-    opNameColumn(rows, terms.op_name, "Function or model path that ran", "minmax(100px, 1fr)"),
+    textColumn(rows, "shape", "minmax(110px, 1fr)"),
+    textColumn(rows, "dtype", "60px"),
+    textColumn(rows, "op", "88px", { heading: terms.op, about: "Purpose that the allocator recorded" }),
+    opNameColumn(rows, "minmax(100px, 1fr)", {
+      heading: terms.op_name,
+      about: "Function or model path that ran",
+    }),
     sourceColumn(rows, "minmax(110px, 1fr)"),
-    textColumn(rows, "stack", [
-      "Stack",
-      "Innermost Python frame, and the number of frames",
-      "minmax(120px, 1.2fr)",
-    ]),
-    {
-      ...textColumn(rows, "step", ["Step", "Step of the allocation", "minmax(64px, 0.5fr)"]),
-      // Codes are in the order of the steps.
-      order: (row: number) => rows.step.codes[row],
-    },
+    textColumn(rows, "stack", "minmax(120px, 1.2fr)", { csv: "stack" }),
+    // Codes are in the order of the steps.
+    textColumn(rows, "step", "minmax(64px, 0.5fr)", { order: (row) => rows.step.codes[row] }),
   ];
-  const at = column<number>(
-    "count",
-    "start",
-    "At",
-    "Time of the allocation, since the profile started",
-    (row) => time(start[row]),
-    {
-      csv: "allocated_at_ns",
-      track: "84px",
-      order: (row) => start[row],
-      cell: (row) => {
-        const found = time(start[row]);
-        return found === null ? "before" : formatTime(found);
-      },
+  const at = declared("start", (row) => time(start[row]), {
+    about: "Time of the allocation, since the profile started",
+    csv: "allocated_at_ns",
+    track: "84px",
+    cell: (row) => {
+      const found = time(start[row]);
+      return found === null ? "before" : formatTime(found);
     },
-  );
-  const born = column<number>(
-    "count",
-    "defined",
-    "Event",
-    "Event that allocates it",
-    (row) => event(start[row]),
-    {
-      csv: "allocated_at",
-      track: "68px",
-      order: (row) => rows.defined[row],
-      cell: (row) => positionText(rows.defined[row], length),
-    },
-  );
+    order: (row) => start[row],
+  });
+  const born = declared("defined", (row) => event(start[row]), {
+    heading: "Event",
+    about: "Event that allocates it",
+    csv: COLUMNS.start.csv,
+    track: "68px",
+    order: (row) => rows.defined[row],
+    cell: (row) => positionText(rows.defined[row], length),
+  });
   const held = column<number>(
     "count",
     "duration",
@@ -281,7 +253,7 @@ export function allocationColumns(source: Source, times: Float64Array | null): B
       savedColumn("freed_at_ns", (row) => time(end[row])),
       savedColumn("freed_at_s", (row) => seconds(end[row])),
       ...[held, born],
-      savedColumn("freed_at", (row) => event(end[row])),
+      savedColumn(COLUMNS.end.csv, (row) => event(end[row])),
       ...addressColumns(source),
     ],
   };
