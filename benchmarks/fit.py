@@ -10,23 +10,25 @@ less than 10 % of the time in this package.
 
 import argparse
 import tempfile
+import threading
 import time
 from concurrent.futures import wait
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.timing import ratio, spread
+from tb_memplugin.executors import LocalThreads
 from tb_memplugin.fit.compile_task import CompileTask, Limits
-from tb_memplugin.fit.compiling.compiler import local_threads, open_compiler
+from tb_memplugin.fit.compiling.compiler import CompileOptions, open_sweep
 from tb_memplugin.fit.compiling.compiling import compile_task
 from tb_memplugin.fit.compiling.program_memory import with_memory
 from tb_memplugin.fit.knobs import parse_fixed, parse_varied
-from tb_memplugin.fit.sweep import Sweep
+from tb_memplugin.fit.step.step_file import find_step
 from tb_memplugin.model.fit import Candidate, Knobs, LargestValue, Outcome
 from tb_memplugin.readers.hlo import read_hlo
-from tb_memplugin.targets import parse_target
 
 LIMITS = Limits(seconds=3600)
+NEVER = threading.Event()  # which would end a compilation
 
 
 @dataclass(frozen=True)
@@ -50,14 +52,14 @@ def per_candidate(question: Question, value: int, rounds: int) -> None:
     """Compile a candidate in turns until its memory is assigned, and to the end."""
     early, whole, reading = list[float](), list[float](), list[float]()
     for _ in range(rounds):
-        compiled = compile_task(question.task(value))
+        compiled = compile_task(question.task(value), NEVER)
         early.append(compiled.outcome.seconds)
         content = next(data for name, data in compiled.files.items() if name.endswith("after_optimizations.hlo.pb"))
         start = time.perf_counter()
         program = next(one for one in read_hlo(content, source="") if one.is_main_memory)
         with_memory(compiled.outcome, program, content)
         reading.append(time.perf_counter() - start)
-        whole.append(compile_task(question.task(value, to_end=True)).outcome.seconds)
+        whole.append(compile_task(question.task(value, to_end=True), NEVER).outcome.seconds)
     print(f"  one candidate      {spread(early)}, compiled to the end {spread(whole)}: {ratio(early, whole):.1f} times")
     share = max(a / b for a, b in zip(reading, early, strict=True))
     print(f"  reading its memory {spread(reading)}, {share:.1%} of the time at most")
@@ -79,13 +81,16 @@ def whole_question(question: Question) -> None:
 
 def search(question: Question, jobs: int) -> tuple[LargestValue, list[Outcome]]:
     """Return the answer of `fit`, and all that it compiled."""
-    target = parse_target(question.target)
-    assert target is not None
+    step = find_step(question.step)
     varied = [parse_varied(f"{question.knob}={question.low}:{question.high}:{question.every}", question.low)]
-    with tempfile.TemporaryDirectory() as folder:
-        with open_compiler(Path(folder), question.step, LIMITS, jobs, None, False) as compiler:
-            sweep = Sweep(question.step, [[target]], question.fixed, varied, compiler, Path(folder), proves=False)
-            (answer,) = sweep.run()
+    options = CompileOptions(LIMITS, jobs, uses_cache=False)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        open_sweep(
+            step, [question.target], varied, question.fixed, Path(folder), NEVER, options, proves=False
+        ) as sweep,
+    ):
+        (answer,) = sweep.run()
         return answer, sweep.outcomes
 
 
@@ -95,7 +100,7 @@ def bisect(question: Question) -> tuple[int | None, int]:
     low, high = -1, len(values)
     while high - low > 1:
         middle = (low + high) // 2
-        outcome = compile_task(question.task(values[middle], to_end=True)).outcome
+        outcome = compile_task(question.task(values[middle], to_end=True), NEVER).outcome
         fits = not outcome.refused and (outcome.reserved_bytes or 0) <= (outcome.capacity_bytes or 1 << 62)
         low, high = (middle, high) if fits and not outcome.error else (low, middle)
         compilations += 1
@@ -106,8 +111,8 @@ def jobs(question: Question, values: list[int]) -> None:
     """Compile the same candidates one at a time, and two."""
     seconds = list[float]()
     for number in (1, 2):
-        executor, start = local_threads(number), time.perf_counter()
-        wait([executor.submit(compile_task, question.task(value)) for value in values])
+        executor, start = LocalThreads(number), time.perf_counter()
+        wait([executor.submit(compile_task, question.task(value), NEVER) for value in values])
         seconds.append(time.perf_counter() - start)
         executor.stop()
     print(f"  {len(values)} candidates       {seconds[0]:.1f} s, with two jobs {seconds[1]:.1f} s: ", end="")

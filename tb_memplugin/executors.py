@@ -32,19 +32,11 @@ class TaskExecutor(Protocol):
         """
 
 
-class LocalThreads:
-    """Threads, which each call `begin` with an event that `stop` sets, and with the number of threads."""
-
-    def __init__(self, workers: int, name: str, begin: Callable[[threading.Event, int], None]) -> None:
-        self._stopped = threading.Event()
-        self._pool = ThreadPoolExecutor(workers, name, initializer=begin, initargs=(self._stopped, workers))
-
-    def submit(self, function: Callable[P, T], /, *arguments: P.args, **named: P.kwargs) -> Future[T]:
-        return self._pool.submit(function, *arguments, **named)
+class LocalThreads(ThreadPoolExecutor):
+    """Threads of this process. A task that runs ends by itself, such as for an event that it was given."""
 
     def stop(self) -> None:
-        self._stopped.set()
-        self._pool.shutdown(cancel_futures=True)
+        self.shutdown(cancel_futures=True)
 
 
 def available_cores() -> int:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING
 
 from tb_memplugin.catalog.dumps import missing_text
@@ -147,8 +148,9 @@ def share_of(text: str) -> float:
 def _check_step(arguments: argparse.Namespace, limit: int | None) -> int:
     import tempfile
 
+    stop = Event()
     with tempfile.TemporaryDirectory(prefix="tb_memplugin_") as logdir:
-        with fit.open_sweep(arguments, Path(logdir), limit) as sweep:
+        with fit.open_sweep(arguments, Path(logdir), limit, stop) as sweep:
             found = fit.answer(sweep, quiet=True)
         outcomes = [one.last for one in found]
         if arguments.json:
@@ -158,7 +160,7 @@ def _check_step(arguments: argparse.Namespace, limit: int | None) -> int:
             print_answer(check_step_answer(checked, asked(arguments, "-")))
         else:
             _print(_lines(outcomes, logdir))
-    return fit.status(sweep, found)
+    return fit.status(found, stop)
 
 
 def _checked(outcome: Outcome, logdir: str) -> CheckedCandidateJson:

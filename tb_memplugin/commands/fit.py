@@ -22,22 +22,27 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
+from threading import Event
 
+# What compiles, reads a logdir or answers in JSON is imported where it is used: `check` imports this file, and would
+# start 60 ms later.
 from tb_memplugin.commands.output import asked, json_options, print_answer
 from tb_memplugin.commands.terminal import printable
 from tb_memplugin.commands.terminal import show as print_text
+from tb_memplugin.fit.compile_task import TIMEOUT_SECONDS, Limits
+from tb_memplugin.fit.knobs import parse_fixed, parse_varied
+from tb_memplugin.fit.step.step_file import find_step
+from tb_memplugin.fit.sweep import Sweep, choices_of
+from tb_memplugin.model.fit import LargestValue, Tried
+from tb_memplugin.questions.asking.asked import Asked
+from tb_memplugin.questions.fit.progress import FitProgress, announcement
+from tb_memplugin.questions.fit.tried import tried_lines
+from tb_memplugin.questions.fit.words import lines
 from tb_memplugin.sizes import parse_size
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from tb_memplugin.fit.sweep import Sweep
-    from tb_memplugin.model.fit import LargestValue, Tried
-    from tb_memplugin.questions.asking.asked import Asked
-
 
 STOPPED = 130  # the exit code of shells after Ctrl+C
 
@@ -96,7 +101,13 @@ def question_options(parser: argparse._ActionsContainer) -> None:
     )
     parser.add_argument("--jobs", type=int, help="compiles at a time (default: half of the cores)")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="compile on a dask cluster, such as tcp://host:8786")
-    parser.add_argument("--timeout", metavar="SECONDS", type=float, default=600, help="for each compile (default: 600)")
+    parser.add_argument(
+        "--timeout",
+        metavar="SECONDS",
+        type=float,
+        default=TIMEOUT_SECONDS,
+        help=f"for each compile (default: {TIMEOUT_SECONDS:g})",
+    )
     parser.add_argument(
         "--memory",
         metavar="SIZE",
@@ -107,54 +118,46 @@ def question_options(parser: argparse._ActionsContainer) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    import tempfile
-    from pathlib import Path
-
     from tb_memplugin.commands.stored_fits import is_stored, show_stored
 
     if is_stored(arguments.step):
         return show_stored(arguments)
+    stop = Event()
     with tempfile.TemporaryDirectory(prefix="tb_memplugin_") as temporary:
         logdir = arguments.to or temporary
-        with open_sweep(arguments, Path(logdir), arguments.budget) as sweep:
+        with open_sweep(arguments, Path(logdir), arguments.budget, stop) as sweep:
             found = answer(sweep, quiet=arguments.json)
             tried = try_advice(sweep, found, quiet=arguments.json) if arguments.tries else None
         show(sweep, found, asked(arguments, arguments.to or "-") if arguments.json else None, tried)
-        if arguments.open and not is_stopped(sweep):
+        if arguments.open and not stop.is_set():
             from tb_memplugin.hosts import standalone
 
             standalone.serve(logdir, "127.0.0.1", 0, True)
-    return status(sweep, found)
+    return status(found, stop)
 
 
 @contextmanager
-def open_sweep(arguments: argparse.Namespace, logdir: Path, budget: int | None) -> Iterator[Sweep]:
-    """Yield the sweep that a user asks for. InputError where it makes no sense."""
-    from tb_memplugin.errors import InputError
-    from tb_memplugin.fit.compile_task import Limits
-    from tb_memplugin.fit.compiling.compiler import open_compiler
-    from tb_memplugin.fit.knobs import parse_fixed, parse_varied
-    from tb_memplugin.fit.step.step_file import defaults_of
-    from tb_memplugin.fit.sweep import Sweep
-    from tb_memplugin.targets import parse_target, slices
+def open_sweep(arguments: argparse.Namespace, logdir: Path, budget: int | None, stop: Event) -> Iterator[Sweep]:
+    """Yield the sweep that a user asks for, which Ctrl+C stops. InputError where it makes no sense."""
+    from tb_memplugin.fit.compiling import compiler
 
-    targets = [[found] if (found := parse_target(text)) else slices(text.strip().lower()) for text in arguments.on]
-    defaults = defaults_of(arguments.step)
-    if not targets:
-        raise InputError("No target", "--on", "name one, as in --on v5e:4x4, --on h100:8 or --on cpu:8")
-    varied = [parse_varied(text, defaults.get(text.partition("=")[0])) for text in getattr(arguments, "vary", [])]
+    step = find_step(arguments.step)
+    vary = getattr(arguments, "vary", [])  # `check` has neither this option nor --prove
+    varied = [parse_varied(text, step.defaults.get(text.partition("=")[0])) for text in vary]
     fixed = tuple(map(parse_fixed, arguments.fixed))
-    limits = Limits(arguments.timeout, arguments.memory)
-    with open_compiler(
-        logdir, arguments.step, limits, arguments.jobs, arguments.scheduler, not arguments.no_cache
-    ) as compiler:
-        yield Sweep(arguments.step, targets, fixed, varied, compiler, logdir, budget, getattr(arguments, "prove", None))
+    options = compiler.CompileOptions(
+        Limits(arguments.timeout, arguments.memory), arguments.jobs, arguments.scheduler, not arguments.no_cache
+    )
+    proves = getattr(arguments, "prove", None)
+    with (
+        compiler.open_sweep(step, arguments.on, varied, fixed, logdir, stop, options, budget, proves) as sweep,
+        compiler.set_by_signals(stop),
+    ):
+        yield sweep
 
 
 def answer(sweep: Sweep, quiet: bool) -> list[LargestValue]:
     """Run a sweep, with its progress on standard error."""
-    from tb_memplugin.questions.fit.progress import FitProgress, announcement
-
     if quiet:
         return sweep.run()
     progress = FitProgress(sys.stderr, len(sweep.rows()), sweep.searched is not None)
@@ -169,15 +172,13 @@ def answer(sweep: Sweep, quiet: bool) -> list[LargestValue]:
 def try_advice(sweep: Sweep, found: Sequence[LargestValue], quiet: bool) -> list[Tried]:
     """Compile the answers with changes, with progress on standard error."""
     from tb_memplugin.fit.advice import USUAL_PIECES, try_answers
-    from tb_memplugin.fit.step.step_file import defaults_of
-    from tb_memplugin.questions.fit.progress import FitProgress
 
     if quiet:
-        return try_answers(sweep, found, defaults_of(sweep.step))
+        return try_answers(sweep, found)
     progress = FitProgress(sys.stderr, USUAL_PIECES * len(found), sweep.searched is not None)
     sweep.done = progress.done
     try:
-        return try_answers(sweep, found, defaults_of(sweep.step))
+        return try_answers(sweep, found)
     finally:
         progress.close()
 
@@ -186,10 +187,6 @@ def show(
     sweep: Sweep, found: Sequence[LargestValue], question: Asked | None, tried: Sequence[Tried] | None = None
 ) -> None:
     """Print the answer, as JSON where a program asked, and tracebacks of the user's code on standard error."""
-    from tb_memplugin.fit.sweep import choices_of
-    from tb_memplugin.questions.fit.tried import tried_lines
-    from tb_memplugin.questions.fit.words import lines
-
     if question is not None:
         from tb_memplugin.questions.fit.answer import fit_answer
 
@@ -201,14 +198,9 @@ def show(
         print(f"\n{text}", file=sys.stderr)
 
 
-def is_stopped(sweep: Sweep) -> bool:
-    """Return whether a signal ended the sweep."""
-    return bool(getattr(sweep.compile, "stopped_by_signal", False))
-
-
-def status(sweep: Sweep, found: Sequence[LargestValue]) -> int:
+def status(found: Sequence[LargestValue], stop: Event) -> int:
     """Return the exit code: 2 if something could not be compiled, 1 if something does not fit."""
-    if is_stopped(sweep):
+    if stop.is_set():
         print("stopped: the answer is that of the finished candidates", file=sys.stderr)
         return STOPPED
     if any(one.last.error for one in found) or not found:

@@ -204,12 +204,12 @@ MAX_THREADS = 16  # they wait for compiles
 USUAL_PIECES = 3  # of advice that is compiled, about an answer
 
 
-def try_answers(sweep: Sweep, found: Sequence[LargestValue], defaults: Mapping[str, Any]) -> list[Tried]:
-    """Return what each piece of advice gives. `defaults` are the step's own values of its knobs."""
-    return [one for answer in found for one in _try_answer(sweep, answer, defaults)]
+def try_answers(sweep: Sweep, found: Sequence[LargestValue]) -> list[Tried]:
+    """Return what each piece of advice gives."""
+    return [one for answer in found for one in _try_answer(sweep, answer)]
 
 
-def _try_answer(sweep: Sweep, answer: LargestValue, defaults: Mapping[str, Any]) -> list[Tried]:
+def _try_answer(sweep: Sweep, answer: LargestValue) -> list[Tried]:
     target = parse_target(answer.target)
     assert target is not None
 
@@ -217,7 +217,7 @@ def _try_answer(sweep: Sweep, answer: LargestValue, defaults: Mapping[str, Any])
         return sweep.compile_candidate(target, knobs, changes)
 
     values = sweep.searched.numbers if sweep.searched is not None else ()
-    pieces = pieces_of(answer.last, sweep.folder, defaults)
+    pieces = pieces_of(answer.last, sweep.folder, sweep.defaults)
     return Trial(answer, values, compile_changed, _known(sweep, answer), target.devices).run(pieces, MAX_THREADS)
 
 

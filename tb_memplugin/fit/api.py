@@ -10,24 +10,22 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.fit.compile_task import TIMEOUT_SECONDS, Limits
+from tb_memplugin.fit.knobs import Varied, parse_varied
+from tb_memplugin.fit.step.step_file import find_step
+from tb_memplugin.sizes import parse_size
 
 if TYPE_CHECKING:
-    from tb_memplugin.fit.compiling.compiler import Compiler
-    from tb_memplugin.fit.knobs import Varied
-    from tb_memplugin.fit.step.step_file import FoundStep
     from tb_memplugin.model.fit import Knob, LargestValue, Outcome
 
     Step = str | Callable[..., Any]
     Values = Sequence[Knob] | range | tuple[int, ...] | None
-
-IN_CHILD = "TB_MEMPLUGIN_FIT_CHILD"  # an environment variable of processes that compile
-TIMEOUT_SECONDS = 600.0
 
 
 def largest(
@@ -48,18 +46,21 @@ def largest(
     `step` is a function of `devices` and knobs, or its name as in "fit_gpt.py:step". In `vary`, a tuple (low, high) or
     (low, high, step), a range or None is searched for the largest value that fits, and each value of a list is tried.
     """
-    from tb_memplugin.fit.sweep import Sweep
-    from tb_memplugin.targets import parse_target, slices
+    # Imported here, so that importing `fit` loads neither numpy nor protobuf.
+    from tb_memplugin.fit.compiling.compiler import CompileOptions, open_sweep, set_by_signals
 
-    texts = [on] if isinstance(on, str) else list(on)
-    targets = [[one] if (one := parse_target(text)) else slices(text.strip().lower()) for text in texts]
+    found, stop = find_step(step), threading.Event()
     asked: Mapping[str, Values] = {vary: None} if isinstance(vary, str) else dict(vary)
-    with _open_compiler(step, to, jobs, scheduler, timeout, memory, cache) as (compiler, found):
-        varied = [_varied(name, values, found.defaults.get(name)) for name, values in asked.items()]
-        fixed = tuple((set or {}).items())
-        sweep = Sweep(found.text, targets, fixed, varied, compiler, compiler.logdir, _bytes(budget))
+    varied = [_varied(name, values, found.defaults.get(name)) for name, values in asked.items()]
+    targets, fixed = [on] if isinstance(on, str) else on, tuple((set or {}).items())
+    options = CompileOptions(Limits(timeout, _bytes(memory)), jobs, scheduler, cache)
+    with (
+        tempfile.TemporaryDirectory(prefix="tb_memplugin_") as temporary,
+        open_sweep(found, targets, varied, fixed, Path(to or temporary), stop, options, _bytes(budget)) as sweep,
+        set_by_signals(stop),
+    ):
         answer = sweep.run()
-    if compiler.stopped_by_signal:
+    if stop.is_set():
         raise KeyboardInterrupt
     return answer
 
@@ -80,38 +81,7 @@ def compile(
     return found[0].last
 
 
-@contextmanager
-def _open_compiler(
-    step: Step,
-    to: str | os.PathLike[str] | None,
-    jobs: int | None,
-    scheduler: str | None,
-    timeout: float,
-    memory: str | int | None,
-    cache: bool,
-) -> Iterator[tuple[Compiler, FoundStep]]:
-    """Yield a compiler for a step, and how other processes find the step."""
-    from tb_memplugin.fit.compile_task import Limits
-    from tb_memplugin.fit.compiling.compiler import open_compiler
-    from tb_memplugin.fit.step.step_file import find_step
-
-    found = find_step(step)
-    if os.environ.get(IN_CHILD):
-        text = 'put the call below `if __name__ == "__main__":`'
-        raise InputError("fit is called while the step's file is imported", found.text, text)
-    limits = Limits(timeout, _bytes(memory))
-    with (
-        tempfile.TemporaryDirectory(prefix="tb_memplugin_") as temporary,
-        open_compiler(
-            Path(to or temporary), found.text, limits, jobs, scheduler, cache, pickled=found.pickled
-        ) as compiler,
-    ):
-        yield compiler, found
-
-
 def _varied(name: str, values: Values, default: object) -> Varied:
-    from tb_memplugin.fit.knobs import Varied, parse_varied
-
     if values is None:
         return parse_varied(name, default)
     if isinstance(values, range) and values and values.step > 0:
@@ -125,6 +95,4 @@ def _varied(name: str, values: Values, default: object) -> Varied:
 
 
 def _bytes(size: str | int | None) -> int | None:
-    from tb_memplugin.sizes import parse_size
-
     return parse_size(size) if isinstance(size, str) else size

@@ -12,7 +12,7 @@ TIMEOUT_SECONDS = 600.0
 
 @dataclass(frozen=True)
 class Limits:
-    """The time and the resident memory that a compilation may take. Memory: by default a share of the machine's."""
+    """The time and the resident memory that a compilation may take: `bytes` is None for any."""
 
     seconds: float = TIMEOUT_SECONDS
     bytes: int | None = None

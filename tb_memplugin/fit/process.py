@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -189,30 +190,24 @@ MAX_PRINTED = 64 << 20
 SHARE = 0.9  # of the machine's memory, for all compilations together
 SHAPES = "pass jax.ShapeDtypeStruct in place of arrays"
 
-_of_thread = threading.local()
-
 
 class Stop(Protocol):
-    """An event that ends compilations."""
+    """A request to end compilations, such as a `threading.Event`. Each compilation is given one, and asks it."""
 
     def is_set(self) -> bool:
-        """Return whether it has happened."""
+        """Return whether to stop."""
 
 
-def work_in_thread(stopped: Stop, jobs: int) -> None:
-    """Make the compilations of this thread end at an event, and leave memory for the other jobs."""
-    _of_thread.stopped = stopped
-    _of_thread.jobs = jobs
+def wait_for(process: Process, limits: Limits, is_done: Callable[[], bool], printed: BinaryIO, stop: Stop) -> str:
+    """Wait until a process has ended or is done. Return the limit that it exceeded, else nothing.
 
-
-def wait_for(process: Process, limits: Limits, is_done: Callable[[], bool], printed: BinaryIO) -> str:
-    """Wait until a process has ended or is done. Return why it has to end before that, else nothing."""
-    stopped: Stop | None = getattr(_of_thread, "stopped", None)
-    begun = time.monotonic()
-    looked, most = begun, limits.bytes or default_bytes(getattr(_of_thread, "jobs", 1))
+    CancelledError where it has to stop.
+    """
+    begun = looked = time.monotonic()
+    most = limits.bytes
     while process.status() is None and not is_done():
         now = time.monotonic()
-        if stopped is not None and stopped.is_set():
+        if stop.is_set():
             raise CancelledError
         if now - begun > limits.seconds:
             return f"No program after {limits.seconds:g} s: give it longer with --timeout SECONDS"
@@ -226,7 +221,7 @@ def wait_for(process: Process, limits: Limits, is_done: Callable[[], bool], prin
     return ""
 
 
-def default_bytes(jobs: int) -> int | None:
-    """Return the resident memory that each of so many compilations may take; None where it is not known."""
+def with_share(limits: Limits, jobs: int) -> Limits:
+    """Return limits with an equal share of this machine's memory for each of so many jobs, unless they have a size."""
     machine = machine_bytes()
-    return int(machine * SHARE / jobs) if machine is not None else None
+    return limits if limits.bytes or machine is None else replace(limits, bytes=int(machine * SHARE / jobs))

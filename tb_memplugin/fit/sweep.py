@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.knobs import Varied
@@ -91,6 +92,7 @@ class Sweep:
     proves: bool | None = None  # compile the answers to the end; None: those that are doubtful
     done: Callable[[Outcome], None] = ignore
     finished: Callable[[LargestValue], None] = ignore
+    defaults: Mapping[str, Any] = field(default_factory=dict)  # the step's own values of its knobs
     outcomes: list[Outcome] = field(default_factory=list)
 
     def __post_init__(self) -> None:

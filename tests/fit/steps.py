@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from textwrap import dedent, indent
+from threading import Event
 
 from tb_memplugin.fit.compile_task import Compiled, CompileTask, Limits
 from tb_memplugin.fit.compiling.compiling import compile_task
@@ -34,4 +35,9 @@ def write_code(folder: Path, code: str, name: str = "user_step.py") -> str:
 
 def compile_step(step: str, limits: Limits | None = None, target: str = "cpu:1", **knobs: Knob) -> Compiled:
     """Compile a step in this machine's processes."""
-    return compile_task(CompileTask(Candidate(step, target, tuple(knobs.items())), limits or Limits()))
+    return compile_here(CompileTask(Candidate(step, target, tuple(knobs.items())), limits or Limits()))
+
+
+def compile_here(task: CompileTask) -> Compiled:
+    """Compile a candidate in this machine's processes. Nothing stops it."""
+    return compile_task(task, Event())

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fit.steps import compile_here
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.compile_task import CompileTask
-from tb_memplugin.fit.compiling.compiling import compile_task
 from tb_memplugin.fit.knobs import parse_changes
 from tb_memplugin.fit.step.lowering import lower_step
 from tb_memplugin.fit.step.step_file import load_step
@@ -66,7 +66,7 @@ def test_a_changed_function_is_lowered_as_if_its_author_had_changed_it(
 
 
 def outcome_of(candidate: Candidate) -> Outcome:
-    return compile_task(CompileTask(candidate)).outcome
+    return compile_here(CompileTask(candidate)).outcome
 
 
 @pytest.mark.parametrize("target", [on(target) for target in PACKAGES])

@@ -15,8 +15,9 @@ from fit.steps import write_code
 from support.dask_cluster import cluster as cluster
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.fit.compiling.compiler import open_compiler
+from tb_memplugin.fit.compiling.compiler import CompileOptions, open_compiler
 from tb_memplugin.fit.step.sources import collect_sources, unpack
+from tb_memplugin.fit.step.step_file import find_step
 from tb_memplugin.model.fit import Candidate
 
 pytest.importorskip("jax")
@@ -42,7 +43,8 @@ def test_killing_a_worker_half_way_loses_nothing(cluster: Any, tmp_path: Path) -
     (tmp_path / "helper.py").write_text("def width(): return 64")
     step = write_code(tmp_path, CODE.format(started=str(started), go=str(go)))
     found = {}
-    with open_compiler(tmp_path / "log", step, scheduler=cluster.scheduler_address, uses_cache=False) as compiler:
+    options = CompileOptions(scheduler=cluster.scheduler_address, uses_cache=False)
+    with open_compiler(tmp_path / "log", find_step(step), threading.Event(), options) as compiler:
         (tmp_path / "helper.py").unlink()  # the workers have it already
 
         def run(batch: int) -> None:
@@ -89,15 +91,15 @@ def test_a_module_is_sent_with_its_package(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_no_scheduler_and_no_dask_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    step = write_code(tmp_path, "")
+    def connect(scheduler: str) -> None:
+        options = CompileOptions(scheduler=scheduler)
+        with open_compiler(tmp_path, find_step(write_code(tmp_path, "")), threading.Event(), options):
+            pass
+
     monkeypatch.setattr("tb_memplugin.executors.CONNECT_SECONDS", 0.5)
-    with (
-        pytest.raises(InputError, match="dask scheduler"),
-        open_compiler(tmp_path, step, scheduler="tcp://127.0.0.1:9"),
-    ):
-        pass
-    with pytest.raises(InputError, match="dask scheduler"), open_compiler(tmp_path, step, scheduler="nonsense://"):
-        pass
+    for address in ("tcp://127.0.0.1:9", "nonsense://"):
+        with pytest.raises(InputError, match="dask scheduler"):
+            connect(address)
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(InputError, match=r"tb-memplugin\[dask\]"), open_compiler(tmp_path, step, scheduler="tcp://h:1"):
-        pass
+    with pytest.raises(InputError, match=r"tb-memplugin\[dask\]"):
+        connect("tcp://h:1")

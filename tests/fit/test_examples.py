@@ -6,9 +6,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from fit.steps import compile_here
 
 from tb_memplugin.fit.compile_task import CompileTask
-from tb_memplugin.fit.compiling.compiling import compile_task
 from tb_memplugin.model.fit import Candidate, Knob, Outcome
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -26,7 +26,7 @@ ACCELERATORS = [
 def compiled(example: str, target: str, **knobs: Knob) -> Outcome:
     step = f"{EXAMPLES / example}.py:step"
     values = tuple((TINY[example] | knobs).items())
-    outcome = compile_task(CompileTask(Candidate(step, target, values), uses_cache=False)).outcome
+    outcome = compile_here(CompileTask(Candidate(step, target, values), uses_cache=False)).outcome
     assert not outcome.error, f"{outcome.error}\n{outcome.traceback}"
     return outcome
 

@@ -7,9 +7,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from fit.steps import compile_here
 
 from tb_memplugin.fit.compile_task import CompileTask
-from tb_memplugin.fit.compiling.compiling import compile_task
 from tb_memplugin.fit.knobs import parse_varied
 from tb_memplugin.fit.sweep import Compile, Sweep
 from tb_memplugin.model.fit import Candidate, Outcome
@@ -100,7 +100,7 @@ def test_a_kernel_with_too_much_on_chip_memory_is_refused_at_the_end(tmp_path: P
 
     def outcome(scalars: int, to_end: bool) -> Outcome:
         candidate = Candidate(f"{tmp_path / 'kernel.py'}:step", "v5e:1x1", (("scalars", scalars),))
-        return compile_task(CompileTask(candidate, uses_cache=False, to_end=to_end)).outcome
+        return compile_here(CompileTask(candidate, uses_cache=False, to_end=to_end)).outcome
 
     early, late = outcome(1 << 20, False), outcome(1 << 20, True)
     # A busy machine may compile so small a program to the end before it ends the process.

@@ -6,11 +6,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from fit.steps import compile_here
 from programs.stored import Stored
 
 from tb_memplugin.analysis.usage.live_bytes import reserved_bytes
 from tb_memplugin.fit.compile_task import CompileTask
-from tb_memplugin.fit.compiling.compiling import compile_task
 from tb_memplugin.fit.compiling.program_memory import code_bytes
 from tb_memplugin.model.accelerators import GPUS, TPUS
 from tb_memplugin.model.fit import Candidate, Knob, Outcome
@@ -67,7 +67,7 @@ def test_a_dump_of_a_compilation_that_was_ended_has_the_figures_of_a_whole_one(p
 def compiled(folder: Path, target: str, to_end: bool = False, **knobs: Knob) -> Outcome:
     (folder / "step.py").write_text(STEP)
     candidate = Candidate(f"{folder / 'step.py'}:step", target, tuple(knobs.items()))
-    return compile_task(CompileTask(candidate, uses_cache=False, to_end=to_end)).outcome
+    return compile_here(CompileTask(candidate, uses_cache=False, to_end=to_end)).outcome
 
 
 def needing(module: str, chips: list[str], size: int) -> list[object]:

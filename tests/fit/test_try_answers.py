@@ -29,7 +29,7 @@ def test_estimates_use_the_smallest_values_where_only_one_is_without_recomputati
     found = sweep.run()
     assert [one.value for one in found] == [16]
     monkeypatch.setattr("tb_memplugin.fit.advice.pieces_of", lambda *_: [AdviceToTry("Remat", 8 * GIB)])
-    (tried,) = try_answers(sweep, found, {})
+    (tried,) = try_answers(sweep, found)
     assert (tried.value, tried.new_value, tried.is_compiled) == (16, 32, False)
 
 
@@ -38,5 +38,5 @@ def test_without_a_program_there_is_nothing_to_try(tmp_path: Path) -> None:
         "gpt.py:step", [[Target("v5e", (2, 2))]], (("batch", 8),), [], lambda one: Outcome(one, error="no"), tmp_path
     )
     found = failed.run()
-    assert try_answers(failed, found, {}) == []
+    assert try_answers(failed, found) == []
     assert Trial(found[0], [], lambda knobs, changes: found[0].last).run([]) == []

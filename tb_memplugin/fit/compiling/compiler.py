@@ -1,4 +1,4 @@
-"""Compiling candidates into the runs of a logdir, until somebody stops it.
+"""Compiling the candidates of a sweep into the runs of a logdir, until somebody stops it.
 
 Threads of this machine each run a process, or workers of a dask cluster compile.
 """
@@ -8,22 +8,39 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError, Future, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
+from tb_memplugin.errors import InputError
 from tb_memplugin.executors import DaskCluster, LocalThreads, TaskExecutor, current_task, is_worker_death
-from tb_memplugin.fit.compile_task import Compiled, CompileTask, Limits, Sources
-from tb_memplugin.fit.compiling.compiling import compile_task
-from tb_memplugin.fit.process import work_in_thread
+from tb_memplugin.fit.compile_task import Compiled, CompileTask, Limits
+from tb_memplugin.fit.compiling.compiling import IN_CHILD, compile_task
+from tb_memplugin.fit.knobs import Varied
+from tb_memplugin.fit.process import Stop, with_share
 from tb_memplugin.fit.step.sources import collect_sources
-from tb_memplugin.fit.sweep import run_name, write_program
-from tb_memplugin.model.fit import Candidate, Outcome
+from tb_memplugin.fit.step.step_file import FoundStep
+from tb_memplugin.fit.sweep import Sweep, run_name, write_program
+from tb_memplugin.model.fit import Candidate, Knobs, Outcome
+from tb_memplugin.targets import targets_to_try
 
-CompileFunction = Callable[[CompileTask], Compiled]
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# Between looks at the stop. A sweep may have a thousand rows, each of which waits: 0.2 s is soon enough after Ctrl+C.
+POLL_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class CompileOptions:
+    """Where candidates are compiled, and within which limits: `jobs` is the number of compilations at a time."""
+
+    limits: Limits = field(default_factory=Limits)
+    jobs: int | None = None  # None: half of the cores
+    scheduler: str | None = None  # the address of a dask cluster, which compiles in place of this machine
+    uses_cache: bool = True
 
 
 def default_jobs() -> int:
@@ -31,48 +48,29 @@ def default_jobs() -> int:
     return max((os.cpu_count() or 1) // 2, 1)
 
 
-def local_threads(jobs: int | None = None) -> LocalThreads:
-    """Return threads that each run one compilation at a time, in a process of its own."""
-    return LocalThreads(jobs or default_jobs(), "fit", work_in_thread)
-
-
-def open_executor(scheduler: str | None, jobs: int | None) -> tuple[TaskExecutor, CompileFunction]:
-    """Return the executor of a scheduler's workers, else of threads, and the function that compiles there."""
-    return (DaskCluster(scheduler), compile_on_worker) if scheduler else (local_threads(jobs), compile_task)
-
-
 def compile_on_worker(task: CompileTask) -> Compiled:
     """Compile a candidate in a thread of a worker."""
-    work_in_thread(*current_task())
-    return compile_task(task)
+    cancellation, threads = current_task()
+    return compile_task(replace(task, limits=with_share(task.limits, threads)), cancellation)
 
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-
-@dataclass
+@dataclass(frozen=True)
 class Compiler:
     """A function from a candidate to its outcome, which waits. Callable from any thread."""
 
     executor: TaskExecutor
-    compile: CompileFunction
+    compile: Callable[[CompileTask], Compiled]
+    task_of: Callable[..., CompileTask]  # a candidate, and whether it is compiled to the end
     logdir: Path
-    limits: Limits = field(default_factory=Limits)
-    uses_cache: bool = True
-    sources: Sources | None = None
-    pickled: bytes = b""
-    stopped: bool = False
-    stopped_by_signal: bool = False
+    stop: Stop
 
     def __call__(self, candidate: Candidate, to_end: bool = False) -> Outcome:
         """Compile a candidate, and write its program to its run. CancelledError once stopped."""
-        if self.stopped:
-            raise CancelledError
         try:
-            task = CompileTask(candidate, self.limits, self.uses_cache, self.sources, self.pickled, to_end)
-            compiled = self.executor.submit(self.compile, task).result()
+            task = self.task_of(candidate, to_end=to_end)
+            compiled = self._wait_for(self.executor.submit(self.compile, task))
         except Exception as error:
-            if self.stopped:
+            if self.stop.is_set():
                 raise CancelledError from None
             if not is_worker_death(error):
                 raise
@@ -81,42 +79,80 @@ class Compiler:
         write_program(compiled.files, self.logdir / run_name(candidate))
         return compiled.outcome
 
-    def stop(self) -> None:
-        """End all compilations."""
-        self.stopped = True
-        self.executor.stop()
+    def _wait_for(self, future: Future[Compiled]) -> Compiled:
+        while not self.stop.is_set():
+            if wait([future], POLL_SECONDS).done:
+                return future.result()
+        raise CancelledError
 
 
 @contextmanager
-def open_compiler(
+def open_compiler(logdir: Path, step: FoundStep, stop: Stop, options: CompileOptions) -> Iterator[Compiler]:
+    """Yield a compiler of a step. Once `stop` is set, its compilations end and its calls raise CancelledError."""
+    jobs = options.jobs or default_jobs()
+    executor: TaskExecutor
+    compile_there: Callable[[CompileTask], Compiled]
+    if options.scheduler:
+        sources = collect_sources(step.text) if not step.pickled else None
+        limits, compile_there = options.limits, compile_on_worker
+        executor = DaskCluster(options.scheduler)
+    else:
+        sources = None
+        limits, compile_there = with_share(options.limits, jobs), partial(compile_task, stop=stop)
+        executor = LocalThreads(jobs, "fit")
+    task_of = partial(CompileTask, limits=limits, uses_cache=options.uses_cache, sources=sources, pickled=step.pickled)
+    try:
+        yield Compiler(executor, compile_there, task_of, logdir, stop)
+    finally:
+        executor.stop()
+
+
+@contextmanager
+def open_sweep(
+    step: FoundStep,
+    on: Sequence[str],
+    varied: Sequence[Varied],
+    fixed: Knobs,
     logdir: Path,
-    step: str,
-    limits: Limits | None = None,
-    jobs: int | None = None,
-    scheduler: str | None = None,
-    uses_cache: bool = True,
-    pickled: bytes = b"",
-) -> Iterator[Compiler]:
-    """Yield a compiler. Ctrl+C stops it, so that calls raise CancelledError; a second Ctrl+C is KeyboardInterrupt."""
-    sources = collect_sources(step) if scheduler and not pickled else None
-    executor, compile_there = open_executor(scheduler, jobs)
-    compiler = Compiler(executor, compile_there, logdir, limits or Limits(), uses_cache, sources, pickled)
+    stop: Stop,
+    options: CompileOptions,
+    budget: int | None = None,
+    proves: bool | None = None,
+) -> Iterator[Sweep]:
+    """Yield the sweep of a step on targets, such as `v5e:4x4`, or `v5e` for slices from the smallest up.
+
+    InputError where the question makes no sense.
+    """
+    if os.environ.get(IN_CHILD):
+        text = 'put the call below `if __name__ == "__main__":`'
+        raise InputError("fit is called while the step's file is imported", step.text, text)
+    if not on:
+        raise InputError("No target", "--on", "name one, as in --on v5e:4x4, --on h100:8 or --on cpu:8")
+    targets = list(map(targets_to_try, on))
+    with open_compiler(logdir, step, stop, options) as compiler:
+        yield Sweep(step.text, targets, fixed, varied, compiler, logdir, budget, proves, defaults=step.defaults)
+
+
+@contextmanager
+def set_by_signals(stop: threading.Event) -> Iterator[None]:
+    """Set an event at the first Ctrl+C or SIGTERM. The next one does what it did before, such as KeyboardInterrupt.
+
+    Signals reach the main thread alone: within another thread, they keep their meaning.
+    """
     is_main = threading.current_thread() is threading.main_thread()
     before = {number: signal.getsignal(number) for number in SIGNALS} if is_main else {}
 
-    def stop(number: int, frame: FrameType | None) -> None:
+    def handle(number: int, frame: FrameType | None) -> None:
         restore()
-        compiler.stopped_by_signal = True
-        threading.Thread(target=compiler.stop).start()  # a handler must not wait for locks
+        stop.set()  # it takes the event's lock, so the main thread may ask the event, but not wait for it
 
     def restore() -> None:
         for number, handler in before.items():
             signal.signal(number, handler)
 
     for number in before:
-        signal.signal(number, stop)
+        signal.signal(number, handle)
     try:
-        yield compiler
+        yield
     finally:
         restore()
-        compiler.stop()

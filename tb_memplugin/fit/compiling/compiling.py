@@ -17,13 +17,12 @@ from typing import Any, BinaryIO, NamedTuple
 from google.protobuf.message import DecodeError
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.fit.api import IN_CHILD
 from tb_memplugin.fit.cache import Cache, default_bytes, default_folder, question_key
 from tb_memplugin.fit.compile_task import Compiled, CompileTask
 from tb_memplugin.fit.compiling.child import DUMP, ENVIRONMENT, ERROR, KEY, REFUSED, REQUEST, VERSIONS
 from tb_memplugin.fit.compiling.program_memory import with_memory
 from tb_memplugin.fit.inputs import with_package
-from tb_memplugin.fit.process import SHAPES, StartedProcess, wait_for
+from tb_memplugin.fit.process import SHAPES, StartedProcess, Stop, wait_for
 from tb_memplugin.fit.step.sources import unpack
 from tb_memplugin.fit.warm_server import forked
 from tb_memplugin.logdir import dumped_file
@@ -34,6 +33,7 @@ from tb_memplugin.protos.hlo_pb2 import HloProto
 from tb_memplugin.readers.hlo import read_hlo
 from tb_memplugin.targets import parse_target
 
+IN_CHILD = "TB_MEMPLUGIN_FIT_CHILD"  # an environment variable of processes that compile
 BACKENDS = {"tpu": Backend.TPU, "cuda": Backend.GPU, "cpu": Backend.CPU}
 PROGRAM = "*after_optimizations.hlo.pb"
 LATER = ("*after_optimizations_after_buffer_assignment.hlo.pb", "debug_options")  # written after it: TPU, GPU
@@ -41,8 +41,11 @@ TARGETS = (".target_arguments.txt", ".target_arguments.pb", ".gpu_target_config.
 MAX_SHOWN = 4000  # bytes of what a process printed
 
 
-def compile_task(task: CompileTask) -> Compiled:
-    """Compile a candidate, or find it in the cache, and read its memory. Any failure is part of the outcome."""
+def compile_task(task: CompileTask, stop: Stop) -> Compiled:
+    """Compile a candidate, or find it in the cache, and read its memory. Any failure is part of the outcome.
+
+    CancelledError where it has to stop: its process has ended then.
+    """
     request = _request(task)
     environment = request["environment"]
     cache = Cache(default_folder(), default_bytes()) if task.uses_cache else None
@@ -52,7 +55,7 @@ def compile_task(task: CompileTask) -> Compiled:
     for read_from in (cache, None):  # a second time if what the cache has is damaged
         with tempfile.TemporaryDirectory(prefix="tb_memplugin_fit_", ignore_cleanup_errors=True) as temporary:
             folder, begun = Path(temporary), time.monotonic()
-            end = _run(task, {**request, "cache": str(read_from.folder) if read_from else ""}, folder)
+            end = _run(task, {**request, "cache": str(read_from.folder) if read_from else ""}, folder, stop)
             try:
                 found = _read(task, folder, end)
             except Exception as error:  # a bug, which must not end a sweep of hundreds
@@ -95,7 +98,7 @@ class End(NamedTuple):
     printed: str
 
 
-def _run(task: CompileTask, request: Mapping[str, Any], folder: Path) -> End:
+def _run(task: CompileTask, request: Mapping[str, Any], folder: Path, stop: Stop) -> End:
     """Run a process until its dump is complete, or it ends."""
     environment = request["environment"]
     (folder / DUMP).mkdir()
@@ -107,7 +110,7 @@ def _run(task: CompileTask, request: Mapping[str, Any], folder: Path) -> End:
         )
         try:
             is_done = partial(is_assigned, folder / DUMP) if not task.to_end else bool  # bool() is False
-            failure = wait_for(process, task.limits, is_done, printed)
+            failure = wait_for(process, task.limits, is_done, printed, stop)
             status = process.status()
         finally:
             process.end()
