@@ -12,7 +12,7 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.source_code import CodeLines
+from tb_memplugin.model.tables import CodeLines
 
 # Code only: a folder with code also has keys, settings and data.
 SUFFIXES = frozenset(

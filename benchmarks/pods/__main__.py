@@ -16,9 +16,8 @@ import json
 from dataclasses import asdict, fields
 from pathlib import Path
 
-from benchmarks.pods.pod import Pod
+from benchmarks.pods.pod import Pod, write_trend
 from benchmarks.pods.ranks import FORMATS, write_ranks
-from benchmarks.pods.trend import write_trend
 from benchmarks.pods.truth import Capture, Faults
 
 

@@ -1,19 +1,78 @@
-"""Pods: a file for each host, in the sessions that the hosts' clocks name."""
+"""Pods: a file for each host, in the sessions that the hosts' clocks name, and daily runs of one job."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import cache, cached_property
 from pathlib import Path
 from random import Random
+from typing import NamedTuple
 
-from benchmarks.pods.generated import BUFFERS, Generated
-from benchmarks.pods.other_planes import task_environment
-from benchmarks.pods.tasks import Extra
+from benchmarks.pods.allocator import CAPACITY, Loop, run
+from benchmarks.pods.host_plane import HostPlane
+from benchmarks.pods.other_planes import device_plane, program, task_environment, timeline
+from benchmarks.pods.tasks import GIB, MIB, Call, Extra, Lifetime
 from benchmarks.pods.truth import DAMAGES, HEALTHY, LEAK, OUTLIER, Capture, Device, Faults, Planted
-from benchmarks.pods.wire import HOSTNAMES, field
+from benchmarks.pods.wire import HOSTNAMES, PLANES, field, message
+
+BUFFERS, OTHER_BUFFERS = 300, 310  # of the programs; they take the same memory
+STACK_ROOM = 16 * MIB  # beside the program's temporaries, as on a TPU v6e
+VARIANTS = 48  # of each device: enough that two hosts seldom have the same figures
+REAL_THREADS_BYTES = 350_000
+
+
+class Host(NamedTuple):
+    """A host's planes in pieces, and the figures of its devices in bytes."""
+
+    pieces: list[bytes]
+    peaks: list[int]
+    capacities: list[int]
+
+
+class Generated:
+    """A source of hosts. `extras`: what all devices allocate beside the usual loop, as after a change of code."""
+
+    def __init__(
+        self, devices: int, megabytes: float, seed: int, extras: tuple[Extra, ...] = (), buffers: int = BUFFERS
+    ) -> None:
+        self.memories = [f"TPU core {device}" for device in range(devices)]
+        self._megabytes, self._seed, self._extras = megabytes, seed, extras
+        self._program, temporaries = program(buffers)
+        self._other_program, _ = program(OTHER_BUFFERS)
+        self._stack = temporaries + STACK_ROOM
+        real_threads = megabytes * 1e6 - len(self._program) > 4 * REAL_THREADS_BYTES
+        self._plane = HostPlane((OUTLIER, LEAK, *extras), real_threads=real_threads)
+        self._device = cache(self._new_device)
+
+    def host(self, draw: Random, extras: Sequence[tuple[Extra, ...]], *, other_program: bool) -> Host:
+        """Return a host whose planes are in the order of a real one. `extras`: of each device."""
+        devices = [self._device(device, draw.randrange(VARIANTS), extra) for device, extra in enumerate(extras)]
+        pieces = [
+            *(piece for device in range(len(devices)) for piece in device_plane(device, self._timeline)),
+            *message(PLANES, [self._other_program if other_program else self._program]),
+            *message(PLANES, [self._common, *(threads for _, threads in devices)]),
+        ]
+        return Host(pieces, [loop.peak_bytes for loop, _ in devices], [CAPACITY] * len(devices))
+
+    def _new_device(self, device: int, variant: int, extras: tuple[Extra, ...]) -> tuple[Loop, bytes]:
+        loop = run(Random(f"{self._seed} {device} {variant}"), self._stack, (*self._extras, *extras))
+        return loop, self._plane.device(device, loop)
+
+    @cached_property
+    def _common(self) -> bytes:
+        return self._plane.common(self._device(0, 0, ())[0].tasks)
+
+    @cached_property
+    def _timeline(self) -> list[bytes]:
+        """The contents of a device's timeline, which fills the file."""
+        devices = len(self.memories)
+        threads = sum(len(self._device(device, 0, ())[1]) for device in range(devices))
+        used = len(self._program) + len(self._common) + threads
+        return timeline(int(self._megabytes * 1e6 - used) // devices, self._seed)
+
 
 START = datetime(2026, 11, 23, 4, 7, 1, tzinfo=UTC)
 SESSION = "%Y_%m_%d_%H_%M_%S"  # the name of a session's folder
@@ -110,3 +169,30 @@ def damaged(pieces: list[bytes], damage: str) -> list[bytes]:
     if damage == "truncated":
         return [whole[: len(whole) * 3 // 5]]
     return [Random(len(whole)).randbytes(len(whole) // 5)] if damage == "garbage" else []
+
+
+CHANGE = Extra(Call("model.py", 112, "attention", "attention"), 3 * GIB // 2, Lifetime.STEP)
+CHANGED_BUFFERS = 600  # of the program after the change, which is also larger
+
+
+class Trend(NamedTuple):
+    """The days in order, one capture each."""
+
+    days: list[Capture]
+    changed: str  # the run of the first day with the change
+    source_line: str
+    bytes: int
+
+
+def write_trend(pod: Pod, logdir: Path, days: int) -> Trend:
+    """Write `<logdir>/<date>/plugins/profile/<session>/<host>.xplane.pb` for each day up to START.
+
+    The change comes after two thirds of the days.
+    """
+    after = replace(pod, extras=(*pod.extras, CHANGE), buffers=CHANGED_BUFFERS)
+    first = max(days * 2 // 3, 1)
+    captures = []
+    for day in range(days):
+        start = START - timedelta(days=days - 1 - day)
+        captures.append((pod if day < first else after).write(logdir, start.strftime("%Y-%m-%d"), start))
+    return Trend(captures, captures[first].run, CHANGE.call.source_line, CHANGE.bytes)

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.questions.profiles import write_profiles
-from benchmarks.questions.questions import QUESTIONS
-from benchmarks.questions.reader import Reader
-from benchmarks.results import questions_table
+from benchmarks.questions.questions import QUESTIONS, Reader
+from benchmarks.results.table import write_questions
 
 
 class Asked(NamedTuple):
@@ -54,7 +53,7 @@ def main() -> None:
         if one.found != one.known:
             print(f"       {one.found!r}, not {one.known!r}")
     if options.write:
-        questions_table.write([(one.text, one.calls, one.bytes, one.found == one.known) for one in asked])
+        write_questions([(one.text, one.calls, one.bytes, one.found == one.known) for one in asked])
 
 
 if __name__ == "__main__":

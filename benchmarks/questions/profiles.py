@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import generate
-from benchmarks.pods.pod import Pod
-from benchmarks.pods.trend import Trend, write_trend
+from benchmarks.pods.pod import Pod, Trend, write_trend
 from benchmarks.pods.truth import Capture, Faults
 from tb_memplugin.fit.sweep import run_name, write_record
 from tb_memplugin.model.fit import Candidate, Outcome

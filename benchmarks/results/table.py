@@ -1,12 +1,13 @@
-"""The table of all tools in Markdown, and its place in the pages."""
+"""The tables of all tools and of an agent's questions in Markdown, and their places in the pages."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from benchmarks.results import questions_table
 from benchmarks.results.figures import Figures, load
 from benchmarks.timing import Cost
 from benchmarks.works import CPP, HERE, RS, WORKS
@@ -67,7 +68,7 @@ def tables() -> list[tuple[Path, str, str]]:
     figures, measured_on = load("rivals")
     return [
         (REPOSITORY / "benchmarks/README.md", "all", full(figures)),
-        (REPOSITORY / "benchmarks/README.md", questions_table.NAME, questions_table.table()),
+        (REPOSITORY / "benchmarks/README.md", "questions", questions()),
         (REPOSITORY / "README.md", "short", short(figures, measured_on["versions"])),
     ]
 
@@ -98,3 +99,28 @@ def _seconds(seconds: float) -> str:
 def _memory(costs: list[Cost]) -> str:
     megabytes = max(cost.memory for cost in costs) / 1e6
     return f"{megabytes:.0f} MB" if megabytes < 1000 else f"{megabytes / 1000:.1f} GB"
+
+
+QUESTIONS = Path(__file__).parent / "questions.json"
+AskedRow = tuple[str, int, int, bool]  # the question, calls, bytes, and whether the answer is right
+
+
+def write_questions(rows: Sequence[AskedRow]) -> None:
+    """Keep the figures, and put the table into the page."""
+    named = [dict(zip(("question", "calls", "bytes", "right"), row, strict=True)) for row in rows]
+    QUESTIONS.write_text(json.dumps(named, indent=1) + "\n")
+    write_pages()
+
+
+def questions() -> str:
+    """Return one row per question, and the largest figures."""
+    rows = json.loads(QUESTIONS.read_text())
+    lines = ["| question | answer | calls | bytes |", "|---|---|---|---|"]
+    lines += [
+        f"| {row['question']} | {'right' if row['right'] else 'wrong'} | {row['calls']} | {row['bytes']:,} |"
+        for row in rows
+    ]
+    most = f"at most {max(row['calls'] for row in rows)}", f"at most {max(row['bytes'] for row in rows):,}"
+    return "\n".join(
+        [*lines, f"| {len(rows)} questions | {sum(row['right'] for row in rows)} right | {' | '.join(most)} |"]
+    )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from tb_memplugin import readers
-from tb_memplugin.analysis.fleet.missing import missing_hosts
+from tb_memplugin.analysis.fleet.answer import missing_hosts
 from tb_memplugin.errors import InputError
 from tb_memplugin.fleet.cache import SummaryCache
 from tb_memplugin.fleet.scan import fleet_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tb_memplugin.analysis.fleet.missing import missing_hosts
+from tb_memplugin.analysis.fleet.answer import missing_hosts
 from tb_memplugin.executors import TaskExecutor
 from tb_memplugin.fleet.cache import SummaryCache, has_version
 from tb_memplugin.fleet.series import Series, find_series

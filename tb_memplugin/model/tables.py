@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 from tb_memplugin.model.arrays import F64, I32, I64, U8, Mask
 from tb_memplugin.model.text import Text
@@ -133,3 +134,12 @@ class NamedSpans:
 
     def __len__(self) -> int:
         return len(self.kind)
+
+
+class CodeLines(NamedTuple):
+    """Lines of a file: its path below its root, its complete path, the number of the first line, and the lines."""
+
+    path: str
+    file: str
+    first: int
+    lines: tuple[str, ...]

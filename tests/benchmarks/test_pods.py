@@ -14,10 +14,9 @@ import pytest
 
 from benchmarks.cold_server import XPROF_RS
 from benchmarks.pods.allocator import CAPACITY
-from benchmarks.pods.pod import START, Pod
+from benchmarks.pods.pod import CHANGE, START, Pod, write_trend
 from benchmarks.pods.ranks import write_ranks
 from benchmarks.pods.tasks import GIB, STEPS
-from benchmarks.pods.trend import CHANGE, write_trend
 from benchmarks.pods.truth import LEAK, OUTLIER, Capture, Faults
 from benchmarks.timing import BIN
 from tb_memplugin.analysis.leaks.classify import Verdict

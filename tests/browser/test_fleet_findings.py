@@ -12,8 +12,7 @@ from support.browser.hosts import Host, open_standalone
 from support.browser.pages import new_context
 from support.browser.viewer import Viewer, until
 
-from benchmarks.pods.pod import START, Pod
-from benchmarks.pods.trend import Trend, write_trend
+from benchmarks.pods.pod import START, Pod, Trend, write_trend
 from benchmarks.pods.truth import Capture, Faults
 
 FAULTS = Faults(outliers=1, leaks=1, missing=1, damaged=1, other_programs=1)

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.pods.pod import START, Pod
-from benchmarks.pods.trend import write_trend
+from benchmarks.pods.pod import START, Pod, write_trend
 from benchmarks.pods.truth import Capture, Faults
 from tb_memplugin.cli import main
 

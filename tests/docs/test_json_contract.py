@@ -15,8 +15,7 @@ from support.schemas import schema_name, validate
 from support.servers import DEMO, REPOSITORY, TESTS
 from werkzeug.test import Client
 
-from benchmarks.pods.pod import Pod
-from benchmarks.pods.trend import write_trend
+from benchmarks.pods.pod import Pod, write_trend
 from benchmarks.pods.truth import Faults
 from tb_memplugin import schemas
 from tb_memplugin.catalog import dumps

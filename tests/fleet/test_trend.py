@@ -8,8 +8,7 @@ import pytest
 from support.changed import changed_logdir
 from support.in_process import InProcess
 
-from benchmarks.pods.pod import Pod
-from benchmarks.pods.trend import write_trend
+from benchmarks.pods.pod import Pod, write_trend
 from tb_memplugin.fleet.scan import Scan
 from tb_memplugin.fleet.sessions import captures
 from tb_memplugin.fleet.summarize import use_of

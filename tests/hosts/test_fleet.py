@@ -11,8 +11,7 @@ import pytest
 from support.payload_decoder import decode
 from werkzeug.test import Client
 
-from benchmarks.pods.pod import Pod
-from benchmarks.pods.trend import write_trend
+from benchmarks.pods.pod import Pod, write_trend
 from benchmarks.pods.truth import Faults
 from tb_memplugin import cli
 from tb_memplugin.catalog.catalog import Catalog

@@ -10,7 +10,7 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.fleet import Fleet, TrendBy, TrendSeries
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.source_code import CodeLines
+from tb_memplugin.model.tables import CodeLines
 
 
 class RunHosts(NamedTuple):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer, OtherProgram
-from tb_memplugin.analysis.fleet.missing import host_ranges
+from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer, OtherProgram, host_ranges
 from tb_memplugin.model.fleet import Device, Fleet, KnownCapture
 from tb_memplugin.questions.fleet.devices import FleetDeviceJson, device_json, known
 from tb_memplugin.questions.fleet.words import (

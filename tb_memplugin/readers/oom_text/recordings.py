@@ -1,8 +1,12 @@
-"""Recordings of out-of-memory failures, at one instant."""
+"""Recordings of failures, at one instant, after messages about one failure are merged.
+
+The allocator, XLA, the framework and the traceback may each write a message.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +18,90 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import ReportedMemory
 from tb_memplugin.readers.oom_text.failure import MAX_TOTAL_BYTES, Failure, Rows
 from tb_memplugin.sizes import bytes_text
+
+MAX_DISTANCE = 8  # failures; repeated reports of a failure are close together
+ONE_ALLOCATION = {"bfc", "xla", "tensor", "driver"}  # tools of different layers that report the same request
+
+
+def merge(failures: Iterable[Failure]) -> list[Failure]:
+    """Merge failures that describe the same event, in order of the text."""
+    unique: list[Failure] = []
+    for failure in sorted(failures, key=lambda failure: failure.at):
+        for index in range(len(unique) - 1, max(len(unique) - MAX_DISTANCE, 0) - 1, -1):
+            if (combined := _combine(unique[index], failure)) is not None:
+                unique[index] = combined
+                break
+        else:
+            unique.append(failure)
+    return unique
+
+
+def _combine(earlier: Failure, later: Failure) -> Failure | None:
+    """Combine two reports of one failure; None where they describe two."""
+    if earlier.tool == "remat" and later.tool in ("remat", "xla", "bfc"):
+        caveats = () if later.tool == "remat" else earlier.caveats
+        return replace(later, at=earlier.at, caveats=(*later.caveats, *caveats))
+    other_memory = earlier.memory and later.memory and earlier.memory != later.memory
+    if other_memory or not _same_size(earlier.out_of_memory.asked, later.out_of_memory.asked):
+        return None
+    if not _same_list(earlier, later) if earlier.tool == later.tool else not _same_request(earlier, later):
+        return None
+    first, second = (earlier, later) if _completeness(earlier) > _completeness(later) else (later, earlier)
+    return replace(
+        first,
+        at=min(first.at, second.at),
+        memory=first.memory or second.memory,
+        program=first.program or second.program,
+        out_of_memory=_fill_missing(first.out_of_memory, second.out_of_memory),
+        caveats=(*first.caveats, *(caveat for caveat in second.caveats if caveat not in first.caveats)),
+    )
+
+
+def _same_list(earlier: Failure, later: Failure) -> bool:
+    """Return True where both are the same message, complete or cut off."""
+    again = earlier.rows.bytes == later.rows.bytes and len(earlier.rows) == len(later.rows)
+    return again or not len(earlier.rows) or not len(later.rows) or earlier.cut or later.cut
+
+
+def _same_request(earlier: Failure, later: Failure) -> bool:
+    """Return True where two tools report one request. Lists of a program and of its allocator are not combined."""
+    return {earlier.tool, later.tool} <= ONE_ALLOCATION and not (len(earlier.rows) and len(later.rows))
+
+
+def _fill_missing(first: OutOfMemory, second: OutOfMemory) -> OutOfMemory:
+    """Fill the missing figures of the first report from the second."""
+
+    figures = ("asked", "free", "largest_free", "capacity", "in_use", "exceeded")
+    missing = {name: getattr(second, name) for name in figures if getattr(first, name) is None}
+    wanted = [second.wanted_by, first.wanted_by] if second.wanted_by != first.wanted_by else [first.wanted_by]
+    short, *longer = sorted(filter(None, wanted), key=len) or [""]
+    wanted_by = longer[0] if longer and short in longer[0] else ", ".join([short, *longer])
+    return replace(first, **missing, wanted_by=wanted_by)
+
+
+def _same_size(one: int | None, other: int | None) -> bool:
+    """Compare sizes. Allocators round up to 256 bytes, and a size printed in three digits is off by half a percent."""
+    if one is None or other is None:
+        return one is other
+    return abs(one - other) * 200 <= max(one, other) + 200 * 512
+
+
+def _figure_count(failure: Failure) -> int:
+    said = failure.out_of_memory
+    return sum(number is not None for number in (said.asked, said.free, said.capacity, said.in_use))
+
+
+def _completeness(failure: Failure) -> tuple[int, int]:
+    return len(failure.rows), _figure_count(failure)
+
+
+def rank(failures: Iterable[Failure]) -> list[Failure]:
+    """Sort failures: those with buffers, then those with more figures; of equals the last, which ended the run."""
+    return sorted(
+        failures,
+        key=lambda failure: (len(failure.rows) > 0, min(_figure_count(failure), 2), failure.at),
+        reverse=True,
+    )
 
 
 def recordings(failures: list[Failure], *, run: str, host: str, source: str) -> list[Recording]:

@@ -1,4 +1,4 @@
-"""Roles, labels, operators, pools and streams of a snapshot's allocations."""
+"""Roles, labels, operators, pools and streams of a snapshot's allocations, their call stacks, and named intervals."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ import re
 import numpy as np
 
 from tb_memplugin.model.arrays import I32, I64, U8
-from tb_memplugin.model.kinds import Role
-from tb_memplugin.model.tables import Stacks
+from tb_memplugin.model.kinds import Role, SpanKind
+from tb_memplugin.model.tables import NamedSpans, Stacks
 from tb_memplugin.model.text import Strings, Text
+from tb_memplugin.native.graph.stack_tree import Chains
 from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.torch_profiler.exported_timeline import CATEGORIES
+from tb_memplugin.readers.torch_profiler.trace import annotation_kind
 from tb_memplugin.readers.torch_snapshot.lifetimes import BlockLifetimes
-from tb_memplugin.readers.torch_snapshot.pickle_values import number_rows
+from tb_memplugin.readers.torch_snapshot.pickle_values import PickleNodes, PickleValues, number_rows
 from tb_memplugin.readers.torch_snapshot.segments import Blocks, Segments, pool_name
-from tb_memplugin.readers.torch_snapshot.trace import Trace, TraceAction
+from tb_memplugin.readers.torch_snapshot.trace import Trace, TraceAction, read_times
+from tb_memplugin.sizes import bytes_text
 
 OPERATOR = re.compile(r"at::_ops::(\w{1,200})::")
 BACKWARD = re.compile(r"\b(\w{1,200}Backward\d{0,9})\b")
@@ -142,3 +145,108 @@ def _pool_of_segment(segments: Segments, address: I64) -> I64:
     at = order[np.maximum(np.searchsorted(base[order], wanted, side="right") - 1, 0)]
     inside = (wanted >= base[at]) & (wanted - base[at] < segments.size[at].astype(np.uint64))
     return np.where(inside, segments.pool[at], -1)
+
+
+def read_spans(values: PickleValues, annotations: PickleNodes, device: int, trace: Trace) -> NamedSpans | None:
+    """Read the spans on the trace's clock, which begins at its first event; None where the trace has no times.
+
+    A start without its end lasts until the trace ends; an end without its start begins with the trace.
+    """
+    has_time = trace.time_us >= 0
+    if not has_time.any():
+        return None
+    first, last = int(trace.time_us[has_time][0]), int(trace.time_us.max())
+    names, kinds, starts, ends = _annotation_spans(values, annotations, device, first, last)
+    for event in np.flatnonzero(trace.action == TraceAction.OOM).tolist():
+        free = int(trace.device_free[event])
+        left = f", {bytes_text(free)} free" if free >= 0 else ""
+        names.append(f"out of memory: {bytes_text(max(int(trace.size[event]), 0))} requested{left}")
+        kinds.append(SpanKind.OUT_OF_MEMORY)
+        starts.append(int(trace.time_us[event]))
+        ends.append(int(trace.time_us[event]) + 1)
+    order = np.argsort(np.array(starts, dtype=np.int64), kind="stable")
+    start_ns, end_ns = _nanoseconds(starts, first)[order], _nanoseconds(ends, first)[order]
+    return NamedSpans(Text.of(names).take(order), np.array(kinds, np.uint8)[order], start_ns, end_ns)
+
+
+def _nanoseconds(times_us: list[int], first: int) -> I64:
+    return (np.array(times_us, dtype=np.int64) - first) * 1000
+
+
+def _annotation_spans(
+    values: PickleValues, annotations: PickleNodes, device: int, first: int, last: int
+) -> tuple[list[str], list[int], list[int], list[int]]:
+    """Pair starts and ends: an end closes the latest open start of its name. A plain loop, as annotations are few."""
+    on_device = annotations[values.integers(values.column(annotations, "device"), device) == device]
+    values.charge_rows(len(on_device))
+    name, stage = values.texts(values.column(on_device, "name")), values.texts(values.column(on_device, "stage"))
+    time, code, begins = read_times(values, on_device).tolist(), name.codes.tolist(), stage.isin(["START"]).tolist()
+    open_starts: dict[int, list[int]] = {}
+    found: list[tuple[int, int, int]] = []
+    for row in np.argsort(np.array(time), kind="stable").tolist():
+        if begins[row]:
+            open_starts.setdefault(code[row], []).append(time[row])
+        else:
+            starts = open_starts.get(code[row])
+            found.append((code[row], starts.pop() if starts else first, time[row]))
+    found += [(label, start, last) for label, starts in open_starts.items() for start in starts]
+    labels = [*name.strings, ""]  # one object for each, however many spans have it; -1 takes the last
+    kinds = [int(annotation_kind(label)) for label in labels]
+    names, name_kinds = [labels[label] for label, _, _ in found], [kinds[label] for label, _, _ in found]
+    return names, name_kinds, [s for _, s, _ in found], [e for _, _, e in found]
+
+
+# A frame in one string, as the profiler writes it: `train.py(7): step`.
+PROFILED = re.compile(r"(.+\.pyx?|<.+>)\((\d{1,9})\): (.+)", re.DOTALL)
+PYTHON = re.compile(r".*\.pyx?|<.*>", re.DOTALL)  # a source file, or the name of code without one, "<string>"
+
+
+def read_stacks(values: PickleValues, *columns: PickleNodes) -> tuple[Stacks, list[I32]]:
+    """Read the tree of all stacks from columns of frame lists, innermost first. Also return the leaves per column.
+
+    A leaf is -1 where a row has no stack.
+    """
+    found = [values.stacks(column) for column in columns]
+    nodes, frame = np.unique(np.concatenate([frame_nodes for _, _, frame_nodes in found]), return_inverse=True)
+    chains = Chains(np.arange(len(nodes) + 1), np.arange(len(nodes), dtype=np.int32))
+    leaves: list[I32] = []
+    used = 0
+    for rows, lengths, frame_nodes in found:
+        leaf = chains.add(lengths, frame[used : used + len(frame_nodes)].astype(np.int32))
+        used += len(frame_nodes)
+        leaves.append(np.r_[leaf, np.int32(-1)][rows].astype(np.int32))
+    parent, label = chains.tree()
+    return _tree(values, parent, nodes[label] if len(nodes) else nodes), leaves
+
+
+def _tree(values: PickleValues, parent: I32, frames: PickleNodes) -> Stacks:
+    function, file = values.texts(values.column(frames, "name")), values.texts(values.column(frames, "filename"))
+    line = values.integers(values.column(frames, "line"), 0).clip(0, 2**31 - 1).astype(np.int32)
+    function, file, line = _split_profiler_frames(function, file, line)
+    # The file of a C++ frame is an object file or missing. It is no source, so it is dropped.
+    is_source = file.where(PYTHON.fullmatch)
+    return Stacks(
+        parent=parent,
+        function=function,
+        file=Text(np.where(is_source, file.codes, -1).astype(np.int32), file.strings),
+        line=line,
+    )
+
+
+def _split_profiler_frames(function: Text, file: Text, line: I32) -> tuple[Text, Text, I32]:
+    """Split frames such as `train.py(7): step`, which PyTorch writes when it converts its profiler's events."""
+    strings = function.strings
+    parts = [PROFILED.fullmatch(strings[i]) for i in range(len(strings))]
+    if not any(parts):
+        return function, file, line
+    names = Text.of([part[3] if part else strings[i] for i, part in enumerate(parts)])
+    files = Text.of([part[1] if part else "" for part in parts])
+    numbers = np.array([*(int(part[2]) if part else -1 for part in parts), -1])[function.codes]
+    of_file = np.r_[files.codes, np.int32(-1)][function.codes]
+    split = numbers >= 0
+    codes = np.where(split, of_file, np.where(file.codes >= 0, file.codes + len(files.strings), -1))
+    return (
+        Text(np.r_[names.codes, np.int32(-1)][function.codes].astype(np.int32), names.strings),
+        Text(codes.astype(np.int32), Strings.joined(files.strings, file.strings)),
+        np.where(split, numbers, line).astype(np.int32),
+    )

@@ -11,6 +11,7 @@ import numpy as np
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.caveats import Caveat, CaveatCode
 from tb_memplugin.model.kinds import Axis, RecordingKind
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import CaptureInfo, Recording
@@ -18,16 +19,20 @@ from tb_memplugin.model.tables import CachingAllocatorState, NamedSpans, Stacks
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
 from tb_memplugin.readers.common.budget import ReadBudget
-from tb_memplugin.readers.common.limits import MAX_DEVICES, too_many
-from tb_memplugin.readers.torch_snapshot.addresses import locate_in_segments
-from tb_memplugin.readers.torch_snapshot.annotations import read_spans
-from tb_memplugin.readers.torch_snapshot.caveats import caveats
-from tb_memplugin.readers.torch_snapshot.frames import read_stacks
-from tb_memplugin.readers.torch_snapshot.labels import labels, operators, pools_and_streams, roles
-from tb_memplugin.readers.torch_snapshot.lifetimes import lifetimes
+from tb_memplugin.readers.common.limits import HAS, IS, MAX_DEVICES, WAS, counted_caveat, impossible_bytes, too_many
+from tb_memplugin.readers.torch_snapshot.labels import (
+    labels,
+    operators,
+    pools_and_streams,
+    read_spans,
+    read_stacks,
+    roles,
+)
+from tb_memplugin.readers.torch_snapshot.lifetimes import BlockLifetimes, lifetimes, locate_in_segments
 from tb_memplugin.readers.torch_snapshot.pickle_values import NONE_NODE, PickleNodes, PickleValues
 from tb_memplugin.readers.torch_snapshot.segments import ROUNDED, Blocks, Segments, read_segments
 from tb_memplugin.readers.torch_snapshot.trace import PINNED, UNSPLIT, Trace, TraceAction, read_pinned, read_trace
+from tb_memplugin.sizes import agree, counted
 
 
 def read_snapshot(data: bytes | memoryview, path: str, *, run: str, host: str) -> list[Recording]:
@@ -191,3 +196,47 @@ def _last_out_of_memory(trace: Trace) -> OutOfMemory | None:
     last = failures[-1]
     free = int(trace.device_free[last])
     return OutOfMemory(asked=int(trace.size[last]), free=free if free >= 0 else None, phase=OutOfMemoryPhase.RUN)
+
+
+def caveats(trace: Trace, lives: BlockLifetimes, settings: Mapping[str, Any], backwards: int) -> tuple[Caveat, ...]:
+    """Return the caveats of one device. `backwards`: number of events earlier than the one before them."""
+    found: list[Caveat] = []
+    if not len(trace):
+        text = "The snapshot has no event trace: it shows only the moment at which it was taken."
+        found.append(Caveat(CaveatCode.NO_TRACE, text))
+    old = lives.alloc_event < 0
+    if len(trace) and old.any():
+        entries = settings.get("trace_alloc_max_entries")
+        why = (
+            f"the event buffer of {entries if isinstance(entries, int) else len(trace):,} entries wrapped"
+            if settings.get("trace_alloc_overflowed")
+            else "recording started later, or the event buffer wrapped"
+        )
+        count = int(old.sum())
+        text = (
+            f"{counted(count, 'allocation')} {agree(count, 'predates', 'predate')} the trace: {why}. "
+            f"{agree(count, 'It is', 'They are')} live from before the first event."
+        )
+        found.append(Caveat(CaveatCode.OLDER_THAN_TRACE, text, int(lives.size[old].sum())))
+    if len(trace) and not (trace.time_us >= 0).any():
+        text = "Events have no times, as before PyTorch 2.2; they are numbered instead."
+        found.append(Caveat(CaveatCode.NO_TIME, text))
+    for code, count, noun, verbs, rest in (
+        (CaveatCode.ADDRESS_TAKEN, lives.address_taken, "allocation", WAS,
+         "made at an address in use; the earlier one is considered freed"),
+        (CaveatCode.NOT_IN_SEGMENTS, lives.unmatched, "allocation", IS,
+         "never freed in the trace but missing from the final blocks"),
+        (CaveatCode.ESTIMATED_SIZE, lives.estimated_sizes, "block", WAS,
+         "freed before the size was recorded; it is a lower bound"),
+        (CaveatCode.TIME_BACKWARDS, backwards, "event", IS,
+         "earlier than the previous event; its time is used instead"),
+        (CaveatCode.NO_ADDRESS, int((~trace.known & (trace.action == TraceAction.ALLOC)).sum()), "allocation", HAS,
+         "no address"),
+        (CaveatCode.UNKNOWN_ACTION, int((trace.action == TraceAction.OTHER).sum()), "event", HAS, "an unknown action"),
+    ):  # fmt: skip
+        found += counted_caveat(code, count, noun, verbs, rest)
+    if len(trace) and not np.isin(trace.action, [TraceAction.FREE_REQUESTED, TraceAction.FREE_COMPLETED]).any():
+        text = "The trace has no free events; recording them may have been disabled."
+        found.append(Caveat(CaveatCode.NO_FREES, text))
+    found += impossible_bytes(trace.impossible, "event", HAS, "impossible sizes, which are ignored")
+    return tuple(found)

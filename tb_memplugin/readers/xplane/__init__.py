@@ -15,12 +15,15 @@ from tb_memplugin.readers.common.part import FilePart, NoEventsReason, own
 from tb_memplugin.readers.hlo import read_hlo
 from tb_memplugin.readers.hlo.recordings import memory_name
 from tb_memplugin.readers.xplane.no_events import no_events_reason
-from tb_memplugin.readers.xplane.planes import HOST_PLANE, Plane, allocator_event_ids, read_planes
-from tb_memplugin.readers.xplane.programs import (
+from tb_memplugin.readers.xplane.planes import (
     CAPACITY_SOURCE,
+    HOST_PLANE,
     METADATA_PLANE,
+    Plane,
+    allocator_event_ids,
     device_chip,
     device_memory_size,
+    read_planes,
     read_programs,
 )
 

@@ -14,7 +14,8 @@ from tb_memplugin.model.text import Text
 from tb_memplugin.native.xplane.all_events import every
 from tb_memplugin.native.xplane.nesting import enclosing, intern_chains
 from tb_memplugin.readers.common.table_builder import no_stacks
-from tb_memplugin.readers.xplane.host_events import (
+from tb_memplugin.readers.xplane.planes import Plane
+from tb_memplugin.readers.xplane.spans import (
     DRIVER_CALL,
     GROUP,
     JITTED,
@@ -23,9 +24,8 @@ from tb_memplugin.readers.xplane.host_events import (
     RUN,
     STEP_NUMBER,
     HostEvents,
+    host_spans,
 )
-from tb_memplugin.readers.xplane.planes import Plane
-from tb_memplugin.readers.xplane.spans import host_spans
 
 COLUMNS = {name: number for number, name in enumerate((*LINKS, STEP_NUMBER, GROUP, RUN, DRIVER_CALL))}
 HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)

@@ -11,8 +11,7 @@ from collections.abc import Generator, Iterator
 from typing import NamedTuple, TypeVar
 
 from tb_memplugin.formats import ByteRange, FilePiece, PartSearch, PartWalk
-from tb_memplugin.readers.xplane.planes import ALLOCATION, DEALLOCATION, HOST_PLANE
-from tb_memplugin.readers.xplane.programs import METADATA_PLANE
+from tb_memplugin.readers.xplane.planes import ALLOCATION, DEALLOCATION, HOST_PLANE, METADATA_PLANE
 from tb_memplugin.readers.xplane.spans import MODULES_LINE
 
 Result = TypeVar("Result")

@@ -1,11 +1,14 @@
-"""Planes of an XSpace, with the names of their events and stats, among them those of allocators."""
+"""Planes of an XSpace, with the names of their events and stats, and the programs and devices that they name."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from tb_memplugin.model.accelerators import Chip, chip_of_name
 from tb_memplugin.model.lazy import cached_property
 from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.native.text.spans import Spans
@@ -86,3 +89,80 @@ ALLOCATION, DEALLOCATION = "MemoryAllocation", "MemoryDeallocation"
 def allocator_event_ids(plane: Plane) -> frozenset[int]:
     """Return the metadata ids of the plane's allocator events. Raises ValueError where the plane is damaged."""
     return frozenset(key for key, name in plane.event_names.items() if name in (ALLOCATION, DEALLOCATION))
+
+
+METADATA_PLANE = "/host:metadata"
+HLO_STAT = "hlo proto"  # "Hlo Proto"; libtpu 0.0.37 spells it "HLO Proto"
+ID_STAT = "program_id"
+PROGRAM_BYTES = 32 << 10  # a part and its recording, of a program with one instruction
+NAME_AND_ID = re.compile(r"(.*)\((\d{1,20})\)", re.DOTALL)
+
+
+def read_programs(plane: Plane) -> list[tuple[str, memoryview]]:
+    """List the programs as (key, HloProto); a key is `name(program id)`. Raises ValueError on a damaged plane."""
+    stats = plane.metadata["event_metadata.value.stats"]
+    found = []
+    rows = np.flatnonzero(stats["bytes_value"].length)
+    plane.budget.charge(PROGRAM_BYTES * len(rows))
+    for row in rows.tolist():
+        if plane.stat_names.get(int(stats["metadata_id"][row]), "").lower() == HLO_STAT:
+            start, length = int(stats["bytes_value"].start[row]), int(stats["bytes_value"].length[row])
+            found.append((_key(plane, stats, int(stats["parent"][row])), plane.data[start : start + length]))
+    return found
+
+
+def _key(plane: Plane, stats: dict[str, Any], event: int) -> str:
+    """Build the key from the program_id stat, else the number that ends the event's name, else the event's own id."""
+    events = plane.metadata["event_metadata"]
+    name = plane.text(events["value.name"], event)
+    program_id = int(events["key"][event])
+    if named := NAME_AND_ID.fullmatch(name):
+        name, program_id = named[1], int(named[2])
+    # Rows are in order of their events.
+    for row in range(*np.searchsorted(stats["parent"], [event, event + 1]).tolist()):
+        if plane.stat_names.get(int(stats["metadata_id"][row])) == ID_STAT:
+            program_id = int(stats["uint64_value"][row]) or int(stats["int64_value"][row])
+    return f"{name}({program_id % 2**64})"
+
+
+GPU_PLANE = re.compile(r"/device:GPU:\d+")  # TPU planes have no such stat
+MEMORY_STAT = "memory_size"
+TPU_PLANE = re.compile(r"/device:TPU:\d+")
+CHIP_STAT = "device_type_string"
+CAPACITY_SOURCE = "the memory of the smallest device"
+
+
+def device_memory_size(planes: Sequence[Plane]) -> int | None:
+    """Return the bytes of the smallest device, since a program must fit on all; None where no plane has a size.
+
+    A damaged plane counts as one without a size, so that the programs stay readable.
+    """
+    try:
+        sizes = [size for plane in planes if GPU_PLANE.fullmatch(plane.name) for size in _sizes(plane)]
+    except ValueError:
+        return None
+    return min((size for size in sizes if size > 0), default=None)
+
+
+def _sizes(plane: Plane) -> list[int]:
+    stats, rows = plane.metadata["stats"], plane.rows_of_stat(MEMORY_STAT)
+    sizes: list[int] = np.maximum(stats["uint64_value"][rows], stats["int64_value"][rows]).astype(np.int64).tolist()
+    return sizes
+
+
+def device_chip(planes: Sequence[Plane]) -> Chip | None:
+    """Return the TPU of the profile's devices, the one with the least memory; None where no plane names a known one."""
+    try:
+        names = [name for plane in planes if TPU_PLANE.fullmatch(plane.name) for name in _chip_names(plane)]
+    except ValueError:
+        return None
+    return min((chip for name in names if (chip := chip_of_name(name))), key=lambda chip: chip.hbm, default=None)
+
+
+def _chip_names(plane: Plane) -> list[str]:
+    """Return the plane's values of the stat with the chip's name; a value is a text, or refers to a stat's name."""
+    stats = plane.metadata["stats"]
+    return [
+        plane.text(stats["str_value"], row) or plane.stat_names.get(int(stats["ref_value"][row]), "")
+        for row in plane.rows_of_stat(CHIP_STAT)
+    ]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from support.fleets import GIB, fleet_of_peaks, fleet_of_programs
 
-from tb_memplugin.analysis.fleet.answer import FleetAnswer
-from tb_memplugin.analysis.fleet.missing import host_ranges, missing_hosts
+from tb_memplugin.analysis.fleet.answer import FleetAnswer, host_ranges, missing_hosts
 from tb_memplugin.model.fleet import FileSummary, Fleet, ProgramUse, Site
 from tb_memplugin.questions.fleet.words import (
     cause_text,

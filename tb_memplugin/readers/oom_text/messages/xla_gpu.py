@@ -1,4 +1,4 @@
-"""XLA's messages about a failed allocation on GPU, with the buffers of the program.
+"""XLA's messages about a failed allocation on GPU, with the buffers of the program, and about rematerialization.
 
 Out of memory while trying to allocate 2110783616 bytes.
 BufferAssignment OOM Debugging.
@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from tb_memplugin.model.caveats import Caveat, CaveatCode
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.readers.oom_text.failure import (
@@ -37,7 +38,7 @@ from tb_memplugin.sizes import PRINTED as SIZE
 
 MARKS = (
     "Out of memory while trying", "Failed to allocate request", "BufferAssignment stats", "exceeds the base limit",
-    "hared memory",
+    "hared memory", "by rematerialization",
 )  # fmt: skip
 HEAD = re.compile(
     rf"Out of memory while trying to allocate ({SIZE})(?:\s+with allocator (\S{{1,100}}) on device (\d{{1,5}}))?"
@@ -57,6 +58,11 @@ ARGUMENTS = re.compile(r"The byte size of input/output arguments \((\d{1,18})\) 
 SHARED = re.compile(
     r"Shared memory size limit exceeded: requested (\d{1,18}), available:? (\d{1,18})"
     r"|out of resource: shared memory, Required: (\d{1,18}), Hardware limit: (\d{1,18})"
+)
+# The warning that rematerialization did not reduce memory enough, which precedes the failure.
+REMATERIALIZED = re.compile(
+    rf"Can't reduce memory use below {SIZE} \((-?\d{{1,18}}) bytes\) by rematerialization; "
+    rf"only reduced to {SIZE} \((\d{{1,18}}) bytes\)(?:, down from {SIZE} \((\d{{1,18}}) bytes\))?"
 )
 
 
@@ -82,6 +88,17 @@ def find(text: str) -> Iterator[Failure]:
         asked, limit = (int(number) for number in match.groups() if number)
         out_of_memory = OutOfMemory(asked=asked, capacity=limit, phase=OutOfMemoryPhase.COMPILE, wanted_by="A kernel")
         yield Failure(match.start(), "kernel", "GPU shared memory", out_of_memory, used=asked)
+    yield from map(_rematerialized, last_matches(REMATERIALIZED, text))
+
+
+def _rematerialized(match: re.Match[str]) -> Failure:
+    limit, needed = int(match[1]), int(match[2])
+    saved = int(match[3]) - needed if match[3] else None
+    saving = "Rematerialization saved these bytes, but the program still exceeds its limit"
+    # A negative limit means that arguments and outputs alone exceed it.
+    out_of_memory = OutOfMemory(asked=needed, capacity=max(limit, 0), phase=OutOfMemoryPhase.COMPILE)
+    caveat = Caveat(CaveatCode.REMATERIALIZED, saving, saved)
+    return Failure(match.start(), "remat", "", out_of_memory, used=needed, caveats=(caveat,))
 
 
 def _program(block: str) -> tuple[Rows, int | None, bool]:
