@@ -34,7 +34,7 @@ def address(array: jax.Array) -> int | None:
     """Return the address of the array's buffer; None where the backend has none."""
     try:
         return int(array.unsafe_buffer_pointer())
-    except Exception:  # each backend has its own
+    except Exception:  # each backend raises another type
         return None
 
 

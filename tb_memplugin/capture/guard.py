@@ -32,7 +32,7 @@ def warn(failure: str, error: BaseException | str) -> None:
         _warned.add(cause)
         line = " ".join(f"tb_memplugin: {failure}: {describe(error)}".split())
         logger.warning("%s", line if len(line) <= MAX_LENGTH else f"{line[:MAX_LENGTH]}...")
-    except Exception:  # of the text of an error, or of a handler of the user's logging
+    except Exception:  # raised by the text of an error, or by a handler of the user's logging
         return
 
 

@@ -238,5 +238,5 @@ def _write_and_commit(system: Any, name: str, content: bytes) -> None:
             system.rm_file(name)
         raise
     finally:
-        with suppress(Exception):  # of a transaction that other code begins
+        with suppress(Exception):  # the file is in this list only where other code has begun a transaction
             system.transaction.files.remove(stream)

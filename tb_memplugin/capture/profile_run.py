@@ -36,11 +36,11 @@ class ProfileRun:
         """Return the path of a new file, whose number rises with the step, or with the time."""
         if step is not None:
             return join(self.folder, f"memory_{int(step):08d}{suffix}")
-        self.last_ms = max(time.time_ns() // 10**6, self.last_ms + 1)  # also where the clock is set back
+        self.last_ms = max(time.time_ns() // 10**6, self.last_ms + 1)  # rises even where the clock is set back
         return join(self.folder, f"memory_{self.last_ms}{suffix}")
 
 
-# By process too: a fork has the memory of its parent.
+# The process is a part of the key, since a fork inherits the runs of its parent.
 _runs: dict[tuple[int, str], ProfileRun] = {}
 
 
@@ -85,7 +85,7 @@ def _save_with_text(
         path = run(logdir).path(None, "")
         try:
             path = save(path)
-        finally:  # the compiler's or the allocator's own words are of use without a profile too
+        finally:  # the text of the error is useful without a profile, too
             text = text_of(error) or describe(error)
             create_file(f"{os.path.splitext(path)[0]}.oom.txt", text.encode("utf-8", "backslashreplace"))
         return f"Device memory was saved to {path}. To view it, run: tb-memplugin serve --logdir {logdir_text(logdir)}"

@@ -168,7 +168,7 @@ def _text(error: JaxRuntimeError, refused: ProgramOfDump) -> str:
         return str(error)
 
 
-# What has a program: a compiled function, one that the compiler refused, or a dump's file or folder.
+# A program can be given as a compiled function, one that the compiler refused, or a file or folder of a dump.
 HasProgram = Compiled | CompiledProgram | CompileOutOfMemory | ProgramOfDump | str | os.PathLike[str]
 
 

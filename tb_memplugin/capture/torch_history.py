@@ -71,7 +71,7 @@ class TorchMemory:
     def __init__(self, logdir: LogDir) -> None:
         self._logdir = logdir
         self._began = time.strftime("%Y_%m_%d_%H_%M_%S")
-        self._saved: dict[tuple[int, str], str] = {}  # paths by process, since a fork has the memory of its parent
+        self._saved: dict[tuple[int, str], str] = {}  # paths by process, since a fork inherits those of its parent
         self._failures = SlowFailures()
         self.done = False
 

@@ -15,21 +15,19 @@ from weakref import ref
 
 from tb_memplugin.hosts.http_messages import Finished
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.asking.source import (
-    Source,
-)
+from tb_memplugin.questions.asking.source import Source
 
-MAX_BYTES = 128 << 20
-MAX_SHARE = 4  # a larger part of the cache than a quarter would evict too many others
+MAX_BYTES = 128 << 20  # of all answers, with their compressed forms
+MAX_SHARE = 4  # an answer of more than a quarter of the cache is not kept: it would evict too many others
 OVERHEAD_BYTES = 2 << 10  # of an answer without its body
-
-MIN_SWEPT = 100  # answers; more are searched for those about recordings that no longer exist
+# With more answers than this, the cache is searched for answers about recordings that no longer exist.
+MIN_SWEPT = 100
 
 AnswerKey = tuple[str, ...]
 
 
 class _Seen(NamedTuple):
-    """One question to a part of the source, and what it returned, without keeping recordings alive."""
+    """A call of a method of a source, and its result. Recordings are weak references, so that none is kept alive."""
 
     part: Any
     method: str
@@ -38,7 +36,7 @@ class _Seen(NamedTuple):
 
 
 class _RecordedPart:
-    """A part of a source that remembers what it was asked and what it returned."""
+    """A part of a source that adds each call of its methods to `seen`."""
 
     def __init__(self, part: Any, seen: list[_Seen]) -> None:
         self._part = part
@@ -58,7 +56,7 @@ class _RecordedPart:
 
 
 def recorded(source: Source) -> tuple[Source, list[_Seen]]:
-    """Return a source with the same answers, and the list to which each question to it is added."""
+    """Return a source with the same answers, and the list to which it adds each call of its methods."""
     seen: list[_Seen] = []
     return Source(*(_RecordedPart(part, seen) for part in source)), seen
 
@@ -77,7 +75,10 @@ class _Kept(NamedTuple):
         return any(_has_dead((seen.arguments, seen.returned)) for seen in self.seen)
 
     def is_right(self) -> bool:
-        """Return whether the source still returns what the answer was made of. Its errors are those of the answer."""
+        """Return whether the source's methods still return the values that the answer was made of.
+
+        An error of the source is raised: a new answer would fail with it, too.
+        """
         for seen in self.seen:
             arguments = [_strong(argument) for argument in seen.arguments]
             if None in arguments and None not in seen.arguments:
@@ -106,7 +107,7 @@ class AnswerCache:
             return sum(kept.nbytes for kept in self._kept.values())
 
     def making(self, key: AnswerKey) -> Future[None] | None:
-        """Return what ends when another thread has made the answer; None where no thread makes it."""
+        """Return a future that is done when another thread has made the answer; None where no thread makes it."""
         return self._making.get(key)
 
     def answer(self, key: AnswerKey, source: Source, make: Callable[[Source], Finished]) -> Finished:
@@ -143,7 +144,8 @@ class AnswerCache:
 
     def _keep(self, key: AnswerKey, kept: _Kept) -> None:
         too_large = kept.finished.body_bytes > self._max_bytes // MAX_SHARE
-        _ = too_large or kept.nbytes  # compresses it, which should not happen while others wait
+        # The size includes the compressed form. It is made here, before other threads wait for the lock.
+        _ = too_large or kept.nbytes
         with self._lock:
             self._kept.pop(key, None)
             if too_large:

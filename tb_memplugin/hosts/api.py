@@ -31,12 +31,7 @@ from tb_memplugin.hosts.http_messages import (
     read_body,
 )
 from tb_memplugin.hosts.report import DOWNLOAD_PATH, ReportDownload
-from tb_memplugin.hosts.sources import (
-    CAPACITY_PARAMETER,
-    MAX_CAPACITY,
-    catalog_source,
-    with_capacity,
-)
+from tb_memplugin.hosts.sources import CAPACITY_PARAMETER, MAX_CAPACITY, catalog_source, with_capacity
 from tb_memplugin.questions.asking.endpoint import Endpoint, endpoints
 from tb_memplugin.questions.asking.inputs import BadParameter, Call, OptionalInteger
 from tb_memplugin.questions.asking.source import Reads
@@ -46,7 +41,8 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 PREFIX = "api/"
-SMALL_BYTES = 16 << 20  # of files that are not cached: a program of this size takes a second
+# Above this size, files that are not cached are large. Reading a program of this size takes a second.
+SMALL_BYTES = 16 << 20
 CAPACITY = OptionalInteger(CAPACITY_PARAMETER, 1, MAX_CAPACITY)
 
 
@@ -78,7 +74,7 @@ class MemoryApp:
         return self._routes | static.names()
 
     def reads(self, environ: WSGIEnvironment) -> Reads | Future[None]:
-        """Return what a request reads before it is answered, or what ends when another thread has made its answer."""
+        """Return what a request reads before it is answered, or a future of another thread that makes its answer."""
         request = PageRequest(environ)
         path = request.path.lstrip("/")
         endpoint = self._endpoints.get(path.removeprefix(PREFIX)) if path.startswith(PREFIX) else None

@@ -1,4 +1,4 @@
-"""Scans of fleets for the page: each runs in a thread, and what it has found is there at any time."""
+"""Scans of fleets for the page. Each scan runs in a thread of its own, and its findings can be read at any time."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from tb_memplugin.questions.fleet.words import faults_text
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 K = TypeVar("K", Capture, tuple[TrendBy, tuple[Capture, ...]])
-MAXKEPT = 4  # scans
+MAX_KEPT = 4  # scans of each kind; beyond it, the oldest ones that have ended are dropped
 PUBLISH_SECONDS = 1.0  # between fleets of what has been read so far
-FRESH_SECONDS = 5.0
+FRESH_SECONDS = 5.0  # until the logdir is searched for captures again
 
 
 class ScanThread(Generic[T]):
-    """A scan in a thread of its own."""
+    """A scan in a thread of its own. `latest` is what it has found so far."""
 
     def __init__(self, run: Callable[[ScanThread[T], Scan], T]) -> None:
         self.latest: T | None = None
@@ -79,8 +79,8 @@ class FleetScans:
         self._lock = threading.Lock()
         self._found: list[Capture] = []
         self._known: list[CaptureName] = []
-        self._named: list[Capture] = []  # whose names these are
-        self._ended = set[int]()  # scans by then: each may add faults
+        self._named: list[Capture] = []  # the captures that `_known` describes
+        self._ended = set[int]()  # ids of the scans that had ended when `_known` was made: each may add faults
         self._searched = float("-inf")
         self._fleets: dict[Capture, ScanThread[Fleet]] = {}
         self._trends: dict[tuple[TrendBy, tuple[Capture, ...]], ScanThread[list[TrendSeries]]] = {}
@@ -149,8 +149,8 @@ class FleetScans:
         with self._lock:
             scan = scans.pop(key, None)
             scan = ScanThread(run) if scan is None or scan.problem else scan
-            scans[key] = scan  # the last that was asked for
-            for old in [old for old, other in scans.items() if not other.is_running][: len(scans) - MAXKEPT]:
+            scans[key] = scan  # at the end: the oldest requests come first
+            for old in [old for old, other in scans.items() if not other.is_running][: len(scans) - MAX_KEPT]:
                 del scans[old]
         return scan
 

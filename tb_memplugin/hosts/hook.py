@@ -20,7 +20,8 @@ OFF_SWITCH = "TB_MEMPLUGIN_HOOK"  # "0" leaves XProf as it is
 NAME = "tb_memplugin_hook"
 SERVER = "xprof.server"
 
-# Python runs this .pth line. It imports us only in a program named xprof, and does nothing if we are uninstalled.
+# Python runs this .pth line. It imports tb_memplugin only in a program named xprof, and does nothing after it has been
+# uninstalled.
 PTH = (
     "import sys; "
     "exec('try:\\n from tb_memplugin.hosts.hook import start; start()\\nexcept ImportError: pass') "

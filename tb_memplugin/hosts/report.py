@@ -24,12 +24,7 @@ from tb_memplugin.hosts.static import FOLDER
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.inputs import RUN, Call
 from tb_memplugin.questions.asking.source import NO_CANDIDATES, FitOutcomes, Source
-from tb_memplugin.questions.export.report import (
-    StoredAnswer,
-    answers_of_recording,
-    answers_of_runs,
-    report_source,
-)
+from tb_memplugin.questions.export.report import StoredAnswer, answers_of_recording, answers_of_runs, report_source
 from tb_memplugin.questions.export.rows import exportable
 
 # Mail servers accept about 25 MB. A program of 100,000 buffers takes 8 MB.
@@ -168,7 +163,7 @@ def licenses() -> bytes:
     """Return the licenses of the packages in the page, as text that can be read in the report's source."""
     try:
         return (FOLDER / LICENSES).read_bytes().replace(b"<", b"&lt;")
-    except OSError:  # of a page that was built before
+    except OSError:  # a page of an earlier build has no such file
         return b""
 
 
@@ -187,7 +182,7 @@ MAX_AT_ONCE = 2  # each takes a processor while it is made
 # The first recording is in a report whatever its size: 100,000 rows take 8 MB.
 MAX_ROWS = 1_000_000
 MAX_NAME = 80
-# No browser shows it in place of the page: it is saved. If one did, its scripts would not run in our origin.
+# Browsers save the report. If one showed it instead, the sandbox would keep its scripts out of the page's origin.
 HEADERS = {"Content-Security-Policy": "sandbox; default-src 'none'"}
 
 
@@ -200,7 +195,7 @@ class ReportDownload:
 
     def response(self, request: Request) -> Response:
         """Return the report of the run that a request names. InputError or NotAccepted where there is none."""
-        # "none" is a URL that a user typed. A page of another site could start any number of them.
+        # A page of another site could start any number of reports. "none" is a URL that a user typed.
         if request.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none"):
             raise sent_by_another_site(request)
         run = RUN.read(Call(request.args.to_dict(), self._source), ())
@@ -228,7 +223,7 @@ class ReportDownload:
 
 
 class _Started:
-    """Pieces of which the first one is made at once, so that an error before it has a status."""
+    """Pieces of a report. The first one is made at once, so that an error before it is answered with its status."""
 
     def __init__(self, pieces: Generator[bytes]) -> None:
         self._pieces = pieces

@@ -34,11 +34,11 @@ def serve(
     """Print the URL, and serve until interrupted. InputError if the port is not available, or a source root is not."""
     sources = checked_roots(source_roots)
     catalog = Catalog(root)
-    # Before anybody can connect: both import most of the package.
+    # Both calls import most of the package, which the first request should not wait for.
     catalog.load_readers()
     page = MemoryApp(catalog, sources)
     listening = listen([host], port)
-    if not has_runs(root):  # which takes less than a search for all
+    if not has_runs(root):  # stops at the first run, unlike catalog.runs()
         try:
             catalog.runs()
         except InputError as error:

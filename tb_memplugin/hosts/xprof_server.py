@@ -29,7 +29,7 @@ WORKERS = "--worker_service_address"
 
 @dataclass(frozen=True)
 class Binding:
-    """Where XProf listens, and under which names."""
+    """The addresses that XProf listens on, and the names that it answers to."""
 
     port: int
     everywhere: bool = False  # on all interfaces, with the worker service
@@ -79,7 +79,7 @@ def serve(root: str, binding: Binding, arguments: Sequence[str]) -> int:
 
 
 def _grpc_port(binding: Binding) -> int:
-    """Return the port of the worker service. XProf would share the port of another one without a word."""
+    """Return the port of the worker service. XProf would silently share the port of another worker service."""
     wanted = binding.grpc_port
     if wanted in (None, 0):
         return free_port()

@@ -5,9 +5,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from support import xprof_converter
 from support.payload_decoder import decode
 
-from benchmarks import generate, xprof_converter
+from benchmarks import generate
 from benchmarks.assignment import BestFitHeap
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.catalog.listing import listing_of_path

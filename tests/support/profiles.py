@@ -12,9 +12,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from support import xprof_converter
 from support.servers import DATA, DEMO
 
-from benchmarks import xprof_converter
 from tb_memplugin.protos.hlo_pb2 import HloProto
 from tb_memplugin.protos.xplane_pb2 import XEventMetadata, XPlane, XSpace
 

@@ -1,6 +1,6 @@
 """The memory counters of this process's devices, of the frameworks whose devices the job has started.
 
-Only they are asked: who asks JAX or PyTorch first starts their devices, and a job may have to configure them before.
+Other frameworks are not called: the first call starts their devices, which the job may have to configure before.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class DeviceNames:
     """Names of devices, each of one framework: JAX and PyTorch have the same name for a GPU that both use."""
 
     def __init__(self) -> None:
-        self._frameworks: dict[str, str] = {}  # that used a name first
+        self._frameworks: dict[str, str] = {}  # by name: the framework that used it first
 
     def distinct(self, readings: Iterable[Reading]) -> list[Reading]:
         """Return the readings, where the name of a device that another framework uses has the framework's name, too."""
@@ -80,7 +80,7 @@ def _read_jax() -> list[Reading]:
     for device in jax.local_devices():
         try:
             counters = _of_jax(device.memory_stats() or {})
-        except Exception as error:  # each backend has its own
+        except Exception as error:  # each backend raises another type
             if "UNIMPLEMENTED" not in text_of(error):
                 warn(FAILED, error)
                 continue  # it may succeed the next time

@@ -52,8 +52,9 @@ class AppendFile:
         os.close(self._descriptor)
 
 
-# Samples are about their age / FULL apart, and the newest FULL are complete. So their number grows with the logarithm
-# of the time: at one a second, at most 11,000 after a day and 19,000 after a month, of 32 bytes and 40 a device.
+# The newest FULL samples are all kept; the distance between older ones is about their age divided by FULL. So the
+# number of samples grows with the logarithm of the time: at one a second, there are at most 11,000 after a day and
+# 19,000 after a month. A sample takes 32 bytes, and 40 for each device.
 FULL = 1024
 FIRST_LIMIT = 4 * FULL  # records that are kept before the first thinning
 
@@ -66,7 +67,7 @@ class Curve:
         self._rows = np.empty((64, integers_of_record(0)), np.int64)
         self.count = 0
         self._limit = FIRST_LIMIT
-        self.version = 0  # grows when records that were there before are changed
+        self.version = 0  # grows when earlier records are changed or removed
 
     def add(self, head: tuple[int, ...], counters: dict[WatchedDevice, tuple[int, ...]]) -> None:
         """Add a record. `head`: the columns of RecordColumn. A device that is new gets columns in all records.
@@ -135,7 +136,7 @@ def thin(rows: I64, now_ns: int, start_ns: int, interval_ns: int) -> I64:
     return kept
 
 
-# Stores have no way to append to a file, so it is written as a whole.
+# Remote stores cannot append to a file, so the whole file is written, once in this time.
 REMOTE_SECONDS = 60.0
 RETRY_SECONDS = 30.0  # after a failure to write the whole file, as on a full disk
 

@@ -1,6 +1,6 @@
 """The steps that the watching thread takes with each sample: record, write and show it, and decide on a snapshot.
 
-The outputs that show samples are other programs, each by a package that may be missing.
+Outputs show samples in other programs. Each needs a package that may be missing.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _local(folder: str) -> str:
 
 
 NOT_WRITTEN = "the memory curve could not be written, and training continues"
-SNAPSHOT_SECONDS = 60.0
+SNAPSHOT_SECONDS = 60.0  # at least, between two snapshots
 SIGNAL = "signal"
 
 

@@ -19,7 +19,7 @@ TAGS = {DeviceColumn.IN_USE: "in use", DeviceColumn.PEAK: "peak", DeviceColumn.L
 GIB = 1 << 30
 # TensorBoard draws a thousand points of a curve, so points are at least a thousandth of its length apart.
 POINTS = 1000
-# By then, a job that marks steps has marked one: it decides the x axis, which must not change.
+# A job that marks steps marks its first one within this time. After it, the x axis is seconds, and cannot change.
 UNDECIDED_SECONDS = 60.0
 
 

@@ -11,9 +11,11 @@ from tb_memplugin.capture.profile_run import FAILED, ProfileRun, note_failure, r
 from tb_memplugin.capture.watching.counters import Reading, started_jax, started_torch
 from tb_memplugin.readers.watch_layout import UNKNOWN, DeviceColumn
 
-# Of the capacity, above the last snapshot: a job that stays above the limit gets ten snapshots, not one a minute.
+# The share of the capacity by which memory in use must rise after a snapshot until the next one is due. So a job that
+# stays above a limit of 90 % gets at most ten snapshots, not one a minute.
 RISE_OF_CAPACITY = 0.01
-# The floor is the least memory in use in a window. A window has this many samples, and the end of a step.
+# The floor is the least memory in use in a window. A window has at least this many samples, and contains the end of a
+# step where the job marks steps.
 WINDOW_SAMPLES = 30
 # A leak makes new highest floors again and again; a job that loads or compiles makes a few.
 GROWTH_RISES = 5
@@ -23,7 +25,7 @@ GROWTH_MIN_BYTES = 1 << 20
 
 
 class Triggers:
-    """Decides after each sample. `at`: the share of the capacity that is nearly full."""
+    """Decides after each sample whether a snapshot is due. `at`: the share of the capacity that is nearly full."""
 
     def __init__(self, at: float) -> None:
         self._at = at
@@ -53,7 +55,7 @@ class _DeviceTriggers:
     limit: int = UNKNOWN
     saved_share: float = 0.0  # of the capacity, at the last snapshot
     base: int = UNKNOWN  # the first floor, or the one at the last snapshot
-    highest: int = UNKNOWN  # floor
+    highest: int = UNKNOWN  # floor so far
     rises: int = 0  # of the highest floor, since the base
     floor: int = UNKNOWN  # of the last complete window
     window: _Window = field(default_factory=lambda: _Window())

@@ -1,4 +1,4 @@
-"""The recordings of a logdir, by names in it: a name chooses among the files that a search found, and opens none."""
+"""The recordings of a logdir, by names in it. A name selects among the files that a search found, and opens none."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class LogdirReader:
     def listing(self, name: str = "", wanted: str | None = None) -> Listing:
         """List the recordings that a name selects, largest peak first; an empty name selects all.
 
-        `wanted`: an id of a recording or a part of one; of a whole id, only its run is read.
+        `wanted`: the id of a recording, or a part of it. If it is a whole id, only its run is read.
         """
         runs = list(self._select(name))
         own = [run for run in runs if (wanted or "").startswith(f"{run.name}|")]
         with ExitStack() as counted:
-            for run in own or runs:  # all are counted from the beginning, so that the progress only grows
+            for run in own or runs:  # the files of all runs are counted first, so that the progress never falls
                 counted.enter_context(self.catalog.progress.files(run.name, run.files))
             return merge(self.catalog.listing_of_run(run) for run in own or runs)
 

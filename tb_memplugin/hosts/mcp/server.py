@@ -127,7 +127,7 @@ def _result(answer: Mapping[str, Any], is_error: bool = False) -> CallToolResult
 
 
 def _text(answer: Mapping[str, Any]) -> str:
-    """Return JSON in ASCII, which has no characters that a reader does not see."""
+    """Return JSON in ASCII, so that no character of a name is invisible."""
     return json.dumps(answer, separators=(",", ":"), allow_nan=False)
 
 

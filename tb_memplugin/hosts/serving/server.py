@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication, WSGIEnvironment
 
 
-# What a request reads, or what ends when another thread has made its answer.
+# Returns what a request reads, or a future that is done when another thread has made the answer.
 ReadsOf = Callable[["WSGIEnvironment"], Reads | Future[None]]
 
 THREADS = {Reads.NOTHING: 4, Reads.LISTING: 4, Reads.SMALL_FILES: 8, Reads.LARGE_FILES: 8}
@@ -104,14 +104,14 @@ MAX_CONNECTIONS = 1000
 IDLE_SECONDS = 60  # browsers keep connections for their next request
 REQUEST_SECONDS = 20  # until the headers are complete
 BODY_SECONDS = 120  # until the body is complete: 16 MiB at 1 Mbit/s
-CROWDED = 0.75  # of all connections: from here on, those that do nothing are closed after seconds
+CROWDED = 0.75  # above this share of all connections, idle ones are closed after CROWDED_SECONDS
 CROWDED_SECONDS = 3
 MAX_HEADER_BYTES = 64 << 10
 SHUTDOWN_SECONDS = 1
 # A request releases Python's lock dozens of times, for example to list a folder, and may wait this long for it each
 # time while another thread computes. With Python's 5 ms, 100 clients got a fifth of the answers per second.
 SWITCH_SECONDS = 0.0002
-# Answers that one client does not take are kept in a file beyond this size.
+# Beyond this size, an answer that a client has not received yet is kept in a file.
 MAX_UNSENT_BYTES = 4 << 20
 NEVER = 1 << 60
 
