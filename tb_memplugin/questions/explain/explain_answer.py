@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NotRequired, TypedDict
+from typing import Final, Literal, NotRequired, TypedDict, TypeVar, cast
 
 from tb_memplugin.analysis.leaks.over_snapshots import snapshots_of
 from tb_memplugin.analysis.ownership.source_lines import heavy_lines
@@ -19,21 +19,13 @@ from tb_memplugin.questions.asking.json_types import (
     SummaryJson,
     problems_json,
 )
-from tb_memplugin.questions.explain.explain import MomentJson
-from tb_memplugin.questions.explain.explain import explain as explain_completely
+from tb_memplugin.questions.explain.explain import Explanation, LiveAmountJson, LiveRoleJson, MomentJson, explain
 from tb_memplugin.questions.kinds.joins import RuntimeToProgramJson
 from tb_memplugin.questions.kinds.leaks import LeaksJson, VerdictName
 from tb_memplugin.questions.oom.failure import programs_of
 from tb_memplugin.questions.recording.kernels import KernelJson
-from tb_memplugin.questions.recording.tree import HeavyChain, heaviest_chains
-
-
-class LiveRoleJson(TypedDict):
-    """The live bytes of one role."""
-
-    role: str
-    bytes: int
-    share: float
+from tb_memplugin.questions.recording.tree import TreeLineJson, heaviest_chains
+from tb_memplugin.questions.records import record, records
 
 
 class LineShareJson(TypedDict):
@@ -42,16 +34,6 @@ class LineShareJson(TypedDict):
     line: str
     bytes: int
     share: float
-
-
-class TreeLineJson(TypedDict):
-    """A line of a tree: nodes that each contain only the next are one line, `label` joins their names."""
-
-    depth: int
-    label: str
-    bytes: int
-    share: float
-    merged: int
 
 
 class AdviceLineJson(TypedDict):
@@ -71,13 +53,6 @@ class LiveSiteJson(TypedDict):
     site: str
     shape: str
     allocations: int
-    bytes: int
-    share: float
-
-
-class LiveAmountJson(TypedDict):
-    """Some of the live bytes."""
-
     bytes: int
     share: float
 
@@ -136,10 +111,12 @@ class ExplainAnswerJson(AnswerJson):
     omitted: NotRequired[OmittedJson]
 
 
+T = TypeVar("T")
+
 REPORTED_VERDICTS = ("leak", "kept one step")  # the others do not grow
 SHARE_DIGITS = 4
 OF_RECORDING = ("live_peak", "reserved", "capacity", "reported_peak")  # figures that summaries have
-COPIED = ("kernels", "joins", "out_of_memory", "before", "unexplained")
+COPIED: Final = ("kernels", "joins", "out_of_memory", "before", "unexplained")
 
 
 def explain_answer(
@@ -154,11 +131,17 @@ def explain_answer(
     `problems`: of the files of the path, where no recording was asked for: a larger peak may be in them.
     InputError where `at` is not a moment of the recording.
     """
-    found = explain_completely(recording, at, others)
-    position, omitted = found["at"]["position"], OmittedJson()
-    lines, total = heavy_lines(recording, position, asked.top)
-    omitted |= {"lines": total - len(lines)} if total > len(lines) else {}
-    answer: dict[str, Any] = {
+    found = explain(recording, at, others)
+    most, omitted = fewer(asked.top), OmittedJson()
+    lines, lines_total = heavy_lines(recording, found["at"]["position"], asked.top)
+    omitted["lines"] = max(lines_total - len(lines), 0)
+
+    def tree(key: Literal["model", "source", "function"], separator: str | None) -> list[TreeLineJson]:
+        chains = heaviest_chains(found[key], most)
+        omitted[key] = len(found[key]) - sum(len(chain.nodes) for chain in chains)
+        return [chain.line(separator) for chain in chains]
+
+    answer: ExplainAnswerJson = {
         "schema_version": SCHEMA_VERSION,
         "headline": found["headline"],
         "recording": found["recording"],
@@ -170,93 +153,50 @@ def explain_answer(
         "lines": [
             {"line": one.line, "bytes": one.bytes, "share": share(one.bytes, found["at"]["bytes"])} for one in lines
         ],
-        **_trees(found, fewer(asked.top), omitted),
+        "model": tree("model", "/"),
+        "source": tree("source", None),
+        "function": tree("function", ": "),
+        "next": asked.next(*_questions(recording, others, found, asked)),
     }
     if "advice" in found:
-        answer["advice"] = [{key: piece[key] for key in AdviceLineJson.__annotations__} for piece in found["advice"]]
+        answer["advice"] = records(AdviceLineJson, found["advice"])
     if "buffers" in found:
-        answer["buffers"] = [_live_site(buffer) for buffer in found["buffers"][: fewer(asked.top)]]
+        answer["buffers"] = records(LiveSiteJson, found["buffers"][:most])
         omitted["buffers"] = found["buffers_total"] - len(answer["buffers"])
     if "groups" in found:
-        answer["groups"] = [_live_site(group) for group in found["groups"][: fewer(asked.top)]]
+        answer["groups"] = records(LiveSiteJson, found["groups"][:most])
         omitted["groups"] = len(found["groups"]) - len(answer["groups"])
     if "leaks" in found:
         answer["leaks"] = _leaks(found["leaks"])
-    answer |= {key: found[key] for key in COPIED if key in found}
-    answer |= {"problems": unread} if (unread := problems_json(problems)) else {}
+    for key in COPIED:
+        if key in found:
+            answer[key] = found[key]
+    if unread := problems_json(problems):
+        answer["problems"] = unread
     answer["omitted"] = omitted
-    answer["next"] = asked.next(*_questions(recording, others, found, asked))
-    found_answer: ExplainAnswerJson = bounded(_rounded(answer), asked.top)
-    return found_answer
-
-
-def _trees(found: dict[str, Any], top: int | None, omitted: OmittedJson) -> dict[str, list[TreeLineJson]]:
-    trees: dict[str, list[TreeLineJson]] = {}
-    for key, separator in (("model", "/"), ("source", None), ("function", ": ")):
-        chains = heaviest_chains(found[key], top)
-        trees[key] = [_tree_line(chain, separator) for chain in chains]
-        omitted[key] = len(found[key]) - sum(len(chain.nodes) for chain in chains)
-    return trees
-
-
-def _tree_line(chain: HeavyChain, separator: str | None) -> TreeLineJson:
-    last = chain.nodes[-1]
-    labels = [node["label"] for node in chain.nodes]
-    return {
-        "depth": chain.depth,
-        "label": separator.join(labels) if separator else last["label"],
-        "bytes": last["bytes"],
-        "share": last["share"],
-        "merged": last["merged"],
-    }
-
-
-def _live_site(found: dict[str, Any]) -> LiveSiteJson:
-    return {
-        "row": found["row"],
-        "site": found["site"],
-        "shape": found["shape"],
-        "allocations": found.get("allocations", 1),
-        "bytes": found["bytes"],
-        "share": found["share"],
-    }
+    return bounded(_rounded(answer), asked.top)
 
 
 def _leaks(found: LeaksJson) -> LeakAnswerJson:
     reported = [one for one in found["findings"] if one["verdict"] in REPORTED_VERDICTS]
-    return {
-        "message": found["message"],
-        "retained_gradients": found["retained_gradients"],
-        "unit": found["unit"],
-        "steps": found["steps"],
-        "warm_up_steps": found["warm_up_steps"],
-        "verdicts": {name: count for name, count in found["verdicts"].items() if count},
-        "findings": [
-            {
-                "row": one["row"],
-                "site": one["site"],
-                "shape": one["shape"],
-                "verdict": one["verdict"],
-                "sentence": one["sentence"],
-                "bytes_per_step": round(one["bytes_per_step"], 1),
-                "confidence": one["confidence"],
-                "live_bytes": one["live_bytes"],
-            }
-            for one in reported
-        ],
-    }
+    return record(
+        LeakAnswerJson,
+        found,
+        verdicts={name: count for name, count in found["verdicts"].items() if count},
+        findings=[record(LeakLineJson, one, bytes_per_step=round(one["bytes_per_step"], 1)) for one in reported],
+    )
 
 
-def _rounded(value: Any) -> Any:
+def _rounded(value: T) -> T:
     """Return an answer with shares of few digits, which are of no use beside the bytes."""
     if isinstance(value, dict):
         rounded = {key: _rounded(item) for key, item in value.items()}
-        return rounded | ({"share": round(value["share"], SHARE_DIGITS)} if "share" in value else {})
-    return [_rounded(item) for item in value] if isinstance(value, list) else value
+        return cast(T, rounded | ({"share": round(value["share"], SHARE_DIGITS)} if "share" in value else {}))
+    return cast(T, [_rounded(item) for item in value]) if isinstance(value, list) else value
 
 
 def _questions(
-    recording: Recording, others: Sequence[Recording], found: dict[str, Any], asked: Asked
+    recording: Recording, others: Sequence[Recording], found: Explanation, asked: Asked
 ) -> list[Question | None]:
     own, at = recording.id, {} if found["at"]["peak"] else {"at": f"#{found['at']['position']}"}
     if recording.kind.is_sampled:

@@ -3,80 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from tb_memplugin.analysis.ownership.by_model import BEFORE, NO_PATH
 from tb_memplugin.analysis.ownership.classification import NO_FUNCTION, NO_LINE, NOT_MARKED
-from tb_memplugin.model.kinds import Axis
+from tb_memplugin.model.kinds import Axis, RecordingKind
 from tb_memplugin.questions.asking.text_table import align
-from tb_memplugin.questions.kinds.leaks import several
+from tb_memplugin.questions.explain.explain import Explanation, Group, MomentJson
+from tb_memplugin.questions.kinds.joins import RuntimeToProgramJson
+from tb_memplugin.questions.kinds.leaks import LeaksJson, several
 from tb_memplugin.questions.recording.advice import lines as advice_lines
 from tb_memplugin.questions.recording.kernels import rows as kernel_rows
-from tb_memplugin.questions.recording.tree import UNEXPLAINED, UNEXPLAINED_OF
+from tb_memplugin.questions.recording.tree import UNEXPLAINED, UNEXPLAINED_OF, TreeLineJson
 from tb_memplugin.questions.recording.tree import lines as tree_lines
 from tb_memplugin.sizes import bytes_text, counted
 
 MAX_LINES = 20  # of sites and of findings; JSON contains all sites
 MIN_KEPT_SHARE = 0.01  # of the peak; smaller sites that are kept for one step are left out
-# A chain of scopes is joined with the separator; of a chain of frames, only the innermost is shown (None).
-TREES: tuple[tuple[str, str, str, str | None], ...] = (
-    ("model", "By model path:", NO_PATH, "/"),
-    ("function", "By jitted function:", NO_FUNCTION, ": "),
-    ("source", "By source:", NO_LINE, None),
-)
-MARKS = ("function", "By annotation:", NOT_MARKED, ": ")  # of PyTorch, which has no jitted functions
 
 
-def lines(answer: dict[str, Any]) -> Iterator[str]:
+def lines(answer: Explanation) -> Iterator[str]:
     """Format the answer of `explain`. The caller escapes control characters, which names may contain."""
     yield answer["headline"]
-    for sentence in answer.get("out_of_memory", {}).get("sentences", [])[2:]:
-        yield f"  - {sentence}"
     at = answer["at"]
-    if "out_of_memory" in answer and not at["bytes"]:
-        return  # the text contains only the size of the failed request
+    if "out_of_memory" in answer:
+        yield from (f"  - {sentence}" for sentence in answer["out_of_memory"]["sentences"][2:])
+        if not at["bytes"]:
+            return  # the text contains only the size of the failed request
     yield ""
     yield f"{bytes_text(at['bytes'])} {_state(answer)}:"
     yield ""
     if any(role["role"] != "unknown" for role in answer["roles"]):
         roles = [[bytes_text(role["bytes"]), f"{role['share']:.1%}", role["role"]] for role in answer["roles"]]
-        rest = answer.get("unexplained", {"bytes": 0})
-        if rest["bytes"]:
+        if "unexplained" in answer and (rest := answer["unexplained"])["bytes"]:
             roles.append([bytes_text(rest["bytes"]), f"{rest['share']:.1%}", _unexplained(answer)])
         yield from align([["bytes", "share", "role"], *roles], 2)
         yield ""
-    trees = (TREES[0], MARKS, TREES[2]) if answer["recording"]["kind"].startswith("torch") else TREES
-    for tree, heading, unknown, separator in trees:
-        if _has_known(answer[tree], unknown):
-            yield heading
-            yield from tree_lines(answer[tree], separator)
-            yield ""
+    marks = answer["recording"]["kind"].startswith("torch")  # PyTorch has no jitted functions
+    functions = ("By annotation:", NOT_MARKED) if marks else ("By jitted function:", NO_FUNCTION)
+    yield from _tree(answer["model"], "By model path:", NO_PATH, "/")
+    yield from _tree(answer["function"], *functions, ": ")
+    yield from _tree(answer["source"], "By source:", NO_LINE, None)  # of a chain of frames, the innermost
     if "kernels" in answer:
         yield "Kernels:"
         yield from align(list(kernel_rows(answer["kernels"])), 2)
         yield ""
     yield from _buffers(answer) if "buffers" in answer else _groups(answer)
-    if answer.get("advice"):
+    if pieces := answer.get("advice"):
         yield ""
-        yield from advice_lines(answer["advice"])
+        yield from advice_lines(pieces)
 
 
-def _has_known(tree: Sequence[dict[str, Any]], unknown: str) -> bool:
-    """Return whether the tree has a top-level node other than those for memory of unknown origin."""
-    return any(
-        node["label"] not in (unknown, BEFORE, UNEXPLAINED, *UNEXPLAINED_OF.values())
-        for node in tree
-        if node["depth"] == 0
-    )
+def _tree(tree: Sequence[TreeLineJson], heading: str, unknown: str, separator: str | None) -> Iterator[str]:
+    """Format a tree with a top-level node other than those for memory of unknown origin; the others say nothing."""
+    unnamed = (unknown, BEFORE, UNEXPLAINED, *UNEXPLAINED_OF.values())
+    if any(node["label"] not in unnamed for node in tree if node["depth"] == 0):
+        yield heading
+        yield from tree_lines(tree, separator)
+        yield ""
 
 
-def _state(answer: dict[str, Any]) -> str:
+def _state(answer: Explanation) -> str:
     """Describe the bytes: live at a moment, or needed by a program that was never run."""
-    used_is = answer.get("out_of_memory", {}).get("used_is", "live")
+    used_is = answer["out_of_memory"]["used_is"] if "out_of_memory" in answer else "live"
     return "needed" if used_is == "needed" else f"{used_is} {_moment(answer['at'], answer['recording']['axis'])}"
 
 
-def _moment(at: dict[str, Any], axis: str) -> str:
+def _moment(at: MomentJson, axis: str) -> str:
     if axis == Axis.INSTANT:
         return "at that moment"
     if at["position"] < 0:
@@ -86,7 +78,7 @@ def _moment(at: dict[str, Any], axis: str) -> str:
     return f"at {'the peak, ' if at['peak'] else ''}#{at['position']}{when}{step}"
 
 
-def _buffers(answer: dict[str, Any]) -> Iterator[str]:
+def _buffers(answer: Explanation) -> Iterator[str]:
     cells = [
         [
             bytes_text(row["bytes"]),
@@ -102,11 +94,11 @@ def _buffers(answer: dict[str, Any]) -> Iterator[str]:
     yield from _more(answer["buffers_total"] - len(cells), "buffer")
 
 
-def _frame(row: dict[str, Any]) -> str:
+def _frame(row: Group) -> str:
     return next((f"{frame['file']}:{frame['line']}" for frame in row["stack"] if frame["file"]), "-")
 
 
-def _groups(answer: dict[str, Any]) -> Iterator[str]:
+def _groups(answer: Explanation) -> Iterator[str]:
     groups, before, rest = answer["groups"], answer["before"], answer["unexplained"]
     rows = [(g["bytes"], g["share"], f"{g['allocations']:,}", _each(g), g["site"]) for g in groups]
     shown = rows[:MAX_LINES]
@@ -126,17 +118,16 @@ def _groups(answer: dict[str, Any]) -> Iterator[str]:
     yield from _findings(answer["leaks"], answer["recording"]["peak_bytes"])
 
 
-def _unexplained(answer: dict[str, Any]) -> str:
+def _unexplained(answer: Explanation) -> str:
     """Return the name of the live bytes without a row."""
-    name: str = UNEXPLAINED_OF.get(answer["recording"]["kind"], UNEXPLAINED)
-    return name
+    return UNEXPLAINED_OF.get(RecordingKind(answer["recording"]["kind"]), UNEXPLAINED)
 
 
-def _each(group: dict[str, Any]) -> str:
+def _each(group: Group) -> str:
     return group["shape"] or (f"{bytes_text(group['size'])} each" if group["allocations"] > 1 else "-")
 
 
-def _programs(joins: dict[str, Any]) -> Iterator[str]:
+def _programs(joins: RuntimeToProgramJson) -> Iterator[str]:
     """Format the stack and the live allocations of compiled programs."""
     if (stack := joins["stack"]) is not None:
         yield f"{bytes_text(stack['bytes'])} stack = temporaries of {stack['title']}"
@@ -154,7 +145,7 @@ def _programs(joins: dict[str, Any]) -> Iterator[str]:
         yield f"    {allocated} for {program['title']}{runs}"
 
 
-def _findings(leaks: dict[str, Any], peak_bytes: int) -> Iterator[str]:
+def _findings(leaks: LeaksJson, peak_bytes: int) -> Iterator[str]:
     leaking = [finding for finding in leaks["findings"] if finding["verdict"] == "leak"]
     kept = [
         finding

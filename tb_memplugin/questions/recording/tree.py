@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 
@@ -28,9 +28,19 @@ MIN_SHARE = 0.005  # of a line in a terminal
 MAX_LINES = 24
 
 
+class TreeLineJson(TypedDict):
+    """A line of a tree: nodes that each contain only the next are one line, `label` joins their names."""
+
+    depth: int
+    label: str
+    bytes: int
+    share: float
+    merged: int
+
+
 def weighted_nodes(
     recording: Recording, by: Classification, position: int, *, merge: bool = False
-) -> list[dict[str, Any]]:
+) -> list[TreeLineJson]:
     """Return the nodes with live bytes in preorder, the heaviest first; nodes of depth 0 add up to the total."""
     found = forest(recording, by, merge)
     rows = live_rows(recording, position)
@@ -38,7 +48,7 @@ def weighted_nodes(
     rest = unexplained_bytes(recording, position)
     # Rows that exceed the bytes in use leave a negative rest, and would be more than the whole.
     total = int(weight[found.parent < 0].sum()) + max(rest, 0)
-    nodes = [
+    nodes: list[TreeLineJson] = [
         {
             "depth": depth,
             "label": found.label[node],
@@ -71,10 +81,16 @@ class HeavyChain(NamedTuple):
     """Nodes that each contain only the next one, and the number of shown chains that contain them."""
 
     depth: int
-    nodes: list[dict[str, Any]]
+    nodes: list[TreeLineJson]
+
+    def line(self, separator: str | None) -> TreeLineJson:
+        """Return the chain as one line, with the labels of all nodes; without a separator, of the last one."""
+        last = self.nodes[-1]
+        label = separator.join(node["label"] for node in self.nodes) if separator else last["label"]
+        return {**last, "depth": self.depth, "label": label}
 
 
-def heaviest_chains(nodes: Sequence[dict[str, Any]], most: int | None) -> list[HeavyChain]:
+def heaviest_chains(nodes: Sequence[TreeLineJson], most: int | None) -> list[HeavyChain]:
     """Return the heaviest chains in preorder, at most `most`; the parents of each are among them."""
     chains = list(_chains(nodes))
     # The parent of a chain comes before it and is at least as heavy, so it is among the heaviest too.
@@ -87,7 +103,7 @@ def heaviest_chains(nodes: Sequence[dict[str, Any]], most: int | None) -> list[H
     return found
 
 
-def lines(nodes: Sequence[dict[str, Any]], separator: str | None = "/") -> Iterator[str]:
+def lines(nodes: Sequence[TreeLineJson], separator: str | None = "/") -> Iterator[str]:
     """Format the heaviest nodes, a chain of equal weight as one line.
 
     The labels of a chain are joined with `separator`; without one, the line shows the label of the last node.
@@ -103,14 +119,14 @@ def lines(nodes: Sequence[dict[str, Any]], separator: str | None = "/") -> Itera
         yield f"and {hidden:,} smaller; --json --top all lists all"
 
 
-def _label(node: dict[str, Any]) -> str:
+def _label(node: TreeLineJson) -> str:
     repeats = "*" in node["label"] and node["merged"] > 1
-    return f"{node['label']} x{node['merged']}" if repeats else str(node["label"])
+    return f"{node['label']} x{node['merged']}" if repeats else node["label"]
 
 
-def _chains(nodes: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+def _chains(nodes: Sequence[TreeLineJson]) -> Iterator[list[TreeLineJson]]:
     """Group each node with its parent where the parent contains nothing else."""
-    chain: list[dict[str, Any]] = []
+    chain: list[TreeLineJson] = []
     for node in nodes:
         if chain and node["depth"] == chain[-1]["depth"] + 1 and node["bytes"] == chain[-1]["bytes"]:
             chain.append(node)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,8 +16,8 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
 from tb_memplugin.questions.asking.selectors import choose, position_of
 from tb_memplugin.questions.explain import explain_text as view
-from tb_memplugin.questions.explain.explain import explain
-from tb_memplugin.questions.recording.tree import MAX_LINES
+from tb_memplugin.questions.explain.explain import Explanation, explain
+from tb_memplugin.questions.recording.tree import MAX_LINES, TreeLineJson
 from tb_memplugin.questions.recording.tree import lines as tree_lines
 
 STEPS = 12
@@ -36,7 +35,7 @@ def training() -> Recording:
     )
 
 
-def total(answer: dict[str, Any]) -> int:
+def total(answer: Explanation) -> int:
     parts = [*answer["groups"], answer["before"], answer["unexplained"]]
     assert sum(part["share"] for part in parts) == pytest.approx(1)
     return sum(part["bytes"] for part in parts)
@@ -139,7 +138,7 @@ def test_trees_in_order_of_weight() -> None:
 
 
 def test_a_chain_of_nodes_is_one_line() -> None:
-    def node(depth: int, label: str, size: int, merged: int = 1) -> dict[str, Any]:
+    def node(depth: int, label: str, size: int, merged: int = 1) -> TreeLineJson:
         return {"depth": depth, "label": label, "bytes": size, "share": size / 1000, "merged": merged}
 
     tree = [
