@@ -162,33 +162,24 @@ def one_buffer(recording: Recording, row: int, asked: Asked) -> BufferAnswerJson
         last = len(recording.allocations) - 1
         raise InputError("No such row", str(row), f"give one from 0 to {last}; `buffers` and `explain` list them")
     found = details(recording, row)
-    region = found["region"]
     freed_leaf = int(recording.free_stack[row]) if recording.free_stack is not None else -1
     stack, inner = _from_own_line(recording, int(recording.allocations.stack[row]), found["stack"], asked.top)
     freed, inner_of_freed = _from_own_line(recording, freed_leaf, found["freed_stack"], asked.top)
     why = "the largest one that uses the same bytes"
     answer = record(
         BufferAnswerJson,
+        found,
         schema_version=SCHEMA_VERSION,
         recording=recording.id,
         caveats=[*map(caveat_json, caveats(recording))],
         **facts(recording, row, ("row", *TEXTS, "dtype", "size_bytes", "requested_bytes")),
-        region=region
-        and record(BufferRegionJson, index=region["index"], kind=region["kind"], size_bytes=region["size"]),
+        region=(region := found["region"]) and record(BufferRegionJson, region, size_bytes=region["size"]),
         offset_bytes=found["offset"],
         allocated_at=found["start"],
         freed_at=found["end"],
-        defined=found["defined"],
-        last_used=found["last_used"],
         stack=stack,
         freed_stack=freed,
-        shares=[
-            record(
-                SharingBufferJson, row=one["row"], name=one["name"], size_bytes=one["size"], relation=one["relation"]
-            )
-            for one in found["shares"]
-        ],
-        shares_total=found["shares_total"],
+        shares=[record(SharingBufferJson, one, size_bytes=one["size"]) for one in found["shares"]],
         omitted={
             "shares": found["shares_total"] - len(found["shares"]),
             "stack": inner,

@@ -63,7 +63,7 @@ class Group(SiteJson):
     share: float
 
 
-class Explanation(TypedDict):
+class ExplainedMoment(TypedDict):
     """The live memory at a moment, with complete lists. `buffers` are a program's, `groups` those of other kinds."""
 
     headline: str
@@ -87,7 +87,7 @@ class Explanation(TypedDict):
     leaks: NotRequired[leaks.LeaksJson]
 
 
-def explain(recording: Recording, at: str | None = None, others: Sequence[Recording] = ()) -> Explanation:
+def explain(recording: Recording, at: str | None = None, others: Sequence[Recording] = ()) -> ExplainedMoment:
     """Explain the peak of a recording, or the moment `at`, in JSON-compatible values.
 
     `others` are the other recordings of the logdir; an allocator is matched with the programs of its run and host.
@@ -132,7 +132,7 @@ def _same_host(one: Recording, other: Recording) -> bool:
     return (one.run, one.host) == (other.run, other.host)
 
 
-def _everywhere(recording: Recording, position: int, headline: str, numbers: Sequence[Figure]) -> Explanation:
+def _everywhere(recording: Recording, position: int, headline: str, numbers: Sequence[Figure]) -> ExplainedMoment:
     """Return the part that all kinds have; the bytes of each breakdown add up to the total."""
     total = breakdown(recording, position).whole
     return {
@@ -151,14 +151,14 @@ def _everywhere(recording: Recording, position: int, headline: str, numbers: Seq
     }
 
 
-def _add_buffers(answer: Explanation, recording: Recording, position: int) -> None:
+def _add_buffers(answer: ExplainedMoment, recording: Recording, position: int) -> None:
     total, largest = breakdown(recording, position).whole, live_rows(recording, position)
     sizes = recording.allocations.charge
     answer["buffers"] = [_group(recording, row, 1, int(sizes[row]), total) for row in largest[:MAX_BUFFERS].tolist()]
     answer["buffers_total"] = len(largest)
 
 
-def _add_groups(answer: Explanation, recording: Recording, position: int) -> None:
+def _add_groups(answer: ExplainedMoment, recording: Recording, position: int) -> None:
     live = breakdown(recording, position)
     listed = zip(live.row.tolist(), live.allocations.tolist(), live.bytes.tolist(), strict=True)
     answer["groups"] = [_group(recording, *group, live.whole) for group in listed]

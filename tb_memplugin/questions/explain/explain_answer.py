@@ -19,7 +19,7 @@ from tb_memplugin.questions.asking.json_types import (
     SummaryJson,
     problems_json,
 )
-from tb_memplugin.questions.explain.explain import Explanation, LiveAmountJson, LiveRoleJson, MomentJson, explain
+from tb_memplugin.questions.explain.explain import ExplainedMoment, LiveAmountJson, LiveRoleJson, MomentJson, explain
 from tb_memplugin.questions.kinds.joins import RuntimeToProgramJson
 from tb_memplugin.questions.kinds.leaks import LeaksJson, VerdictName
 from tb_memplugin.questions.oom.failure import programs_of
@@ -196,7 +196,7 @@ def _rounded(value: T) -> T:
 
 
 def _questions(
-    recording: Recording, others: Sequence[Recording], found: Explanation, asked: Asked
+    recording: Recording, others: Sequence[Recording], found: ExplainedMoment, asked: Asked
 ) -> list[Question | None]:
     own, at = recording.id, {} if found["at"]["peak"] else {"at": f"#{found['at']['position']}"}
     if recording.kind.is_sampled:

@@ -8,7 +8,7 @@ from tb_memplugin.analysis.ownership.by_model import BEFORE, NO_PATH
 from tb_memplugin.analysis.ownership.classification import NO_FUNCTION, NO_LINE, NOT_MARKED
 from tb_memplugin.model.kinds import Axis, RecordingKind
 from tb_memplugin.questions.asking.text_table import align
-from tb_memplugin.questions.explain.explain import Explanation, Group, MomentJson
+from tb_memplugin.questions.explain.explain import ExplainedMoment, Group, MomentJson
 from tb_memplugin.questions.kinds.joins import RuntimeToProgramJson
 from tb_memplugin.questions.kinds.leaks import LeaksJson, several
 from tb_memplugin.questions.recording.advice import lines as advice_lines
@@ -21,7 +21,7 @@ MAX_LINES = 20  # of sites and of findings; JSON contains all sites
 MIN_KEPT_SHARE = 0.01  # of the peak; smaller sites that are kept for one step are left out
 
 
-def lines(answer: Explanation) -> Iterator[str]:
+def lines(answer: ExplainedMoment) -> Iterator[str]:
     """Format the answer of `explain`. The caller escapes control characters, which names may contain."""
     yield answer["headline"]
     at = answer["at"]
@@ -62,7 +62,7 @@ def _tree(tree: Sequence[TreeLineJson], heading: str, unknown: str, separator: s
         yield ""
 
 
-def _state(answer: Explanation) -> str:
+def _state(answer: ExplainedMoment) -> str:
     """Describe the bytes: live at a moment, or needed by a program that was never run."""
     used_is = answer["out_of_memory"]["used_is"] if "out_of_memory" in answer else "live"
     return "needed" if used_is == "needed" else f"{used_is} {_moment(answer['at'], answer['recording']['axis'])}"
@@ -78,7 +78,7 @@ def _moment(at: MomentJson, axis: str) -> str:
     return f"at {'the peak, ' if at['peak'] else ''}#{at['position']}{when}{step}"
 
 
-def _buffers(answer: Explanation) -> Iterator[str]:
+def _buffers(answer: ExplainedMoment) -> Iterator[str]:
     cells = [
         [
             bytes_text(row["bytes"]),
@@ -98,7 +98,7 @@ def _frame(row: Group) -> str:
     return next((f"{frame['file']}:{frame['line']}" for frame in row["stack"] if frame["file"]), "-")
 
 
-def _groups(answer: Explanation) -> Iterator[str]:
+def _groups(answer: ExplainedMoment) -> Iterator[str]:
     groups, before, rest = answer["groups"], answer["before"], answer["unexplained"]
     rows = [(g["bytes"], g["share"], f"{g['allocations']:,}", _each(g), g["site"]) for g in groups]
     shown = rows[:MAX_LINES]
@@ -118,7 +118,7 @@ def _groups(answer: Explanation) -> Iterator[str]:
     yield from _findings(answer["leaks"], answer["recording"]["peak_bytes"])
 
 
-def _unexplained(answer: Explanation) -> str:
+def _unexplained(answer: ExplainedMoment) -> str:
     """Return the name of the live bytes without a row."""
     return UNEXPLAINED_OF.get(RecordingKind(answer["recording"]["kind"]), UNEXPLAINED)
 

@@ -15,6 +15,7 @@ from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, AnswerJson, Aske
 from tb_memplugin.questions.asking.endpoint import EACH_CHOICE, endpoint
 from tb_memplugin.questions.asking.inputs import RECORDING
 from tb_memplugin.questions.asking.json_types import CaveatJson, OmittedJson, caveat_json
+from tb_memplugin.questions.records import record
 from tb_memplugin.sizes import bytes_text, percent_text
 
 MAX_LINES = 5  # pieces printed in the terminal
@@ -57,22 +58,18 @@ def advice(recording: Recording) -> AdviceListJson:
     return {
         "peak_bytes": peak(recording).bytes,
         "advice": [
-            {
-                "kind": piece.kind.value,
-                "title": piece.title,
-                "sentence": piece.sentence,
-                "change": piece.change,
-                "bytes": piece.bytes,
-                "saving_bytes": piece.saving_bytes,
-                "saving_at_least": piece.saving.at_least,
-                "saving_at_most": piece.saving.at_most,
-                "new_peak_bytes": piece.new_peak_bytes,
-                "saving_of": "peak" if piece.saving.reserved is None else "reserved",
-                "before_bytes": piece.saving.before,
-                "after_bytes": piece.saving.before - piece.saving_bytes,
-                "rows": _ranges(piece.rows),
-                "rows_total": len(piece.rows),
-            }
+            record(
+                AdviceJson,
+                piece,
+                kind=piece.kind.value,
+                saving_at_least=piece.saving.at_least,
+                saving_at_most=piece.saving.at_most,
+                saving_of="peak" if piece.saving.reserved is None else "reserved",
+                before_bytes=piece.saving.before,
+                after_bytes=piece.saving.before - piece.saving_bytes,
+                rows=_ranges(piece.rows),
+                rows_total=len(piece.rows),
+            )
             for piece in advise(recording)
         ],
     }
@@ -160,18 +157,10 @@ def advice_answer(recording: Recording, asked: Asked) -> AdviceAnswerJson:
 
 
 def _piece(piece: AdviceJson) -> AdvicePieceJson:
-    return {
-        "kind": piece["kind"],
-        "title": piece["title"],
-        "sentence": piece["sentence"],
-        "change": piece["change"],
-        "bytes": piece["bytes"],
-        "saving_bytes": piece["saving_bytes"],
-        "saving_at_least_bytes": piece["saving_at_least"],
-        "saving_at_most_bytes": piece["saving_at_most"],
-        "saving_of": piece["saving_of"],
-        "before_bytes": piece["before_bytes"],
-        "after_bytes": piece["after_bytes"],
-        "rows": [list(pair) for pair in piece["rows"]],
-        "rows_total": piece["rows_total"],
-    }
+    return record(
+        AdvicePieceJson,
+        piece,
+        saving_at_least_bytes=piece["saving_at_least"],
+        saving_at_most_bytes=piece["saving_at_most"],
+        rows=[list(pair) for pair in piece["rows"]],
+    )

@@ -16,7 +16,7 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
 from tb_memplugin.questions.asking.selectors import choose, position_of
 from tb_memplugin.questions.explain import explain_text as view
-from tb_memplugin.questions.explain.explain import Explanation, explain
+from tb_memplugin.questions.explain.explain import ExplainedMoment, explain
 from tb_memplugin.questions.recording.tree import MAX_LINES, TreeLineJson
 from tb_memplugin.questions.recording.tree import lines as tree_lines
 
@@ -35,7 +35,7 @@ def training() -> Recording:
     )
 
 
-def total(answer: Explanation) -> int:
+def total(answer: ExplainedMoment) -> int:
     parts = [*answer["groups"], answer["before"], answer["unexplained"]]
     assert sum(part["share"] for part in parts) == pytest.approx(1)
     return sum(part["bytes"] for part in parts)
