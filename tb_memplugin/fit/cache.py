@@ -1,7 +1,8 @@
 """Compiled candidates in the user's cache folder.
 
 Each program is stored under the digest of its StableHLO and of all that the compiler depends on. In front of it,
-questions lead to such digests as long as the files that the step read are unchanged, so that nothing needs to start.
+questions lead to such digests as long as the files and folders that the step read are unchanged, so that nothing needs
+to start. All environment variables are part of a question, but those of a terminal or a session.
 """
 
 from __future__ import annotations
@@ -33,6 +34,18 @@ MACHINE = (platform.machine(), os.cpu_count())  # users may share the folder bet
 # Variables that jax, the compilers or Python read by themselves, many of them while jax is imported.
 OF_JAX = ("JAX_", "XLA_", "TPU_", "LIBTPU", "TF_", "CUDA_", "NVIDIA_")
 OF_PYTHON = ("PYTHON", "LD_", "OMP_", "OPENBLAS_", "MKL_")
+FOLDER_VARIABLE = "TB_MEMPLUGIN_FIT_CACHE"
+SIZE_VARIABLE = "TB_MEMPLUGIN_FIT_CACHE_SIZE"
+# Variables that shells, terminals, sessions and pytest set. They differ between two windows, or two calls in one, and
+# do not decide what a step computes. The current folder is part of a question by itself.
+OF_SHELLS = {"PWD", "OLDPWD", "SHLVL", "_", "PS1", "LS_COLORS"}
+OF_TERMINALS = {"TERM", "COLORTERM", "COLUMNS", "LINES", "WINDOWID", "VTE_VERSION", "STY", "WINDOW", "WT_SESSION"}
+OF_SESSIONS = {"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "SESSION_MANAGER", "INVOCATION_ID", "JOURNAL_STREAM"}
+UNREAD = OF_SHELLS | OF_TERMINALS | OF_SESSIONS | {"PYTEST_CURRENT_TEST", FOLDER_VARIABLE, SIZE_VARIABLE}
+UNREAD_GROUPS = (
+    *("TERM_", "TMUX", "ITERM_", "KITTY_", "KONSOLE_", "WEZTERM_", "GNOME_TERMINAL_", "VSCODE_"),
+    *("SSH_", "DBUS_", "XDG_SESSION_"),
+)
 
 
 def compiler_variables(environment: Mapping[str, str]) -> dict[str, str]:
@@ -40,12 +53,17 @@ def compiler_variables(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in sorted(environment.items()) if name.startswith((*OF_JAX, *OF_PYTHON))}
 
 
+def step_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that may decide what a step computes."""
+    return {
+        name: value for name, value in environment.items() if name not in UNREAD and not name.startswith(UNREAD_GROUPS)
+    }
+
+
 def question_key(request: Mapping[str, Any]) -> str:
     """Return the digest of a request to compile: its values, and the versions of all that is installed."""
-    asked = {name: value for name, value in request.items() if name != "environment"}
-    return _digest(
-        [FORMAT, sys.version, MACHINE, _stamp(), _installed(), asked, compiler_variables(request["environment"])]
-    )
+    asked = {**request, "environment": step_variables(request["environment"])}
+    return _digest([FORMAT, sys.version, MACHINE, _stamp(), _installed(), asked])
 
 
 def program_key(lowered: Any, target: str, options: Mapping[str, Any], versions: Mapping[str, str]) -> str:
@@ -110,8 +128,6 @@ def _installed() -> list[str]:
     return sorted(found)
 
 
-FOLDER_VARIABLE = "TB_MEMPLUGIN_FIT_CACHE"
-SIZE_VARIABLE = "TB_MEMPLUGIN_FIT_CACHE_SIZE"
 DEFAULT_BYTES = 2 << 30
 KEPT = 0.8  # of the size, once it is exceeded
 BROKEN = (OSError, ValueError, KeyError, TypeError, AttributeError, InputError, zipfile.BadZipFile, EOFError)
@@ -136,11 +152,11 @@ class Cache:
     folder: Path
     most: int = DEFAULT_BYTES
 
-    def find(self, question: str, candidate: Candidate, environment: Mapping[str, str]) -> Compiled | None:
+    def find(self, question: str, candidate: Candidate) -> Compiled | None:
         """Return the answer to a question, if what the step read is unchanged."""
         try:
             found = json.loads(self._path(question, "question").read_text())
-            return self.get(found["key"], candidate) if are_same(found["inputs"], environment) else None
+            return self.get(found["key"], candidate) if are_same(found["inputs"]) else None
         except BROKEN:
             return None
 

@@ -1,7 +1,12 @@
-"""Files, folders and environment variables that a step reads. Its answer is known while they stay the same.
+"""Files and folders that a step reads. Its answer is known while they, and the environment, stay the same.
 
-Python reports what it opens, lists and starts as audit events. Installed packages are known by their versions. What a
-compiled extension opens by itself, such as a file of weights, is not reported; the shapes in it rarely matter.
+Python reports what it opens, lists and starts as audit events. Installed packages are known by their versions.
+
+No event reports that a step asks whether a path exists. Such paths are mostly beside a file that it reads, or in the
+current folder, so the names in these folders are inputs too.
+
+Two things are not noticed. One is whether a path exists in a folder from which the step reads no file. The other is
+what a compiled extension opens by itself, such as a file of weights; the shapes in it rarely matter.
 """
 
 from __future__ import annotations
@@ -14,23 +19,32 @@ import stat
 import sys
 import sysconfig
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, TypedDict
+
+from tb_memplugin.model.fit import RECORD
 
 MAX_BYTES = 256 << 20  # to read again for each question
 CLOCK_SECONDS = 0.02  # the times of files lag behind the clock
 LISTED = ("os.listdir", "os.scandir")
 # After these, the step depends on more than files.
 UNKNOWN = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "socket.connect", "urllib.Request")
-ALL_NAMES = "*"  # the environment variables that there are
 PACKAGE = str(Path(__file__).parent.parent)
-IMPORTS = ("<frozen importlib", str(Path(importlib.__file__).parent))  # list folders to find packages
+# Code that lists folders for its own purposes: Python to find packages, and this module.
+LISTERS = ("<frozen importlib", str(Path(importlib.__file__).parent), PACKAGE)
+BYTECODE = "__pycache__"
 
 Digest = str | None  # None: not there
-Inputs = dict[str, dict[str, Digest]]  # by kind: files, names in folders, paths that exist, environment variables
+
+
+class Inputs(TypedDict):
+    """Digests by path: of the content of files, and of the names in folders."""
+
+    files: dict[str, Digest]
+    folders: dict[str, Digest]
 
 
 class Recorder:
@@ -39,8 +53,8 @@ class Recorder:
     def __init__(self, own: str) -> None:
         own_folders = (os.path.join(path, "") for path in (os.path.abspath(own), PACKAGE))
         self._own = (*own_folders, *installed_folders(), "/proc/", "/sys/", "/dev/")
-        self._paths: set[tuple[str, str]] = set()  # with their kind
-        self._names: set[str] = set()
+        self._files: set[str] = set()
+        self._folders: dict[str, Digest] = {}
         self._begun_ns = 0
         self._is_known = True
         self._is_on = False
@@ -48,49 +62,21 @@ class Recorder:
     def start(self) -> None:
         """Begin to record. It cannot be undone, only paused."""
         self._begun_ns = time.time_ns() - int(CLOCK_SECONDS * 1e9)
+        self._note_folder(os.getcwd())
         self._is_on = True
         sys.addaudithook(self._hear)
-        os.stat, os.lstat = self._recorded(os.stat), self._recorded(os.lstat)  # there is no audit event
-        kind = type(os.environ)
-        get, names = kind.__getitem__, kind.__iter__
-
-        def record_get(environment: Any, name: Any) -> Any:
-            if self._is_on:
-                self._names.add(os.fsdecode(name))
-            return get(environment, name)
-
-        def record_names(environment: Any) -> Any:
-            if self._is_on:
-                self._names.update((ALL_NAMES, *map(os.fsdecode, names(environment))))
-            return names(environment)
-
-        kind.__getitem__, kind.__iter__ = record_get, record_names  # type: ignore[method-assign]
-
-    def _recorded(self, ask: Callable[..., os.stat_result]) -> Callable[..., os.stat_result]:
-        def call(path: Any, *positional: Any, **named: Any) -> os.stat_result:
-            if self._is_on and named.get("dir_fd") is None:
-                self._note(path, "existing")
-            return ask(path, *positional, **named)
-
-        return call
 
     def inputs(self) -> Inputs | None:
         """Stop recording, and return what was read, with digests; None where it cannot be known."""
         self._is_on = False
         for module in list(sys.modules.values()):
             if isinstance(file := getattr(module, "__file__", None), str):
-                self._note(file, "files")
-        found: Inputs = {"files": {}, "folders": {}, "existing": {}, "environment": {}}
-        size = 0
-        for path, kind in sorted(self._paths):
-            if kind != "existing" and self._is_newer(path):
-                return None
-            size += _size(path) if kind == "files" else 0
-            if not self._is_known or size > MAX_BYTES:
-                return None
-            found[kind][path] = digest(path, kind)
-        found["environment"] = {name: digest(name, "environment") for name in sorted(self._names)}
-        return found if self._is_known else None
+                self._note_file(file)
+        if not self._is_known or any(map(self._is_newer, self._files)):
+            return None
+        if sum(map(_size, self._files)) > MAX_BYTES:
+            return None
+        return {"files": {path: file_digest(path) for path in sorted(self._files)}, "folders": self._folders}
 
     def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
         if not self._is_on:
@@ -98,22 +84,33 @@ class Recorder:
         if event == "open":
             path, mode, flags = arguments
             if isinstance(path, str | bytes | os.PathLike) and _reads(mode, flags):
-                self._note(path, "files")
+                self._note_file(path)
         elif event in LISTED:
             frame: FrameType | None = sys._getframe(1)
-            if frame is not None and not frame.f_code.co_filename.startswith(IMPORTS):
-                self._note(arguments[0] or os.curdir, "folders")
+            if frame is not None and not frame.f_code.co_filename.startswith(LISTERS):
+                self._note_folder(arguments[0] or os.curdir)
         elif event == "sqlite3.connect":
-            self._note(arguments[0], "files")
+            self._note_file(arguments[0])
         elif event.startswith(UNKNOWN):
             self._is_known = False
 
-    def _note(self, path: Any, kind: str) -> None:
+    def _note_file(self, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
+        """Note a file, and the names beside it; of bytecode, the names beside its source."""
+        absolute = os.path.abspath(os.fsdecode(path))
+        if absolute.startswith(self._own):
+            return
+        if not absolute.endswith(".pyc"):
+            self._files.add(absolute)
+        folder, name = os.path.split(os.path.dirname(absolute))
+        self._note_folder(folder if name == BYTECODE else os.path.join(folder, name))
+
+    def _note_folder(self, path: str | bytes | int) -> None:
+        """Note the names in a folder as they are at first, before the step can have asked for one of them."""
         if isinstance(path, int):
             return
         absolute = os.path.abspath(os.fsdecode(path))
-        if not absolute.startswith(self._own) and not absolute.endswith(".pyc"):
-            self._paths.add((absolute, kind))
+        if absolute not in self._folders and not os.path.join(absolute, "").startswith(self._own):
+            self._folders[absolute] = names_digest(absolute)
 
     def _is_newer(self, path: str) -> bool:
         """Return whether a file has changed since the start, so that its digest may not be that of what was read."""
@@ -156,36 +153,40 @@ def with_package(environment: Mapping[str, str]) -> dict[str, str]:
     return {**environment, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
 
 
-def are_same(inputs: Mapping[str, Mapping[str, Digest]], environment: Mapping[str, str]) -> bool:
+def are_same(inputs: Inputs) -> bool:
     """Return whether all inputs are as they were."""
-    return all(
-        digest(name, kind, environment) == before
-        for kind in ("environment", "existing", "folders", "files")
-        for name, before in inputs[kind].items()
+    return all(names_digest(path) == before for path, before in inputs["folders"].items()) and all(
+        file_digest(path) == before for path, before in inputs["files"].items()
     )
 
 
-def digest(name: str, kind: str, environment: Mapping[str, str] | None = None) -> Digest:
-    """Return the digest of a file, of the names in a folder, or of an environment variable."""
-    if kind == "environment":
-        variables = os.environ if environment is None else environment
-        value = "\0".join(sorted(variables)) if name == ALL_NAMES else variables.get(name)
-        return None if value is None else sha256(os.fsencode(value))
+def names_digest(folder: str) -> Digest:
+    """Return the digest of the names in a folder, without bytecode and without runs, which `fit` itself writes."""
     try:
-        if kind == "existing":
-            return str(stat.S_IFMT(os.stat(name).st_mode))
-        if kind == "folders":
-            return sha256("\0".join(sorted(os.listdir(name))).encode(errors="surrogateescape"))
-        status = os.stat(name)
+        with os.scandir(folder) as entries:
+            names = sorted(entry.name for entry in entries if entry.name != BYTECODE and not _is_run(entry))
+    except OSError:
+        return None
+    return sha256("\0".join(names).encode(errors="surrogateescape"))
+
+
+def _is_run(entry: os.DirEntry[str]) -> bool:
+    return entry.is_dir() and os.path.exists(os.path.join(entry.path, RECORD))
+
+
+def file_digest(path: str) -> Digest:
+    """Return the digest of a file's content."""
+    try:
+        status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
             return "not a file"
-        return _file_digest(name, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+        return _content_digest(path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
     except OSError:
         return None
 
 
 @lru_cache(4096)
-def _file_digest(path: str, *_: int) -> str:
+def _content_digest(path: str, *_: int) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -17,6 +17,7 @@ from fit.steps import compile_step, write_code, write_step
 from tb_memplugin.fit.cache import Cache, default_folder
 from tb_memplugin.fit.compile_task import Compiled, Limits
 from tb_memplugin.fit.compiling import compiling
+from tb_memplugin.fit.inputs import names_digest
 from tb_memplugin.model.fit import Candidate, Outcome
 
 BUILDS = """
@@ -29,9 +30,8 @@ def step(devices, batch=8):
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "cache").mkdir()  # before the first question: its name is beside the step
     monkeypatch.setenv("TB_MEMPLUGIN_FIT_CACHE", str(tmp_path / "cache"))
-    # Else the first process of a new environment writes bytecode beside what it reads, and its answer is not kept.
-    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     return tmp_path / "cache"
 
 
@@ -92,6 +92,46 @@ def test_whatever_the_step_read_makes_a_new_question(
     after = compile_step(step)
     assert not after.is_cached
     assert (after.outcome.reserved_bytes or 0) > (before.outcome.reserved_bytes or 0) > 0
+
+
+def test_a_file_that_appears_in_the_current_folder_makes_a_new_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    step = write_code(tmp_path, BUILDS.format(size="size = 512 + 512 * os.path.exists('flag')"))
+    before = compile_step(step)
+    assert compile_step(step).is_cached
+    Path("flag").touch()
+    assert (compile_step(step).outcome.reserved_bytes or 0) > (before.outcome.reserved_bytes or 0)
+
+
+def test_variables_of_terminals_and_sessions_ask_the_same_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = write_step(tmp_path)
+    compile_step(step)
+    for name in ("PWD", "TERM", "TERM_PROGRAM", "SSH_TTY", "DBUS_SESSION_BUS_ADDRESS"):
+        monkeypatch.setenv(name, "another")
+    nothing_starts(monkeypatch)
+    assert compile_step(step).is_cached
+
+
+def test_runs_and_bytecode_beside_a_step_ask_the_same_question(tmp_path: Path) -> None:
+    before = names_digest(str(tmp_path))
+    (tmp_path / "__pycache__").mkdir()
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "fit.json").touch()
+    assert names_digest(str(tmp_path)) == before
+    (tmp_path / "data").mkdir()
+    assert names_digest(str(tmp_path)) != before
+    assert names_digest(str(tmp_path / "missing")) is None
+
+
+def test_a_step_finds_the_functions_of_python_as_they_are(tmp_path: Path) -> None:
+    code = "import os, types; assert {type(os.stat), type(os.lstat)} == {types.BuiltinFunctionType}"
+    found = compile_step(write_step(tmp_path, f"{code}\nassert type(os.environ).__iter__.__module__ == 'os'"))
+    assert found.outcome.error == ""
 
 
 def test_a_missing_file_that_appears_makes_a_new_question(tmp_path: Path) -> None:

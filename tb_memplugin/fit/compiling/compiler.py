@@ -129,6 +129,7 @@ def open_sweep(
     if not on:
         raise InputError("No target", "--on", "name one, as in --on v5e:4x4, --on h100:8 or --on cpu:8")
     targets = list(map(targets_to_try, on))
+    logdir.mkdir(parents=True, exist_ok=True)  # before the first candidate, so that all of them find the same folders
     with open_compiler(logdir, step, stop, options) as compiler:
         yield Sweep(step.text, targets, fixed, varied, compiler, logdir, budget, proves, defaults=step.defaults)
 

@@ -47,10 +47,9 @@ def compile_task(task: CompileTask, stop: Stop) -> Compiled:
     CancelledError where it has to stop: its process has ended then.
     """
     request = _request(task)
-    environment = request["environment"]
     cache = Cache(default_folder(), default_bytes()) if task.uses_cache else None
     question = question_key(request) if cache is not None else ""
-    if cache is not None and (known := cache.find(question, task.candidate, environment)):
+    if cache is not None and (known := cache.find(question, task.candidate)):
         return known
     for read_from in (cache, None):  # a second time if what the cache has is damaged
         with tempfile.TemporaryDirectory(prefix="tb_memplugin_fit_", ignore_cleanup_errors=True) as temporary:
