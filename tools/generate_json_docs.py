@@ -2,10 +2,9 @@
 
     python -m tools.generate_json_docs
 
-Keys and types are those of the TypedDicts, and keys that these no longer have leave the page. The meaning of a key is
-the one that the page has, so that it can be improved there; that of a new key is the text of its field. The text
-between the tables, and what an object extends ("All keys of"), is written by hand. A test fails while the page differs
-from what this writes.
+Keys, types and meanings are those of the TypedDicts: the meaning of a key is the text after its field, or the page's
+own where a field has none. Keys are in the order of the page, new ones last. The text between the tables, and what an
+object extends ("All keys of"), is written by hand. A test fails while the page differs from what this writes.
 """
 
 from __future__ import annotations
@@ -16,12 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from tb_memplugin.model.caveats import documented
-from tb_memplugin.questions.asking.asked import SCHEMA_VERSION
 from tb_memplugin.questions.recording.columns import EXPORTED
 from tools.generate_schemas import ANSWERS, schema_of
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "json.md"
-VERSION = re.compile(r"the version of these keys, \d+")
+ON_PAGE = ("Checked candidate", "Chip that fits", "fit --json")  # whose fields have shorter texts
 SECTION = re.compile(r"^##+ (.+)\n(?:(?!##).*\n)*", re.M)
 ROWS = re.compile(r"(?<=\|---\|\n)((?:\|.*\n)+)")
 CELLS = re.compile(r"^\| `([^`]+)` \| (?:(.*?) \| )?(.*) \|$", re.M)
@@ -96,11 +94,15 @@ def _kind(found: Any, link: str) -> str:
 
 
 def _meaning(heading: str, key: str, found: Any, page: dict[str, tuple[str, str]]) -> str:
-    if key in page:
-        return VERSION.sub(f"the version of these keys, {SCHEMA_VERSION}", page[key][1])
+    """Return the text of a field as it is in a table; of a field without one, what the table has."""
+    if key in page and (heading in ON_PAGE or "description" not in found):
+        return page[key][1]
     if "description" not in found:
         raise KeyError(f"{heading}: {key} has no meaning: write a text after the field of its type")
-    return str(found["description"]).replace("|", "\\|")
+    text = str(found["description"]).removesuffix(".").replace("|", "\\|")
+    is_word = text[1:2].islower() or text[1:2] == " "
+    version = f", {found['const']}" if "const" in found else ""
+    return f"{text[0].lower() if is_word else text[0]}{text[1:]}{version}"
 
 
 def _columns() -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+import re
 import sys
 import types
 from collections.abc import Mapping, Sequence
@@ -62,6 +63,7 @@ ANSWERS: dict[str, Any] = {
     "skill": SkillAnswerJson,
     "summary": SummaryAnswerJson,
 }
+LINK = re.compile(r"\[([^][]+)\]\([\w.#-]+\)")  # of Markdown, which only docs/json.md shows
 SCALARS: dict[Any, dict[str, Any]] = {
     int: {"type": "integer"},
     float: {"type": "number"},
@@ -78,14 +80,16 @@ OMITTED = {
 
 def generate() -> dict[str, str]:
     """Return the text of each file by its name."""
-    return {f"{name}.json": json.dumps(schema_of(name), indent=1) + "\n" for name in ANSWERS}
+    texts = {name: json.dumps(schema_of(name), indent=1) for name in ANSWERS}
+    return {f"{name}.json": LINK.sub(r"\1", text) + "\n" for name, text in texts.items()}
 
 
 def schema_of(name: str) -> dict[str, Any]:
     """Return the JSON Schema of an answer."""
     definitions: dict[str, Any] = {}
     schema = _object(ANSWERS[name], definitions)
-    schema["properties"]["schema_version"] = {"const": SCHEMA_VERSION}
+    version = schema["properties"]["schema_version"]
+    schema["properties"]["schema_version"] = {"const": SCHEMA_VERSION, "description": version["description"]}
     return {"$schema": DIALECT, "title": name, **schema, "$defs": dict(sorted(definitions.items()))}
 
 

@@ -24,17 +24,22 @@ class NextJson(TypedDict):
     """A further question, and the reason to ask it: the command to run, or the tool to call."""
 
     why: str
+    """The reason to ask it."""
     command: NotRequired[list[str]]
-    """Its arguments, the program first; for `subprocess.run`, not for a shell."""
+    """The command and its arguments, for `subprocess.run`; in a shell, quote each."""
     tool: NotRequired[str]
+    """Over MCP: the tool to call, in place of a command."""
     arguments: NotRequired[Mapping[str, Given]]
+    """Over MCP: its arguments."""
 
 
 class AnswerJson(TypedDict):
     """Keys of all answers."""
 
     schema_version: int
+    """The version of these keys."""
     next: list[NextJson]
+    """The commands that go deeper."""
 
 
 @dataclass(frozen=True)
@@ -157,18 +162,23 @@ class FailureJson(TypedDict):
     """The failure, its place (a file, an option or a value), and the remedy."""
 
     kind: Kind
-    """`input`: a file or a value is wrong. `read`: the disk, the network or free memory, so it may work later.
-    `usage`: the call is wrong. `internal`: any other failure."""
+    """`input`: a file or a value is wrong; `read`: the disk, the network or free memory, so that it may work later;
+    `usage`: the call is wrong; `internal`: any other failure."""
     what: str
+    """What happened."""
     where: str
+    """The file, the option or the value; empty where it is none of them."""
     remedy: str
+    """What to do."""
 
 
 class ErrorAnswerJson(TypedDict):
     """The answer to a question that failed."""
 
     schema_version: int
+    """The version of these keys."""
     error: FailureJson
+    """What happened."""
 
 
 def error_answer(error: Exception) -> ErrorAnswerJson:

@@ -12,33 +12,46 @@ class CachedSummariesJson(TypedDict):
     """What `fleet` keeps in the user's cache folder."""
 
     folder: str
+    """The folder."""
     files: int
+    """The number of files with a summary."""
     programs: int
+    """The number of programs with a summary."""
     bytes: int
+    """The size on disk."""
     limit_bytes: int
+    """The size that it may have."""
 
 
 class CachedProgramsJson(TypedDict):
     """What `fit` keeps in the user's cache folder."""
 
     folder: str
+    """The folder."""
     programs: int
+    """The number of compiled programs."""
     bytes: int
+    """The size on disk."""
     limit_bytes: int
+    """The size that it may have."""
 
 
 class CacheAnswerJson(AnswerJson):
     """What is kept in the user's cache folder."""
 
     fleet: CachedSummariesJson
+    """What `fleet` keeps."""
     fit: CachedProgramsJson
+    """What `fit` keeps."""
 
 
 class WrittenFileJson(TypedDict):
     """A file that a command wrote."""
 
     path: str
+    """Its path."""
     bytes: int
+    """Its size."""
     rows: int | None
     """The number of rows; null of a report."""
 
@@ -47,9 +60,11 @@ class ExportAnswerJson(AnswerJson):
     """The file that was written, and what it contains."""
 
     file: WrittenFileJson
+    """The file that was written."""
     recordings: list[str]
-    """Ids of the recordings in it, or the names of captures."""
+    """The ids of the recordings in it, or the names of captures."""
     problems: list[ProblemJson]
+    """The recordings that cannot be exported."""
     omitted: NotRequired[OmittedJson]
 
 
@@ -57,13 +72,16 @@ class HookAnswerJson(AnswerJson):
     """The state of the hook of the `xprof` command."""
 
     action: str
+    """`install`, `status` or `remove`."""
     text: str
+    """The state of the hook in words."""
 
 
 class SkillAnswerJson(AnswerJson):
     """The skill that was installed or shown."""
 
     action: str
+    """`install` or `show`."""
     path: str | None
     """The file; null of a skill that is only shown."""
     text: str
@@ -74,3 +92,4 @@ class SchemasAnswerJson(AnswerJson):
     """The names of the JSON Schemas."""
 
     schemas: list[str]
+    """The names of the JSON Schemas; `tb-memplugin schema NAME` prints one."""

@@ -13,8 +13,11 @@ class CaveatJson(TypedDict):
     """A limitation of the file or of its reconstruction."""
 
     code: str
+    """One of the [codes](#caveats)."""
     text: str
+    """The caveat as a sentence."""
     bytes: int | None
+    """How many bytes it affects."""
 
 
 def caveat_json(caveat: Caveat) -> CaveatJson:
@@ -25,49 +28,69 @@ class SummaryJson(TypedDict):
     """One recording in a list of recordings."""
 
     id: str
+    """Run, host, title and memory, joined by a vertical bar; the same in every process."""
     kind: str
+    """`program`, `allocator`, `device_profile`, `torch_snapshot`, `torch_timeline`, `oom` or `watch`."""
     title: str
+    """The program with its id, the allocator, or the file."""
     run: str
+    """The run in the logdir; empty for a file."""
     host: str
+    """The host that wrote the profile."""
     memory: str
+    """The memory: `HBM`, `cuda:0`, `GPU_0_bfc`."""
     axis: str
+    """`PROGRAM_ORDER` (the schedule), `TIME` (events) or `INSTANT` (one moment)."""
     length: int
-    """Positions of the axis."""
+    """The number of positions of the axis."""
     time_ns: int | None
-    """Time of the first position, since 1970; null where the file has none."""
+    """When a snapshot was taken, or a recording over time began, since 1970."""
     end_ns: int | None
-    """Time of the last position of a recording over time, since 1970."""
+    """The last event of a recording over time, since 1970."""
     step: int | None
-    """Training step of a snapshot, if the file has it."""
+    """The training step of a snapshot."""
     allocations: int
+    """The number of buffers or allocations."""
     peak_bytes: int
+    """The most live bytes at one position."""
     peak_position: int
+    """That position; -1 is before the first."""
     reserved_bytes: int | None
+    """What the program requests from the device, or the allocator holds at its largest."""
     reported_peak_bytes: int | None
+    """The peak that JAX or the allocator reports; JAX's is of all memories of a program together, and only the
+    recording of its main memory has it."""
     capacity_bytes: int | None
+    """The size of the memory, or the part of it that a program may use."""
     capacity_source: str
-    """Source of the capacity, such as the chip's name; empty: the recording itself, or unknown."""
+    """Where that figure comes from, such as the chip's name and the file that has it; empty for the recording
+    itself."""
     live: bool
-    """The job that writes the file has not finished it: it runs, or was killed. False for other kinds than watch."""
+    """Of `watch`: the job has not finished the file, so it runs or was killed."""
     interval_ns: int | None
-    """Time between samples; null for recordings that are not sampled."""
+    """The time between samples, for recordings that are sampled."""
     reason: str | None
-    """Reason for a snapshot, as in "90 % of capacity"; null where the script asked for it, and elsewhere."""
+    """Why a snapshot was saved, such as `90 % of capacity`; null where the script asked for it."""
     caveats: list[CaveatJson]
+    """What is missing from the file, or was reconstructed."""
 
 
 class ProblemJson(TypedDict):
     """A file, or a part or a recording of one, that cannot be read or analyzed, and what to do about it."""
 
     file: str
+    """The path of the file."""
     text: str
+    """What happened, and what to do, as a sentence."""
 
 
 class LeftOutProgramsJson(TypedDict):
     """The programs of a large dump that a list leaves out, and the most bytes that one of them reserves."""
 
     programs: int
+    """The number of programs that are not listed."""
     bytes: int
+    """The most that one of them reserves."""
 
 
 OmittedJson = dict[str, int]  # by key, the items that a list would have without --top
@@ -86,27 +109,39 @@ class OutOfMemoryJson(TypedDict):
     """An out-of-memory failure: the request, the memory that was free, and the cause."""
 
     asked_bytes: int | None
+    """The requested bytes."""
     free_bytes: int | None
+    """The free bytes."""
     largest_free_bytes: int | None
+    """The largest free block."""
     capacity_bytes: int | None
+    """The size of the memory."""
     in_use_bytes: int | None
+    """The bytes in use."""
     missing_bytes: int | None
+    """How much more was needed."""
     phase: str
-    """Phase of the failure: "compile", "load" or "run". A compiler requests all memory of the program at once."""
+    """`compile`, `load` or `run`."""
     used_is: str
-    """Meaning of the recording's bytes: "in use", or "needed" by a program that could not start."""
+    """What the bytes are: `in use`, or `needed` by a program that could not start."""
     reason: str
+    """`host memory`, `one allocation is larger than the memory`, `free memory is fragmented`, `too much memory is in
+    use` or `unknown`."""
     wanted_by: str
+    """The operation, program or array that needed the memory."""
     sentences: list[str]
-    """The request, the cause, and then the hints."""
+    """The request, the cause, and the hints."""
 
 
 class StackFrameJson(TypedDict):
     """One frame of a call stack."""
 
     function: str
+    """The function."""
     file: str
+    """The file."""
     line: int
+    """The line."""
 
 
 class SiteJson(TypedDict):

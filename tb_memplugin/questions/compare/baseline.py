@@ -153,17 +153,24 @@ class FiguresJson(TypedDict):
     """Figures of a recording."""
 
     peak_bytes: int
+    """Peak live bytes."""
     reserved_bytes: int | None
+    """Reserved bytes."""
     roles_bytes: Mapping[str, int]
+    """Bytes at the peak, by role."""
 
 
 class BaselineRecordingJson(TypedDict):
     """A recording of a baseline."""
 
     id: str
+    """The recording's id."""
     name: str
+    """The program or memory, without numbers of compilers."""
     kind: str
+    """As in [Recording](#recording)."""
     memory: str
+    """As in [Recording](#recording)."""
     peak_bytes: int
     reserved_bytes: int | None
     roles_bytes: Mapping[str, int]
@@ -173,17 +180,22 @@ class BaselineFileJson(TypedDict):
     """The file of a baseline."""
 
     path: str
+    """Its path."""
     bytes: int
+    """Its size."""
 
 
 class BaselineAnswerJson(AnswerJson):
     """The baseline that was written, without its arrays."""
 
     file: BaselineFileJson | None
-    """Null without `--write`."""
+    """The file that was written; null without `--write`."""
     tolerance: str
+    """How much may grow, such as `2%`."""
     recordings: list[BaselineRecordingJson]
+    """The recordings in it, the largest peak first."""
     problems: list[ProblemJson]
+    """The files and recordings that could not be read."""
     omitted: NotRequired[OmittedJson]
 
 
@@ -191,42 +203,65 @@ class BaselineCheckedJson(TypedDict):
     """A recording and its baseline."""
 
     id: str
+    """The recording's id."""
     name: str
+    """The program or memory, without numbers of compilers."""
     name_before: str
+    """Its name in the baseline."""
     kind: str
+    """As in [Recording](#recording)."""
     memory: str
+    """As in [Recording](#recording)."""
     status: Status
+    """`above` or `within` the tolerance, or `below` the baseline by more than that."""
     exceeded: list[str]
-    """`peak` and `reserved`, as far as they are above the tolerance."""
+    """`peak`, `reserved`: the figures above the tolerance."""
     exceeded_roles: list[str]
-    """Likewise roles, the one that grew the most first."""
+    """The roles above it, the one that grew the most first."""
     before: FiguresJson
+    """Of the baseline."""
     now: FiguresJson
+    """Of the recording."""
     causes: list[CauseJson]
+    """The causes, the largest growth first; what they add to the peak adds up."""
     differences: list[DifferenceJson]
+    """The largest changes of arrays at the peak that no cause explains."""
     unexplained_bytes: int
+    """The change of the peak that no cause explains."""
 
 
 class UnmatchedJson(TypedDict):
     """A recording without a baseline, or a baseline without a recording."""
 
     name: str
+    """The program or memory."""
     kind: str
+    """As in [Recording](#recording)."""
     memory: str
+    """As in [Recording](#recording)."""
     peak_bytes: int
+    """Peak live bytes."""
     reserved_bytes: int | None
+    """Reserved bytes."""
     text: str
+    """What to do."""
 
 
 class CheckBaselineAnswerJson(AnswerJson):
     """The check of recordings against a baseline."""
 
     baseline: str
+    """The baseline's file."""
     tolerance: str
+    """How much may grow, such as `2%`."""
     checked: list[BaselineCheckedJson]
+    """The recordings that are in the baseline, those above the tolerance first."""
     added: list[UnmatchedJson]
+    """Recordings that are not in it."""
     missing: list[UnmatchedJson]
+    """Recordings of the baseline that are not there; with one, and nothing above the tolerance, the exit code is 2."""
     problems: list[ProblemJson]
+    """The files and recordings that could not be checked."""
     omitted: NotRequired[OmittedJson]
 
 

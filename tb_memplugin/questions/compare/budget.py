@@ -33,27 +33,41 @@ class NeedJson(TypedDict):
     """The memory that a recording needs, and the figure that it is taken from."""
 
     id: str
+    """The recording's id."""
     needed_bytes: int
+    """What it needs."""
     figure: str
+    """Which figure that is: `reserved` of a program, `peak` of other recordings, or `requested`: in use and the failed
+    request."""
     caveats: list[CaveatJson]
+    """Of the recording."""
 
 
 class AboveBudgetJson(SummaryJson):
     """A recording above the budget."""
 
     needed_bytes: int
+    """What it needs."""
     figure: str
+    """Which figure that is, as in [Need](#need)."""
     above_bytes: int
+    """How much more that is than the budget."""
     explanation: list[str]
+    """The first lines of `explain`."""
 
 
 class BudgetJson(TypedDict):
     """The check of recordings against a limit; those above it come worst first."""
 
     limit_bytes: int
+    """The budget."""
     checked: list[NeedJson]
+    """The recordings that were checked, the largest need first."""
     broken: list[AboveBudgetJson]
+    """Those above the budget, worst first."""
     problems: list[ProblemJson]
+    """The files and recordings that could not be checked; with one, and nothing above the budget, the exit code is
+    2."""
 
 
 def budget(recordings: Sequence[Recording], limit: int, chosen: Regex) -> BudgetJson:

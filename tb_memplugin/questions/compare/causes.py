@@ -165,36 +165,58 @@ class NamedCauseJson(TypedDict):
     """A cause of a change, and what it adds to the peak."""
 
     kind: str
+    """`devices`, `argument_added`, `argument_removed`, `sharding`, `dtype`, `shape`, `not_donated`, `donated`,
+    `layers`, `saved`, `fusion_split` or `fused`."""
     names: list[str]
+    """Arguments, the layer, or the fusion; empty for the whole program."""
     bytes: int
+    """What the cause adds to the peak."""
     text: str
+    """The cause as a sentence."""
 
 
 class CauseJson(NamedCauseJson):
     """A cause of a change, with the parts of its sentence."""
 
     before: str
+    """The value that changed, such as a number type; empty where the kind says it."""
     after: str
+    """The value now."""
     arrays: int
+    """The number of arrays; of saved activations, how many more."""
     layers: int
+    """How many layers a name with `*` stands for."""
     shape: str
+    """The largest array's."""
     example: str
+    """The largest array's path."""
     role: str
+    """Of an argument."""
     dimension: int | None
+    """The dimension of an argument that changed, if it is the same for all."""
 
 
 class DifferenceJson(TypedDict):
     """Arrays at the peak whose change has no known cause."""
 
     path: str
+    """Model path and operation."""
     function: str
+    """The innermost function of the user's code, where the path has no scopes."""
     role: str
+    """The role."""
     shape: str
+    """The shape, without layout."""
     arrays_before: int
+    """The number of arrays in the baseline."""
     arrays_after: int
+    """The number of arrays now."""
     bytes_before: int
+    """Their bytes in the baseline."""
     bytes_after: int
+    """Their bytes now."""
     text: str
+    """The difference in words."""
 
 
 class ExplanationJson(TypedDict):

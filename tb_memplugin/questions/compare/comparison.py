@@ -49,32 +49,47 @@ class WaterfallStepJson(TypedDict):
     """One step from the one total to the other."""
 
     label: str
+    """The role, model path or source line."""
     bytes_a: int
+    """Its bytes in A."""
     bytes_b: int
+    """Its bytes in B."""
 
 
 class ChangedJson(TypedDict):
     """The entries that changed in one way, and the sum of their changes in bytes."""
 
     entries: int
+    """The number of entries."""
     bytes: int
+    """The sum of their changes."""
 
 
 class ChangedSiteJson(TypedDict):
     """A site whose live bytes differ; the rows select it in `buffers --row`."""
 
     change: ChangeKind
+    """`only_a`, `only_b`, `grown` or `shrunk`."""
     site: str
+    """The innermost source line, or the best other name."""
     source: str
+    """The source line."""
     shape: str
+    """The shape in B, or in A where B has none."""
     shape_before: str
-    """The shape in recording a, if it differs."""
+    """The shape in A, where it differs."""
     row_a: int | None
+    """A row of A."""
     row_b: int | None
+    """A row of B."""
     bytes_a: int
+    """Live bytes in A."""
     bytes_b: int
+    """Live bytes in B."""
     allocations_a: int
+    """The number of allocations in A."""
     allocations_b: int
+    """The number of allocations in B."""
 
 
 class ComparedEntryJson(ChangedSiteJson):

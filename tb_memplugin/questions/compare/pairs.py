@@ -88,30 +88,47 @@ class SideAnswerJson(TypedDict):
     """A recording at the compared position."""
 
     recording: str
-    """Its id."""
+    """The recording's id."""
     position: int
+    """The compared position."""
     time_ns: int | None
+    """The time of the position."""
     bytes: int
-    """Live at the position."""
+    """Live bytes there."""
     peak_bytes: int
+    """The recording's peak."""
     reserved_bytes: int | None
+    """What the program requests from the device, or the allocator holds at its largest."""
     capacity_bytes: int | None
+    """The size of the memory, or the part of it that a program may use."""
     caveats: list[CaveatJson]
+    """Of the recording."""
 
 
 class ComparisonAnswerJson(TypedDict):
     """The changes between a pair of recordings, largest first."""
 
     verdict: str
+    """The result in a word."""
     headline: str
+    """The result in a sentence."""
     a: SideAnswerJson
+    """The recording before."""
     b: SideAnswerJson
+    """The recording after."""
     by: str
+    """`role`, `model` or `source`: what the steps are."""
     steps: list[WaterfallStepJson]
+    """From the bytes of A to those of B, the largest change first."""
     changes: dict[ChangeKind, ChangedJson]
+    """`only_a`, `only_b`, `grown`, `shrunk` and `same`."""
     entries: list[ChangedSiteJson]
+    """What changed, largest change first."""
     entries_total: int
+    """The number of entries that changed."""
     causes: list[NamedCauseJson]
+    """The causes of the change between the peaks of two programs, the largest first; none for other recordings and
+    other moments."""
     omitted: NotRequired[OmittedJson]
 
 
@@ -119,7 +136,9 @@ class CompareAnswerJson(AnswerJson):
     """One comparison for each pair of recordings, those that grew the most first."""
 
     comparisons: list[ComparisonAnswerJson]
+    """One per pair of recordings, the largest change first."""
     problems: list[ProblemJson]
+    """The pairs that cannot be compared."""
     omitted: NotRequired[OmittedJson]
 
 

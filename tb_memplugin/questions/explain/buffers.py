@@ -28,11 +28,17 @@ class LiveBufferJson(TypedDict):
     """A live buffer or allocation; `row` selects it in `buffers --row`."""
 
     row: int
+    """The row in the recording."""
     name: str
+    """The buffer's or allocation's name."""
     op: str
+    """The instruction's opcode, or the operator."""
     op_name: str
+    """The model path."""
     role: str
+    """The role, in lower case."""
     shape: str
+    """The shape with its layout."""
     source: str
     """The user's innermost source line; empty where it is unknown."""
     bytes: int
@@ -43,14 +49,19 @@ class BuffersAnswerJson(AnswerJson):
     """The largest live buffers or allocations at one moment."""
 
     recording: str
+    """The recording's id."""
     at: MomentJson
+    """The position: the peak, or `--at`."""
     caveats: list[CaveatJson]
     """Of the recording."""
     matching: NotRequired[str]
+    """The value of `--match`, a text in name, model path, shape, role, function or source line."""
     buffers: list[LiveBufferJson]
+    """The live buffers or allocations, largest first."""
     buffers_total: int
+    """Their number, listed or not."""
     buffers_bytes: int
-    """Of all of them, listed or not."""
+    """Their bytes, listed or not."""
     omitted: NotRequired[OmittedJson]
 
 
@@ -58,47 +69,73 @@ class BufferRegionJson(TypedDict):
     """The buffer allocation or segment that contains it; `index` is the source's own number of it."""
 
     index: int
+    """The number that the source gives it."""
     kind: str
+    """`parameter`, `output`, `constant`, `thread_local` or `temporary`."""
     size_bytes: int
+    """Its size."""
 
 
 class SharingBufferJson(TypedDict):
     """A buffer that uses some of the same bytes."""
 
     row: int
+    """The row in the recording."""
     name: str
+    """Its name."""
     size_bytes: int
+    """Its size."""
     relation: str
+    """`same buffer`, or `same bytes at another time`."""
 
 
 class BufferAnswerJson(AnswerJson):
     """One buffer or allocation in full. Positions are those of the recording's axis."""
 
     recording: str
+    """The recording's id."""
     caveats: list[CaveatJson]
+    """Of the recording."""
     row: int
+    """The row in the recording."""
     name: str
+    """The buffer's or allocation's name."""
     op: str
+    """The instruction's opcode, or the operator."""
     op_name: str
+    """The model path."""
     role: str
+    """The role, in lower case."""
     shape: str
+    """The shape with its layout."""
     dtype: str
+    """The element type."""
     size_bytes: int
+    """Bytes as placed."""
     requested_bytes: int
-    """Without padding and rounding."""
+    """Bytes requested, without padding and rounding."""
     region: BufferRegionJson | None
+    """The buffer allocation or segment that contains it."""
     offset_bytes: int
+    """The offset in that region."""
     allocated_at: int
+    """The position of the allocation."""
     freed_at: int
+    """The position of the free."""
     defined: SchedulePointJson
+    """Where its value is written."""
     last_used: SchedulePointJson
+    """Its last use."""
     source: str
     """The user's innermost source line; empty where it is unknown."""
     stack: list[StackFrameJson]
-    """Innermost frame first; of a stack that is cut, from that line on."""
+    """The call stack of the allocation, innermost frame first; of a stack that is cut, from `source` on."""
     freed_stack: list[StackFrameJson]
+    """The call stack of the free, likewise; empty where it is unknown."""
     shares: list[SharingBufferJson]
+    """Buffers that use some of the same bytes."""
     shares_total: int
+    """The number of these."""
     omitted: NotRequired[OmittedJson]
 
 

@@ -30,29 +30,39 @@ class MomentJson(TypedDict):
     """A position of a recording; `bytes` are live there."""
 
     position: int
+    """The position on the axis; -1 is before the first."""
     instruction: NotRequired[str]
     """Of a program: the instruction there."""
     op_name: NotRequired[str]
-    """Its model path."""
+    """The model path of that instruction."""
     time_ns: int | None
+    """Its time since the recording started."""
     step: str
+    """The step that it is in; empty without steps."""
     bytes: int
+    """Live bytes there."""
     peak: bool
+    """Whether it is the peak."""
 
 
 class LiveRoleJson(TypedDict):
     """The live bytes of one role."""
 
     role: str
+    """The role, in lower case."""
     bytes: int
+    """Live bytes with this role."""
     share: float
+    """Its share of all live bytes."""
 
 
 class LiveAmountJson(TypedDict):
     """Some of the live bytes."""
 
     bytes: int
+    """The bytes."""
     share: float
+    """Their share of all live bytes."""
 
 
 class Group(SiteJson):

@@ -32,54 +32,83 @@ class LineShareJson(TypedDict):
     """The live bytes of a source line, the user's innermost one."""
 
     line: str
+    """The source line, `folder/train.py:12`."""
     bytes: int
+    """Live bytes that it allocated."""
     share: float
+    """Its share of all live bytes."""
 
 
 class AdviceLineJson(TypedDict):
     """A change that lowers the peak; `advice` explains it and has the code."""
 
     kind: str
+    """The kind of change, such as `donation`."""
     title: str
+    """The change in a few words."""
     saving_bytes: int
+    """By how much the peak falls with this change alone; of `reserved`, by how much less is reserved."""
     saving_of: str
+    """What the change lowers: `peak`, or `reserved` for memory in gaps between buffers."""
     new_peak_bytes: int
+    """The peak with this change alone."""
 
 
 class LiveSiteJson(TypedDict):
     """A buffer, or the live allocations of a site; `row` selects it in `buffers`."""
 
     row: int
+    """The row of the buffer, or of an allocation that stands for the site."""
     site: str
+    """The innermost source line, or the best other name."""
     shape: str
+    """The shape with its layout."""
     allocations: int
+    """How many allocations it stands for."""
     bytes: int
+    """Their live bytes."""
     share: float
+    """Their share of all live bytes."""
 
 
 class LeakLineJson(TypedDict):
     """An allocation site over steps, with its verdict."""
 
     row: int
+    """The row of an allocation of the site."""
     site: str
+    """The innermost source line, or the best other name."""
     shape: str
+    """The shape, or `various`."""
     verdict: VerdictName
+    """`leak` or `kept one step`."""
     sentence: str
+    """The verdict with its evidence."""
     bytes_per_step: float
+    """The growth."""
     confidence: float
+    """From 0 to 1."""
     live_bytes: int
+    """The bytes of the allocations that are live at the end."""
 
 
 class LeakAnswerJson(TypedDict):
     """Growth from step to step; `findings` are the sites that leak, and those that keep memory for a step."""
 
     message: str | None
+    """Why there are no findings."""
     retained_gradients: list[str]
+    """Sentences about gradients that survive into the next step."""
     unit: str
+    """What a step is: `step` or another unit of the recording."""
     steps: int
+    """The number of steps."""
     warm_up_steps: int
+    """The first steps, which are left out."""
     verdicts: dict[VerdictName, int]
+    """The number of sites per verdict that has any."""
     findings: list[LeakLineJson]
+    """The sites that leak, then those that keep memory for a step."""
     omitted: NotRequired[OmittedJson]
 
 
@@ -87,27 +116,44 @@ class ExplainAnswerJson(AnswerJson):
     """The live memory of a recording at one moment."""
 
     headline: str
+    """The answer in a sentence or two."""
     recording: SummaryJson
+    """The recording that is explained, with its caveats."""
     at: MomentJson
+    """The explained position: the peak, or `--at`."""
     figures_bytes: dict[str, int | None]
-    """The figures of the page, at the peak or of all of the recording, beside those that `recording` has."""
+    """The figures of the page, at the peak or of the whole recording, by name: `padding`, `fragmented`, ..., beside
+    those that `recording` has; the [glossary](glossary.md) defines them."""
     roles: list[LiveRoleJson]
-    """All of them."""
+    """The live bytes by role."""
     lines: list[LineShareJson]
+    """The live bytes by the user's innermost source line."""
     model: list[TreeLineJson]
+    """The heaviest model paths, with repeated layers merged."""
     source: list[TreeLineJson]
+    """The heaviest source lines with their callers."""
     function: list[TreeLineJson]
+    """The heaviest jitted functions; empty for a program."""
     advice: NotRequired[list[AdviceLineJson]]
+    """Changes that lower the peak, in the order in which to try them."""
     buffers: NotRequired[list[LiveSiteJson]]
+    """Of a program: the largest live buffers."""
     groups: NotRequired[list[LiveSiteJson]]
+    """Of other kinds: the live allocations by site, role and shape."""
     before: NotRequired[LiveAmountJson]
+    """Bytes that were allocated before the recording started."""
     unexplained: NotRequired[LiveAmountJson]
+    """Bytes in use that no allocation explains."""
     kernels: NotRequired[list[KernelJson]]
+    """Of VMEM: the Pallas kernels, the one that takes most first."""
     leaks: NotRequired[LeakAnswerJson]
+    """Of an allocator: growth from step to step."""
     joins: NotRequired[RuntimeToProgramJson]
+    """Of an allocator: the compiled programs that own the live allocations."""
     out_of_memory: NotRequired[OutOfMemoryJson]
+    """Of an error: the request, the free memory, and the cause."""
     problems: NotRequired[list[ProblemJson]]
-    """Files that cannot be read, where the largest peak is explained: a larger one may be in them."""
+    """Without `--recording`: the files of the path that cannot be read; a larger peak may be in them."""
     omitted: NotRequired[OmittedJson]
 
 

@@ -18,16 +18,18 @@ class JoiningRules(TypedDict):
     rule: str
     """The rule by which sessions are joined, as a sentence."""
     tolerance_seconds: float
+    """The value of `--join-within`."""
     series_rule: str
-    """The rule by which files are one process, as a sentence."""
+    """The rule by which files of one folder are one process, as a sentence; empty where no capture has any."""
 
 
 class FleetAnswerJson(AnswerJson, JoiningRules):
     """The captures of logdirs, newest first; of each memory, the devices with the largest peaks."""
 
     captures: list[FleetCaptureJson]
+    """The captures that were read, newest first."""
     left_out: list[LeftOutCaptureJson]
-    """The captures that are not read, newest first."""
+    """The captures that were not read, newest first; empty with `--all`."""
     omitted: NotRequired[OmittedJson]
 
 

@@ -19,30 +19,40 @@ class FleetBrokenJson(TypedDict):
     """A device or program above the peak that is allowed, or a memory whose devices differ by more than is allowed."""
 
     capture: str
+    """The capture."""
     kind: str
-    """`peak`, `reserved` or `spread`."""
+    """`peak` of a device, `reserved` of a program, or `spread` of a memory."""
     name: str
+    """The device, the program, or the memory."""
     bytes: int
-    """The peak, what the program reserves, or the difference between the largest and the smallest peak."""
+    """The peak, the reserved bytes, or the difference between the largest and the smallest peak."""
     above_bytes: int
+    """The bytes above the limit."""
     spread: float | None
+    """The spread, where that is the limit."""
     explanation: list[str]
+    """What is different from other devices."""
 
 
 class FleetBudgetJson(TypedDict):
     """The check of a fleet."""
 
     limit_bytes: int | None
+    """The value of `--max-peak`."""
     max_spread: float | None
+    """The value of `--max-spread`."""
     devices: int
+    """The number of devices that were checked."""
     spread: float
-    """The largest one of all captures that were checked."""
+    """The largest spread of a memory."""
     broken: list[FleetBrokenJson]
+    """The limits that are exceeded, by the most bytes first."""
     problems: list[FileProblemJson]
+    """The files that could not be checked, or not completely."""
     captures: int
-    """Number of captures that were checked."""
+    """The number of captures that were checked."""
     left_out: list[LeftOutCaptureJson]
-    """The captures that were not checked, newest first."""
+    """The captures that were not checked, newest first; empty with `--all-captures`."""
 
 
 def fleet_budget(

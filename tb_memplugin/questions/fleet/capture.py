@@ -24,107 +24,139 @@ class SessionJson(TypedDict):
     """A folder of profiles that belongs to a capture."""
 
     name: str
+    """The run in the logdir."""
     began: float | None
-    """Seconds since 1970 by the session's name; null where that is no date."""
+    """The time that its name states, in seconds since 1970, read as UTC; null where the name is no date."""
     hosts: int
+    """The number of hosts in it."""
 
 
 class FileSeriesJson(TypedDict):
     """Files whose names differ in numbers only, with the same devices."""
 
     host: str
-    """Their name with `*` for the numbers that differ."""
+    """Their name with `*` for the numbers that differ, or their process."""
     files: int
+    """The number of files."""
     one_process: bool
-    """False: each file is a host."""
+    """True: they are one host, whose peak is the largest one; false: each file is a host."""
     text: str
+    """The same in words, with the evidence."""
 
 
 class SiteCauseJson(TypedDict):
     """A site whose bytes differ from those of the median device."""
 
     site: str
+    """Source line and function, `checkpoint.py:88 device_put`."""
     bytes: int
+    """Its bytes on this device, at the device's peak."""
     usual_bytes: int
+    """Its bytes on the median device."""
     hosts: int
-    """Number of hosts that have the site among their largest."""
+    """The number of hosts that have the site among their 16 largest."""
     text: str
+    """The cause in words."""
 
 
 class FarDeviceJson(FleetDeviceJson):
     """A device with the reasons for its distance from the median device."""
 
     causes: list[SiteCauseJson]
+    """The sites that differ the most from the median device; empty where the device is near."""
 
 
 class DevicesApartJson(TypedDict):
     """Devices of one name that are far from the median on most hosts. They are compared with each other."""
 
     device: str
+    """Their name, as in `GPU_1`."""
     median_bytes: int
+    """The median of their peaks."""
     text: str
+    """The same in words."""
 
 
 class FleetMemoryJson(TypedDict):
     """Peaks of the devices of one memory."""
 
     memory: str
+    """Devices with equal text are compared; numbers in other names than `HBM` are `*`."""
     median_bytes: int
+    """The median of the peaks."""
     p95_bytes: int
+    """The peak that 95 % of the devices do not exceed."""
     smallest_bytes: int
+    """The smallest peak."""
     largest_bytes: int
+    """The largest peak."""
     spread: float
     """The largest minus the smallest peak, relative to the median."""
     worst: FarDeviceJson
+    """The device with the largest peak."""
     outliers: list[FarDeviceJson]
-    """Farthest from the median first."""
+    """The devices far from the median, farthest first."""
     apart: list[DevicesApartJson]
+    """Devices of one name that are far from the median on most hosts."""
     devices: list[FleetDeviceJson]
-    """In natural order of hosts."""
+    """All devices, in natural order of their hosts."""
 
 
 class FleetLeakJson(TypedDict):
     """A site that leaks."""
 
     site: str
+    """The site that leaks."""
     bytes: int
-    """In each step, where it is the most."""
+    """The bytes that it adds in each step, on the device where it is the most."""
     unit: str
+    """`step`, or the program whose runs count as steps."""
     hosts: list[str]
+    """The hosts on which it leaks."""
     devices: int
+    """The number of devices."""
     recording: str
-    """Id of the recording of the device where it is the most."""
+    """The id of the recording of the device where it is the most."""
     text: str
+    """The leak in words."""
 
 
 class FleetProgramJson(TypedDict):
     """A program, recognized by its content."""
 
     module: str
+    """The module's name."""
     fingerprint: str
+    """A hash of the serialized module; equal fingerprints are equal programs."""
     hosts: int
+    """The number of hosts that have it."""
     peak_bytes: int | None
+    """The peak of its plan; null where the file has no plan, or it cannot be read."""
     reserved_bytes: int | None
+    """What it requests from a device."""
     problem: str | None
-    """The reason why it cannot be read."""
+    """Why it cannot be read."""
 
 
 class OtherProgramJson(TypedDict):
     """A host whose program of a module differs from that of most hosts."""
 
     host: str
+    """The host."""
     module: str
+    """The module of which most hosts have another program."""
     fingerprint: str | None
-    """Null where the host has no program of the module."""
+    """The host's own program of that module; null where it has none."""
     reserved_bytes: int | None
+    """What that program requests from a device."""
     usual_reserved_bytes: int | None
-    """Of the program that most hosts have."""
+    """What the program of most hosts requests."""
     recording: str | None
-    """Id of the host's program; null where it has none."""
+    """The id of the host's program; null where it has none."""
     usual_recording: str
-    """Id of the program that most hosts have, on one of them."""
+    """The id of the program of most hosts, on one of them."""
     difference: str
-    """The difference in words."""
+    """What differs, in words: the reserved bytes, and the sites with the largest difference at the peak."""
     text: str
     """Host, module and difference in words."""
 
@@ -133,56 +165,76 @@ class FileProblemJson(TypedDict):
     """A file that cannot be read, or not completely."""
 
     host: str
+    """The host."""
     file: str
+    """The path of the file."""
     text: str
+    """What happened, and what to do."""
 
 
 class HostRangeJson(TypedDict):
     """Hosts whose numbers follow each other."""
 
     first: str
+    """The host with the smallest number."""
     last: str
+    """The host with the largest number."""
     count: int
+    """The number of hosts; their numbers follow each other."""
 
 
 class FleetCaptureJson(TypedDict):
     """One capture: a file for each host, of one session or several."""
 
     name: str
+    """Its first session."""
     sessions: list[SessionJson]
+    """The folders that are joined, in order of time."""
     series: list[FileSeriesJson]
+    """Files whose names differ in numbers only, with the same devices."""
     hosts: int
+    """The number of hosts with a file."""
     missing: list[str]
     """Hosts without a file, by the gaps in numbered names."""
     missing_ranges: list[HostRangeJson]
     """The same, as ranges of numbers."""
     memories: list[FleetMemoryJson]
+    """The memory of devices first, named `HBM` whatever their allocator is called."""
     leaks: list[FleetLeakJson]
+    """The sites that leak, those on the fewest hosts first."""
     programs: list[FleetProgramJson]
+    """The distinct programs, those on the most hosts first."""
     other_programs: list[OtherProgramJson]
+    """The hosts that lack a program that most hosts have."""
     problems: list[FileProblemJson]
+    """The files that cannot be read, or not completely."""
 
 
 class LeftOutCaptureJson(TypedDict):
     """A capture that is not read, and its known faults."""
 
     name: str
+    """Its first session."""
     began: float
-    """Seconds since 1970."""
+    """The time that its name states, in seconds since 1970; of another name the modification of its files."""
     hosts: int
+    """The number of hosts with a file."""
     files: int
+    """The number of files."""
     known_files: int
-    """Files that have been read before; outliers and other programs are known if all have."""
+    """The number of files that have been read before; outliers and other programs are known if all have."""
     missing: list[str]
+    """Hosts without a file, by the gaps in numbered names."""
     problems: list[FileProblemJson]
+    """The files that cannot be read, or not completely."""
     outliers: list[str]
-    """Devices, with their hosts."""
+    """The devices far from the median, with their hosts."""
     leaks: list[str]
-    """Hosts."""
+    """The hosts with a leak."""
     other_programs: list[str]
-    """Hosts."""
+    """The hosts that lack a program that most hosts have."""
     text: str
-    """The known faults in words; empty without any."""
+    """The faults in words; empty where none is known."""
 
 
 def capture_json(fleet: Fleet, devices: bool = True) -> FleetCaptureJson:

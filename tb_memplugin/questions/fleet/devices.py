@@ -22,18 +22,25 @@ class FleetDeviceJson(TypedDict):
     """A device with its peak, and its distance from the median device."""
 
     host: str
+    """The host."""
     run: str
+    """The session."""
     device: str
+    """The device, as in `TPU core 2`."""
     memory: str
+    """The memory, as above."""
     measured: bool
     """False: the peak is the plan of the host's largest program."""
     peak_bytes: int
+    """The peak."""
     capacity_bytes: int | None
+    """The capacity."""
     from_median_bytes: int
+    """The peak minus the median, of devices apart minus theirs."""
     growth: str | None
-    """Site that leaks fastest."""
+    """The site that leaks fastest; null without a leak, or with too few steps to see one."""
     growth_bytes: int | None
-    """Bytes that it adds in each step."""
+    """The bytes that it adds in each step."""
 
 
 class FleetDeviceRow(FleetDeviceJson):

@@ -19,41 +19,52 @@ class TrendChangeJson(TypedDict):
     """A source line whose bytes at the peak changed."""
 
     line: str
+    """The source line."""
     bytes_before: int
+    """Its bytes at the peak of the point before."""
     bytes_after: int
+    """Its bytes at the peak of this point."""
 
 
 class TrendPointJson(TypedDict):
     """The peak of one day, or of one capture."""
 
     day: str
+    """The date, as the session's name states it."""
     capture: str
+    """The capture; of several in a day, the one with the largest peak."""
     recording: str
-    """Id of the recording with this peak: the median device's, or the program's on the host where it is largest."""
+    """The id of the recording with this peak: the median device, or the program on the host where it is largest."""
     peak_bytes: int
+    """The peak of the median device, or of the program."""
     largest_bytes: int
+    """The peak of the worst device, or what the program reserves."""
     count: int
-    """Number of devices; of a program, of the hosts that have it."""
+    """The number of devices, or of hosts that have the program."""
     rise_bytes: int
-    """Growth since the point before."""
+    """The peak minus that of the point before."""
     changes: list[TrendChangeJson]
-    """Changes that raised the peak, largest first; empty without a rise of more than 1 %."""
+    """For a rise of more than 1 %: the lines that raised the peak, by comparison with the point before."""
     because: str | None
-    """The cause of the rise in words; null without a rise of more than 1 %."""
+    """For a rise of more than 1 %: the changes in words, or why they are not known."""
 
 
 class TrendSeriesJson(TypedDict):
     """The peaks of a memory or of a program, in order of time."""
 
     name: str
+    """The memory or the module."""
     is_program: bool
+    """Whether it is a program."""
     points: list[TrendPointJson]
+    """The days with a capture, in order; with `--by capture` the captures."""
 
 
 class TrendAnswerJson(AnswerJson):
     """Memories, then programs, the largest first; of each, the points with the largest changes and the last one."""
 
     series: list[TrendSeriesJson]
+    """Memories, then programs, the largest first."""
     omitted: NotRequired[OmittedJson]
 
 

@@ -29,40 +29,54 @@ class AmountJson(TypedDict):
     """A number of allocations, and their bytes."""
 
     allocations: int
+    """The number of allocations."""
     bytes: int
+    """Their bytes."""
 
 
 class LinkedProgramJson(AmountJson):
     """A program that ran or whose planned memory was allocated; `running` is about the requested position."""
 
     recording: str
+    """The id of the program's recording."""
     title: str
+    """Its title."""
     memory: str
+    """Its memory."""
     running: bool
+    """Whether it runs at the position."""
     runs: int | None
-    """Executions in the profile; null if the profile records none."""
+    """How often it ran in the profile; null if executions are not recorded."""
 
 
 class StackJson(TypedDict):
     """The stack that is reserved at the requested position, and the program whose temporaries it holds."""
 
     bytes: int
+    """The size of the stack."""
     recording: str
+    """The id of the program's recording."""
     title: str
+    """Its title."""
     memory: str
+    """Its memory."""
     temporary_bytes: int
+    """Its temporaries, which the stack holds."""
 
 
 class RuntimeToProgramJson(TypedDict):
     """The allocations of programs' executions over all events, and the programs that run at one position."""
 
     at: int
+    """The position."""
     executable: AmountJson
+    """Allocations that contain executables."""
     unjoined: AmountJson
-    """Those of `executable` that match no planned memory."""
+    """Allocations that match no known program."""
     programs: list[LinkedProgramJson]
+    """The programs with live allocations, and those that ran in the profile."""
     stack: StackJson | None
-    """Null without a stack, or if no program explains it."""
+    """The stack of a TPU, where it holds the temporaries of a known program."""
 
 
 class AllRuntimeToProgramJson(TypedDict):

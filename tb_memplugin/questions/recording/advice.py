@@ -109,22 +109,31 @@ class AdvicePieceJson(TypedDict):
     """One change, each simulated on its own."""
 
     kind: str
+    """The kind of change, such as `donation`."""
     title: str
+    """The change in a few words."""
     sentence: str
+    """Why it helps."""
     change: str
-    """Code of several lines; may be empty."""
+    """The code to write."""
     bytes: int
-    """Of the buffers that it concerns."""
+    """The bytes of the buffers it concerns."""
     saving_bytes: int
+    """By how much the peak falls with this change alone; of `reserved`, by how much less is reserved."""
     saving_at_least_bytes: int
+    """The least saving where the compiler decides; equals `saving_bytes` where it does not."""
     saving_at_most_bytes: int
+    """The most saving where the compiler decides; equals `saving_bytes` where it does not."""
     saving_of: str
-    """`peak`, or `reserved` for memory in gaps between buffers."""
+    """What the change lowers: `peak`, or `reserved` for memory in gaps between buffers."""
     before_bytes: int
+    """The peak now; of `reserved`, what the allocator reserves at the peak."""
     after_bytes: int
+    """`before_bytes` less `saving_bytes`."""
     rows: list[list[int]]
-    """Pairs of a first and a last row."""
+    """The buffers it concerns, as pairs of a first and a last row of the recording."""
     rows_total: int
+    """How many buffers it concerns."""
     omitted: NotRequired[OmittedJson]
 
 
@@ -132,9 +141,13 @@ class AdviceAnswerJson(AnswerJson):
     """The changes that lower the peak, in the order in which to try them."""
 
     recording: str
+    """The recording's id."""
     peak_bytes: int
+    """Its peak."""
     caveats: list[CaveatJson]
+    """Of the recording."""
     advice: list[AdvicePieceJson]
+    """Changes that lower the peak, in the order in which to try them."""
     omitted: NotRequired[OmittedJson]
 
 

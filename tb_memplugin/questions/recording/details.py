@@ -28,7 +28,9 @@ class SchedulePointJson(TypedDict):
     """A position, and the instruction there; empty outside a program."""
 
     position: int
+    """The position on the axis."""
     instruction: str
+    """The instruction there; empty outside a program."""
 
 
 class RegionJson(TypedDict):

@@ -16,29 +16,38 @@ class KernelBufferJson(TypedDict):
     """A window into an operand of a kernel, or scratch memory; `bytes` is of all its buffers together."""
 
     name: str
+    """The window or the scratch memory."""
     bytes: int
+    """Of all its buffers together."""
     buffers: int
-    """Two, where one is filled while the other is used; none where the operand itself is in VMEM."""
+    """2, where one is filled while the other is used; 0 where the operand itself is in VMEM."""
     shape: str
+    """The shape of one block."""
     full_shape: str
+    """The shape of the operand; empty for scratch memory."""
 
 
 class KernelJson(TypedDict):
     """A Pallas kernel with its on-chip memory; null where the file does not contain a figure."""
 
     name: str
+    """The instruction."""
     op_name: str
+    """Its model path."""
     limit_bytes: int | None
-    """Memory that the compiler allows the kernel: `vmem_limit_bytes`, or the chip's default."""
+    """What the compiler allows the kernel: `vmem_limit_bytes`, or the chip's default."""
     used_bytes: int | None
-    """Windows into operands, with all their buffers, and scratch memory."""
+    """What it takes: windows into operands with all their buffers, and scratch memory."""
     capacity_bytes: int | None
+    """The size of the memory."""
     operands: list[str]
+    """The shapes of its operands."""
     result: str
+    """The shape of its result."""
     buffers: list[KernelBufferJson]
-    """Empty where the kernel's code cannot be read."""
+    """Windows into operands, and scratch memory; empty where the kernel's code cannot be read."""
     other_bytes: int | None
-    """Memory of the compiler beside them, as for registers that it spills; null where either figure is unknown."""
+    """Memory of the compiler beside them, as for registers that it spills."""
 
 
 class KernelsJson(TypedDict):

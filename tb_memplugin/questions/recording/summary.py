@@ -82,9 +82,11 @@ class SummaryAnswerJson(AnswerJson):
     """The recordings of a path, largest peak first."""
 
     recordings: list[SummaryJson]
+    """The recordings, largest peak first."""
     problems: list[ProblemJson]
-    """Files and recordings that cannot be read or analyzed."""
+    """The files and recordings that cannot be read or analyzed."""
     left_out: NotRequired[list[LeftOutProgramsJson]]
+    """One for each XLA dump of which only the largest programs are listed."""
     omitted: NotRequired[OmittedJson]
 
 

@@ -32,10 +32,16 @@ class TreeLineJson(TypedDict):
     """A line of a tree: nodes that each contain only the next are one line, `label` joins their names."""
 
     depth: int
+    """The level among the listed lines, 0 at the top."""
     label: str
+    """The name of a node; nodes that each contain only the next are one line, with the names of all, of source lines
+    with the innermost."""
     bytes: int
+    """Live bytes below the node."""
     share: float
+    """Its share of all live bytes."""
     merged: int
+    """How many repeated layers the node stands for."""
 
 
 def weighted_nodes(

@@ -43,7 +43,9 @@ export interface AllRuntimeToProgram {
 
 /** A number of allocations, and their bytes. */
 export interface Amount {
+  /** The number of allocations. */
   allocations: number;
+  /** Their bytes. */
   bytes: number;
 }
 
@@ -119,20 +121,31 @@ export interface CaptureName {
 
 /** A cause of a change, with the parts of its sentence. */
 export interface Cause extends NamedCause {
+  /** The value that changed, such as a number type; empty where the kind says it. */
   before: string;
+  /** The value now. */
   after: string;
+  /** The number of arrays; of saved activations, how many more. */
   arrays: number;
+  /** How many layers a name with `*` stands for. */
   layers: number;
+  /** The largest array's. */
   shape: string;
+  /** The largest array's path. */
   example: string;
+  /** Of an argument. */
   role: string;
+  /** The dimension of an argument that changed, if it is the same for all. */
   dimension: number | null;
 }
 
 /** A limitation of the file or of its reconstruction. */
 export interface Caveat {
+  /** One of the [codes](#caveats). */
   code: string;
+  /** The caveat as a sentence. */
   text: string;
+  /** How many bytes it affects. */
   bytes: number | null;
 }
 
@@ -143,23 +156,35 @@ export interface ChangeCauses {
 
 /** The entries that changed in one way, and the sum of their changes in bytes. */
 export interface Changed {
+  /** The number of entries. */
   entries: number;
+  /** The sum of their changes. */
   bytes: number;
 }
 
 /** A site whose live bytes differ; the rows select it in `buffers --row`. */
 export interface ChangedSite {
+  /** `only_a`, `only_b`, `grown` or `shrunk`. */
   change: Change;
+  /** The innermost source line, or the best other name. */
   site: string;
+  /** The source line. */
   source: string;
+  /** The shape in B, or in A where B has none. */
   shape: string;
-  /** The shape in recording a, if it differs. */
+  /** The shape in A, where it differs. */
   shape_before: string;
+  /** A row of A. */
   row_a: number | null;
+  /** A row of B. */
   row_b: number | null;
+  /** Live bytes in A. */
   bytes_a: number;
+  /** Live bytes in B. */
   bytes_b: number;
+  /** The number of allocations in A. */
   allocations_a: number;
+  /** The number of allocations in B. */
   allocations_b: number;
 }
 
@@ -266,8 +291,11 @@ export interface DeviceProfile {
 
 /** Devices of one name that are far from the median on most hosts. They are compared with each other. */
 export interface DevicesApart {
+  /** Their name, as in `GPU_1`. */
   device: string;
+  /** The median of their peaks. */
   median_bytes: number;
+  /** The same in words. */
   text: string;
 }
 
@@ -283,6 +311,7 @@ export interface FailedProgram {
 
 /** A device with the reasons for its distance from the median device. */
 export interface FarDevice extends FleetDevice {
+  /** The sites that differ the most from the median device; empty where the device is near. */
   causes: SiteCause[];
 }
 
@@ -296,18 +325,23 @@ export interface Figure {
 
 /** A file that cannot be read, or not completely. */
 export interface FileProblem {
+  /** The host. */
   host: string;
+  /** The path of the file. */
   file: string;
+  /** What happened, and what to do. */
   text: string;
 }
 
 /** Files whose names differ in numbers only, with the same devices. */
 export interface FileSeries {
-  /** Their name with `*` for the numbers that differ. */
+  /** Their name with `*` for the numbers that differ, or their process. */
   host: string;
+  /** The number of files. */
   files: number;
-  /** False: each file is a host. */
+  /** True: they are one host, whose peak is the largest one; false: each file is a host. */
   one_process: boolean;
+  /** The same in words, with the evidence. */
   text: string;
 }
 
@@ -411,65 +445,93 @@ export interface FitStep {
 
 /** One capture: a file for each host, of one session or several. */
 export interface FleetCapture {
+  /** Its first session. */
   name: string;
+  /** The folders that are joined, in order of time. */
   sessions: Session[];
+  /** Files whose names differ in numbers only, with the same devices. */
   series: FileSeries[];
+  /** The number of hosts with a file. */
   hosts: number;
   /** Hosts without a file, by the gaps in numbered names. */
   missing: string[];
   /** The same, as ranges of numbers. */
   missing_ranges: HostRange[];
+  /** The memory of devices first, named `HBM` whatever their allocator is called. */
   memories: FleetMemory[];
+  /** The sites that leak, those on the fewest hosts first. */
   leaks: FleetLeak[];
+  /** The distinct programs, those on the most hosts first. */
   programs: FleetProgram[];
+  /** The hosts that lack a program that most hosts have. */
   other_programs: OtherProgram[];
+  /** The files that cannot be read, or not completely. */
   problems: FileProblem[];
 }
 
 /** A device with its peak, and its distance from the median device. */
 export interface FleetDevice {
+  /** The host. */
   host: string;
+  /** The session. */
   run: string;
+  /** The device, as in `TPU core 2`. */
   device: string;
+  /** The memory, as above. */
   memory: string;
   /** False: the peak is the plan of the host's largest program. */
   measured: boolean;
+  /** The peak. */
   peak_bytes: number;
+  /** The capacity. */
   capacity_bytes: number | null;
+  /** The peak minus the median, of devices apart minus theirs. */
   from_median_bytes: number;
-  /** Site that leaks fastest. */
+  /** The site that leaks fastest; null without a leak, or with too few steps to see one. */
   growth: string | null;
-  /** Bytes that it adds in each step. */
+  /** The bytes that it adds in each step. */
   growth_bytes: number | null;
 }
 
 /** A site that leaks. */
 export interface FleetLeak {
+  /** The site that leaks. */
   site: string;
-  /** In each step, where it is the most. */
+  /** The bytes that it adds in each step, on the device where it is the most. */
   bytes: number;
+  /** `step`, or the program whose runs count as steps. */
   unit: string;
+  /** The hosts on which it leaks. */
   hosts: string[];
+  /** The number of devices. */
   devices: number;
-  /** Id of the recording of the device where it is the most. */
+  /** The id of the recording of the device where it is the most. */
   recording: string;
+  /** The leak in words. */
   text: string;
 }
 
 /** Peaks of the devices of one memory. */
 export interface FleetMemory {
+  /** Devices with equal text are compared; numbers in other names than `HBM` are `*`. */
   memory: string;
+  /** The median of the peaks. */
   median_bytes: number;
+  /** The peak that 95 % of the devices do not exceed. */
   p95_bytes: number;
+  /** The smallest peak. */
   smallest_bytes: number;
+  /** The largest peak. */
   largest_bytes: number;
   /** The largest minus the smallest peak, relative to the median. */
   spread: number;
+  /** The device with the largest peak. */
   worst: FarDevice;
-  /** Farthest from the median first. */
+  /** The devices far from the median, farthest first. */
   outliers: FarDevice[];
+  /** Devices of one name that are far from the median on most hosts. */
   apart: DevicesApart[];
-  /** In natural order of hosts. */
+  /** All devices, in natural order of their hosts. */
   devices: FleetDevice[];
 }
 
@@ -502,12 +564,17 @@ export interface FleetMeta {
 
 /** A program, recognized by its content. */
 export interface FleetProgram {
+  /** The module's name. */
   module: string;
+  /** A hash of the serialized module; equal fingerprints are equal programs. */
   fingerprint: string;
+  /** The number of hosts that have it. */
   hosts: number;
+  /** The peak of its plan; null where the file has no plan, or it cannot be read. */
   peak_bytes: number | null;
+  /** What it requests from a device. */
   reserved_bytes: number | null;
-  /** The reason why it cannot be read. */
+  /** Why it cannot be read. */
   problem: string | null;
 }
 
@@ -585,37 +652,47 @@ export interface Holes {
 
 /** Hosts whose numbers follow each other. */
 export interface HostRange {
+  /** The host with the smallest number. */
   first: string;
+  /** The host with the largest number. */
   last: string;
+  /** The number of hosts; their numbers follow each other. */
   count: number;
 }
 
 /** A Pallas kernel with its on-chip memory; null where the file does not contain a figure. */
 export interface Kernel {
+  /** The instruction. */
   name: string;
+  /** Its model path. */
   op_name: string;
-  /** Memory that the compiler allows the kernel: `vmem_limit_bytes`, or the chip's default. */
+  /** What the compiler allows the kernel: `vmem_limit_bytes`, or the chip's default. */
   limit_bytes: number | null;
-  /** Windows into operands, with all their buffers, and scratch memory. */
+  /** What it takes: windows into operands with all their buffers, and scratch memory. */
   used_bytes: number | null;
+  /** The size of the memory. */
   capacity_bytes: number | null;
+  /** The shapes of its operands. */
   operands: string[];
+  /** The shape of its result. */
   result: string;
-  /** Empty where the kernel's code cannot be read. */
+  /** Windows into operands, and scratch memory; empty where the kernel's code cannot be read. */
   buffers: KernelBuffer[];
-  /**
-   * Memory of the compiler beside them, as for registers that it spills; null where either figure is unknown.
-   */
+  /** Memory of the compiler beside them, as for registers that it spills. */
   other_bytes: number | null;
 }
 
 /** A window into an operand of a kernel, or scratch memory; `bytes` is of all its buffers together. */
 export interface KernelBuffer {
+  /** The window or the scratch memory. */
   name: string;
+  /** Of all its buffers together. */
   bytes: number;
-  /** Two, where one is filled while the other is used; none where the operand itself is in VMEM. */
+  /** 2, where one is filled while the other is used; 0 where the operand itself is in VMEM. */
   buffers: number;
+  /** The shape of one block. */
   shape: string;
+  /** The shape of the operand; empty for scratch memory. */
   full_shape: string;
 }
 
@@ -655,11 +732,15 @@ export interface LeftOut {
 
 /** A program that ran or whose planned memory was allocated; `running` is about the requested position. */
 export interface LinkedProgram extends Amount {
+  /** The id of the program's recording. */
   recording: string;
+  /** Its title. */
   title: string;
+  /** Its memory. */
   memory: string;
+  /** Whether it runs at the position. */
   running: boolean;
-  /** Executions in the profile; null if the profile records none. */
+  /** How often it ran in the profile; null if executions are not recorded. */
   runs: number | null;
 }
 
@@ -692,9 +773,16 @@ export interface MemoryText {
 
 /** A cause of a change, and what it adds to the peak. */
 export interface NamedCause {
+  /**
+   * `devices`, `argument_added`, `argument_removed`, `sharding`, `dtype`, `shape`, `not_donated`, `donated`,
+   * `layers`, `saved`, `fusion_split` or `fused`.
+   */
   kind: string;
+  /** Arguments, the layer, or the fusion; empty for the whole program. */
   names: string[];
+  /** What the cause adds to the peak. */
   bytes: number;
+  /** The cause as a sentence. */
   text: string;
 }
 
@@ -710,18 +798,21 @@ export interface OpenedFile {
 
 /** A host whose program of a module differs from that of most hosts. */
 export interface OtherProgram {
+  /** The host. */
   host: string;
+  /** The module of which most hosts have another program. */
   module: string;
-  /** Null where the host has no program of the module. */
+  /** The host's own program of that module; null where it has none. */
   fingerprint: string | null;
+  /** What that program requests from a device. */
   reserved_bytes: number | null;
-  /** Of the program that most hosts have. */
+  /** What the program of most hosts requests. */
   usual_reserved_bytes: number | null;
-  /** Id of the host's program; null where it has none. */
+  /** The id of the host's program; null where it has none. */
   recording: string | null;
-  /** Id of the program that most hosts have, on one of them. */
+  /** The id of the program of most hosts, on one of them. */
   usual_recording: string;
-  /** The difference in words. */
+  /** What differs, in words: the reserved bytes, and the sites with the largest difference at the peak. */
   difference: string;
   /** Host, module and difference in words. */
   text: string;
@@ -729,21 +820,30 @@ export interface OtherProgram {
 
 /** An out-of-memory failure: the request, the memory that was free, and the cause. */
 export interface OutOfMemory {
+  /** The requested bytes. */
   asked_bytes: number | null;
+  /** The free bytes. */
   free_bytes: number | null;
+  /** The largest free block. */
   largest_free_bytes: number | null;
+  /** The size of the memory. */
   capacity_bytes: number | null;
+  /** The bytes in use. */
   in_use_bytes: number | null;
+  /** How much more was needed. */
   missing_bytes: number | null;
-  /**
-   * Phase of the failure: "compile", "load" or "run". A compiler requests all memory of the program at once.
-   */
+  /** `compile`, `load` or `run`. */
   phase: string;
-  /** Meaning of the recording's bytes: "in use", or "needed" by a program that could not start. */
+  /** What the bytes are: `in use`, or `needed` by a program that could not start. */
   used_is: string;
+  /**
+   * `host memory`, `one allocation is larger than the memory`, `free memory is fragmented`, `too much memory
+   * is in use` or `unknown`.
+   */
   reason: string;
+  /** The operation, program or array that needed the memory. */
   wanted_by: string;
-  /** The request, the cause, and then the hints. */
+  /** The request, the cause, and the hints. */
   sentences: string[];
 }
 
@@ -814,7 +914,9 @@ export interface PlannedBuffer {
 
 /** A file, or a part or a recording of one, that cannot be read or analyzed, and what to do about it. */
 export interface Problem {
+  /** The path of the file. */
   file: string;
+  /** What happened, and what to do, as a sentence. */
   text: string;
 }
 
@@ -890,26 +992,33 @@ export interface Runs {
 
 /** The allocations of programs' executions over all events, and the programs that run at one position. */
 export interface RuntimeToProgram {
+  /** The position. */
   at: number;
+  /** Allocations that contain executables. */
   executable: Amount;
-  /** Those of `executable` that match no planned memory. */
+  /** Allocations that match no known program. */
   unjoined: Amount;
+  /** The programs with live allocations, and those that ran in the profile. */
   programs: LinkedProgram[];
-  /** Null without a stack, or if no program explains it. */
+  /** The stack of a TPU, where it holds the temporaries of a known program. */
   stack: Stack | null;
 }
 
 /** A position, and the instruction there; empty outside a program. */
 export interface SchedulePoint {
+  /** The position on the axis. */
   position: number;
+  /** The instruction there; empty outside a program. */
   instruction: string;
 }
 
 /** A folder of profiles that belongs to a capture. */
 export interface Session {
+  /** The run in the logdir. */
   name: string;
-  /** Seconds since 1970 by the session's name; null where that is no date. */
+  /** The time that its name states, in seconds since 1970, read as UTC; null where the name is no date. */
   began: number | null;
+  /** The number of hosts in it. */
   hosts: number;
 }
 
@@ -939,11 +1048,15 @@ export interface Site {
 
 /** A site whose bytes differ from those of the median device. */
 export interface SiteCause {
+  /** Source line and function, `checkpoint.py:88 device_put`. */
   site: string;
+  /** Its bytes on this device, at the device's peak. */
   bytes: number;
+  /** Its bytes on the median device. */
   usual_bytes: number;
-  /** Number of hosts that have the site among their largest. */
+  /** The number of hosts that have the site among their 16 largest. */
   hosts: number;
+  /** The cause in words. */
   text: string;
 }
 
@@ -954,95 +1067,133 @@ export interface SourceCode {
 
 /** The stack that is reserved at the requested position, and the program whose temporaries it holds. */
 export interface Stack {
+  /** The size of the stack. */
   bytes: number;
+  /** The id of the program's recording. */
   recording: string;
+  /** Its title. */
   title: string;
+  /** Its memory. */
   memory: string;
+  /** Its temporaries, which the stack holds. */
   temporary_bytes: number;
 }
 
 /** One frame of a call stack. */
 export interface StackFrame {
+  /** The function. */
   function: string;
+  /** The file. */
   file: string;
+  /** The line. */
   line: number;
 }
 
 /** One recording in a list of recordings. */
 export interface Summary {
+  /** Run, host, title and memory, joined by a vertical bar; the same in every process. */
   id: string;
+  /** `program`, `allocator`, `device_profile`, `torch_snapshot`, `torch_timeline`, `oom` or `watch`. */
   kind: string;
+  /** The program with its id, the allocator, or the file. */
   title: string;
+  /** The run in the logdir; empty for a file. */
   run: string;
+  /** The host that wrote the profile. */
   host: string;
+  /** The memory: `HBM`, `cuda:0`, `GPU_0_bfc`. */
   memory: string;
+  /** `PROGRAM_ORDER` (the schedule), `TIME` (events) or `INSTANT` (one moment). */
   axis: string;
-  /** Positions of the axis. */
+  /** The number of positions of the axis. */
   length: number;
-  /** Time of the first position, since 1970; null where the file has none. */
+  /** When a snapshot was taken, or a recording over time began, since 1970. */
   time_ns: number | null;
-  /** Time of the last position of a recording over time, since 1970. */
+  /** The last event of a recording over time, since 1970. */
   end_ns: number | null;
-  /** Training step of a snapshot, if the file has it. */
+  /** The training step of a snapshot. */
   step: number | null;
+  /** The number of buffers or allocations. */
   allocations: number;
+  /** The most live bytes at one position. */
   peak_bytes: number;
+  /** That position; -1 is before the first. */
   peak_position: number;
+  /** What the program requests from the device, or the allocator holds at its largest. */
   reserved_bytes: number | null;
-  reported_peak_bytes: number | null;
-  capacity_bytes: number | null;
-  /** Source of the capacity, such as the chip's name; empty: the recording itself, or unknown. */
-  capacity_source: string;
   /**
-   * The job that writes the file has not finished it: it runs, or was killed. False for other kinds than
-   * watch.
+   * The peak that JAX or the allocator reports; JAX's is of all memories of a program together, and only the
+   * recording of its main memory has it.
    */
+  reported_peak_bytes: number | null;
+  /** The size of the memory, or the part of it that a program may use. */
+  capacity_bytes: number | null;
+  /**
+   * Where that figure comes from, such as the chip's name and the file that has it; empty for the recording
+   * itself.
+   */
+  capacity_source: string;
+  /** Of `watch`: the job has not finished the file, so it runs or was killed. */
   live: boolean;
-  /** Time between samples; null for recordings that are not sampled. */
+  /** The time between samples, for recordings that are sampled. */
   interval_ns: number | null;
-  /** Reason for a snapshot, as in "90 % of capacity"; null where the script asked for it, and elsewhere. */
+  /** Why a snapshot was saved, such as `90 % of capacity`; null where the script asked for it. */
   reason: string | null;
+  /** What is missing from the file, or was reconstructed. */
   caveats: Caveat[];
 }
 
 /** A source line whose bytes at the peak changed. */
 export interface TrendChange {
+  /** The source line. */
   line: string;
+  /** Its bytes at the peak of the point before. */
   bytes_before: number;
+  /** Its bytes at the peak of this point. */
   bytes_after: number;
 }
 
 /** The peak of one day, or of one capture. */
 export interface TrendPoint {
+  /** The date, as the session's name states it. */
   day: string;
+  /** The capture; of several in a day, the one with the largest peak. */
   capture: string;
   /**
-   * Id of the recording with this peak: the median device's, or the program's on the host where it is
+   * The id of the recording with this peak: the median device, or the program on the host where it is
    * largest.
    */
   recording: string;
+  /** The peak of the median device, or of the program. */
   peak_bytes: number;
+  /** The peak of the worst device, or what the program reserves. */
   largest_bytes: number;
-  /** Number of devices; of a program, of the hosts that have it. */
+  /** The number of devices, or of hosts that have the program. */
   count: number;
-  /** Growth since the point before. */
+  /** The peak minus that of the point before. */
   rise_bytes: number;
-  /** Changes that raised the peak, largest first; empty without a rise of more than 1 %. */
+  /** For a rise of more than 1 %: the lines that raised the peak, by comparison with the point before. */
   changes: TrendChange[];
-  /** The cause of the rise in words; null without a rise of more than 1 %. */
+  /** For a rise of more than 1 %: the changes in words, or why they are not known. */
   because: string | null;
 }
 
 /** The peaks of a memory or of a program, in order of time. */
 export interface TrendSeries {
+  /** The memory or the module. */
   name: string;
+  /** Whether it is a program. */
   is_program: boolean;
+  /** The days with a capture, in order; with `--by capture` the captures. */
   points: TrendPoint[];
 }
 
 /** One step from the one total to the other. */
 export interface WaterfallStep {
+  /** The role, model path or source line. */
   label: string;
+  /** Its bytes in A. */
   bytes_a: number;
+  /** Its bytes in B. */
   bytes_b: number;
 }

@@ -4,18 +4,25 @@ import { readTexts, type Table } from "../tables/tables";
 /** A row of the page's table of devices; an unknown number is 0, and an unknown text is empty. */
 export interface FleetDevices {
   readonly length: number;
+  /** The host. */
   readonly host: readonly string[];
+  /** The session. */
   readonly run: readonly string[];
+  /** The device, as in `TPU core 2`. */
   readonly device: readonly string[];
+  /** The memory, as above. */
   readonly memory: readonly string[];
   /** False: the peak is the plan of the host's largest program. */
   readonly measured: Uint8Array;
+  /** The peak. */
   readonly peak_bytes: Float64Array;
+  /** The capacity. */
   readonly capacity_bytes: Float64Array;
+  /** The peak minus the median, of devices apart minus theirs. */
   readonly from_median_bytes: Float64Array;
-  /** Site that leaks fastest. */
+  /** The site that leaks fastest; null without a leak, or with too few steps to see one. */
   readonly growth: readonly string[];
-  /** Bytes that it adds in each step. */
+  /** The bytes that it adds in each step. */
   readonly growth_bytes: Float64Array;
   /** Id of its recording. */
   readonly id: readonly string[];
