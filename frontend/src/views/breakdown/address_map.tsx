@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { cssColor, rowColors } from "../../base/colors";
-import { type Store, useStore } from "../../base/store";
+import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted, formatExact, formatShare } from "../../base/units";
 import {
   findAtOffset,
@@ -25,7 +25,7 @@ import {
   type Surface,
   SvgSurface,
 } from "../drawing/surface";
-import type { ViewState } from "../state/view_state";
+import type { ViewProps } from "../state/view_state";
 import { Tooltip } from "../widgets/tooltip";
 
 const STRIP_HEIGHT = 22;
@@ -102,14 +102,12 @@ function drawSegments(segments: readonly Segment[], rows: Rows, span: number): P
   };
 }
 
-interface SegmentStripProps {
+interface SegmentStripProps extends ViewProps {
   segment: Segment;
   rows: Rows;
   places: Addresses;
   /** Bytes of the full width, the same for every segment. */
   span: number;
-  store: Store<ViewState>;
-  dark: boolean;
 }
 
 /** Strip of one segment: chunks in use are filled, gaps are free. */
@@ -209,7 +207,7 @@ function Chunk({ rows, places, row }: { rows: Rows; places: Addresses; row: numb
 /** Number of segments drawn, largest first: an allocator can have thousands. */
 const MAX_SEGMENTS = 24;
 
-interface Props {
+interface Props extends ViewProps {
   rows: Rows;
   regions: Regions;
   places: Addresses;
@@ -219,8 +217,6 @@ interface Props {
   outOfMemory: OutOfMemory | null;
   /** Name of saved pictures, without suffix. */
   fileName: string;
-  store: Store<ViewState>;
-  dark: boolean;
 }
 
 /** Map of the segments by address on one scale, with the holes and whether the failed request fits into one. */

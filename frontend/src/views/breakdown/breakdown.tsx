@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useContext, useMemo } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
+import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatShare } from "../../base/units";
 import { mapByAddress } from "../../layout/stacking/stacking";
 import { readFilter } from "../../layout/url_values";
@@ -11,20 +11,18 @@ import { BufferTable } from "../buffer_table/buffer_table";
 import { useTerms } from "../data/terms";
 import type { AvailableRows } from "../data/use_recording";
 import { RoleFilter, RowFilterContext } from "../page/row_filter";
-import { usePosition, type ViewState } from "../state/view_state";
+import { usePosition, type ViewProps } from "../state/view_state";
 import { TreeCharts, useTree } from "../trees/tree_charts";
 import { Choice } from "../widgets/choice";
 import { AddressMap } from "./address_map";
 import { BufferCharts } from "./buffer_charts";
 
-interface Props {
+interface Props extends ViewProps {
   rows: Rows;
   live: Uint32Array;
   /** Live bytes without a row. */
   unexplained: number;
   peak: number;
-  store: Store<ViewState>;
-  dark: boolean;
 }
 
 /** Live bytes at the inspected position by role; the legend of all colors on the page, whose rows filter. */
@@ -79,12 +77,10 @@ const ADDRESS_MAP = {
   about: "Segments by address, with their chunks and holes. The keys [ and ] step through events",
 } as const;
 
-interface BreakdownProps {
+interface BreakdownProps extends ViewProps {
   view: FirstView;
   available: AvailableRows;
   program: Program | null;
-  store: Store<ViewState>;
-  dark: boolean;
 }
 
 /** Live buffers at the inspected position. Away from the peak this needs all rows. */
@@ -167,29 +163,19 @@ export function Breakdown({ view, available, program, store, dark }: BreakdownPr
         />
       ) : (
         <TreeCharts
+          {...{ program, compiled, fileName, store, dark }}
           rows={complete ? rows : null}
-          program={program}
           live={filtered}
           unexplained={Math.max(rest, 0)}
-          compiled={compiled}
-          fileName={fileName}
-          store={store}
-          dark={dark}
         />
       )}
       <BufferTable
-        available={available}
-        tree={tree}
+        {...{ available, tree, allocator, moment, position, store, dark }}
         live={filtered}
         unexplained={rest}
-        allocator={allocator}
-        moment={moment}
         times={program?.time_ns ?? null}
-        position={position}
         length={view.length}
         fileName={`${fileName}.csv`}
-        store={store}
-        dark={dark}
       />
     </section>
   );

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { cssColor, inkOn, rowColors } from "../../base/colors";
-import { type Store, useStore } from "../../base/store";
+import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatShare } from "../../base/units";
 import { type BarOrder, barSegments, bufferAt, type BufferBar, bufferBar } from "../../layout/usage/live_set";
 import { ROLES } from "../../payload/generated/constants";
@@ -10,7 +10,7 @@ import { useWidth } from "../browser/use_size";
 import { type Terms, useTerms } from "../data/terms";
 import type { AvailableRows } from "../data/use_recording";
 import { fitText, type PageColors, pageColors, sizedContext } from "../drawing/surface";
-import type { ViewState } from "../state/view_state";
+import type { ViewProps } from "../state/view_state";
 import { Tooltip } from "../widgets/tooltip";
 
 /** Minimum width in pixels for a gap between neighbors of the same color. */
@@ -76,11 +76,9 @@ const BARS: readonly { order: BarOrder; label: (terms: Terms) => string; about: 
   },
 ];
 
-interface Props {
+interface Props extends ViewProps {
   available: AvailableRows;
   live: Uint32Array;
-  store: Store<ViewState>;
-  dark: boolean;
 }
 
 /** Bars of the buffers live at the inspected position: in program order, by size and by padding. */

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Search } from "../../base/search";
-import { type Store, useStore } from "../../base/store";
+import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted } from "../../base/units";
 import { rowsCsv, sortRows } from "../../layout/table/fields";
 import { filterRows, rowTexts } from "../../layout/table/table_filter";
@@ -13,7 +13,7 @@ import type { Rows } from "../../payload/recording/rows";
 import { capitalize, useTerms } from "../data/terms";
 import type { AvailableRows } from "../data/use_recording";
 import { useSearch } from "../data/use_search";
-import type { ViewState } from "../state/view_state";
+import type { ViewProps } from "../state/view_state";
 import { DataTable, stepLine, TableRow, useTable } from "../tables/data_table";
 import { Toggle } from "../widgets/choice";
 import { allocationColumns, bufferColumns } from "./columns";
@@ -24,7 +24,7 @@ const UNEXPLAINED = "stack, or unexplained by any allocation";
 
 const LARGEST_FIRST: Sorting = { key: "size", descending: true };
 
-interface Props {
+interface Props extends ViewProps {
   available: AvailableRows;
   /** Tree shown above the table, whose labels a search looks at, too; null without one. */
   tree: Tree | null;
@@ -40,8 +40,6 @@ interface Props {
   position: number;
   length: number;
   fileName: string;
-  store: Store<ViewState>;
-  dark: boolean;
 }
 
 /** Return the search, and 1 for each row below a label of the tree that matches. */

@@ -150,22 +150,14 @@ export function CallGraphSection({ api, id, base, devices, fileName, store, onRe
         <>
           <div class={node >= 0 ? "call-graph-body with-neighbors" : "call-graph-body"}>
             <GraphPicture
-              graph={graph}
-              picture={picture}
+              {...{ graph, picture, fileName }}
               picked={node}
               onPick={pick}
               change={base !== ""}
-              fileName={fileName}
             />
             {node >= 0 && <Neighbors {...{ graph, node, fixed, store }} change={base !== ""} onPick={pick} />}
           </div>
-          <TopTable
-            graph={graph}
-            picked={node}
-            onPick={pick}
-            fileName={`${fileName}-top.csv`}
-            store={store}
-          />
+          <TopTable {...{ graph, store }} picked={node} onPick={pick} fileName={`${fileName}-top.csv`} />
         </>
       )}
     </section>

@@ -153,12 +153,9 @@ export function GraphPicture({ graph, picture, picked, onPick, change, fileName 
           })}
           {picture.boxes.map((box) => (
             <BoxShape
+              {...{ box, graph, change, onPick }}
               key={box.node}
-              box={box}
-              graph={graph}
               state={box.node === picked ? "picked" : picked >= 0 && !near.has(box.node) ? "aside" : ""}
-              change={change}
-              onPick={onPick}
             />
           ))}
         </svg>

@@ -13,18 +13,16 @@ import type {
 import { capitalize, useTerms } from "../data/terms";
 import { useFetched } from "../data/use_fetched";
 import { openRecording } from "../state/open_recording";
-import type { ViewState } from "../state/view_state";
+import type { ViewProps, ViewState } from "../state/view_state";
 import { CallStack } from "../widgets/call_stack";
 import { Drawer, Fact } from "../widgets/drawer";
 import { ErrorMessage } from "../widgets/message";
 import { Role } from "../widgets/role";
 
-interface Props {
+interface Props extends ViewProps {
   api: Api;
   comparison: Comparison;
   found: SelectedChange;
-  store: Store<ViewState>;
-  dark: boolean;
 }
 
 /** Selected change: its values in A and B, with links to both. */

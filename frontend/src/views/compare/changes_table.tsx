@@ -1,13 +1,13 @@
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
+import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted, formatExact, formatSigned } from "../../base/units";
 import { CHANGE_LABELS, delta, entryName, entryTexts } from "../../layout/compare/change_table";
 import { sameText } from "../../layout/table/fields";
 import type { Sorting } from "../../layout/url_values";
 import type { ComparedEntry, Comparison } from "../../payload/generated/answers";
 import { type Change, CHANGES, ROLES } from "../../payload/generated/constants";
-import type { ViewState } from "../state/view_state";
+import type { ViewProps } from "../state/view_state";
 import { type Column, column, DASH, savedColumn } from "../tables/columns";
 import { Table } from "../tables/table";
 import { ButtonGroup } from "../widgets/choice";
@@ -77,10 +77,8 @@ function Amount({ bytes, allocations }: { bytes: number; allocations: number }):
 
 const LARGEST_FIRST: Sorting = { key: "delta", descending: true };
 
-interface Props {
+interface Props extends ViewProps {
   comparison: Comparison;
-  store: Store<ViewState>;
-  dark: boolean;
 }
 
 /** Table of changes: new, gone, grown and shrunk, matched by name and source rather than by id. */

@@ -9,7 +9,7 @@ import type { ChangeCausesQuery, CompareQuery } from "../../payload/generated/cl
 import { CallGraphSection } from "../call_graph/call_graph";
 import { PROGRAM_TERMS, TermsContext, termsOf } from "../data/terms";
 import { useFetched, useLastFetched } from "../data/use_fetched";
-import type { OnPageState } from "../data/use_recording";
+import type { PageProps } from "../data/use_recording";
 import { PageFrame } from "../page/details";
 import { Headline } from "../page/headline";
 import type { ViewState } from "../state/view_state";
@@ -67,14 +67,10 @@ function isPeakOfProgram({ recording, position }: ComparedSide): boolean {
   return recording.kind === "program" && position === recording.peak_position;
 }
 
-interface Props {
-  api: Api;
+interface Props extends PageProps {
   runs: Runs;
   run: string;
   listing: Listing;
-  store: Store<ViewState>;
-  dark: boolean;
-  onState: OnPageState;
 }
 
 /** Comparison of two recordings, or of two moments of one. */
@@ -123,12 +119,11 @@ export function ComparePage({ api, runs, run, listing, store, dark, onState }: P
             <ChangesTable comparison={value} store={store} dark={dark} />
             {hasCallGraph(value) && (
               <CallGraphSection
-                api={api}
+                {...{ api, store }}
                 id={value.b.recording.id}
                 base={value.a.recording.id}
                 devices={1}
                 fileName="change"
-                store={store}
                 onReady={setGraphReady}
               />
             )}

@@ -4,6 +4,7 @@ import type { Api } from "../../payload/api";
 import { keepColumns } from "../../payload/recording/lifetimes";
 import type { FirstView, RecordingData } from "../../payload/recording/recording";
 import type { Addresses, Regions, Rows } from "../../payload/recording/rows";
+import type { ViewProps } from "../state/view_state";
 import { type Fetched, useFetched } from "./use_fetched";
 
 /**
@@ -53,6 +54,12 @@ export interface Positions {
 }
 
 export type OnPageState = (state: PageState, steps: Positions | null) => void;
+
+/** What all pages are given. */
+export interface PageProps extends ViewProps {
+  api: Api;
+  onState: OnPageState;
+}
 
 interface LoadingRecording {
   /** The first view: figures, usage and the largest rows. */

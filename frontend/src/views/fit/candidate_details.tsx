@@ -1,20 +1,17 @@
 import type { JSX } from "preact";
-import type { Store } from "../../base/store";
 import { formatBytes, formatExact, formatLeft, formatShare } from "../../base/units";
 import { stackedRoles } from "../../layout/fit_chart";
 import type { FitCandidate, FitStep } from "../../payload/generated/answers";
 import { leftOf, recomputedText, reservedText, STATE_TEXT, stateOf } from "../../payload/responses/fit";
-import type { ViewState } from "../state/view_state";
+import type { ViewProps } from "../state/view_state";
 import { Drawer } from "../widgets/drawer";
 import { Role } from "../widgets/role";
 import type { CandidateActions } from "./section";
 
-interface Props {
+interface Props extends ViewProps {
   step: FitStep;
   candidate: FitCandidate;
   actions: CandidateActions;
-  store: Store<ViewState>;
-  dark: boolean;
 }
 
 /** Everything that the record of a candidate has, with the traceback of the user's code in full. */

@@ -6,7 +6,7 @@ import { hasCurve, numberOf } from "../../layout/fit_chart";
 import type { Api } from "../../payload/api";
 import type { Fit, FitCandidate, FitStep, Runs } from "../../payload/generated/answers";
 import { choiceKey, stepKey, stepName, versionTexts } from "../../payload/responses/fit";
-import type { OnPageState } from "../data/use_recording";
+import type { PageProps } from "../data/use_recording";
 import { PageFrame } from "../page/details";
 import { Headline } from "../page/headline";
 import type { ViewState } from "../state/view_state";
@@ -19,14 +19,10 @@ import { LargestTable } from "./largest_table";
 import { compareCandidates, openCandidate } from "./open_candidate";
 import type { CandidateActions } from "./section";
 
-interface Props {
-  api: Api;
+interface Props extends PageProps {
   /** Null while it loads. */
   fit: Fit | null;
   runs: Runs | null;
-  store: Store<ViewState>;
-  dark: boolean;
-  onState: OnPageState;
 }
 
 /** Candidates of a fit: the memory that each needs, and the largest value of the searched knob that fits. */

@@ -1,6 +1,5 @@
-import type { Store } from "../../base/store";
 import type { FitCandidate, FitStep } from "../../payload/generated/answers";
-import type { ViewState } from "../state/view_state";
+import type { ViewProps } from "../state/view_state";
 
 /** What charts and tables do with a candidate. */
 export interface CandidateActions {
@@ -12,9 +11,7 @@ export interface CandidateActions {
 }
 
 /** What charts and tables of a step share. */
-export interface SectionProps {
+export interface SectionProps extends ViewProps {
   step: FitStep;
-  store: Store<ViewState>;
-  dark: boolean;
   actions: CandidateActions;
 }

@@ -1,14 +1,12 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { asError } from "../../base/errors";
-import { type Store, useStore } from "../../base/store";
+import { useStore } from "../../base/store";
 import { outside } from "../../layout/fleet/device_rows";
-import type { Api } from "../../payload/api";
 import type { FleetMemory } from "../../payload/generated/answers";
 import { rowsOf, rowWithId } from "../../payload/responses/fleet";
-import type { OnPageState } from "../data/use_recording";
+import type { PageProps } from "../data/use_recording";
 import { PageFrame } from "../page/details";
-import type { ViewState } from "../state/view_state";
 import { Choice } from "../widgets/choice";
 import { ErrorMessage, Message } from "../widgets/message";
 import { Captures } from "./captures";
@@ -94,12 +92,8 @@ function Line({ label, children }: { label: string; children: ComponentChildren 
   );
 }
 
-interface Props {
-  api: Api;
+interface Props extends PageProps {
   run: string;
-  store: Store<ViewState>;
-  dark: boolean;
-  onState: OnPageState;
 }
 
 /** The devices of the capture that contains a run: the worst one with its cause, outliers, and missing hosts. */

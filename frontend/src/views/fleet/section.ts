@@ -1,17 +1,14 @@
-import type { Store } from "../../base/store";
 import type { Api } from "../../payload/api";
 import type { FleetMemory } from "../../payload/generated/answers";
 import type { Fleet } from "../../payload/responses/fleet";
-import type { ViewState } from "../state/view_state";
+import type { ViewProps } from "../state/view_state";
 
 /** What the parts of the Fleet tab share. */
-export interface FleetProps {
+export interface FleetProps extends ViewProps {
   api: Api;
   fleet: Fleet;
   /** The memory whose devices are shown. */
   memory: string;
-  store: Store<ViewState>;
-  dark: boolean;
 }
 
 /** What the parts about the devices of one memory share. */

@@ -7,7 +7,7 @@ import type { Api } from "../../payload/api";
 import type { CoResidency, Listing, OverviewRow, ResidentProgram } from "../../payload/generated/answers";
 import type { AdviceById } from "../../payload/responses/names";
 import { useFetched, useLastFetched } from "../data/use_fetched";
-import type { OnPageState } from "../data/use_recording";
+import type { PageProps } from "../data/use_recording";
 import { AssumedCapacity, Headline } from "../page/headline";
 import { openRecording } from "../state/open_recording";
 import type { ViewState } from "../state/view_state";
@@ -135,13 +135,9 @@ function describeProgram({
   return `${formatBytes(persistent)} persistent, ${formatBytes(temporary)} temporary${ran}`;
 }
 
-interface Props {
-  api: Api;
+interface Props extends PageProps {
   run: string;
   listing: Listing;
-  store: Store<ViewState>;
-  dark: boolean;
-  onState: OnPageState;
 }
 
 /** Every program and memory of a run, least headroom first, and the programs that shared a memory. */

@@ -15,7 +15,7 @@ import type { OverviewRow } from "../../payload/generated/answers";
 import { ROLES } from "../../payload/generated/constants";
 import { type AdviceById, partText, recordingName } from "../../payload/responses/names";
 import { openRecording } from "../state/open_recording";
-import type { ViewState } from "../state/view_state";
+import type { ViewProps, ViewState } from "../state/view_state";
 import { CellLink, type Column, column, Room, savedColumn } from "../tables/columns";
 import { Table } from "../tables/table";
 import { Toggle } from "../widgets/choice";
@@ -212,14 +212,12 @@ function topAdvice(row: OverviewRow, advice: AdviceById): JSX.Element {
   );
 }
 
-interface Props {
+interface Props extends ViewProps {
   rows: readonly OverviewRow[];
   /** Roles and parts of the rows are still to come. */
   pending: boolean;
   advice: AdviceById;
   run: string;
-  store: Store<ViewState>;
-  dark: boolean;
 }
 
 /** Table of a run's recordings, in the server's order of least headroom; a click or Enter opens one. */

@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from "preact";
-import { type Store, useStore } from "../../base/store";
+import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatExact } from "../../base/units";
 import { formatTime } from "../../layout/axis/ticks";
 import type { Api } from "../../payload/api";
@@ -8,7 +8,7 @@ import { expansion, rowName, type Rows } from "../../payload/recording/rows";
 import { capitalize, useTerms } from "../data/terms";
 import { useFetched } from "../data/use_fetched";
 import type { AvailableRows } from "../data/use_recording";
-import type { ViewState } from "../state/view_state";
+import type { ViewProps } from "../state/view_state";
 import { CallStack } from "../widgets/call_stack";
 import { Drawer, Fact } from "../widgets/drawer";
 import { ErrorMessage } from "../widgets/message";
@@ -17,7 +17,7 @@ import { RowRole } from "../widgets/role";
 import { GraphViewerLink } from "../widgets/xprof_link";
 import { Occupants, PlannedBuffers, Sharers } from "./sharers";
 
-interface Props {
+interface Props extends ViewProps {
   api: Api;
   id: string;
   /** Row number, and its index in `rows`. */
@@ -29,8 +29,6 @@ interface Props {
   times: Float64Array | null;
   /** A single moment: rows have addresses, but no lifetimes and no sharers. */
   moment?: boolean;
-  store: Store<ViewState>;
-  dark: boolean;
 }
 
 /** Details of one buffer: the row's values at once; call stack and sharers when they have loaded. */
@@ -214,7 +212,7 @@ export function PageFrame({ full = false, drawer, children }: FrameProps): JSX.E
   );
 }
 
-interface DrawerProps {
+interface DrawerProps extends ViewProps {
   api: Api;
   id: string;
   /** Null until they have loaded. */
@@ -222,8 +220,6 @@ interface DrawerProps {
   length: number;
   times: Float64Array | null;
   moment: boolean;
-  store: Store<ViewState>;
-  dark: boolean;
 }
 
 /** Return the side panel of the selected buffer; null without one. */

@@ -11,7 +11,7 @@ import type { RecordingData } from "../../payload/recording/recording";
 import type { Rows } from "../../payload/recording/rows";
 import { useTerms } from "../data/terms";
 import { useFetched } from "../data/use_fetched";
-import type { ViewState } from "../state/view_state";
+import type { ViewProps, ViewState } from "../state/view_state";
 import { Role } from "../widgets/role";
 import { LazyTrees, LazyTreesContext, treeKey } from "./lazy_trees";
 
@@ -95,10 +95,8 @@ function FilterChip({ store }: { store: Store<ViewState> }): JSX.Element | null 
   );
 }
 
-interface RoleFilterProps {
+interface RoleFilterProps extends ViewProps {
   role: number;
-  dark: boolean;
-  store: Store<ViewState>;
   /** Figures beside the name. */
   children?: ComponentChildren;
 }

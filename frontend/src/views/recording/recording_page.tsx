@@ -10,13 +10,13 @@ import { prepareRenderer } from "../../render/workers/timeline_renderer";
 import { Breakdown } from "../breakdown/breakdown";
 import { TermsContext, termsOf } from "../data/terms";
 import { type Fetched, useFetched } from "../data/use_fetched";
-import { availableRows, type OnPageState, useRecording } from "../data/use_recording";
+import { availableRows, type PageProps, useRecording } from "../data/use_recording";
 import { AdvicePanel } from "../page/advice";
 import { PageFrame, useDetails } from "../page/details";
 import { Figures } from "../page/figures";
 import { AssumedCapacity, Headline } from "../page/headline";
 import { TreesScope } from "../page/row_filter";
-import type { Tab, ViewState } from "../state/view_state";
+import type { Tab, ViewProps, ViewState } from "../state/view_state";
 import { UsageSection, type UsageSectionProps } from "../usage/usage_section";
 import { ErrorMessage } from "../widgets/message";
 import { KernelsPanel } from "./kernels_panel";
@@ -64,17 +64,13 @@ function Sections(props: RecordingSectionsProps): JSX.Element {
 
 export type { PageState, Positions } from "../data/use_recording";
 
-interface Props {
-  api: Api;
+interface Props extends PageProps {
   tab: Tab;
   /** Id of the recording. */
   id: string;
   /** Number of its allocations. */
   allocations: number;
   problems: Problem[];
-  store: Store<ViewState>;
-  dark: boolean;
-  onState: OnPageState;
 }
 
 /** With fewer allocations, all of their columns arrive as quickly as their lifetimes would. */
@@ -109,14 +105,12 @@ export function RecordingPage({ tab, id, allocations, onState, ...shared }: Prop
   );
 }
 
-interface LoadedProps {
+interface LoadedProps extends ViewProps {
   api: Api;
   view: FirstView;
   all: Fetched<RecordingData>;
   early: RecordingData | null;
   problems: Problem[];
-  store: Store<ViewState>;
-  dark: boolean;
 }
 
 /** The page or the full-window timeline, with the side panel of the selected buffer. */
@@ -145,12 +139,8 @@ function Loaded({ api, view, all, early, problems, store, dark }: LoadedProps): 
       ) : (
         <Sections
           {...shared}
-          view={view}
-          available={available}
-          program={program}
+          {...{ view, available, program, axis, problems }}
           spans={all.value?.spans ?? null}
-          axis={axis}
-          problems={problems}
         >
           {timeline}
         </Sections>

@@ -152,19 +152,16 @@ export function TimelineSection({ view, all, early, axis, store, full }: Props):
     );
   return (
     <Timeline
+      {...{ blocks, axis, stack, store }}
       rows={placed.rows}
       named={all.value !== null}
-      blocks={blocks}
       listed={(all.value ?? early)?.rows.length ?? 0}
       regions={placed.regions}
       program={placed.program}
-      axis={axis}
       length={view.length}
       peak={view.peak}
       placing={events ? layout : "regions"}
-      stack={stack}
       busy={share < 1 ? share : null}
-      store={store}
       height={TIMELINE_HEIGHT}
     />
   );

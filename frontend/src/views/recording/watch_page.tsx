@@ -1,29 +1,22 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
-import type { Store } from "../../base/store";
 import { timeAxis } from "../../layout/axis/axis";
 import { keepTimes, snapshotsOf } from "../../layout/live";
-import type { Api } from "../../payload/api";
 import type { Problem, Summary } from "../../payload/generated/answers";
 import { TermsContext, termsOf } from "../data/terms";
-import { allRows, type Curve, type OnPageState, useCurve } from "../data/use_recording";
+import { allRows, type Curve, type PageProps, useCurve } from "../data/use_recording";
 import { PageFrame } from "../page/details";
 import { Figures } from "../page/figures";
 import { AssumedCapacity, Headline } from "../page/headline";
-import type { ViewState } from "../state/view_state";
 import { UsageSection } from "../usage/usage_section";
 import { ErrorMessage } from "../widgets/message";
 import { StepGrowth } from "./step_growth";
 
-interface Props {
-  api: Api;
+interface Props extends PageProps {
   summary: Summary;
   /** All recordings of the run. */
   recordings: readonly Summary[];
   problems: Problem[];
-  store: Store<ViewState>;
-  dark: boolean;
-  onState: OnPageState;
 }
 
 /** Page of a job's memory over time, which grows while the job runs, with the snapshots of the job as marks. */

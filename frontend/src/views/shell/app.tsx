@@ -210,16 +210,10 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
         Skip to contents
       </button>
       <Header
-        api={api}
+        {...{ api, run, options, pageUrl, report, has, store }}
         runs={runs.value}
-        run={run}
         recordings={listing.value?.recordings ?? null}
-        options={options}
         answers={listing.answers}
-        pageUrl={pageUrl}
-        report={report}
-        has={has}
-        store={store}
         onPaste={paste.open}
         onHelp={() => setHelp(true)}
       />
@@ -237,8 +231,7 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
       {help && <Help onClose={() => setHelp(false)} />}
       {paste.given !== null && (
         <PasteBox
-          api={api}
-          store={store}
+          {...{ api, store }}
           given={paste.given}
           onClose={paste.close}
           onPasted={() => setPasted(pasted + 1)}

@@ -48,10 +48,9 @@ export function NoEvents({ listing: { empty }, store, children }: Props): JSX.El
       <strong>This run has no allocator events</strong>
       {[...codes].map((code) => (
         <ReasonText
+          {...{ empty, code }}
           key={code}
-          code={code}
           hosts={hosts.filter((host) => empty[host].code === code)}
-          {...{ empty }}
         />
       ))}
       {codes.size === 0 ? (

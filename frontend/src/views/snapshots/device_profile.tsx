@@ -9,30 +9,26 @@ import type { RecordingData } from "../../payload/recording/recording";
 import { CallGraphSection } from "../call_graph/call_graph";
 import { SNAPSHOT_TERMS, TermsContext } from "../data/terms";
 import { useFetched } from "../data/use_fetched";
-import { allRows, type OnPageState } from "../data/use_recording";
+import { allRows, type PageProps } from "../data/use_recording";
 import { PageFrame, useDetails } from "../page/details";
 import { FigureCell } from "../page/figures";
 import { Headline } from "../page/headline";
 import { TreesScope } from "../page/row_filter";
-import { NEW_RECORDING, type ViewState } from "../state/view_state";
+import { NEW_RECORDING, type ViewProps, type ViewState } from "../state/view_state";
 import { TreeCharts } from "../trees/tree_charts";
 import { Choice } from "../widgets/choice";
 import { ErrorMessage } from "../widgets/message";
 import { GrowthSection } from "./device_profile_growth";
 
-interface Props {
-  api: Api;
+export interface SnapshotProps extends PageProps {
   summary: Summary;
   /** Number of snapshots in the run. */
   snapshots: number;
   problems: Problem[];
-  store: Store<ViewState>;
-  dark: boolean;
-  onState: OnPageState;
 }
 
 /** Page of a device memory profile: live arrays and executables by call stack. */
-export function DeviceProfilePage(props: Props): JSX.Element {
+export function DeviceProfilePage(props: SnapshotProps): JSX.Element {
   const { api, summary, snapshots, problems, store, dark, onState } = props;
   const { id } = summary;
   const profile = useFetched(id, (key, signal) => api.deviceProfile({ id: key }, signal));
@@ -53,12 +49,9 @@ export function DeviceProfilePage(props: Props): JSX.Element {
           </Headline>
           <Devices profile={profile.value} store={store} />
           <CallGraphSection
-            api={api}
-            id={id}
+            {...{ api, id, fileName, store }}
             base=""
             devices={profile.value.devices.length}
-            fileName={fileName}
-            store={store}
             onReady={setGraphReady}
           />
           <Trees all={all.value} fileName={fileName} store={store} dark={dark} />
@@ -69,13 +62,11 @@ export function DeviceProfilePage(props: Props): JSX.Element {
   );
 }
 
-interface FrameProps {
+interface FrameProps extends ViewProps {
   api: Api;
   id: string;
   /** Null until all rows have loaded. */
   everything: RecordingData | null;
-  store: Store<ViewState>;
-  dark: boolean;
   children: ComponentChildren;
 }
 
@@ -161,12 +152,10 @@ const CHARTS = [
   { value: "tree", label: "Tree table", about: "Hierarchy with numbers" },
 ] as const;
 
-interface TreesProps {
+interface TreesProps extends ViewProps {
   /** Null until all rows have loaded. */
   all: RecordingData | null;
   fileName: string;
-  store: Store<ViewState>;
-  dark: boolean;
 }
 
 /** Trees of this device's call stacks: top-down and bottom-up. */
@@ -188,14 +177,11 @@ function Trees({ all, fileName, store, dark }: TreesProps): JSX.Element {
         />
       </header>
       <TreeCharts
+        {...{ live, fileName, store, dark }}
         rows={all?.rows ?? null}
         program={all?.program ?? null}
-        live={live}
         unexplained={0}
         compiled={false}
-        fileName={fileName}
-        store={store}
-        dark={dark}
       />
     </section>
   );

@@ -18,7 +18,7 @@ import { Figures } from "../page/figures";
 import { Headline } from "../page/headline";
 import { TreesScope } from "../page/row_filter";
 import { openRecording } from "../state/open_recording";
-import type { ViewState } from "../state/view_state";
+import type { ViewProps, ViewState } from "../state/view_state";
 import { ErrorMessage } from "../widgets/message";
 
 interface FailedProgramProps {
@@ -95,11 +95,9 @@ function Recipe({ recipe }: { recipe: string }): JSX.Element {
 /** Phases before the program runs. */
 const NEEDED_TERMS: Terms = { ...SNAPSHOT_TERMS, live: "needed" };
 
-interface Shared {
+interface Shared extends ViewProps {
   api: Api;
   problems: Problem[];
-  store: Store<ViewState>;
-  dark: boolean;
 }
 
 interface Props extends Shared {

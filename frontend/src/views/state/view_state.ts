@@ -156,6 +156,12 @@ export type StateKey = keyof Schema;
 /** The state of the page: every chart reads it, and changes it for all others. */
 export type ViewState = { [Key in StateKey]: Schema[Key] extends Field<infer Value> ? Value : never };
 
+/** What the parts of a page share. */
+export interface ViewProps {
+  store: Store<ViewState>;
+  dark: boolean;
+}
+
 type ResetKey<R extends Reset> = {
   [Key in StateKey]: Schema[Key] extends { reset: R } ? Key : never;
 }[StateKey];

@@ -96,11 +96,9 @@ export function DataTable<Row>(props: Props<Row>): JSX.Element {
   return (
     <>
       <TableToolbar
-        search={search}
+        {...{ options, errors, summary, csv, fileName, search, size }}
         onSearch={(text) => store.set({ search: text, search_match: null })}
-        size={size}
         onSize={sized ? (text) => store.set({ size_filter: text }) : null}
-        {...{ options, errors, summary, csv, fileName }}
       />
       {constant.length > 0 && (
         <p class="muted constant-columns" data-testid="constant-columns">

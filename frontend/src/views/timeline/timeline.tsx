@@ -83,14 +83,12 @@ export function Timeline({ store, height, named, ...of }: Props): JSX.Element {
   return (
     <div class={full ? "timeline timeline-full" : "timeline"} data-testid="timeline">
       <Toolbar
-        store={store}
+        {...{ store, matches, onMatch }}
         placing={of.placing}
         busy={of.busy}
         timed={of.program.time_ns !== null || !named}
-        matches={matches}
         searching={search.typed !== wanted}
         onSearch={() => prepareSearch(rows)}
-        onMatch={onMatch}
         onAll={() => onView(scene.extent)}
         onZoom={(factor) => {
           const middle = (view.x[0] + view.x[1]) / 2;

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useCallback, useMemo } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
+import { useStore } from "../../base/store";
 import { formatShare } from "../../base/units";
 import { flame, FLAME_LINE_HEIGHT, levelsBelow } from "../../layout/tree/flame";
 import { type FunctionTotal, functionTotals, sandwich } from "../../layout/tree/sandwich";
@@ -8,7 +8,7 @@ import { functionOf, labelOf, searchTree, shortFrame, type Tree } from "../../la
 import { weighTree } from "../../layout/tree/weights";
 import { writeFilter } from "../../layout/url_values";
 import type { Rows } from "../../payload/recording/rows";
-import type { ViewState } from "../state/view_state";
+import type { ViewProps } from "../state/view_state";
 import { VirtualLines } from "../tables/virtual_lines";
 import { Middle } from "../widgets/middle";
 import type { Actions, Scene } from "./scene";
@@ -17,15 +17,13 @@ import { TreeCanvas } from "./tree_canvas";
 /** Filters are part of the URL. */
 const MAX_FILTER = 2000;
 
-interface Props {
+interface Props extends ViewProps {
   scene: Scene;
   rows: Rows;
   live: Uint32Array;
   actions: Actions;
   roles: boolean;
   fileName: string;
-  store: Store<ViewState>;
-  dark: boolean;
 }
 
 /** Functions with their totals; of the chosen one, the callers above it and the callees below it. */

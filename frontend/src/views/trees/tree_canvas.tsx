@@ -207,14 +207,7 @@ export function TreeCanvas(props: Props): JSX.Element {
         <div id={id} class="read-out" {...describe(scene, focused)} />
       </div>
       {pointer !== null && (
-        <HoverCard
-          scene={scene}
-          box={pointer.box}
-          x={pointer.x}
-          y={pointer.y}
-          width={width}
-          actions={actions}
-        />
+        <HoverCard {...{ scene, width, actions }} box={pointer.box} x={pointer.x} y={pointer.y} />
       )}
       <footer class="tree-foot">
         <SavePicture of={testid.replace("-", " ")} fileName={`${props.fileName}-${testid}`} draw={draw} />

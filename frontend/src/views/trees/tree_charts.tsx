@@ -17,7 +17,7 @@ import type { Rows } from "../../payload/recording/rows";
 import { useTerms } from "../data/terms";
 import { useFetched } from "../data/use_fetched";
 import { defaultClassification, LazyTreesContext, treeKey, type TreeKind } from "../page/lazy_trees";
-import type { ViewState } from "../state/view_state";
+import type { ViewProps, ViewState } from "../state/view_state";
 import { ErrorMessage } from "../widgets/message";
 import { Sandwich } from "./sandwich";
 import { type Actions, actionsOf, type Scene, useTreeScene } from "./scene";
@@ -101,7 +101,7 @@ function TreeMap({ scene, actions, roles, fileName, dark }: TreeMapProps): JSX.E
   );
 }
 
-interface Props {
+interface Props extends ViewProps {
   /** Null until all rows have loaded. */
   rows: Rows | null;
   program: Program | null;
@@ -112,8 +112,6 @@ interface Props {
   /** True for a compiled program, false for an allocator. */
   compiled: boolean;
   fileName: string;
-  store: Store<ViewState>;
-  dark: boolean;
 }
 
 /** Trees of the live buffers: by model path, source, function, role, shape or type. */

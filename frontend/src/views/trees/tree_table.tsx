@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
+import { useStore } from "../../base/store";
 import { formatCount, formatShare } from "../../base/units";
 import { labelOf, pathOf, shortFrame } from "../../layout/tree/tree";
 import {
@@ -14,7 +14,7 @@ import { readExpanded, toggleExpanded } from "../../layout/url_values";
 import { ROLES } from "../../payload/generated/constants";
 import { saveText } from "../browser/export";
 import { capitalize, type Terms, useTerms } from "../data/terms";
-import type { ViewState } from "../state/view_state";
+import type { ViewProps } from "../state/view_state";
 import type { Heading } from "../tables/columns";
 import { useSorting } from "../tables/data_table";
 import { TableHead, VirtualLines } from "../tables/virtual_lines";
@@ -161,13 +161,11 @@ function TreeTableLine({ scene, line, actions, roles, dark, ...on }: TreeLinePro
   );
 }
 
-interface Props {
+interface Props extends ViewProps {
   scene: Scene;
   actions: Actions;
   roles: boolean;
   fileName: string;
-  store: Store<ViewState>;
-  dark: boolean;
 }
 
 const LARGEST_FIRST: TreeSort = { key: "total", descending: true };
@@ -217,13 +215,8 @@ export function TreeTable({ scene, actions, roles, fileName, store, dark }: Prop
         head={<TableHead columns={columns} template={template} sort={sort} onSort={setSort} />}
         line={(i, id) => (
           <TreeTableLine
-            id={id}
-            scene={scene}
+            {...{ id, scene, template, actions, roles, dark }}
             line={lines[i]}
-            template={template}
-            actions={actions}
-            roles={roles}
-            dark={dark}
             focused={i === at}
             onToggle={() => toggle(lines[i].node)}
             onFocus={() => setFocus(lines[i].node)}

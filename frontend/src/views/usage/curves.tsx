@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { cssColor, roleColors } from "../../base/colors";
-import { type Store, useStore } from "../../base/store";
+import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatShare } from "../../base/units";
 import { type Axis, stepAt } from "../../layout/axis/axis";
 import { formatTime } from "../../layout/axis/ticks";
@@ -8,7 +8,7 @@ import { type CurveKey, shownCurves, toggleCurve, type UsageSeries } from "../..
 import { ROLES } from "../../payload/generated/constants";
 import type { FirstView, Program } from "../../payload/recording/recording";
 import { type Terms, useTerms } from "../data/terms";
-import type { ViewState } from "../state/view_state";
+import type { ViewProps } from "../state/view_state";
 
 /** Line of a curve in the chart and its legend; dashes distinguish curves without color. */
 interface CurveStyle {
@@ -86,11 +86,9 @@ function limitText({ capacity_bytes, capacity_source }: FirstView["recording"]):
   return capacity_source === "" ? bytes : `${bytes}, ${capacity_source}`;
 }
 
-interface LegendProps {
+interface LegendProps extends ViewProps {
   view: FirstView;
   known: readonly CurveKey[];
-  store: Store<ViewState>;
-  dark: boolean;
 }
 
 /** Legend of the usage chart; a click on a name shows or hides its curve. */

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useContext, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
-import { type Store, useStore } from "../../base/store";
+import { useStore } from "../../base/store";
 import { formatBytes, formatCount } from "../../base/units";
 import type { Axis } from "../../layout/axis/axis";
 import { MIN_POSITIONS, restoreSpan, type Span } from "../../layout/axis/view";
@@ -24,7 +24,7 @@ import type { AvailableRows } from "../data/use_recording";
 import type { Picture } from "../drawing/picture";
 import { GUTTER_LEFT, GUTTER_RIGHT, pageColors } from "../drawing/surface";
 import { RowFilterContext } from "../page/row_filter";
-import { usePosition, type ViewState } from "../state/view_state";
+import { usePosition, type ViewProps } from "../state/view_state";
 import { Tooltip } from "../widgets/tooltip";
 import { TOP, usageColumns, usageOptions, X_AXIS_HEIGHT } from "./chart_options";
 import { UsageHover } from "./curves";
@@ -66,7 +66,7 @@ function useUsage(api: Api, view: FirstView, zoom: Span): WindowedUsage {
 const HEIGHT = 220;
 const PLOT_EDGES = { top: TOP, height: HEIGHT - TOP - X_AXIS_HEIGHT };
 
-interface Props {
+interface Props extends ViewProps {
   api: Api;
   view: FirstView;
   program: Program | null;
@@ -76,8 +76,6 @@ interface Props {
   available: AvailableRows;
   /** Snapshots of the same memory, in order of time. */
   snapshots?: readonly Summary[] | undefined;
-  store: Store<ViewState>;
-  dark: boolean;
   /** Set to a function that draws the chart for a file. */
   picture: { current: () => Picture | null };
 }

@@ -12,7 +12,7 @@ import { capitalize, useTerms } from "../data/terms";
 import type { AvailableRows } from "../data/use_recording";
 import type { Picture } from "../drawing/picture";
 import { SavePicture } from "../drawing/save_picture";
-import { usePosition, type ViewState } from "../state/view_state";
+import { usePosition, type ViewProps, type ViewState } from "../state/view_state";
 import { AxisChoices } from "../widgets/choice";
 import { TraceViewerLink } from "../widgets/xprof_link";
 import { CurveLegend } from "./curves";
@@ -71,7 +71,7 @@ function InspectedPosition({ position, peak, length, program, store }: Props): J
   );
 }
 
-export interface UsageSectionProps {
+export interface UsageSectionProps extends ViewProps {
   api: Api;
   view: FirstView;
   available: AvailableRows;
@@ -80,8 +80,6 @@ export interface UsageSectionProps {
   axis: Axis;
   /** Snapshots of the same memory, in order of time. */
   snapshots?: readonly Summary[] | undefined;
-  store: Store<ViewState>;
-  dark: boolean;
   /** The timeline, directly below the usage chart because it shares its x axis. */
   children: JSX.Element | null;
 }
@@ -133,13 +131,7 @@ function UsageHeading({ view, program, known, store, dark, picture }: HeadingPro
       {view.recording.axis === "TIME" && (
         <AxisChoices timed={timed} capacity={known.includes("ceiling")} store={store} />
       )}
-      <InspectedPosition
-        position={position}
-        peak={view.peak}
-        length={view.length}
-        program={program}
-        store={store}
-      />
+      <InspectedPosition {...{ position, program, store }} peak={view.peak} length={view.length} />
       {view.recording.kind === "allocator" && <TraceViewerLink store={store} />}
       <SavePicture of="usage chart" fileName={usageName(view)} draw={() => picture.current()} />
     </header>

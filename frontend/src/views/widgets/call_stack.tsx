@@ -95,11 +95,10 @@ export function CallStack({ frames, title = "Stack" }: Props): JSX.Element {
       <ol class="stack">
         {shown.map((frame, i) => (
           <Frame
+            {...{ frame, template }}
             key={i}
-            frame={frame}
             code={code[i]}
             open={(i === first) !== toggled.has(i)}
-            template={template}
             onToggle={() => toggle(i)}
           />
         ))}

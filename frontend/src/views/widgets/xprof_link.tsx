@@ -43,10 +43,9 @@ export function GraphViewerLink({ instruction, store }: GraphProps): JSX.Element
   const parameters = { moduleName: module, module_name: module, node_name: instruction };
   return (
     <XprofLink
+      {...{ parameters, store }}
       tool="graph_viewer"
-      parameters={parameters}
       title={`Show ${instruction} in XProf's Graph Viewer`}
-      store={store}
     >
       Graph Viewer
     </XprofLink>
