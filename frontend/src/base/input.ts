@@ -155,3 +155,22 @@ export function zoomFactor(event: WheelEvent): number {
   const pinch = isPinch(event) && Math.abs(event.deltaY * line) < 50 ? 5 : 1;
   return Math.exp(event.deltaY * line * ZOOM_PER_UNIT * pinch);
 }
+
+/** Left and right move the focus between the elements of a group; Tab stops once for all of them. */
+export function goToNext(event: KeyboardEvent): void {
+  if (!(event.target instanceof HTMLElement)) return;
+  const { previousElementSibling: before, nextElementSibling: after } = event.target;
+  const next = event.key === "ArrowLeft" ? before : event.key === "ArrowRight" ? after : null;
+  if (!(next instanceof HTMLElement)) return;
+  event.preventDefault();
+  next.focus();
+}
+
+/** Return a listener that calls `act` for Enter and Space, as a button does: elements of a drawing are none. */
+export function onPress(act: () => void): (event: KeyboardEvent) => void {
+  return (event) => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    act();
+  };
+}

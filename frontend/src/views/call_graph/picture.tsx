@@ -1,6 +1,15 @@
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { isPinch, onMoveKeys, onWheel, panOf, sidewaysBy, zoomFactor, zoomOf } from "../../base/input";
+import {
+  isPinch,
+  onMoveKeys,
+  onPress,
+  onWheel,
+  panOf,
+  sidewaysBy,
+  zoomFactor,
+  zoomOf,
+} from "../../base/input";
 import { formatExact } from "../../base/units";
 import { type CallGraphLayout as Layout, curvePath, type FunctionBox } from "../../layout/call_graph";
 import type { CallGraph } from "../../payload/generated/answers";
@@ -239,11 +248,7 @@ function BoxShape({ box, graph, state, change, onPick }: BoxProps): JSX.Element 
       data-testid="call-graph-box"
       style={{ "--heat": `${Math.round(4 + 30 * Math.sqrt(heat))}%` }}
       onClick={() => onPick(box.node)}
-      onKeyDown={(event) => {
-        if (event.key !== "Enter" && event.key !== " ") return;
-        event.preventDefault();
-        onPick(box.node);
-      }}
+      onKeyDown={onPress(() => onPick(box.node))}
     >
       <title>{`${name}: ${formatExact(flat[box.node])} flat, ${formatExact(cum[box.node])} cumulative`}</title>
       <rect x={box.x} y={box.y} width={box.width} height={box.height} rx="4" />

@@ -3,7 +3,7 @@ import { asError } from "../../base/errors";
 import { startPolling } from "../../base/poller";
 import type { Api, Changes } from "../../payload/api";
 import { Unchanged } from "../../payload/server";
-import { PAGE_VISIBILITY } from "../browser/visibility";
+import { PAGE_VISIBILITY } from "../browser/host_window";
 
 export interface Fetched<T> {
   value: T | null;

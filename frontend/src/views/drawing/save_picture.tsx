@@ -1,4 +1,4 @@
-import { createContext, type JSX } from "preact";
+import { createContext, type JSX, type RefObject } from "preact";
 import { useContext, useState } from "preact/hooks";
 import { messageOf } from "../../base/errors";
 import { saveBlob } from "../browser/export";
@@ -87,6 +87,21 @@ interface Props {
   fileName: string;
   /** Null while the chart is empty. */
   draw: () => Picture | null;
+}
+
+interface DrawingProps extends Omit<Props, "draw"> {
+  /** Element that contains the drawing. */
+  place: RefObject<HTMLElement | null>;
+  draw: (drawing: SVGSVGElement) => Picture;
+}
+
+/** Buttons that save the first drawing of an element. */
+export function SaveDrawing({ place, draw, ...names }: DrawingProps): JSX.Element {
+  const drawFirst = (): Picture | null => {
+    const drawing = place.current?.querySelector("svg") ?? null;
+    return drawing === null ? null : draw(drawing);
+  };
+  return <SavePicture {...names} draw={drawFirst} />;
 }
 
 const FORMATS = [

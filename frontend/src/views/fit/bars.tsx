@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import { useMemo, useRef } from "preact/hooks";
+import { onPress } from "../../base/input";
 import { formatBytes, formatCount, formatLeft } from "../../base/units";
 import { byteTicks } from "../../layout/axis/ticks";
 import { highest, stackedRoles } from "../../layout/fit_chart";
@@ -7,7 +8,7 @@ import type { FitCandidate, FitStep } from "../../payload/generated/answers";
 import { ROLES } from "../../payload/generated/constants";
 import { choiceNamer, leftOf, reservedText, stateOf } from "../../payload/responses/fit";
 import { useWidth } from "../browser/use_size";
-import { SavePicture } from "../drawing/save_picture";
+import { SaveDrawing } from "../drawing/save_picture";
 import { candidateName, candidateSentence } from "./candidate_tooltip";
 import { bandColors, drawFit, FitKey } from "./chart_key";
 import type { SectionProps } from "./section";
@@ -43,13 +44,11 @@ export function BarsSection({ step, dark, actions }: SectionProps): JSX.Element 
           </span>
         )}
         <span class="spacer" />
-        <SavePicture
+        <SaveDrawing
           of="fit chart"
           fileName="fit"
-          draw={() => {
-            const drawing = place.current?.querySelector("svg") ?? null;
-            return drawing === null ? null : drawFit(drawing, roles);
-          }}
+          place={place}
+          draw={(drawing) => drawFit(drawing, roles)}
         />
       </header>
       <Bars {...{ step, shown, actions }} />
@@ -133,11 +132,7 @@ function Bar({ step, each, name, x, max, left, right, above, actions }: BarProps
       aria-label={`${about}. ${actions.isCompiled(each) ? "Open it" : "Details"}`}
       data-testid="fit-bar"
       onClick={() => actions.open(each)}
-      onKeyDown={(event) => {
-        if (event.key !== "Enter" && event.key !== " ") return;
-        event.preventDefault();
-        actions.open(each);
-      }}
+      onKeyDown={onPress(() => actions.open(each))}
     >
       <title>{about}</title>
       <rect class="row" x={0} y={above} width={Math.max(right, 0)} height={ROW} />

@@ -1,11 +1,13 @@
 import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
+import { onPress } from "../../base/input";
 import { type FitChart, fitChart, type FitPoint, nearestPoint } from "../../layout/fit_chart";
 import type { FitStep } from "../../payload/generated/answers";
 import { ROLES } from "../../payload/generated/constants";
 import { choiceKey, choiceNamer, reservedText } from "../../payload/responses/fit";
 import { useWidth } from "../browser/use_size";
-import { SavePicture } from "../drawing/save_picture";
+import { ByteAxis } from "../drawing/byte_axis";
+import { SaveDrawing } from "../drawing/save_picture";
 import { Tooltip } from "../widgets/tooltip";
 import { candidateName, candidateSentence, CandidateTooltip } from "./candidate_tooltip";
 import { bandColors, ChoicePicker, drawFit, FitKey, Mark } from "./chart_key";
@@ -34,6 +36,7 @@ export function CurveSection({
   const place = useRef<HTMLElement>(null);
   const chart = useMemo(() => fitChart(step, choice), [step, choice]);
   const named = useMemo(() => choiceNamer(step), [step]);
+  const roles = chart.bands.map(({ role }) => role);
   const pick = (picked: number): void => store.set({ fit_choice: choiceKey(step.choices[picked]) });
   return (
     <section ref={place} class="fit-curve" aria-label="Memory of the candidates" data-testid="fit-curve">
@@ -45,23 +48,16 @@ export function CurveSection({
           </span>
         )}
         <span class="spacer" />
-        <SavePicture
+        <SaveDrawing
           of="fit chart"
           fileName={`fit-${step.searched}`}
-          draw={() => {
-            const drawing = place.current?.querySelector("svg") ?? null;
-            return drawing === null
-              ? null
-              : drawFit(
-                  drawing,
-                  chart.bands.map(({ role }) => role),
-                );
-          }}
+          place={place}
+          draw={(drawing) => drawFit(drawing, roles)}
         />
       </header>
       {step.choices.length > 1 && <ChoicePicker {...{ step, choice }} onPick={pick} />}
       <Curve {...{ chart, step, choice, actions, named }} onChoice={pick} />
-      <FitKey roles={chart.bands.map(({ role }) => role)} dark={dark} lines />
+      <FitKey roles={roles} dark={dark} lines />
       {step.choices[choice].sentences.map((sentence) => (
         <p key={sentence} class="muted fit-sentence">
           {sentence}
@@ -160,11 +156,7 @@ function Curve({ chart, step, choice, actions, named, onChoice }: CurveProps): J
                 data-testid="fit-point"
                 data-candidate={point.candidate}
                 onFocus={() => setFocused(point.candidate)}
-                onKeyDown={(event) => {
-                  if (event.key !== "Enter" && event.key !== " ") return;
-                  event.preventDefault();
-                  actions.open(candidate);
-                }}
+                onKeyDown={onPress(() => actions.open(candidate))}
               >
                 <Mark
                   x={x(point.x)}
@@ -249,14 +241,7 @@ function Axes({ chart, plot, x, y, width, right, label }: AxesProps): JSX.Elemen
   const every = Math.ceil(chart.values.length / most);
   return (
     <>
-      {chart.bytes.map(({ value, label: text }) => (
-        <g key={value} class="tick">
-          <line x1={LEFT} x2={width - right} y1={y(value / chart.max)} y2={y(value / chart.max)} />
-          <text x={LEFT - 6} y={y(value / chart.max)} text-anchor="end" dominant-baseline="middle">
-            {text}
-          </text>
-        </g>
-      ))}
+      <ByteAxis ticks={chart.bytes} left={LEFT} right={width - right} y={(bytes) => y(bytes / chart.max)} />
       {chart.values
         .filter((_, i) => i % every === 0)
         .map(({ value, label: text }) => (

@@ -20,9 +20,9 @@ import { SavePicture } from "../drawing/save_picture";
 import { pageColors } from "../drawing/surface";
 import { Choice } from "../widgets/choice";
 import { Tooltip } from "../widgets/tooltip";
-import { gradient } from "./heat_colors";
 import {
   drawHeatMap,
+  gradient,
   heatMarks,
   type HeatPicture,
   MARK_NAMES,

@@ -9,7 +9,7 @@ import type { TrendPoint, TrendSeries } from "../../payload/generated/answers";
 import { TREND_BY, type TrendBy } from "../../payload/generated/constants";
 import { capitalize } from "../data/terms";
 import { copySvg } from "../drawing/picture";
-import { SavePicture } from "../drawing/save_picture";
+import { SaveDrawing } from "../drawing/save_picture";
 import type { ViewState } from "../state/view_state";
 import { Bytes, CellLink, type Column, column } from "../tables/columns";
 import { ButtonGroup } from "../widgets/choice";
@@ -138,14 +138,7 @@ function SeriesTrend({ api, store, by, series }: SeriesProps): JSX.Element {
         <span class="upper">{series.is_program ? "Reserved" : "Peak of the worst device"}</span>
         <span class="rise">Rise of more than 1%</span>
         <span class="spacer" />
-        <SavePicture
-          of="trend"
-          fileName={`trend-${series.name}`}
-          draw={() => {
-            const drawing = place.current?.querySelector("svg") ?? null;
-            return drawing === null ? null : copySvg(drawing);
-          }}
-        />
+        <SaveDrawing of="trend" fileName={`trend-${series.name}`} place={place} draw={copySvg} />
       </div>
       <TrendDrawing {...{ series, by, pointed }} onPoint={setPointed} onOpen={open} />
       <ListTable

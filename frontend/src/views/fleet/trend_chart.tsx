@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { onPress } from "../../base/input";
 import { formatBytes, formatCounted, formatSigned } from "../../base/units";
 import { labelCenter } from "../../layout/axis/ticks";
 import {
@@ -12,6 +13,7 @@ import {
 import type { TrendPoint, TrendSeries } from "../../payload/generated/answers";
 import type { TrendBy } from "../../payload/generated/constants";
 import { useWidth } from "../browser/use_size";
+import { ByteAxis } from "../drawing/byte_axis";
 import { Tooltip } from "../widgets/tooltip";
 
 /** Return the name of a point: its day, or its capture. */
@@ -190,11 +192,7 @@ function Mark({ mark, x, y, series, by, isPointed, isStop, onFocus, onOpen }: Ma
       data-testid={mark.isRise ? "trend-rise" : "trend-point"}
       data-point={mark.point}
       onFocus={onFocus}
-      onKeyDown={(event) => {
-        if (event.key !== "Enter" && event.key !== " ") return;
-        event.preventDefault();
-        onOpen(mark.point);
-      }}
+      onKeyDown={onPress(() => onOpen(mark.point))}
     >
       {mark.isRise ? (
         <path d={`M${x(mark.x)} ${y(mark.y) - 6} l6 10 h-12 z`} />
@@ -239,17 +237,12 @@ function Axes({ chart, by, x, y, top, plot, width }: AxesProps): JSX.Element {
   const [low, high] = chart.span;
   return (
     <>
-      {chart.bytes.map(({ value, label }) => {
-        const at = y((value - low) / (high - low));
-        return (
-          <g key={value} class="tick">
-            <line x1={LEFT} x2={width - RIGHT} y1={at} y2={at} />
-            <text x={LEFT - 6} y={at} text-anchor="end" dominant-baseline="middle">
-              {label}
-            </text>
-          </g>
-        );
-      })}
+      <ByteAxis
+        ticks={chart.bytes}
+        left={LEFT}
+        right={width - RIGHT}
+        y={(bytes) => y((bytes - low) / (high - low))}
+      />
       {chart.times.map(({ x: share, label }) => (
         <g key={share} class="tick">
           <line x1={x(share)} x2={x(share)} y1={top + plot.height} y2={top + plot.height + 4} />

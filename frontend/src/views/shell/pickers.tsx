@@ -4,7 +4,7 @@ import type { Store } from "../../base/store";
 import { formatBytes, formatShare } from "../../base/units";
 import { listedHost, type RecordingOptions } from "../../payload/choose_recording";
 import type { Runs, Summary } from "../../payload/generated/answers";
-import { useSidebar } from "../browser/use_sidebar";
+import { useSidebar } from "../browser/host_window";
 import { NEW_COMPARISON, NEW_RECORDING, type ViewState } from "../state/view_state";
 import { Combobox, type Option } from "../widgets/combobox";
 import { runOptions, type RunPeaks, withPeak } from "../widgets/run_options";

@@ -2,6 +2,7 @@ import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { cssColor } from "../../base/colors";
 import { type CsvColumn, formatCsv } from "../../base/csv";
+import { onPress } from "../../base/input";
 import type { Store } from "../../base/store";
 import { formatBytes, formatExact } from "../../base/units";
 import { type GrowthBand, growthChart } from "../../layout/compare/growth_chart";
@@ -11,8 +12,9 @@ import { mixPixels } from "../../render/frame/palette";
 import { saveText } from "../browser/export";
 import { useWidth } from "../browser/use_size";
 import { useLastFetched } from "../data/use_fetched";
+import { ByteAxis } from "../drawing/byte_axis";
 import { copySvg, type Picture, withLightTheme } from "../drawing/picture";
-import { SavePicture } from "../drawing/save_picture";
+import { SaveDrawing } from "../drawing/save_picture";
 import { SvgSurface } from "../drawing/surface";
 import { NEW_RECORDING, type ViewState } from "../state/view_state";
 import { ErrorMessage } from "../widgets/message";
@@ -100,13 +102,11 @@ function Series({ growth, id, store }: SeriesProps): JSX.Element {
         <h2>Over the {growth.points.length} profiles of this run</h2>
         <span class="muted">{growth.message ?? growth.headline ?? "No leaks between profiles."}</span>
         <span class="spacer" />
-        <SavePicture
+        <SaveDrawing
           of="growth chart"
           fileName="growth"
-          draw={() => {
-            const drawing = place.current?.querySelector("svg") ?? null;
-            return drawing === null ? null : drawGrowth(drawing, chart.bands, growth);
-          }}
+          place={place}
+          draw={(drawing) => drawGrowth(drawing, chart.bands, growth)}
         />
         <button onClick={() => saveText(csv(), "growth.csv")}>Save CSV</button>
       </header>
@@ -148,6 +148,7 @@ function Chart({ growth, id, store, chart, pointed, onPoint }: ChartProps): JSX.
   const place = useRef<HTMLDivElement>(null);
   const width = useWidth(place);
   const { points } = growth;
+  const open = ({ host }: Growth["points"][number]): void => store.set({ host, ...NEW_RECORDING });
   const x = (i: number): number =>
     LEFT + (i * Math.max(width - LEFT - RIGHT, 0)) / Math.max(points.length - 1, 1);
   const y = (bytes: number): number => TOP + (HEIGHT - TOP - BOTTOM) * (1 - bytes / chart.max);
@@ -164,14 +165,7 @@ function Chart({ growth, id, store, chart, pointed, onPoint }: ChartProps): JSX.
   return (
     <div ref={place} class="growth-chart">
       <svg width={width} height={HEIGHT} role="group" aria-label="Bytes of each site in each profile">
-        {chart.ticks.map(({ value, label }) => (
-          <g key={value} class="tick">
-            <line x1={LEFT} x2={width - RIGHT} y1={y(value)} y2={y(value)} />
-            <text x={LEFT - 6} y={y(value)} text-anchor="end" dominant-baseline="middle">
-              {label}
-            </text>
-          </g>
-        ))}
+        <ByteAxis ticks={chart.ticks} left={LEFT} right={width - RIGHT} y={y} />
         {chart.bands.map((band, i) => (
           <path
             key={band.site}
@@ -192,12 +186,8 @@ function Chart({ growth, id, store, chart, pointed, onPoint }: ChartProps): JSX.
             tabindex={0}
             aria-label={`${point.title}, ${formatBytes(point.bytes)}: open it`}
             data-testid="growth-point"
-            onClick={() => store.set({ host: point.host, ...NEW_RECORDING })}
-            onKeyDown={(event) => {
-              if (event.key !== "Enter" && event.key !== " ") return;
-              event.preventDefault();
-              store.set({ host: point.host, ...NEW_RECORDING });
-            }}
+            onClick={() => open(point)}
+            onKeyDown={onPress(() => open(point))}
           >
             <title>{`${point.title}: ${formatBytes(point.bytes)}. Click to open it.`}</title>
             <line x1={x(i)} x2={x(i)} y1={TOP} y2={HEIGHT - BOTTOM} />

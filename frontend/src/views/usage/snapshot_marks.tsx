@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { goToNext } from "../browser/go_to_next";
+import { goToNext } from "../../base/input";
 import type { Store } from "../../base/store";
 import { formatCounted } from "../../base/units";
 import { type Axis, stepAt } from "../../layout/axis/axis";

@@ -1,7 +1,6 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
-import { hostWindow } from "../browser/host_window";
-import { useSidebar } from "../browser/use_sidebar";
+import { hostWindow, useSidebar } from "../browser/host_window";
 import type { ViewState } from "../state/view_state";
 
 interface Props {
