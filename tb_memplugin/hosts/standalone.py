@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.hosts.serving.host_names import HostNames, checked
+from tb_memplugin.hosts.serving.addresses import HostNames, checked, listen, url_of
 from tb_memplugin.hosts.serving.server import serve as serve_app
-from tb_memplugin.hosts.serving.sockets import listen, url_of
 from tb_memplugin.logdir import has_runs
 from tb_memplugin.questions.asking.source import Reads
 from tb_memplugin.source_files import checked_roots

@@ -68,8 +68,7 @@ class MemoryPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
 def _on_loopback(app: WSGIApplication, flags: Any) -> WSGIApplication:
     """Check the names in requests for data while TensorBoard listens on loopback; on others its names are unknown."""
-    from tb_memplugin.hosts.serving.host_names import VARIABLE, ProxiedNames, checked
-    from tb_memplugin.hosts.serving.sockets import is_loopback
+    from tb_memplugin.hosts.serving.addresses import VARIABLE, ProxiedNames, checked, is_loopback
 
     if (
         flags is None

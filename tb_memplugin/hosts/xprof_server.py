@@ -17,9 +17,8 @@ from typing import Any
 
 from tb_memplugin import logdir
 from tb_memplugin.errors import InputError
-from tb_memplugin.hosts.serving.host_names import HostNames, checked
+from tb_memplugin.hosts.serving.addresses import LOOPBACK, HostNames, checked, free_port, is_free, listen, url_of
 from tb_memplugin.hosts.serving.server import serve as serve_app
-from tb_memplugin.hosts.serving.sockets import LOOPBACK, free_port, is_free, listen, url_of
 from tb_memplugin.hosts.standalone import ALLOW
 from tb_memplugin.hosts.xprof import install
 

@@ -175,6 +175,11 @@ def row_name(recording: Recording, row: int) -> str:
     return rows.op_name[row] or rows.name[row] or "unnamed"
 
 
+def copied_on_gpu(recording: Recording, weights: I64) -> int:
+    """Return the bytes of the largest weight: a GPU program may copy it, where it is read after its update."""
+    return int(recording.allocations.size[weights].max(initial=0)) if recording.backend is Backend.GPU else 0
+
+
 def cpu_note(recording: Recording, effect: str) -> str:
     """Return a sentence on a change's effect on the CPU if the program was compiled for it, else nothing."""
     if recording.backend is not Backend.CPU:

@@ -8,7 +8,8 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from math import prod
-from typing import NamedTuple
+from operator import attrgetter
+from typing import NamedTuple, TypeVar
 
 from tb_memplugin.analysis.compare.facts import MAX_ROWS, take_pairs
 from tb_memplugin.analysis.compare.ledger import (
@@ -22,6 +23,8 @@ from tb_memplugin.analysis.compare.ledger import (
 )
 from tb_memplugin.analysis.compare.stable_paths import common_path, dtype_of, size_of, template
 from tb_memplugin.model.changes import ArgumentFacts, ChangeCause, ChangeCauseKind, MemoryFacts
+
+T = TypeVar("T")
 
 
 class ArgumentPair(NamedTuple):
@@ -99,10 +102,7 @@ def added_and_removed(paired: PairedArguments, ledger: Ledger) -> Iterator[Chang
         (ChangeCauseKind.ARGUMENT_ADDED, 1, paired.added),
         (ChangeCauseKind.ARGUMENT_REMOVED, -1, paired.removed),
     ):
-        roots = defaultdict[str, list[ArgumentFacts]](list)
-        for argument in alone:
-            roots[argument.path.partition("/")[0]].append(argument)
-        for arguments in roots.values():
+        for arguments in _by_root(alone, attrgetter("path")):
             rows = ledger.claim(of_paths(argument.path for argument in arguments))
             largest = max(arguments, key=lambda argument: argument.bytes)
             arrays = sum(argument.arrays for argument in arguments)
@@ -252,11 +252,11 @@ def donations(pairs: ArgumentPairs, ledger: Ledger, grown: int) -> Iterator[Chan
         yield cause
 
 
-def _by_root(names: Iterable[str]) -> list[list[str]]:
-    """Group paths by their first key."""
-    roots = defaultdict[str, list[str]](list)
-    for name in names:
-        roots[name.partition("/")[0]].append(name)
+def _by_root(items: Iterable[T], path: Callable[[T], str] = str) -> list[list[T]]:
+    """Group items by the first key of their paths."""
+    roots = defaultdict[str, list[T]](list)
+    for item in items:
+        roots[path(item).partition("/")[0]].append(item)
     return list(roots.values())
 
 

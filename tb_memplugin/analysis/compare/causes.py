@@ -18,7 +18,8 @@ from tb_memplugin.analysis.compare.argument_causes import (
 )
 from tb_memplugin.analysis.compare.facts import facts
 from tb_memplugin.analysis.compare.ledger import COMPUTED, COMPUTED_OR_OUTPUT, Ledger, LedgerRow, rescaled, total
-from tb_memplugin.analysis.compare.stable_paths import UNNAMED, dtype_of, template
+from tb_memplugin.analysis.compare.stable_paths import dtype_of, template
+from tb_memplugin.analysis.ownership.by_model import NO_PATH
 from tb_memplugin.model.arrays import dimensions
 from tb_memplugin.model.changes import ArrayFacts, ChangeCause, ChangeCauseKind, Explanation, FusedFacts, MemoryFacts
 from tb_memplugin.model.recording import Recording
@@ -121,7 +122,7 @@ def _places(facts: MemoryFacts, content: ArrayContent) -> Counter[str]:
 
 def place_of(array: ArrayFacts) -> str:
     """Return the layer of an array, else its function, else its outermost scope; empty where none is known."""
-    scope = array.path.partition("/")[0] if "/" in array.path and not array.path.startswith(UNNAMED) else ""
+    scope = array.path.partition("/")[0] if "/" in array.path and not array.path.startswith(NO_PATH) else ""
     return family(array.path) or array.function or scope
 
 
@@ -131,7 +132,7 @@ def _is_activation(row: LedgerRow, contents: Collection[ArrayContent], more: boo
 
 def _may_be_activation(row: LedgerRow) -> bool:
     """Return whether a row is an activation, or has no model path, which could show that it is one."""
-    return row.role == ACTIVATION or (row.role in COMPUTED and row.template.startswith(UNNAMED))
+    return row.role == ACTIVATION or (row.role in COMPUTED and row.template.startswith(NO_PATH))
 
 
 def _is_of_one_side(row: LedgerRow) -> bool:

@@ -13,9 +13,10 @@ from tb_memplugin.analysis.call_graph import concatenate_text
 from tb_memplugin.analysis.compare.line_matching import LineMatching, match_lines
 from tb_memplugin.analysis.compare.stable_paths import Codes, RowGroups, group_rows, map_texts, template
 from tb_memplugin.analysis.ownership import classification
+from tb_memplugin.analysis.ownership.by_model import NO_PATH
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.usage.live_bytes import peak
-from tb_memplugin.analysis.usage.live_set import live_rows, unexplained_bytes
+from tb_memplugin.analysis.usage.live_set import UNEXPLAINED, live_rows, unexplained_bytes
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.kinds import Role
@@ -23,9 +24,6 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
 
 NUMBER = re.compile(r"\d")
-UNEXPLAINED = "explained by no allocation"
-NO_LINE = "no Python line"
-NO_PATH = "no model path"
 LIVE_ARRAYS = "live arrays"  # in a device profile, everything but executables is an array's buffer
 
 
@@ -177,7 +175,7 @@ def _labels(sides: _Sides, matching: LineMatching, by: CompareBy) -> Text:
         a, b = map(_layers, sides)
         return Text.of([*a.names, *b.names]).take(np.r_[a.code, b.code + len(a.names)])
     if by is CompareBy.SOURCE:
-        return _named(np.r_[matching.line[0], matching.line[1]], [*matching.names, NO_LINE])
+        return _named(np.r_[matching.line[0], matching.line[1]], [*matching.names, classification.NO_LINE])
     names = [role.label for role in Role]
     if sides[0].recording.kind.has_call_graph:
         names[Role.UNKNOWN] = LIVE_ARRAYS

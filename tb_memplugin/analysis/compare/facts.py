@@ -12,7 +12,6 @@ import numpy as np
 from tb_memplugin.analysis.compare.stable_paths import (
     ARGUMENT,
     COMBINED,
-    OF_JAX,
     RowPaths,
     functions,
     group_rows,
@@ -24,7 +23,7 @@ from tb_memplugin.analysis.compare.stable_paths import (
 )
 from tb_memplugin.analysis.dataflow.graph import dataflow_graph, row_of_value
 from tb_memplugin.analysis.memoize import memoize
-from tb_memplugin.analysis.ownership.model_paths import op_paths
+from tb_memplugin.analysis.ownership.model_paths import OF_JAX, op_paths
 from tb_memplugin.analysis.ownership.roles import roles, value_roles
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.analysis.usage.live_set import live_rows

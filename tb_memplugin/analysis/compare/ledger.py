@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
 
-from tb_memplugin.analysis.compare.stable_paths import UNNAMED, dtype_of, size_of, template
+from tb_memplugin.analysis.compare.stable_paths import dtype_of, size_of, template
+from tb_memplugin.analysis.ownership.by_model import NO_PATH
 from tb_memplugin.model.changes import ArrayFacts, ChangeCause, ChangeCauseKind, Difference, MemoryFacts
 
 ROW_OF_ARGUMENT = {"parameter", "optimizer state", "input", "state", "unknown", "output"}
@@ -137,7 +138,7 @@ def rescaled(ledger: Ledger) -> Iterator[ChangeCause]:
         shapes = min(len({old.shape for old, _ in pairs}), len({new.shape for _, new in pairs}))
         if max(len(paths), shapes) >= MIN_PATHS:
             old, new = max(
-                pairs, key=lambda pair: (not pair[1].path.startswith(UNNAMED), pair[1].bytes - pair[0].bytes)
+                pairs, key=lambda pair: (not pair[1].path.startswith(NO_PATH), pair[1].bytes - pair[0].bytes)
             )
             rows = ledger.claim(rescaled_from(ledger, factor))
             arrays = sum(row.arrays_after for row in rows)

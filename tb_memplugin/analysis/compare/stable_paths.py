@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from tb_memplugin.analysis.dataflow.graph import dataflow_graph, row_of_value
 from tb_memplugin.analysis.dataflow.input_output_pairs import updated_arguments
-from tb_memplugin.analysis.ownership.by_model import COPIES, PYTREE, copy_scopes
+from tb_memplugin.analysis.ownership.by_model import COPIES, NO_PATH, PYTREE, copy_scopes
 from tb_memplugin.analysis.ownership.forest import DIGITS, Forest, ForestBuilder, merge_layers
-from tb_memplugin.analysis.ownership.model_paths import argument_path, op_paths
+from tb_memplugin.analysis.ownership.model_paths import OF_JAX, argument_path, op_paths
 from tb_memplugin.analysis.ownership.source_lines import base_name, of_rows, user_frames
 from tb_memplugin.model.arrays import I32, I64, Mask, dimensions
 from tb_memplugin.model.kinds import RegionKind
@@ -107,9 +107,7 @@ ARGUMENT, RESULT, VALUE = "argument", "result", "value"
 ROOTS = (ARGUMENT, RESULT, VALUE)
 NAMED_LINE = re.compile(r"(.+\.\w+):(\d{1,9})")  # a name such as `train.py:61`
 NUMBER = re.compile(r"[.\d]+$")  # of an instruction without a model path
-UNNAMED = "no model path"
 COMBINED = ";"  # between the names of operations that a compiler made one
-OF_JAX = {"eval_jaxpr", "dynamic_update_index_in_dim", "dynamic_index_in_dim"}  # JAX's scopes inside of scans
 
 
 class RowPaths(NamedTuple):
@@ -165,13 +163,13 @@ def _program_rows(recording: Recording, builder: ForestBuilder) -> I32:
     def path(row: int) -> tuple[str, ...]:
         root = ROOTS[int(kind[row])]
         if own[row] >= 0:
-            return (root, *(argument_path(rows.op_name.strings[int(own[row])]) or (UNNAMED,)))
+            return (root, *(argument_path(rows.op_name.strings[int(own[row])]) or (NO_PATH,)))
         if not text[row]:
-            return (root, UNNAMED, rows.op[row] or UNNAMED)
+            return (root, NO_PATH, rows.op[row] or NO_PATH)
         if PYTREE.search(text[row]):
             return (root, COPIES, *argument_path(text[row]))
         parts = parsed[int(text.codes[row])].parts
-        return (root, *([part for part in parts if part not in OF_JAX] or [UNNAMED]))
+        return (root, *([part for part in parts if part not in OF_JAX] or [NO_PATH]))
 
     bare = np.where(text.codes >= 0, -1, rows.op.codes)
     return builder.rows([kind, own, text.codes, bare], path)
@@ -227,6 +225,6 @@ def _other_rows(recording: Recording, builder: ForestBuilder) -> I32:
         name = rows.name[row]
         line = NAMED_LINE.fullmatch(name)  # lines move with every edit: the file is the path
         short = base_name(line[1]) if line else NUMBER.sub("", name)
-        return (VALUE, short or rows.op[row] or rows.op_name[row] or UNNAMED)
+        return (VALUE, short or rows.op[row] or rows.op_name[row] or NO_PATH)
 
     return builder.rows([rows.name.codes, rows.op.codes, rows.op_name.codes], path)

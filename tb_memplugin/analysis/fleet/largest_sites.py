@@ -6,14 +6,13 @@ import numpy as np
 
 from tb_memplugin.analysis.ownership.source_lines import LINE, base_name, source_frames
 from tb_memplugin.analysis.usage.live_bytes import peak
-from tb_memplugin.analysis.usage.live_set import group_by_site, live_rows, unexplained_bytes
+from tb_memplugin.analysis.usage.live_set import UNEXPLAINED, group_by_site, live_rows, unexplained_bytes
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.fleet import MAX_SITES, Site
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 
 BEFORE = "allocated before the profile"
-UNEXPLAINED = "explained by no allocation"
 MAX_GROUPS = 4096  # that are named; bounds the loop over them
 
 

@@ -49,6 +49,7 @@ CALLS = {
 }  # fmt: skip
 RECOMPUTED = "rematted_computation"
 TENSORFLOW_GRADIENT = {"gradient_tape", "gradients"}
+OF_JAX = {"eval_jaxpr", "dynamic_update_index_in_dim", "dynamic_index_in_dim"}  # JAX's scopes inside of scans
 BRANCH = re.compile(r"branch_\d+_fun")
 # XLA's name for several instructions that it combined into one, such as the all-reduce of all gradients.
 COMBINED = re.compile(r"((?:[^/()]+|\w+\([^/()]*\))/)?\(([^:]+(?::[^:]+)+)\)", re.DOTALL)

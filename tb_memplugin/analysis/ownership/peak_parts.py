@@ -14,7 +14,7 @@ from itertools import chain
 from tb_memplugin.analysis.dataflow.graph import DataflowGraph, dataflow_graph, shared_memory
 from tb_memplugin.analysis.ownership.by_model import copy_scopes
 from tb_memplugin.analysis.ownership.forest import DIGITS
-from tb_memplugin.analysis.ownership.model_paths import argument_path, op_path, op_paths
+from tb_memplugin.analysis.ownership.model_paths import OF_JAX, argument_path, op_path, op_paths
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.ownership.source_lines import user_frames
 from tb_memplugin.analysis.usage.live_bytes import peak
@@ -27,7 +27,6 @@ MAX_PARTS = 4
 MIN_SHARE = 0.01  # of the peak
 MAX_SEARCHED = 256  # values that share memory
 SCOPE = re.compile(r"[A-Za-z_~][\w.~*-]*(\[[\w*]+\])?")  # a user's name: einsum's "bthd,bshd->bhts" is none
-OF_JAX = {"eval_jaxpr", "dynamic_update_index_in_dim", "dynamic_index_in_dim"}  # JAX's names inside of scans
 IN_SCAN, STACKED = re.compile(r"(^|/)while/body/"), "dynamic_update_slice"  # a scan's results, one slice per iteration
 WORDS = {
     Role.PARAMETER: "parameters",

@@ -14,6 +14,8 @@ from tb_memplugin.model.kinds import Axis, RegionKind, Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Allocations
 
+UNEXPLAINED = "explained by no allocation"
+
 
 def live_rows(recording: Recording, position: int) -> I64:
     """Return the rows that are charged for memory at a position, largest first."""

@@ -8,10 +8,10 @@ from typing import Literal, TypedDict, get_args
 
 import numpy as np
 
-from tb_memplugin.analysis.compare.comparison import UNEXPLAINED, CompareBy, Comparison, Entries, Step, compare
+from tb_memplugin.analysis.compare.comparison import CompareBy, Comparison, Entries, Step, compare
 from tb_memplugin.analysis.compare.facts import take_pairs
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.analysis.usage.live_set import share
+from tb_memplugin.analysis.usage.live_set import UNEXPLAINED, share
 from tb_memplugin.model.arrays import U8
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.endpoint import endpoint

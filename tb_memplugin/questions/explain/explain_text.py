@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tb_memplugin.analysis.ownership.by_model import BEFORE, NO_PATH
 from tb_memplugin.analysis.ownership.classification import NO_FUNCTION, NO_LINE, NOT_MARKED
+from tb_memplugin.analysis.usage.live_set import UNEXPLAINED
 from tb_memplugin.model.kinds import Axis, RecordingKind
 from tb_memplugin.questions.asking.text_table import align
 from tb_memplugin.questions.explain.explain import ExplainedMoment, Group, MomentJson
@@ -13,7 +14,7 @@ from tb_memplugin.questions.kinds.joins import RuntimeToProgramJson
 from tb_memplugin.questions.kinds.leaks import LeaksJson, several
 from tb_memplugin.questions.recording.advice import lines as advice_lines
 from tb_memplugin.questions.recording.kernels import rows as kernel_rows
-from tb_memplugin.questions.recording.tree import UNEXPLAINED, UNEXPLAINED_OF, TreeLineJson
+from tb_memplugin.questions.recording.tree import UNEXPLAINED_OF, TreeLineJson
 from tb_memplugin.questions.recording.tree import lines as tree_lines
 from tb_memplugin.sizes import bytes_text, counted
 

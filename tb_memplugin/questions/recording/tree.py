@@ -8,7 +8,7 @@ from typing import NamedTuple, TypedDict
 import numpy as np
 
 from tb_memplugin.analysis.ownership.classification import Classification, forest, weigh
-from tb_memplugin.analysis.usage.live_set import live_rows, share, unexplained_bytes
+from tb_memplugin.analysis.usage.live_set import UNEXPLAINED, live_rows, share, unexplained_bytes
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.endpoint import EACH_CHOICE, endpoint
@@ -17,7 +17,6 @@ from tb_memplugin.questions.asking.payload import Table, encode
 from tb_memplugin.questions.asking.text_table import align
 from tb_memplugin.sizes import bytes_text
 
-UNEXPLAINED = "explained by no allocation"
 # An allocator's counters include the stacks that programs reserve.
 UNEXPLAINED_OF = {
     RecordingKind.ALLOCATOR: f"stack, or {UNEXPLAINED}",

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from support.pprof_files import Frame, Sample, profile_of
 from support.recordings import Row, recording
 
-from tb_memplugin.analysis.compare.comparison import UNEXPLAINED, CompareBy, Comparison, compare
+from tb_memplugin.analysis.compare.comparison import CompareBy, Comparison, compare
 from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.analysis.usage.live_set import UNEXPLAINED
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.kinds import RecordingKind, Role
 from tb_memplugin.model.recording import Recording

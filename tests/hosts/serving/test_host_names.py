@@ -8,8 +8,8 @@ import pytest
 from werkzeug.test import Client
 from werkzeug.wrappers import Response
 
-from tb_memplugin.hosts.serving import host_names
-from tb_memplugin.hosts.serving.host_names import VARIABLE, HostNames, ProxiedNames, checked
+from tb_memplugin.hosts.serving import addresses
+from tb_memplugin.hosts.serving.addresses import VARIABLE, HostNames, ProxiedNames, checked
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
@@ -27,7 +27,7 @@ def environ(host: str | None, **more: str) -> WSGIEnvironment:
 @pytest.fixture(autouse=True)
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
-    monkeypatch.setattr(host_names, "machine_names", lambda: {"box", "box.local", "box.lan"})
+    monkeypatch.setattr(addresses, "machine_names", lambda: {"box", "box.local", "box.lan"})
 
 
 @pytest.mark.parametrize("listening", ["127.0.0.1", "localhost", "::1", "127.0.0.2"])

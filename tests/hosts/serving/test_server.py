@@ -21,7 +21,7 @@ SCRIPT = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background inherits that it is ignored
 from tb_memplugin.hosts.serving import server
-from tb_memplugin.hosts.serving.sockets import listen, url_of
+from tb_memplugin.hosts.serving.addresses import listen, url_of
 from tb_memplugin.questions.asking.source import Reads
 import time
 def app(environ, start_response):

@@ -17,7 +17,7 @@ from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.protos.xplane_pb2 import ProfileOptions, XSpace
 from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.common.part import NoEventsReason
-from tb_memplugin.readers.xplane.no_events import no_events_reason
+from tb_memplugin.readers.xplane import no_events_reason
 from tb_memplugin.readers.xplane.planes import read_planes
 
 BUSY, IDLE = True, False

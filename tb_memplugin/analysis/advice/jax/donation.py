@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, is_worthwhile, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, copied_on_gpu, is_worthwhile, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.arguments import Argument, arguments, function_name
 from tb_memplugin.analysis.dataflow.graph import copies, dataflow_graph, row_of_value, uses
 from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
@@ -18,7 +18,6 @@ from tb_memplugin.analysis.replay.what_if import Change, combine, lifetimes, row
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.kinds import RegionKind, Role
-from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import agree, bytes_text
 
@@ -40,7 +39,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
     size = int(recording.allocations.size[old].sum())
     # In another order, the temporaries that share the results' memory may find room elsewhere.
     least = min(saved.at_least, saved.bytes - _relaid_out(recording, new) // 2)
-    copied = least - _copied_on_gpu(recording, old)
+    copied = least - copied_on_gpu(recording, old[roles(recording)[old] == Role.PARAMETER])
     least = copied if is_worthwhile(recording, copied) else least
     saved = replace(saved, at_least=least, at_most=min(max(saved.at_most, size), peak(recording).bytes))
     if not is_worthwhile(recording, least):
@@ -123,14 +122,6 @@ def _equal_layouts(recording: Recording, old: I64, new: I64) -> Mask:
     shape = recording.allocations.shape
     found = ((LAYOUT.match(shape[a]), LAYOUT.match(shape[b])) for a, b in zip(old.tolist(), new.tolist(), strict=True))
     return np.array([not a or not b or a[1] != b[1] or a[2] == b[2] for a, b in found], dtype=bool)
-
-
-def _copied_on_gpu(recording: Recording, old: I64) -> int:
-    """Return the bytes of the largest weight: a GPU program may copy it, where it is read after its update."""
-    if recording.backend is not Backend.GPU:
-        return 0
-    weights = old[roles(recording)[old] == Role.PARAMETER]
-    return int(recording.allocations.size[weights].max(initial=0))
 
 
 def _relaid_out(recording: Recording, new: I64) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, row_name, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, copied_on_gpu, row_name, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.arguments import arguments, function_name
 from tb_memplugin.analysis.advice.support.class_scores import advise_class_scores
 from tb_memplugin.analysis.advice.support.passes import ProgramPasses, program_passes
@@ -103,7 +103,7 @@ def _advise_gradients(recording: Recording, passes: ProgramPasses, rows: I64) ->
     """
     table = recording.allocations
     computed = np.maximum(lifetimes(recording).start[rows], passes.made[rows])  # a loop computes them until it ends
-    applied, copied = computed + 1, _copied(recording, rows)
+    applied, copied = computed + 1, always(recording, copied_on_gpu(recording, rows))
     if recording.backend is Backend.TPU:
         applied = np.where(table.op.isin(REDUCTIONS)[rows], computed + 1, computed)
     return _advise_results(
@@ -120,7 +120,7 @@ def _advise_activations(recording: Recording, passes: ProgramPasses, rows: I64) 
     until = passes.last_use(np.ones(passes.length, dtype=bool))[rows] + 1
     computed = lifetimes(recording).start[rows]
     parameters = np.flatnonzero(passes.is_argument & (roles(recording) == Role.PARAMETER))
-    copied = _copied(recording, parameters)
+    copied = always(recording, copied_on_gpu(recording, parameters))
     return _advise_results(
         recording, rows, [(until, NO_CHANGE), (computed, NO_CHANGE), (until, copied)], "Activations are returned",
         "{what} computed in the forward pass and kept to the end.",
@@ -134,14 +134,6 @@ def _in_loops(recording: Recording, rows: I64) -> I64:
     shared = rows_sharing_memory(recording, rows)
     collected = np.unique(table.canonical[shared[table.op.isin({"while"})[shared]]])
     return shared[np.isin(table.canonical[shared], collected)]
-
-
-def _copied(recording: Recording, rows: I64) -> Change:
-    """Return a copy of the largest of these weights, which a GPU program may make before it overwrites them."""
-    if recording.backend is not Backend.GPU:
-        return NO_CHANGE
-    size = int(recording.allocations.size[rows].max(initial=0))
-    return always(recording, size)
 
 
 def _advise_results(
