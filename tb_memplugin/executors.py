@@ -167,7 +167,7 @@ def version_of_worker() -> str:
     return tb_memplugin.__version__
 
 
-def is_worker_death(error: BaseException) -> bool:
+def is_worker_death(error: object) -> bool:
     """Return whether a task failed because several workers died while they ran it."""
     return type(error).__name__ == "KilledWorker"
 

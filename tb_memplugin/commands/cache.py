@@ -29,7 +29,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from tb_memplugin.fit import cache as fit
 
-    summaries, programs = SummaryCache(), fit.Cache(fit.default_folder(), fit.default_bytes())
+    summaries, programs = SummaryCache(), fit.Cache(fit.SETTINGS.folder(), fit.SETTINGS.bytes())
     if arguments.clear in ("fleet", "all"):
         summaries.clear()
     if arguments.clear in ("fit", "all"):

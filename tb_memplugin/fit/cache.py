@@ -21,27 +21,25 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tb_memplugin.cache_folder import cache_folder
+from tb_memplugin.cache_folder import CacheSettings
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.compile_task import Compiled
 from tb_memplugin.fit.inputs import PACKAGE, Inputs, are_same, installed_folders, sha256
 from tb_memplugin.model.fit import RECORD, Candidate, outcome_json
 from tb_memplugin.readers.fit_record import read_outcome
-from tb_memplugin.sizes import parse_size
 
 FORMAT = 1
 MACHINE = (platform.machine(), os.cpu_count())  # users may share the folder between machines
 # Variables that jax, the compilers or Python read by themselves, many of them while jax is imported.
 OF_JAX = ("JAX_", "XLA_", "TPU_", "LIBTPU", "TF_", "CUDA_", "NVIDIA_")
 OF_PYTHON = ("PYTHON", "LD_", "OMP_", "OPENBLAS_", "MKL_")
-FOLDER_VARIABLE = "TB_MEMPLUGIN_FIT_CACHE"
-SIZE_VARIABLE = "TB_MEMPLUGIN_FIT_CACHE_SIZE"
+SETTINGS = CacheSettings("fit", 2 << 30)
 # Variables that shells, terminals, sessions and pytest set. They differ between two windows, or two calls in one, and
 # do not decide what a step computes. The current folder is part of a question by itself.
 OF_SHELLS = {"PWD", "OLDPWD", "SHLVL", "_", "PS1", "LS_COLORS"}
 OF_TERMINALS = {"TERM", "COLORTERM", "COLUMNS", "LINES", "WINDOWID", "VTE_VERSION", "STY", "WINDOW", "WT_SESSION"}
 OF_SESSIONS = {"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "SESSION_MANAGER", "INVOCATION_ID", "JOURNAL_STREAM"}
-UNREAD = OF_SHELLS | OF_TERMINALS | OF_SESSIONS | {"PYTEST_CURRENT_TEST", FOLDER_VARIABLE, SIZE_VARIABLE}
+UNREAD = OF_SHELLS | OF_TERMINALS | OF_SESSIONS | {"PYTEST_CURRENT_TEST", *SETTINGS.variables}
 UNREAD_GROUPS = (
     *("TERM_", "TMUX", "ITERM_", "KITTY_", "KONSOLE_", "WEZTERM_", "GNOME_TERMINAL_", "VSCODE_"),
     *("SSH_", "DBUS_", "XDG_SESSION_"),
@@ -128,21 +126,8 @@ def _installed() -> list[str]:
     return sorted(found)
 
 
-DEFAULT_BYTES = 2 << 30
 KEPT = 0.8  # of the size, once it is exceeded
 BROKEN = (OSError, ValueError, KeyError, TypeError, AttributeError, InputError, zipfile.BadZipFile, EOFError)
-
-
-def default_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the folder of the cache: that of a variable, else in the user's cache folder."""
-    if found := environment.get(FOLDER_VARIABLE):
-        return Path(found)
-    return cache_folder(environment) / "fit"
-
-
-def default_bytes(environment: Mapping[str, str] = os.environ) -> int:
-    """Return the size that the cache may have."""
-    return parse_size(environment[SIZE_VARIABLE]) if environment.get(SIZE_VARIABLE) else DEFAULT_BYTES
 
 
 @dataclass(frozen=True)
@@ -150,7 +135,7 @@ class Cache:
     """Compiled programs and questions in a folder. Whatever is damaged, or cannot be written, is not there."""
 
     folder: Path
-    most: int = DEFAULT_BYTES
+    most: int = SETTINGS.default_bytes
 
     def find(self, question: str, candidate: Candidate) -> Compiled | None:
         """Return the answer to a question, if what the step read is unchanged."""

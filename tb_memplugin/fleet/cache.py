@@ -6,15 +6,14 @@ that another process locks for long, is as if it were empty.
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from tb_memplugin.cache_folder import cache_folder
+from tb_memplugin.cache_folder import CacheSettings
 from tb_memplugin.fleet.cache_tables import (
     SCHEMA,
     read_file,
@@ -26,12 +25,9 @@ from tb_memplugin.fleet.cache_tables import (
 )
 from tb_memplugin.logdir import HostFile
 from tb_memplugin.model.fleet import FileSummary, ProgramSummary, SeriesGrowth
-from tb_memplugin.sizes import parse_size
 
-FOLDER_VARIABLE = "TB_MEMPLUGIN_FLEET_CACHE"
-SIZE_VARIABLE = "TB_MEMPLUGIN_FLEET_CACHE_SIZE"
+SETTINGS = CacheSettings("fleet", 512 << 20)  # of about 100,000 hosts with four devices each
 FILE = "summaries.sqlite"
-DEFAULT_BYTES = 512 << 20  # of about 100,000 hosts with four devices each
 KEPT = 0.8  # of the size, once it is exceeded
 BUSY_SECONDS = 5.0
 BROKEN = (sqlite3.Error, OSError, ValueError, TypeError)
@@ -52,8 +48,8 @@ class SummaryCache:
     """Summaries of files and of programs. Methods never raise: what cannot be read is not there."""
 
     def __init__(self, folder: Path | None = None, most: int | None = None) -> None:
-        self.folder = folder or default_folder()
-        self.most = most if most is not None else default_bytes()
+        self.folder = folder or SETTINGS.folder()
+        self.most = most if most is not None else SETTINGS.bytes()
 
     def files(self, wanted: Iterable[HostFile], sites: bool = True) -> dict[str, FileSummary]:
         """Return the summaries of files that are unchanged, by path. Without `sites`, it takes half of the time."""
@@ -152,7 +148,7 @@ class SummaryCache:
             self.clear()
 
     def _trim(self) -> None:
-        """Delete the summaries that were used last, until the database has its size again."""
+        """Delete the summaries that were unused for longest, until the database has its size again."""
         if self._bytes() <= self.most:
             return
 
@@ -182,14 +178,3 @@ class SummaryCache:
 def has_version(stamp: str) -> bool:
     """Return whether a stamp has more than the size, which some stores give alone."""
     return bool(stamp.rpartition("-")[0])
-
-
-def default_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the folder of the cache: that of a variable, else in the user's cache folder."""
-    found = environment.get(FOLDER_VARIABLE)
-    return Path(found) if found else cache_folder(environment) / "fleet"
-
-
-def default_bytes(environment: Mapping[str, str] = os.environ) -> int:
-    """Return the size that the cache may have."""
-    return parse_size(environment[SIZE_VARIABLE]) if environment.get(SIZE_VARIABLE) else DEFAULT_BYTES

@@ -11,7 +11,7 @@ from queue import SimpleQueue
 from typing import NamedTuple
 
 from tb_memplugin.errors import InputError, ReadError
-from tb_memplugin.executors import TaskExecutor
+from tb_memplugin.executors import TaskExecutor, is_worker_death
 from tb_memplugin.logdir import HostFile, is_remote
 
 
@@ -33,7 +33,7 @@ def may_pass(error: BaseException) -> bool:
 
 def is_death(error: object) -> bool:
     """Return whether processes died while they ran a task: one of this machine, or several of dask's workers."""
-    return isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker"
+    return isinstance(error, BrokenExecutor) or is_worker_death(error)
 
 
 # Remote files of a task: enough to read many at a time, and few enough to divide them among processes.

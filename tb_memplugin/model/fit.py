@@ -68,6 +68,13 @@ class Outcome:
         """The bytes to compare with the limit; None of a program that the compiler refuses, or that is not there."""
         return None if self.refused else self.reserved_bytes
 
+    @property
+    def left_bytes(self) -> int | None:
+        """The bytes of the limit that are left, negative where it does not fit; None without a limit or a program."""
+        if self.limit_bytes is None or self.reserved_bytes is None:
+            return None
+        return self.limit_bytes - self.reserved_bytes
+
     def __repr__(self) -> str:
         knobs = "".join(f", {name}={value}" for name, value in self.candidate.knobs)
         limit = f" of {self.limit_bytes / 2**30:.2f} GiB" if self.limit_bytes is not None else ""
@@ -167,6 +174,7 @@ class LargestValue:
 
     @property
     def value(self) -> Knob | None:
+        """The value of the searched knob; None if no value fits, and without a search."""
         return dict(self.largest.candidate.knobs).get(self.searched) if self.largest is not None else None
 
     def __repr__(self) -> str:
@@ -191,8 +199,8 @@ class Tried:
     changes: tuple[str, ...]
     before: Outcome
     after: Outcome | None
-    value: Knob | None  # the largest one, before; None if none fits
-    new_value: Knob | None  # None where it is less, and not searched
+    value: Knob | None  # the largest one, before; None if none fits, and without a search
+    new_value: Knob | None  # None where it is less than any value that was searched, and without a search
     saving_bytes: int | None  # of memory reserved; of the peak, where it is replayed
     promised_bytes: int  # what advice expects of the peak
     error: str = ""

@@ -14,7 +14,7 @@ pytest.importorskip("jax")
 
 from fit.steps import compile_step, write_code, write_step
 
-from tb_memplugin.fit.cache import Cache, default_folder
+from tb_memplugin.fit.cache import SETTINGS, Cache
 from tb_memplugin.fit.compile_task import Compiled, Limits
 from tb_memplugin.fit.compiling import compiling
 from tb_memplugin.fit.inputs import names_digest
@@ -209,8 +209,8 @@ def test_a_cache_that_cannot_be_written_does_no_harm(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("variables", [{"XDG_CACHE_HOME": "/x"}, {"TB_MEMPLUGIN_FIT_CACHE": "/x/tb_memplugin/fit"}])
 def test_variables_choose_the_folder(variables: dict[str, str]) -> None:
-    assert default_folder(variables) == Path("/x/tb_memplugin/fit")
-    assert "tb_memplugin" in str(default_folder({}))
+    assert SETTINGS.folder(variables) == Path("/x/tb_memplugin/fit")
+    assert "tb_memplugin" in str(SETTINGS.folder({}))
 
 
 def test_an_entry_is_a_plain_archive(tmp_path: Path) -> None:

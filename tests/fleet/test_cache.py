@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tb_memplugin.fleet import cache, cache_tables
-from tb_memplugin.fleet.cache import FILE, SummaryCache, default_bytes, default_folder
+from tb_memplugin.fleet.cache import FILE, SETTINGS, SummaryCache
 from tb_memplugin.logdir import HostFile
 from tb_memplugin.model.fleet import DeviceSummary, FileSummary, ProgramSummary, ProgramUse, Site
 
@@ -131,6 +131,6 @@ def test_clearing(tmp_path: Path) -> None:
 
 
 def test_folder_and_size_of_the_environment() -> None:
-    assert default_folder({"XDG_CACHE_HOME": "/x"}) == Path("/x/tb_memplugin/fleet")
-    assert default_folder({"TB_MEMPLUGIN_FLEET_CACHE": "/y"}) == Path("/y")
-    assert default_bytes({"TB_MEMPLUGIN_FLEET_CACHE_SIZE": "1MiB"}) == 2**20
+    assert SETTINGS.folder({"XDG_CACHE_HOME": "/x"}) == Path("/x/tb_memplugin/fleet")
+    assert SETTINGS.folder({"TB_MEMPLUGIN_FLEET_CACHE": "/y"}) == Path("/y")
+    assert SETTINGS.bytes({"TB_MEMPLUGIN_FLEET_CACHE_SIZE": "1MiB"}) == 2**20

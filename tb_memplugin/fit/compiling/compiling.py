@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, NamedTuple
 from google.protobuf.message import DecodeError
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.fit.cache import Cache, default_bytes, default_folder, question_key
+from tb_memplugin.fit.cache import SETTINGS, Cache, question_key
 from tb_memplugin.fit.compile_task import Compiled, CompileTask
 from tb_memplugin.fit.compiling.child import DUMP, ENVIRONMENT, ERROR, KEY, REFUSED, REQUEST, VERSIONS
 from tb_memplugin.fit.compiling.program_memory import with_memory
@@ -47,7 +47,7 @@ def compile_task(task: CompileTask, stop: Stop) -> Compiled:
     CancelledError where it has to stop: its process has ended then.
     """
     request = _request(task)
-    cache = Cache(default_folder(), default_bytes()) if task.uses_cache else None
+    cache = Cache(SETTINGS.folder(), SETTINGS.bytes()) if task.uses_cache else None
     question = question_key(request) if cache is not None else ""
     if cache is not None and (known := cache.find(question, task.candidate)):
         return known
@@ -82,7 +82,7 @@ def _request(task: CompileTask) -> dict[str, Any]:
     request |= {"pickled": task.pickled.hex(), "to_end": task.to_end}
     if task.sources is None:
         return request
-    folder = unpack(task.sources, default_folder())
+    folder = unpack(task.sources, SETTINGS.folder())
     place, _, name = task.sources.step.rpartition(":")
     path = [str(folder / str(number)) for number in range(task.sources.roots)]
     step = f"{folder / place}:{name}" if place.endswith(".py") else task.sources.step

@@ -117,7 +117,7 @@ def fit_answer(
     """
     answer: FitAnswerJson = {
         "schema_version": SCHEMA_VERSION,
-        "largest": [largest_json(one) for one in found],
+        "largest": [_largest(one) for one in found],
         "candidates": [_candidate(one) for one in sorted(outcomes, key=_distance)],
         "problems": problems_json(problems),
         "next": asked.next(*_questions(outcomes, found, asked, programs)),
@@ -127,7 +127,7 @@ def fit_answer(
     return bounded(answer, asked.top)
 
 
-def largest_json(one: LargestValue) -> LargestJson:
+def _largest(one: LargestValue) -> LargestJson:
     """Return an answer for JSON; the sizes are those of the candidate `run`."""
     line = one.line
     return record(
@@ -136,7 +136,6 @@ def largest_json(one: LargestValue) -> LargestJson:
         one.last,
         knobs=dict(one.knobs),
         vary=one.searched or None,
-        value=one.value if one.searched else None,
         value_without_recomputation=one.without_recomputation,
         fits=one.largest is not None,
         run=one.last.run or None,

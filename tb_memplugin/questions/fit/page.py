@@ -187,10 +187,9 @@ def _number(value: Knob | None) -> float:
 
 
 def _left(outcome: Outcome) -> str:
-    if outcome.limit_bytes is None or outcome.reserved_bytes is None:
+    if outcome.limit_bytes is None or outcome.left_bytes is None:
         return ""
-    left = outcome.limit_bytes - outcome.reserved_bytes
-    return f" of {bytes_text(outcome.limit_bytes, digits=4)}, and {bytes_text(left)} is left"
+    return f" of {bytes_text(outcome.limit_bytes, digits=4)}, and {bytes_text(outcome.left_bytes)} is left"
 
 
 def _choice(choice: KnobChoice) -> FitChoiceJson:

@@ -82,8 +82,6 @@ def tried_json(one: Tried) -> TriedJson:
         vary=one.searched or None,
         compiled=one.is_compiled,
         at=dict(one.before.candidate.knobs).get(one.searched),
-        value=one.value if one.searched else None,
-        new_value=one.new_value if one.searched else None,
         new_reserved_bytes=after.reserved_bytes if after else None,
         new_peak_bytes=after.peak_bytes if after else None,
         run=(after.run or None) if after else None,

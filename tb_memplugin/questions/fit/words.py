@@ -34,7 +34,7 @@ def _rows(found: Sequence[LargestValue], chosen: Sequence[str], searched: str, s
         value = _answer_text(one)
         before = [str(one.without_recomputation or "none")] if searched else []
         names = [*([one.target] if several else []), *(str(dict(one.knobs)[name]) for name in chosen)]
-        left = size_text(_left(shown)) if _left(shown) is not None else ""
+        left = size_text(shown.left_bytes) if shown.left_bytes is not None else ""
         size = size_text(shown.reserved_bytes)
         rows.append([*names, value, size, left, *before, "" if shown.error else parts_text(shown)])
     return rows
@@ -46,12 +46,6 @@ def _answer_text(one: LargestValue) -> str:
     if not one.searched:
         return "yes" if one.largest is not None else "no"
     return "none" if one.value is None else str(one.value)
-
-
-def _left(outcome: Outcome) -> int | None:
-    if outcome.limit_bytes is None or outcome.reserved_bytes is None:
-        return None
-    return outcome.limit_bytes - outcome.reserved_bytes
 
 
 def size_text(size: int | None) -> str:
@@ -94,7 +88,7 @@ def _smallest_slice(one: LargestValue) -> str:
 
 def verdict(outcome: Outcome) -> str:
     """Return whether a candidate fits, in a sentence."""
-    name, left = candidate_text(outcome), _left(outcome)
+    name, left = candidate_text(outcome), outcome.left_bytes
     if outcome.reserved_bytes is None:
         return f"{name} could not be compiled: {outcome.error}"
     if outcome.refused:
