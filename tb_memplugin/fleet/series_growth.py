@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from tb_memplugin import logdir, readers
-from tb_memplugin.analysis.fleet.largest_sites import site_name
+from tb_memplugin.analysis.fleet.peaks import site_name
 from tb_memplugin.analysis.isolate import usable
 from tb_memplugin.analysis.leaks.classify import Verdict
 from tb_memplugin.analysis.leaks.over_snapshots import growth

@@ -14,7 +14,7 @@ from dataclasses import replace
 from hashlib import blake2b
 
 from tb_memplugin import logdir, readers
-from tb_memplugin.analysis.fleet.largest_sites import largest_sites, site_name
+from tb_memplugin.analysis.fleet.peaks import largest_sites, site_name
 from tb_memplugin.analysis.leaks.classify import floor_growth
 from tb_memplugin.analysis.leaks.over_steps import leaking_sites
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes

@@ -23,7 +23,6 @@ from tb_memplugin.readers.oom_text.messages import (
     torch,
     tpu_compile,
     tpu_limits,
-    tpu_runtime,
     xla_gpu,
 )
 from tb_memplugin.readers.oom_text.messages import host as host_memory
@@ -32,7 +31,6 @@ from tb_memplugin.readers.oom_text.recordings import merge, rank, recordings
 MESSAGE_FORMATS = (
     tpu_compile,
     tpu_limits,
-    tpu_runtime,
     xla_gpu,
     bfc,
     cuda,

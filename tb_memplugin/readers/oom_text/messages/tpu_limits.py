@@ -1,4 +1,12 @@
-"""One-line messages of the TPU compiler about an exceeded limit."""
+"""Messages of the TPU compiler about an exceeded limit, and of the TPU runtime about what does not fit.
+
+Those of the runtime:
+
+Error loading program 'jit_step': Attempting to reserve 29.49G at the bottom of memory. That was not possible.
+There are 147.64M free, 0B reserved, and 147.64M reservable.
+Error allocating device buffer: Attempting to allocate 31.06M. That was not possible. There are 58.64M free.
+Due to fragmentation, the largest contiguous region of free memory is 30.56M.; (0x0x0_HBM0)
+"""
 
 from __future__ import annotations
 
@@ -14,7 +22,7 @@ from tb_memplugin.sizes import printed_size
 
 MARKS = (
     "exceeding available bytes", "would exceed memory", "while allocating on stack", " capacity",
-    "Aborting compilation early", "Ran out of memory on ",
+    "Aborting compilation early", "Ran out of memory on ", "That was not possible",
 )  # fmt: skip
 CORES = re.compile(
     rf"TPU TensorCore Hbm usage: ({SIZE}), SparseCore Hbm usage:? ({SIZE}), exceeding available bytes: ({SIZE})"
@@ -37,6 +45,14 @@ TEMPORARIES = re.compile(
     rf"Ran out of memory on (\w{{1,20}}), the total memory required for HLO temporaries \(({SIZE})\) "
     rf"exceeds available \w{{1,20}} \(({SIZE})\)\.(?: HLO module: ([\w.<>-]{{1,300}}[\w>]))?"
 )
+RUNTIME = re.compile(
+    r"(?:Error loading program(?: '(?P<program>[^'\n]{1,300})')?:\s+)?"
+    rf"Attempting to (?P<verb>allocate|reserve) (?P<asked>{SIZE})(?: at the bottom of memory)?\.\s+"
+    rf"That was not possible\.\s+There are (?P<free>{SIZE}) free"
+    rf"(?:,\s+(?P<reserved>{SIZE}) reserved,\s+and (?P<reservable>{SIZE}) reservable)?"
+    rf"(?:\.\s+(?:Due to fragmentation, the|The) largest contiguous region of free memory is (?P<largest>{SIZE}))?"
+)
+DEVICE = re.compile(r"[^\n]{0,200}?\((\d{1,4}x\d{1,4}x\d{1,4}_\w{1,20})\)")
 SPACE = re.compile(r"\bspace ?= ?'?(\w{1,20})")
 SHAPE = re.compile(r"\bshape ?= ?'([^'\n]{1,400})'")
 TAG = re.compile(r"\btag ?= ?'([^'\n]{1,2000})'?")
@@ -45,7 +61,7 @@ TAG = re.compile(r"\btag ?= ?'([^'\n]{1,2000})'?")
 def find(text: str) -> Iterator[Failure]:
     readers: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Failure]], ...] = (
         (CORES, _cores), (ALLOCATION, _allocation), (STACK, _stack),
-        (ESTIMATE, _estimate), (EARLY, _early), (TEMPORARIES, _temporaries),
+        (ESTIMATE, _estimate), (EARLY, _early), (TEMPORARIES, _temporaries), (RUNTIME, _runtime),
     )  # fmt: skip
     for pattern, read in readers:
         yield from map(read, last_matches(pattern, text))
@@ -105,3 +121,20 @@ def _early(match: re.Match[str]) -> Failure:
 
 def _temporaries(match: re.Match[str]) -> Failure:
     return _failure(match, match[1], size_of(match, 2), size_of(match, 3), program=match[4] or "")
+
+
+def _runtime(head: re.Match[str]) -> Failure:
+    """Parse a buffer or a program that the runtime could not place."""
+    device = DEVICE.match(head.string, head.end())
+    reserving = head["verb"] == "reserve"
+    loading = reserving or "loading program" in head[0]
+    out_of_memory = OutOfMemory(
+        asked=size_of(head, "asked"),
+        free=size_of(head, "free"),
+        # A program is loaded at one end of the memory, so only free bytes at that end count.
+        largest_free=size_of(head, "reservable" if reserving else "largest"),
+        phase=OutOfMemoryPhase.LOAD if loading else OutOfMemoryPhase.RUN,
+        wanted_by=head["program"] or "",
+    )
+    memory = f"HBM {device[1]}" if device else "HBM"
+    return Failure(head.start(), "tpu", memory, out_of_memory, program=head["program"] or "")
