@@ -17,6 +17,7 @@ from tb_memplugin.questions.asking.endpoint import InReport, endpoint
 from tb_memplugin.questions.asking.inputs import PROGRAMS, RECORDING, Integer, last_row
 from tb_memplugin.questions.asking.json_types import StackFrameJson
 from tb_memplugin.questions.asking.payload import encode
+from tb_memplugin.questions.recording.sites import stack_frames
 
 MAX_SHARERS = 200
 SAME_BUFFER = "same buffer"
@@ -171,8 +172,10 @@ def details(recording: Recording, row: int) -> DetailsJson:
         "end": int(table.end[row]),
         "defined": _position(recording, int(table.defined[row])),
         "last_used": _position(recording, int(table.last_used[row])),
-        "stack": _stack(recording, int(table.stack[row])),
-        "freed_stack": _stack(recording, int(recording.free_stack[row]) if recording.free_stack is not None else -1),
+        "stack": stack_frames(recording, int(table.stack[row])),
+        "freed_stack": stack_frames(
+            recording, int(recording.free_stack[row]) if recording.free_stack is not None else -1
+        ),
         "shares": [
             {
                 "row": other,
@@ -200,12 +203,6 @@ def _region(recording: Recording, region: int) -> RegionJson | None:
         "kind": RegionKind(int(regions.kind[region])).label,
         "size": int(regions.size[region]),
     }
-
-
-def _stack(recording: Recording, leaf: int) -> list[StackFrameJson]:
-    """Innermost first."""
-    frames = recording.stacks.frames(leaf)
-    return [{"function": function, "file": file, "line": line} for function, file, line in frames]
 
 
 def _position(recording: Recording, position: int) -> SchedulePointJson:

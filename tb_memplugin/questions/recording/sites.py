@@ -19,7 +19,7 @@ from tb_memplugin.analysis.ownership.source_lines import (
 )
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.asking.json_types import SiteJson
+from tb_memplugin.questions.asking.json_types import SiteJson, StackFrameJson
 from tb_memplugin.sizes import agree, bytes_text, counted
 
 
@@ -57,11 +57,14 @@ def site(recording: Recording, row: int) -> SiteJson:
         "shape": rows.shape[row],
         "dtype": rows.dtype[row],
         "size": int(rows.size[row]),
-        "stack": [
-            {"function": function, "file": file, "line": line}
-            for function, file, line in recording.stacks.frames(int(rows.stack[row]))
-        ],
+        "stack": stack_frames(recording, int(rows.stack[row])),
     }
+
+
+def stack_frames(recording: Recording, leaf: int) -> list[StackFrameJson]:
+    """Return the frames of a call stack, innermost first."""
+    frames = recording.stacks.frames(leaf)
+    return [{"function": function, "file": file, "line": line} for function, file, line in frames]
 
 
 MIN_SHARE = 0.01  # of the peak; a line with less is not worth naming

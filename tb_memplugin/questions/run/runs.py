@@ -10,6 +10,7 @@ from tb_memplugin.questions.asking.inputs import PROGRESS, RUN, RUNS, FreeText
 from tb_memplugin.questions.asking.json_types import ProblemJson, SummaryJson, problems_json
 from tb_memplugin.questions.asking.source import ReadingProgress, Runs
 from tb_memplugin.questions.recording.summary import summaries
+from tb_memplugin.questions.records import records
 
 
 class RunJson(TypedDict):
@@ -65,18 +66,7 @@ def runs(logdir: Runs) -> RunsJson:
         found = logdir.runs()
     except InputError as error:
         found, message = [], str(error)
-    listed: list[RunJson] = [
-        {
-            "name": run.name,
-            "hosts": list(run.hosts),
-            "modified_ns": run.modified_ns,
-            "peak_bytes": run.peak_bytes,
-            "by_host": run.by_host,
-            "sessions": run.sessions,
-        }
-        for run in found
-    ]
-    return {"logdir": logdir.logdir, "runs": listed, "message": message}
+    return {"logdir": logdir.logdir, "runs": records(RunJson, found), "message": message}
 
 
 @endpoint("recordings", RUNS, RUN, FreeText("host", ""), report=EACH_CHOICE)
