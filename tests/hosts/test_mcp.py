@@ -22,7 +22,6 @@ from support.fits import write_search
 from support.mcp_client import Asked, asking
 from support.servers import DEMO
 
-from tb_memplugin import schemas
 from tb_memplugin.cli import main
 from tb_memplugin.hosts.mcp import server as mcp_server
 from tb_memplugin.hosts.mcp.reader import LogdirReader
@@ -57,7 +56,7 @@ def test_there_are_six_tools_that_only_read(asked: Asked) -> None:
         for schema in (tool.input_schema, tool.output_schema):
             Draft202012Validator.check_schema(schema)
         assert tool.input_schema["additionalProperties"] is False
-        assert tool.output_schema == json.loads(schemas.text_of(tool.name)) or tool.name == "buffers"
+        assert '"description": "' not in json.dumps(tool.output_schema)  # agents read all schemas at each start
 
 
 CALLS: list[tuple[str, dict[str, Any], list[str]]] = [

@@ -77,13 +77,26 @@ class McpTool(NamedTuple):
 
     @property
     def output_schema(self) -> JsonObject:
-        """The JSON Schema of the answer, as `tb-memplugin schema` prints it."""
-        return one_of([json.loads(schemas.text_of(name)) for name in self.schemas])
+        """The JSON Schema of the answer, as `tb-memplugin schema` prints it, without the meanings of keys.
+
+        An agent reads the schemas of all tools at each start, and would read a third more with them.
+        """
+        return one_of([_without_descriptions(json.loads(schemas.text_of(name))) for name in self.schemas])
 
     def call(self, reader: LogdirReader, given: Mapping[str, Any]) -> Any:
         """Return the answer to a call, with the defaults of the arguments that are not given."""
         values = [given.get(argument.name, argument.default) for argument in self.arguments]
         return self.answer(reader, *values)
+
+
+def _without_descriptions(schema: Any) -> Any:
+    """Return a JSON Schema without its texts. A property that is named `description` stays: its value is a schema."""
+    if isinstance(schema, list):
+        return [_without_descriptions(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {key: each for key, each in schema.items() if key != "description" or not isinstance(each, str)}
+    return {key: _without_descriptions(each) for key, each in kept.items()}
 
 
 def one_of(found: Sequence[JsonObject]) -> JsonObject:
