@@ -39,7 +39,7 @@ class AnswerJson(TypedDict):
     schema_version: int
     """The version of these keys."""
     next: list[NextJson]
-    """The commands that go deeper."""
+    """The commands that go deeper; empty where there are none."""
 
 
 @dataclass(frozen=True)
