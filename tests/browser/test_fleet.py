@@ -243,6 +243,7 @@ def test_nothing_is_inaccessible(fleet: Viewer) -> None:
 
 
 @pytest.mark.parametrize("start", [open_tensorboard, open_xprof])
+@pytest.mark.usefixtures("truth")  # which writes the logs
 def test_the_tab_is_in_other_hosts(start, logs: Path, context: BrowserContext) -> None:  # type: ignore[no-untyped-def]
     with start(logs, logs.parent) as host:
         viewer = opened(context, host, FLEET)
