@@ -1,4 +1,4 @@
-"""What commands read and write: recordings of a path, JSON, and files, which are complete or absent."""
+"""Input and output of commands: recordings of a path, JSON, and files, which are complete or absent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of captures and runs without reading files: hosts, known faults, and whether there are several."""
+"""Facts of captures and runs that need no reading of files: hosts, known faults, and whether there are several."""
 
 from __future__ import annotations
 

@@ -185,7 +185,7 @@ class KnownCapture:
 
 
 class TrendBy(StrEnum):
-    """What a point of a trend is."""
+    """The kind of a point of a trend."""
 
     DAY = "day"  # of several captures in a day, the one with the largest peak
     CAPTURE = "capture"

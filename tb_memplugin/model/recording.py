@@ -45,7 +45,7 @@ class CaptureInfo:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How a recording over time is sampled, and whether its writer has finished it."""
+    """The sampling of a recording over time, and whether its writer has finished it."""
 
     interval_ns: int  # between the newest samples
     finished: bool  # False while the job runs, and after it was killed

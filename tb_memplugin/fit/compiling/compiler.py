@@ -35,7 +35,7 @@ POLL_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class CompileOptions:
-    """Where candidates are compiled, and within which limits: `jobs` is the number of compilations at a time."""
+    """The place and the limits of compilations: `jobs` is the number of compilations at a time."""
 
     limits: Limits = field(default_factory=Limits)
     jobs: int | None = None  # None: half of the cores

@@ -165,11 +165,11 @@ class FailureJson(TypedDict):
     """`input`: a file or a value is wrong; `read`: the disk, the network or free memory, so that it may work later;
     `usage`: the call is wrong; `internal`: any other failure."""
     what: str
-    """What happened."""
+    """The fault."""
     where: str
     """The file, the option or the value; empty where it is none of them."""
     remedy: str
-    """What to do."""
+    """The remedy."""
 
 
 class ErrorAnswerJson(TypedDict):
@@ -178,7 +178,7 @@ class ErrorAnswerJson(TypedDict):
     schema_version: int
     """The version of these keys."""
     error: FailureJson
-    """What happened."""
+    """The fault."""
 
 
 def error_answer(error: Exception) -> ErrorAnswerJson:

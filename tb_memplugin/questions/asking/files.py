@@ -40,9 +40,9 @@ class CacheAnswerJson(AnswerJson):
     """What is kept in the user's cache folder."""
 
     fleet: CachedSummariesJson
-    """What `fleet` keeps."""
+    """The summaries of `fleet`."""
     fit: CachedProgramsJson
-    """What `fit` keeps."""
+    """The compiled programs of `fit`."""
 
 
 class WrittenFileJson(TypedDict):

@@ -17,7 +17,7 @@ class CaveatJson(TypedDict):
     text: str
     """The caveat as a sentence."""
     bytes: int | None
-    """How many bytes it affects."""
+    """The number of bytes that it affects."""
 
 
 def caveat_json(caveat: Caveat) -> CaveatJson:
@@ -44,7 +44,7 @@ class SummaryJson(TypedDict):
     length: int
     """The number of positions of the axis."""
     time_ns: int | None
-    """When a snapshot was taken, or a recording over time began, since 1970."""
+    """The time at which a snapshot was taken, or a recording over time began, since 1970."""
     end_ns: int | None
     """The last event of a recording over time, since 1970."""
     step: int | None
@@ -56,23 +56,23 @@ class SummaryJson(TypedDict):
     peak_position: int
     """That position; -1 is before the first."""
     reserved_bytes: int | None
-    """What the program requests from the device, or the allocator holds at its largest."""
+    """The largest number of bytes that the program requests from the device, or that the allocator reserves."""
     reported_peak_bytes: int | None
     """The peak that JAX or the allocator reports; JAX's is of all memories of a program together, and only the
     recording of its main memory has it."""
     capacity_bytes: int | None
     """The size of the memory, or the part of it that a program may use."""
     capacity_source: str
-    """Where that figure comes from, such as the chip's name and the file that has it; empty for the recording
+    """The source of that figure, such as the chip's name and the file that has it; empty for the recording
     itself."""
     live: bool
     """Of `watch`: the job has not finished the file, so it runs or was killed."""
     interval_ns: int | None
     """The time between samples, for recordings that are sampled."""
     reason: str | None
-    """Why a snapshot was saved, such as `90 % of capacity`; null where the script asked for it."""
+    """The reason why a snapshot was saved, such as `90 % of capacity`; null where the script asked for it."""
     caveats: list[CaveatJson]
-    """What is missing from the file, or was reconstructed."""
+    """Facts that are missing from the file, or were reconstructed."""
 
 
 class ProblemJson(TypedDict):
@@ -81,7 +81,7 @@ class ProblemJson(TypedDict):
     file: str
     """The path of the file."""
     text: str
-    """What happened, and what to do, as a sentence."""
+    """The fault and its remedy, as a sentence."""
 
 
 class LeftOutProgramsJson(TypedDict):
@@ -119,11 +119,11 @@ class OutOfMemoryJson(TypedDict):
     in_use_bytes: int | None
     """The bytes in use."""
     missing_bytes: int | None
-    """How much more was needed."""
+    """The number of bytes that were missing."""
     phase: str
     """`compile`, `load` or `run`."""
     used_is: str
-    """What the bytes are: `in use`, or `needed` by a program that could not start."""
+    """The kind of the bytes: `in use`, or `needed` by a program that could not start."""
     reason: str
     """`host memory`, `one allocation is larger than the memory`, `free memory is fragmented`, `too much memory is in
     use` or `unknown`."""

@@ -191,7 +191,7 @@ class BaselineAnswerJson(AnswerJson):
     file: BaselineFileJson | None
     """The file that was written; null without `--write`."""
     tolerance: str
-    """How much may grow, such as `2%`."""
+    """The allowed growth, such as `2%`."""
     recordings: list[BaselineRecordingJson]
     """The recordings in it, the largest peak first."""
     problems: list[ProblemJson]
@@ -244,7 +244,7 @@ class UnmatchedJson(TypedDict):
     reserved_bytes: int | None
     """Reserved bytes."""
     text: str
-    """What to do."""
+    """The remedy."""
 
 
 class CheckBaselineAnswerJson(AnswerJson):
@@ -253,7 +253,7 @@ class CheckBaselineAnswerJson(AnswerJson):
     baseline: str
     """The baseline's file."""
     tolerance: str
-    """How much may grow, such as `2%`."""
+    """The allowed growth, such as `2%`."""
     checked: list[BaselineCheckedJson]
     """The recordings that are in the baseline, those above the tolerance first."""
     added: list[UnmatchedJson]

@@ -35,10 +35,10 @@ class NeedJson(TypedDict):
     id: str
     """The recording's id."""
     needed_bytes: int
-    """What it needs."""
+    """The bytes that it needs."""
     figure: str
-    """Which figure that is: `reserved` of a program, `peak` of other recordings, or `requested`: in use and the failed
-    request."""
+    """The name of that figure: `reserved` of a program, `peak` of other recordings, or `requested`: in use and the
+    failed request."""
     caveats: list[CaveatJson]
     """Of the recording."""
 
@@ -47,11 +47,11 @@ class AboveBudgetJson(SummaryJson):
     """A recording above the budget."""
 
     needed_bytes: int
-    """What it needs."""
+    """The bytes that it needs."""
     figure: str
-    """Which figure that is, as in [Need](#need)."""
+    """The name of that figure, as in [Need](#need)."""
     above_bytes: int
-    """How much more that is than the budget."""
+    """The bytes above the budget."""
     explanation: list[str]
     """The first lines of `explain`."""
 

@@ -170,7 +170,7 @@ class NamedCauseJson(TypedDict):
     names: list[str]
     """Arguments, the layer, or the fusion; empty for the whole program."""
     bytes: int
-    """What the cause adds to the peak."""
+    """The bytes that the cause adds to the peak."""
     text: str
     """The cause as a sentence."""
 
@@ -185,7 +185,7 @@ class CauseJson(NamedCauseJson):
     arrays: int
     """The number of arrays; of saved activations, how many more."""
     layers: int
-    """How many layers a name with `*` stands for."""
+    """The number of layers that a name with `*` stands for."""
     shape: str
     """The largest array's."""
     example: str

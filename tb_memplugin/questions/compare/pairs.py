@@ -98,7 +98,7 @@ class SideAnswerJson(TypedDict):
     peak_bytes: int
     """The recording's peak."""
     reserved_bytes: int | None
-    """What the program requests from the device, or the allocator holds at its largest."""
+    """The largest number of bytes that the program requests from the device, or that the allocator reserves."""
     capacity_bytes: int | None
     """The size of the memory, or the part of it that a program may use."""
     caveats: list[CaveatJson]
@@ -123,7 +123,7 @@ class ComparisonAnswerJson(TypedDict):
     changes: dict[ChangeKind, ChangedJson]
     """`only_a`, `only_b`, `grown`, `shrunk` and `same`."""
     entries: list[ChangedSiteJson]
-    """What changed, largest change first."""
+    """The changes, largest first."""
     entries_total: int
     """The number of entries that changed."""
     causes: list[NamedCauseJson]

@@ -123,7 +123,7 @@ class BufferAnswerJson(AnswerJson):
     freed_at: int
     """The position of the free."""
     defined: SchedulePointJson
-    """Where its value is written."""
+    """The position at which its value is written."""
     last_used: SchedulePointJson
     """Its last use."""
     source: str

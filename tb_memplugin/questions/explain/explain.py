@@ -42,7 +42,7 @@ class MomentJson(TypedDict):
     bytes: int
     """Live bytes there."""
     peak: bool
-    """Whether it is the peak."""
+    """True at the peak."""
 
 
 class LiveRoleJson(TypedDict):

@@ -49,7 +49,7 @@ class AdviceLineJson(TypedDict):
     saving_bytes: int
     """By how much the peak falls with this change alone; of `reserved`, by how much less is reserved."""
     saving_of: str
-    """What the change lowers: `peak`, or `reserved` for memory in gaps between buffers."""
+    """The figure that the change lowers: `peak`, or `reserved` for memory in gaps between buffers."""
     new_peak_bytes: int
     """The peak with this change alone."""
 
@@ -64,7 +64,7 @@ class LiveSiteJson(TypedDict):
     shape: str
     """The shape with its layout."""
     allocations: int
-    """How many allocations it stands for."""
+    """The number of allocations that it stands for."""
     bytes: int
     """Their live bytes."""
     share: float
@@ -96,11 +96,11 @@ class LeakAnswerJson(TypedDict):
     """Growth from step to step; `findings` are the sites that leak, and those that keep memory for a step."""
 
     message: str | None
-    """Why there are no findings."""
+    """The reason why there are no findings."""
     retained_gradients: list[str]
     """Sentences about gradients that survive into the next step."""
     unit: str
-    """What a step is: `step` or another unit of the recording."""
+    """The name of a step: `step` or another unit of the recording."""
     steps: int
     """The number of steps."""
     warm_up_steps: int

@@ -31,7 +31,7 @@ class FleetBrokenJson(TypedDict):
     spread: float | None
     """The spread, where that is the limit."""
     explanation: list[str]
-    """What is different from other devices."""
+    """The differences from other devices."""
 
 
 class FleetBudgetJson(TypedDict):

@@ -133,9 +133,9 @@ class FleetProgramJson(TypedDict):
     peak_bytes: int | None
     """The peak of its plan; null where the file has no plan, or it cannot be read."""
     reserved_bytes: int | None
-    """What it requests from a device."""
+    """The bytes that it requests from a device."""
     problem: str | None
-    """Why it cannot be read."""
+    """The reason why it cannot be read."""
 
 
 class OtherProgramJson(TypedDict):
@@ -148,15 +148,15 @@ class OtherProgramJson(TypedDict):
     fingerprint: str | None
     """The host's own program of that module; null where it has none."""
     reserved_bytes: int | None
-    """What that program requests from a device."""
+    """The bytes that this program requests from a device."""
     usual_reserved_bytes: int | None
-    """What the program of most hosts requests."""
+    """The bytes that the program of most hosts requests."""
     recording: str | None
     """The id of the host's program; null where it has none."""
     usual_recording: str
     """The id of the program of most hosts, on one of them."""
     difference: str
-    """What differs, in words: the reserved bytes, and the sites with the largest difference at the peak."""
+    """The differences in words: the reserved bytes, and the sites with the largest difference at the peak."""
     text: str
     """Host, module and difference in words."""
 
@@ -169,7 +169,7 @@ class FileProblemJson(TypedDict):
     file: str
     """The path of the file."""
     text: str
-    """What happened, and what to do."""
+    """The fault and its remedy."""
 
 
 class HostRangeJson(TypedDict):

@@ -55,7 +55,7 @@ class TrendSeriesJson(TypedDict):
     name: str
     """The memory or the module."""
     is_program: bool
-    """Whether it is a program."""
+    """True for a program."""
     points: list[TrendPointJson]
     """The days with a capture, in order; with `--by capture` the captures."""
 

@@ -44,9 +44,9 @@ class LinkedProgramJson(AmountJson):
     memory: str
     """Its memory."""
     running: bool
-    """Whether it runs at the position."""
+    """True if it runs at the position."""
     runs: int | None
-    """How often it ran in the profile; null if executions are not recorded."""
+    """The number of its runs in the profile; null if executions are not recorded."""
 
 
 class StackJson(TypedDict):

@@ -113,7 +113,7 @@ class AdvicePieceJson(TypedDict):
     title: str
     """The change in a few words."""
     sentence: str
-    """Why it helps."""
+    """The reason why it helps."""
     change: str
     """The code to write."""
     bytes: int
@@ -125,7 +125,7 @@ class AdvicePieceJson(TypedDict):
     saving_at_most_bytes: int
     """The most saving where the compiler decides; equals `saving_bytes` where it does not."""
     saving_of: str
-    """What the change lowers: `peak`, or `reserved` for memory in gaps between buffers."""
+    """The figure that the change lowers: `peak`, or `reserved` for memory in gaps between buffers."""
     before_bytes: int
     """The peak now; of `reserved`, what the allocator reserves at the peak."""
     after_bytes: int
@@ -133,7 +133,7 @@ class AdvicePieceJson(TypedDict):
     rows: list[list[int]]
     """The buffers it concerns, as pairs of a first and a last row of the recording."""
     rows_total: int
-    """How many buffers it concerns."""
+    """The number of buffers that it concerns."""
     omitted: NotRequired[OmittedJson]
 
 

@@ -35,9 +35,9 @@ class KernelJson(TypedDict):
     op_name: str
     """Its model path."""
     limit_bytes: int | None
-    """What the compiler allows the kernel: `vmem_limit_bytes`, or the chip's default."""
+    """The bytes that the compiler allows the kernel: `vmem_limit_bytes`, or the chip's default."""
     used_bytes: int | None
-    """What it takes: windows into operands with all their buffers, and scratch memory."""
+    """The bytes that it takes: windows into operands with all their buffers, and scratch memory."""
     capacity_bytes: int | None
     """The size of the memory."""
     operands: list[str]

@@ -40,7 +40,7 @@ class TreeLineJson(TypedDict):
     share: float
     """Its share of all live bytes."""
     merged: int
-    """How many repeated layers the node stands for."""
+    """The number of repeated layers that the node stands for."""
 
 
 def weighted_nodes(

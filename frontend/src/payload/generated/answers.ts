@@ -127,7 +127,7 @@ export interface Cause extends NamedCause {
   after: string;
   /** The number of arrays; of saved activations, how many more. */
   arrays: number;
-  /** How many layers a name with `*` stands for. */
+  /** The number of layers that a name with `*` stands for. */
   layers: number;
   /** The largest array's. */
   shape: string;
@@ -145,7 +145,7 @@ export interface Caveat {
   code: string;
   /** The caveat as a sentence. */
   text: string;
-  /** How many bytes it affects. */
+  /** The number of bytes that it affects. */
   bytes: number | null;
 }
 
@@ -329,7 +329,7 @@ export interface FileProblem {
   host: string;
   /** The path of the file. */
   file: string;
-  /** What happened, and what to do. */
+  /** The fault and its remedy. */
   text: string;
 }
 
@@ -572,9 +572,9 @@ export interface FleetProgram {
   hosts: number;
   /** The peak of its plan; null where the file has no plan, or it cannot be read. */
   peak_bytes: number | null;
-  /** What it requests from a device. */
+  /** The bytes that it requests from a device. */
   reserved_bytes: number | null;
-  /** Why it cannot be read. */
+  /** The reason why it cannot be read. */
   problem: string | null;
 }
 
@@ -666,9 +666,9 @@ export interface Kernel {
   name: string;
   /** Its model path. */
   op_name: string;
-  /** What the compiler allows the kernel: `vmem_limit_bytes`, or the chip's default. */
+  /** The bytes that the compiler allows the kernel: `vmem_limit_bytes`, or the chip's default. */
   limit_bytes: number | null;
-  /** What it takes: windows into operands with all their buffers, and scratch memory. */
+  /** The bytes that it takes: windows into operands with all their buffers, and scratch memory. */
   used_bytes: number | null;
   /** The size of the memory. */
   capacity_bytes: number | null;
@@ -738,9 +738,9 @@ export interface LinkedProgram extends Amount {
   title: string;
   /** Its memory. */
   memory: string;
-  /** Whether it runs at the position. */
+  /** True if it runs at the position. */
   running: boolean;
-  /** How often it ran in the profile; null if executions are not recorded. */
+  /** The number of its runs in the profile; null if executions are not recorded. */
   runs: number | null;
 }
 
@@ -780,7 +780,7 @@ export interface NamedCause {
   kind: string;
   /** Arguments, the layer, or the fusion; empty for the whole program. */
   names: string[];
-  /** What the cause adds to the peak. */
+  /** The bytes that the cause adds to the peak. */
   bytes: number;
   /** The cause as a sentence. */
   text: string;
@@ -804,15 +804,15 @@ export interface OtherProgram {
   module: string;
   /** The host's own program of that module; null where it has none. */
   fingerprint: string | null;
-  /** What that program requests from a device. */
+  /** The bytes that this program requests from a device. */
   reserved_bytes: number | null;
-  /** What the program of most hosts requests. */
+  /** The bytes that the program of most hosts requests. */
   usual_reserved_bytes: number | null;
   /** The id of the host's program; null where it has none. */
   recording: string | null;
   /** The id of the program of most hosts, on one of them. */
   usual_recording: string;
-  /** What differs, in words: the reserved bytes, and the sites with the largest difference at the peak. */
+  /** The differences in words: the reserved bytes, and the sites with the largest difference at the peak. */
   difference: string;
   /** Host, module and difference in words. */
   text: string;
@@ -830,11 +830,11 @@ export interface OutOfMemory {
   capacity_bytes: number | null;
   /** The bytes in use. */
   in_use_bytes: number | null;
-  /** How much more was needed. */
+  /** The number of bytes that were missing. */
   missing_bytes: number | null;
   /** `compile`, `load` or `run`. */
   phase: string;
-  /** What the bytes are: `in use`, or `needed` by a program that could not start. */
+  /** The kind of the bytes: `in use`, or `needed` by a program that could not start. */
   used_is: string;
   /**
    * `host memory`, `one allocation is larger than the memory`, `free memory is fragmented`, `too much memory
@@ -916,7 +916,7 @@ export interface PlannedBuffer {
 export interface Problem {
   /** The path of the file. */
   file: string;
-  /** What happened, and what to do, as a sentence. */
+  /** The fault and its remedy, as a sentence. */
   text: string;
 }
 
@@ -1107,7 +1107,7 @@ export interface Summary {
   axis: string;
   /** The number of positions of the axis. */
   length: number;
-  /** When a snapshot was taken, or a recording over time began, since 1970. */
+  /** The time at which a snapshot was taken, or a recording over time began, since 1970. */
   time_ns: number | null;
   /** The last event of a recording over time, since 1970. */
   end_ns: number | null;
@@ -1119,7 +1119,9 @@ export interface Summary {
   peak_bytes: number;
   /** That position; -1 is before the first. */
   peak_position: number;
-  /** What the program requests from the device, or the allocator holds at its largest. */
+  /**
+   * The largest number of bytes that the program requests from the device, or that the allocator reserves.
+   */
   reserved_bytes: number | null;
   /**
    * The peak that JAX or the allocator reports; JAX's is of all memories of a program together, and only the
@@ -1129,7 +1131,7 @@ export interface Summary {
   /** The size of the memory, or the part of it that a program may use. */
   capacity_bytes: number | null;
   /**
-   * Where that figure comes from, such as the chip's name and the file that has it; empty for the recording
+   * The source of that figure, such as the chip's name and the file that has it; empty for the recording
    * itself.
    */
   capacity_source: string;
@@ -1137,9 +1139,9 @@ export interface Summary {
   live: boolean;
   /** The time between samples, for recordings that are sampled. */
   interval_ns: number | null;
-  /** Why a snapshot was saved, such as `90 % of capacity`; null where the script asked for it. */
+  /** The reason why a snapshot was saved, such as `90 % of capacity`; null where the script asked for it. */
   reason: string | null;
-  /** What is missing from the file, or was reconstructed. */
+  /** Facts that are missing from the file, or were reconstructed. */
   caveats: Caveat[];
 }
 
@@ -1182,7 +1184,7 @@ export interface TrendPoint {
 export interface TrendSeries {
   /** The memory or the module. */
   name: string;
-  /** Whether it is a program. */
+  /** True for a program. */
   is_program: boolean;
   /** The days with a capture, in order; with `--by capture` the captures. */
   points: TrendPoint[];

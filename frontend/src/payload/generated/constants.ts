@@ -82,7 +82,7 @@ export const RECORDING_KINDS = [
 ] as const;
 export type RecordingKind = (typeof RECORDING_KINDS)[number];
 
-/** What a point of a trend is. */
+/** The kind of a point of a trend. */
 export const TREND_BY = ["day", "capture"] as const;
 export type TrendBy = (typeof TREND_BY)[number];
 
