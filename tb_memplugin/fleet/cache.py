@@ -1,7 +1,7 @@
 """Summaries in the user's cache folder: an SQLite database of plain columns, which contains nothing to execute.
 
-A summary counts while path, size, modification stamp and the reader's version are equal. A database that is damaged, or
-that another process locks for long, is as if it were empty.
+A summary is used while its file's path, size and modification stamp and the reader's version are unchanged. While the
+database is damaged, or locked by another process for long, the cache answers as if it were empty.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from tb_memplugin.fleet.cache_tables import (
 from tb_memplugin.logdir import HostFile
 from tb_memplugin.model.fleet import FileSummary, ProgramSummary, SeriesGrowth
 
-SETTINGS = CacheSettings("fleet", 512 << 20)  # of about 100,000 hosts with four devices each
+SETTINGS = CacheSettings("fleet", 512 << 20)  # enough for about 100,000 hosts with four devices each
 FILE = "summaries.sqlite"
-KEPT = 0.8  # of the size, once it is exceeded
+KEPT = 0.8  # a database above its size is trimmed to this share of it, a choice, and so not at every write
 BUSY_SECONDS = 5.0
 BROKEN = (sqlite3.Error, OSError, ValueError, TypeError)
 T = TypeVar("T")
@@ -45,14 +45,14 @@ class CacheContent(NamedTuple):
 
 
 class SummaryCache:
-    """Summaries of files and of programs. Methods never raise: what cannot be read is not there."""
+    """Summaries of files and of programs. Methods never raise: a summary that cannot be read counts as missing."""
 
     def __init__(self, folder: Path | None = None, most: int | None = None) -> None:
         self.folder = folder or SETTINGS.folder()
         self.most = most if most is not None else SETTINGS.bytes()
 
     def files(self, wanted: Iterable[HostFile], sites: bool = True) -> dict[str, FileSummary]:
-        """Return the summaries of files that are unchanged, by path. Without `sites`, it takes half of the time."""
+        """Return the summaries of unchanged files, by path. Reading them without `sites` takes half of the time."""
         found: dict[str, FileSummary] = {}
 
         def read(database: sqlite3.Connection) -> None:
@@ -78,7 +78,7 @@ class SummaryCache:
         return found
 
     def put(self, files: Iterable[FileSummary], programs: Iterable[ProgramSummary]) -> None:
-        """Store summaries. Those of files that may be readable a moment later are left out."""
+        """Store summaries, except those of files that failed but may be readable a moment later."""
 
         def write(database: sqlite3.Connection) -> None:
             now = int(time.time())
@@ -92,7 +92,7 @@ class SummaryCache:
         self._trim()
 
     def growths(self, wanted: Iterable[str]) -> list[SeriesGrowth]:
-        """Return what leaks over series, which are given by fingerprints."""
+        """Return the leaks over the series with these fingerprints."""
         found: list[SeriesGrowth] = []
 
         def read(database: sqlite3.Connection) -> None:
@@ -105,7 +105,7 @@ class SummaryCache:
         return found
 
     def put_growths(self, growths: Iterable[SeriesGrowth]) -> None:
-        """Store what leaks over series."""
+        """Store the leaks over series."""
 
         def write(database: sqlite3.Connection) -> None:
             now = int(time.time())
@@ -134,7 +134,7 @@ class SummaryCache:
                 path.unlink()
 
     def _with_database(self, use: Callable[[sqlite3.Connection], None]) -> None:
-        """Use the database in one transaction. One that is damaged is deleted."""
+        """Use the database in one transaction. Delete the database if it is damaged."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self.folder / FILE, timeout=BUSY_SECONDS)) as database:
@@ -142,13 +142,13 @@ class SummaryCache:
                 with database:
                     use(database)
         except sqlite3.OperationalError as error:  # locked, or on a disk that is full or read-only
-            if error.sqlite_errorcode == sqlite3.SQLITE_ERROR:  # its tables are those of another version
+            if error.sqlite_errorcode == sqlite3.SQLITE_ERROR:  # another version made its tables
                 self.clear()
         except BROKEN:
             self.clear()
 
     def _trim(self) -> None:
-        """Delete the summaries that were unused for longest, until the database has its size again."""
+        """Delete the least recently used summaries until the database is below its size again."""
         if self._bytes() <= self.most:
             return
 
@@ -176,5 +176,5 @@ class SummaryCache:
 
 
 def has_version(stamp: str) -> bool:
-    """Return whether a stamp has more than the size, which some stores give alone."""
+    """Return whether a stamp contains more than the file's size, which is all that some stores report."""
     return bool(stamp.rpartition("-")[0])

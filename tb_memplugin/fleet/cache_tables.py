@@ -8,9 +8,9 @@ import tb_memplugin
 from tb_memplugin.logdir import HostFile
 from tb_memplugin.model.fleet import DeviceSummary, FileSummary, ProgramSummary, ProgramUse, SeriesGrowth, Site
 
-# Counts up with each change of what a summary contains.
+# Increase the number after the slash with each change of a summary's content.
 READER_VERSION = f"{tb_memplugin.__version__}/3"
-REFRESH_SECONDS = 3600  # between changes of `used`, so that most looks write nothing
+REFRESH_SECONDS = 3600  # `used` is written at most this often, so that most lookups write nothing
 
 SCHEMA = """
 PRAGMA foreign_keys = ON;
@@ -72,7 +72,7 @@ def read_file(database: sqlite3.Connection, file: HostFile, now: int, with_sites
 
 
 def write_file(database: sqlite3.Connection, file: FileSummary, now: int) -> None:
-    """Store the summary of a file, with devices that it has itself."""
+    """Store the summary of a file with its measured devices; those of programs are added when it is read."""
     database.execute("DELETE FROM files WHERE path = ?", (file.path,))
     number = database.execute(
         "INSERT INTO files (path, size, stamp, reader, problem, used, kind, step, time_ns) "
@@ -138,7 +138,7 @@ def write_program(database: sqlite3.Connection, program: ProgramSummary, now: in
 
 
 def read_growths(database: sqlite3.Connection, fingerprint: str, now: int) -> list[SeriesGrowth]:
-    """Return what leaks over a series, by device."""
+    """Return the leaks over a series, by device."""
     found = database.execute(
         "SELECT fingerprint, device, growth, growth_bytes, used FROM growths WHERE fingerprint = ? AND reader = ?",
         (fingerprint, READER_VERSION),
@@ -149,7 +149,7 @@ def read_growths(database: sqlite3.Connection, fingerprint: str, now: int) -> li
 
 
 def write_growth(database: sqlite3.Connection, growth: SeriesGrowth, now: int) -> None:
-    """Store what leaks over a series on a device."""
+    """Store the leak of a series on a device."""
     database.execute(
         "INSERT OR REPLACE INTO growths VALUES (?, ?, ?, ?, ?, ?)",
         (growth.fingerprint, READER_VERSION, growth.device, growth.growth, growth.growth_bytes, now),
