@@ -76,7 +76,7 @@ def compile(
     cache: bool = True,
     **knobs: Knob,
 ) -> Outcome:
-    """Return what compiling a step for a target with these knobs gives."""
+    """Compile a step for a target with these knobs; return the outcome."""
     found = largest(step, on, set=knobs, budget=budget, to=to, jobs=1, timeout=timeout, memory=memory, cache=cache)
     return found[0].last
 

@@ -12,7 +12,7 @@ TIMEOUT_SECONDS = 600.0
 
 @dataclass(frozen=True)
 class Limits:
-    """The time and the resident memory that a compilation may take: `bytes` is None for any."""
+    """The time and the resident memory that a compilation may take; `bytes` is None without a limit."""
 
     seconds: float = TIMEOUT_SECONDS
     bytes: int | None = None
@@ -36,7 +36,7 @@ class CompileTask:
     uses_cache: bool = True
     sources: Sources | None = None  # where the step is not in the file system
     pickled: bytes = b""  # the step, where it is not in a file
-    to_end: bool = False  # not only until the memory is assigned: code and kernels need memory as well
+    to_end: bool = False  # compile beyond the assignment of memory, because code and kernels need memory as well
 
 
 @dataclass(frozen=True)
