@@ -37,7 +37,7 @@ class Notes:
     step: int | None = None
     # device.memory_stats() by the device's label in the profile
     devices: dict[str, dict[str, int]] = field(default_factory=dict)
-    reason: str = ""  # for the snapshot
+    reason: str = ""  # why the snapshot was saved
 
 
 def read_notes(comments: tuple[str, ...]) -> Notes:
