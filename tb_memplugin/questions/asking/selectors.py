@@ -45,7 +45,7 @@ def choose(
 ) -> Recording:
     """Return the recording whose id is or contains `wanted`, by default the largest. InputError if none or several.
 
-    `problems`: of the files of the path, the reason for having no recordings.
+    `problems` are those of the path's files; they may be the reason for having no recordings.
     """
     if not recordings:
         raise no_recordings(path, problems)
@@ -65,7 +65,7 @@ def choose(
 
 
 def is_wanted(recording_id: str, wanted: str) -> bool:
-    """Return whether a text selects an id: a part of it, or the id that it has in a folder above."""
+    """Return whether a text selects an id: it is a part of the id, or the recording's id in a folder above."""
     return wanted in recording_id or wanted.endswith(f"/{recording_id}")
 
 

@@ -36,7 +36,7 @@ class RunRecordings(NamedTuple):
 
     recordings: Sequence[Recording]
     problems: Sequence[Unreadable] = ()
-    # By host: the code, text and remedy of why it has no recording over time.
+    # By host: the reason why it has no recording over time, as code, text and remedy.
     empty: Mapping[str, Mapping[str, str]] = {}
     partial: bool = False  # recordings were left out of this list
     notes: Sequence[str] = ()  # sentences about what is not listed without being a problem
@@ -79,7 +79,7 @@ class FleetReading(NamedTuple):
     captures: Sequence[CaptureName]
     rule: str  # by which sessions are joined, as a sentence
     series_rule: str  # by which files are one process, as a sentence
-    hosts: Sequence[str]  # that the capture has files of, those that are not read yet included
+    hosts: Sequence[str]  # all hosts with files in the capture, whether read or not
     fleet: Fleet | None  # None: nothing yet
     done: int  # files
     total: int
@@ -143,7 +143,7 @@ class Fleets(Protocol):
     """Captures of many hosts, which are read in the background."""
 
     def fleet(self, capture: str) -> FleetReading:
-        """Return what has been read of a capture; empty: the newest. InputError for an unknown one."""
+        """Return the part of a capture that has been read; empty: the newest. InputError for an unknown one."""
 
     def trend(self, by: TrendBy) -> TrendReading:
         """Return the trend over all captures, with a point for each day or for each of them."""

@@ -42,7 +42,7 @@ class LiveBufferJson(TypedDict):
     source: str
     """The user's innermost source line; empty where it is unknown."""
     bytes: int
-    """What it adds to the live bytes."""
+    """The bytes that it adds to the live bytes."""
 
 
 class BuffersAnswerJson(AnswerJson):
@@ -53,15 +53,15 @@ class BuffersAnswerJson(AnswerJson):
     at: MomentJson
     """The position: the peak, or `--at`."""
     caveats: list[CaveatJson]
-    """Of the recording."""
+    """The caveats of the recording."""
     matching: NotRequired[str]
     """The value of `--match`, a text in name, model path, shape, role, function or source line."""
     buffers: list[LiveBufferJson]
     """The live buffers or allocations, largest first."""
     buffers_total: int
-    """Their number, listed or not."""
+    """The number of buffers or allocations, listed or not."""
     buffers_bytes: int
-    """Their bytes, listed or not."""
+    """The bytes of all of them."""
     omitted: NotRequired[OmittedJson]
 
 
@@ -95,7 +95,7 @@ class BufferAnswerJson(AnswerJson):
     recording: str
     """The recording's id."""
     caveats: list[CaveatJson]
-    """Of the recording."""
+    """The caveats of the recording."""
     row: int
     """The row in the recording."""
     name: str
@@ -129,18 +129,18 @@ class BufferAnswerJson(AnswerJson):
     source: str
     """The user's innermost source line; empty where it is unknown."""
     stack: list[StackFrameJson]
-    """The call stack of the allocation, innermost frame first; of a stack that is cut, from `source` on."""
+    """The call stack of the allocation, innermost frame first; a stack that is cut begins at `source`."""
     freed_stack: list[StackFrameJson]
     """The call stack of the free, likewise; empty where it is unknown."""
     shares: list[SharingBufferJson]
     """Buffers that use some of the same bytes."""
     shares_total: int
-    """The number of these."""
+    """The number of such buffers, listed or not."""
     omitted: NotRequired[OmittedJson]
 
 
 def buffers(recording: Recording, asked: Asked, at: str | None = None, match: str | None = None) -> BuffersAnswerJson:
-    """Return the largest live buffers at the peak or at the moment `at`, of those whose texts contain `match`.
+    """Return the largest live buffers, whose texts contain `match`, at the peak or at the moment `at`.
 
     InputError where `at` is not a moment of the recording.
     """
@@ -194,7 +194,7 @@ def _live(recording: Recording, row: int) -> LiveBufferJson:
 
 
 def one_buffer(recording: Recording, row: int, asked: Asked) -> BufferAnswerJson:
-    """Return all that is known of a row. InputError for a row that the recording does not have."""
+    """Return everything that is known about a row. InputError for a row that the recording does not have."""
     if not 0 <= row < len(recording.allocations):
         last = len(recording.allocations) - 1
         raise InputError("No such row", str(row), f"give one from 0 to {last}; `buffers` and `explain` list them")
@@ -230,7 +230,7 @@ def one_buffer(recording: Recording, row: int, asked: Asked) -> BufferAnswerJson
 def _from_own_line(
     recording: Recording, leaf: int, frames: list[StackFrameJson], top: int | None
 ) -> tuple[list[StackFrameJson], int]:
-    """Return a stack from the user's innermost line on where it will be cut, and how many frames that leaves out."""
+    """Return a stack, which begins at the user's innermost line if it will be cut, and the number of frames before."""
     stacks = recording.stacks
     if top is None or len(frames) <= top or not 0 <= leaf < len(stacks.parent):
         return frames, 0

@@ -23,7 +23,7 @@ from tb_memplugin.questions.recording.sites import site
 from tb_memplugin.questions.recording.summary import summary
 from tb_memplugin.questions.recording.tree import TreeLineJson, weighted_nodes
 
-MAX_BUFFERS = 20  # of a program
+MAX_BUFFERS = 20  # listed buffers of a program
 
 
 class MomentJson(TypedDict):
@@ -32,7 +32,7 @@ class MomentJson(TypedDict):
     position: int
     """The position on the axis; -1 is before the first."""
     instruction: NotRequired[str]
-    """Of a program: the instruction there."""
+    """For a program: the instruction there."""
     op_name: NotRequired[str]
     """The model path of that instruction."""
     time_ns: int | None
@@ -118,7 +118,7 @@ def explain(recording: Recording, at: str | None = None, others: Sequence[Record
         programs = [other for other in others if other.kind.has_program and _same_host(other, recording)]
         if recording.kind.runs_programs and programs:
             answer["joins"] = joins(recording, programs, position)
-        if not recording.kind.is_sampled:  # which has no allocations: lines are those of its snapshots
+        if not recording.kind.is_sampled:  # a curve has no allocations: its snapshots have the lines
             answer["stacks"] = count_stacks(recording)._asdict()
             answer["leaks"] = leaks.findings(recording)
     _add_groups(answer, recording, position)

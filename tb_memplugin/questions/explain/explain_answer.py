@@ -1,4 +1,4 @@
-"""What is live at the peak or another moment, in short: roles, lines, model paths, leaks, and advice."""
+"""The memory live at the peak or another moment, in short: roles, lines, model paths, leaks, and advice."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class AdviceLineJson(TypedDict):
     title: str
     """The change in a few words."""
     saving_bytes: int
-    """By how much the peak falls with this change alone; of `reserved`, by how much less is reserved."""
+    """The bytes by which this change alone lowers the peak, or with `saving_of: reserved`, the reserved bytes."""
     saving_of: str
     """The figure that the change lowers: `peak`, or `reserved` for memory in gaps between buffers."""
     new_peak_bytes: int
@@ -137,21 +137,21 @@ class ExplainAnswerJson(AnswerJson):
     advice: NotRequired[list[AdviceLineJson]]
     """Changes that lower the peak, in the order in which to try them."""
     buffers: NotRequired[list[LiveSiteJson]]
-    """Of a program: the largest live buffers."""
+    """For a program: the largest live buffers."""
     groups: NotRequired[list[LiveSiteJson]]
-    """Of other kinds: the live allocations by site, role and shape."""
+    """For other kinds: the live allocations by site, role and shape."""
     before: NotRequired[LiveAmountJson]
     """Bytes that were allocated before the recording started."""
     unexplained: NotRequired[LiveAmountJson]
     """Bytes in use that no allocation explains."""
     kernels: NotRequired[list[KernelJson]]
-    """Of VMEM: the Pallas kernels, the one that takes most first."""
+    """For VMEM: the Pallas kernels, the one that takes most first."""
     leaks: NotRequired[LeakAnswerJson]
-    """Of an allocator: growth from step to step."""
+    """For an allocator: growth from step to step."""
     joins: NotRequired[RuntimeToProgramJson]
-    """Of an allocator: the compiled programs that own the live allocations."""
+    """For an allocator: the compiled programs that own the live allocations."""
     out_of_memory: NotRequired[OutOfMemoryJson]
-    """Of an error: the request, the free memory, and the cause."""
+    """For an error: the request, the free memory, and the cause."""
     problems: NotRequired[list[ProblemJson]]
     """Without `--recording`: the files of the path that cannot be read; a larger peak may be in them."""
     omitted: NotRequired[OmittedJson]
@@ -159,7 +159,7 @@ class ExplainAnswerJson(AnswerJson):
 
 T = TypeVar("T")
 
-REPORTED_VERDICTS = ("leak", "kept one step")  # the others do not grow
+REPORTED_VERDICTS = ("leak", "kept one step")  # sites with other verdicts do not grow
 SHARE_DIGITS = 4
 OF_RECORDING = ("live_peak", "reserved", "capacity", "reported_peak")  # figures that summaries have
 COPIED: Final = ("kernels", "joins", "out_of_memory", "before", "unexplained")
@@ -174,7 +174,7 @@ def explain_answer(
 ) -> ExplainAnswerJson:
     """Explain the peak of a recording, or the moment `at`. `others` are the recordings of the same path.
 
-    `problems`: of the files of the path, where no recording was asked for: a larger peak may be in them.
+    `problems` are those of the path's files, if no recording was asked for: a larger peak may be in one of them.
     InputError where `at` is not a moment of the recording.
     """
     found = explain(recording, at, others)
@@ -234,7 +234,7 @@ def _leaks(found: LeaksJson) -> LeakAnswerJson:
 
 
 def _rounded(value: T) -> T:
-    """Return an answer with shares of few digits, which are of no use beside the bytes."""
+    """Round the shares of an answer: beside the bytes, more digits are of no use."""
     if isinstance(value, dict):
         rounded = {key: _rounded(item) for key, item in value.items()}
         return cast(T, rounded | ({"share": round(value["share"], SHARE_DIGITS)} if "share" in value else {}))

@@ -55,7 +55,7 @@ def lines(answer: ExplainedMoment) -> Iterator[str]:
 
 
 def _tree(tree: Sequence[TreeLineJson], heading: str, unknown: str, separator: str | None) -> Iterator[str]:
-    """Format a tree with a top-level node other than those for memory of unknown origin; the others say nothing."""
+    """Format a tree, unless all of its top-level nodes are for memory of unknown origin."""
     unnamed = (unknown, BEFORE, UNEXPLAINED, *UNEXPLAINED_OF.values())
     if any(node["label"] not in unnamed for node in tree if node["depth"] == 0):
         yield heading

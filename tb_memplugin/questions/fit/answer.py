@@ -33,7 +33,7 @@ class CandidateLineJson(TypedDict):
     seconds: float
     run: str | None
     error: str | None
-    """Why there is no program, or why the compiler refuses one that is within the limit."""
+    """The reason why there is no program, or why the compiler refuses one that is within the limit."""
     caveats: list[str]
     omitted: NotRequired[OmittedJson]
 
@@ -44,9 +44,9 @@ class ChipFitJson(TypedDict):
     target: str
     fits: bool
     limit_bytes: int
-    """What programs may reserve."""
+    """The bytes that programs may reserve."""
     left_bytes: int
-    """Negative where it does not fit."""
+    """The limit minus the needed bytes; negative where the recording does not fit."""
 
 
 class LargestJson(TypedDict):
@@ -67,17 +67,17 @@ class LargestJson(TypedDict):
 
 
 class FitAnswerJson(AnswerJson):
-    """The largest values that fit, and the candidates, those closest to their limit first. Or a recording on chips."""
+    """The largest values that fit, and the candidates, those closest to their limit first; or chips for a recording."""
 
     largest: list[LargestJson]
     candidates: list[CandidateLineJson]
     tried: NotRequired[list[TriedJson]]
     recording: NotRequired[NeedJson]
-    """Of an answer about a recording: what it needs."""
+    """For a recording: the memory that it needs."""
     chips: NotRequired[list[ChipFitJson]]
-    """Those with room for it first, the smallest memory first."""
+    """For a recording: the chips with room for it, then the others, each by size of their memory."""
     caveats: NotRequired[list[str]]
-    """What the figures of `chips` leave out."""
+    """The limitations of the figures of `chips`."""
     problems: list[ProblemJson]
     omitted: NotRequired[OmittedJson]
 
@@ -113,7 +113,7 @@ def fit_answer(
 ) -> FitAnswerJson:
     """Return the answers of a search, its candidates, and the advice that was tried.
 
-    `programs`: the runs that contain their program (None: all), about which more can be asked.
+    Further questions are about `programs`, the runs that contain their program (None: all).
     """
     answer: FitAnswerJson = {
         "schema_version": SCHEMA_VERSION,
@@ -145,7 +145,7 @@ def _largest(one: LargestValue) -> LargestJson:
 
 
 def _distance(outcome: Outcome) -> int:
-    """Return how far what is reserved is from the limit; those without a program come last."""
+    """Return the distance of the reserved bytes from the limit, to sort by; candidates without a program come last."""
     if outcome.reserved_bytes is None:
         return 1 << 62
     return abs(outcome.reserved_bytes - (outcome.limit_bytes or 0))
@@ -164,7 +164,7 @@ def _candidate(outcome: Outcome) -> CandidateLineJson:
 
 
 def no_candidates(path: str, problems: Sequence[AboutFile]) -> InputError:
-    """Return the error of a logdir without the candidates that are asked for: the first problem of its records."""
+    """Return the error for a logdir without the wanted candidates: the first problem of its records, if any."""
     if problems:
         return InputError("No such candidates", problems[0].file, problems[0].text)
     remedy = "`tb-memplugin fit FILE.py:FUNCTION --to LOGDIR` compiles some; without knobs, all are listed"
@@ -174,7 +174,7 @@ def no_candidates(path: str, problems: Sequence[AboutFile]) -> InputError:
 def _questions(
     outcomes: Sequence[Outcome], found: Sequence[LargestValue], asked: Asked, programs: Container[str] | None
 ) -> list[Question]:
-    """Ask about the program of the first answer that has one in the logdir."""
+    """Return questions about the program of the first answer that has one in the logdir."""
     runs = [one.last.run for one in found if one.last.run and one.last.reserved_bytes is not None]
     kept = [run for run in runs if programs is None or run in programs]
     run = [{"path": f"{asked.path.rstrip('/')}/{name}"} for name in kept[:1]]

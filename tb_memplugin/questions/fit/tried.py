@@ -21,7 +21,7 @@ def tried_lines(tried: Sequence[Tried]) -> Iterator[str]:
         yield from ("", "Nothing to try: no known change would lower the peak.")
     for _, group in groupby(tried, key=lambda one: (one.target, one.knobs)):
         pieces = list(group)
-        # With another number of microbatches, the batch may have to be another one.
+        # A change of the number of microbatches may require another batch, so another piece has the usual one.
         first = next((one for one in pieces if not any(text.startswith("set:") for text in one.changes)), pieces[0])
         yield ""
         yield f"Tried at {candidate_text(first.before)}, {size_text(first.before.reserved_bytes)} reserved:"

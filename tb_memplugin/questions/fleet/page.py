@@ -52,7 +52,7 @@ class FleetMetaJson(TypedDict):
     series_rule: str
     """The rule by which files are one process, as a sentence."""
     done: int
-    """Files that are read."""
+    """The number of files that are read."""
     total: int
     seconds: float
     running: bool
@@ -65,14 +65,14 @@ class FleetMetaJson(TypedDict):
     joined: str
     """The number of joined sessions with the rule; empty for a single one."""
     texts: dict[str, MemoryTextJson]
-    """By memory."""
+    """The lines about each memory, by its name."""
     typical: dict[str, str]
-    """By memory: the recording's id of the median device."""
+    """The id of the median device's recording, by memory."""
 
 
 @endpoint("fleet", FLEETS, FreeText("capture", ""), live=True)
 def fleet(fleets: Fleets, capture: str) -> bytes:
-    """Return what has been read of a capture, of the newest without a name; the first request starts reading it.
+    """Return the part of a capture that has been read; the newest without a name. The first request starts reading.
 
     The name may be that of any of its sessions. The table `devices` has a row for each device, and `hosts` for each
     host, in natural order of hosts. Ask again while `running`.
@@ -98,7 +98,7 @@ def fleet(fleets: Fleets, capture: str) -> bytes:
 
 
 def _hosts(reading: FleetReading, fleet: Fleet) -> Table:
-    """Return all hosts: `read`, `waiting` for it, `missing`, or `unreadable` with the reason."""
+    """Return all hosts with their state: `read`, `waiting` to be read, `missing`, or `unreadable` with the reason."""
     problems = {file.host: file.problem for file in fleet.files if file.problem}
     states = dict.fromkeys(reading.hosts, "waiting") | dict.fromkeys(fleet.missing, "missing")
     states |= {host: "unreadable" if host in problems else "read" for host in fleet.hosts}

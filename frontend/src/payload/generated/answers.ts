@@ -125,15 +125,15 @@ export interface Cause extends NamedCause {
   before: string;
   /** The value now. */
   after: string;
-  /** The number of arrays; of saved activations, how many more. */
+  /** The number of arrays; for saved activations, the growth of their number. */
   arrays: number;
   /** The number of layers that a name with `*` stands for. */
   layers: number;
-  /** The largest array's. */
+  /** The shape of the largest array. */
   shape: string;
-  /** The largest array's path. */
+  /** The path of the largest array. */
   example: string;
-  /** Of an argument. */
+  /** The role, for an argument. */
   role: string;
   /** The dimension of an argument that changed, if it is the same for all. */
   dimension: number | null;
@@ -170,7 +170,7 @@ export interface ChangedSite {
   site: string;
   /** The source line. */
   source: string;
-  /** The shape in B, or in A where B has none. */
+  /** The shape in B, or if B lacks the site, in A. */
   shape: string;
   /** The shape in A, where it differs. */
   shape_before: string;
@@ -299,7 +299,7 @@ export interface DevicesApart {
   text: string;
 }
 
-/** The program in the memory that was too small, or in its main memory; of several, the likeliest first. */
+/** The programs that an error may be about, the likeliest first. */
 export interface FailedProgram {
   programs: Summary[];
   /**
@@ -378,7 +378,7 @@ export interface Fit {
   problems: Problem[];
 }
 
-/** A step with values of its knobs for a target, and what compiling it gave, in bytes per device. */
+/** A step with values of its knobs for a target, and the outcome of compiling it, in bytes per device. */
 export interface FitCandidate extends FitChoice {
   /** Index into the step's `choices`. */
   choice: number;
@@ -399,7 +399,7 @@ export interface FitCandidate extends FitChoice {
   roles: RoleBytes[];
   parts: FitPart[];
   seconds: number;
-  /** Why there is no program, or why the compiler refuses one that is within the limit. */
+  /** The reason why there is no program, or why the compiler refuses one that is within the limit. */
   error: string | null;
   traceback: string | null;
   versions: Record<string, string>;
@@ -409,7 +409,7 @@ export interface FitCandidate extends FitChoice {
 /** Target, knobs and changes that the candidates of one search have in common. */
 export interface FitChoice {
   target: string;
-  /** All but the searched one. */
+  /** All knobs except the searched one. */
   knobs: Record<string, number | string | boolean>;
   /** Changes made to the program before it was compiled, to try advice. */
   changes: string[];
@@ -421,7 +421,7 @@ export interface FitChoice {
 export interface FitLargest extends FitChoice {
   /** Index into the step's `candidates`; null where none fits. */
   candidate: number | null;
-  /** As `candidate`, of the largest value for which the compiler runs no instruction twice. */
+  /** As `candidate`, for the largest value for which the compiler runs no instruction twice. */
   without_recomputation: number | null;
   /** Sentences: how memory rises with the knob, what the compiler recomputes, and what failed. */
   sentences: string[];
@@ -436,7 +436,7 @@ export interface FitPart {
 /** The candidates of a step, ordered by target, choice and value. */
 export interface FitStep {
   step: string;
-  /** Empty without a search. */
+  /** The searched knob; empty without a search. */
   searched: string;
   headline: string;
   candidates: FitCandidate[];
@@ -477,7 +477,7 @@ export interface FleetDevice {
   run: string;
   /** The device, as in `TPU core 2`. */
   device: string;
-  /** The memory, as above. */
+  /** The memory; devices with equal text are compared. */
   memory: string;
   /** False: the peak is the plan of the host's largest program. */
   measured: boolean;
@@ -485,7 +485,7 @@ export interface FleetDevice {
   peak_bytes: number;
   /** The capacity. */
   capacity_bytes: number | null;
-  /** The peak minus the median, of devices apart minus theirs. */
+  /** The peak minus the median; for a device whose name is apart, minus the median of the name. */
   from_median_bytes: number;
   /** The site that leaks fastest; null without a leak, or with too few steps to see one. */
   growth: string | null;
@@ -497,7 +497,7 @@ export interface FleetDevice {
 export interface FleetLeak {
   /** The site that leaks. */
   site: string;
-  /** The bytes that it adds in each step, on the device where it is the most. */
+  /** The bytes that it adds in each step, on the device where it adds the most. */
   bytes: number;
   /** `step`, or the program whose runs count as steps. */
   unit: string;
@@ -505,7 +505,7 @@ export interface FleetLeak {
   hosts: string[];
   /** The number of devices. */
   devices: number;
-  /** The id of the recording of the device where it is the most. */
+  /** The id of the recording of that device. */
   recording: string;
   /** The leak in words. */
   text: string;
@@ -543,7 +543,7 @@ export interface FleetMeta {
   rule: string;
   /** The rule by which files are one process, as a sentence. */
   series_rule: string;
-  /** Files that are read. */
+  /** The number of files that are read. */
   done: number;
   total: number;
   seconds: number;
@@ -556,9 +556,9 @@ export interface FleetMeta {
   heading: string;
   /** The number of joined sessions with the rule; empty for a single one. */
   joined: string;
-  /** By memory. */
+  /** The lines about each memory, by its name. */
   texts: Record<string, MemoryText>;
-  /** By memory: the recording's id of the median device. */
+  /** The id of the median device's recording, by memory. */
   typical: Record<string, string>;
 }
 
@@ -1124,18 +1124,18 @@ export interface Summary {
    */
   reserved_bytes: number | null;
   /**
-   * The peak that JAX or the allocator reports; JAX's is of all memories of a program together, and only the
-   * recording of its main memory has it.
+   * The peak that JAX or the allocator reports. JAX's is the sum over all memories of a program, and is given
+   * for the main memory only.
    */
   reported_peak_bytes: number | null;
   /** The size of the memory, or the part of it that a program may use. */
   capacity_bytes: number | null;
   /**
-   * The source of that figure, such as the chip's name and the file that has it; empty for the recording
-   * itself.
+   * The source of that figure, such as the chip's name and the file that has it; empty if it is the
+   * recording.
    */
   capacity_source: string;
-  /** Of `watch`: the job has not finished the file, so it runs or was killed. */
+  /** For `watch`: the job has not finished the file, so it runs or was killed. */
   live: boolean;
   /** The time between samples, for recordings that are sampled. */
   interval_ns: number | null;
@@ -1159,7 +1159,7 @@ export interface TrendChange {
 export interface TrendPoint {
   /** The date, as the session's name states it. */
   day: string;
-  /** The capture; of several in a day, the one with the largest peak. */
+  /** The capture; for a day with several, the one with the largest peak. */
   capture: string;
   /**
    * The id of the recording with this peak: the median device, or the program on the host where it is
@@ -1168,15 +1168,15 @@ export interface TrendPoint {
   recording: string;
   /** The peak of the median device, or of the program. */
   peak_bytes: number;
-  /** The peak of the worst device, or what the program reserves. */
+  /** The peak of the worst device, or the program's reserved bytes. */
   largest_bytes: number;
   /** The number of devices, or of hosts that have the program. */
   count: number;
-  /** The peak minus that of the point before. */
+  /** The peak minus the peak of the point before. */
   rise_bytes: number;
   /** For a rise of more than 1 %: the lines that raised the peak, by comparison with the point before. */
   changes: TrendChange[];
-  /** For a rise of more than 1 %: the changes in words, or why they are not known. */
+  /** For a rise of more than 1 %: the changes in words, or the reason why they are unknown. */
   because: string | null;
 }
 
@@ -1190,7 +1190,7 @@ export interface TrendSeries {
   points: TrendPoint[];
 }
 
-/** One step from the one total to the other. */
+/** A step of the way from the total of A to the total of B. */
 export interface WaterfallStep {
   /** The role, model path or source line. */
   label: string;
