@@ -50,7 +50,7 @@ def advise_gradients(recording: Recording) -> Iterator[Advice]:
 
 
 def _iterations_after_steps(recording: Recording) -> list[tuple[int, int]]:
-    """Return for each iteration after an optimizer step: its begin, and the begin of its own optimizer step."""
+    """Return the begin of each iteration that follows an optimizer step, and of the iteration's own optimizer step."""
     begins, steps = retained_gradients(recording).position, np.append(optimizer_steps(recording)[0], recording.length)
     return list(zip(begins.tolist(), steps[np.searchsorted(steps, begins)].tolist(), strict=True))
 
@@ -58,7 +58,7 @@ def _iterations_after_steps(recording: Recording) -> list[tuple[int, int]]:
 def _recreate_positions(recording: Recording, gradients: I64, begin: int, until: int) -> I64:
     """Return the position where the backward pass would allocate each gradient: its first tensor of that size.
 
-    Of several gradients of one size, each gets its own tensor. Gradients without a matching tensor are back at the
+    Each of several gradients of one size gets its own tensor. Gradients without a matching tensor are allocated at the
     begin of the pass.
     """
     rows = recording.allocations
@@ -83,7 +83,7 @@ def _recreate_positions(recording: Recording, gradients: I64, begin: int, until:
 
 
 def advise_microbatches(recording: Recording) -> Iterator[Advice]:
-    """Yield a piece with a lower bound of the saving: other tensors than activations may scale with the batch too."""
+    """Yield a piece with a lower bound of the saving: not only activations may scale with the batch."""
     if not recording.kind.has_tensor_stacks:
         return
     rows, role, position = recording.allocations, roles(recording), peak(recording).position
@@ -130,7 +130,7 @@ def _accumulated_gradients(recording: Recording, activations: I64, gradients: I6
 
 
 MAX_SITES = 16  # lines to simulate, those with the most activations first
-AS_GOOD = 0.9  # of the best saving; among such lines, the innermost is the block's own
+AS_GOOD = 0.9  # a choice: of lines with this share of the best saving, the innermost is the block's own
 
 
 class _CallSite(NamedTuple):
@@ -148,7 +148,7 @@ class _SiteSaving(NamedTuple):
 
 
 def advise_checkpoint(recording: Recording) -> Iterator[Advice]:
-    """Yield one piece for the best line: blocks are nested, and only one of them is to be wrapped."""
+    """Yield one piece, for the best line: blocks are nested, and only one of them should be wrapped."""
     if not recording.kind.has_tensor_stacks or not made_in_backward(recording).any():
         return
     rows = recording.allocations
@@ -175,7 +175,7 @@ def advise_checkpoint(recording: Recording) -> Iterator[Advice]:
 
 
 def _call_sites(recording: Recording, kept: I64) -> list[_CallSite]:
-    """Return the lines with the most activations below them; of lines with the same activations, the innermost."""
+    """Return the lines with the most activations below them; if lines have the same activations, the innermost one."""
     stacks, rows = recording.stacks, recording.allocations
     leaves, which = np.unique(rows.stack[kept], return_inverse=True)
     size = dict(zip(leaves.tolist(), np.bincount(which.ravel(), rows.charge[kept]).tolist(), strict=True))

@@ -21,8 +21,8 @@ from tb_memplugin.model.kinds import RegionKind, Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import agree, bytes_text
 
-# An argument of which a smaller share is returned is an input that happens to resemble a result. Arguments are returned
-# almost whole or not at all: on the stored programs, all shares from 0.01 to 0.9 give the same 46 pieces, 1.0 gives 45.
+# An argument of which a smaller share is returned is an input that happens to resemble a result. Others are returned
+# almost whole: on the stored programs, all shares from 0.01 to 0.9 give the same 46 pieces, and 1.0 gives 45.
 MIN_RETURNED = 0.5
 LAYOUT = re.compile(r"(\w+\[[\d,]*\])\{([\d,]*)")  # dimensions, and their order from the innermost
 
@@ -37,7 +37,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
     if saved is None:
         return
     size = int(recording.allocations.size[old].sum())
-    # In another order, the temporaries that share the results' memory may find room elsewhere.
+    # If the compiler changes the order, the temporaries that share the results' memory may find room elsewhere.
     least = min(saved.at_least, saved.bytes - _relaid_out(recording, new) // 2)
     copied = least - copied_on_gpu(recording, old[roles(recording)[old] == Role.PARAMETER])
     least = copied if is_worthwhile(recording, copied) else least
@@ -62,9 +62,9 @@ def advise(recording: Recording) -> Iterator[Advice]:
 
 
 def jit_call(recording: Recording, donated: Sequence[Argument]) -> str:
-    """Return code that donates the arguments, by their names.
+    """Return code that donates the arguments by name.
 
-    JAX drops unused arguments, so their numbers are known only where the names contain them, as of `*args`.
+    JAX drops unused arguments, so argument numbers are known only if the names contain them, as in `*args`.
     """
     function, names = function_name(recording), [argument.name for argument in donated]
     if all(name.startswith("args[") for name in names):
@@ -118,7 +118,7 @@ def _donation_pairs(recording: Recording, donated: Sequence[Argument]) -> tuple[
 
 
 def _equal_layouts(recording: Recording, old: I64, new: I64) -> Mask:
-    """Mark the pairs that may share memory: results of another layout are written elsewhere, even if donated."""
+    """Mark the pairs that may share memory: XLA writes results of another layout elsewhere, even if donated."""
     shape = recording.allocations.shape
     found = ((LAYOUT.match(shape[a]), LAYOUT.match(shape[b])) for a, b in zip(old.tolist(), new.tolist(), strict=True))
     return np.array([not a or not b or a[1] != b[1] or a[2] == b[2] for a, b in found], dtype=bool)
@@ -127,8 +127,8 @@ def _equal_layouts(recording: Recording, old: I64, new: I64) -> Mask:
 def _relaid_out(recording: Recording, new: I64) -> int:
     """Return the bytes of results that are computed in another layout and copied.
 
-    The argument is overwritten only by the copy, so that what is computed before needs memory of its own. Of compiled
-    programs, at most half of these bytes were live at once.
+    Only the copy overwrites the argument, so the value before it needs memory of its own. In compiled programs, at most
+    half of these bytes were live at once.
     """
     graph, row = dataflow_graph(recording), row_of_value(recording)
     if graph is None:

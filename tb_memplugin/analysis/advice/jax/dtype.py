@@ -34,7 +34,7 @@ from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text, counted
 
-# A twentieth of the peak: other numerics are a large change. On the stored programs, a tenth as the limit loses 6 of 61
+# A twentieth of the peak, because other numerics are a large change. On the stored programs, a tenth loses 6 of 61
 # pieces, and a fortieth adds 1.
 MIN_NUMERICS_SHARE = 20
 SOFTMAX = ("exp", "exp2", "reduce_max")  # operations of a softmax
@@ -98,8 +98,8 @@ def _advise_mixed_precision(recording: Recording, passes: ProgramPasses, wide: M
             return
         saved = saving(recording, activations, halve(recording, found.early), halved)
     elif recording.backend is Backend.GPU:
-        # Casts keep the compiler from recomputing an activation function from the product before it: both results of
-        # it are then kept in bf16, which take as much as one in f32.
+        # Casts keep the compiler from recomputing an activation function from the product before it: both results are
+        # then kept in bf16, and take as much as one in f32.
         single = found.activations[~from_kept_products(passes, found.activations)]
         at_least = combine(halve(recording, single), found.casts)
         saved = saving(recording, combine(halved, found.casts), combine(activations, found.casts), at_least)

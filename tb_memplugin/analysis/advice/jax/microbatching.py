@@ -47,7 +47,7 @@ def microbatch_saving(
 ) -> Saving | None:
     """Return the saving of two passes over half of the batch each.
 
-    What the compiler computes again to fit the whole batch is kept if half of the batch then fits.
+    Values that the compiler recomputes to fit the whole batch are kept if half of the batch fits without.
     """
     own = lifetimes(recording).take(values.scaled)
     kept = keep_instead(recording, own)
@@ -63,10 +63,10 @@ def _changes(
 ) -> list[Change]:
     """Return the change by two passes over half of the batch each, between which the sum of gradients stays.
 
-    The first change is the expected one. Each gradient is added to the sum once it is computed, or waits for the end as
-    it does now: the compiler decides.
-    A loop over layers collects the gradients of all layers before they are added. What is computed from weights alone,
-    such as casts, is computed before the loop, as are `copies`. `whole` is what half of the batch halves.
+    The first change is the expected one. The compiler decides whether each gradient is added to the sum once it is
+    computed, or waits for the end as it does now. A loop over layers collects the gradients of all layers before they
+    are added. Values computed from weights alone, such as casts, and `copies`, are computed before the loop. Half of
+    the batch halves the rows `whole`.
     """
     table, own = recording.allocations, lifetimes(recording)
     size = table.size[whole.row]
@@ -103,8 +103,8 @@ INTERLEAVED = "  # every second example: each device splits its own"
 # Examples per part. For fewer than a TPU's tile has rows, XLA moves parts of the images to the batch, with copies and
 # halos (its space-to-batch conversion), so that half of the batch may need more memory.
 MIN_CONVOLVED = 8
-# XLA's GPU scheduler delays the weight gradients of some convolutions in a loop's body, which keeps what they read.
-# Compiled networks took up to this share of what the whole batch takes, instead of a half.
+# XLA's GPU scheduler delays the weight gradients of some convolutions in a loop's body, so the tensors that they read
+# stay. Compiled networks then took up to this share of the memory of the whole batch, instead of a half.
 DELAYED_SHARE = 11, 16
 CODE = """def mean_gradients(params, batch):
     parts = jax.tree.map({split}, batch){reason}
