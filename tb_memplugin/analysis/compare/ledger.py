@@ -1,4 +1,4 @@
-"""The differences between the arrays of two peaks. Only one cause can claim each of them, so that causes add up."""
+"""The differences between the arrays of two peaks. Each is claimed by one cause at most, so that causes add up."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class LedgerRow:
 class Ledger:
     """Rows for the arrays of both sides. Arrays with one path template, role and shape share a row.
 
-    In recordings that are no programs, they must also have one function, as their paths are only names.
+    In recordings that are no programs, they also have one function, because their paths are only names.
     """
 
     def __init__(self, before: MemoryFacts, after: MemoryFacts, renamed: Mapping[str, str] | None = None) -> None:
@@ -86,7 +86,7 @@ class Ledger:
         return found
 
     def renamed(self) -> set[tuple[str, str]]:
-        """Return the roles and shapes that lost as many arrays as they gained: these arrays only have other names."""
+        """Return the roles and shapes that lost as many arrays as they gained, whose arrays were only renamed."""
         grown, kept = defaultdict[tuple[str, str], int](int), set[tuple[str, str]]()
         for row in self.open:
             grown[row.role, row.shape] += row.arrays
@@ -114,11 +114,11 @@ def of_paths(paths: Iterable[str]) -> Callable[[LedgerRow], bool]:
     return lambda row: row.template in templates and row.role in ROW_OF_ARGUMENT
 
 
-# Arrays of different paths may be the same array before and after if they have at least this many dimensions. Arrays of
-# two dimensions agree in one of them by chance, as those of the demo's steps for TPU and GPU do.
+# Arrays of different paths may be one array before and after if they have at least this many dimensions. Arrays of two
+# dimensions agree in one of them by chance, as in the demo's steps for TPU and GPU.
 MIN_DIMENSIONS = 3
-# A factor is a cause if this many paths or shapes changed by it. One alone may be a coincidence. The microbatches of
-# the demo change at least six.
+# A factor is a cause if this many paths or shapes changed by it, since one alone may be a coincidence. The microbatches
+# of the demo change at least six.
 MIN_PATHS = 2
 
 
@@ -150,8 +150,8 @@ def rescaled(ledger: Ledger) -> Iterator[ChangeCause]:
 def _alike(old: LedgerRow, new: LedgerRow) -> bool:
     """Return whether two rows of one role may be the same arrays before and after.
 
-    They are if they have one path. Compilers name the stacks of a scan after any of its operations, so that rows with
-    other paths may be too, if they have as many arrays, of MIN_DIMENSIONS or more.
+    They are if they have equal paths. Compilers name the stacks of a scan after any of its operations, so rows with
+    different paths may be, too, if they have equally many arrays of MIN_DIMENSIONS or more.
     """
     same = old.arrays_before == new.arrays_after and len(size_of(old.shape)) >= MIN_DIMENSIONS
     return old.role == new.role and (old.template == new.template or same)
@@ -166,7 +166,7 @@ def rescaled_from(ledger: Ledger, factor: Fraction) -> Callable[[LedgerRow], boo
 
 
 def _is_rescaled(old: str, new: str, factor: Fraction) -> bool:
-    """Return whether two shapes differ, and only by dimensions that are larger by `factor`."""
+    """Return whether two shapes differ, and all dimensions that differ are larger by `factor`."""
     a, b = size_of(old), size_of(new)
     if dtype_of(old) != dtype_of(new) or len(a) != len(b) or a == b:
         return False
@@ -175,7 +175,7 @@ def _is_rescaled(old: str, new: str, factor: Fraction) -> bool:
 
 
 def _factor(old: str, new: str) -> Fraction | None:
-    """Return the factor between two shapes that differ by one dimension, or by several alike; else None."""
+    """Return the factor between two shapes if all dimensions that differ do so by one factor; else None."""
     a, b = size_of(old), size_of(new)
     if len(a) != len(b) or dtype_of(old) != dtype_of(new) or 0 in a:
         return None

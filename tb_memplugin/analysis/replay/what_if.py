@@ -1,7 +1,7 @@
 """The peak if some rows were smaller, had other lifetimes, or did not exist.
 
 The size of a row is not its saving, because the peak moves elsewhere. So the live bytes are recomputed exactly, from
-those of the recording and a few changes.
+the recording's live bytes and a few changes.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def combine(*parts: Change) -> Change:
 
 
 def always(recording: Recording, size: int) -> Change:
-    """Return the change by so many bytes throughout the program."""
+    """Return a change by `size` bytes throughout the program."""
     return Change(*(np.array([number]) for number in (-1, recording.length, size)))
 
 
@@ -113,7 +113,7 @@ def rows_sharing_memory(recording: Recording, rows: I64) -> I64:
 
 
 def remove_rows(recording: Recording, rows: I64) -> Change:
-    """Return the change if these rows did not exist. Rows that share their memory keep it for their own lifetimes."""
+    """Return the change if these rows did not exist. Rows that share their memory keep it for their lifetimes."""
     return replace_lifetimes(recording, rows, NO_LIFETIMES)
 
 
@@ -167,7 +167,7 @@ def resize_rows(recording: Recording, rows: I64, size: I64) -> Change:
 
 
 def place_in_outputs(recording: Recording, new: Change, limit: I64 | None = None) -> Change:
-    """Return new allocations, less those that fit into idle memory of results, as compilers place them.
+    """Return new allocations without the parts that compilers would place in idle memory of results.
 
     `limit` is the size of each region; a region that shrinks takes no new allocations.
     """
@@ -208,7 +208,7 @@ def _in_persistent_region(recording: Recording) -> Mask:
 
 @memoize
 def _counts(recording: Recording) -> Mask:
-    """Mark the rows that count at all: traces leave the pointer tables of tuples out of temporary memory."""
+    """Mark the rows that need memory: traces do not count pointer tables of tuples in temporary memory."""
     table = recording.allocations
     charged = marked(len(table), table.canonical[table.charge > 0])
     return charged[table.canonical] | _in_persistent_region(recording)
@@ -249,7 +249,7 @@ def _union(shared: I64, offset: I64, lives: RowLifetimes) -> Change:
     n = len(shared)
     lifetime = np.tile(np.arange(n), 2)
     position, begins = np.r_[lives.start, lives.end], np.repeat(np.array([1, 0], dtype=np.int8), n)
-    order = np.lexsort((-begins, position, shared[lifetime]))  # begins first, so that handing over changes nothing
+    order = np.lexsort((-begins, position, shared[lifetime]))  # begins before ends: reused bytes stay live
     change = union_over_time(shared, offset, lives.bytes, lifetime[order], begins[order])
     at = position[order]
     return Change(at, np.full(len(at), np.iinfo(np.int64).max), change)
