@@ -1,6 +1,6 @@
 /**
  * Role colors, the same in every chart. The hues are the Okabe-Ito set, which people with any common kind of
- * color blindness can tell apart. Lightness is adjusted to contrast with a white and with a near-black page.
+ * color blindness can distinguish. Lightness is adjusted to contrast with a white and with a near-black page.
  * Numbers are 0xRRGGBB, in the order of ROLES in payload/recording/roles.ts.
  */
 const LIGHT = [
@@ -34,8 +34,8 @@ const DARK = [
 ] as const;
 
 /**
- * Colors of sizes, for rows without roles. Each is far from every role's color: at least 32 in CIE Lab, where 2 can be
- * seen and neighboring roles differ by 20.
+ * Colors of sizes, for rows without roles. Each differs from every role's color by at least 32 in CIE Lab, in which
+ * a difference of 2 is visible and neighboring roles differ by 20.
  */
 const SIZES_LIGHT = [
   0x980028, 0x506800, 0xc0d088, 0xf88078, 0x900068, 0x00e0e8, 0x783800, 0xf8b878, 0x783848, 0xe090f8,

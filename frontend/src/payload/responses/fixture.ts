@@ -7,7 +7,7 @@ import { type Forest, readForest } from "./forest";
 const GIB = 2 ** 30;
 export const LIMIT = 16 * GIB;
 
-/** A candidate of choice 0 that fits, with other values of some fields. Sizes are in GiB. */
+/** Return a candidate of choice 0 that fits, with the given values of some fields. Sizes are in GiB. */
 export function fitCandidate(
   value: FitCandidate["value"],
   reserved: number | null,

@@ -7,7 +7,7 @@ import { startWorker } from "./start_worker";
 const MAX_MS = 2000;
 
 /**
- * Search texts in a worker, and end it if it takes too long: then only plain text matches, and the error says so.
+ * Search texts in a worker. If it takes too long, end it and match plain text only, with an error that says so.
  * Return a function that cancels the search; `found` is not called after it.
  */
 export function startSearch(request: SearchRequest, found: (search: Search) => void): () => void {

@@ -3,12 +3,12 @@ import { fileUrl } from "../../payload/report";
 /** Workers that nothing uses yet, by URL. */
 const prepared = new Map<string, Worker>();
 
-/** Start a worker for the next call of `startWorker`: a server that reads a large file sends the script late. */
+/** Start a worker for the next call of `startWorker`, because a server that reads a large file sends scripts late. */
 export function prepareWorker(url: string): void {
   if (prepared.has(url)) return;
   const worker = newWorker(url);
   prepared.set(url, worker);
-  // Then the next one reports its own error.
+  // The worker that startWorker then starts reports its own error.
   worker.onerror = () => prepared.delete(url);
 }
 
