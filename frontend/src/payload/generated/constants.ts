@@ -62,7 +62,7 @@ export type Axis = (typeof AXES)[number];
 export const CLASSIFICATIONS = ["model", "source", "stack", "function", "role", "shape", "dtype"] as const;
 export type Classification = (typeof CLASSIFICATIONS)[number];
 
-/** The groups whose changes lead from one total to the other. */
+/** The groups of the steps from one total to the other. */
 export const COMPARE_BY = ["role", "model", "source"] as const;
 export type CompareBy = (typeof COMPARE_BY)[number];
 
