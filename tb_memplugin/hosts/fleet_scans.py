@@ -20,7 +20,8 @@ from tb_memplugin.fleet.summarize import with_programs
 from tb_memplugin.fleet.tasks import problem_text
 from tb_memplugin.fleet.trend import trend
 from tb_memplugin.logdir import Run
-from tb_memplugin.model.fleet import FileSummary, Fleet, KnownCapture, TrendBy, TrendSeries
+from tb_memplugin.model.fleet import FileSummary, Fleet, KnownCapture, TrendSeries
+from tb_memplugin.model.kinds import TrendBy
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.source import CaptureName, FleetReading, TrendReading
 from tb_memplugin.questions.fleet.words import faults_text

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.fit import Outcome
-from tb_memplugin.model.fleet import Fleet, TrendBy, TrendSeries
+from tb_memplugin.model.fleet import Fleet, TrendSeries
+from tb_memplugin.model.kinds import TrendBy
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import CodeLines
 
