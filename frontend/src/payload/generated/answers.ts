@@ -397,7 +397,7 @@ export interface FitCandidate extends FitChoice {
   rematerialized_flops: number;
   /** Bytes at the peak, largest first. */
   roles: RoleBytes[];
-  parts: FitPart[];
+  parts: Part[];
   seconds: number;
   /** Why there is no program, or why the compiler refuses one that is within the limit. */
   error: string | null;
@@ -425,12 +425,6 @@ export interface FitLargest extends FitChoice {
   without_recomputation: number | null;
   /** Sentences: how memory rises with the knob, what the compiler recomputes, and what failed. */
   sentences: string[];
-}
-
-/** A part of the memory at the peak. */
-export interface FitPart {
-  name: string;
-  bytes: number;
 }
 
 /** The candidates of a step, ordered by target, choice and value. */
@@ -868,6 +862,14 @@ export interface OverviewRow extends Summary {
   part: PartShare | null;
   /** Advice after an out-of-memory failure, derived from its text. */
   remedy: string | null;
+}
+
+/** A part of the memory at the peak. */
+export interface Part {
+  /** The part, such as the activations of a layer. */
+  name: string;
+  /** Its bytes at the peak. */
+  bytes: number;
 }
 
 /** The layers, function or line with the most bytes at the peak; `repeats` counts layers of the same name. */
