@@ -2,8 +2,9 @@
 
     python -m tools.generate_json_docs
 
-Keys, types and meanings are those of the TypedDicts: the meaning of a key is the text after its field. Keys are in the order of the page, new ones last. The text between the tables, and what an
-object extends ("All keys of"), is written by hand. A test fails while the page differs from what this writes.
+Keys, types and meanings are those of the TypedDicts: the meaning of a key is the text after its field. Keys are in the
+order of the page, new ones last. The text between the tables, and what an object extends ("All keys of"), is written by
+hand. A test fails while the page differs from what this writes.
 """
 
 from __future__ import annotations
