@@ -12,7 +12,7 @@ from typing import TypedDict
 
 Knob = int | float | str | bool
 Knobs = tuple[tuple[str, Knob], ...]
-RECORD = "fit.json"
+RECORD = "fit.json"  # of a candidate, beside its compiled program
 
 
 @dataclass(frozen=True)
