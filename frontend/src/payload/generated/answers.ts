@@ -55,6 +55,50 @@ export interface AxisInfo {
   length: number;
 }
 
+/** One buffer or allocation in full. Positions are those of the recording's axis. */
+export interface Buffer {
+  /** The row in the recording. */
+  row: number;
+  /** The buffer's or allocation's name. */
+  name: string;
+  /** The instruction's opcode, or the operator. */
+  op: string;
+  /** The model path. */
+  op_name: string;
+  /** The role, in lower case. */
+  role: string;
+  /** The shape with its layout. */
+  shape: string;
+  /** The element type. */
+  dtype: string;
+  /** Bytes as placed. */
+  size_bytes: number;
+  /** Bytes requested, without padding and rounding. */
+  requested_bytes: number;
+  /** The buffer allocation or segment that contains it. */
+  region: Region | null;
+  /** The offset in that region. */
+  offset_bytes: number;
+  /** The position of the allocation. */
+  allocated_at: number;
+  /** The position of the free. */
+  freed_at: number;
+  /** The position at which its value is written. */
+  defined: SchedulePoint;
+  /** Its last use. */
+  last_used: SchedulePoint;
+  /** The user's innermost source line; empty where it is unknown. */
+  source: string;
+  /** The call stack of the allocation, innermost frame first; of a stack that is cut, from `source` on. */
+  stack: StackFrame[];
+  /** The call stack of the free, likewise; empty where it is unknown. */
+  freed_stack: StackFrame[];
+  /** Buffers that use some of the same bytes. */
+  shares: Sharer[];
+  /** The number of these. */
+  shares_total: number;
+}
+
 /** A call graph in pprof's terms. */
 export interface CallGraph {
   by: Granularity;
@@ -245,29 +289,8 @@ export interface Comparison {
   left_out_bytes: number;
 }
 
-/** One allocation in full. Positions are those of the axis; sizes are in bytes. */
-export interface Details {
-  row: number;
-  name: string;
-  op: string;
-  op_name: string;
-  role: number;
-  size: number;
-  requested: number;
-  shape: string;
-  dtype: string;
-  region: Region | null;
-  offset: number;
-  start: number;
-  end: number;
-  defined: SchedulePoint;
-  last_used: SchedulePoint;
-  /** The innermost frame comes first. */
-  stack: StackFrame[];
-  /** Of the event that freed it; empty where that is unknown. */
-  freed_stack: StackFrame[];
-  shares: Sharer[];
-  shares_total: number;
+/** One buffer or allocation in full, with the plan of the program that it was made for. */
+export interface Details extends Buffer {
   /** Of an allocation that a program's execution made; null where the program is unknown. */
   planned?: PlannedAllocation | null;
 }
@@ -939,11 +962,14 @@ export interface Reason {
   remedy: string;
 }
 
-/** The region that an allocation lies in; `index` is the source's own number of it. */
+/** The buffer allocation or segment that contains it; `index` is the source's own number of it. */
 export interface Region {
+  /** The number that the source gives it. */
   index: number;
+  /** `parameter`, `output`, `constant`, `thread_local` or `temporary`. */
   kind: string;
-  size: number;
+  /** Its size. */
+  size_bytes: number;
 }
 
 /** A program in a memory that several share. */
@@ -1024,13 +1050,19 @@ export interface Session {
   hosts: number;
 }
 
-/** An allocation that uses some of the same bytes. */
+/** A buffer that uses some of the same bytes. */
 export interface Sharer {
+  /** The row in the recording. */
   row: number;
+  /** Its name. */
   name: string;
-  size: number;
+  /** Its size. */
+  size_bytes: number;
+  /** The position at which its value is written. */
   defined: number;
+  /** The position of its last use. */
   last_used: number;
+  /** `same buffer`, or `same bytes at another time`. */
   relation: string;
 }
 
