@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import NotRequired
 
 import numpy as np
 
@@ -18,29 +18,13 @@ from tb_memplugin.questions.asking.json_types import CaveatJson, OmittedJson, St
 from tb_memplugin.questions.asking.selectors import position_of
 from tb_memplugin.questions.explain.explain import MomentJson, moment
 from tb_memplugin.questions.recording.columns import EXPORTED, ChosenRows, facts
-from tb_memplugin.questions.recording.details import BufferJson, details
+from tb_memplugin.questions.recording.details import TEXTS, BufferJson, NamedRowJson, details
 from tb_memplugin.questions.records import record
 
-TEXTS = ("name", "op", "op_name", "role", "shape", "source")  # exported columns that a list of buffers has
 
-
-class LiveBufferJson(TypedDict):
+class LiveBufferJson(NamedRowJson):
     """A live buffer or allocation; `row` selects it in `buffers --row`."""
 
-    row: int
-    """The row in the recording."""
-    name: str
-    """The buffer's or allocation's name."""
-    op: str
-    """The instruction's opcode, or the operator."""
-    op_name: str
-    """The model path."""
-    role: str
-    """The role, in lower case."""
-    shape: str
-    """The shape with its layout."""
-    source: str
-    """The user's innermost source line; empty where it is unknown."""
     bytes: int
     """What it adds to the live bytes."""
 

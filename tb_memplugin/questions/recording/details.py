@@ -24,8 +24,9 @@ MAX_SHARERS = 200
 SAME_BUFFER = "same buffer"
 SAME_BYTES = "same bytes at another time"
 MAX_PLANNED_BUFFERS = 20
-# Exported columns of a buffer.
-FACTS = ("row", "name", "op", "op_name", "role", "shape", "dtype", "size_bytes", "requested_bytes", "source")
+# Exported columns that a list of buffers has, and those of a single one.
+TEXTS = ("name", "op", "op_name", "role", "shape", "source")
+FACTS = ("row", *TEXTS, "dtype", "size_bytes", "requested_bytes")
 
 
 class SchedulePointJson(TypedDict):
@@ -86,8 +87,8 @@ class PlannedAllocationJson(TypedDict):
     buffers_total: int
 
 
-class BufferJson(TypedDict):
-    """One buffer or allocation in full. Positions are those of the recording's axis."""
+class NamedRowJson(TypedDict):
+    """The texts of a buffer or allocation; `row` selects it in `buffers --row`."""
 
     row: int
     """The row in the recording."""
@@ -101,6 +102,13 @@ class BufferJson(TypedDict):
     """The role, in lower case."""
     shape: str
     """The shape with its layout."""
+    source: str
+    """The user's innermost source line; empty where it is unknown."""
+
+
+class BufferJson(NamedRowJson):
+    """One buffer or allocation in full. Positions are those of the recording's axis."""
+
     dtype: str
     """The element type."""
     size_bytes: int
@@ -119,8 +127,6 @@ class BufferJson(TypedDict):
     """The position at which its value is written."""
     last_used: SchedulePointJson
     """Its last use."""
-    source: str
-    """The user's innermost source line; empty where it is unknown."""
     stack: list[StackFrameJson]
     """The call stack of the allocation, innermost frame first; of a stack that is cut, from `source` on."""
     freed_stack: list[StackFrameJson]

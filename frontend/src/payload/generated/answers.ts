@@ -56,19 +56,7 @@ export interface AxisInfo {
 }
 
 /** One buffer or allocation in full. Positions are those of the recording's axis. */
-export interface Buffer {
-  /** The row in the recording. */
-  row: number;
-  /** The buffer's or allocation's name. */
-  name: string;
-  /** The instruction's opcode, or the operator. */
-  op: string;
-  /** The model path. */
-  op_name: string;
-  /** The role, in lower case. */
-  role: string;
-  /** The shape with its layout. */
-  shape: string;
+export interface Buffer extends NamedRow {
   /** The element type. */
   dtype: string;
   /** Bytes as placed. */
@@ -87,8 +75,6 @@ export interface Buffer {
   defined: SchedulePoint;
   /** Its last use. */
   last_used: SchedulePoint;
-  /** The user's innermost source line; empty where it is unknown. */
-  source: string;
   /** The call stack of the allocation, innermost frame first; of a stack that is cut, from `source` on. */
   stack: StackFrame[];
   /** The call stack of the free, likewise; empty where it is unknown. */
@@ -149,7 +135,7 @@ export interface Capture {
   step: number | null;
 }
 
-/** A capture that can be chosen. */
+/** A capture that can be read as a fleet. */
 export interface CaptureName {
   name: string;
   /** Seconds since 1970. */
@@ -801,6 +787,24 @@ export interface NamedCause {
   bytes: number;
   /** The cause as a sentence. */
   text: string;
+}
+
+/** The texts of a buffer or allocation; `row` selects it in `buffers --row`. */
+export interface NamedRow {
+  /** The row in the recording. */
+  row: number;
+  /** The buffer's or allocation's name. */
+  name: string;
+  /** The instruction's opcode, or the operator. */
+  op: string;
+  /** The model path. */
+  op_name: string;
+  /** The role, in lower case. */
+  role: string;
+  /** The shape with its layout. */
+  shape: string;
+  /** The user's innermost source line; empty where it is unknown. */
+  source: string;
 }
 
 /** The recordings of a file, once all of its pieces have arrived. */
