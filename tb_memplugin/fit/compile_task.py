@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tb_memplugin.model.fit import Candidate, Outcome
-
-TIMEOUT_SECONDS = 600.0
+from tb_memplugin.model.kinds import COMPILE_SECONDS
 
 
 @dataclass(frozen=True)
 class Limits:
     """The time and the resident memory that a compilation may take; `bytes` is None without a limit."""
 
-    seconds: float = TIMEOUT_SECONDS
+    seconds: float = COMPILE_SECONDS
     bytes: int | None = None
 
 

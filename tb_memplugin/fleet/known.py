@@ -45,7 +45,7 @@ def known_captures(captures: Sequence[Capture], cache: SummaryCache | None) -> l
         if len(wanted) + len(files) > MAX_FILES:
             break
         wanted += files
-    summaries = cache.files(wanted, sites=False) if cache else {}
+    summaries = cache.files(wanted) if cache else {}
     prints = {use.fingerprint for summary in summaries.values() for use in summary.programs}
     programs = cache.programs(prints) if cache and prints else {}
     return [_known(capture, summaries, programs, cache) for capture in captures]

@@ -14,7 +14,8 @@ from tb_memplugin.fleet.sessions import Capture
 from tb_memplugin.fleet.summarize import read_programs, summarize_files, with_programs
 from tb_memplugin.fleet.tasks import FilesOfRuns, FileTask, Tasks, batches, may_pass, problem_text
 from tb_memplugin.logdir import HostFile
-from tb_memplugin.model.fleet import FileSeries, FileSummary, Fleet, NumberedFiles, ProgramSummary
+from tb_memplugin.model.fleet import FileSeries, FileSummary, Fleet, ProgramSummary
+from tb_memplugin.model.kinds import NumberedFiles
 from tb_memplugin.numbered_names import natural_key
 
 Done = Callable[[int, int], None]  # called with the number of files that are done, and of all files

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from tb_memplugin.fleet.sessions import process_of
 from tb_memplugin.logdir import HostFile, Run
-from tb_memplugin.model.fleet import FileSummary, NumberedFiles
-from tb_memplugin.model.kinds import RecordingKind
+from tb_memplugin.model.fleet import FileSummary
+from tb_memplugin.model.kinds import NumberedFiles, RecordingKind
 from tb_memplugin.numbered_names import NUMBER, split_name
 
 OOM = ".oom"  # ends the name of the file that capture.torch_memory saves beside that of a process

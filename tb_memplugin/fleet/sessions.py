@@ -14,8 +14,8 @@ from itertools import pairwise
 
 from tb_memplugin.logdir import HostFile, Run
 from tb_memplugin.model.fleet import Session
+from tb_memplugin.model.kinds import PAUSE_SECONDS
 
-TOLERANCE_SECONDS = 60.0
 # As JAX, XProf and TensorFlow name sessions: 2024_07_12_01_26_45
 DATE = re.compile(r"(\d{4})[_-](\d\d)[_-](\d\d)[_T-](\d\d)[_:-](\d\d)[_:-](\d\d)(\D.*)?", re.ASCII)
 PROCESSES = (
@@ -43,8 +43,8 @@ class Capture:
         return min(known) if known else max(run.modified_ns for run in self.runs) / 1e9
 
 
-def captures(runs: Iterable[Run], tolerance: float = TOLERANCE_SECONDS) -> list[Capture]:
-    """Return the captures of runs, newest first. A session whose name is not a date is a capture of its own.
+def captures(runs: Iterable[Run], tolerance: float = PAUSE_SECONDS) -> list[Capture]:
+    """Return the captures of runs, newest first. A session whose name is no date is a capture of its own.
 
     A folder that is listed several times, as a part of several logdirs, counts once.
     """
@@ -61,8 +61,8 @@ def captures(runs: Iterable[Run], tolerance: float = TOLERANCE_SECONDS) -> list[
     return sorted(found, key=lambda capture: (capture.began, capture.name), reverse=True)
 
 
-def rule_text(tolerance: float = TOLERANCE_SECONDS) -> str:
-    """Return the rule by which sessions are joined, as a sentence."""
+def rule_text(tolerance: float = PAUSE_SECONDS) -> str:
+    """Return the rule in a sentence."""
     return f"sessions that begin within {tolerance:g} s of the one before are one capture, each host once"
 
 

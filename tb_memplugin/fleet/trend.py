@@ -20,7 +20,8 @@ from tb_memplugin.fleet.summarize import use_of
 from tb_memplugin.fleet.tasks import problem_text
 from tb_memplugin.logdir import HostFile
 from tb_memplugin.model.changes import ChangeCause
-from tb_memplugin.model.fleet import FileSummary, Fleet, ProgramUse, Rise, TrendBy, TrendChange, TrendPoint, TrendSeries
+from tb_memplugin.model.fleet import FileSummary, Fleet, ProgramUse, Rise, TrendChange, TrendPoint, TrendSeries
+from tb_memplugin.model.kinds import TrendBy
 from tb_memplugin.model.recording import Recording
 
 MAX_CHANGES = 5

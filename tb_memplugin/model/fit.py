@@ -12,7 +12,7 @@ from typing import TypedDict
 
 Knob = int | float | str | bool
 Knobs = tuple[tuple[str, Knob], ...]
-RECORD = "fit.json"
+RECORD = "fit.json"  # of a candidate, beside its compiled program
 
 
 @dataclass(frozen=True)
@@ -87,34 +87,63 @@ class PartJson(TypedDict):
     """A part of the memory at the peak."""
 
     name: str
+    """The part, such as the activations of a layer."""
     bytes: int
+    """Its bytes at the peak."""
 
 
-class OutcomeJson(TypedDict):
-    """An outcome for JSON; sizes are in bytes."""
+class CandidateJson(TypedDict):
+    """A step with values of its knobs, compiled for a target; sizes are in bytes of one device."""
 
     step: str
+    """The user's function, as `FILE.py:FUNCTION`."""
     target: str
+    """The target, such as `v5e:4x4`."""
     knobs: dict[str, Knob]
+    """The values of the knobs, by name."""
     changes: list[str]
-    searched: str | None
+    """The changes to the program that `--try` made; empty for the user's own."""
     fits: bool
+    """True if the reserved bytes are within the limit; false where there is no program."""
     reserved_bytes: int | None
+    """The bytes that the program requests from a device; null where it could not be compiled."""
     peak_bytes: int | None
-    capacity_bytes: int | None
+    """The most live bytes at one position of its schedule."""
     limit_bytes: int | None
+    """The budget, else the capacity."""
     rematerialized: int
-    rematerialized_flops: float
-    roles_bytes: dict[str, int]
+    """The number of instructions that the compiler runs twice by itself, to save memory."""
     parts: list[PartJson]
+    """The largest parts of the peak."""
     seconds: float
+    """The time of the compilation."""
     run: str | None
-    doubtful: bool
-    refused: str | None
+    """The name of its run in the logdir."""
     error: str | None
-    traceback: str | None
-    versions: dict[str, str]
+    """The reason why there is no program, or why the compiler refuses one that is within the limit."""
     caveats: list[str]
+    """Facts that the figures leave out."""
+
+
+class OutcomeJson(CandidateJson):
+    """A candidate in full, as `fit.json` contains it; `error` is only that of a program that is missing."""
+
+    searched: str | None
+    """The knob whose largest value is searched."""
+    capacity_bytes: int | None
+    """The part of the target's memory that a program may use; null for CPU."""
+    rematerialized_flops: float
+    """Their share of the program's floating-point operations."""
+    roles_bytes: dict[str, int]
+    """Live bytes at the peak, by role."""
+    doubtful: bool
+    """True if the compiler may still refuse it for its code or its kernels, as it was not compiled to the end."""
+    refused: str | None
+    """The reason why the compiler refused the program at the end of its compilation."""
+    traceback: str | None
+    """The traceback of the user's own code."""
+    versions: dict[str, str]
+    """The versions of jax, jaxlib and the compiler's package."""
 
 
 def outcome_json(outcome: Outcome) -> OutcomeJson:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 
 from tb_memplugin.analysis.compare.stable_paths import dtype_of, size_of, template
@@ -17,23 +17,11 @@ COMPUTED_OR_OUTPUT = {*COMPUTED, "output"}
 
 
 @dataclass(slots=True)
-class LedgerRow:
-    """Arrays of one path, function, role and shape, before and after."""
+class LedgerRow(Difference):
+    """A difference that a cause can claim."""
 
-    template: str  # of the path after, with * for each number
-    path: str
-    function: str
-    role: str
-    shape: str
-    arrays_before: int = 0
-    arrays_after: int = 0
-    bytes_before: int = 0
-    bytes_after: int = 0
+    template: str = ""  # of the path after, with * for each number
     claimed: bool = False
-
-    @property
-    def bytes(self) -> int:
-        return self.bytes_after - self.bytes_before
 
     @property
     def arrays(self) -> int:
@@ -71,7 +59,9 @@ class Ledger:
 
     def _row(self, array: ArrayFacts, path: str) -> LedgerRow:
         key = (template(path), array.function if self._by_function else "", array.role, array.shape)
-        return self._rows.setdefault(key, LedgerRow(key[0], array.path, array.function, array.role, array.shape))
+        return self._rows.setdefault(
+            key, LedgerRow(array.path, array.function, array.role, array.shape, template=key[0])
+        )
 
     @property
     def open(self) -> list[LedgerRow]:
@@ -94,13 +84,11 @@ class Ledger:
                 kept.add((row.role, row.shape))
         return {key for key, arrays in grown.items() if not arrays} - kept
 
-    def differences(self) -> list[Difference]:
+    def differences(self) -> list[LedgerRow]:
         """Return the rows that no cause has claimed, the largest first, without arrays that were only renamed."""
         renamed = self.renamed()
         rows = [row for row in self.open if row.bytes and (row.role, row.shape) not in renamed]
-        rows.sort(key=lambda row: (-abs(row.bytes), row.template, row.function, row.role, row.shape))
-        names = [field.name for field in fields(Difference)]
-        return [Difference(**{name: getattr(row, name) for name in names}) for row in rows]
+        return sorted(rows, key=lambda row: (-abs(row.bytes), row.template, row.function, row.role, row.shape))
 
 
 def total(rows: Iterable[LedgerRow]) -> int:

@@ -25,6 +25,7 @@ from tb_memplugin.fit.process import end_with_parent
 from tb_memplugin.fit.step.lowering import devices_used, lower_step
 from tb_memplugin.fit.step.step_file import load_step
 from tb_memplugin.model.accelerators import TPUS
+from tb_memplugin.model.out_of_memory import RESOURCE_EXHAUSTED
 from tb_memplugin.targets import Target, gpu_target_config, gpu_topology, parse_target
 
 # Without these, libtpu looks for hardware, and aborts in a second process because of its lock file.
@@ -105,7 +106,6 @@ NEEDED = {  # by platform: modules, one of which must be installed
     "tpu": (("libtpu", ("libtpu",), "pip install 'tb-memplugin[tpu]'"),),
     "cuda": (("jax's CUDA plugin", ("jax_plugins.xla_cuda12", "jax_plugins.xla_cuda13"), "pip install 'jax[cuda12]'"),),
 }
-EXHAUSTED = "RESOURCE_EXHAUSTED"
 MAX_TEXT = 1000  # characters of a refusal
 REQUEST, DUMP, ERROR, VERSIONS, KEY = "request.json", "dump", "error.json", "versions.json", "key.json"
 REFUSED = "refused.json"  # written once a program is compiled to the end; contains the reason if it was refused
@@ -159,7 +159,7 @@ def _compile(lowered: Any, options: dict[str, Any], request: Mapping[str, Any]) 
         lowered.compile(compiler_options=options)
     except Exception as error:
         text = str(error)
-        if EXHAUSTED in text:
+        if RESOURCE_EXHAUSTED in text:
             return " ".join(text.split())[:MAX_TEXT]
         raise InputError("The compiler refuses the program", request["step"], error_line(error)) from error
     return ""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, NotRequired, TypedDict, TypeVar, cast
+from typing import Any, Literal, NamedTuple, NotRequired, TypedDict, TypeVar, cast
 
 from tb_memplugin.errors import InputError, ReadError
 
@@ -42,8 +41,7 @@ class AnswerJson(TypedDict):
     """The commands that go deeper; empty where there are none."""
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(NamedTuple):
     """A further question: a command, its arguments by name, and the reason to ask it."""
 
     command: str
@@ -72,8 +70,7 @@ def selector(recording_id: str) -> str:
     return max(UNUSABLE.split(recording_id), key=len)[:MAX_SELECTOR]
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(NamedTuple):
     """The path as the caller gave it, the items of each list (None: all), and how to phrase further questions."""
 
     path: str

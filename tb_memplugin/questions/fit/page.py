@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
-from tb_memplugin.model.fit import Knob, LargestValue, Outcome
+from tb_memplugin.model.fit import Knob, LargestValue, Outcome, PartJson
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.largest_value import FitStep, KnobChoice, answer, fit_steps
 from tb_memplugin.questions.asking.endpoint import EACH_CHOICE, endpoint
@@ -24,13 +24,6 @@ class RoleBytesJson(TypedDict):
     """The bytes of one role."""
 
     role: int
-    bytes: int
-
-
-class FitPartJson(TypedDict):
-    """A part of the memory at the peak."""
-
-    name: str
     bytes: int
 
 
@@ -66,7 +59,7 @@ class FitCandidateJson(FitChoiceJson):
     """Their share of the program's floating-point operations."""
     roles: list[RoleBytesJson]
     """Bytes at the peak, largest first."""
-    parts: list[FitPartJson]
+    parts: list[PartJson]
     seconds: float
     error: str | None
     """The reason why there is no program, or why the compiler refuses one that is within the limit."""
@@ -204,7 +197,7 @@ def _candidate(step: FitStep, outcome: Outcome, number: int) -> FitCandidateJson
         choice=number,
         value=step.value(outcome),
         roles=_roles(outcome),
-        parts=records(FitPartJson, outcome.parts[:MAX_PARTS]),
+        parts=records(PartJson, outcome.parts[:MAX_PARTS]),
         error=outcome.error or outcome.refused or None,
         traceback=outcome.traceback or None,
         versions=dict(outcome.versions),

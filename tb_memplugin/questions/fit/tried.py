@@ -53,22 +53,39 @@ class TriedJson(TypedDict):
     """A piece of advice that was carried out, or estimated where your code must change."""
 
     target: str
+    """The answer's target."""
     knobs: dict[str, Knob]
+    """The values of its knobs that are not searched."""
     vary: str | None
+    """The knob that is searched."""
     title: str
+    """The piece of advice; the last one may be all that helped, together."""
     changes: list[str]
+    """The changes before compiling; empty where your code must change."""
     compiled: bool
+    """True if the figures are those of compiled programs; otherwise they are estimated."""
     at: Knob | None
+    """The value of the searched knob at which the bytes are compared."""
     value: Knob | None
+    """The largest value that fits without the change."""
     new_value: Knob | None
+    """The largest value that fits with it."""
     saving_bytes: int | None
+    """The reserved bytes that it saves; where they are estimated, those of the peak."""
     promised_bytes: int
+    """The bytes of the peak that the advice expected to save."""
     reserved_bytes: int | None
+    """The reserved bytes of the program without the change."""
     peak_bytes: int | None
+    """The peak of the program without the change."""
     new_reserved_bytes: int | None
+    """The reserved bytes of the program with the change."""
     new_peak_bytes: int | None
+    """The peak of the program with the change."""
     run: str | None
+    """The run of the program with the change."""
     error: str | None
+    """The reason why there is no such program."""
 
 
 def tried_json(one: Tried) -> TriedJson:

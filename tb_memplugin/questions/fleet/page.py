@@ -11,26 +11,11 @@ from tb_memplugin.numbered_names import natural_key
 from tb_memplugin.questions.asking.endpoint import endpoint
 from tb_memplugin.questions.asking.inputs import FLEETS, FreeText
 from tb_memplugin.questions.asking.payload import Table, encode
-from tb_memplugin.questions.asking.source import FleetReading, Fleets
+from tb_memplugin.questions.asking.source import CaptureNameJson, FleetReading, Fleets
 from tb_memplugin.questions.fleet.capture import FleetCaptureJson, answer_json
 from tb_memplugin.questions.fleet.devices import device_table
 from tb_memplugin.questions.fleet.words import heading_text, joined_text, median_text, worst_parts
-from tb_memplugin.questions.records import record, records
-
-
-class CaptureNameJson(TypedDict):
-    """A capture that can be chosen."""
-
-    name: str
-    began: float
-    """Seconds since 1970."""
-    sessions: int
-    hosts: int
-    files: int
-    known_files: int
-    """Files that have been read before; outliers and other programs are known if all have."""
-    faults: str
-    """The known faults, in words; empty without any."""
+from tb_memplugin.questions.records import record
 
 
 class MemoryTextJson(TypedDict):
@@ -83,7 +68,6 @@ def fleet(fleets: Fleets, capture: str) -> bytes:
     meta = record(
         FleetMetaJson,
         reading,
-        captures=records(CaptureNameJson, reading.captures),
         running=reading.is_running,
         capture=answer_json(answer, devices=False) if reading.fleet else None,
         heading=heading_text(answer),

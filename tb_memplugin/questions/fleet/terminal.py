@@ -8,7 +8,8 @@ from types import TracebackType
 from typing import Self, TextIO
 
 from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer
-from tb_memplugin.model.fleet import Device, Fleet, KnownCapture, TrendBy, TrendSeries
+from tb_memplugin.model.fleet import Device, Fleet, KnownCapture, TrendSeries
+from tb_memplugin.model.kinds import TrendBy
 from tb_memplugin.questions.asking.text_table import align
 from tb_memplugin.questions.fleet.words import (
     apart_texts,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NotRequired, TypedDict
 
-from tb_memplugin.model.fleet import TrendBy, TrendSeries
+from tb_memplugin.model.fleet import TrendSeries
+from tb_memplugin.model.kinds import TrendBy
 from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, AnswerJson, Asked, bounded
 from tb_memplugin.questions.asking.endpoint import endpoint
 from tb_memplugin.questions.asking.inputs import FLEETS, Choice

@@ -10,13 +10,13 @@ from tb_memplugin.analysis.usage.figure_definitions import OUT_OF_MEMORY, Figure
 from tb_memplugin.analysis.usage.headroom import Cause, cause, missing_bytes
 from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak, reserved_bytes
 from tb_memplugin.analysis.usage.live_set import live_rows
-from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
+from tb_memplugin.model.out_of_memory import DUMP_FLAGS, OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.endpoint import InReport, endpoint
 from tb_memplugin.questions.asking.inputs import OUTLINE, RECORDINGS
 from tb_memplugin.questions.asking.json_types import OutOfMemoryJson, SummaryJson
 from tb_memplugin.questions.asking.source import Recordings
-from tb_memplugin.questions.oom.hints import DUMP_FLAGS, hints, lacks_buffers
+from tb_memplugin.questions.oom.hints import hints, lacks_buffers
 from tb_memplugin.questions.recording.summary import summary
 from tb_memplugin.sizes import bytes_text
 

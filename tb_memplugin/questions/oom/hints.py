@@ -7,7 +7,7 @@ import re
 from tb_memplugin.analysis.usage.headroom import Cause, cause, missing_bytes
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.accelerators import TPU7X, V4, V5E, V5P, V6E
-from tb_memplugin.model.out_of_memory import KernelBuffer, OutOfMemory, OutOfMemoryPhase
+from tb_memplugin.model.out_of_memory import DUMP_FLAGS, KernelBuffer, OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.oom.symptoms import SYMPTOMS, is_torch, memory_name
 from tb_memplugin.sizes import bytes_text
@@ -121,9 +121,6 @@ def hints(recording: Recording, failure: OutOfMemory) -> list[str]:
         split = f"Split it: an allocation of {bytes_text(failure.asked)} never fits. Shard it, or use smaller batches."
         return [split, *texts]
     return [*_dump_hint(recording, failure), *(texts or [_general_hint(recording, failure)])]
-
-
-DUMP_FLAGS = "XLA_FLAGS='--xla_dump_to=FOLDER --xla_dump_hlo_as_proto'"
 
 
 def _dump_hint(recording: Recording, failure: OutOfMemory) -> list[str]:

@@ -55,6 +55,36 @@ export interface AxisInfo {
   length: number;
 }
 
+/** One buffer or allocation in full. Positions are those of the recording's axis. */
+export interface Buffer extends NamedRow {
+  /** The element type. */
+  dtype: string;
+  /** Bytes as placed. */
+  size_bytes: number;
+  /** Bytes requested, without padding and rounding. */
+  requested_bytes: number;
+  /** The buffer allocation or segment that contains it. */
+  region: Region | null;
+  /** The offset in that region. */
+  offset_bytes: number;
+  /** The position of the allocation. */
+  allocated_at: number;
+  /** The position of the free. */
+  freed_at: number;
+  /** The position at which its value is written. */
+  defined: SchedulePoint;
+  /** Its last use. */
+  last_used: SchedulePoint;
+  /** The call stack of the allocation, innermost frame first; of a stack that is cut, from `source` on. */
+  stack: StackFrame[];
+  /** The call stack of the free, likewise; empty where it is unknown. */
+  freed_stack: StackFrame[];
+  /** Buffers that use some of the same bytes. */
+  shares: Sharer[];
+  /** The number of these. */
+  shares_total: number;
+}
+
 /** A call graph in pprof's terms. */
 export interface CallGraph {
   by: Granularity;
@@ -105,7 +135,7 @@ export interface Capture {
   step: number | null;
 }
 
-/** A capture that can be chosen. */
+/** A capture that can be read as a fleet. */
 export interface CaptureName {
   name: string;
   /** Seconds since 1970. */
@@ -245,29 +275,8 @@ export interface Comparison {
   left_out_bytes: number;
 }
 
-/** One allocation in full. Positions are those of the axis; sizes are in bytes. */
-export interface Details {
-  row: number;
-  name: string;
-  op: string;
-  op_name: string;
-  role: number;
-  size: number;
-  requested: number;
-  shape: string;
-  dtype: string;
-  region: Region | null;
-  offset: number;
-  start: number;
-  end: number;
-  defined: SchedulePoint;
-  last_used: SchedulePoint;
-  /** The innermost frame comes first. */
-  stack: StackFrame[];
-  /** Of the event that freed it; empty where that is unknown. */
-  freed_stack: StackFrame[];
-  shares: Sharer[];
-  shares_total: number;
+/** One buffer or allocation in full, with the plan of the program that it was made for. */
+export interface Details extends Buffer {
   /** Of an allocation that a program's execution made; null where the program is unknown. */
   planned?: PlannedAllocation | null;
 }
@@ -397,7 +406,7 @@ export interface FitCandidate extends FitChoice {
   rematerialized_flops: number;
   /** Bytes at the peak, largest first. */
   roles: RoleBytes[];
-  parts: FitPart[];
+  parts: Part[];
   seconds: number;
   /** The reason why there is no program, or why the compiler refuses one that is within the limit. */
   error: string | null;
@@ -425,12 +434,6 @@ export interface FitLargest extends FitChoice {
   without_recomputation: number | null;
   /** Sentences: how memory rises with the knob, what the compiler recomputes, and what failed. */
   sentences: string[];
-}
-
-/** A part of the memory at the peak. */
-export interface FitPart {
-  name: string;
-  bytes: number;
 }
 
 /** The candidates of a step, ordered by target, choice and value. */
@@ -786,6 +789,24 @@ export interface NamedCause {
   text: string;
 }
 
+/** The texts of a buffer or allocation; `row` selects it in `buffers --row`. */
+export interface NamedRow {
+  /** The row in the recording. */
+  row: number;
+  /** The buffer's or allocation's name. */
+  name: string;
+  /** The instruction's opcode, or the operator. */
+  op: string;
+  /** The model path. */
+  op_name: string;
+  /** The role, in lower case. */
+  role: string;
+  /** The shape with its layout. */
+  shape: string;
+  /** The user's innermost source line; empty where it is unknown. */
+  source: string;
+}
+
 /** The recordings of a file, once all of its pieces have arrived. */
 export interface OpenedFile {
   recordings: Summary[];
@@ -870,6 +891,14 @@ export interface OverviewRow extends Summary {
   remedy: string | null;
 }
 
+/** A part of the memory at the peak. */
+export interface Part {
+  /** The part, such as the activations of a layer. */
+  name: string;
+  /** Its bytes at the peak. */
+  bytes: number;
+}
+
 /** The layers, function or line with the most bytes at the peak; `repeats` counts layers of the same name. */
 export interface PartShare {
   name: string;
@@ -937,11 +966,14 @@ export interface Reason {
   remedy: string;
 }
 
-/** The region that an allocation lies in; `index` is the source's own number of it. */
+/** The buffer allocation or segment that contains it; `index` is the source's own number of it. */
 export interface Region {
+  /** The number that the source gives it. */
   index: number;
+  /** `parameter`, `output`, `constant`, `thread_local` or `temporary`. */
   kind: string;
-  size: number;
+  /** Its size. */
+  size_bytes: number;
 }
 
 /** A program in a memory that several share. */
@@ -1022,13 +1054,19 @@ export interface Session {
   hosts: number;
 }
 
-/** An allocation that uses some of the same bytes. */
+/** A buffer that uses some of the same bytes. */
 export interface Sharer {
+  /** The row in the recording. */
   row: number;
+  /** Its name. */
   name: string;
-  size: number;
+  /** Its size. */
+  size_bytes: number;
+  /** The position at which its value is written. */
   defined: number;
+  /** The position of its last use. */
   last_used: number;
+  /** `same buffer`, or `same bytes at another time`. */
   relation: string;
 }
 
