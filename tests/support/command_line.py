@@ -1,4 +1,4 @@
-"""The command line, called in the process of the tests: a process for each call takes a quarter of a second to start."""
+"""The command line, called in the process of the tests: a process takes a quarter of a second to start for each call."""
 
 from __future__ import annotations
 
