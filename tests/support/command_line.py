@@ -1,4 +1,4 @@
-"""The command line, called in the process of the tests: a process takes a quarter of a second to start for each call."""
+"""The command line, called in the process of the tests: starting a process for each call takes a quarter of a second."""
 
 from __future__ import annotations
 
