@@ -1,4 +1,4 @@
-"""The command line, called in the process of the tests: starting a process for each call takes a quarter of a second."""
+"""The command line, called in the process of the tests: to start a process for each call takes 0.25 s."""
 
 from __future__ import annotations
 
