@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from enum import IntEnum, StrEnum
+from enum import StrEnum
+from typing import Literal
 
 import numpy as np
 
@@ -38,21 +39,30 @@ class AdviceKind(StrEnum):
     UNUSED = "unused"
 
 
-class Cost(IntEnum):
+class Cost(StrEnum):
     """Cost of a kind of change, besides the work of making it; the cheapest first."""
 
-    FREE = 0  # same results in the same time
-    TIME = 1  # same results, with more computation or communication
-    RESULTS = 2  # other roundings, or another model
-    TRANSFERS = 3  # copies between host and device in every step
+    NONE = "none"  # same results in the same time
+    TIME = "time"  # same results, with more computation or communication
+    RESULTS = "rounding or results"  # other roundings, or another model
+    TRANSFERS = "transfers"  # copies between host and device in every step
+
+
+class Effort(StrEnum):
+    """Work of making a kind of change; the least first."""
+
+    NONE = "none"  # an environment variable
+    ARGUMENT = "one argument"
+    LINES = "a few lines"
+    RESTRUCTURE = "restructure"  # other functions, or another model
 
 
 COSTS = {
-    AdviceKind.DONATION: Cost.FREE,
-    AdviceKind.UNUSED: Cost.FREE,
-    AdviceKind.OUTPUTS: Cost.FREE,
-    AdviceKind.LATE_FREE: Cost.FREE,
-    AdviceKind.FRAGMENTATION: Cost.FREE,
+    AdviceKind.DONATION: Cost.NONE,
+    AdviceKind.UNUSED: Cost.NONE,
+    AdviceKind.OUTPUTS: Cost.NONE,
+    AdviceKind.LATE_FREE: Cost.NONE,
+    AdviceKind.FRAGMENTATION: Cost.NONE,
     AdviceKind.SCHEDULE: Cost.TIME,
     AdviceKind.REPLICATION: Cost.TIME,
     AdviceKind.REMATERIALIZATION: Cost.TIME,
@@ -62,35 +72,55 @@ COSTS = {
     AdviceKind.OVERSIZED: Cost.TIME,
     AdviceKind.OFFLOAD: Cost.TRANSFERS,
 }
-LARGE_SHARE = 10  # a tenth of the peak: below it, only changes that are free are worth making first
-MIN_FREE_SHARE = 50  # a fiftieth of the peak: below it, not even those
+EFFORTS = {
+    AdviceKind.FRAGMENTATION: Effort.NONE,
+    AdviceKind.DONATION: Effort.ARGUMENT,
+    AdviceKind.UNUSED: Effort.ARGUMENT,
+    AdviceKind.SCHEDULE: Effort.ARGUMENT,
+    AdviceKind.OUTPUTS: Effort.LINES,
+    AdviceKind.LATE_FREE: Effort.LINES,
+    AdviceKind.REPLICATION: Effort.LINES,
+    AdviceKind.REMATERIALIZATION: Effort.LINES,
+    AdviceKind.MICROBATCHING: Effort.LINES,
+    AdviceKind.DTYPE: Effort.LINES,
+    AdviceKind.PADDING: Effort.RESTRUCTURE,
+    AdviceKind.OVERSIZED: Effort.RESTRUCTURE,
+    AdviceKind.OFFLOAD: Effort.RESTRUCTURE,
+}
+
+
+NEARLY = 1.02  # times the least saving; a second figure that is closer says nothing
 
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """Bytes by which a change lowers the peak, and the peak after it.
+    """Bytes by which a change lowers the peak, which is `before`; or what an allocator reserves at the peak.
 
-    Where the compiler decides how much a change saves, `at_least` and `at_most` bound it; else they equal `bytes`.
-    `reserved` are the bytes that an allocator reserves at the peak, for a change that lowers them and not the peak.
+    Where the compiler decides how much a change saves, `at_least` is safe to count on, and it saves up to `at_most`;
+    else both equal `expected`.
     """
 
-    bytes: int
-    new_peak: int
+    before: int
+    expected: int
     at_least: int
     at_most: int
-    reserved: int | None = None
+    of: Literal["peak", "reserved"] = "peak"
 
     @property
-    def before(self) -> int:
-        """The bytes that the saving is a part of: the peak, or the reserved bytes."""
-        return self.bytes + self.new_peak if self.reserved is None else self.reserved
+    def up_to(self) -> int:
+        """The second figure; the first one where both are nearly equal."""
+        return self.at_most if self.at_most > NEARLY * self.at_least else self.at_least
 
     @property
     def effect(self) -> str:
         """The saving as the predicate of a sentence."""
-        if self.at_least == self.at_most:
-            return f"lowers the peak by {bytes_text(self.bytes)}"
-        return f"lowers the peak by {bytes_text(self.at_least)} to {bytes_text(self.at_most)}"
+        return f"lowers the peak by {range_text(self.at_least, self.up_to)}"
+
+
+def range_text(safe: int, up_to: int) -> str:
+    """Return `217 MiB (up to 834 MiB)`, or `217 MiB` where both are the same figure."""
+    low, high = bytes_text(safe), bytes_text(up_to)
+    return low if low == high else f"{low} (up to {high})"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,8 +128,8 @@ class Advice:
     """A change to the code, its reason and its saving.
 
     `rows` are the allocations concerned, largest first, and `bytes` is their sum. Fragmentation is not part of live
-    bytes; its saving is the memory in gaps, a part of the reserved bytes, and the new peak is the old one. `edits`
-    carry the advice out without a change of the user's code, as `tb-memplugin fit --try` does.
+    bytes; its saving is the memory in gaps, a part of the reserved bytes. `edits` carry the advice out without a change
+    of the user's code, as `tb-memplugin fit --try` does.
     """
 
     kind: AdviceKind
@@ -113,11 +143,16 @@ class Advice:
 
     @property
     def saving_bytes(self) -> int:
-        return self.saving.bytes
+        """What is safe to count on."""
+        return self.saving.at_least
 
     @property
-    def new_peak_bytes(self) -> int:
-        return self.saving.new_peak
+    def cost(self) -> Cost:
+        return COSTS[self.kind]
+
+    @property
+    def effort(self) -> Effort:
+        return EFFORTS[self.kind]
 
 
 def saving(recording: Recording, expected: Change, *bounds: Change) -> Saving | None:
@@ -127,37 +162,20 @@ def saving(recording: Recording, expected: Change, *bounds: Change) -> Saving | 
     all of them. If even one of them saves nothing, the change may cost memory, and there is no saving to report.
     """
     before = peak(recording).bytes
-    after = [peak_after(recording, change).bytes for change in (expected, *bounds)]
-    found = Saving(before - after[0], after[0], before - max(after), before - min(after))
-    return found if is_worthwhile(recording, found.at_least) else None
+    return promise(recording, *(before - peak_after(recording, change).bytes for change in (expected, *bounds)))
 
 
 def promise(recording: Recording, expected: int, *bounds: int) -> Saving | None:
     """Return a saving of so many bytes, between the bounds; None if it is too small to report."""
     found = (expected, *bounds)
-    promised = Saving(expected, peak(recording).bytes - expected, min(found), max(found))
-    return promised if is_worthwhile(recording, promised.at_least) else None
+    least = min(found)
+    return Saving(peak(recording).bytes, expected, least, max(found)) if is_worthwhile(recording, least) else None
 
 
-def cost_of(piece: Advice) -> Cost:
-    """Return what a piece costs."""
-    return COSTS.get(piece.kind, Cost.RESULTS)
-
-
-def in_order(recording: Recording, pieces: Iterable[Advice]) -> list[Advice]:
-    """Return pieces in the order in which to try them.
-
-    Free changes come first, then changes that save at least a tenth of the peak, by their cost, then all others. Free
-    changes that save little are among the others. Among equals, the largest saving comes first.
-    """
-    top = peak(recording).bytes
-
-    def key(piece: Advice) -> tuple[int, int]:
-        cost = cost_of(piece)
-        share = MIN_FREE_SHARE if cost is Cost.FREE else LARGE_SHARE
-        return cost if share * piece.saving_bytes >= top else len(Cost), -piece.saving_bytes
-
-    return sorted(pieces, key=key)
+def in_order(pieces: Iterable[Advice]) -> list[Advice]:
+    """Return pieces by what is safe to count on, the largest first; of equal ones the cheaper, then the easier."""
+    costs, efforts = list(Cost), list(Effort)
+    return sorted(pieces, key=lambda one: (-one.saving_bytes, costs.index(one.cost), efforts.index(one.effort)))
 
 
 def is_worthwhile(recording: Recording, size: int) -> bool:
@@ -201,7 +219,7 @@ def allow_for_recomputation(recording: Recording, piece: Advice) -> Advice:
     found, saved, limit = compiler_recomputation(recording), piece.saving, memory_limit(recording)
     if piece.kind in EXACT or not is_worthwhile(recording, found.saved_bytes):
         return piece
-    excess = saved.bytes + saved.new_peak - limit if saved.new_peak <= limit else 0
+    excess = saved.before - limit if saved.before - saved.expected <= limit else 0
     at_least = min(max(saved.at_least - found.saved_bytes, excess, 0), saved.at_least)
     note = (
         f" The compiler runs {counted(found.operations, 'operation')} twice to make the program fit; then it runs "

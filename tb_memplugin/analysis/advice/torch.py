@@ -105,8 +105,8 @@ def advise_microbatches(recording: Recording) -> Iterator[Advice]:
         title="Use two microbatches",
         sentence=f"{counted(len(live), 'activation')}, {bytes_text(size)}, "
         f"{agree(len(live), 'is', 'are')} kept for the backward pass at the peak. Most activations scale with the "
-        f"batch. Computing half of the batch at a time lowers the peak by at least {bytes_text(saved.bytes)}; this "
-        "includes the accumulated gradients. More parts save more.",
+        f"batch. Computing half of the batch at a time {saved.effect} or more; this includes "
+        "the accumulated gradients. More parts save more.",
         change="for part in batch.chunk(2): (loss_of(model, part) / 2).backward()  # then one optimizer.step()",
         rows=sort_by_size(recording, live),
         bytes=size,
@@ -158,8 +158,8 @@ def advise_checkpoint(recording: Recording) -> Iterator[Advice]:
     found = [saved for saved in tried if saved is not None]
     if not found:
         return
-    enough = AS_GOOD * max(saved.saving.bytes for saved in found)
-    best = max((saved for saved in found if saved.saving.bytes >= enough), key=lambda saved: saved.place.depth)
+    enough = AS_GOOD * max(saved.saving.at_least for saved in found)
+    best = max((saved for saved in found if saved.saving.at_least >= enough), key=lambda saved: saved.place.depth)
     size, line = int(rows.charge[best.rows].sum()), frame_text(recording.stacks, best.place.frame)
     yield Advice(
         kind=AdviceKind.REMATERIALIZATION,

@@ -17,7 +17,7 @@ from tb_memplugin.questions.asking.selectors import position_of
 from tb_memplugin.questions.kinds import device_profile, leaks, memory_profile, memory_viewer, watched
 from tb_memplugin.questions.kinds.joins import RuntimeToProgramJson, joins
 from tb_memplugin.questions.oom import failure as oom
-from tb_memplugin.questions.recording.advice import AdviceJson, advice
+from tb_memplugin.questions.recording.advice import AdviceListJson, advice
 from tb_memplugin.questions.recording.kernels import KernelJson, has_kernels, kernels
 from tb_memplugin.questions.recording.sites import site
 from tb_memplugin.questions.recording.summary import summary
@@ -85,7 +85,7 @@ class ExplainedMoment(TypedDict):
     source: list[TreeLineJson]
     function: list[TreeLineJson]
     out_of_memory: NotRequired[OutOfMemoryJson]
-    advice: NotRequired[list[AdviceJson]]
+    advice: NotRequired[AdviceListJson]
     kernels: NotRequired[list[KernelJson]]
     buffers: NotRequired[list[Group]]
     buffers_total: NotRequired[int]
@@ -109,7 +109,7 @@ def explain(recording: Recording, at: str | None = None, others: Sequence[Record
     if failure is not None:
         answer["out_of_memory"] = failure
     elif not recording.kind.has_call_graph:
-        answer["advice"] = advice(recording)["advice"]
+        answer["advice"] = advice(recording)
         if has_kernels(recording):
             answer["kernels"] = kernels(recording)["kernels"]
         if recording.axis is not Axis.TIME:

@@ -21,9 +21,9 @@ interface PieceProps {
  * buffers concerned.
  */
 function AdvicePiece({ piece, store }: PieceProps): JSX.Element {
-  const { title, sentence, change, saving_bytes, saving_at_least, saving_at_most } = piece;
+  const { title, sentence, change, saving_bytes, saving_at_most_bytes: most } = piece;
   const { saving_of, before_bytes: before, after_bytes: after } = piece;
-  const exact = saving_at_least === saving_at_most;
+  const exact = saving_bytes === most;
   const share = before > 0 ? Math.min(Math.max(saving_bytes / before, 0), 1) : 0;
   return (
     <li class="piece" data-testid="advice-piece">
@@ -32,10 +32,10 @@ function AdvicePiece({ piece, store }: PieceProps): JSX.Element {
           title={
             exact
               ? formatExact(saving_bytes)
-              : `${formatExact(saving_at_least)} to ${formatExact(saving_at_most)}`
+              : `${formatExact(saving_bytes)}, up to ${formatExact(most)}`
           }
         >
-          {exact ? "" : "≈"}−{formatBytes(saving_bytes)}
+          −{formatBytes(saving_bytes)}
         </b>
         <span class="piece-bar" aria-hidden="true">
           <i style={{ width: `${100 * (1 - share)}%` }} />

@@ -38,7 +38,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
         return
     size = int(recording.allocations.size[old].sum())
     # In another order, the temporaries that share the results' memory may find room elsewhere.
-    least = min(saved.at_least, saved.bytes - _relaid_out(recording, new) // 2)
+    least = min(saved.at_least, saved.expected - _relaid_out(recording, new) // 2)
     copied = least - copied_on_gpu(recording, old[roles(recording)[old] == Role.PARAMETER])
     least = copied if is_worthwhile(recording, copied) else least
     saved = replace(saved, at_least=least, at_most=min(max(saved.at_most, size), peak(recording).bytes))

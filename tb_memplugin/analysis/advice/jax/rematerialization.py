@@ -183,20 +183,20 @@ def advise(recording: Recording) -> Iterator[Advice]:
     of_scans = list(scans.advise(recording, passes))
     program = program_graph(recording)
     if program is not None:
-        yield from _around_layers(program, passes, max((piece.saving_bytes for piece in of_scans), default=0))
+        yield from _around_layers(program, passes, max((piece.saving.expected for piece in of_scans), default=0))
     yield from of_scans
 
 
 def _around_layers(program: ProgramGraph, passes: ProgramPasses, by_scans: int) -> list[Advice]:
     """Return pieces on layers outside of scans, which save `by_scans` bytes."""
     found = [piece for layers in passes.layers if (piece := _advise_layers(program, passes, layers))]
-    most = max((piece.saving_bytes for piece in found), default=0)
+    most = max((piece.saving.expected for piece in found), default=0)
     # Where layers have names and recomputing them saves nothing, another part of the same code hardly does.
     layers = repeated_layers(program.recording, passes) if found or not passes.layers else None
     other = _advise_layers(program, passes, layers) if layers is not None else None
-    if other and other.saving_bytes > max(CLEARLY * most, by_scans):
+    if other and other.saving.expected > max(CLEARLY * most, by_scans):
         return [other]
-    return [piece for piece in found if 2 * piece.saving_bytes > most]
+    return [piece for piece in found if 2 * piece.saving.expected > most]
 
 
 def _advise_layers(program: ProgramGraph, passes: ProgramPasses, layers: Layers) -> Advice | None:

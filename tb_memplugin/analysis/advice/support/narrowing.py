@@ -213,4 +213,4 @@ def or_another_order(recording: Recording, saved: Saving) -> Saving:
     if (program := program_graph(recording)) is None:
         return replace(saved, at_most=min(saved.at_most, peak(recording).bytes))
     by_order = program.graph.peak(program.graph.own_order) - program.graph.peak(program.lower_order)
-    return replace(saved, at_most=min(saved.at_most + min(by_order, saved.bytes), peak(recording).bytes))
+    return replace(saved, at_most=min(saved.at_most + min(by_order, saved.expected), peak(recording).bytes))
