@@ -14,7 +14,7 @@ from tb_memplugin.fit.compiling.compiling import programs_of
 from tb_memplugin.fit.knobs import parse_changes
 from tb_memplugin.fit.search import Search
 from tb_memplugin.fit.sweep import Sweep
-from tb_memplugin.model.fit import Knobs, LargestValue, Outcome, Tried
+from tb_memplugin.model.fit import MICROBATCHES, Knobs, LargestValue, Outcome, Tried
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.hlo import read_hlo
 from tb_memplugin.targets import parse_target
@@ -146,12 +146,6 @@ class Trial:
         return search.largest_from(number, max(guess, number + 1))
 
 
-# Names of knobs that split a batch into parts, by libraries and by custom.
-MICROBATCHES = (
-    "microbatches", "num_microbatches", "n_microbatches", "accumulate", "accumulation", "accumulation_steps",
-    "accum_steps", "grad_accum", "grad_accum_steps", "gradient_accumulation", "gradient_accumulation_steps",
-    "every_k_schedule",
-)  # fmt: skip
 # Options that trade time for memory, where nothing fits. With this one, libtpu 0.0.52 chooses otherwise what to repeat:
 # of six programs for v5e that were far too large, four reserved 11, 12, 24 and 55 % less, and two as much. It does not
 # raise the largest batch of a program that fits with a smaller one (none of four), as both ways end at the limit.

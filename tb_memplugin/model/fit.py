@@ -13,6 +13,12 @@ from typing import TypedDict
 Knob = int | float | str | bool
 Knobs = tuple[tuple[str, Knob], ...]
 RECORD = "fit.json"
+# Names of knobs that split a batch into parts, by libraries and by custom.
+MICROBATCHES = (
+    "microbatches", "num_microbatches", "n_microbatches", "accumulate", "accumulation", "accumulation_steps",
+    "accum_steps", "grad_accum", "grad_accum_steps", "gradient_accumulation", "gradient_accumulation_steps",
+    "every_k_schedule",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

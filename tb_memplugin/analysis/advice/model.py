@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal
@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from tb_memplugin.analysis.replay.compiler_recomputation import compiler_recomputation
-from tb_memplugin.analysis.replay.what_if import Change, peak_after
+from tb_memplugin.analysis.replay.what_if import Change, always, combine, peak_after
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.accelerators import TPUS
 from tb_memplugin.model.arrays import I64
@@ -97,7 +97,11 @@ class Saving:
     """Bytes by which a change lowers the peak, which is `before`; or what an allocator reserves at the peak.
 
     Where the compiler decides how much a change saves, `at_least` is safe to count on, and it saves up to `at_most`;
-    else both equal `expected`.
+    else both equal `expected`. `replay` is the change of the live bytes that saves least, to replay it with others, and
+    with it the peak is at least `floor`. Without a replay, a change is not combined with others.
+
+    XLA repeats operations where a program would not fit else. `if_repeated` and `repeating` are what is saved, and the
+    change, if it repeats as many as now. `replay` may be about a program in which it repeats none.
     """
 
     before: int
@@ -105,6 +109,16 @@ class Saving:
     at_least: int
     at_most: int
     of: Literal["peak", "reserved"] = "peak"
+    compiled: bool = False  # a compile has shown it; of what is reserved
+    replay: Change | None = None
+    floor: int = 0
+    if_repeated: int = 0
+    repeating: Change | None = None
+
+    @property
+    def room(self) -> int:
+        """The bytes less that a program can do with: they decide whether it fits."""
+        return max(self.at_least, self.if_repeated)
 
     @property
     def up_to(self) -> int:
@@ -114,13 +128,17 @@ class Saving:
     @property
     def effect(self) -> str:
         """The saving as the predicate of a sentence."""
+        if self.compiled:
+            return f"lowers what the program reserves by {bytes_text(self.at_least)}, as compiled"
         return f"lowers the peak by {range_text(self.at_least, self.up_to)}"
 
 
 def range_text(safe: int, up_to: int) -> str:
-    """Return `217 MiB (up to 834 MiB)`, or `217 MiB` where both are the same figure."""
+    """Return `217 MiB (up to 834 MiB)`; one figure where both are the same, `up to 834 MiB` where none is safe."""
     low, high = bytes_text(safe), bytes_text(up_to)
-    return low if low == high else f"{low} (up to {high})"
+    if low == high:
+        return low
+    return f"{low} (up to {high})" if safe else f"up to {high}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,6 +164,10 @@ class Advice:
         """What is safe to count on."""
         return self.saving.at_least
 
+    def with_saving(self, saving: Saving) -> Advice:
+        """Return the piece with another saving, also in its sentence."""
+        return replace(self, sentence=self.sentence.replace(self.saving.effect, saving.effect), saving=saving)
+
     @property
     def cost(self) -> Cost:
         return COSTS[self.kind]
@@ -161,15 +183,32 @@ def saving(recording: Recording, expected: Change, *bounds: Change) -> Saving | 
     `bounds` are the same change under other decisions of the compiler: the saving is between the least and the most of
     all of them. If even one of them saves nothing, the change may cost memory, and there is no saving to report.
     """
-    before = peak(recording).bytes
-    return promise(recording, *(before - peak_after(recording, change).bytes for change in (expected, *bounds)))
+    before, changes = peak(recording).bytes, (expected, *bounds)
+    saved = [before - peak_after(recording, change).bytes for change in changes]
+    return promise(recording, *saved, replay=changes[saved.index(min(saved))])
 
 
-def promise(recording: Recording, expected: int, *bounds: int) -> Saving | None:
-    """Return a saving of so many bytes, between the bounds; None if it is too small to report."""
-    found = (expected, *bounds)
+def promise(
+    recording: Recording, expected: int, *bounds: int, replay: Change | None = None, floor: int = 0
+) -> Saving | None:
+    """Return a saving of so many bytes, between the bounds; None if it is too small to report.
+
+    `replay` is about the change that saves least. Where it saves more by itself, the rest is memory that stays.
+    """
+    before, found = peak(recording).bytes, (expected, *bounds)
     least = min(found)
-    return Saving(peak(recording).bytes, expected, least, max(found)) if is_worthwhile(recording, least) else None
+    if not is_worthwhile(recording, least):
+        return None
+    saving = Saving(before, expected, least, max(found), replay=replay, floor=floor)
+    return safe_replay(recording, saving)
+
+
+def safe_replay(recording: Recording, saved: Saving) -> Saving:
+    """Return a saving whose replay saves no more by itself than what is safe to count on: the rest stays."""
+    if saved.replay is None:
+        return saved
+    stays = saved.before - saved.at_least - peak_after(recording, saved.replay).bytes
+    return replace(saved, replay=combine(saved.replay, always(recording, stays))) if stays > 0 else saved
 
 
 def in_order(pieces: Iterable[Advice]) -> list[Advice]:
@@ -211,21 +250,30 @@ EXACT = (AdviceKind.FRAGMENTATION, AdviceKind.MICROBATCHING)
 
 
 def allow_for_recomputation(recording: Recording, piece: Advice) -> Advice:
-    """Return a piece that promises no more than holds if the compiler then repeats fewer operations.
+    """Return a piece that promises no more than holds if the compiler then repeats fewer operations."""
+    saved = after_recomputation(recording, piece.saving, [piece.kind])
+    if saved is piece.saving:
+        return piece
+    note = (
+        f" The compiler runs {counted(compiler_recomputation(recording).operations, 'operation')} twice to make the "
+        "program fit; then it runs fewer of them twice, so the peak may fall by less."
+    )
+    found = piece.with_saving(saved)
+    return replace(found, sentence=found.sentence + note)
+
+
+def after_recomputation(recording: Recording, saved: Saving, kinds: Collection[AdviceKind]) -> Saving:
+    """Return what changes of these kinds save for sure where the compiler repeats operations.
 
     It repeats operations only until the program fits. A smaller program needs less of that, so that a change saves time
     instead of memory. In a program that still does not fit, it may choose others.
     """
-    found, saved, limit = compiler_recomputation(recording), piece.saving, memory_limit(recording)
-    if piece.kind in EXACT or not is_worthwhile(recording, found.saved_bytes):
-        return piece
+    found, limit = compiler_recomputation(recording), memory_limit(recording)
+    if not set(kinds) - {*EXACT} or not is_worthwhile(recording, found.saved_bytes):
+        return saved
     excess = saved.before - limit if saved.before - saved.expected <= limit else 0
     at_least = min(max(saved.at_least - found.saved_bytes, excess, 0), saved.at_least)
-    note = (
-        f" The compiler runs {counted(found.operations, 'operation')} twice to make the program fit; then it runs "
-        "fewer of them twice, so the peak may fall by less."
-    )
-    return replace(piece, sentence=piece.sentence + note, saving=replace(saved, at_least=at_least))
+    return replace(saved, at_least=at_least, if_repeated=saved.at_least)
 
 
 def memory_limit(recording: Recording) -> int:

@@ -10,6 +10,7 @@ from tb_memplugin.analysis.usage.figure_definitions import Figure
 from tb_memplugin.analysis.usage.live_bytes import count_stacks, peak
 from tb_memplugin.analysis.usage.live_set import breakdown, bytes_by_role, figures, live_rows, share
 from tb_memplugin.analysis.usage.steps import step_at
+from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.json_types import FigureJson, OutOfMemoryJson, SiteJson, SummaryJson, figure_json
@@ -97,10 +98,16 @@ class ExplainedMoment(TypedDict):
     leaks: NotRequired[leaks.LeaksJson]
 
 
-def explain(recording: Recording, at: str | None = None, others: Sequence[Recording] = ()) -> ExplainedMoment:
+def explain(
+    recording: Recording,
+    at: str | None = None,
+    others: Sequence[Recording] = (),
+    outcomes: Sequence[Outcome] = (),
+) -> ExplainedMoment:
     """Explain the peak of a recording, or the moment `at`, in JSON-compatible values.
 
     `others` are the other recordings of the logdir; an allocator is matched with the programs of its run and host.
+    `outcomes` are the candidates of fits there.
     InputError where `at` is not a moment of the recording.
     """
     position = peak(recording).position if at is None else position_of(recording, at)
@@ -109,7 +116,7 @@ def explain(recording: Recording, at: str | None = None, others: Sequence[Record
     if failure is not None:
         answer["out_of_memory"] = failure
     elif not recording.kind.has_call_graph:
-        answer["advice"] = advice(recording)
+        answer["advice"] = advice(recording, outcomes)
         if has_kernels(recording):
             answer["kernels"] = kernels(recording)["kernels"]
         if recording.axis is not Axis.TIME:

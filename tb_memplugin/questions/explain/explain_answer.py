@@ -8,6 +8,7 @@ from typing import Final, Literal, NotRequired, TypedDict, TypeVar, cast
 from tb_memplugin.analysis.leaks.over_snapshots import snapshots_of
 from tb_memplugin.analysis.ownership.source_lines import heavy_lines
 from tb_memplugin.analysis.usage.live_set import share
+from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, AnswerJson, Asked, Question, bounded, fewer
@@ -159,13 +160,15 @@ def explain_answer(
     asked: Asked,
     at: str | None = None,
     problems: Iterable[AboutFile] = (),
+    outcomes: Sequence[Outcome] = (),
 ) -> ExplainAnswerJson:
     """Explain the peak of a recording, or the moment `at`. `others` are the recordings of the same path.
 
     `problems`: of the files of the path, where no recording was asked for: a larger peak may be in them.
+    `outcomes`: the candidates of fits there.
     InputError where `at` is not a moment of the recording.
     """
-    found = explain(recording, at, others)
+    found = explain(recording, at, others, outcomes)
     most, omitted = fewer(asked.top), OmittedJson()
     lines, lines_total = heavy_lines(recording, found["at"]["position"], asked.top)
     omitted["lines"] = max(lines_total - len(lines), 0)

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal, TypedDict
 
 import numpy as np
 
 from tb_memplugin.analysis.advice import Advice, Cost, Effort, advise
-from tb_memplugin.analysis.advice.fitting import fits_after, fitting_set
+from tb_memplugin.analysis.advice.compiled import compiled_savings, with_compiled
+from tb_memplugin.analysis.advice.fitting import fitting_set
 from tb_memplugin.analysis.advice.model import range_text
-from tb_memplugin.analysis.usage.headroom import headroom
+from tb_memplugin.analysis.usage.headroom import fits_after, headroom
 from tb_memplugin.analysis.usage.live_bytes import caveats, peak
 from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, AnswerJson, Asked, bounded
 from tb_memplugin.questions.asking.endpoint import EACH_CHOICE, endpoint
-from tb_memplugin.questions.asking.inputs import RECORDING
+from tb_memplugin.questions.asking.inputs import RECORDING, RUNS
 from tb_memplugin.questions.asking.json_types import CaveatJson, caveat_json
+from tb_memplugin.questions.asking.source import Runs
 from tb_memplugin.questions.records import record
-from tb_memplugin.sizes import percent_text
+from tb_memplugin.sizes import bytes_text, percent_text
 
 MAX_LINES = 5  # pieces printed in the terminal
 Evidence = Literal["simulated", "compiled"]
@@ -93,17 +96,21 @@ class AdviceListJson(TypedDict):
     """The changes, each simulated on its own, the largest saving first."""
 
 
-@endpoint("advice", RECORDING, report=EACH_CHOICE)
-def advice(recording: Recording) -> AdviceListJson:
+@endpoint("advice", RECORDING, RUNS, report=EACH_CHOICE)
+def advice_in_logdir(recording: Recording, runs: Runs) -> AdviceListJson:
     """Return all advice about a recording, the largest saving first, and the changes with which it fits."""
-    pieces = advise(recording)
-    found = fitting_set(recording, pieces)
+    return advice(recording, runs.fit().outcomes if recording.kind.has_program else ())
+
+
+def advice(recording: Recording, outcomes: Sequence[Outcome] = ()) -> AdviceListJson:
+    """Return all advice about a recording; `outcomes` are the candidates of fits in its logdir."""
+    compiled = compiled_savings(recording, outcomes)
+    pieces = with_compiled(recording, advise(recording), compiled)
+    found = fitting_set(recording, pieces, compiled)
     return {
         "peak_bytes": peak(recording).bytes,
         "limit_bytes": headroom(recording).capacity,
-        "fits_with": None
-        if found is None
-        else record(FitsWithJson, found, after_bytes=found.after, evidence="simulated"),
+        "fits_with": None if found is None else record(FitsWithJson, found, evidence=_evidence(found.compiled)),
         "advice": [_piece(recording, piece) for piece in pieces],
     }
 
@@ -118,11 +125,15 @@ def _piece(recording: Recording, piece: Advice) -> AdviceJson:
         saving_of=saved.of,
         before_bytes=saved.before,
         after_bytes=saved.before - piece.saving_bytes,
-        fits=fits_after(recording, piece.saving_bytes if saved.of == "peak" else 0),
-        evidence="simulated",
+        fits=fits_after(recording, saved.room if saved.of == "peak" or saved.compiled else 0),
+        evidence=_evidence(saved.compiled),
         rows=_ranges(piece.rows),
         rows_total=len(piece.rows),
     )
+
+
+def _evidence(compiled: bool) -> Evidence:
+    return "compiled" if compiled else "simulated"
 
 
 def _ranges(rows: I64) -> list[tuple[int, int]]:
@@ -133,25 +144,33 @@ def _ranges(rows: I64) -> list[tuple[int, int]]:
     return list(zip(ordered[first].tolist(), ordered[last].tolist(), strict=True))
 
 
-def advice_lines(recording: Recording) -> Iterator[str]:
-    """Yield the advice as text; nothing where there is no advice."""
-    yield from lines(advice(recording))
-
-
 def lines(found: AdviceListJson) -> Iterator[str]:
     """Yield lines of text for advice. Names are raw: the caller removes control characters."""
     pieces = found["advice"]
     if not pieces:
         return
-    yield "Advice, each change simulated on its own:"
+    if found["fits_with"] is not None:
+        yield fits_with_text(found)
+        yield ""
+    yield "Advice, each change simulated on its own, the largest saving first:"
     for piece in pieces[:MAX_LINES]:
         yield ""
         yield f"  {saving_line(piece)}  {piece['title']}"
         yield f"      {piece['sentence']}"
+        yield f"      Effort: {piece['effort']}. Cost: {piece['cost']}."
         yield from (f"      {line}" for line in piece["change"].splitlines())
     if len(pieces) > MAX_LINES:
         yield ""
         yield f"and {len(pieces) - MAX_LINES:,} more; --json lists all"
+
+
+def fits_with_text(found: AdviceListJson) -> str:
+    """Return `Fits with: Use four microbatches of 64: 14.8 GiB of 15.8 GiB, simulated`."""
+    best = found["fits_with"]
+    assert best is not None
+    titles = " + ".join(found["advice"][number]["title"] for number in best["pieces"])
+    needs = f"{bytes_text(best['after_bytes'])} of {bytes_text(found['limit_bytes'])}, {best['evidence']}"
+    return f"Fits with: {titles}: {needs}" if best["fits"] else f"Does not fit even with: {titles}: {needs}"
 
 
 def saving_line(piece: AdviceLineJson) -> str:
@@ -171,9 +190,9 @@ class AdviceAnswerJson(AnswerJson, AdviceListJson):
     """Of the recording."""
 
 
-def advice_answer(recording: Recording, asked: Asked) -> AdviceAnswerJson:
-    """Return the first pieces of advice about a recording."""
-    found = advice(recording)
+def advice_answer(recording: Recording, asked: Asked, outcomes: Sequence[Outcome] = ()) -> AdviceAnswerJson:
+    """Return the first pieces of advice about a recording; `outcomes` are the candidates of fits in its logdir."""
+    found = advice(recording, outcomes)
     rows = [piece["rows"][0][0] for piece in found["advice"][:1] if piece["rows"]]
     answer: AdviceAnswerJson = {
         "schema_version": SCHEMA_VERSION,

@@ -25,7 +25,7 @@ from tb_memplugin.analysis.advice.support.narrowing import (
 from tb_memplugin.analysis.advice.support.passes import ProgramPasses, program_passes
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.analysis.replay.what_if import Change, combine, place_in_outputs
+from tb_memplugin.analysis.replay.what_if import Change, combine, new_memory, place_in_outputs
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.model.arrays import I64, Mask
@@ -144,7 +144,7 @@ def _f32_values(recording: Recording, passes: ProgramPasses, wide: Mask) -> _Wid
     computed = np.flatnonzero(wide & ((made >= 0) & both[made] | (role == Role.ACTIVATION)) & ~passes.is_argument)
     weights = np.flatnonzero(wide & passes.is_argument & np.isin(role, (Role.PARAMETER, Role.INPUT)))
     last = passes.last_use(both)[weights]
-    casts = Change(passes.first_use(both)[weights[last >= 0]], last[last >= 0] + 1, size[weights[last >= 0]] // 2)
+    casts = new_memory(passes.first_use(both)[weights[last >= 0]], last[last >= 0] + 1, size[weights[last >= 0]] // 2)
     parameters = np.flatnonzero(passes.is_argument & (role == Role.PARAMETER))
     loss = int(passes.last_use(passes.within(Pass.FORWARD))[parameters].max(initial=-1))
     early = is_activation & (made >= 0) & (made < loss)

@@ -27,6 +27,7 @@ from tb_memplugin.analysis.replay.what_if import (
     always,
     combine,
     lifetimes,
+    new_memory,
     peak_after,
     remove_rows,
     shrink_regions,
@@ -190,9 +191,9 @@ def _in_two_programs(recording: Recording, passes: ProgramPasses, idle: IdleArgu
     estimated = own.bytes[row[argument]] * elements[returned] // np.maximum(elements[argument], 1)
     size = np.where(kept >= 0, own.bytes[kept], estimated)
     first, last = np.full(len(kept), -1), np.full(len(kept), recording.length)
-    before = Change(first, np.where(kept >= 0, own.start[kept], last), size)
-    after = Change(np.where(kept >= 0, own.end[kept], last), last, size)
-    return combine(without, before, after), combine(without, Change(first, last, size))
+    before = new_memory(first, np.where(kept >= 0, own.start[kept], last), size)
+    after = new_memory(np.where(kept >= 0, own.end[kept], last), last, size)
+    return combine(without, before, after), combine(without, new_memory(first, last, size))
 
 
 ACCELERATORS = (Backend.TPU, Backend.GPU)
@@ -266,6 +267,7 @@ def _offload_saving(recording: Recording, idle: IdleArguments) -> Saving | None:
     apart = combine(gone, remove_rows(recording, temporary))
     before, update = peak(recording).bytes, 2 * weights + int(table.size[idle.rows].sum())
     most = before - max(peak_after(recording, apart).bytes, update)
-    least = before - max(peak_after(recording, combine(apart, always(recording, gradients))).bytes, update)
+    with_gradients = combine(apart, always(recording, gradients))
+    least = before - max(peak_after(recording, with_gradients).bytes, update)
     expected = least if recording.backend is Backend.TPU else (least + most) // 2
-    return promise(recording, expected, least, most)
+    return promise(recording, expected, least, most, replay=with_gradients, floor=update)

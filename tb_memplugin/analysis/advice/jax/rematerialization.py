@@ -37,6 +37,13 @@ from tb_memplugin.analysis.ownership.source_lines import frame_text, framework_f
 from tb_memplugin.analysis.replay.program_graph import ProgramGraph, program_graph
 from tb_memplugin.analysis.replay.recompute import LayerNodes, Recomputation
 from tb_memplugin.analysis.replay.schedule_graph import lower_peak
+from tb_memplugin.analysis.replay.what_if import (
+    Change,
+    RowLifetimes,
+    concatenate_lifetimes,
+    lifetimes,
+    replace_lifetimes,
+)
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import F64, I32, I64, Mask, largest_per, marked, smallest_per
 from tb_memplugin.model.program import Backend
@@ -210,7 +217,8 @@ def _advise_layers(program: ProgramGraph, passes: ProgramPasses, layers: Layers)
         for values in (wrapped.dropped_values, wrapped.unclear_values)
     )
     size = int(rows.size[dropped].sum())
-    saved = _saving(wrapped) if size > int(rows.size[unclear].sum()) else None
+    replay = replace_lifetimes(recording, dropped, _until_recomputed(wrapped, dropped))
+    saved = _saving(wrapped, replay) if size > int(rows.size[unclear].sum()) else None
     if saved is None:
         return None
     sentence = (
@@ -259,7 +267,19 @@ def _products(recording: Recording, passes: ProgramPasses) -> I64:
     return np.flatnonzero(products[passes.values.producer])
 
 
-def _saving(layers: Recomputation) -> Saving | None:
+def _until_recomputed(layers: Recomputation, dropped: I64) -> RowLifetimes:
+    """Return the two lifetimes of each dropped row: up to its last read by the forward pass, and from when it is
+    computed again on.
+    """
+    program = layers.program
+    first, last = (program.position[node] for node in layers.absent(program.data.value[dropped]))
+    own = lifetimes(program.recording).take(dropped)
+    return concatenate_lifetimes(
+        own._replace(end=np.clip(first + 1, own.start, own.end)), own._replace(start=np.clip(last, own.start, own.end))
+    )
+
+
+def _saving(layers: Recomputation, replay: Change | None = None) -> Saving | None:
     """Return what recomputing layers saves, if the compiler finds an order with a low peak.
 
     It saves less if the compiler does not, or if it already found such an order for the program without recomputation.
@@ -276,4 +296,4 @@ def _saving(layers: Recomputation) -> Saving | None:
     bounds = [alike] if CLEARLY * alike < saved else []
     if CLEARLY * in_order < saved and is_worthwhile(layers.program.recording, in_order):
         bounds.append(int(IN_ORDER * in_order))
-    return promise(layers.program.recording, saved, *bounds)
+    return promise(layers.program.recording, saved, *bounds, replay=replay)

@@ -19,7 +19,7 @@ from tb_memplugin.analysis.dataflow.input_output_pairs import with_updated
 from tb_memplugin.analysis.dataflow.training_step import TrainingPhase, training_step
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.analysis.replay.what_if import Change, always, combine, resize_rows
+from tb_memplugin.analysis.replay.what_if import Change, always, combine, new_memory, resize_rows
 from tb_memplugin.model.arrays import I64, Mask, dimensions
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.program import ArgumentShardings, Backend, MeshAxis
@@ -219,7 +219,7 @@ def _gathered(recording: Recording, split: Shardable) -> tuple[Change, Change]:
 
 
 def _change(rows: list[tuple[int, int, int]]) -> Change:
-    return Change(*np.array(rows, dtype=np.int64).reshape(-1, 3).T)
+    return new_memory(*np.array(rows, dtype=np.int64).reshape(-1, 3).T)
 
 
 def _passes_that_gather(recording: Recording) -> Mask:
