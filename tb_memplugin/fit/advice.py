@@ -69,7 +69,8 @@ class Trial:
         if after.reserved_bytes is None or before.reserved_bytes is None:
             return replace(tried, error=after.error or before.error)
         saved = before.reserved_bytes - after.reserved_bytes
-        return replace(tried, saving_bytes=saved, new_value=self._largest(piece, values, number, after))
+        found = self._largest(piece, values, number, after)
+        return replace(tried, saving_bytes=saved, new_value=found, at_end=self._is_last(found, values))
 
     def _estimated(self, piece: AdviceToTry) -> Tried:
         """Estimate the value, as memory rises in a line with it. Never more than was searched."""
@@ -82,7 +83,11 @@ class Trial:
         own = int(dict(before.candidate.knobs)[self.answer.searched])
         most = own + floor(room / each) if each else own - (room < 0)
         reached = [value for value in self.values if value <= most]
-        return replace(tried, new_value=reached[-1] if reached else None)
+        found = reached[-1] if reached else None
+        return replace(tried, new_value=found, at_end=self._is_last(found, self.values))
+
+    def _is_last(self, found: int | None, values: Sequence[int]) -> bool:
+        return bool(values) and found == values[-1]
 
     def _tried(self, piece: AdviceToTry, before: Outcome, after: Outcome | None) -> Tried:
         answer = self.answer

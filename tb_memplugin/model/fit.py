@@ -208,7 +208,8 @@ class Tried:
     value: Knob | None  # the largest one, before; None if none fits, and without a search
     new_value: Knob | None  # None where it is less than any value that was searched, and without a search
     saving_bytes: int | None  # of memory reserved; of the peak, where it is replayed
-    promised_bytes: int  # what advice expects of the peak
+    promised_bytes: int  # what advice expects of the peak, as far as is safe to count on
+    at_end: bool = False  # the new value is the last one that was searched: a larger one may fit
     error: str = ""
 
     @property

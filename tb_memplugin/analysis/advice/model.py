@@ -14,6 +14,7 @@ from tb_memplugin.analysis.replay.what_if import Change, always, combine, peak_a
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.accelerators import TPUS
 from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text, counted
@@ -224,6 +225,15 @@ def is_worthwhile(recording: Recording, size: int) -> bool:
 def sort_by_size(recording: Recording, rows: I64) -> I64:
     """Sort rows by size, largest first."""
     return rows[np.argsort(-recording.allocations.size[rows], kind="stable")]
+
+
+def results_text(recording: Recording, rows: I64, both: I64) -> str:
+    """Return a clause on the results that return arguments in other memory, as these count twice; else nothing."""
+    table, kind = recording.allocations, recording.regions.kind
+    regions = np.setdiff1d(table.region[both], table.region[rows])
+    results = regions[(kind[regions] & RegionKind.OUTPUT) != 0]
+    size = int(recording.regions.size[results].sum())
+    return f", and {bytes_text(size)} of results return the new values" if is_worthwhile(recording, size) else ""
 
 
 def row_name(recording: Recording, row: int) -> str:

@@ -165,11 +165,11 @@ def lines(found: AdviceListJson) -> Iterator[str]:
 
 
 def fits_with_text(found: AdviceListJson) -> str:
-    """Return `Fits with: Use four microbatches of 64: 14.8 GiB of 15.8 GiB, simulated`."""
+    """Return `Fits with: Use four microbatches of 64: 14.80 GiB of 15.75 GiB, simulated`."""
     best = found["fits_with"]
     assert best is not None
     titles = " + ".join(found["advice"][number]["title"] for number in best["pieces"])
-    needs = f"{bytes_text(best['after_bytes'])} of {bytes_text(found['limit_bytes'])}, {best['evidence']}"
+    needs = f"{bytes_text(best['after_bytes'], 4)} of {bytes_text(found['limit_bytes'], 4)}, {best['evidence']}"
     return f"Fits with: {titles}: {needs}" if best["fits"] else f"Does not fit even with: {titles}: {needs}"
 
 

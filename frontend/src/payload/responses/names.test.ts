@@ -35,7 +35,7 @@ describe("the best change", () => {
     const list = makeAdviceList([offload, donate], { limit_bytes: 100 * MIB, fits_with: set });
     expect(bestChange(list)).toEqual({
       title: "fits with Offload + Donate",
-      saving: "90.0 MiB of 100 MiB",
+      saving: "90.00 MiB of 100.0 MiB",
       about: "Offload. Donate.",
     });
     const best = bestChange({ ...list, fits_with: { ...set, fits: false } });

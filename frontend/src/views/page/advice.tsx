@@ -210,7 +210,7 @@ function FittingSet(props: {
 }): JSX.Element {
   const { list, needed, onOpen } = props;
   const pieces = needed.pieces.map((number) => list.advice[number]);
-  const limit = list.limit_bytes === null ? "" : ` of ${formatBytes(list.limit_bytes)}`;
+  const limit = list.limit_bytes === null ? "" : ` of ${formatBytes(list.limit_bytes, 4)}`;
   const together = pieces.length > 1 ? " together" : "";
   return (
     <p class={needed.fits ? "advice-set" : "advice-set lacking"} data-testid="fits-with">
@@ -219,7 +219,7 @@ function FittingSet(props: {
         {pieces.map(({ title }) => title).join(" + ")}
       </button>
       <span title={formatExact(needed.after_bytes)}>
-        : {formatBytes(needed.after_bytes)}
+        : {formatBytes(needed.after_bytes, 4)}
         {limit}
         {together}, {needed.evidence}
       </span>

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, cpu_note, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, cpu_note, results_text, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.arguments import arguments
 from tb_memplugin.analysis.advice.support.narrowing import (
     CAST,
@@ -73,8 +73,8 @@ def _advise_optimizer_state(recording: Recording, state: I64) -> Iterator[Advice
     yield Advice(
         kind=AdviceKind.DTYPE,
         title=f"Store {found.what} in bf16",
-        sentence=f"{bytes_text(size)} of {names} are {found.what} in {WIDE}. Storing {found.them} in bf16 "
-        f"{saved.effect}. {found.caution}",
+        sentence=f"{bytes_text(size)} of {names} are {found.what} in {WIDE}"
+        f"{results_text(recording, found.rows, both)}. Storing {found.them} in bf16 {saved.effect}. {found.caution}",
         change=found.code,
         rows=sort_by_size(recording, found.rows),
         bytes=size,

@@ -15,11 +15,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, is_worthwhile, promise, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import (
+    Advice,
+    AdviceKind,
+    Saving,
+    is_worthwhile,
+    promise,
+    results_text,
+    saving,
+    sort_by_size,
+)
 from tb_memplugin.analysis.advice.support.arguments import SMALL_SHARE, argument_parts, function_name
 from tb_memplugin.analysis.advice.support.passes import PRODUCTS, ProgramPasses, program_passes
 from tb_memplugin.analysis.dataflow.graph import row_of_value
-from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
+from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs, with_updated
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.replay.what_if import (
@@ -235,7 +244,8 @@ def advise_offload(recording: Recording) -> Iterator[Advice]:
     yield Advice(
         kind=AdviceKind.OFFLOAD,
         title=f"Offload {names} to the host",
-        sentence=f"{bytes_text(size)} of {names} are first read after the peak. Computing the gradients in one "
+        sentence=f"{bytes_text(size)} of {names} are first read after the peak"
+        f"{results_text(recording, idle.rows, with_updated(recording, idle.rows))}. Computing the gradients in one "
         f"program and the update in another, and keeping {them} on the host except for the update, {saved.effect}. "
         "The cost is the transfer in both directions.",
         change=offload_code(idle.names, function_name(recording)),

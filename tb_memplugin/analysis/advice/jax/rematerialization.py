@@ -174,6 +174,7 @@ UNDONE = (
     "the saving is smaller, because the compiler merges the recomputation with the original, unless jax.jit gets "
     "compiler_options={'xla_disable_hlo_passes': 'cse_barrier_expander'}"
 )
+ORDERED = " That is more than these tensors take, as the rest can then run in an order that frees memory sooner."
 CLEARLY = 1.1  # times as much; less is no better, and not worth a range
 INEXACT = 1.05
 IN_ORDER = 0.9  # of what recomputing saves in the program's own order, which the compiler does not keep exactly
@@ -224,7 +225,7 @@ def _advise_layers(program: ProgramGraph, passes: ProgramPasses, layers: Layers)
     sentence = (
         f"The forward pass of {layers.several} keeps {counted(len(dropped), 'tensor')}, {bytes_text(size)}, "
         f"for the backward pass. Keeping only each layer's inputs, and recomputing the rest, {saved.effect}. The cost "
-        "is one more forward pass."
+        f"is one more forward pass.{ORDERED * (saved.at_least > size)}"
     )
     kept = _products(recording, passes)
     cheap = _saving(Recomputation(program, nodes, kept)) if np.isin(kept, wrapped.dropped_values).any() else None

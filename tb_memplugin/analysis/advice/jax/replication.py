@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, row_name, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, results_text, row_name, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.arguments import argument_parts, arguments, function_name
 from tb_memplugin.analysis.dataflow.graph import DataflowGraph, copies, dataflow_graph, row_of_value, uses
 from tb_memplugin.analysis.dataflow.input_output_pairs import with_updated
@@ -140,7 +140,8 @@ def _advise_axis(recording: Recording, split: Shardable) -> Advice | None:
     return Advice(
         kind=AdviceKind.REPLICATION,
         title=f"Shard {', '.join(names)} over {f'{axis!r}, ' if axis else ''}{devices:,} devices",
-        sentence=f"Each device holds {bytes_text(size)} of {', '.join(names)} that {of_axis} can split: the largest is "
+        sentence=f"Each device holds {bytes_text(size)} of {', '.join(names)} that {of_axis} can split"
+        f"{results_text(recording, split.rows, with_updated(recording, split.rows))}. The largest is "
         f"{row_name(recording, int(ordered[0]))}, in dimension {dimension}. Sharding {agree(len(names), 'it', 'them')} "
         f"{saved.effect} per device.{cost}",
         change=CODE.format(

@@ -151,7 +151,9 @@ def test_a_scan_that_is_run_twice_is_one_change() -> None:
     assert len(advice.rows) == 4  # the input and the output of tanh in each layer
     # The compiler keeps one more of the zeros that both stacks start from, because it no longer copies it.
     assert (
-        0.7 * (peak(before).bytes - peak(after).bytes) < advice.saving.expected <= peak(before).bytes - peak(after).bytes
+        0.7 * (peak(before).bytes - peak(after).bytes)
+        < advice.saving.expected
+        <= peak(before).bytes - peak(after).bytes
     )
 
 
