@@ -152,5 +152,5 @@ def _advise_holes(recording: Recording, live: I64, held: int, lost: int, change:
         change=change,
         rows=sort_by_size(recording, live),
         bytes=int(recording.allocations.charge[live].sum()),
-        saving=Saving(lost, peak(recording).bytes, lost, lost, reserved=held),
+        saving=Saving(held, lost, lost, lost, of="reserved"),
     )

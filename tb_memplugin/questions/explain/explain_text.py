@@ -49,9 +49,9 @@ def lines(answer: ExplainedMoment) -> Iterator[str]:
         yield from align(list(kernel_rows(answer["kernels"])), 2)
         yield ""
     yield from _buffers(answer) if "buffers" in answer else _groups(answer)
-    if pieces := answer.get("advice"):
+    if "advice" in answer and answer["advice"]["advice"]:
         yield ""
-        yield from advice_lines(pieces)
+        yield from advice_lines(answer["advice"])
 
 
 def _tree(tree: Sequence[TreeLineJson], heading: str, unknown: str, separator: str | None) -> Iterator[str]:

@@ -164,9 +164,7 @@ export interface UsageQuery {
 /** A method for each endpoint. */
 export function createClient(fetch: Fetch) {
   return {
-    /**
-     * Return all advice about a recording, in the order in which to try it, with the rows that each is about.
-     */
+    /** Return all advice about a recording, the largest saving first, and the changes with which it fits. */
     advice: (query: AdviceQuery, signal: Signal): Promise<AdviceList> =>
       requestJson<AdviceList>(fetch, "advice", { ...query }, signal),
     /**
