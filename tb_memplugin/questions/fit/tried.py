@@ -81,6 +81,7 @@ class TriedJson(TypedDict):
     value: Knob | None
     """The largest value that fits without the change."""
     new_value: Knob | None
+    """The largest value that fits with it."""
     at_end: bool
     """True where `new_value` is the last one that was searched: a larger one may fit."""
     saving_bytes: int | None

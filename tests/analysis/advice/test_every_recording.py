@@ -95,7 +95,7 @@ def test_every_kind_has_a_cost_and_an_effort() -> None:
 def test_the_page_and_the_terminal_say_the_same() -> None:
     (recording,) = recordings("stored:train_step-jit_train_step(0)", True)
     answer = view.advice(recording)
-    lines = list(view.advice_lines(recording))
+    lines = list(view.lines(view.advice(recording)))
     assert answer["peak_bytes"] == peak(recording).bytes
     assert len(answer["advice"]) == len(advise(recording)) > 1
     for found, said in zip(answer["advice"], advise(recording), strict=True):
@@ -112,7 +112,7 @@ def test_the_page_and_the_terminal_say_the_same() -> None:
 def test_where_nothing_helps_nothing_is_said() -> None:
     (recording,) = recordings("jax:sort", True)
     assert view.advice(recording)["advice"] == []
-    assert not list(view.advice_lines(recording))
+    assert not list(view.lines(view.advice(recording)))
 
 
 def test_over_http() -> None:
