@@ -24,6 +24,7 @@ from tb_memplugin.hosts.mcp.tools import BY_NAME
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.endpoint import endpoints
 from tb_memplugin.questions.asking.inputs import Call
+from tb_memplugin.questions.asking.source import FitOutcomes
 from tb_memplugin.questions.export.report import report_source
 from tb_memplugin.questions.recording.advice import AdviceListJson, fits_with_text, saving_line
 
@@ -45,7 +46,9 @@ def check(logdir: Path, recording: Recording, run: Callable[..., str]) -> Advice
     page: Any = Client(MemoryApp(Catalog(str(logdir)))).get("/api/advice", query_string={"id": recording.id}).json
     reader = LogdirReader(str(logdir))
     every = listing_of_path(str(logdir)).recordings
-    source = report_source([one for one in every if one.id == recording.id], every, records_of_path(str(logdir)))
+    source = report_source(
+        [one for one in every if one.id == recording.id], every, FitOutcomes(records_of_path(str(logdir)).outcomes)
+    )
     answers = {
         "advice --json": json.loads(run("advice", str(logdir), *chosen, "--json", "--top=all")),
         "explain --json": json.loads(run("explain", str(logdir), *chosen, "--json", "--top=all")),

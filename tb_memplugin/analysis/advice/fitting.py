@@ -18,14 +18,14 @@ from tb_memplugin.model.recording import Recording
 # Replays of sets of several pieces. Few programs have more than 7 pieces, whose 120 sets are all tried; of more, the
 # sets of those with the largest savings are.
 MAX_REPLAYS = 128
-Numbers = tuple[int, ...]
+PieceNumbers = tuple[int, ...]
 NOTHING_COMPILED: Mapping[Edits, Saving] = {}
 
 
 class FittingSet(NamedTuple):
     """Changes to make together, by their numbers, the bytes that must fit with them, and whether these fit."""
 
-    pieces: Numbers
+    pieces: PieceNumbers
     after_bytes: int
     fits: bool
     compiled: bool
@@ -43,11 +43,11 @@ def fitting_set(
         return None
     costs, efforts = list(Cost), list(Effort)
 
-    def price(numbers: Numbers) -> tuple[int, int]:
+    def price(numbers: PieceNumbers) -> tuple[int, int]:
         chosen = [pieces[number] for number in numbers]
         return sum(costs.index(one.cost) for one in chosen), sum(efforts.index(one.effort) for one in chosen)
 
-    best: tuple[Numbers, Saving] | None = None
+    best: tuple[PieceNumbers, Saving] | None = None
     for size in range(1, len(pieces) + 1):
         saved = {numbers: saving_together(recording, pieces, numbers, compiled) for numbers in _sets(pieces, size)}
         if enough := [numbers for numbers, found in saved.items() if room.left + found.room >= 0]:
@@ -59,7 +59,7 @@ def fitting_set(
     return FittingSet(best[0], room.needed - best[1].room, False, best[1].compiled) if best else None
 
 
-def _sets(pieces: Sequence[Advice], size: int) -> Iterator[Numbers]:
+def _sets(pieces: Sequence[Advice], size: int) -> Iterator[PieceNumbers]:
     """Yield sets of so many pieces, those with the largest savings first; of several, all have a replay."""
     able = [number for number, one in enumerate(pieces) if one.saving.of == "peak" or one.saving.compiled]
     if size > 1:
@@ -70,7 +70,7 @@ def _sets(pieces: Sequence[Advice], size: int) -> Iterator[Numbers]:
 def saving_together(
     recording: Recording,
     pieces: Sequence[Advice],
-    numbers: Numbers,
+    numbers: PieceNumbers,
     compiled: Mapping[Edits, Saving] = NOTHING_COMPILED,
 ) -> Saving:
     """Return by how much these pieces lower the peak together: no more than the sum of what each saves by itself."""

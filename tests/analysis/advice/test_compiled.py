@@ -39,10 +39,8 @@ def pieces_of(made: Recording) -> list[Advice]:
     return found
 
 
-def changed(mib: int, *changes: str, **knobs: int) -> Outcome:
-    return replace(
-        candidate(changes=changes, **(knobs or {"batch": 8})), reserved_bytes=mib * MIB, run="-".join(changes)
-    )
+def changed(mib: int, *changes: str, batch: int = 8) -> Outcome:
+    return replace(candidate(changes=changes, batch=batch), reserved_bytes=mib * MIB, run="-".join(changes))
 
 
 def shown(*outcomes: Outcome, limit: int | None = None) -> list[tuple[str, int, bool]]:
