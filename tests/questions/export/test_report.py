@@ -74,7 +74,9 @@ def unpacked(text: str) -> bytes:
 def written(path: Path, wanted: str = "", title: str = "t") -> Document:
     every, to = listing_of_path(str(path)).recordings, io.BytesIO()
     chosen = [recording for recording in every if wanted in recording.id]
-    held, size = report.write(to, title, chosen, every, report.MAX_BYTES)
+    written = report.Report(title, chosen, every, report.MAX_BYTES)
+    written.write(to)
+    held, size = len(written.contained), to.tell()
     assert (held, size) == (len(chosen), len(to.getvalue()))
     return Document(to.getvalue().decode())
 
