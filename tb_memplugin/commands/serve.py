@@ -25,6 +25,8 @@ def options(parser: argparse.ArgumentParser) -> None:
     )
     add_server_options(parser)
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
+    # For `%memory` of notebooks: the page may be in a frame of a notebook, and the server ends with its input.
+    parser.add_argument("--in-notebook", action="store_true", help=argparse.SUPPRESS)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -37,5 +39,6 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.open,
         arguments.allowed_host,
         arguments.source_root,
+        arguments.in_notebook,
     )
     return 0

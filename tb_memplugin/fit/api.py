@@ -19,13 +19,24 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.fit.compile_task import TIMEOUT_SECONDS, Limits
 from tb_memplugin.fit.knobs import Varied, parse_varied
 from tb_memplugin.fit.step.step_file import find_step
+from tb_memplugin.model.fit import LargestValue
 from tb_memplugin.sizes import parse_size
 
 if TYPE_CHECKING:
-    from tb_memplugin.model.fit import Knob, LargestValue, Outcome
+    from tb_memplugin.model.fit import Knob, Outcome
 
     Step = str | Callable[..., Any]
     Values = Sequence[Knob] | range | tuple[int, ...] | None
+
+
+class Answers(list[LargestValue]):
+    """The answer for each target and choice, which a notebook shows as a table."""
+
+    def _repr_html_(self) -> str:
+        from tb_memplugin.questions.asking.html import document
+        from tb_memplugin.questions.fit.words import html
+
+        return document([html(self)])
 
 
 def largest(
@@ -40,7 +51,7 @@ def largest(
     timeout: float = TIMEOUT_SECONDS,
     memory: str | int | None = None,
     cache: bool = True,
-) -> list[LargestValue]:
+) -> Answers:
     """Return the largest value of a knob that fits, for each target and each combination of the other knobs.
 
     `step` is a function of `devices` and knobs, or its name as in "fit_gpt.py:step". In `vary`, a tuple (low, high) or
@@ -62,7 +73,7 @@ def largest(
         answer = sweep.run()
     if stop.is_set():
         raise KeyboardInterrupt
-    return answer
+    return Answers(answer)
 
 
 def compile(
