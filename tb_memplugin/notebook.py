@@ -92,10 +92,12 @@ def server_port(logdir: str) -> int:
             atexit.register(server.terminate)
             return int(found[1])
         said.append(text.strip())
-    raise InputError("The page could not be served", logdir, " ".join(said) or f"exit code {server.wait()}")
+    with server:  # which closes its pipes
+        server.wait()
+    raise InputError("The page could not be served", logdir, " ".join(said) or f"exit code {server.returncode}")
 
 
-class Program(NamedTuple):
+class CellProgram(NamedTuple):
     """A program that a cell compiled, and the bytes that it needs on a device."""
 
     name: str
@@ -176,10 +178,10 @@ def _arrays() -> list[Any]:
     return sys.modules["jax"].live_arrays() if "jax" in sys.modules else []
 
 
-def _program(executable: Any) -> Program:
+def _program(executable: Any) -> CellProgram:
     stats = executable.get_compiled_memory_stats()
     needs = stats.argument_size_in_bytes + stats.output_size_in_bytes + stats.temp_size_in_bytes
-    return Program(executable.hlo_modules()[0].name, needs - stats.alias_size_in_bytes, executable)
+    return CellProgram(executable.hlo_modules()[0].name, needs - stats.alias_size_in_bytes, executable)
 
 
 class _Compiled:

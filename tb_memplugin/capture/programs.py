@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from jax.errors import JaxRuntimeError
 from jax.stages import Compiled, Lowered
 
-from tb_memplugin.capture.explanation import Explanation
+from tb_memplugin.capture.program_report import ProgramReport
 from tb_memplugin.capture.guard import Quietly, describe
 from tb_memplugin.capture.new_files import (
     LogDir,
@@ -66,7 +66,7 @@ class CompiledProgram:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.compiled(*args, **kwargs)
 
-    def report(self) -> Explanation:
+    def report(self) -> ProgramReport:
         """Print and return an explanation of the program's peak."""
         return report(self)
 
@@ -81,7 +81,7 @@ class CompileOutOfMemory(JaxRuntimeError):  # type: ignore[misc]  # untyped in J
         super().__init__(text)
         self.dumped = dumped
 
-    def report(self) -> Explanation:
+    def report(self) -> ProgramReport:
         """Print and return an explanation of the program's peak."""
         return report(self)
 
@@ -204,7 +204,7 @@ def compiled(program: HasProgram, logdir: LogDir) -> Path | str:
     return path if is_remote(path) else Path(path)
 
 
-def report(program: HasProgram) -> Explanation:
+def report(program: HasProgram) -> ProgramReport:
     """Print and return an explanation of the program's peak, as `tb-memplugin explain` does; notebooks show a picture.
 
     ValueError as for `compiled`.
@@ -214,9 +214,9 @@ def report(program: HasProgram) -> Explanation:
     return found
 
 
-def explanation(program: HasProgram) -> Explanation:
+def explanation(program: HasProgram) -> ProgramReport:
     """Return an explanation of the program's peak in the device's main memory."""
-    return Explanation(main_memory(program))
+    return ProgramReport(main_memory(program))
 
 
 def assert_fits(program: HasProgram, limit: int | str | None = None) -> None:
@@ -244,7 +244,7 @@ def assert_fits(program: HasProgram, limit: int | str | None = None) -> None:
         if needed > allowed:
             raise BudgetExceeded(
                 f"{recording.title} needs {bytes_text(needed)} of {recording.memory}, "
-                f"{bytes_text(needed - allowed)} more than {bytes_text(allowed)}.\n{Explanation(recording)}"
+                f"{bytes_text(needed - allowed)} more than {bytes_text(allowed)}.\n{ProgramReport(recording)}"
             )
 
 

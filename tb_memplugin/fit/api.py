@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Values = Sequence[Knob] | range | tuple[int, ...] | None
 
 
-class Answers(list[LargestValue]):
+class LargestValues(list[LargestValue]):
     """The answer for each target and choice, which a notebook shows as a table."""
 
     def _repr_html_(self) -> str:
@@ -51,7 +51,7 @@ def largest(
     timeout: float = TIMEOUT_SECONDS,
     memory: str | int | None = None,
     cache: bool = True,
-) -> Answers:
+) -> LargestValues:
     """Return the largest value of a knob that fits, for each target and each combination of the other knobs.
 
     `step` is a function of `devices` and knobs, or its name as in "fit_gpt.py:step". In `vary`, a tuple (low, high) or
@@ -73,7 +73,7 @@ def largest(
         answer = sweep.run()
     if stop.is_set():
         raise KeyboardInterrupt
-    return Answers(answer)
+    return LargestValues(answer)
 
 
 def compile(

@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     from tb_memplugin.model.recording import Recording
 
 
-class Explanation(str):
+class ProgramReport(str):
     """Text for terminals and files, with HTML for notebooks. A cell shows it once, also where it is its last value."""
 
     recording: Recording
     _shown_in: int | None  # the number of a cell
 
-    def __new__(cls, recording: Recording) -> Explanation:
+    def __new__(cls, recording: Recording) -> ProgramReport:
         from tb_memplugin.questions.explain.explain import explain
         from tb_memplugin.questions.explain.explain_text import lines
 
