@@ -12,7 +12,7 @@ from support.servers import BIN, DEMO, REPOSITORY, Server, free_port, running
 
 CELLS = ["%load_ext tb_memplugin", f"%memory {DEMO} 600"]
 METADATA = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-READY_MS = 120_000
+READY_MS = 300_000
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +51,8 @@ def page(browser: Browser) -> Iterator[Page]:
 def test_the_page_is_in_an_output(jupyter: Server, page: Page) -> None:
     page.goto(f"{jupyter.url}user/me/lab/tree/memory.ipynb")
     page.locator(".jp-Notebook").wait_for(timeout=READY_MS)
+    # Jupyter asks for a kernel where cells are run before theirs has started.
+    expect(page.get_by_text("| Idle")).to_be_visible(timeout=READY_MS)
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     frame = page.frame_locator("iframe[title=Memory]")
