@@ -42,7 +42,7 @@ unit-python: .venv/tested tb_memplugin/static/index.html
 unit-page: frontend/node_modules/.package-lock.json
 	cd frontend && npm test
 
-test: .venv/tested tb_memplugin/static/index.html chromium ## everything: lint, types and all tests, shuffled: ORDER=SEED repeats an order
+test: .venv/tested tb_memplugin/static/index.html chromium ## lint, types and all tests, shuffled: ORDER=SEED repeats an order
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint types unit-page
 	$(BIN)/python -m pytest -n auto --maxprocesses 8 $(if $(ORDER),--order=$(ORDER))
 
@@ -55,7 +55,7 @@ types: .venv/tested frontend/node_modules/.package-lock.json ## check the types 
 	$(BIN)/mypy $(filter-out setup.py,$(wildcard $(PYTHON_CODE)))
 	cd frontend && npm run types$(QUICK)
 
-bench: .venv/tested tb_memplugin/static/index.html chromium ## measure speed and memory, beside XProf and xprof-rs on the same files: one table
+bench: .venv/tested tb_memplugin/static/index.html chromium ## measure speed and memory, beside XProf and xprof-rs
 	$(BIN)/python -m pip install --quiet 'tb-memplugin[bench]'
 	$(BIN)/python -m benchmarks.rivals
 
@@ -79,7 +79,7 @@ schemas: .venv/tested ## generate the JSON Schemas of --json and the tables of d
 	$(BIN)/python -m tools.generate_schemas
 	$(BIN)/python -m tools.generate_json_docs
 
-# Generated code runs with any later protobuf, never with an earlier one, so the compiler is an old one in its own environment.
+# Generated code runs with any later protobuf, but with no earlier one, so an old compiler has its own environment.
 protos: .venv/tested build/protoc/bin/protoc-gen-mypy ## generate the _pb2 and _fields modules from the .proto files
 	PATH=$(CURDIR)/build/protoc/bin:$$PATH build/protoc/bin/python -m grpc_tools.protoc \
 		-I. --python_out=. --mypy_out=quiet:. tb_memplugin/protos/*.proto
@@ -100,7 +100,8 @@ clean: ## remove everything that was built and installed
 chromium:
 	@if [ -n "$${CHROMIUM:-}" ] || command -v chromium chromium-browser google-chrome >/dev/null; then exit 0; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends chromium; \
+		apt-get update -q && \
+		DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends chromium; \
 	else \
 		echo "The browser tests need Chromium: sudo apt-get install chromium, or set CHROMIUM=/path/to/chromium" >&2; exit 1; \
 	fi
@@ -128,4 +129,5 @@ tb_memplugin/static/index.html: frontend/node_modules/.package-lock.json $(SOURC
 	cd frontend && npm run build
 	touch $@
 
-.PHONY: help setup demo check unit-python unit-page test dist lint types bench fuzz client schemas protos pictures clean chromium
+.PHONY: help setup demo check unit-python unit-page test dist lint types bench fuzz client schemas protos pictures clean
+.PHONY: chromium

@@ -1,4 +1,4 @@
-"""The `tb-memplugin` command line. tb_memplugin/commands has one file per command.
+"""The `tb-memplugin` command line: commands/options declares the commands, and commands/NAME.py runs one.
 
 Only the file of the command that runs is imported. All others would take a second.
 """
@@ -12,34 +12,45 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
+from textwrap import dedent
 from typing import TYPE_CHECKING, NoReturn
 
 from tb_memplugin import __version__
-from tb_memplugin.commands.terminal import close_quietly, complain, is_reader_gone, prepare, printable
+from tb_memplugin.commands.options import budgets, recordings, tools
+from tb_memplugin.commands.terminal import (
+    close_quietly,
+    complain,
+    is_reader_gone,
+    prepare,
+    print_failure,
+    print_wrong_call,
+    printable,
+)
 from tb_memplugin.errors import InputError
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-COMMANDS = (
-    "serve",
-    "xprof",
-    "summary",
-    "explain",
-    "buffers",
-    "advice",
-    "compare",
-    "check",
-    "baseline",
-    "fit",
-    "fleet",
-    "export",
-    "cache",
-    "schema",
-    "mcp",
-    "skill",
-    "hook",
-)
+# The functions add the options of commands; their docstrings are the help.
+COMMANDS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
+    "serve": tools.serve,
+    "xprof": tools.xprof,
+    "summary": recordings.summary,
+    "explain": recordings.explain,
+    "buffers": recordings.buffers,
+    "advice": recordings.advice,
+    "compare": recordings.compare,
+    "check": budgets.check,
+    "baseline": budgets.baseline,
+    "fit": budgets.fit,
+    "fleet": budgets.fleet,
+    "export": recordings.export,
+    "cache": tools.cache,
+    "schema": tools.schema,
+    "mcp": tools.mcp,
+    "skill": tools.skill,
+    "hook": tools.hook,
+}
 
 DESCRIPTION = """\
 Find out where the memory of a TPU or GPU program went, and how to use less.
@@ -110,8 +121,8 @@ def _command(words: Sequence[str]) -> str:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    command: Callable[[argparse.Namespace], int] = arguments.command
     try:
+        command: Callable[[argparse.Namespace], int] = import_module(f"tb_memplugin.commands.{arguments.command}").run
         return command(arguments)
     except KeyboardInterrupt:
         return 130
@@ -131,9 +142,6 @@ def _failed(error: Exception, debug: bool, as_json: bool) -> int:
         complain("".join(traceback.format_exception(error)).rstrip())
     if not (isinstance(error, OSError) and error.filename is None and _flushed(0)):
         if as_json:
-            # Imported here, so that --help takes 0.1 s without numpy.
-            from tb_memplugin.commands.output import print_failure
-
             print_failure(error)
         complain(f"tb-memplugin: {printable(_one_line(error))}")
     return 2
@@ -178,8 +186,6 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         if self.as_json:
-            from tb_memplugin.commands.output import print_wrong_call
-
             print_wrong_call(message, self.prog)
         self.exit(2, f"{self.prog}: {printable(message)}: see `{self.prog} --help`\n")
 
@@ -194,11 +200,11 @@ def _parser(names: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
     parser.add_argument("--debug", action="store_true", help=DEBUG)
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for name in names:
-        module = import_module(f"tb_memplugin.commands.{name}")
-        description = (module.__doc__ or "").strip()
+        first, rest = _help(name)
+        description = f"{first}\n{dedent(rest)}".strip()
         command = commands.add_parser(name, description=description, formatter_class=keep_lines)
-        command.set_defaults(command=module.run, accepts_unknown=False)
-        module.options(command)
+        command.set_defaults(command=name, accepts_unknown=False)
+        COMMANDS[name](command)
         # Without a default, which would undo the option before the command.
         command.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=DEBUG)
     if not names:
@@ -208,10 +214,15 @@ def _parser(names: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
 
 
 def about(name: str) -> str:
-    """Return the first line of a command's docstring for the list of commands, without importing the command."""
-    with open(os.path.join(os.path.dirname(__file__), "commands", f"{name}.py"), encoding="utf-8") as file:
-        line = file.readline().strip().removeprefix('"""').removesuffix(".")
+    """Return the first line of a command's help, for the list of commands."""
+    line = _help(name)[0].removesuffix(".")
     return f"{line[0].lower()}{line[1:]}"
+
+
+def _help(name: str) -> tuple[str, str]:
+    """Return the first line of a command's help, and the other lines, which Python before 3.13 leaves indented."""
+    first, _, rest = (COMMANDS[name].__doc__ or "").partition("\n")
+    return first, rest
 
 
 if __name__ == "__main__":

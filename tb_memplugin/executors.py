@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from asyncio import CancelledError
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import suppress
 from multiprocessing import get_context
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
+from weakref import WeakSet
 
 import tb_memplugin
 from tb_memplugin.errors import InputError
@@ -133,7 +135,7 @@ class DaskCluster:
         except ImportError:
             raise InputError("dask is not installed", "--scheduler", "pip install 'tb-memplugin[dask]'") from None
         try:
-            self._client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+            self._client: Any = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
             text = "start one with `dask scheduler`, or leave out --scheduler"
             raise InputError(f"No scheduler answers ({type(error).__name__})", address, text) from None
@@ -142,7 +144,7 @@ class DaskCluster:
         except BaseException:
             self._client.close()
             raise
-        self._pool = self._client.get_executor(pure=False)
+        self._tasks = WeakSet[Any]()  # results stay in the memory of workers while something refers to a task
 
     def _require_same_version(self) -> None:
         try:
@@ -154,11 +156,29 @@ class DaskCluster:
                 raise InputError(f"A worker has tb_memplugin {version}", worker, REMEDY)
 
     def submit(self, function: Callable[P, T], /, *arguments: P.args, **named: P.kwargs) -> Future[T]:
-        future: Future[T] = self._pool.submit(function, *arguments, **named)
+        future: Future[T] = Future()
+        task = self._client.submit(function, *arguments, pure=False, **named)
+        self._tasks.add(task)
+        self._client.loop.add_callback(self._relay, task, future)
         return future
 
+    async def _relay(self, task: Any, future: Future[Any]) -> None:
+        """Set a future to the outcome of a task.
+
+        The futures of dask's own executor wait forever if a result is lost with its worker and the task then fails.
+        """
+        try:
+            result = await self._client.gather(task, asynchronous=True)
+        except CancelledError:
+            future.cancel()
+            future.set_running_or_notify_cancel()
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
     def stop(self) -> None:
-        self._pool.shutdown(wait=False)  # which cancels
+        self._client.cancel(list(self._tasks))
         self._client.close()
 
 

@@ -11,11 +11,12 @@ import pytest
 from hypothesis import is_hypothesis_test
 from support.checkout import Guard
 from support.hook_environment import environment as environment
-from support.order import scheduler, shuffle
+from support.order import arrange, number_of_workers, scheduler
 from support.reach import needs_shared_data, reaches_slow_modules
 from support.servers import DEMO, REPOSITORY
 
 from tb_memplugin.errors import FAILURES
+from tb_memplugin.executors import available_cores
 
 # Processes that tests start leave no bytecode in the checkout.
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
@@ -23,7 +24,7 @@ GUARD = pytest.StashKey[Guard]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--order", type=int, metavar="SEED", help="run tests in the order that a run printed; 0: sorted")
+    parser.addoption("--order", type=int, metavar="SEED", help="run tests in the order that a run printed; 0: by file")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -40,6 +41,11 @@ def pytest_configure_node(node: Any) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str:
     return f"order of tests: --order={config.option.order}"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    return number_of_workers(available_cores())
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -76,8 +82,6 @@ def _failures_are_logged() -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)  # before pytest brings together tests of one parameter of a session's fixture
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.option.order:
-        shuffle(items, config.option.order)
     for item in items:
         if isinstance(item, pytest.Function):
             if needs_shared_data(item):
@@ -85,3 +89,4 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             # Property tests run a hundred examples each.
             if reaches_slow_modules(item) or is_hypothesis_test(item.function):
                 item.add_marker(pytest.mark.slow)
+    arrange(items, config.option.order)

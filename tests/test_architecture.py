@@ -29,7 +29,7 @@ ALLOWED: dict[str, set[str]] = {
     "analysis": {"errors", "native", "model", "numbered_names", "regex", "sizes"},
     "targets": {"errors", "model"},
     "questions": {"analysis", "errors", "model", "numbered_names", "regex", "sizes", "targets"},
-    "logdir": {"errors", "formats", "free_memory", "numbered_names", "sizes"},
+    "logdir": {"errors", "formats", "free_memory", "model", "numbered_names", "sizes"},
     "catalog": {"analysis", "errors", "formats", "free_memory", "logdir", "readers", "model", "sizes"},
     "source_files": {"errors", "model"},
     "hosts": {

@@ -7,28 +7,43 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from support.order import group, shuffle
+from support.order import arrange, group, number_of_workers
 
 
 class Item:
     def __init__(self, path: str, number: int) -> None:
         self.path = Path(path)
         self.name = f"{path}::{number}"
+        self.number = number
+
+    def get_closest_marker(self, name: str) -> bool:
+        return self.path.parts[-2] == name and self.number == 0
 
 
-def shuffled(seed: int) -> list[Item]:
-    items: list[Any] = [
-        Item(f"tests/{folder}/{i}.py", j) for folder in ("a", "browser") for i in range(5) for j in range(9)
-    ]
-    shuffle(cast(list[pytest.Item], items), seed)
+def arranged(seed: int) -> list[Item]:
+    folders = ("a", "slow", "browser")
+    items: list[Any] = [Item(f"tests/{folder}/{i}.py", j) for folder in folders for i in range(5) for j in range(9)]
+    arrange(cast(list[pytest.Item], items), seed)
     return items
 
 
-def test_a_seed_gives_an_order_in_which_each_file_is_in_one_piece() -> None:
-    first = shuffled(1)
-    assert [item.name for item in first] == [item.name for item in shuffled(1)] != [item.name for item in shuffled(2)]
-    assert len([path for path, _ in groupby(item.path for item in first)]) == 10
-    assert ["browser" in item.path.parts for item in first] == [True] * 45 + [False] * 45
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_longest_files_are_first_and_each_is_in_one_piece(seed: int) -> None:
+    items = arranged(seed)
+    assert len([path for path, _ in groupby(item.path for item in items)]) == 15
+    folders = [folder for folder, _ in groupby(item.path.parts[-2] for item in items)]
+    assert folders == ["browser", "slow", "a"]
+
+
+def test_a_seed_gives_an_order() -> None:
+    first, second, unchanged = ([item.name for item in arranged(seed)] for seed in (1, 2, 0))
+    assert first == [item.name for item in arranged(1)] != second
+    assert unchanged[:9] == [f"tests/browser/0.py::{number}" for number in range(9)]
+
+
+@pytest.mark.parametrize(("cores", "expected"), [(1, 1), (2, 3), (8, 12)])
+def test_more_tests_run_at_once_than_there_are_cores(cores: int, expected: int) -> None:
+    assert number_of_workers(cores) == expected
 
 
 @pytest.mark.parametrize(

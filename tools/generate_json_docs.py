@@ -2,9 +2,9 @@
 
     python -m tools.generate_json_docs
 
-Keys, types and meanings are those of the TypedDicts: the meaning of a key is the text after its field, or the page's
-own where a field has none. Keys are in the order of the page, new ones last. The text between the tables, and what an
-object extends ("All keys of"), is written by hand. A test fails while the page differs from what this writes.
+Keys, types and meanings are those of the TypedDicts: the meaning of a key is the text after its field. Keys are in the
+order of the page, new ones last. The text between the tables, and what an object extends ("All keys of"), is written by
+hand. A test fails while the page differs from what this writes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from tb_memplugin.questions.recording.columns import EXPORTED
 from tools.generate_schemas import ANSWERS, schema_of
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "json.md"
-ON_PAGE = ("Checked candidate", "Chip that fits", "fit --json")  # whose fields have shorter texts
 SECTION = re.compile(r"^##+ (.+)\n(?:(?!##).*\n)*", re.M)
 ROWS = re.compile(r"(?<=\|---\|\n)((?:\|.*\n)+)")
 CELLS = re.compile(r"^\| `([^`]+)` \| (?:(.*?) \| )?(.*) \|$", re.M)
@@ -51,7 +50,7 @@ def _objects(schema: Any, heading: str, definitions: Any, sections: dict[str, st
         if heading in seen:
             continue
         seen[heading] = schema
-        page = {key.rstrip("?"): (kind or "", meaning) for key, kind, meaning in CELLS.findall(sections[heading])}
+        page = {key.rstrip("?"): kind or "" for key, kind, _ in CELLS.findall(sections[heading])}
         extended = "All keys of [" in sections[heading]
         rows = []
         ordered = dict.fromkeys(key for key in [*page, *schema["properties"]] if key in schema["properties"])
@@ -59,11 +58,11 @@ def _objects(schema: Any, heading: str, definitions: Any, sections: dict[str, st
             found = schema["properties"][key]
             if key == "omitted" or (extended and key not in page):
                 continue
-            name, link = _reference(found), page.get(key, ("", ""))[0]
+            name, link = _reference(found), page.get(key, "")
             part = link.partition("[")[2].partition("]")[0] or name
             kind = _kind(found, f"[{part}](#{part.lower().replace(' ', '-')})")
             optional = "" if key in schema["required"] else "?"
-            rows.append(f"| `{key}{optional}` | {kind} | {_meaning(heading, key, found, page)} |\n")
+            rows.append(f"| `{key}{optional}` | {kind} | {_meaning(heading, key, found)} |\n")
             if name:
                 waiting.append((part, definitions[name]))
         yield heading, "".join(rows)
@@ -93,10 +92,8 @@ def _kind(found: Any, link: str) -> str:
     return " or ".join(kinds)
 
 
-def _meaning(heading: str, key: str, found: Any, page: dict[str, tuple[str, str]]) -> str:
-    """Return the text of a field as it is in a table; of a field without one, what the table has."""
-    if key in page and (heading in ON_PAGE or "description" not in found):
-        return page[key][1]
+def _meaning(heading: str, key: str, found: Any) -> str:
+    """Return the text of a field as it is in a table."""
     if "description" not in found:
         raise KeyError(f"{heading}: {key} has no meaning: write a text after the field of its type")
     text = str(found["description"]).removesuffix(".").replace("|", "\\|")

@@ -18,7 +18,7 @@ HEADING = """\
 | work | tool | first view | whole process | memory | tb_memplugin |
 |---|---|---|---|---|---|"""
 SHORT_HEADING = """\
-| from a cold server's first request to the first view | {} | {} | tb_memplugin | compared with the fastest other |
+| work | {} | {} | tb_memplugin | compared with the fastest other |
 |---|---|---|---|---|"""
 
 

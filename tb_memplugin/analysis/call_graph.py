@@ -1,4 +1,4 @@
-"""Call graphs over stacks, with pprof's figures: flat, cumulative and per call. They are made of samples."""
+"""Call graphs of samples, that is, stacks with bytes, with pprof's figures: flat, cumulative and per call."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def diff_samples(before: Samples, after: Samples) -> Samples:
 
 def _live_rows(recording: Recording, position: int) -> npt.NDArray[np.bool_]:
     rows = recording.allocations
-    # Rows in another row's memory are counted there. Executables of 0 bytes still count as allocations.
+    # The bytes of a row in another row's memory are counted there. Executables of 0 bytes still count as allocations.
     counted: Mask = (rows.charge > 0) | (rows.size == 0)
     return counted & rows.live_at(position)
 
@@ -81,7 +81,7 @@ def _shift(nodes: I32, by: int) -> I32:
 
 
 def concatenate_text(columns: Sequence[Text]) -> Text:
-    """Concatenate columns. Equal texts have equal codes, the empty text has -1."""
+    """Concatenate columns. Equal texts get equal codes, the empty text gets -1."""
     known = {"": -1}
     codes = [np.empty(0, np.int32)]
     for column in columns:
@@ -162,7 +162,7 @@ def build_call_graph(
     """Build the graph of all functions, of which at most `most` are drawn. InputError for invalid expressions."""
     stacks = samples.stacks
     n = len(stacks.parent)
-    # Parents precede their children. In a corrupt file with another order, the stack ends there.
+    # Parents precede their children. In a corrupt file, a stack ends at a frame whose parent follows it.
     parent = np.where(stacks.parent < np.arange(n), stacks.parent, -1).astype(np.int32)
     hidden = _matching_frames(stacks, refine.hide, "hide")
     if refine.fold:
@@ -201,7 +201,7 @@ def build_call_graph(
         flat_allocations=flat[order, 1],
         cum_allocations=cum[order, 1],
     )
-    # Stacks without a visible frame.
+    # Frames that are hidden, as are all of their callers: a stack that ends there has no visible frame.
     bare = ~with_callees(parent, ~hidden)
     placed = np.r_[~bare, False][leaf]
     return CallGraph(

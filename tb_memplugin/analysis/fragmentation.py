@@ -133,7 +133,7 @@ def _gaps(row: I64, low: I64, high: I64, edges: I64) -> _Gaps:
 
 
 def _never_used(recording: Recording, placed: _PlacedRows) -> _Gaps:
-    """Return runs that no row ever used, if regions are only the range of observed addresses; others may use them."""
+    """Return runs that no row ever used, if a region is only the range of observed addresses: others may use them."""
     gaps = _gaps(placed.row, placed.low, placed.high, placed.edges)
     return gaps if recording.reported is not None else _Gaps(*(column[:0] for column in gaps))
 

@@ -1,4 +1,4 @@
-"""Isolation of recordings: one on which an analysis fails becomes a problem, and the others are answered."""
+"""Isolation of failures: a recording on which an analysis fails becomes a problem beside the other answers."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from tb_memplugin.errors import InputError, ReadError, log_failure
 from tb_memplugin.model.recording import Recording
 
 T = TypeVar("T")
-# Failures of the moment, not of a recording: the whole answer fails, so that none without the recording is kept.
+# These errors may pass, so the whole answer fails: no answer without the recording is cached.
 PASSING = (MemoryError, ReadError)
 
 
 class Failed(NamedTuple):
-    """A recording that could not be analyzed: its file, and what happened, in a line beside the unreadable files."""
+    """A recording that could not be analyzed: its file, and a line about the error, listed beside unreadable files."""
 
     file: str
     text: str
 
 
 def each(recordings: Sequence[Recording], function: Callable[[Recording], T]) -> tuple[list[T], list[Failed]]:
-    """Return the function of each recording on which it does not fail, and a problem for each other recording."""
+    """Call a function with each recording. Return its results, and a problem for each recording on which it fails."""
     results, failed = list[T](), list[Failed]()
     for recording in recordings:
         try:
@@ -36,7 +36,7 @@ def each(recordings: Sequence[Recording], function: Callable[[Recording], T]) ->
 def usable(
     recordings: Sequence[Recording], function: Callable[[Sequence[Recording]], object]
 ) -> tuple[Sequence[Recording], list[Failed]]:
-    """Return the recordings that a function of several can be asked about: all, unless it fails on one alone."""
+    """Return the recordings for a function of several: all, unless it fails, then those on which alone it succeeds."""
     try:
         function(recordings)
     except InputError:
@@ -47,7 +47,7 @@ def usable(
 
 
 def failure(recording: Recording, error: Exception) -> Failed:
-    """Describe an error in one line. An unforeseen one is logged with its traceback, once for each recording."""
+    """Describe an error in one line. Log an unexpected one with its traceback, once for each recording."""
     about = f"{recording.title}, {recording.memory}" if recording.memory else recording.title
     if isinstance(error, InputError):
         return Failed(recording.source, f"{about}: {error.what}: {error.remedy}")

@@ -160,7 +160,8 @@ def _round_up(size: I64) -> I64:
     return -(-size // ROUNDING) * ROUNDING
 
 
-# The stack has room for the runtime beside the program's temporaries: 16 MiB on a v6e.
+# Beside the program's temporaries, the stack has room for the runtime: 16 MiB on a v6e. These bounds of that room are a
+# choice.
 MAX_MORE_BYTES, MAX_MORE_SHARE = 64 * 2**20, 0.05
 
 
@@ -171,12 +172,12 @@ class StackOfProgram(NamedTuple):
 
 
 def stack_of_program(allocator: Recording, programs: Sequence[Recording]) -> StackOfProgram:
-    """Find the program that fits the stack at each position: of those that ran, the one that fills it best."""
+    """Find, at each position, the program that ran and whose temporaries fill the stack best."""
     temporary = _temporary_bytes(allocator, programs)
     reserved = allocator.reported.reserved if allocator.reported is not None else np.empty(0, np.int64)
     if not len(programs):
         return StackOfProgram(np.full(len(reserved), -1), np.zeros_like(reserved), temporary)
-    # The largest temporaries that are not larger than the stack; of equal programs the first.
+    # The largest temporaries that are not larger than the stack; among equal programs, the first.
     order = np.lexsort((-np.arange(len(programs)), temporary))
     best = order[np.maximum(np.searchsorted(temporary[order], reserved, "right") - 1, 0)]
     needed, spare = temporary[best], reserved - temporary[best]

@@ -35,6 +35,6 @@ def memoize(function: Callable[[Recording], T]) -> Callable[[Recording], T]:
 
 
 def memoize_outline(function: Callable[[Recording], T]) -> Callable[[Recording], T]:
-    """Call a function with the recording's outline, and cache its result. For what needs no names, stacks or spans."""
+    """Memoize a function that needs no names, stacks or spans: it is called with the recording's outline."""
     memoized = memoize(function)
     return wraps(function)(lambda recording: memoized(recording.outline))

@@ -26,8 +26,8 @@ from tb_memplugin.capture.guard import Quietly
 from tb_memplugin.capture.new_files import LogDir, create_file
 from tb_memplugin.capture.profile_run import FAILED, ProfileRun, is_out_of_memory, note_failure, run_of
 from tb_memplugin.capture.wire import fields, message, number
+from tb_memplugin.model.kinds import NOTES_PREFIX
 
-NOTE_PREFIX = "tb_memplugin "  # of the comment with the step and memory_stats() as JSON
 # Field numbers of pprof's Profile message.
 STRING_TABLE, TIME_NANOS, COMMENT = 6, 9, 13
 
@@ -105,7 +105,7 @@ def annotate(
 
     Protocol buffers and gzip streams may be concatenated, so the additions are appended.
     """
-    note = NOTE_PREFIX + json.dumps({"step": step, "devices": devices, **({"reason": reason} if reason else {})})
+    note = NOTES_PREFIX + json.dumps({"step": step, "devices": devices, **({"reason": reason} if reason else {})})
     added = message(STRING_TABLE, note.encode())
     added += number(COMMENT, _string_count(gzip.decompress(profile)))
     added += number(TIME_NANOS, time_ns)

@@ -18,9 +18,10 @@ from tb_memplugin.capture.new_files import (
     process_name,
     remove_empty_folder,
 )
+from tb_memplugin.model.out_of_memory import RESOURCE_EXHAUSTED
 
 FOLDER = "device_profiles"
-OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "out of memory", "Out of memory")
+OUT_OF_MEMORY = (RESOURCE_EXHAUSTED, "out of memory", "Out of memory")
 FAILED = "the device profile could not be saved, and training continues"
 
 

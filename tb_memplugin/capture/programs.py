@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any
 from jax.errors import JaxRuntimeError
 from jax.stages import Compiled, Lowered
 
-from tb_memplugin.capture.program_report import ProgramReport
 from tb_memplugin.capture.guard import Quietly, describe
 from tb_memplugin.capture.new_files import (
     LogDir,
@@ -37,14 +36,15 @@ from tb_memplugin.capture.new_files import (
     remove_empty_folder,
     replace_file,
 )
+from tb_memplugin.capture.program_report import ProgramReport
 from tb_memplugin.capture.wire import fields, message, number
+from tb_memplugin.model.out_of_memory import DUMP_FLAGS, RESOURCE_EXHAUSTED
 
 if TYPE_CHECKING:
     from tb_memplugin.model.recording import Recording
 
 PROGRAMS = ("*after_optimizations.hlo.pb", "*after_optimizations.hlo.pb.gz")
 TARGETS = ("target_arguments.txt", "target_arguments.pb", "gpu_target_config.pbtxt", "topology.pb")
-REFUSED = "RESOURCE_EXHAUSTED"
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def compile(
         try:
             compiled = lowered.compile(compiler_options=options)
         except JaxRuntimeError as error:
-            refused = written() if REFUSED in str(error) else None
+            refused = written() if RESOURCE_EXHAUSTED in str(error) else None
             if refused is None:
                 raise
             raise CompileOutOfMemory(_text(error, refused), refused) from error
@@ -139,7 +139,7 @@ def read_dump(path: str | os.PathLike[str]) -> ProgramOfDump:
     found = _largest(_programs(given) if given.is_dir() else [given])
     if found is None:
         raise ValueError(
-            f"No program in {given}: dump with XLA_FLAGS='--xla_dump_to={given} --xla_dump_hlo_as_proto', "
+            f"No program in {given}: dump with {DUMP_FLAGS.replace('FOLDER', str(given))}, "
             "so that XLA writes *after_optimizations.hlo.pb"
         )
     return found

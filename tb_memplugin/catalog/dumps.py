@@ -10,6 +10,7 @@ from typing import NamedTuple
 from tb_memplugin import logdir
 from tb_memplugin.errors import InputError, ReadError
 from tb_memplugin.logdir import HostFile
+from tb_memplugin.model.out_of_memory import DUMP_FLAGS
 from tb_memplugin.readers.hlo.reserved import module_name, reserved_by_memory
 from tb_memplugin.sizes import agree, bytes_text, counted
 
@@ -52,7 +53,7 @@ def missing_text(stages: Sequence[SkippedStages]) -> str:
     modules = [module for skipped in stages for module in skipped.modules]
     if not modules:
         return ""
-    return f"No program of {logdir.listed_names(modules)}: compile to the end, and dump with {logdir.FLAGS}."
+    return f"No program of {logdir.listed_names(modules)}: compile to the end, and dump with {DUMP_FLAGS}."
 
 
 # An eager program compiles every operation, so that a dump may have thousands of modules. Reading one takes 5 ms.

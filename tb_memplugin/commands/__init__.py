@@ -1,1 +1,1 @@
-"""Commands of `tb-memplugin`, one file each: the docstring is the help, `options` the arguments, `run` the action."""
+"""Commands of `tb-memplugin`, one file each, which is imported when it runs; `options/` declares the arguments."""

@@ -1,31 +1,12 @@
-"""Write the memory of programs to a file, for `tb-memplugin check --baseline`.
-
-The file is JSON for a repository: peak, reserved memory and roles of each program, how much these may grow, its
-arguments, and its largest arrays at the peak, under names that stay the same between compiles. It contains no times,
-hosts or folders.
-
-examples:
-  tb-memplugin baseline /tmp/xprof --write memory.json
-  tb-memplugin baseline /tmp/xprof --write memory.json --tolerance 100MiB
-  tb-memplugin check /tmp/xprof --baseline memory.json
-"""
+"""The command `baseline`."""
 
 from __future__ import annotations
 
 import argparse
 import os
 
-from tb_memplugin.commands.output import (
-    asked,
-    atomic_file,
-    check_output,
-    json_options,
-    listing_of,
-    pattern_of,
-    print_answer,
-    print_problems,
-)
-from tb_memplugin.commands.terminal import PATH, PATTERN, printable, show
+from tb_memplugin.commands.output import asked, atomic_file, check_output, listing_of, pattern_of, print_problems
+from tb_memplugin.commands.terminal import print_answer, printable, show
 from tb_memplugin.errors import InputError
 from tb_memplugin.questions.asking.json_types import problems_json
 from tb_memplugin.questions.asking.selectors import no_recordings
@@ -47,33 +28,6 @@ from tb_memplugin.questions.compare.baseline_file import (
 )
 from tb_memplugin.questions.compare.baseline_text import texts
 from tb_memplugin.sizes import bytes_text, counted
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", metavar="PATH", help=PATH)
-    parser.add_argument(
-        "--write", metavar="FILE", help="the file, which is replaced if it is a baseline (default: print it)"
-    )
-    parser.add_argument(
-        "--tolerance",
-        metavar="LIMIT",
-        help="how much peak, reserved memory and roles may grow: 5%% or 100MiB "
-        "(default: that of the file which is replaced, or 2%%)",
-    )
-    parser.add_argument("--recording", metavar="REGEX", help=PATTERN)
-    json_options(parser)
-
-
-def check_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a check against a baseline."""
-    group = parser.add_argument_group("a baseline, in place of --max-peak")
-    group.add_argument("--baseline", metavar="FILE", help="a file that `tb-memplugin baseline` has written")
-    group.add_argument(
-        "--tolerance",
-        metavar="LIMIT",
-        help="how much peak, reserved memory and roles may grow: 5%% or 100MiB (default: what the baseline contains)",
-    )
-    group.add_argument("--markdown", action="store_true", help="print Markdown, such as for a pull request")
 
 
 def run(arguments: argparse.Namespace) -> int:

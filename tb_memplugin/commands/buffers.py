@@ -1,10 +1,4 @@
-"""List the largest live buffers, or everything that is known of one.
-
-examples:
-  tb-memplugin buffers /tmp/xprof
-  tb-memplugin buffers /tmp/xprof --match attention --top 20 --json
-  tb-memplugin buffers /tmp/xprof --row 304 --json
-"""
+"""The command `buffers`."""
 
 from __future__ import annotations
 
@@ -12,23 +6,14 @@ import argparse
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tb_memplugin.commands.output import asked, chosen_recording, json_options, print_answer, recording_options
-from tb_memplugin.commands.terminal import printable
-from tb_memplugin.questions.asking.arguments import AT, MATCH, ROW
+from tb_memplugin.commands.output import asked, chosen_recording
+from tb_memplugin.commands.terminal import print_answer, printable
 from tb_memplugin.questions.asking.selectors import choose_with_allocations
 from tb_memplugin.questions.asking.text_table import align
 from tb_memplugin.questions.explain.buffers import BuffersAnswerJson, buffers, one_buffer
 from tb_memplugin.sizes import bytes_text, counted
 
 HIDDEN = ("schema_version", "next", "omitted", "caveats")
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    recording_options(parser)
-    AT.add_to(parser, "TIME")
-    MATCH.add_to(parser, "TEXT")
-    ROW.add_to(parser, "N")
-    json_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -1,34 +1,19 @@
-"""Show or clear what is kept in the user's cache folder.
-
-`fleet` keeps the summary of each file there, and `fit` the programs that it compiled. Both are bounded by size. A
-logdir is never written to.
-
-examples:
-  tb-memplugin cache
-  tb-memplugin cache --clear fleet
-"""
+"""The command `cache`."""
 
 from __future__ import annotations
 
 import argparse
 
-from tb_memplugin.commands.output import json_options, print_answer
-from tb_memplugin.commands.terminal import printable
+from tb_memplugin.commands.terminal import print_answer, printable
 from tb_memplugin.commands.terminal import show as print_text
+from tb_memplugin.fit import cache as fit
 from tb_memplugin.fleet.cache import SummaryCache
 from tb_memplugin.questions.asking.asked import SCHEMA_VERSION
 from tb_memplugin.questions.asking.files import CacheAnswerJson
 from tb_memplugin.sizes import bytes_text, counted
 
 
-def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--clear", choices=["fleet", "fit", "all"], help="delete what is kept for this command")
-    json_options(parser)
-
-
 def run(arguments: argparse.Namespace) -> int:
-    from tb_memplugin.fit import cache as fit
-
     summaries, programs = SummaryCache(), fit.Cache(fit.SETTINGS.folder(), fit.SETTINGS.bytes())
     if arguments.clear in ("fleet", "all"):
         summaries.clear()

@@ -1,68 +1,26 @@
-"""Check that recordings fit a memory budget, that the devices of many hosts do, or that a step fits a chip.
-
-A program must fit with the memory that it reserves, which compilers compare with their limit; any other recording with
-its peak. With --baseline, peak, reserved memory and roles are compared with a file that `tb-memplugin baseline` wrote,
-and the causes of growth are named. With --fleet or --max-spread the devices of the newest capture are checked, read as
-`tb-memplugin fleet` reads them, with how far their peaks are apart; with --all-captures those of every capture. With
---fit a step is compiled first, as `tb-memplugin fit` does; the budget is then the chip's limit, unless --max-peak is
-given. Exit code 0 means that all of them fit, 1 that at least one does not.
-
-examples:
-  tb-memplugin check /tmp/xprof --max-peak 70GiB --recording jit_train_step
-  tb-memplugin check gs://bucket/run42 --max-peak 30GiB --max-spread 5%
-  tb-memplugin check /tmp/xprof --baseline memory.json --tolerance 2%
-  tb-memplugin check --fit fit_gpt.py:step --on v5e:4x4 --set batch=48
-"""
+"""The command `check`."""
 
 from __future__ import annotations
 
 import argparse
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING
 
 from tb_memplugin.catalog.dumps import missing_text
-from tb_memplugin.commands import baseline, fit, fleet
-from tb_memplugin.commands.output import asked, json_options, listing_of, pattern_of, print_answer, print_problems
-from tb_memplugin.commands.terminal import PATH, PATTERN, printable, show
+from tb_memplugin.commands import baseline
+from tb_memplugin.commands.output import asked, listing_of, pattern_of, print_problems
+from tb_memplugin.commands.terminal import print_answer, printable, show
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.fit import Outcome, outcome_json
 from tb_memplugin.questions.asking.json_types import ProblemJson, problems_json
 from tb_memplugin.questions.asking.selectors import no_recordings
 from tb_memplugin.questions.compare.baseline_file import PERCENT
 from tb_memplugin.questions.compare.budget import budget, budget_lines, check_answer, explanation
+from tb_memplugin.questions.fit.answer import CheckedCandidateJson, check_step_answer
+from tb_memplugin.questions.fit.words import verdict
 from tb_memplugin.sizes import parse_size
-
-if TYPE_CHECKING:
-    from tb_memplugin.questions.fit.answer import CheckedCandidateJson
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", metavar="PATH", nargs="?", help=PATH)
-    parser.add_argument(
-        "--max-peak",
-        metavar="SIZE",
-        help="the budget, such as 70GiB (1024**3), 70GB (1000**3), or a number of bytes",
-    )
-    parser.add_argument("--recording", metavar="REGEX", help=PATTERN)
-    parser.add_argument(
-        "--max-spread",
-        metavar="SHARE",
-        help="largest minus smallest peak of a capture's devices, relative to their median, such as 5%%",
-    )
-    parser.add_argument(
-        "--fleet", action="store_true", help="check the devices of the newest capture (as --max-spread)"
-    )
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument("--capture", metavar="NAME", help="a capture whose name contains this, in place of the newest")
-    which.add_argument("--all-captures", action="store_true", help="every capture, in place of the newest")
-    fleet.scan_options(parser)
-    json_options(parser)
-    baseline.check_options(parser)
-    compiling = parser.add_argument_group("a step to compile, in place of PATH")
-    compiling.add_argument("--fit", metavar="FILE.py:FUNCTION", dest="step", help="see `tb-memplugin fit --help`")
-    fit.question_options(compiling)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -114,6 +72,7 @@ def _check_recordings(arguments: argparse.Namespace, limit: int) -> int:
 
 
 def _check_fleet(arguments: argparse.Namespace, limit: int | None) -> int:
+    from tb_memplugin.commands import fleet
     from tb_memplugin.fleet.known import known_captures
     from tb_memplugin.questions.fleet.budget import check_fleet_answer, fleet_budget, fleet_budget_lines
 
@@ -146,7 +105,7 @@ def share_of(text: str) -> float:
 
 
 def _check_step(arguments: argparse.Namespace, limit: int | None) -> int:
-    import tempfile
+    from tb_memplugin.commands import fit
 
     stop = Event()
     with tempfile.TemporaryDirectory(prefix="tb_memplugin_") as logdir:
@@ -154,8 +113,6 @@ def _check_step(arguments: argparse.Namespace, limit: int | None) -> int:
             found = fit.answer(sweep, quiet=True)
         outcomes = [one.last for one in found]
         if arguments.json:
-            from tb_memplugin.questions.fit.answer import check_step_answer
-
             checked = [_checked(outcome, logdir) for outcome in outcomes]
             print_answer(check_step_answer(checked, asked(arguments, "-")))
         else:
@@ -169,8 +126,6 @@ def _checked(outcome: Outcome, logdir: str) -> CheckedCandidateJson:
 
 
 def _lines(outcomes: Sequence[Outcome], logdir: str) -> Iterator[str]:
-    from tb_memplugin.questions.fit.words import verdict
-
     for outcome in outcomes:
         yield verdict(outcome)
         for line in _explanation(outcome, logdir):

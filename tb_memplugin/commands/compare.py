@@ -1,15 +1,4 @@
-"""Compare the memory of two files, runs or moments.
-
-Shows how much the peak grew, and which allocation sites grew, shrank, are new
-or are gone.
-
-examples:
-  tb-memplugin compare before.pickle after.pickle
-  tb-memplugin compare run1/ run2/ --recording jit_train_step --by model
-  tb-memplugin compare main/ branch/ --fail-if-peak-grows 2% --markdown
-
-Exit code 1 means that a peak grew by more than --fail-if-peak-grows allows.
-"""
+"""The command `compare`."""
 
 from __future__ import annotations
 
@@ -17,36 +6,13 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from tb_memplugin.commands.output import asked, listing_of, print_answer, print_problems, top_option
-from tb_memplugin.commands.terminal import JSON, PATH, printable, show
-from tb_memplugin.questions.asking.arguments import AT_A, AT_B, BY
+from tb_memplugin.commands.output import asked, listing_of, print_problems
+from tb_memplugin.commands.terminal import print_answer, printable, show
 from tb_memplugin.questions.compare.baseline_file import Tolerance, parse_tolerance
 from tb_memplugin.questions.compare.compare_text import lines, markdown
 from tb_memplugin.questions.compare.comparison import Pair
 from tb_memplugin.questions.compare.pairs import ExplainedComparison, compare_answer, compared_pairs, matched_pairs
 from tb_memplugin.sizes import bytes_text
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("a", metavar="A", help=f"the old state: {PATH}")
-    parser.add_argument("b", metavar="B", help="the new state, likewise")
-    parser.add_argument(
-        "--recording",
-        metavar="NAME",
-        help="use only recordings whose id contains this text, such as jit_train_step, HBM or cuda:0",
-    )
-    AT_A.add_to(parser, "TIME")
-    AT_B.add_to(parser, "TIME")
-    BY.add_to(parser)
-    parser.add_argument(
-        "--fail-if-peak-grows",
-        metavar="LIMIT",
-        help="exit with code 1 if the peak of B exceeds that of A by more than this: 2%% or 100MiB",
-    )
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help=JSON)
-    top_option(parser)
-    form.add_argument("--markdown", action="store_true", help="print Markdown, such as for a pull request")
 
 
 def run(arguments: argparse.Namespace) -> int:

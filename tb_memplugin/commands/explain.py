@@ -1,34 +1,17 @@
-"""Explain the peak: which memory is live, what it is for, and how to use less.
-
-Breaks down live bytes by role, model path, source line and shape, lists leaks
-in recordings over time, and suggests changes with the bytes they save.
-
-examples:
-  tb-memplugin explain /tmp/xprof
-  tb-memplugin explain /tmp/xprof --recording jit_train_step --json
-  tb-memplugin explain train.pickle --at 1.5s
-  tb-memplugin explain - < error.txt
-"""
+"""The command `explain`."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
 
-from tb_memplugin.commands.output import asked, chosen_recording, json_options, print_answer, recording_options
-from tb_memplugin.commands.terminal import printable
+from tb_memplugin.commands.output import asked, chosen_recording, outcomes_beside
+from tb_memplugin.commands.terminal import print_answer, printable
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.asking.arguments import AT
 from tb_memplugin.questions.explain.explain import explain
 from tb_memplugin.questions.explain.explain_answer import explain_answer
 from tb_memplugin.questions.explain.explain_text import lines
 from tb_memplugin.questions.oom.failure import programs_of
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    recording_options(parser)
-    AT.add_to(parser, "TIME")
-    json_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -36,10 +19,12 @@ def run(arguments: argparse.Namespace) -> int:
     recordings = listing.recordings
     if arguments.json:
         problems = listing.problems if arguments.recording is None else ()
-        print_answer(explain_answer(chosen, recordings, asked(arguments, arguments.path), arguments.at, problems))
+        question = asked(arguments, arguments.path)
+        print_answer(explain_answer(chosen, recordings, question, arguments.at, problems, outcomes_beside(chosen)))
         return 0
     hints = [*_program_hint(chosen, recordings), *_time_recording_hint(chosen, recordings)]
-    print("\n".join(map(printable, [*lines(explain(chosen, arguments.at, recordings)), *hints])))
+    found = explain(chosen, arguments.at, recordings, outcomes_beside(chosen))
+    print("\n".join(map(printable, [*lines(found), *hints])))
     return 0
 
 

@@ -1,12 +1,4 @@
-"""Export allocations as CSV, JSON or Parquet, or the page as one HTML file.
-
-Tables have one row per buffer or allocation. The HTML file is a report that
-works offline: it contains the page and its data.
-
-examples:
-  tb-memplugin export /tmp/xprof --to buffers.parquet
-  tb-memplugin export /tmp/xprof --to report.html --recording 'jit_train_step'
-"""
+"""The command `export`."""
 
 from __future__ import annotations
 
@@ -17,19 +9,20 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
 from tb_memplugin.catalog.fit_records import records_of_path
+from tb_memplugin.commands.options.recordings import EXPORTED
+from tb_memplugin.commands.options.shared import REPORT
 from tb_memplugin.commands.output import (
     asked,
     atomic_file,
     check_output,
     compress,
     ending_by_signals,
-    json_options,
     listing_of,
     pattern_of,
     print_problems,
     print_written,
 )
-from tb_memplugin.commands.terminal import PATH, PATTERN, printable
+from tb_memplugin.commands.terminal import printable
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.json_types import problems_json
@@ -41,19 +34,6 @@ from tb_memplugin.sizes import bytes_text, counted
 
 if TYPE_CHECKING:
     Writer = Callable[[Sequence[Recording], BinaryIO], None]
-
-REPORT = ".html"
-SUFFIXES = (".csv", ".csv.gz", ".json", ".json.gz", ".parquet", REPORT)
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", metavar="PATH", help=PATH)
-    parser.add_argument(
-        "--to", metavar="FILE", required=True, help=f"output file; its suffix selects the format: {', '.join(SUFFIXES)}"
-    )
-    parser.add_argument("--recording", metavar="REGEX", help=PATTERN)
-    parser.add_argument("--force", action="store_true", help="overwrite FILE if it exists")
-    json_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -111,8 +91,8 @@ def _write_report(
 
 def _writer(file: str) -> Writer | None:
     """Return the writer for the file's suffix, None for a report. InputError for a suffix that cannot be written."""
-    if not file.endswith(SUFFIXES):
-        raise InputError("Unknown output format", file, f"use one of the suffixes {', '.join(SUFFIXES)}")
+    if not file.endswith(EXPORTED):
+        raise InputError("Unknown output format", file, f"use one of the suffixes {', '.join(EXPORTED)}")
     if file.endswith(REPORT):
         return None
     if not file.endswith(".parquet"):

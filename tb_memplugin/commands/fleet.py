@@ -1,14 +1,4 @@
-"""Find the worst device of many hosts, and why it differs from the others.
-
-Each host's file is read by a task of its own, on this machine's cores or on a dask cluster. Sessions of one capture are
-joined although their folders differ by seconds. A file that cannot be read is listed with its reason. Summaries are
-kept in the user's cache folder, so that a second look reads nothing again; `tb-memplugin cache` shows it.
-
-examples:
-  tb-memplugin fleet gs://bucket/run42
-  tb-memplugin fleet /tmp/xprof --to fleet.parquet
-  tb-memplugin fleet --trend /tmp/xprof
-"""
+"""The command `fleet`."""
 
 from __future__ import annotations
 
@@ -19,17 +9,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from tb_memplugin.commands.output import (
-    asked,
-    atomic_file,
-    check_output,
-    compress,
-    ending_by_signals,
-    json_options,
-    print_answer,
-    print_written,
-)
-from tb_memplugin.commands.terminal import printable
+from tb_memplugin.commands.options.shared import TABLES
+from tb_memplugin.commands.output import asked, atomic_file, check_output, compress, ending_by_signals, print_written
+from tb_memplugin.commands.terminal import print_answer, printable
 from tb_memplugin.commands.terminal import show as print_text
 from tb_memplugin.errors import InputError
 from tb_memplugin.executors import DaskCluster, LocalProcesses, TaskExecutor
@@ -37,10 +19,11 @@ from tb_memplugin.fleet import series
 from tb_memplugin.fleet.cache import SummaryCache
 from tb_memplugin.fleet.known import known_captures
 from tb_memplugin.fleet.scan import Scan
-from tb_memplugin.fleet.sessions import TOLERANCE_SECONDS, Capture, captures, rule_text
+from tb_memplugin.fleet.sessions import Capture, captures, rule_text
 from tb_memplugin.fleet.trend import trend
 from tb_memplugin.logdir import find_runs
-from tb_memplugin.model.fleet import Fleet, KnownCapture, NumberedFiles, TrendBy
+from tb_memplugin.model.fleet import Fleet, KnownCapture
+from tb_memplugin.model.kinds import NumberedFiles, TrendBy
 from tb_memplugin.questions.asking.asked import Asked
 from tb_memplugin.questions.export.formats import can_write_parquet, write_csv_tables, write_parquet_tables
 from tb_memplugin.questions.fleet.answer import JoiningRules, fleet_answer
@@ -49,33 +32,6 @@ from tb_memplugin.questions.fleet.devices import fleet_table, write_rows_json
 from tb_memplugin.questions.fleet.terminal import FleetProgress, left_out_lines, lines, trend_lines
 from tb_memplugin.questions.fleet.trend import trend_answer
 from tb_memplugin.sizes import bytes_text, counted
-
-
-def scan_options(parser: argparse._ActionsContainer) -> None:
-    """Add the options about how files are read, which `fleet` and `check` have in common."""
-    parser.add_argument(
-        "--join-within",
-        metavar="SECONDS",
-        type=float,
-        default=TOLERANCE_SECONDS,
-        help="longest pause between two sessions of one capture (default: %(default)s)",
-    )
-
-    parser.add_argument(
-        "--numbered-files",
-        metavar="HOW",
-        choices=list(map(str, NumberedFiles)),
-        default="auto",
-        help="files whose names differ in numbers only: a series of one process, or a file for each of several hosts "
-        "(default: auto, by their devices, steps, times and bytes)",
-    )
-
-
-def reading_options(parser: argparse._ActionsContainer) -> None:
-    """Add the options about who reads the files; `check` has options of these names for compiling."""
-    parser.add_argument("--jobs", type=int, help="files to read at a time (default: as many as cores)")
-    parser.add_argument("--scheduler", metavar="ADDRESS", help="read on a dask cluster, such as tcp://host:8786")
-    parser.add_argument("--no-cache", action="store_true", help="read again what is in the cache")
 
 
 @contextmanager
@@ -119,27 +75,6 @@ def read(scan: Scan, captures: Sequence[Capture], quiet: bool) -> list[Fleet]:
         return scan.fleets(captures, progress.done)
 
 
-SUFFIXES = (".parquet", ".csv", ".csv.gz", ".json", ".json.gz")
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("logdirs", metavar="LOGDIR", nargs="+", help="logdirs, local or remote, which are read as one")
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument("--capture", metavar="NAME", help="a capture whose name contains this (default: the newest)")
-    which.add_argument("--all", action="store_true", help="every capture")
-    which.add_argument(
-        "--trend", action="store_true", help="the peaks of all captures, day by day, and what raised them"
-    )
-    parser.add_argument(
-        "--by", choices=("day", "capture"), default="day", help="with --trend: a line for each (default: %(default)s)"
-    )
-    scan_options(parser)
-    reading_options(parser)
-    parser.add_argument("--to", metavar="FILE", help=f"write a row for each device and program: {', '.join(SUFFIXES)}")
-    parser.add_argument("--force", action="store_true", help="overwrite FILE if it exists")
-    json_options(parser)
-
-
 def run(arguments: argparse.Namespace) -> int:
     check_output_of(arguments)
     with open_scan(arguments) as (scan, found):
@@ -161,8 +96,8 @@ def check_output_of(arguments: argparse.Namespace) -> None:
         return
     if arguments.trend:
         raise InputError("No table of a trend", "--to", "leave out --trend for rows of all captures, or use --json")
-    if not arguments.to.endswith(SUFFIXES):
-        raise InputError("Unknown output format", arguments.to, f"use one of the suffixes {', '.join(SUFFIXES)}")
+    if not arguments.to.endswith(TABLES):
+        raise InputError("Unknown output format", arguments.to, f"use one of the suffixes {', '.join(TABLES)}")
     if arguments.to.endswith(".parquet") and not can_write_parquet():
         raise InputError("Parquet needs pyarrow", arguments.to, "run `pip install pyarrow`, or write .csv or .json")
     for logdir in arguments.logdirs:

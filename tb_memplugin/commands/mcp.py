@@ -1,12 +1,4 @@
-"""Answer questions of a coding agent about a logdir, over the Model Context Protocol.
-
-Serves six tools on standard input and output: summary, explain, buffers,
-compare, advice and fit. They read the logdir, and write and run nothing. An
-agent starts this command itself; docs/agents.md has its configuration.
-
-example:
-  tb-memplugin mcp /tmp/xprof
-"""
+"""The command `mcp`."""
 
 from __future__ import annotations
 
@@ -14,12 +6,6 @@ import argparse
 import sys
 
 from tb_memplugin.errors import InputError
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "logdir", metavar="LOGDIR", help="folder with profiles, or a remote URL such as gs://bucket/run"
-    )
 
 
 def run(arguments: argparse.Namespace) -> int:

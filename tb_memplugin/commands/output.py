@@ -1,80 +1,38 @@
-"""Input and output of commands: recordings of a path, JSON, and files, which are complete or absent."""
+"""Input and output of commands: recordings of a path, and files, which are complete or absent."""
 
 from __future__ import annotations
 
 import argparse
 import gzip
-import json
 import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType
 from typing import BinaryIO, cast
 
 from tb_memplugin.catalog.dumps import skipped_text
+from tb_memplugin.catalog.fit_records import records_of_path
 from tb_memplugin.catalog.listing import Listing, listing_of_path, listing_of_stream
 from tb_memplugin.catalog.reading import Progress
-from tb_memplugin.commands.terminal import JSON, PATH, close_quietly, printable, show, shown_on_terminal
+from tb_memplugin.commands.terminal import print_answer, printable, shown_on_terminal
 from tb_memplugin.errors import FAILURES, InputError
 from tb_memplugin.logdir import is_read_with, is_remote
+from tb_memplugin.model.fit import RECORD, Outcome
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.asking.arguments import RECORDING
-from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, TOP, Asked, bounded, error_answer, failed
+from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, Asked, bounded
 from tb_memplugin.questions.asking.files import ExportAnswerJson
 from tb_memplugin.questions.asking.json_types import ProblemJson, problems_json
 from tb_memplugin.questions.asking.selectors import Chooser, choose, is_wanted
 from tb_memplugin.regex import Regex
 
-ALL = "all"
-
-
-def json_options(parser: argparse._ActionsContainer) -> None:
-    """Add --json and --top."""
-    parser.add_argument("--json", action="store_true", help=JSON)
-    top_option(parser)
-
-
-def top_option(parser: argparse._ActionsContainer) -> None:
-    """Add --top alone."""
-    parser.add_argument(
-        "--top",
-        metavar="N",
-        type=top_of,
-        default=TOP,
-        help="items of each list with --json, or all (default: %(default)s)",
-    )
-
-
-def top_of(text: str) -> int | None:
-    """Return a number of items from 1 up, or None for `all`."""
-    if text == ALL:
-        return None
-    number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is neither a number from 1 up nor {ALL}")
-    return number
-
 
 def asked(arguments: argparse.Namespace, path: str) -> Asked:
     """Return the question of a command about a path."""
     return Asked(path, arguments.top)
-
-
-def print_failure(error: Exception) -> None:
-    """Print an error as JSON, if standard output can be written to."""
-    try:
-        print_answer(error_answer(error))
-        sys.stdout.flush()
-    except (OSError, ValueError):
-        close_quietly(sys.stdout)
-
-
-def print_wrong_call(message: str, command: str) -> None:
-    """Print a wrong call of a command as JSON."""
-    print_answer(failed("usage", message, command, f"see `{command} --help`"))
 
 
 def print_written(
@@ -89,12 +47,6 @@ def print_written(
         "next": [],
     }
     print_answer(bounded(answer, question.top))
-
-
-def print_answer(answer: Mapping[str, object]) -> None:
-    """Print an answer, indented on a terminal."""
-    lines = sys.stdout.isatty()
-    show(json.dumps(answer, indent=2 if lines else None, separators=None if lines else (",", ":"), allow_nan=False))
 
 
 STDIN = "standard input"
@@ -119,12 +71,6 @@ def listing_of(path: str, wanted: Callable[[str], object] | None = None) -> List
     return listing
 
 
-def recording_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that choose one recording of a path."""
-    parser.add_argument("path", metavar="PATH", help=PATH)
-    RECORDING.add_to(parser, "ID")
-
-
 def chosen_recording(arguments: argparse.Namespace, chooser: Chooser | None = None) -> tuple[Recording, Listing]:
     """Return the recording that is asked for, and what the path contains. InputError if none or several match.
 
@@ -133,6 +79,13 @@ def chosen_recording(arguments: argparse.Namespace, chooser: Chooser | None = No
     wanted = arguments.recording
     listing = listing_of(arguments.path, wanted and (lambda recording_id: is_wanted(recording_id, wanted)))
     return (chooser or choose)(listing.recordings, wanted, arguments.path, listing.problems), listing
+
+
+def outcomes_beside(recording: Recording) -> Sequence[Outcome]:
+    """Return the candidates of the fit that a program on this disk is one of, else none."""
+    folders = Path(recording.source).parents if recording.kind.has_program else ()
+    logdir = next((folder.parent for folder in folders if (folder / RECORD).is_file()), None)
+    return () if logdir is None else records_of_path(str(logdir)).outcomes
 
 
 def print_problems(problems: Sequence[ProblemJson]) -> None:

@@ -1,26 +1,13 @@
-"""Print the JSON Schema of what a command prints with --json.
-
-examples:
-  tb-memplugin schema
-  tb-memplugin schema explain > explain.schema.json
-"""
+"""The command `schema`."""
 
 from __future__ import annotations
 
 import argparse
 
 from tb_memplugin import schemas
-from tb_memplugin.commands.output import print_answer
-from tb_memplugin.commands.terminal import JSON, show
+from tb_memplugin.commands.terminal import print_answer, show
 from tb_memplugin.questions.asking.asked import SCHEMA_VERSION
 from tb_memplugin.questions.asking.files import SchemasAnswerJson
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "name", metavar="COMMAND", nargs="?", help="a command, or a kind of its answer; without it, list the names"
-    )
-    parser.add_argument("--json", action="store_true", help=JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -1,17 +1,4 @@
-"""Install or print a skill that teaches a coding agent to find and lower memory use.
-
-The skill is a file SKILL.md with the commands to run, in order. It is written
-to a folder of its own, tb-memplugin, in DIR. ~/.agents/skills is where agents
-look that follow agentskills.io; name the folder of other agents, such as
-~/.claude/skills, or of a project, such as .agents/skills.
-
-A file that you changed is not overwritten without --force.
-
-examples:
-  tb-memplugin skill install
-  tb-memplugin skill install ~/.claude/skills
-  tb-memplugin skill show
-"""
+"""The command `skill`."""
 
 from __future__ import annotations
 
@@ -23,25 +10,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tb_memplugin import __version__
-from tb_memplugin.commands.output import atomic_file, json_options, print_answer
-from tb_memplugin.commands.terminal import show
+from tb_memplugin.commands.output import atomic_file
+from tb_memplugin.commands.terminal import print_answer, show
 from tb_memplugin.errors import InputError
 from tb_memplugin.questions.asking.asked import SCHEMA_VERSION
 from tb_memplugin.questions.asking.files import SkillAnswerJson
 
 NAME = "tb-memplugin"
-DEFAULT = "~/.agents/skills"
 # Identifies a file that nobody changed, whichever version wrote it.
 CHECKSUM = re.compile(r"(?m)^  checksum: ([0-9a-f]{16})$")
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=["install", "show"], help="what to do with the skill")
-    parser.add_argument(
-        "folder", metavar="DIR", nargs="?", default=DEFAULT, help="folder of skills (default: %(default)s)"
-    )
-    parser.add_argument("--force", action="store_true", help="overwrite a file that was changed")
-    json_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

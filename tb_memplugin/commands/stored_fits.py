@@ -5,18 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from tb_memplugin.catalog.fit_records import FitRecords, records_of_path
-from tb_memplugin.commands.output import asked, chosen_recording, print_answer, print_problems
-from tb_memplugin.commands.terminal import printable, show
+from tb_memplugin.commands.output import asked, chosen_recording, print_problems
+from tb_memplugin.commands.terminal import print_answer, printable, show
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.fit import Outcome
 from tb_memplugin.questions.asking.asked import bounded
 from tb_memplugin.questions.asking.json_types import problems_json
 from tb_memplugin.questions.asking.selectors import choose_main_memory
 from tb_memplugin.questions.asking.text_table import align
-from tb_memplugin.questions.fit.answer import FitAnswerJson, candidates, no_candidates
+from tb_memplugin.questions.fit.answer import FitAnswerJson, candidates, fit_answer, largest_values, no_candidates
 from tb_memplugin.questions.fit.chips import chips_that_fit
 from tb_memplugin.questions.fit.words import lines
 from tb_memplugin.sizes import bytes_text
@@ -50,8 +49,6 @@ def show_stored(arguments: argparse.Namespace) -> int:
 
 
 def _show_candidates(arguments: argparse.Namespace, outcomes: Sequence[Outcome], records: FitRecords) -> int:
-    from tb_memplugin.questions.fit.answer import fit_answer, largest_values
-
     found = largest_values(outcomes)
     if arguments.json:
         question = asked(arguments, arguments.step)
@@ -68,7 +65,7 @@ def _show_chips(arguments: argparse.Namespace) -> int:
     arguments.path = arguments.step
     recording, _ = chosen_recording(arguments, choose_main_memory)
     question = asked(arguments, arguments.path)
-    every = chips_that_fit(recording, replace(question, top=None), arguments.on)
+    every = chips_that_fit(recording, question._replace(top=None), arguments.on)
     if arguments.json:
         print_answer(bounded(every, question.top))
     else:

@@ -1,12 +1,4 @@
-"""List the recordings in a file or logdir, with peak, capacity and caveats.
-
-Prints one line per recording: one memory of a compiled program, or one
-allocator over time. Programs that are equal on several hosts share a line.
-
-examples:
-  tb-memplugin summary /tmp/xprof
-  tb-memplugin summary train.pickle --json
-"""
+"""The command `summary`."""
 
 from __future__ import annotations
 
@@ -16,18 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tb_memplugin.catalog.listing import Listing
-from tb_memplugin.commands.output import asked, json_options, listing_of, print_answer, print_problems
-from tb_memplugin.commands.terminal import PATH, printable
+from tb_memplugin.commands.output import asked, listing_of, print_problems
+from tb_memplugin.commands.terminal import print_answer, printable
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.questions.asking.json_types import problems_json
 from tb_memplugin.questions.asking.text_table import align
 from tb_memplugin.questions.recording.summary import summaries, summary_answer
 from tb_memplugin.sizes import bytes_text
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", metavar="PATH", help=PATH)
-    json_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

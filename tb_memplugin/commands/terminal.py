@@ -1,20 +1,21 @@
-"""The terminal of commands: standard streams, which may be closed, full, or pipes without a reader, and progress."""
+"""The terminal of commands: standard streams, which may be closed, full, or unread pipes; progress; and JSON."""
 
 from __future__ import annotations
 
-import argparse
 import io
+import json
 import os
 import select
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TextIO
 
+from tb_memplugin.questions.asking.asked import error_answer, failed
 from tb_memplugin.sizes import bytes_text
 
-if TYPE_CHECKING:  # the command line imports this file for --help, which takes 0.1 s without numpy
+if TYPE_CHECKING:  # reading imports numpy, and --help of all commands imports this file
     from tb_memplugin.catalog.reading import BytesRead, Progress
 
 
@@ -67,6 +68,26 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
+def print_answer(answer: Mapping[str, object]) -> None:
+    """Print an answer, indented on a terminal."""
+    lines = sys.stdout.isatty()
+    show(json.dumps(answer, indent=2 if lines else None, separators=None if lines else (",", ":"), allow_nan=False))
+
+
+def print_failure(error: Exception) -> None:
+    """Print an error as JSON, if standard output can be written to."""
+    try:
+        print_answer(error_answer(error))
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        close_quietly(sys.stdout)
+
+
+def print_wrong_call(message: str, command: str) -> None:
+    """Print a wrong call of a command as JSON."""
+    print_answer(failed("usage", message, command, f"see `{command} --help`"))
+
+
 WAIT_SECONDS = 0.5  # before the first line; most files are read by then
 EVERY_SECONDS = 0.2
 CLEAR = "\r\x1b[K"
@@ -107,27 +128,3 @@ def shown_on_terminal(progress: Progress) -> Iterator[None]:
     finally:
         ended.set()
         thread.join()
-
-
-def add_server_options(parser: argparse.ArgumentParser) -> None:
-    """Add the names that a server answers to, and the folders of source files that it reads."""
-    parser.add_argument(
-        "--allowed-host",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="also answer to this name, such as a proxy's; .example.com includes the names below it; may be repeated",
-    )
-    parser.add_argument(
-        "--source-root",
-        action="append",
-        default=[],
-        metavar="DIR",
-        help="show lines of the source files below this folder beside stack frames, as for files in the logdir; "
-        "may be repeated",
-    )
-
-
-PATH = "logdir, run folder, or file; - reads the text of an error from standard input"
-JSON = "print JSON"
-PATTERN = "use only recordings whose id matches this regular expression (RE2), such as 'jit_train_step|HBM'"

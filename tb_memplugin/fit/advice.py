@@ -1,4 +1,4 @@
-"""Advice about a sweep's answers, carried out: what each piece saves once compiled, and the largest value with it."""
+"""Advice about a sweep's answers, carried out: the saving of each piece if compiled, and the largest value with it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tb_memplugin.fit.compiling.compiling import programs_of
 from tb_memplugin.fit.knobs import parse_changes
 from tb_memplugin.fit.search import Search
 from tb_memplugin.fit.sweep import Sweep
-from tb_memplugin.model.fit import Knobs, LargestValue, Outcome, Tried
+from tb_memplugin.model.fit import MICROBATCHES, Knobs, LargestValue, Outcome, Tried
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.hlo import read_hlo
 from tb_memplugin.targets import parse_target
@@ -24,7 +24,7 @@ COMBINED = "All of these"
 
 @dataclass(frozen=True)
 class AdviceToTry:
-    """A piece of advice: `changes` carry it out, unless only the user can. `promised_bytes` are those of the peak."""
+    """Advice that promises to lower the peak by `promised_bytes`. `changes` are empty if only users can make them."""
 
     title: str
     promised_bytes: int
@@ -42,7 +42,7 @@ class Trial:
     devices: int = 1
 
     def run(self, pieces: Sequence[AdviceToTry], jobs: int = 1) -> list[Tried]:
-        """Try each piece, then all that helped together. Pieces that were stopped are left out."""
+        """Try each piece, then all pieces that helped together. Pieces whose compilation was stopped are left out."""
         if self.answer.last.reserved_bytes is None:  # there is no program to change
             return []
         with ThreadPoolExecutor(jobs) as pool:
@@ -69,10 +69,11 @@ class Trial:
         if after.reserved_bytes is None or before.reserved_bytes is None:
             return replace(tried, error=after.error or before.error)
         saved = before.reserved_bytes - after.reserved_bytes
-        return replace(tried, saving_bytes=saved, new_value=self._largest(piece, values, number, after))
+        found = self._largest(piece, values, number, after)
+        return replace(tried, saving_bytes=saved, new_value=found, at_end=self._is_last(found, values))
 
     def _estimated(self, piece: AdviceToTry) -> Tried:
-        """Estimate the value, as memory rises in a line with it. Never more than was searched."""
+        """Estimate the largest value from the line along which memory rises, up to the largest searched value."""
         before, each = self.answer.last, self._bytes_per_item()
         tried = replace(self._tried(piece, before, None), saving_bytes=piece.promised_bytes)
         limit, reserved = before.limit_bytes, before.reserved_bytes
@@ -82,7 +83,11 @@ class Trial:
         own = int(dict(before.candidate.knobs)[self.answer.searched])
         most = own + floor(room / each) if each else own - (room < 0)
         reached = [value for value in self.values if value <= most]
-        return replace(tried, new_value=reached[-1] if reached else None)
+        found = reached[-1] if reached else None
+        return replace(tried, new_value=found, at_end=self._is_last(found, self.values))
+
+    def _is_last(self, found: int | None, values: Sequence[int]) -> bool:
+        return bool(values) and found == values[-1]
 
     def _tried(self, piece: AdviceToTry, before: Outcome, after: Outcome | None) -> Tried:
         answer = self.answer
@@ -92,16 +97,16 @@ class Trial:
         )  # fmt: skip
 
     def _values(self, changes: Sequence[str]) -> Sequence[int]:
-        """Return the values to search: with a knob of microbatches, those that they divide."""
+        """Return the values to search; if the changes set microbatches, only multiples of their number."""
         knobs = parse_changes(changes).knobs
         parts = max((value for value in knobs.values() if isinstance(value, int)), default=1)
         if parts <= 1 or not self.values:
             return self.values
-        unit = parts * gcd(*self.values, self.devices)  # each part is split over the devices, unless values are too
+        unit = parts * gcd(*self.values, self.devices)  # devices split each part, if they split all values
         return [value for value in self.values if value % unit == 0] or self.values
 
     def _number(self, values: Sequence[int]) -> int:
-        """Return the number of the answer's value, or of the next one below."""
+        """Return the index in `values` of the answer's value, or of the next one below."""
         if not values:
             return 0
         value = int(dict(self.answer.last.candidate.knobs)[self.answer.searched])
@@ -116,7 +121,7 @@ class Trial:
         return last if dict(knobs) == dict(last.candidate.knobs) else self.compile(knobs, ())
 
     def _bytes_per_item(self) -> float:
-        """Return what memory rises by with the value, by its line, else from the first to the last known value."""
+        """Return the growth of memory per unit of the value: the line's, else from the first known value on."""
         line, known = self.answer.line, self.known
         if line is not None:
             return max(line.bytes_per_item, 0)
@@ -130,7 +135,7 @@ class Trial:
         return tuple((key, value if key == name else own) for key, own in self.answer.last.candidate.knobs)
 
     def _largest(self, piece: AdviceToTry, values: Sequence[int], number: int, after: Outcome) -> int | None:
-        """Return the largest value with the change, beginning at the known answer."""
+        """Return the largest value that fits with the change, searched from the known answer on."""
         limit, reserved, each = after.limit_bytes, after.reserved_bytes, self._bytes_per_item()
         if not values or limit is None or reserved is None:
             return None if self.answer.value is None else int(self.answer.value)
@@ -146,12 +151,6 @@ class Trial:
         return search.largest_from(number, max(guess, number + 1))
 
 
-# Names of knobs that split a batch into parts, by libraries and by custom.
-MICROBATCHES = (
-    "microbatches", "num_microbatches", "n_microbatches", "accumulate", "accumulation", "accumulation_steps",
-    "accum_steps", "grad_accum", "grad_accum_steps", "gradient_accumulation", "gradient_accumulation_steps",
-    "every_k_schedule",
-)  # fmt: skip
 # Options that trade time for memory, where nothing fits. With this one, libtpu 0.0.52 chooses otherwise what to repeat:
 # of six programs for v5e that were far too large, four reserved 11, 12, 24 and 55 % less, and two as much. It does not
 # raise the largest batch of a program that fits with a smaller one (none of four), as both ways end at the limit.
@@ -187,7 +186,7 @@ def _piece(advice: Advice, values: Mapping[str, Any]) -> AdviceToTry:
 
 
 def _microbatches(values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the change to twice as many parts, where the step has a knob for them."""
+    """Return the change that doubles the number of microbatches; empty if the step has no knob for them."""
     for name, value in values.items():
         if name.lower() in MICROBATCHES and isinstance(value, int) and value >= 1:
             return (f"set:{name}={2 * value}",)
@@ -200,12 +199,12 @@ def _options(outcome: Outcome) -> Iterator[AdviceToTry]:
         yield AdviceToTry(title, 0, (change,))
 
 
-MAX_THREADS = 16  # they wait for compiles
-USUAL_PIECES = 3  # of advice that is compiled, about an answer
+MAX_THREADS = 16  # threads only wait for compilations
+USUAL_PIECES = 3  # expected number of pieces per answer, for the bar of progress
 
 
 def try_answers(sweep: Sweep, found: Sequence[LargestValue]) -> list[Tried]:
-    """Return what each piece of advice gives."""
+    """Try the advice about each answer; return the results."""
     return [one for answer in found for one in _try_answer(sweep, answer)]
 
 
@@ -222,9 +221,9 @@ def _try_answer(sweep: Sweep, answer: LargestValue) -> list[Tried]:
 
 
 def _known(sweep: Sweep, answer: LargestValue) -> dict[int, int]:
-    """Return the reserved bytes of the answer's candidates by value: of those where the compiler recomputes nothing.
+    """Return the reserved bytes, by value, of the answer's candidates for which the compiler recomputes nothing.
 
-    Where there is at most one of them, return the two smallest.
+    If there are fewer than two of these, return the two smallest candidates.
     """
     known, clean = dict[int, int](), dict[int, int]()
     for outcome in sweep.outcomes:

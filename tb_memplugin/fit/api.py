@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.fit.compile_task import TIMEOUT_SECONDS, Limits
+from tb_memplugin.fit.compile_task import Limits
 from tb_memplugin.fit.knobs import Varied, parse_varied
 from tb_memplugin.fit.step.step_file import find_step
 from tb_memplugin.model.fit import LargestValue
+from tb_memplugin.model.kinds import COMPILE_SECONDS
 from tb_memplugin.sizes import parse_size
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def largest(
     to: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
     scheduler: str | None = None,
-    timeout: float = TIMEOUT_SECONDS,
+    timeout: float = COMPILE_SECONDS,
     memory: str | int | None = None,
     cache: bool = True,
 ) -> LargestValues:
@@ -82,12 +83,12 @@ def compile(
     *,
     budget: str | int | None = None,
     to: str | os.PathLike[str] | None = None,
-    timeout: float = TIMEOUT_SECONDS,
+    timeout: float = COMPILE_SECONDS,
     memory: str | int | None = None,
     cache: bool = True,
     **knobs: Knob,
 ) -> Outcome:
-    """Return what compiling a step for a target with these knobs gives."""
+    """Compile a step for a target with these knobs; return the outcome."""
     found = largest(step, on, set=knobs, budget=budget, to=to, jobs=1, timeout=timeout, memory=memory, cache=cache)
     return found[0].last
 

@@ -1,8 +1,8 @@
 """Compiled candidates in the user's cache folder.
 
-Each program is stored under the digest of its StableHLO and of all that the compiler depends on. In front of it,
-questions lead to such digests as long as the files and folders that the step read are unchanged, so that nothing needs
-to start. All environment variables are part of a question, but those of a terminal or a session.
+Each program is stored under the digest of its StableHLO and of everything that the compiler depends on. A question, the
+digest of a request to compile, leads to such a program while the files and folders that the step read are unchanged,
+so that no process needs to start. A question contains all environment variables except those of a terminal or session.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ MACHINE = (platform.machine(), os.cpu_count())  # users may share the folder bet
 OF_JAX = ("JAX_", "XLA_", "TPU_", "LIBTPU", "TF_", "CUDA_", "NVIDIA_")
 OF_PYTHON = ("PYTHON", "LD_", "OMP_", "OPENBLAS_", "MKL_")
 SETTINGS = CacheSettings("fit", 2 << 30)
-# Variables that shells, terminals, sessions and pytest set. They differ between two windows, or two calls in one, and
-# do not decide what a step computes. The current folder is part of a question by itself.
+# Variables that shells, terminals, sessions and pytest set. They differ between windows, or between calls in one, and
+# do not change what a step computes. A question contains the current folder without these.
 OF_SHELLS = {"PWD", "OLDPWD", "SHLVL", "_", "PS1", "LS_COLORS"}
 OF_TERMINALS = {"TERM", "COLORTERM", "COLUMNS", "LINES", "WINDOWID", "VTE_VERSION", "STY", "WINDOW", "WT_SESSION"}
 OF_SESSIONS = {"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "SESSION_MANAGER", "INVOCATION_ID", "JOURNAL_STREAM"}
@@ -59,13 +59,13 @@ def step_variables(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def question_key(request: Mapping[str, Any]) -> str:
-    """Return the digest of a request to compile: its values, and the versions of all that is installed."""
+    """Return the digest of a request to compile: its values, and the versions of all installed packages."""
     asked = {**request, "environment": step_variables(request["environment"])}
     return _digest([FORMAT, sys.version, MACHINE, _stamp(), _installed(), asked])
 
 
 def program_key(lowered: Any, target: str, options: Mapping[str, Any], versions: Mapping[str, str]) -> str:
-    """Return the digest of a lowered program and all that its compiler depends on.
+    """Return the digest of a lowered program and of everything that its compiler depends on.
 
     Source lines are part of a program: the page shows them.
     """
@@ -110,7 +110,7 @@ def _digest(value: Any) -> str:
 
 @lru_cache(1)
 def _stamp() -> str:
-    """Return the digest of this package's version: of the sizes and times of its files, which developers change."""
+    """Return the digest of the sizes and times of this package's files, which developers change within a version."""
     files = sorted(path for path in Path(PACKAGE).rglob("*") if path.suffix in (".py", ".so", ".pyd"))
     return _digest([(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files])
 
@@ -126,19 +126,19 @@ def _installed() -> list[str]:
     return sorted(found)
 
 
-KEPT = 0.8  # of the size, once it is exceeded
+KEPT = 0.8  # a cache above its size is trimmed to this share of it, a choice, and so not at every write
 BROKEN = (OSError, ValueError, KeyError, TypeError, AttributeError, InputError, zipfile.BadZipFile, EOFError)
 
 
 @dataclass(frozen=True)
 class Cache:
-    """Compiled programs and questions in a folder. Whatever is damaged, or cannot be written, is not there."""
+    """Compiled programs and questions in a folder. Files that are damaged, or cannot be written, count as missing."""
 
     folder: Path
     most: int = SETTINGS.default_bytes
 
     def find(self, question: str, candidate: Candidate) -> Compiled | None:
-        """Return the answer to a question, if what the step read is unchanged."""
+        """Return the program that answers a question, if the files and folders that the step read are unchanged."""
         try:
             found = json.loads(self._path(question, "question").read_text())
             return self.get(found["key"], candidate) if are_same(found["inputs"]) else None
@@ -146,13 +146,13 @@ class Cache:
             return None
 
     def get(self, key: str, candidate: Candidate) -> Compiled | None:
-        """Return a compiled program as that of a candidate."""
+        """Return the program stored under a key, as the program of a candidate."""
         path = self._path(key, "program")
         try:
             with zipfile.ZipFile(path) as file:
                 files = {name: file.read(name) for name in file.namelist()}
             outcome = replace(read_outcome(files.pop(RECORD), str(path)), candidate=candidate)
-            os.utime(path)  # it is the oldest that goes
+            os.utime(path)  # files that were unused for longest are deleted first
         except BROKEN:
             return None
         return Compiled(outcome, files, is_cached=True)
@@ -175,7 +175,7 @@ class Cache:
         return self.folder / digest[:2] / f"{digest}.{suffix}"
 
     def has(self, key: str) -> bool:
-        """Return whether there is a program, which may be damaged."""
+        """Return whether a program is stored under a key; it may be damaged."""
         return self._path(key, "program").exists()
 
     def content(self) -> tuple[int, int]:
@@ -200,7 +200,7 @@ class Cache:
         return found
 
     def _trim(self) -> None:
-        """Delete the oldest files if all together are too large."""
+        """Delete the least recently used files if the folder is too large."""
         found = self._files()
         excess = sum(size for _, size, _ in found) - self.most
         if excess <= 0:
@@ -216,7 +216,7 @@ class Cache:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[str]:
-    """Yield the path of a new file, which takes the place of a file once it is complete."""
+    """Yield a path to write to; the new file replaces `path` once it is complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
     number, partial = tempfile.mkstemp(prefix=".", suffix=".partial", dir=path.parent)
     os.close(number)

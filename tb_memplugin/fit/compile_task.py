@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tb_memplugin.model.fit import Candidate, Outcome
-
-TIMEOUT_SECONDS = 600.0
+from tb_memplugin.model.kinds import COMPILE_SECONDS
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The time and the resident memory that a compilation may take: `bytes` is None for any."""
+    """The time and the resident memory that a compilation may take; `bytes` is None without a limit."""
 
-    seconds: float = TIMEOUT_SECONDS
+    seconds: float = COMPILE_SECONDS
     bytes: int | None = None
 
 
@@ -36,7 +35,7 @@ class CompileTask:
     uses_cache: bool = True
     sources: Sources | None = None  # where the step is not in the file system
     pickled: bytes = b""  # the step, where it is not in a file
-    to_end: bool = False  # not only until the memory is assigned: code and kernels need memory as well
+    to_end: bool = False  # compile beyond the assignment of memory, because code and kernels need memory as well
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,13 @@
-"""Files and folders that a step reads. Its answer is known while they, and the environment, stay the same.
+"""Files and folders that a step reads. A cached answer is valid while they, and the environment, are unchanged.
 
-Python reports what it opens, lists and starts as audit events. Installed packages are known by their versions.
+Python reports files, folders and processes that it opens, lists or starts as audit events. Installed packages are
+identified by their versions.
 
-No event reports that a step asks whether a path exists. Such paths are mostly beside a file that it reads, or in the
-current folder, so the names in these folders are inputs too.
+Python reports no event when a step asks whether a path exists. Such paths are mostly in the folder of a file that the
+step reads, or in the current folder, so the names in these folders are inputs too.
 
-Two things are not noticed. One is whether a path exists in a folder from which the step reads no file. The other is
-what a compiled extension opens by itself, such as a file of weights; the shapes in it rarely matter.
+Two kinds of inputs are missed: whether a path exists in a folder from which the step reads no file, and files that a
+compiled extension opens by itself, such as weights, whose shapes rarely matter.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from typing import Any, TypedDict
 
 from tb_memplugin.model.fit import RECORD
 
-MAX_BYTES = 256 << 20  # to read again for each question
+MAX_BYTES = 256 << 20  # inputs are read again for each question, so an answer with more of them is not cached
 CLOCK_SECONDS = 0.02  # the times of files lag behind the clock
 LISTED = ("os.listdir", "os.scandir")
-# After these, the step depends on more than files.
+# A step that causes one of these events depends on more than files.
 UNKNOWN = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "socket.connect", "urllib.Request")
 PACKAGE = str(Path(__file__).parent.parent)
 # Code that lists folders for its own purposes: Python to find packages, and this module.
@@ -60,14 +61,14 @@ class Recorder:
         self._is_on = False
 
     def start(self) -> None:
-        """Begin to record. It cannot be undone, only paused."""
+        """Begin to record. An audit hook can be paused, but not removed."""
         self._begun_ns = time.time_ns() - int(CLOCK_SECONDS * 1e9)
         self._note_folder(os.getcwd())
         self._is_on = True
         sys.addaudithook(self._hear)
 
     def inputs(self) -> Inputs | None:
-        """Stop recording, and return what was read, with digests; None where it cannot be known."""
+        """Stop recording, and return the inputs with their digests; None where they cannot all be known."""
         self._is_on = False
         for module in list(sys.modules.values()):
             if isinstance(file := getattr(module, "__file__", None), str):
@@ -95,7 +96,7 @@ class Recorder:
             self._is_known = False
 
     def _note_file(self, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
-        """Note a file, and the names beside it; of bytecode, the names beside its source."""
+        """Note a file and the names in its folder; for bytecode, the names in the folder of its source."""
         absolute = os.path.abspath(os.fsdecode(path))
         if absolute.startswith(self._own):
             return
@@ -105,7 +106,7 @@ class Recorder:
         self._note_folder(folder if name == BYTECODE else os.path.join(folder, name))
 
     def _note_folder(self, path: str | bytes | int) -> None:
-        """Note the names in a folder as they are at first, before the step can have asked for one of them."""
+        """Note the names in a folder before the step can have asked for one of them."""
         if isinstance(path, int):
             return
         absolute = os.path.abspath(os.fsdecode(path))
@@ -113,7 +114,7 @@ class Recorder:
             self._folders[absolute] = names_digest(absolute)
 
     def _is_newer(self, path: str) -> bool:
-        """Return whether a file has changed since the start, so that its digest may not be that of what was read."""
+        """Return whether a file has changed since the start, so that the step may have read another content."""
         try:
             status = os.stat(path)
         except OSError:
@@ -136,7 +137,7 @@ def _size(path: str) -> int:
 
 @lru_cache(1)
 def installed_folders() -> tuple[str, ...]:
-    """Return the folders of the standard library and of installed packages, as named and without links."""
+    """Return the folders of the standard library and of installed packages, as named and with links resolved."""
     paths = sysconfig.get_paths()
     found = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     found |= {*site.getsitepackages(), site.getusersitepackages()}
@@ -154,14 +155,14 @@ def with_package(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def are_same(inputs: Inputs) -> bool:
-    """Return whether all inputs are as they were."""
+    """Return whether all inputs are unchanged."""
     return all(names_digest(path) == before for path, before in inputs["folders"].items()) and all(
         file_digest(path) == before for path, before in inputs["files"].items()
     )
 
 
 def names_digest(folder: str) -> Digest:
-    """Return the digest of the names in a folder, without bytecode and without runs, which `fit` itself writes."""
+    """Return the digest of the names in a folder, except bytecode and runs, which Python and `fit` write."""
     try:
         with os.scandir(folder) as entries:
             names = sorted(entry.name for entry in entries if entry.name != BYTECODE and not _is_run(entry))

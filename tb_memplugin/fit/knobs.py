@@ -22,12 +22,12 @@ from tb_memplugin.model.fit import Knob
 
 RANGE = re.compile(r"(\d{1,9}):(\d{1,9})(?::(\d{1,9}))?")
 NAME = re.compile(r"[A-Za-z_]\w{0,99}")
-TIMES = 1024  # the default range ends at so many times its first value
+TIMES = 1024  # the default range ends at its first value times this
 
 
 @dataclass(frozen=True)
 class Varied:
-    """A knob with its values: `searched` for the largest one that fits, or each of them tried."""
+    """A knob with its values. If it is `searched`, the largest value that fits is wanted; else each value is tried."""
 
     name: str
     values: Sequence[Knob]
@@ -41,7 +41,7 @@ class Varied:
 
 
 def parse_varied(text: str, default: object) -> Varied:
-    """Parse what follows --vary. `default` is the function's own value of the knob, where a range begins."""
+    """Parse the value of --vary. A range without a beginning begins at `default`, the knob's value in the function."""
     name, _, values = text.partition("=")
     if not NAME.fullmatch(name):
         raise InputError("No name of a knob", text, "write --vary batch, batch=8:512:8, or remat=none,full")
@@ -70,7 +70,7 @@ def parse_value(text: str) -> Knob:
 
 
 def parse_fixed(text: str) -> tuple[str, Knob]:
-    """Parse what follows --set."""
+    """Parse the value of --set."""
     name, equals, value = text.partition("=")
     if not NAME.fullmatch(name) or not equals:
         raise InputError("No value of a knob", text, "write --set batch=8")
@@ -106,7 +106,7 @@ class Changes:
 
 
 def parse_changes(texts: Sequence[str]) -> Changes:
-    """Parse changes. InputError for a text that is none."""
+    """Parse changes. InputError for a text that is not a change."""
     changes = Changes()
     for text in texts:
         kind, _, rest = text.partition(":")

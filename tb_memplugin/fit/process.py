@@ -36,7 +36,7 @@ class Process(Protocol):
         """Return the exit status, negative for a signal; None while the process runs."""
 
     def end(self) -> None:
-        """Kill the process with all that it started. The only way to let go of it."""
+        """Kill the process with everything that it started, and release it."""
 
 
 class StartedProcess:
@@ -70,7 +70,7 @@ class StartedProcess:
 
 
 def exit_status(pid: int) -> int | None:
-    """Return the exit status of a child, which stays a zombie: its id is its group's, and must not be used again."""
+    """Return the exit status of a child, but keep the zombie: its id is its group's, and must not be reused."""
     found = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     if found is None:
         return None
@@ -79,7 +79,7 @@ def exit_status(pid: int) -> int | None:
 
 def end_with_parent(pipe: int) -> None:
     """End this process and its group once the other end of the pipe closes."""
-    if sys.platform == "linux":  # the kernel does it, even while a compiler runs that never returns to Python
+    if sys.platform == "linux":  # the kernel ends it even while a compiler runs and Python does not
         import fcntl
 
         fcntl.fcntl(pipe, fcntl.F_SETOWN, -os.getpgrp())
@@ -115,7 +115,7 @@ def kill_tree(pid: int) -> None:
 
 
 def adopt_orphans() -> None:
-    """Become the parent of descendants that lose theirs, so that a process that detaches itself can be found."""
+    """Become the parent of descendants whose parent ends, so that processes that detach themselves can be found."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
@@ -185,14 +185,14 @@ def machine_bytes() -> int | None:
 
 
 POLL_SECONDS = 0.02
-LOOK_AROUND_SECONDS = 0.5  # between looks at all processes of the machine, for descendants: 5 ms each
+LOOK_AROUND_SECONDS = 0.5  # between searches for descendants among all processes of the machine, which take 5 ms each
 MAX_PRINTED = 64 << 20
-SHARE = 0.9  # of the machine's memory, for all compilations together
+SHARE = 0.9  # a choice: all compilations together may take this share of the machine's memory
 SHAPES = "pass jax.ShapeDtypeStruct in place of arrays"
 
 
 class Stop(Protocol):
-    """A request to end compilations, such as a `threading.Event`. Each compilation is given one, and asks it."""
+    """A request to end compilations, such as a `threading.Event`. Each compilation gets one, and checks it."""
 
     def is_set(self) -> bool:
         """Return whether to stop."""
@@ -222,6 +222,6 @@ def wait_for(process: Process, limits: Limits, is_done: Callable[[], bool], prin
 
 
 def with_share(limits: Limits, jobs: int) -> Limits:
-    """Return limits with an equal share of this machine's memory for each of so many jobs, unless they have a size."""
+    """Return limits with a size: their own, else this machine's memory divided by the number of jobs."""
     machine = machine_bytes()
     return limits if limits.bytes or machine is None else replace(limits, bytes=int(machine * SHARE / jobs))

@@ -1,10 +1,10 @@
 """The largest value of a knob at which a program fits.
 
 Memory is neither linear nor monotone in a batch: near the limit the compiler recomputes by itself. So lines through
-compiled values only say where to look, every answer is compiled, and values above the answer are tried too. The search
-takes little more than bisecting where the lines err, and few compiles where they do not.
+compiled values only suggest the next value, every answer is compiled, and values above the answer are tried too. Where
+the lines are right the search takes few compilations, and where they are wrong little more than a bisection.
 
-Further values are compiled for what the step accepts, and for where recomputation begins.
+Further values are compiled to find which values the step accepts, and where recomputation begins.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from tb_memplugin.model.fit import Outcome
 
 
 def compilable(values: range, devices: int, probe: Callable[[int], Outcome]) -> range:
-    """Return the values that can be split over the devices: where the first one fails, only multiples of a number.
+    """Return the values that can be split over the devices: all, or if the first one fails, multiples of some number.
 
-    A step on 4 x 4 devices may need a batch that is a multiple of 4, and fail for others.
+    For example, a step on 4 x 4 devices may fail unless its batch is a multiple of 4.
     """
     if not probe(values[0]).error or (every := _multiples(values, devices)) is None or probe(every[0]).error:
         return values
@@ -37,7 +37,7 @@ def _multiples(values: range, unit: int) -> range | None:
 
 
 def last_before_recomputation(values: range, found: Mapping[int, Outcome], probe: Callable[[int], Outcome]) -> None:
-    """Compile values until the last one without recomputation by the compiler is next to the first one with it."""
+    """Compile values until the last one without recomputation by the compiler is followed by the first one with it."""
     clean = [value for value, outcome in found.items() if outcome.fits and not outcome.rematerialized]
     if not clean:
         return
@@ -51,17 +51,17 @@ def last_before_recomputation(values: range, found: Mapping[int, Outcome], probe
         low, high = (middle, high) if outcome.fits and not outcome.rematerialized else (low, middle)
 
 
-SECOND = 31  # number of the second value: the middle of 1 to 1024 on a scale of ratios
-GALLOP = 2  # how much further to look once a value fits
-LOOK_AHEAD = (1, 4)  # steps above a value that does not fit
-ENOUGH = 12  # compiles, after which nothing more is tried above the answer
+SECOND = 31  # index of the second value to compile: of 1 to 1024, the middle on a logarithmic scale, 32
+GALLOP = 2  # after a value that fits, the next one to try is at least this many times as far from the start
+LOOK_AHEAD = (1, 4)  # values to try above the answer: so many steps above the first one that does not fit
+ENOUGH = 12  # after this many compilations, values above the answer are no longer tried
 
 Probe = Callable[[int], int | None]  # bytes that a value reserves; None where it cannot be compiled
 
 
 @dataclass
 class Search:
-    """A search among `values`, in rising order. `tried` are the numbers of the values with their bytes."""
+    """A search among `values`, in rising order. `tried` has the reserved bytes by the index of the value."""
 
     values: Sequence[int]
     limit: int
@@ -75,7 +75,7 @@ class Search:
         return self._finish(*self._bracket())
 
     def largest_from(self, number: int, guess: int) -> int | None:
-        """Return the largest value found to fit, from the number of one that may, and from a guess; None if not."""
+        """Return the largest value found to fit, starting with one that may fit, then a guess; None if none fits."""
         if not self._fits(number):
             return None
         low, further, last = number, max(guess, number + 1), len(self.values) - 1
@@ -109,12 +109,12 @@ class Search:
         return size is not None and size <= self.limit
 
     def _next_refused(self, low: int) -> int:
-        """Return the next value above `low` that is known not to fit, or the end."""
+        """Return the first value above `low` that is known not to fit, or the end."""
         refused = (number for number, size in self.tried.items() if number > low and not self._fitted(size))
         return min(refused, default=len(self.values))
 
     def _bracket(self) -> tuple[int, int]:
-        """Return a value that fits, and the next one known not to, or the end. Gallops, starting where a line says."""
+        """Return a value that fits, and the next one known not to fit, or the end. Gallop from where a line points."""
         last = len(self.values) - 1
         low, further = 0, min(SECOND, last)
         while low < last and self._fits(further):
@@ -123,7 +123,7 @@ class Search:
         return low, self._next_refused(low)
 
     def _narrow(self, low: int, high: int) -> tuple[int, int]:
-        """Narrow down to neighbours: by lines while they at least halve the rest, else by the middle in turns."""
+        """Narrow down to neighbors: with a line, and with the middle after a line that did not halve the rest."""
         by_line = True
         while (width := high - low) > 1:
             guess = self._guess(low, high) if by_line else None
@@ -133,9 +133,9 @@ class Search:
         return low, high
 
     def _guess(self, low: int, high: int) -> int | None:
-        """Return where memory meets the limit, by the line through two refused values, else through the two ends.
+        """Estimate where memory meets the limit, from the line through two refused values, else through the two ends.
 
-        Where the compiler has nothing left to recompute, memory rises in a line again; below, it is nearly flat.
+        Once the compiler has nothing left to recompute, memory rises linearly with the value; before, it hardly rises.
         """
         refused = sorted(number for number, size in self.tried.items() if number >= high and size is not None)[:2]
         by_refused = self._crossing(*refused) if len(refused) == 2 else None

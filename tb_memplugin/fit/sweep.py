@@ -29,7 +29,7 @@ MAX_NAME = 150
 def run_name(candidate: Candidate) -> str:
     """Return the name of a candidate's run in the logdir, such as gpt.step_v5e-4x4_remat-none_batch-172.
 
-    Candidates have different names: one that is shortened, or has other characters, ends with a part of a hash.
+    Names are unique: a name that is shortened, or whose characters are replaced, ends with a part of a hash.
     """
     knobs = (f"{name}-{value}" for name, value in candidate.knobs)
     place, _, function = candidate.step.rpartition(":")
@@ -40,7 +40,7 @@ def run_name(candidate: Candidate) -> str:
 
 
 def write_program(files: Mapping[str, bytes], folder: Path) -> None:
-    """Write the files of a candidate's program, by their paths in its run, in place of those of an earlier run."""
+    """Write the files of a candidate's program, by their paths in its run. Delete those of an earlier compilation."""
     for old in folder.rglob("*") if folder.is_dir() else ():
         if old.is_file() and (parse_program(old.name) or is_beside_program(old.name)):
             old.unlink()
@@ -57,10 +57,10 @@ def write_record(outcome: Outcome, logdir: Path) -> None:
     (folder / RECORD).write_text(json.dumps(outcome_json(outcome), indent=1))
 
 
-NO_LIMIT = 1 << 62  # of targets whose limit is the host's memory
-EXACT_PROOFS = 3  # refused answers, below each of which the next one is tried
-MAX_ROWS = 1_000  # each has a thread, which mostly waits
-Compile = Callable[..., Outcome]  # of a candidate, and whether it is compiled to the end
+NO_LIMIT = 1 << 62  # for targets whose limit is the host's memory
+EXACT_PROOFS = 3  # so many refused answers are each followed by the next smaller value; see `limit_after`
+MAX_ROWS = 1_000  # each row has a thread, which mostly waits
+Compile = Callable[..., Outcome]  # called with a candidate, and whether to compile it to the end
 
 
 def ignore(_: object) -> None:
@@ -69,7 +69,7 @@ def ignore(_: object) -> None:
 
 @dataclass(frozen=True)
 class Row:
-    """Targets, of which the first one that fits is the answer, and the knobs that are not searched."""
+    """Targets in the order in which they are tried until one fits, and the knobs that are not searched."""
 
     targets: Sequence[Target]
     knobs: Knobs
@@ -83,13 +83,13 @@ class Sweep:
     """
 
     step: str
-    targets: Sequence[Sequence[Target]]  # a slice each, or the slices to try, smallest first
+    targets: Sequence[Sequence[Target]]  # for each target its one slice, or the slices to try, smallest first
     fixed: Knobs
     varied: Sequence[Varied]
     compile: Compile
     folder: Path  # a logdir, which gets the record of each candidate
     budget: int | None = None
-    proves: bool | None = None  # compile the answers to the end; None: those that are doubtful
+    proves: bool | None = None  # whether to compile the answers to the end; None: only the doubtful ones
     done: Callable[[Outcome], None] = ignore
     finished: Callable[[LargestValue], None] = ignore
     defaults: Mapping[str, Any] = field(default_factory=dict)  # the step's own values of its knobs
@@ -117,7 +117,7 @@ class Sweep:
         return rows
 
     def run(self) -> list[LargestValue]:
-        """Compile what the rows need, and return an answer for each row that was not cancelled."""
+        """Compile the candidates that the rows need, and return an answer for each row that was not canceled."""
         rows = self.rows()
         with ThreadPoolExecutor(len(rows)) as pool:
             return [answer for answer in pool.map(self._answer, rows) if answer is not None]
@@ -141,7 +141,7 @@ class Sweep:
         return answer
 
     def _search(self, target: Target, knobs: Knobs, found: dict[int, Outcome]) -> None:
-        """Compile candidates until the largest value is known; `found` keeps them by value, by 0 without a search."""
+        """Compile candidates until the largest value is known. `found` gets them by value, or by 0 without a search."""
         searched = self.searched
         if searched is None:
             found[0] = self.compile_candidate(target, knobs)
@@ -167,7 +167,7 @@ class Sweep:
             limit = min(limit, limit_after(found[largest], len(proved)))
 
     def _needs_proof(self, outcome: Outcome) -> bool:
-        """Return whether an answer is compiled to the end, which takes a minute or more."""
+        """Return whether an answer should be compiled to the end, which takes a minute or more."""
         return outcome.fits and (outcome.doubtful if self.proves is None else self.proves)
 
     def compile_candidate(
@@ -191,7 +191,7 @@ class Sweep:
 
 
 def limit_after(proof: Outcome, count: int) -> int:
-    """Return the limit of further answers: where some were refused at the end, it is twice as far from the capacity."""
+    """Return the limit for the next answer: after EXACT_PROOFS refusals, twice as far from the capacity as the last."""
     capacity, reserved = proof.capacity_bytes, proof.reserved_bytes
     if not proof.refused or capacity is None or reserved is None or count <= EXACT_PROOFS:
         return NO_LIMIT

@@ -1,6 +1,6 @@
-"""A process that has imported jax, and forks for each candidate: the import takes longer than most compilations.
+"""A process that imports jax once and forks for each candidate: the import takes longer than most compilations.
 
-The server has no threads of jax and no backend. A fork of it leads a group of its own, as a process from a command.
+The server starts no backend and no threads of jax. Each fork leads a process group, as a process from a command does.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def forked(folder: str, output: BinaryIO, environment: Mapping[str, str]) -> For
     """Return a process that compiles what a folder asks for; None where there can be no server."""
     if not HAS_FORKS:
         return None
-    for _ in range(2):  # one that was idle has ended
+    for _ in range(2):  # a server that was idle has ended, so try again with a new one
         try:
             return ForkedProcess(_server_for(environment), folder, output)
         except (OSError, ValueError):
@@ -121,7 +121,7 @@ def _server_for(environment: Mapping[str, str]) -> WarmServer:
 
 
 def close_server() -> None:
-    """End this process's server, if it has one."""
+    """End the server of this process, if it has one."""
     global _server
     with _server_lock:
         if _server is not None:
@@ -134,14 +134,14 @@ atexit.register(close_server)
 
 def serve(number: int) -> None:
     """Fork for each message, until the socket closes or nobody has asked for a while."""
-    with suppress(Exception):  # without jax, a fork says so in its own words
+    with suppress(Exception):  # without jax, the fork reports the error
         import jax.experimental.topologies
         import jax.numpy  # noqa: F401
     import tb_memplugin.fit.compiling.child  # noqa: F401
 
-    warnings.simplefilter("ignore")  # about threads at a fork: those of linear algebra stop and start again
+    warnings.simplefilter("ignore")  # about threads at a fork; those of linear algebra restart
     adopt_orphans()
-    children: dict[int, str] = {}  # with their folders
+    children: dict[int, str] = {}  # the folder of each, by process id
     with socket.socket(fileno=number) as asked:
         while children or select.select([asked], [], [], MAX_IDLE_SECONDS)[0]:
             content, descriptors, _, _ = socket.recv_fds(asked, MAX_MESSAGE, 2)

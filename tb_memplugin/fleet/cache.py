@@ -1,36 +1,39 @@
-"""Summaries in the user's cache folder: an SQLite database of plain columns, which contains nothing to execute.
+"""Summaries in the user's cache folder: an SQLite database of JSON, which contains nothing to execute.
 
-A summary counts while path, size, modification stamp and the reader's version are equal. A database that is damaged, or
-that another process locks for long, is as if it were empty.
+A summary is used while its file's path, size and modification stamp and the reader's version are unchanged. While the
+database is damaged, or locked by another process for long, the cache answers as if it were empty.
 """
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, suppress
+from dataclasses import astuple
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+import tb_memplugin
 from tb_memplugin.cache_folder import CacheSettings
-from tb_memplugin.fleet.cache_tables import (
-    SCHEMA,
-    read_file,
-    read_growths,
-    read_program,
-    write_file,
-    write_growth,
-    write_program,
-)
 from tb_memplugin.logdir import HostFile
-from tb_memplugin.model.fleet import FileSummary, ProgramSummary, SeriesGrowth
+from tb_memplugin.model.fleet import DeviceSummary, FileSummary, ProgramSummary, ProgramUse, SeriesGrowth, Site
 
 SETTINGS = CacheSettings("fleet", 512 << 20)  # of about 100,000 hosts with four devices each
-FILE = "summaries.sqlite"
+FILE = "summaries.db"
+# Counts up with each change of what a summary contains.
+READER_VERSION = f"{tb_memplugin.__version__}/4"
+REFRESH_SECONDS = 3600  # between changes of `used`, so that most looks write nothing
 KEPT = 0.8  # of the size, once it is exceeded
 BUSY_SECONDS = 5.0
 BROKEN = (sqlite3.Error, OSError, ValueError, TypeError)
+SCHEMA = """
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = NORMAL;
+CREATE TABLE IF NOT EXISTS summaries (
+  kind TEXT, key TEXT, version TEXT, content TEXT, used INTEGER, PRIMARY KEY (kind, key));
+"""
 T = TypeVar("T")
 
 
@@ -45,83 +48,53 @@ class CacheContent(NamedTuple):
 
 
 class SummaryCache:
-    """Summaries of files and of programs. Methods never raise: what cannot be read is not there."""
+    """Summaries of files and of programs. Methods never raise: a summary that cannot be read counts as missing."""
 
     def __init__(self, folder: Path | None = None, most: int | None = None) -> None:
         self.folder = folder or SETTINGS.folder()
         self.most = most if most is not None else SETTINGS.bytes()
 
-    def files(self, wanted: Iterable[HostFile], sites: bool = True) -> dict[str, FileSummary]:
-        """Return the summaries of files that are unchanged, by path. Without `sites`, it takes half of the time."""
-        found: dict[str, FileSummary] = {}
-
-        def read(database: sqlite3.Connection) -> None:
-            now = int(time.time())
-            for file in wanted:
-                if has_version(file.stamp) and (summary := read_file(database, file, now, sites)) is not None:
-                    found[file.path] = summary
-
-        self._with_database(read)
-        return found
+    def files(self, wanted: Iterable[HostFile]) -> dict[str, FileSummary]:
+        """Return the summaries of files that are unchanged, by path."""
+        files = {file.path: file for file in wanted if has_version(file.stamp)}
+        versions = {path: _file_version(file) for path, file in files.items()}
+        return self._read("file", versions, lambda path, content: _file(files[path], *content))
 
     def programs(self, wanted: Iterable[str]) -> dict[str, ProgramSummary]:
         """Return the summaries of programs by fingerprint."""
-        found: dict[str, ProgramSummary] = {}
-
-        def read(database: sqlite3.Connection) -> None:
-            now = int(time.time())
-            for fingerprint in wanted:
-                if (program := read_program(database, fingerprint, now)) is not None:
-                    found[fingerprint] = program
-
-        self._with_database(read)
-        return found
+        return self._read("program", dict.fromkeys(wanted, READER_VERSION), lambda _, content: _program(*content))
 
     def put(self, files: Iterable[FileSummary], programs: Iterable[ProgramSummary]) -> None:
         """Store summaries. Those of files that may be readable a moment later are left out."""
-
-        def write(database: sqlite3.Connection) -> None:
-            now = int(time.time())
-            for file in files:
-                if has_version(file.stamp) and not file.may_pass:
-                    write_file(database, file, now)
-            for program in programs:
-                write_program(database, program, now)
-
-        self._with_database(write)
-        self._trim()
+        kept = [file for file in files if has_version(file.stamp) and not file.may_pass]
+        self._write(
+            [
+                *(("file", file.path, _file_version(file), _content(file)) for file in kept),
+                *(("program", program.fingerprint, READER_VERSION, astuple(program)) for program in programs),
+            ]
+        )
 
     def growths(self, wanted: Iterable[str]) -> list[SeriesGrowth]:
         """Return what leaks over series, which are given by fingerprints."""
-        found: list[SeriesGrowth] = []
-
-        def read(database: sqlite3.Connection) -> None:
-            now = int(time.time())
-            for fingerprint in wanted:
-                found.extend(read_growths(database, fingerprint, now))
-
-        if wanted:
-            self._with_database(read)
-        return found
+        versions = dict.fromkeys(wanted, READER_VERSION)
+        found = self._read("growths", versions, lambda _, content: [SeriesGrowth(*values) for values in content])
+        return [growth for of_series in found.values() for growth in of_series]
 
     def put_growths(self, growths: Iterable[SeriesGrowth]) -> None:
-        """Store what leaks over series."""
-
-        def write(database: sqlite3.Connection) -> None:
-            now = int(time.time())
-            for growth in growths:
-                write_growth(database, growth, now)
-
-        self._with_database(write)
-        self._trim()
+        """Store what leaks over series, of each series all at once."""
+        by_series: dict[str, list[Any]] = {}
+        for growth in growths:
+            by_series.setdefault(growth.fingerprint, []).append(astuple(growth))
+        self._write([("growths", series, READER_VERSION, found) for series, found in by_series.items()])
 
     def content(self) -> CacheContent:
         """Return the number of summaries, and the size on disk."""
         counts = [0, 0]
 
         def count(database: sqlite3.Connection) -> None:
-            for number, table in enumerate(("files", "programs")):
-                counts[number] = database.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+            for number, kind in enumerate(("file", "program")):
+                query = "SELECT count(*) FROM summaries WHERE kind = ?"
+                counts[number] = database.execute(query, (kind,)).fetchone()[0]
 
         if (self.folder / FILE).exists():
             self._with_database(count)
@@ -133,7 +106,33 @@ class SummaryCache:
             with suppress(OSError):
                 path.unlink()
 
-    def _with_database(self, use: Callable[[sqlite3.Connection], None]) -> None:
+    def _read(self, kind: str, versions: Mapping[str, str], make: Callable[[str, Any], T]) -> dict[str, T]:
+        """Return what is made of the content of each key that has this version."""
+        found: dict[str, T] = {}
+
+        def read(database: sqlite3.Connection) -> None:
+            now = int(time.time())
+            for key, version in versions.items():
+                query = "SELECT content, used FROM summaries WHERE kind = ? AND key = ? AND version = ?"
+                if (row := database.execute(query, (kind, key, version)).fetchone()) is None:
+                    continue
+                found[key] = make(key, json.loads(row[0]))
+                if now - row[1] > REFRESH_SECONDS:
+                    database.execute("UPDATE summaries SET used = ? WHERE kind = ? AND key = ?", (now, kind, key))
+
+        if versions:
+            self._with_database(read)
+        return found
+
+    def _write(self, summaries: Iterable[tuple[str, str, str, Any]]) -> None:
+        now = int(time.time())
+        rows = [(kind, key, version, json.dumps(content), now) for kind, key, version, content in summaries]
+        self._with_database(
+            lambda database: database.executemany("INSERT OR REPLACE INTO summaries VALUES (?, ?, ?, ?, ?)", rows)
+        )
+        self._trim()
+
+    def _with_database(self, use: Callable[[sqlite3.Connection], object]) -> None:
         """Use the database in one transaction. One that is damaged is deleted."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -142,23 +141,21 @@ class SummaryCache:
                 with database:
                     use(database)
         except sqlite3.OperationalError as error:  # locked, or on a disk that is full or read-only
-            if error.sqlite_errorcode == sqlite3.SQLITE_ERROR:  # its tables are those of another version
+            if error.sqlite_errorcode == sqlite3.SQLITE_ERROR:  # another version made its tables
                 self.clear()
         except BROKEN:
             self.clear()
 
     def _trim(self) -> None:
-        """Delete the summaries that were unused for longest, until the database has its size again."""
+        """Delete the least recently used summaries until the database is below its size again."""
         if self._bytes() <= self.most:
             return
 
         def delete(database: sqlite3.Connection) -> None:
-            for table, key in (("files", "path"), ("programs", "fingerprint"), ("growths", "fingerprint")):
-                count = database.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
-                excess = count - int(count * KEPT * self.most / self._bytes())
-                database.execute(
-                    f"DELETE FROM {table} WHERE {key} IN (SELECT {key} FROM {table} ORDER BY used LIMIT ?)", (excess,)
-                )
+            count = database.execute("SELECT count(*) FROM summaries").fetchone()[0]
+            excess = count - int(count * KEPT * self.most / self._bytes())
+            oldest = "SELECT rowid FROM summaries ORDER BY used LIMIT ?"
+            database.execute(f"DELETE FROM summaries WHERE rowid IN ({oldest})", (excess,))
 
         self._with_database(delete)
         with suppress(*BROKEN), closing(sqlite3.connect(self.folder / FILE, timeout=BUSY_SECONDS)) as database:
@@ -176,5 +173,37 @@ class SummaryCache:
 
 
 def has_version(stamp: str) -> bool:
-    """Return whether a stamp has more than the size, which some stores give alone."""
+    """Return whether a stamp contains more than the file's size, which is all that some stores report."""
     return bool(stamp.rpartition("-")[0])
+
+
+def _file_version(file: HostFile | FileSummary) -> str:
+    return f"{READER_VERSION} {file.size} {file.stamp}"
+
+
+def _content(file: FileSummary) -> list[Any]:
+    """Return the content of a file's summary: the devices that it has itself, and its programs without their sizes."""
+    devices = [astuple(device) for device in file.devices if device.measured]
+    programs = [(use.module, use.title, use.fingerprint) for use in file.programs]
+    return [devices, programs, file.problem, file.kind, file.step, file.time_ns]
+
+
+def _file(file: HostFile, devices: list[Any], programs: list[Any], problem: str, *moment: Any) -> FileSummary:
+    found = tuple(_device(*values) for values in devices), tuple(ProgramUse(*values) for values in programs)
+    return FileSummary(file.path, file.size, file.stamp, file.host, "", *found, problem, False, *moment)
+
+
+def _device(
+    name: str, memory: str, measured: bool, peak: int, capacity: int, sites: list[Any], *rest: Any
+) -> DeviceSummary:
+    return DeviceSummary(name, memory, measured, peak, capacity, _sites(sites), *rest)
+
+
+def _program(
+    fingerprint: str, memory: str, peak: int, reserved: int, capacity: int, sites: list[Any], *rest: Any
+) -> ProgramSummary:
+    return ProgramSummary(fingerprint, memory, peak, reserved, capacity, _sites(sites), *rest)
+
+
+def _sites(sites: list[Any]) -> tuple[Site, ...]:
+    return tuple(Site(text, size) for text, size in sites)

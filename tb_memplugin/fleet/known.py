@@ -1,4 +1,4 @@
-"""Facts of captures and runs that need no reading of files: hosts, known faults, and whether there are several."""
+"""Facts of captures and runs that are known without reading files: hosts, faults, and whether devices are compared."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tb_memplugin.model.recording import Recording
 
 
 def has_several(run: Run, recordings: Iterable[Recording]) -> bool:
-    """Return whether a run has several hosts, or devices that are compared. Each file without recordings is a host."""
+    """Return whether a run has several hosts, or devices to compare. Each file without recordings counts as a host."""
     by_source: dict[str, list[Recording]] = defaultdict(list)
     for recording in recordings:
         by_source[recording.source].append(recording)
@@ -34,7 +34,7 @@ def has_several(run: Run, recordings: Iterable[Recording]) -> bool:
     return len(fleet.hosts) > 1 or len(set(memories)) < len(memories)
 
 
-MAX_FILES = 1024  # that are looked up in the cache, of the first captures; takes about 0.3 s
+MAX_FILES = 1024  # files of the first captures are looked up in the cache up to this number, which takes about 0.3 s
 
 
 def known_captures(captures: Sequence[Capture], cache: SummaryCache | None) -> list[KnownCapture]:
@@ -45,7 +45,7 @@ def known_captures(captures: Sequence[Capture], cache: SummaryCache | None) -> l
         if len(wanted) + len(files) > MAX_FILES:
             break
         wanted += files
-    summaries = cache.files(wanted, sites=False) if cache else {}
+    summaries = cache.files(wanted) if cache else {}
     prints = {use.fingerprint for summary in summaries.values() for use in summary.programs}
     programs = cache.programs(prints) if cache and prints else {}
     return [_known(capture, summaries, programs, cache) for capture in captures]

@@ -14,15 +14,16 @@ from tb_memplugin.fleet.sessions import Capture
 from tb_memplugin.fleet.summarize import read_programs, summarize_files, with_programs
 from tb_memplugin.fleet.tasks import FilesOfRuns, FileTask, Tasks, batches, may_pass, problem_text
 from tb_memplugin.logdir import HostFile
-from tb_memplugin.model.fleet import FileSeries, FileSummary, Fleet, NumberedFiles, ProgramSummary
+from tb_memplugin.model.fleet import FileSeries, FileSummary, Fleet, ProgramSummary
+from tb_memplugin.model.kinds import NumberedFiles
 from tb_memplugin.numbered_names import natural_key
 
-Done = Callable[[int, int], None]  # files that are done, and all
-WRITE_EVERY = 256  # summaries; what is written stays when the scan is stopped
+Done = Callable[[int, int], None]  # called with the number of files that are done, and of all files
+WRITE_EVERY = 256  # the cache gets summaries in groups of this size, and keeps them when the scan is stopped
 
 
 class Scan:
-    """Summaries of files, from the cache or by tasks. Programs are read once, whichever files contain them."""
+    """Summaries of files, from the cache or by tasks. A program that several files contain is read once."""
 
     def __init__(
         self,
@@ -52,7 +53,7 @@ class Scan:
         return self.complete(captures, found.values())
 
     def complete(self, captures: Sequence[Capture], found: Iterable[FileSummary]) -> list[Fleet]:
-        """Return captures of which all summaries are found: with the sizes of programs, and series as hosts."""
+        """Return fleets from the summaries of all files, with the sizes of programs, and each series as one host."""
         summaries = {summary.path: summary for summary in with_programs(found, self.programs)}
         series = [find_series(capture.runs, summaries, self._numbered) for capture in captures]
         growths = self._growths([each for of_capture in series for each in of_capture if has_growth(each)])
@@ -62,7 +63,7 @@ class Scan:
         ]
 
     def _growths(self, series: Sequence[Series]) -> Growths:
-        """Return what leaks from file to file, from the cache or by a task for each series."""
+        """Return the leaks over the files of each series, from the cache or by a task for each."""
         wanted = {each.fingerprint: [member.file for member in each.members] for each in series}
         found = self.cache.growths(wanted) if self.cache else []
         if lacking := wanted.keys() - {growth.fingerprint for growth in found}:
@@ -143,7 +144,7 @@ class Scan:
             self.programs.update(self.cache.programs(wanted))
 
     def _lacks(self, summary: FileSummary | None) -> bool:
-        """Return whether programs of a file that is in the cache are not."""
+        """Return whether the cache has a file's summary, but lacks some of its programs."""
         return summary is not None and any(use.fingerprint not in self.programs for use in summary.programs)
 
     def _write(self, files: list[FileSummary], programs: list[ProgramSummary]) -> None:
@@ -166,7 +167,7 @@ def _of(capture: Capture, summaries: Mapping[str, FileSummary]) -> list[FileSumm
 def fleet_of(
     capture: Capture, summaries: Sequence[FileSummary], series: Sequence[Series] = (), is_complete: bool = True
 ) -> Fleet:
-    """Return the fleet of a capture's summaries. Only of all of them are gaps missing hosts."""
+    """Return the fleet of a capture's summaries. Gaps in host numbers are missing hosts only if these are complete."""
     ordered = sorted(summaries, key=lambda summary: (natural_key(summary.host), summary.path))
     missing = missing_hosts(summary.host for summary in ordered) if is_complete else ()
     described = tuple(FileSeries(each.name, len(each.members), each.evidence) for each in series)

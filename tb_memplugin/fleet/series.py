@@ -1,8 +1,8 @@
-"""Series: files that one process saved one after another, which are one host.
+"""Series: files that one process saved one after another, and that count as one host.
 
-Files whose names differ in numbers only are of one process, or of a rank each. They are a series if they have the same
-devices, and if their steps, times or bytes rise with the numbers. In doubt, each file is a host, and the answer states
-it: ranks that are read as a series would hide all but the largest.
+Files whose names differ in numbers only come from one process, or each from a rank of its own. They are a series if
+they have the same devices, and if their steps, times or bytes rise with the numbers. In doubt, each file counts as a
+host, and the answer says so: if ranks were read as a series, the largest one would hide the others.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 from tb_memplugin.fleet.sessions import process_of
 from tb_memplugin.logdir import HostFile, Run
-from tb_memplugin.model.fleet import FileSummary, NumberedFiles
-from tb_memplugin.model.kinds import RecordingKind
+from tb_memplugin.model.fleet import FileSummary
+from tb_memplugin.model.kinds import NumberedFiles, RecordingKind
 from tb_memplugin.numbered_names import NUMBER, split_name
 
 OOM = ".oom"  # ends the name of the file that capture.torch_memory saves beside that of a process
-# Ranks save at the same moment, and small files are copied within milliseconds: neither is a second apart. Three such
-# files are in order by chance once in 6 times, and five files without pauses once in 120.
+# Ranks save at the same moment, and small files are copied within milliseconds, so pauses of a second show one process.
+# By chance, three files are in order once in 6 times; files without such pauses need five, which are once in 120 times.
 PAUSE_NS, MIN_PAUSED, MIN_RISING = 10**9, 3, 5
 
 RULE = (
@@ -30,7 +30,7 @@ RULE = (
 
 
 class Member(NamedTuple):
-    """A file of a series, and the numbers in its name that are no rank."""
+    """A file of a series, and the numbers in its name, except the number of a rank."""
 
     numbers: tuple[int, ...]
     file: HostFile
@@ -66,7 +66,7 @@ class Series(NamedTuple):
 def find_series(
     runs: Iterable[Run], summaries: Mapping[str, FileSummary], numbered: NumberedFiles = NumberedFiles.AUTO
 ) -> list[Series]:
-    """Return the series of runs, and files with the same devices that may be one, by their evidence."""
+    """Return the series of runs, and groups of files with the same devices that may be series, with the evidence."""
     if numbered is NumberedFiles.HOSTS:
         return []
     found = []
@@ -102,7 +102,7 @@ def _have_same_devices(members: Sequence[Member]) -> bool:
 
 
 def _evidence(members: Sequence[Member]) -> str:
-    """Return why files with the same devices are of one process, in words; empty where nothing shows it."""
+    """Return the evidence that files with the same devices come from one process, in words; empty without evidence."""
     if len({member.numbers for member in members}) == 1:
         return "their names are equal"
     read = [member for member in members if member.devices]

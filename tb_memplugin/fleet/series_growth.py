@@ -27,7 +27,7 @@ RunDevice = tuple[str, str]  # a run, which is one process, and a device of it
 
 
 def join_curves(summaries: Sequence[FileSummary]) -> list[FileSummary]:
-    """Return summaries in which devices that have a curve are in no snapshot of the same run."""
+    """Return summaries in which a device with a curve is left out of the snapshots of the same run."""
     curves = _largest_peaks([summary for summary in summaries if summary.kind == RecordingKind.WATCH])
     if not curves:
         return list(summaries)
@@ -36,7 +36,7 @@ def join_curves(summaries: Sequence[FileSummary]) -> list[FileSummary]:
 
 
 def _largest_peaks(summaries: Sequence[FileSummary]) -> dict[RunDevice, tuple[str, DeviceSummary]]:
-    """Return the path and the device with the largest peak, of each device of each run."""
+    """Return, for each device of each run, the file with its largest peak, and its summary there."""
     found: dict[RunDevice, tuple[str, DeviceSummary]] = {}
     for summary in summaries:
         for device in summary.devices:
@@ -71,20 +71,20 @@ def _with_lines(curve: DeviceSummary, snapshot: DeviceSummary) -> DeviceSummary:
     return replace(found, growth=leak[0], growth_bytes=leak[1], growth_unit=leak[2])
 
 
-# Of files that are compared, evenly spaced ones: a bound on the recordings that are held at once.
+# Of more files, evenly spaced ones are compared: this limits the recordings in memory at one time.
 MAX_FILES, MAX_BYTES = 256, 64 << 20
 
 Growths = Mapping[tuple[str, str], SeriesGrowth]  # by fingerprint and device
 
 
 def has_growth(series: Series) -> bool:
-    """Return whether growth can be measured over the files of a series, each of which has one moment."""
+    """Return whether growth can be measured over the files of a series, that is, whether each has one moment."""
     is_instant = series.kind == RecordingKind.DEVICE_PROFILE
     return is_instant and bool(series.evidence) and len(series.members) >= MIN_STEPS
 
 
 def read_growth(files: Sequence[HostFile], fingerprint: str) -> list[SeriesGrowth]:
-    """Read the files of a series, and return what leaks on each device."""
+    """Read the files of a series, and return the leak on each device."""
     most = max(MIN_STEPS, min(MAX_FILES, MAX_BYTES // max(1, *(file.size for file in files))))
     stride = -(-len(files) // most)
     recordings: dict[str, list[Recording]] = {}
@@ -109,7 +109,7 @@ def _growth(fingerprint: str, memory: str, recordings: Sequence[Recording], stri
 def as_hosts(
     capture: Capture, summaries: Iterable[FileSummary], series: Sequence[Series], growths: Growths
 ) -> list[FileSummary]:
-    """Return summaries of a capture, with a host for each series, which has the largest peak of each device."""
+    """Return summaries of a capture, in which each series is one host with the largest peak of each device."""
     hosts = {file.path: process for run in capture.runs if (process := process_of(run)) for file in run.files}
     kept: dict[str, tuple[DeviceSummary, ...]] = {}
     for one in series:
@@ -127,7 +127,7 @@ def as_hosts(
 
 
 def _largest(series: Series, growths: Growths) -> dict[str, tuple[DeviceSummary, ...]]:
-    """Return the devices of each file whose peak is the largest one of the series there."""
+    """Return, by file, the devices that reach their largest peak of the series in that file."""
     paths: dict[str, tuple[int, str]] = {}  # by device: the largest peak, and its file
     for member in series.members:
         for device in member.summary.devices:

@@ -1,7 +1,7 @@
-"""Sessions of one capture: folders whose names differ by seconds, as each host names its own by its clock.
+"""Sessions of one capture: folders whose names differ by seconds, as each host names its folder by its own clock.
 
-Sessions of one TensorBoard run are one capture while each begins within the tolerance of the one before. No host is in
-a capture twice: where one would be, the sessions are split at their longest pause.
+Sessions of one TensorBoard run are joined if each begins within the tolerance after the one before. Where a host would
+then be in a capture twice, the sessions are split at their longest pause.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from itertools import pairwise
 
 from tb_memplugin.logdir import HostFile, Run
 from tb_memplugin.model.fleet import Session
+from tb_memplugin.model.kinds import PAUSE_SECONDS
 
-TOLERANCE_SECONDS = 60.0
 # As JAX, XProf and TensorFlow name sessions: 2024_07_12_01_26_45
 DATE = re.compile(r"(\d{4})[_-](\d\d)[_-](\d\d)[_T-](\d\d)[_:-](\d\d)[_:-](\d\d)(\D.*)?", re.ASCII)
 PROCESSES = (
@@ -38,12 +38,12 @@ class Capture:
 
     @property
     def began(self) -> float:
-        """Return when it began, in seconds since 1970, by its name, else by the modification of its files."""
+        """Return the time at which it began, in seconds since 1970, from its name, else from the times of its files."""
         known = [session.began for session in self.sessions if session.began is not None]
         return min(known) if known else max(run.modified_ns for run in self.runs) / 1e9
 
 
-def captures(runs: Iterable[Run], tolerance: float = TOLERANCE_SECONDS) -> list[Capture]:
+def captures(runs: Iterable[Run], tolerance: float = PAUSE_SECONDS) -> list[Capture]:
     """Return the captures of runs, newest first. A session whose name is no date is a capture of its own.
 
     A folder that is listed several times, as a part of several logdirs, counts once.
@@ -61,7 +61,7 @@ def captures(runs: Iterable[Run], tolerance: float = TOLERANCE_SECONDS) -> list[
     return sorted(found, key=lambda capture: (capture.began, capture.name), reverse=True)
 
 
-def rule_text(tolerance: float = TOLERANCE_SECONDS) -> str:
+def rule_text(tolerance: float = PAUSE_SECONDS) -> str:
     """Return the rule in a sentence."""
     return f"sessions that begin within {tolerance:g} s of the one before are one capture, each host once"
 
@@ -84,13 +84,13 @@ def process_of(run: Run) -> str:
 
 
 def hosts_of(run: Run) -> list[str]:
-    """Return the hosts of a run's files, by names."""
+    """Return the names of the hosts of a run's files, each once."""
     process = process_of(run)
     return list(dict.fromkeys(process or file.host for file in run.files))
 
 
 def _joined(sessions: Sequence[tuple[float, Run]], tolerance: float) -> Iterable[Sequence[tuple[float, Run]]]:
-    """Split sessions, in order of time, at pauses: those beyond the tolerance, and those where a host would repeat."""
+    """Split sessions, in order of time, at pauses longer than the tolerance, and at others while a host repeats."""
     waiting = [sessions]
     while waiting:
         part = waiting.pop()
@@ -99,7 +99,7 @@ def _joined(sessions: Sequence[tuple[float, Run]], tolerance: float) -> Iterable
         if len(part) < 2 or (longest <= tolerance and not _repeats_a_host(part)):
             yield part
             continue
-        # Of equal pauses, split at the middle one, or thousands of sessions would take quadratic time.
+        # Splitting at the middle one of equal pauses avoids quadratic time for thousands of sessions.
         equal = [index for index, pause in enumerate(pauses, 1) if pause == longest]
         at = equal[len(equal) // 2]
         waiting += [part[at:], part[:at]]

@@ -1,6 +1,6 @@
-"""The summary of one file: devices with their peaks, and programs, each of which is read once for all hosts.
+"""The summary of one file: its devices with their peaks, and its programs.
 
-Hosts of one job have the same programs, byte for byte.
+Hosts of one job have the same programs, byte for byte, so each program is read once for all hosts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tb_memplugin.readers.common.part import FilePart
 
 
 def use_of(part: FilePart) -> ProgramUse:
-    """Return a program by its content, which is not parsed."""
+    """Identify a program by a hash of its content, without parsing it."""
     fingerprint = blake2b(part.content or b"", digest_size=16).hexdigest()
     return ProgramUse(part.title.partition("(")[0], part.title, fingerprint)
 
@@ -48,7 +48,7 @@ def _summary(part: FilePart, fingerprint: str) -> ProgramSummary:
         sites, other = largest_sites(main)
         sizes = peak(main).bytes, reserved_bytes(main), main.capacity or 0
         return ProgramSummary(fingerprint, main.memory, *sizes, sites, other)
-    except NoBufferAssignmentError:  # of programs that run nothing on a device
+    except NoBufferAssignmentError:  # the program runs nothing on a device
         return ProgramSummary(fingerprint)
     except Exception as error:
         return ProgramSummary(fingerprint, problem=f"{part.title}: {problem_text(error)}")
@@ -93,19 +93,19 @@ def _planned(use: ProgramUse, program: ProgramSummary) -> DeviceSummary:
     )
 
 
-BETWEEN_STEPS = "memory in use between steps"  # of a device whose samples contain no lines
+BETWEEN_STEPS = "memory in use between steps"  # the site of a device whose samples contain no lines
 NUMBER = re.compile(r"\d+")
 # Memories of devices, by the names that allocators, JAX's device profiles and PyTorch have for them.
 DEVICE = re.compile(r"GPU_\d+_\w+|TPU core \d+|(?:TPU_|(?:cuda|gpu|hip|rocm|tpu|xpu):)\d+(?: live arrays)?")
 
 
-# A store has some 10 requests of 50 ms for each file, which wait for one another. S3's client makes 10 at a time.
+# Reading a file of a store takes about 10 requests of 50 ms, one after the other. S3's client makes 10 at a time.
 AT_ONCE = 8
-_parsing = threading.Lock()  # so that of the files that are read at a time, one takes memory for its tables
+_parsing = threading.Lock()  # several files are fetched at a time, but only one takes memory for its tables
 
 
 def summarize_files(files: Sequence[tuple[HostFile, str]]) -> list[FileSummary]:
-    """Summarize files of runs, of which several are read at a time."""
+    """Summarize files of runs. Several are read at a time."""
     if len(files) == 1:
         return [summarize(*files[0])]
     with ThreadPoolExecutor(min(AT_ONCE, len(files))) as pool:
@@ -113,7 +113,7 @@ def summarize_files(files: Sequence[tuple[HostFile, str]]) -> list[FileSummary]:
 
 
 def summarize(file: HostFile, run: str) -> FileSummary:
-    """Summarize one file. What cannot be read is a problem of the summary."""
+    """Summarize one file. The summary states a problem for each part that cannot be read."""
     found = FileSummary(file.path, file.size, file.stamp, file.host, run, problem=file.unreadable)
     if file.unreadable:
         return found

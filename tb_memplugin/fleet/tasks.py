@@ -1,6 +1,6 @@
-"""Tasks about files, whose results are taken as they come, and the problems of files in a line each.
+"""Tasks that read files, whose results are taken in order of completion, and a line about each file with a problem.
 
-A task reads one local file. It reads several remote ones at a time, as each answer of a store is waited for.
+A task reads one local file, or several remote files at a time, because most of that time is waiting for the store.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def problem_text(error: object) -> str:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Return whether a file may be readable a moment later: its content is not the cause."""
+    """Return whether a file may be readable a moment later, because its content is not the cause of the error."""
     return isinstance(error, (ReadError, MemoryError, OSError, ImportError)) or is_death(error)
 
 
@@ -36,7 +36,7 @@ def is_death(error: object) -> bool:
     return isinstance(error, BrokenExecutor) or is_worker_death(error)
 
 
-# Remote files of a task: enough to read many at a time, and few enough to divide them among processes.
+# A task gets 4 to 32 remote files: enough to read many at a time, and few enough to divide them among processes.
 TASKS, MIN_REMOTE, MAX_REMOTE = 8, 4, 32
 
 FilesOfRuns = Sequence[tuple[HostFile, str]]  # with their runs
@@ -50,7 +50,7 @@ class FileTask(NamedTuple):
 
 
 def batches(files: FilesOfRuns) -> list[FilesOfRuns]:
-    """Split files into those of one task each."""
+    """Split files into groups of one task each."""
     remote = [each for each in files if is_remote(each[0].path)]
     size = min(max(len(remote) // TASKS, MIN_REMOTE), MAX_REMOTE)
     groups: list[FilesOfRuns] = [remote[at : at + size] for at in range(0, len(remote), size)]

@@ -20,22 +20,23 @@ from tb_memplugin.fleet.summarize import use_of
 from tb_memplugin.fleet.tasks import problem_text
 from tb_memplugin.logdir import HostFile
 from tb_memplugin.model.changes import ChangeCause
-from tb_memplugin.model.fleet import FileSummary, Fleet, ProgramUse, Rise, TrendBy, TrendChange, TrendPoint, TrendSeries
+from tb_memplugin.model.fleet import FileSummary, Fleet, ProgramUse, Rise, TrendChange, TrendPoint, TrendSeries
+from tb_memplugin.model.kinds import TrendBy
 from tb_memplugin.model.recording import Recording
 
 MAX_CHANGES = 5
-MIN_SHARE = 0.05  # of the growth
+MIN_SHARE = 0.05  # a choice: lines and causes below this share of the growth are left out
 
 
 class ChangesBetween(NamedTuple):
-    """Causes of a higher peak, the largest growth first: lines of the source, and of a program also its changes."""
+    """Causes of a higher peak, the largest growth first: source lines, and for programs the changes of the code."""
 
     lines: tuple[TrendChange, ...]
     causes: tuple[ChangeCause, ...] = ()
 
 
 def changes_between(before: tuple[HostFile, str], after: tuple[HostFile, str], is_program: bool) -> ChangesBetween:
-    """Compare a device of two files, or a program, named by device or fingerprint."""
+    """Compare a device (by memory) or a program (by fingerprint) between two files."""
     a, b = _recording(*before, is_program), _recording(*after, is_program)
     found = compare(a, b, by=CompareBy.SOURCE)
     growth = found.total_b - found.total_a
@@ -56,13 +57,13 @@ def _recording(file: HostFile, key: str, is_program: bool) -> Recording:
     raise InputError("The file has changed", file.path, "run the command again")
 
 
-MAX_COMPARED = 50  # rises of a series, the largest ones; each reads two files
+MAX_COMPARED = 50  # only the largest rises of a series are explained, as explaining one reads two files
 
 
 def trend(
     captures: Sequence[Capture], scan: Scan, done: Done = lambda count, total: None, by: TrendBy = TrendBy.DAY
 ) -> list[TrendSeries]:
-    """Return the series of memories, then of programs, the largest first. Of each day, the largest peak counts."""
+    """Return the series of memories, then of programs, the largest first. The largest peak of a day counts for it."""
     ordered = sorted(captures, key=lambda capture: capture.began)
     fleets = scan.fleets(ordered, done)
     points: dict[tuple[bool, str], list[TrendPoint]] = {}
@@ -80,7 +81,7 @@ def trend(
 def _memories(day: str, fleet: Fleet) -> Iterable[tuple[tuple[bool, str], TrendPoint]]:
     for peaks in peaks_by_memory(fleet):
         if not peaks.typical.summary.measured:
-            continue  # the programs have a series of their own
+            continue  # the peaks of programs are series of their own
         path, device, recording = peaks.typical.path, peaks.typical.summary.device, peaks.typical.recording_id
         sizes = (peaks.median_bytes, peaks.largest_bytes)
         found = TrendPoint(day, fleet.name, *sizes, len(peaks.devices), path, device, recording)

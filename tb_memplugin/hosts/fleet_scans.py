@@ -20,9 +20,10 @@ from tb_memplugin.fleet.summarize import with_programs
 from tb_memplugin.fleet.tasks import problem_text
 from tb_memplugin.fleet.trend import trend
 from tb_memplugin.logdir import Run
-from tb_memplugin.model.fleet import FileSummary, Fleet, KnownCapture, TrendBy, TrendSeries
+from tb_memplugin.model.fleet import FileSummary, Fleet, KnownCapture, TrendSeries
+from tb_memplugin.model.kinds import TrendBy
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.asking.source import CaptureName, FleetReading, TrendReading
+from tb_memplugin.questions.asking.source import CaptureNameJson, FleetReading, TrendReading
 from tb_memplugin.questions.fleet.words import faults_text
 
 logger = logging.getLogger(__name__)
@@ -78,7 +79,7 @@ class FleetScans:
         self._catalog = catalog
         self._lock = threading.Lock()
         self._found: list[Capture] = []
-        self._known: list[CaptureName] = []
+        self._known: list[CaptureNameJson] = []
         self._named: list[Capture] = []  # the captures that `_known` describes
         self._ended = set[int]()  # ids of the scans that had ended when `_known` was made: each may add faults
         self._searched = float("-inf")
@@ -132,7 +133,7 @@ class FleetScans:
             self._found, self._searched = found, time.monotonic()
         return found
 
-    def _names(self, found: list[Capture]) -> list[CaptureName]:
+    def _names(self, found: list[Capture]) -> list[CaptureNameJson]:
         """Return the captures with their known faults, which change whenever a scan ends."""
         with self._lock:
             ended = {id(scan) for scan in self._fleets.values() if not scan.is_running}
@@ -169,6 +170,13 @@ def _read(capture: Capture, thread: ScanThread[Fleet], scan: Scan) -> Fleet:
     return scan.complete([capture], found)[0]
 
 
-def _name(known: KnownCapture) -> CaptureName:
-    counts = len(known.fleet.sessions), len(known.hosts), known.files, len(known.fleet.files)
-    return CaptureName(known.fleet.name, known.began, *counts, faults_text(known))
+def _name(known: KnownCapture) -> CaptureNameJson:
+    return {
+        "name": known.fleet.name,
+        "began": known.began,
+        "sessions": len(known.fleet.sessions),
+        "hosts": len(known.hosts),
+        "files": known.files,
+        "known_files": len(known.fleet.files),
+        "faults": faults_text(known),
+    }

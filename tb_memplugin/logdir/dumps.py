@@ -16,10 +16,10 @@ from tb_memplugin.logdir.names import (
     parse_program,
     path_text,
 )
+from tb_memplugin.model.out_of_memory import DUMP_FLAGS
 
 TOPOLOGY = "topology.pb"  # in a folder that is named after the module
 MAX_NAMED = 5
-FLAGS = "XLA_FLAGS='--xla_dump_to=FOLDER --xla_dump_hlo_as_proto'"
 
 
 def dumped_programs(entries: Sequence[Entry]) -> tuple[HostFile, ...]:
@@ -91,9 +91,9 @@ def without_program(names: Sequence[str], as_proto: bool) -> str:
     if as_proto:
         return (
             f"{listed}: dumped only at stages of compilation that have no buffer assignment: compile to the end, so "
-            f"that XLA writes *after_optimizations.hlo.pb, and dump with {FLAGS}"
+            f"that XLA writes *after_optimizations.hlo.pb, and dump with {DUMP_FLAGS}"
         )
-    return f"{listed}: dumped only as text, which has no buffer assignment: dump with {FLAGS}"
+    return f"{listed}: dumped only as text, which has no buffer assignment: dump with {DUMP_FLAGS}"
 
 
 def listed_names(names: Sequence[str]) -> str:

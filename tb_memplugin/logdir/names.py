@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from tb_memplugin import formats
+from tb_memplugin.model.fit import RECORD
 
 # Stores whose folders are only parts of the names of files. Their drivers take requests from several threads.
 FLAT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "oci", "oss", "memory"})
@@ -66,7 +67,6 @@ HLO_PROTO = formats.HLO.suffixes
 STANDALONE = tuple(suffix for known in formats.FORMATS for suffix in known.found)
 HOSTS = (XPLANE, *STANDALONE)
 READABLE = (XPLANE, *HLO_PROTO, *STANDALONE)
-RECORD = "fit.json"  # of a fit's candidate, beside its compiled program
 MAX_CACHED = 1 << 16  # names: hosts have the same in all runs, and a server lists folders for each request
 NO_MODULE = "NO_MODULE.hlo_proto.pb"  # an empty file, by which XProf marks profiles without a program
 

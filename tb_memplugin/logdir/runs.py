@@ -18,7 +18,6 @@ from tb_memplugin.logdir.folders import list_folder, open_logdir
 from tb_memplugin.logdir.names import (
     HLO_PROTO,
     NO_MODULE,
-    RECORD,
     STANDALONE,
     XPLANE,
     host_name,
@@ -27,6 +26,7 @@ from tb_memplugin.logdir.names import (
     parse_program,
     path_text,
 )
+from tb_memplugin.model.fit import RECORD
 from tb_memplugin.numbered_names import natural_key
 
 # A logdir beside checkpoints or a data set may have millions of folders, and TensorBoard searches it on every page

@@ -100,18 +100,18 @@ class ChangeCause:
     dimension: int | None = None  # of an argument, if it is the same for all
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Difference:
-    """Arrays at the peak whose change has no known cause."""
+    """Arrays of one path, function, role and shape at two peaks."""
 
     path: str
     function: str
     role: str
     shape: str
-    arrays_before: int
-    arrays_after: int
-    bytes_before: int
-    bytes_after: int
+    arrays_before: int = 0
+    arrays_after: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
 
     @property
     def bytes(self) -> int:

@@ -13,6 +13,12 @@ from typing import TypedDict
 Knob = int | float | str | bool
 Knobs = tuple[tuple[str, Knob], ...]
 RECORD = "fit.json"
+# Names of knobs that split a batch into parts, by libraries and by custom.
+MICROBATCHES = (
+    "microbatches", "num_microbatches", "n_microbatches", "accumulate", "accumulation", "accumulation_steps",
+    "accum_steps", "grad_accum", "grad_accum_steps", "gradient_accumulation", "gradient_accumulation_steps",
+    "every_k_schedule",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -87,34 +93,63 @@ class PartJson(TypedDict):
     """A part of the memory at the peak."""
 
     name: str
+    """The part, such as the activations of a layer."""
     bytes: int
+    """Its bytes at the peak."""
 
 
-class OutcomeJson(TypedDict):
-    """An outcome for JSON; sizes are in bytes."""
+class CandidateJson(TypedDict):
+    """A step with values of its knobs, compiled for a target; sizes are in bytes of one device."""
 
     step: str
+    """The user's function, as `FILE.py:FUNCTION`."""
     target: str
+    """The target, such as `v5e:4x4`."""
     knobs: dict[str, Knob]
+    """The values of the knobs, by name."""
     changes: list[str]
-    searched: str | None
+    """The changes to the program that `--try` made; empty for the user's own."""
     fits: bool
+    """True if the reserved bytes are within the limit; false where there is no program."""
     reserved_bytes: int | None
+    """The bytes that the program requests from a device; null where it could not be compiled."""
     peak_bytes: int | None
-    capacity_bytes: int | None
+    """The most live bytes at one position of its schedule."""
     limit_bytes: int | None
+    """The budget, else the capacity."""
     rematerialized: int
-    rematerialized_flops: float
-    roles_bytes: dict[str, int]
+    """The number of instructions that the compiler runs twice by itself, to save memory."""
     parts: list[PartJson]
+    """The largest parts of the peak."""
     seconds: float
+    """The time of the compilation."""
     run: str | None
-    doubtful: bool
-    refused: str | None
+    """The name of its run in the logdir."""
     error: str | None
-    traceback: str | None
-    versions: dict[str, str]
+    """The reason why there is no program, or why the compiler refuses one that is within the limit."""
     caveats: list[str]
+    """Facts that the figures leave out."""
+
+
+class OutcomeJson(CandidateJson):
+    """A candidate in full, as `fit.json` contains it; `error` is only that of a program that is missing."""
+
+    searched: str | None
+    """The knob whose largest value is searched."""
+    capacity_bytes: int | None
+    """The part of the target's memory that a program may use; null for CPU."""
+    rematerialized_flops: float
+    """Their share of the program's floating-point operations."""
+    roles_bytes: dict[str, int]
+    """Live bytes at the peak, by role."""
+    doubtful: bool
+    """True if the compiler may still refuse it for its code or its kernels, as it was not compiled to the end."""
+    refused: str | None
+    """The reason why the compiler refused the program at the end of its compilation."""
+    traceback: str | None
+    """The traceback of the user's own code."""
+    versions: dict[str, str]
+    """The versions of jax, jaxlib and the compiler's package."""
 
 
 def outcome_json(outcome: Outcome) -> OutcomeJson:
@@ -202,7 +237,8 @@ class Tried:
     value: Knob | None  # the largest one, before; None if none fits, and without a search
     new_value: Knob | None  # None where it is less than any value that was searched, and without a search
     saving_bytes: int | None  # of memory reserved; of the peak, where it is replayed
-    promised_bytes: int  # what advice expects of the peak
+    promised_bytes: int  # what advice expects of the peak, as far as is safe to count on
+    at_end: bool = False  # the new value is the last one that was searched: a larger one may fit
     error: str = ""
 
     @property

@@ -6,7 +6,6 @@ Everything here is plain data, which pickles and fits into columns of a database
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from tb_memplugin.model.changes import ChangeCause
 
@@ -119,14 +118,6 @@ class Session:
     hosts: int
 
 
-class NumberedFiles(StrEnum):
-    """How files are read whose names differ in numbers only."""
-
-    AUTO = "auto"  # by evidence
-    SERIES = "series"  # as one process
-    HOSTS = "hosts"  # each as a host
-
-
 @dataclass(frozen=True, slots=True)
 class FileSeries:
     """Files whose names differ in numbers only, with the same devices."""
@@ -182,13 +173,6 @@ class KnownCapture:
     def is_complete(self) -> bool:
         """Return whether all files have been read before."""
         return len(self.fleet.files) == self.files
-
-
-class TrendBy(StrEnum):
-    """The kind of a point of a trend."""
-
-    DAY = "day"  # of several captures in a day, the one with the largest peak
-    CAPTURE = "capture"
 
 
 @dataclass(frozen=True, slots=True)

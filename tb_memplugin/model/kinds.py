@@ -1,8 +1,12 @@
-"""Enumerations of the model: axes, roles, kinds of regions and of spans."""
+"""Enumerations of the model: axes, roles, kinds of regions and of spans; and what users choose, with defaults."""
 
 from __future__ import annotations
 
 from enum import IntEnum, IntFlag, StrEnum
+
+COMPILE_SECONDS = 600.0  # that a compilation may take
+NOTES_PREFIX = "tb_memplugin "  # of the comment of a device profile with the step and memory_stats() as JSON
+PAUSE_SECONDS = 60.0  # between two sessions of one capture, at most
 
 
 class Axis(StrEnum):
@@ -108,3 +112,18 @@ class SpanKind(IntEnum):
     EXECUTION = 1  # of a compiled program
     ANNOTATION = 2
     OUT_OF_MEMORY = 3  # a moment
+
+
+class NumberedFiles(StrEnum):
+    """How files are read whose names differ in numbers only."""
+
+    AUTO = "auto"  # by evidence
+    SERIES = "series"  # as one process
+    HOSTS = "hosts"  # each as a host
+
+
+class TrendBy(StrEnum):
+    """The kind of a point of a trend."""
+
+    DAY = "day"  # of several captures in a day, the one with the largest peak
+    CAPTURE = "capture"

@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+RESOURCE_EXHAUSTED = "RESOURCE_EXHAUSTED"  # the status in the text of XLA's errors
+# With these, XLA writes the buffers of each program, also of one that it refuses.
+DUMP_FLAGS = "XLA_FLAGS='--xla_dump_to=FOLDER --xla_dump_hlo_as_proto'"
+
 
 @dataclass(frozen=True, slots=True)
 class KernelBuffer:

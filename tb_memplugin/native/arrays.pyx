@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 # distutils: language = c++
-"""Arrays of what a loop has gathered in vectors."""
+"""Arrays of the values that a loop has gathered in vectors."""
 from libc.string cimport memcpy
 
 import numpy as np

@@ -15,7 +15,7 @@ class Charges(Protocol):
         """Return how many bytes may still be charged."""
 
     def charge(self, nbytes: int) -> None:
-        """Count bytes. Raises the error that the user gets where they exceed the limit."""
+        """Count bytes. If they exceed the limit, raise the error that the user gets."""
 
 
 def left_of(budget: Charges | None) -> int:
@@ -24,7 +24,7 @@ def left_of(budget: Charges | None) -> int:
 
 
 def exceeded(budget: Charges | None) -> MemoryError:
-    """Raise the limit's own error for a loop that stopped at it; return an error where it has none."""
+    """Raise the limit's own error for a loop that stopped at it; without a limit, return an error."""
     if budget is not None:
         budget.charge(budget.left + 1)
     return MemoryError("too many rows")

@@ -1,7 +1,7 @@
 # cython: language_level=3
 """Insertion into C++ containers, with a MemoryError where memory is too small.
 
-Cython declares `map[key] = value` and `queue.push(value)` without exceptions, so that they would end the process.
+Cython declares `map[key] = value` and `queue.push(value)` without exceptions, so an exception would end the process.
 """
 
 cdef extern from *:

@@ -4,9 +4,9 @@ from libc.stdint cimport uint64_t
 
 
 cdef inline uint64_t mixed(uint64_t key, uint64_t salt) noexcept nogil:
-    """Return a hash of which all bits depend on all bits of the key: tables use some of them.
+    """Return a hash whose bits each depend on all bits of the key, because tables use only some of them.
 
-    The salt has to be unknown to whoever writes a file, so that none can make its keys collide.
+    Writers of files must not know the salt, or they could write keys that collide.
     """
     cdef uint64_t value = (key ^ salt) * <uint64_t>0x9E3779B97F4A7C15
     value = (value ^ (value >> 32)) * <uint64_t>0x9E3779B97F4A7C15
@@ -20,7 +20,7 @@ cdef extern from *:
     #include <random>
     #include <string_view>
 
-    // For std::unordered_map: std::hash of an integer is the integer, so that a file could fill one bucket.
+    // For std::unordered_map: std::hash of an integer is the integer, so a file could fill one bucket.
     struct tbm_hash {
         static uint64_t mixed(uint64_t key) {
             static const uint64_t salt = uint64_t(std::random_device{}()) << 32 | std::random_device{}();

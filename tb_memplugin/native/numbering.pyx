@@ -12,13 +12,13 @@ from tb_memplugin.native.arrays cimport array_of
 from tb_memplugin.native.hashing cimport mixed
 
 cdef enum:
-    SPREAD = 4    # values within so many times their count are numbered by a table of all between
+    SPREAD = 4    # if the range of values is at most so many times their count, a table of the range numbers them
 
 
 cdef class _Numbering:
     """Distinct integers by order of first appearance, in a hash table."""
     cdef vector[int64_t] distinct
-    cdef vector[int64_t] slots      # open addressing: 1 + number of a value, 0 free
+    cdef vector[int64_t] slots      # open addressing: 1 + number of a value; 0: free
     cdef uint64_t salt              # so that a file cannot contain values that collide
 
     cdef inline size_t slot_of(self, int64_t value) noexcept nogil:

@@ -11,12 +11,12 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.model.fit import Candidate, Knob, Outcome, PeakPart
 
 MAX_KNOBS = 50
-MAX_VALUE = 1 << 53  # of a knob; JavaScript has no larger integers
+MAX_VALUE = 1 << 53  # the largest value of a knob; above it, JavaScript's numbers are not exact
 REMEDY = "run `tb-memplugin fit` again, or delete the file"
 
 
 def read_outcome(data: bytes, source: str) -> Outcome:
-    """Read a record. InputError where it is none."""
+    """Read a record. InputError where the bytes are no record."""
     try:
         found = json.loads(data)
         return _outcome(found)
@@ -70,13 +70,13 @@ def _knob(value: Any) -> Knob:
 
 def _number(value: Any) -> float:
     number = float(value)
-    if not math.isfinite(number):  # no JSON
+    if not math.isfinite(number):  # not JSON, but Python reads it
         raise ValueError
     return number
 
 
 def _size(value: Any) -> int | None:
-    """Return a number of bytes or instructions, which a damaged file may have made anything."""
+    """Return a number of bytes or instructions, of which a damaged file may contain anything."""
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 53:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.caveats import Caveat, CaveatCode
-from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind, Role
+from tb_memplugin.model.kinds import NOTES_PREFIX, Axis, RecordingKind, RegionKind, Role
 from tb_memplugin.model.recording import CaptureInfo, Recording
 from tb_memplugin.model.tables import Allocations, DeviceProfileCounts, Regions, ReportedMemory
 from tb_memplugin.readers.common import table_builder
@@ -26,7 +26,6 @@ from tb_memplugin.readers.common.rows import natural_sort_key
 from tb_memplugin.readers.pprof_profile import Profile, read_profile
 from tb_memplugin.sizes import counted
 
-NOTES_PREFIX = "tb_memplugin "
 MAX_REASON = 100  # characters
 
 
@@ -37,7 +36,7 @@ class Notes:
     step: int | None = None
     # device.memory_stats() by the device's label in the profile
     devices: dict[str, dict[str, int]] = field(default_factory=dict)
-    reason: str = ""  # for the snapshot
+    reason: str = ""  # why the snapshot was saved
 
 
 def read_notes(comments: tuple[str, ...]) -> Notes:

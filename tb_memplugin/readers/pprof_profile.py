@@ -140,7 +140,7 @@ def read_profile(data: bytes | memoryview, path: str) -> Profile:
 
 
 def _comments(entries: I64, strings: _Strings) -> tuple[str, ...]:
-    """Return the distinct comments. Of more than a few, a file is damaged, and only the first count."""
+    """Return the distinct comments. A file with more than a few is damaged; only the first ones are returned."""
     first = list(dict.fromkeys(entries[:MAX_COMMENTS].tolist()))
     texts = strings.take(np.array(first, dtype=np.int64))
     return tuple(texts[i] for i in range(len(texts)))

@@ -66,10 +66,10 @@ def _names(step: I64, count: I64) -> list[str]:
 
 
 TITLE = "watch"
-# Of a sample of a device, and of the name of a step, while recordings are made.
+# Memory that a sample of a device, and the name of a step, take while recordings are made.
 SAMPLE_BYTES, SPAN_BYTES = 256, 160
-MORE_THAN_LATE = 1.2  # times the intended interval; threads wake up a little late
-NEWEST = 9  # samples, whose usual distance is the interval: it grows where sampling is expensive
+MORE_THAN_LATE = 1.2  # a choice: up to so many intended intervals, the thread only woke up late
+NEWEST = 9  # the usual distance of so many last samples is the interval, which grows if sampling is expensive
 
 
 def open_watch(data: bytes | memoryview, path: str, *, run: str = "", host: str = "") -> list[FilePart]:
@@ -91,13 +91,13 @@ def _read(data: bytes | memoryview, path: str, run: str, host: str) -> list[Reco
     budget = ReadBudget(data, path)
     header, begin = read_header(data, path)
     width = integers_of_record(len(header.devices))
-    # What is left of a record whose writer was killed is not a whole one.
+    # A writer that was killed may leave a part of a record, which is dropped.
     count = (len(data) - begin) // (width * 8)
     budget.charge(count * (width * 8 + len(header.devices) * SAMPLE_BYTES + SPAN_BYTES))
     whole = memoryview(data)[begin : begin + count * width * 8]
     records = np.frombuffer(whole, INTEGER).astype(np.int64).reshape(count, width)
     time = records[:, RecordColumn.TIME]
-    records = records[(time >= header.start_ns) & (time <= MAX_TIME_US * 1000)]  # zeros, where a machine lost power
+    records = records[(time >= header.start_ns) & (time <= MAX_TIME_US * 1000)]  # zeros after a loss of power
     clock = np.maximum.accumulate(records[:, RecordColumn.TIME]) - header.start_ns
     spans = read_spans(records, clock, header.start_ns)
     sampling = _sampling(header, records, clock)
@@ -125,9 +125,9 @@ def _sampling(header: WatchHeader, records: I64, clock: I64) -> Sampling:
 
 
 def _with_peaks(samples: _Samples) -> _Samples:
-    """Add a position before each sample by which the counter of the peak rose above both neighbors.
+    """Add a position before each sample at which the counter of the peak has risen above both neighbors.
 
-    The memory did reach that peak between the two samples, so the largest usage over the positions is the true peak.
+    The memory reached that peak between the two samples, so the largest usage over all positions is the true peak.
     """
     in_use, peak = samples.column(DeviceColumn.IN_USE), samples.column(DeviceColumn.PEAK)
     higher = (peak[1:] > peak[:-1]) & (peak[:-1] >= 0) & (peak[1:] > np.maximum(in_use[1:], in_use[:-1]))

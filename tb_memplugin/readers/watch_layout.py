@@ -2,8 +2,8 @@
 
 The first line is JSON: when the file begins, and which devices its records have. It is followed by records of equal
 length, which are 64-bit integers, lowest byte first. A record has the columns of RecordColumn, and then those of
-DeviceColumn for each device. So a writer appends whole records, and what a process that was killed leaves of its last
-record is recognized by its length.
+DeviceColumn for each device. A writer appends whole records, so the length of the file shows whether its process was
+killed while it wrote the last one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class RecordColumn(IntEnum):
     TIME = 0
     EVENT = auto()  # a RecordEvent
     STEP = auto()  # the number of the training step that runs; UNKNOWN without steps
-    STEP_TIME = auto()  # at which that step began
+    STEP_TIME = auto()  # the time at which that step began
 
 
 class DeviceColumn(IntEnum):

@@ -17,7 +17,7 @@ from tb_memplugin.protos.xla_dump_pb2 import TpuTargetArguments
 from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.sizes import bytes_text, counted
 
-# The numbers of the versions that target_arguments.txt has names for.
+# XLA's numbers of the TPU versions, and their names in target_arguments.txt.
 VERSIONS = {1: "JELLYFISH", 2: "DRAGONFISH", 3: "PUFFERFISH", 4: "VIPERFISH", 5: "GHOSTLITE", 6: "6acc60406"}
 
 
@@ -35,7 +35,7 @@ def _text(content: bytes) -> str:
 
 
 def _target_arguments(content: bytes) -> Chip | None:
-    """Parse the form that XLA writes if it dumps no text."""
+    """Parse target_arguments.pb, which XLA writes if it dumps no text."""
     try:
         arguments = TpuTargetArguments.FromString(content).tpu_topology_args
     except DecodeError:

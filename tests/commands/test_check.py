@@ -1,24 +1,19 @@
-"""`tb-memplugin check` and errors on standard input, called from a shell."""
+"""`tb-memplugin check` and errors on standard input."""
 
 from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from support.command_line import run as tb_memplugin
 from support.hand_built import MIB, Handmade
 from support.servers import DEMO, TESTS
 
 TEXTS = TESTS / "data" / "oom_texts"
 TRAIN = str(DEMO / "train_step")
 OOM = str(DEMO / "oom")
-
-
-def tb_memplugin(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run([sys.executable, "-m", "tb_memplugin.cli", *arguments], input=stdin, capture_output=True)
 
 
 def test_within_the_budget() -> None:

@@ -7,8 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from support.command_line import run_for_text
 from support.pprof_files import Frame, Sample, write
-from support.servers import BIN, DEMO
+from support.servers import DEMO
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.questions.compare.baseline_file import parse_tolerance
@@ -19,8 +20,7 @@ FIRST, LAST = str(LEAK / "memory1.prof"), str(LEAK / "memory9.prof")
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [str(BIN / "tb-memplugin"), "compare", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+    return run_for_text("compare", *arguments)
 
 
 def test_the_leak_for_people() -> None:

@@ -10,10 +10,10 @@ import os
 import shutil
 import stat
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from support.command_line import run
 from support.servers import DEMO, TESTS
 
 from tb_memplugin import cli
@@ -29,8 +29,7 @@ SESSION = Path("plugins/profile/cpu")
 
 
 def exported(*arguments: object, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "tb_memplugin.cli", "export", *map(str, arguments)]
-    return subprocess.run(command, input=stdin, capture_output=True)
+    return run("export", *arguments, stdin=stdin)
 
 
 def error_line(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
@@ -64,8 +63,7 @@ def test_a_logdir_as_csv(tmp_path: Path) -> None:
 def test_json_is_the_summary_with_rows(tmp_path: Path) -> None:
     file = tmp_path / "step.json"
     assert exported(TRAIN, "--to", file, "--recording", "jit_train_.*HBM").returncode == 0
-    command = [sys.executable, "-m", "tb_memplugin.cli", "summary", "--json", str(TRAIN)]
-    told = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["recordings"]
+    told = json.loads(run("summary", "--json", TRAIN).stdout)["recordings"]
     [found] = json.loads(file.read_text())["recordings"]
     rows = found.pop("rows")
     assert found == next(recording for recording in told if "jit_train_step" in recording["id"])

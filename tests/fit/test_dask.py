@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 import threading
 import time
@@ -12,6 +10,7 @@ from typing import Any
 
 import pytest
 from fit.steps import write_code
+from support.dask_cluster import SECONDS, kill_worker, wait_for_workers
 from support.dask_cluster import cluster as cluster
 
 from tb_memplugin.errors import InputError
@@ -43,6 +42,7 @@ def test_killing_a_worker_half_way_loses_nothing(cluster: Any, tmp_path: Path) -
     (tmp_path / "helper.py").write_text("def width(): return 64")
     step = write_code(tmp_path, CODE.format(started=str(started), go=str(go)))
     found = {}
+    wait_for_workers(cluster)
     options = CompileOptions(scheduler=cluster.scheduler_address, uses_cache=False)
     with open_compiler(tmp_path / "log", find_step(step), threading.Event(), options) as compiler:
         (tmp_path / "helper.py").unlink()  # the workers have it already
@@ -53,13 +53,13 @@ def test_killing_a_worker_half_way_loses_nothing(cluster: Any, tmp_path: Path) -
         threads = [threading.Thread(target=run, args=(batch,)) for batch in (512, 1024, 2048)]
         for thread in threads:
             thread.start()
-        end = time.monotonic() + 60
+        end = time.monotonic() + SECONDS
         while not (started.exists() and len(started.read_text()) >= 2) and time.monotonic() < end:
             time.sleep(0.05)
-        os.kill(next(iter(cluster.workers.values())).pid, signal.SIGKILL)
+        kill_worker(cluster)
         go.touch()
         for thread in threads:
-            thread.join(120)
+            thread.join(SECONDS)
     assert {batch: outcome.error for batch, outcome in found.items()} == {512: "", 1024: "", 2048: ""}
     assert all((outcome.reserved_bytes or 0) >= batch * batch * 4 for batch, outcome in found.items())
     assert len(list((tmp_path / "log").glob("*/*after_optimizations.hlo.pb"))) == 3

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tb_memplugin.fleet import cache, cache_tables
+from tb_memplugin.fleet import cache
 from tb_memplugin.fleet.cache import FILE, SETTINGS, SummaryCache
 from tb_memplugin.logdir import HostFile
 from tb_memplugin.model.fleet import DeviceSummary, FileSummary, ProgramSummary, ProgramUse, Site
@@ -59,7 +59,7 @@ def test_another_file_is_not_the_same(tmp_path: Path, change: dict[str, Any]) ->
 
 def test_another_version_of_the_reader_reads_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     SummaryCache(tmp_path).put([SUMMARY], [PROGRAM])
-    monkeypatch.setattr(cache_tables, "READER_VERSION", "other")
+    monkeypatch.setattr(cache, "READER_VERSION", "other")
     assert not SummaryCache(tmp_path).files([FILE_OF_HOST]) and not SummaryCache(tmp_path).programs(["ab"])
 
 
@@ -86,7 +86,7 @@ def test_a_damaged_database_is_as_if_it_were_empty(tmp_path: Path, content: byte
 
 def test_a_database_of_another_layout_is_replaced(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / FILE) as database:
-        database.execute("CREATE TABLE files (other TEXT)")
+        database.execute("CREATE TABLE summaries (other TEXT)")
     database.close()
     kept = SummaryCache(tmp_path)
     kept.put([SUMMARY], [PROGRAM])

@@ -120,7 +120,7 @@ def test_programs_that_the_cache_has_lost_are_read_again(tmp_path: Path) -> None
     cache, executor = SummaryCache(tmp_path / "cache"), InProcess()
     first = fleet_of(tmp_path / "log", cache=cache)
     with sqlite3.connect(tmp_path / "cache" / FILE) as database:
-        database.execute("DELETE FROM programs")
+        database.execute("DELETE FROM summaries WHERE kind = 'program'")
     database.close()
     assert fleet_of(tmp_path / "log", executor, cache) == first
     assert executor.functions == ["read_programs"]

@@ -21,8 +21,8 @@ from tb_memplugin.fleet.scan import Scan
 from tb_memplugin.fleet.series import Series, find_series
 from tb_memplugin.fleet.sessions import captures
 from tb_memplugin.logdir import HostFile, Run, find_runs
-from tb_memplugin.model.fleet import DeviceSummary, FileSummary, Fleet, NumberedFiles
-from tb_memplugin.model.kinds import RecordingKind
+from tb_memplugin.model.fleet import DeviceSummary, FileSummary, Fleet
+from tb_memplugin.model.kinds import NumberedFiles, RecordingKind
 
 SECOND = 10**9
 

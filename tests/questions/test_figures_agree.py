@@ -199,7 +199,6 @@ def _of_advice(answer: Any) -> Iterator[Fact]:
         yield name, "after and saving", piece["after_bytes"] + piece["saving_bytes"]
         if piece["saving_of"] == "peak":
             yield "peak_bytes", name, piece["before_bytes"]
-            yield name, "new peak and saving", piece["new_peak_bytes"] + piece["saving_bytes"]
 
 
 def _of_xprof(recording: Recording) -> Iterator[Fact]:

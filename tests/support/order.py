@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,21 +14,33 @@ from xdist.scheduler import LoadScopeScheduling
 _HOST = re.compile(rf"::\w+\[(?:.*-)?({'|'.join(HOSTS)})\b")
 
 
-def shuffle(items: list[pytest.Item], seed: int) -> None:
-    """Shuffle files, and the tests of each file, so that no test comes to need what another one leaves.
+def arrange(items: list[pytest.Item], seed: int) -> None:
+    """Shuffle files, and the tests of each file, so that no test comes to need what another one leaves. Not for seed 0.
 
-    The tests in a browser come first: their groups are the longest, and one that starts last is waited for.
+    The longest files come first, as one that starts last is waited for: those in a browser, then those with slow tests.
     """
     chance = random.Random(seed)
     files: dict[Path, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(item.path, []).append(item)
-    shuffled = list(files.values())
-    chance.shuffle(shuffled)
-    shuffled.sort(key=lambda tests: "browser" not in tests[0].path.parts)
-    for tests in shuffled:
-        chance.shuffle(tests)
-    items[:] = [item for tests in shuffled for item in tests]
+    arranged = list(files.values())
+    if seed:
+        chance.shuffle(arranged)
+        for tests in arranged:
+            chance.shuffle(tests)
+    arranged.sort(key=_turn)
+    items[:] = [item for tests in arranged for item in tests]
+
+
+def _turn(tests: Sequence[pytest.Item]) -> int:
+    if "browser" in tests[0].path.parts:
+        return 0
+    return 1 if any(test.get_closest_marker("slow") for test in tests) else 2
+
+
+def number_of_workers(cores: int) -> int:
+    """Return the number of processes for tests: half of their time, those in a browser wait for other processes."""
+    return max(cores * 3 // 2, 1)
 
 
 def scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:

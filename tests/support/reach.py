@@ -6,8 +6,10 @@ Code is followed through global names, into the functions and constants of the t
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from support.servers import DATA, TESTS
@@ -27,17 +29,12 @@ def needs_shared_data(item: pytest.Function) -> bool:
     files = [path for value in _parameters(item) for path in _paths(value)]
     if files:
         return any(map(_is_below_data, files))
-    return any(_is_below_data(path) for value in _reachable(item) for path in _paths(value))
+    return _reached(item).data
 
 
 def reaches_slow_modules(item: pytest.Function) -> bool:
     """Return whether a test imports JAX, PyTorch or a host, or starts a process: each costs seconds."""
-    return any(
-        value.__name__.partition(".")[0] in SLOW_MODULES
-        if isinstance(value, types.ModuleType)
-        else isinstance(value, str) and value.partition(".")[0] in SLOW_MODULES
-        for value in _reachable(item)
-    )
+    return _reached(item).slow
 
 
 def _parameters(item: pytest.Function) -> list[object]:
@@ -55,10 +52,33 @@ def _is_below_data(path: Path) -> bool:
     return DATA in (path, *path.parents)
 
 
-def _reachable(item: pytest.Function) -> Iterator[object]:
+class Reached(NamedTuple):
+    data: bool
+    slow: bool
+
+
+def _reached(item: pytest.Function) -> Reached:
+    fixtures = (found.func for definitions in item._fixtureinfo.name2fixturedefs.values() for found in definitions)
+    return _follow(item.function, *fixtures)
+
+
+@cache  # tests that differ in their parameters are one function
+def _follow(*functions: object) -> Reached:
+    values = list(_reachable(functions))
+    return Reached(
+        any(_is_below_data(path) for value in values for path in _paths(value)),
+        any(
+            value.__name__.partition(".")[0] in SLOW_MODULES
+            if isinstance(value, types.ModuleType)
+            else isinstance(value, str) and value.partition(".")[0] in SLOW_MODULES
+            for value in values
+        ),
+    )
+
+
+def _reachable(functions: Iterable[object]) -> Iterator[object]:
     """Yield the values of all global names, and the names of all modules, that a test and its fixtures use."""
-    fixtures = [found.func for definitions in item._fixtureinfo.name2fixturedefs.values() for found in definitions]
-    pending: list[object] = [item.function, *fixtures]
+    pending = list(functions)
     seen = set[int]()
     while pending:
         value = pending.pop()

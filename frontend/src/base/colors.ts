@@ -4,8 +4,8 @@ const LIGHT = ROLE_COLORS.map(([light]) => light);
 const DARK = ROLE_COLORS.map(([, dark]) => dark);
 
 /**
- * Colors of sizes, for rows without roles. Each is far from every role's color: at least 32 in CIE Lab, where 2 can be
- * seen and neighboring roles differ by 20.
+ * Colors of sizes, for rows without roles. Each differs from every role's color by at least 32 in CIE Lab, in which
+ * a difference of 2 is visible and neighboring roles differ by 20.
  */
 const SIZES_LIGHT = [
   0x980028, 0x506800, 0xc0d088, 0xf88078, 0x900068, 0x00e0e8, 0x783800, 0xf8b878, 0x783848, 0xe090f8,

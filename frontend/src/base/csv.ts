@@ -1,12 +1,12 @@
 /**
- * Operators, also full-width, small and minus sign, which Excel reads like those of ASCII; and what it skips before
- * them: spaces, control characters, and characters without a width. As in questions/export/formats.py.
+ * Operators in ASCII, in full-width and small forms, and the minus sign, which Excel reads alike; and the spaces,
+ * control characters and zero-width characters that it skips before them. As in questions/export/formats.py.
  */
 const FORMULA =
   // eslint-disable-next-line no-control-regex
   /^[=+\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b\u2212\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2060\ufeff]/;
 
-/** A column of a file: its heading, and how it reads its value of a row; unknown values, null, are empty. */
+/** A column of a file: its heading, and a function that reads its value of a row; null, unknown, becomes empty. */
 export type CsvColumn<Row> = readonly [heading: string, read: (row: Row) => string | number | null];
 
 /** Format rows as CSV (RFC 4180): lines end in CRLF, quotes are doubled. */

@@ -1,7 +1,7 @@
 /** Inputs that take no text. */
 const WITHOUT_TEXT = "[type=checkbox], [type=radio], [type=button], [type=range]";
 
-/** Return true if a key is text for the element with the focus, or a choice in it. */
+/** Return true if the focused element takes a key as text or as a choice. */
 export function isTyping(event: KeyboardEvent): boolean {
   return isEditable(event.target);
 }
@@ -47,7 +47,7 @@ interface Chart {
   pointer: PointerEvent | null;
 }
 
-/** Charts on the page; of those with the pointer or the focus, the last one used takes the keys. */
+/** Charts on the page. Of the charts with the pointer or the focus, the last one used takes the keys. */
 const charts: Chart[] = [];
 
 /** Call `move` for W A S D while the pointer or the focus is on a chart. Return a function that stops listening. */
@@ -96,7 +96,7 @@ function onKeyDown(event: KeyboardEvent): void {
   event.preventDefault();
 }
 
-/** Return the letter of a key; on keyboards of other alphabets the one at its place. */
+/** Return the letter of a key; on keyboards of other alphabets, the Latin letter at the key's place. */
 function letterOf({ key, code }: KeyboardEvent): string {
   return /^[a-z]$/i.test(key) ? key.toLowerCase() : code.replace("Key", "").toLowerCase();
 }
@@ -105,9 +105,9 @@ function letterOf({ key, code }: KeyboardEvent): string {
 const GESTURE_PAUSE_MS = 200;
 
 /**
- * Offer wheel events over an element to `use`, which returns false for those that scroll the page. While the page
- * scrolls, events without a modifier are not offered: the pointer only comes past. Return a function that stops
- * listening.
+ * Offer wheel events over an element to `use`, which returns false for events that scroll the page. While the page
+ * scrolls, events without a modifier are not offered, because the element only passes below the pointer. Return a
+ * function that stops listening.
  */
 export function onWheel(element: HTMLElement, use: (event: WheelEvent) => boolean): () => void {
   let scrolled = -Infinity;
@@ -156,7 +156,7 @@ export function zoomFactor(event: WheelEvent): number {
   return Math.exp(event.deltaY * line * ZOOM_PER_UNIT * pinch);
 }
 
-/** Left and right move the focus between the elements of a group; Tab stops once for all of them. */
+/** Move the focus between the elements of a group with the left and right keys; Tab stops once for the group. */
 export function goToNext(event: KeyboardEvent): void {
   if (!(event.target instanceof HTMLElement)) return;
   const { previousElementSibling: before, nextElementSibling: after } = event.target;
@@ -166,7 +166,7 @@ export function goToNext(event: KeyboardEvent): void {
   next.focus();
 }
 
-/** Return a listener that calls `act` for Enter and Space, as a button does: elements of a drawing are none. */
+/** Return a listener that calls `act` for Enter and Space, for elements of a drawing that act as buttons. */
 export function onPress(act: () => void): (event: KeyboardEvent) => void {
   return (event) => {
     if (event.key !== "Enter" && event.key !== " ") return;

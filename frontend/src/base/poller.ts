@@ -1,21 +1,21 @@
 /** Whether anybody can see the page. */
 export interface Visibility {
   isHidden: () => boolean;
-  /** Call `listener` when that may have changed. Return a function that stops listening. */
+  /** Call `listener` when the visibility may have changed. Return a function that stops listening. */
   subscribe: (listener: () => void) => () => void;
 }
 
 interface Polling {
-  /** Ask once; resolve to true if the answer is a new one. A rejection is a failure. */
+  /** Ask once; resolve to true if the answer is new. A rejection is a failure. */
   ask: (signal: AbortSignal) => Promise<boolean>;
   /** Shortest time between an answer and the next question, in ms. */
   intervalMs: number;
   visibility: Visibility;
 }
 
-/** Wait at least this many times as long as the last answer took, so that a slow server has rest. */
+/** Wait at least this many times as long as the last answer took, so that a slow server is mostly idle. */
 const REST = 10;
-/** After this many answers without news, the waits grow. */
+/** After this many unchanged answers, the waits grow. */
 const PATIENCE = 5;
 export const MAX_WAIT_MS = 60_000;
 
@@ -56,7 +56,7 @@ export function startPolling({ ask, intervalMs, visibility }: Polling): () => vo
   };
 }
 
-/** Return the time to the next question: longer after failures, without news, and where the answer took long. */
+/** Return the time to the next question: longer after failures, unchanged answers and slow answers. */
 function waitMs(intervalMs: number, tookMs: number, failures: number, unchanged: number): number {
   const slower = failures > 0 ? 2 ** failures : Math.max(unchanged / PATIENCE, 1);
   return Math.max(Math.min(intervalMs * slower, Math.max(MAX_WAIT_MS, intervalMs)), tookMs * REST);

@@ -1,17 +1,17 @@
 /**
- * Texts that a search finds: one set of characters for each place. Texts of ASCII characters can be searched for it in
- * linear time, many at once.
+ * A pattern of a search: one set of characters for each place. Many ASCII texts can be searched for it at once, in
+ * linear time.
  */
 export interface SearchPattern {
   places: readonly Place[];
   /** Whether a match begins with the text, and ends with it. */
   atStart: boolean;
   atEnd: boolean;
-  /** Whether each text with these characters matches; if not, it has to be tested. */
+  /** Whether each text with these characters matches; if not, the text has to be tested. */
   exact: boolean;
 }
 
-/** Characters that a place may have. */
+/** The set of characters that a place may have. */
 interface Place {
   /** Identifies places with the same characters. */
   token: string;
@@ -27,8 +27,8 @@ export function plainPattern(plain: string): SearchPattern {
 }
 
 /**
- * Return the patterns of an expression, which matches where one of them does; null if it has parts that are no set of
- * characters. The expression must be valid.
+ * Return the patterns of a valid expression, which matches wherever one of them matches; null if the expression has
+ * parts that are not sets of characters.
  */
 export function expressionPatterns(expression: string): SearchPattern[] | null {
   const patterns: SearchPattern[] = [];
@@ -54,7 +54,7 @@ const ANYWHERE: SearchPattern = { places: [], atStart: false, atEnd: false, exac
 const TOKENS = /\\[dDwWsSbB]|\\[^\w]|\[\^?(?:\\[dDwWsS]|\\[^\w]|[^\]\\])*\]|[^]/g;
 const SPECIAL = /^[\\^*+?()[{|]$/;
 
-/** Return the place that a token matches: the expression decides for each character. */
+/** Return the place of a token: the browser's engine tests each character. */
 function placeOf(token: string): Place {
   const expression = new RegExp(token, "i");
   const codes = new Uint8Array(128);
@@ -68,7 +68,7 @@ function placeOf(token: string): Place {
   return { token, codes, only: letters.length === 1 ? letters[0] : null };
 }
 
-/** Return whether each match of a pattern contains one of another, which begins at the same character. */
+/** Return whether each match of a pattern contains a match of another that begins at the same character. */
 export function extendsPattern(pattern: SearchPattern, other: SearchPattern): boolean {
   return (
     pattern.exact &&
@@ -91,11 +91,11 @@ export interface Search {
   /** The search is empty: everything matches and nothing is highlighted. */
   empty: boolean;
   matches: (text: string) => boolean;
-  /** Each text that matches has one of them. Null if each text has to be tested. */
+  /** Each text that matches contains one of these patterns. Null if each text has to be tested. */
   patterns: readonly SearchPattern[] | null;
-  /** 1 for each text that matches, of texts that were searched before, by their bytes; null if none were. */
+  /** By the bytes of texts that were searched before: 1 for each text that matches. Null without such texts. */
   found: ReadonlyMap<Uint8Array, Uint8Array> | null;
-  /** Why the text is searched for as plain text only; null if it is not. */
+  /** Reason why only plain text is searched for; null without one. */
   error: string | null;
 }
 
@@ -152,7 +152,7 @@ function patternsOf(typed: string, plain: Search): SearchPattern[] | null {
   return patterns === null || same ? patterns : [...patterns, ...(plain.patterns ?? [])];
 }
 
-/** Return true if an engine never has a second way to match: there are no repeats and no alternatives. */
+/** Return true for an expression without repeats and alternatives, which has only one way to match. */
 export function isLinear(typed: string): boolean {
   return !/[*+?{|]/.test(typed);
 }

@@ -1,7 +1,7 @@
 /** Compare texts, numbers in them by their values: GPU_2 before GPU_10. */
 export const byNumber = new Intl.Collator("en", { numeric: true }).compare;
 
-/** Return the items with equal keys together, in the order of the first of each. */
+/** Group items with equal keys, in the order of the first item of each group. */
 export function groupBy<Item>(items: readonly Item[], keyOf: (item: Item) => string): Item[][] {
   const groups = new Map<string, Item[]>();
   for (const item of items) {

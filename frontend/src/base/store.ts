@@ -1,14 +1,14 @@
 import { useEffect, useReducer, useRef } from "preact/hooks";
 
-/** Called after a change. `filled`: the page made it by itself, not the user. */
+/** A function that is called after a change. `filled`: the page made the change, not the user. */
 export type Listener<T> = (before: T, filled: boolean) => void;
 
 /** A value with listeners, which are notified only if something changed. */
 export interface Store<T> {
   get(): T;
-  /** Merge what the user changed. */
+  /** Merge changes by the user. */
   set(patch: Partial<T>): void;
-  /** Merge defaults that the page chose by itself. */
+  /** Merge defaults that the page chose. */
   fill(patch: Partial<T>): void;
   subscribe(listener: Listener<T>): () => void;
 }
@@ -34,7 +34,7 @@ export function createStore<T extends object>(initial: T): Store<T> {
   };
 }
 
-/** Return what `select` picks from the store. The component renders again only when that changes. */
+/** Return the value that `select` picks from the store. The component renders again only when it changes. */
 export function useStore<T extends object, S>(store: Store<T>, select: (state: T) => S): S {
   const [, again] = useReducer((count: number) => count + 1, 0);
   const value = select(store.get());

@@ -5,7 +5,7 @@
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] as const;
 
-/** Format with three significant digits, or more, as the backend's sentences do: "1.50 GiB", "71.2 GiB", "512 B". */
+/** Format with three significant digits, or `figures`, as in the backend's sentences: "1.50 GiB", "512 B". */
 export function formatBytes(bytes: number, figures = 3): string {
   let unit = 0;
   let value = Math.abs(bytes);

@@ -1,6 +1,6 @@
 /**
- * The part of a URL's fragment that is ours: "key=value" parts with known keys, joined by "&". Other parts (the tab
- * that TensorBoard names there, for one) are kept as they are.
+ * The page's own part of a URL's fragment: "key=value" parts with known keys, joined by "&". Other parts, such as the
+ * tab of TensorBoard, are unchanged.
  */
 
 function parts(fragment: string): string[] {
@@ -11,7 +11,7 @@ function keyOf(part: string): string {
   return part.includes("=") ? part.slice(0, part.indexOf("=")) : "";
 }
 
-/** The values of known keys in a fragment or a query. Text with invalid escapes is kept as it is. */
+/** Return the values of known keys in a fragment or a query. Text with invalid escapes is unchanged. */
 export function readParts(text: string, keys: ReadonlySet<string>): Map<string, string> {
   const values = new Map<string, string>();
   for (const part of parts(text.replace(/^\?/, ""))) {
@@ -21,7 +21,7 @@ export function readParts(text: string, keys: ReadonlySet<string>): Map<string, 
   return values;
 }
 
-/** The fragment with our parts replaced by `values`. */
+/** Return the fragment with the page's parts replaced by `values`. */
 export function writeParts(
   fragment: string,
   keys: ReadonlySet<string>,
@@ -32,7 +32,7 @@ export function writeParts(
   return [...others, ...ours].join("&");
 }
 
-/** Escapes what would end the value, and leaves the rest readable: people read and paste these. */
+/** Escape only characters that would end the value, because people read and paste URLs. */
 function encode(value: string): string {
   return encodeURIComponent(value).replace(/%(2F|3A|2C|28|29|5B|5D|7C)/g, (code) => decodeURIComponent(code));
 }

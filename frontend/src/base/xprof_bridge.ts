@@ -4,12 +4,12 @@ export interface SidebarLists {
   hosts: readonly string[] | null;
 }
 
-/** What our script in XProf's page, hosts/xprof.ts, offers our page in its frame. */
+/** The interface that our script in XProf's page, hosts/xprof.ts, offers to our page in its frame. */
 export interface XprofBridge {
-  /** History of XProf's window for our page: XProf's parameters and its sidebar follow our fragment. */
+  /** A history for our page that changes XProf's window: XProf's parameters and sidebar follow our fragment. */
   history: Pick<History, "state" | "pushState" | "replaceState">;
   lists: (run: string) => SidebarLists;
-  /** Call `listener` after every change of the lists. Return a function that stops it. */
+  /** Call `listener` after every change of the lists. Return a function that stops listening. */
   subscribe: (listener: () => void) => () => void;
 }
 

@@ -36,8 +36,8 @@ const MIN_FONT = 11;
 const FONT_GROWTH = 9;
 const LINE_HEIGHT = 1.3;
 /**
- * Width of a character in the page's sans-serif font, relative to the font size. Rather too wide than too
- * narrow.
+ * Width of a character in the page's sans-serif font, relative to the font size. A wide estimate is better
+ * than a narrow one.
  */
 const LETTER_WIDTH = 0.57;
 const MAX_LINE_LENGTH = 44;
@@ -116,8 +116,7 @@ function formatWithShare(bytes: number, total: number): string {
 }
 
 /**
- * Format a share in as many digits as pprof does: "47.62%". In a comparison, the share is relative to the base
- * profile.
+ * Format a share with as many digits as pprof: "47.62%". In a comparison, it is a share of the base profile.
  */
 export function formatPercent(bytes: number, total: number): string {
   if (total === 0) return bytes === 0 ? "0%" : "new";

@@ -2,7 +2,7 @@ import type { FitCandidate, FitStep } from "../payload/generated/answers";
 import { type CandidateState, stateOf } from "../payload/responses/fit";
 import { byteTicks, positionTicks, type Tick } from "./axis/ticks";
 
-/** Persistent roles are at the bottom, so that what grows with the knob is on top. */
+/** Persistent roles are at the bottom, so that the roles that grow with the knob are on top. */
 const ROLE_ORDER = [1, 2, 11, 7, 3, 6, 0, 9, 10, 4, 5, 8];
 /** Space above the highest limit, for the candidates that do not fit. */
 const ABOVE_LIMIT = 1.25;
@@ -18,7 +18,7 @@ export interface FitPoint {
   x: number;
   y: number;
   state: CandidateState;
-  /** It reserves more than the chart shows. */
+  /** Whether it reserves more than the chart shows. */
   above: boolean;
 }
 
@@ -48,7 +48,7 @@ export interface FitChart {
   span: readonly [number, number];
 }
 
-/** Return whether a step has a chart along the searched knob: some choice has candidates of two values. */
+/** Return whether a step has a chart along the searched knob, that is, some choice has two values. */
 export function hasCurve({ candidates, searched, choices }: FitStep): boolean {
   return (
     searched !== "" &&
@@ -96,7 +96,7 @@ export function numberOf(value: FitCandidate["value"]): number | null {
   return typeof value === "number" ? value : null;
 }
 
-/** Stack roles that any of the candidates has. */
+/** Stack the roles that any candidate has. */
 function bandsOf(
   candidates: readonly FitCandidate[],
   x: (candidate: FitCandidate) => number,
@@ -119,7 +119,7 @@ export function stackedRoles(roles: FitCandidate["roles"]): FitCandidate["roles"
   return roles.slice().sort((a, b) => ROLE_ORDER.indexOf(a.role) - ROLE_ORDER.indexOf(b.role));
 }
 
-/** Return the bytes at the top of the chart: one candidate far above the limit must not flatten all others. */
+/** Return the bytes at the top of the chart. One candidate far above the limit must not flatten the others. */
 export function highest(candidates: readonly FitCandidate[], maxEmpty = MAX_EMPTY): number {
   const largest = Math.max(0, ...candidates.map((each) => each.reserved_bytes ?? 0));
   const limit = Math.max(0, ...limitsOf(candidates).map(({ bytes }) => bytes));
@@ -146,7 +146,7 @@ function paddedSpan(values: readonly number[]): [number, number] {
   return [low - pad, high + pad];
 }
 
-/** Label the values themselves where there are few; evenly spaced ones otherwise. */
+/** Label the values if there are few, else evenly spaced ones. */
 function valueTicks(values: readonly number[], span: readonly [number, number]): Tick[] {
   const distinct = [...new Set(values)].sort((a, b) => a - b);
   const room = (span[1] - span[0]) / MAX_VALUE_TICKS;

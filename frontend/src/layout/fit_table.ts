@@ -27,7 +27,7 @@ export function largestLines({ choices, candidates }: FitStep): LargestLine[] {
   });
 }
 
-/** Return the texts of a candidate that a search looks at. */
+/** Return the searched texts of a candidate. */
 export function candidateTexts(each: FitCandidate, searched: string): string[] {
   return [
     each.target,
@@ -43,7 +43,7 @@ export function candidateTexts(each: FitCandidate, searched: string): string[] {
 const MAX_PARTS = 3;
 const MIN_SHARE = 0.01;
 
-/** Return the parts with the most bytes at the peak, or else its roles: "activations of layer_* 71%, logits 20%". */
+/** Return the parts with the most bytes at the peak, else roles: "activations of layer_* 71%, logits 20%". */
 export function boundBy({ parts, roles, peak_bytes: peak }: FitCandidate): string | null {
   if (peak === null || peak === 0) return null;
   const named = parts.length > 0 ? parts : roles.map(({ role, bytes }) => ({ name: ROLES[role], bytes }));

@@ -3,7 +3,7 @@ import type { Summary } from "../payload/generated/answers";
 import { timeAxis } from "./axis/axis";
 import type { Span } from "./axis/view";
 
-/** How well the page keeps up with a running job. */
+/** The state of the page's connection to a running job. */
 export type LiveKind = "live" | "paused" | "silent" | "failing";
 
 export interface LiveStatus {
@@ -14,7 +14,7 @@ export interface LiveStatus {
   silentMs: number;
 }
 
-/** What the page knows about answers: views/data/use_followed.ts. */
+/** Times of the server's answers: views/data/use_followed.ts. */
 interface Heard {
   last: number;
   changed: number | null;
@@ -24,7 +24,7 @@ interface Heard {
 /** A job is silent without a sample for this many times its interval, and for at least this long. */
 const MISSED = 5;
 const SILENT_MS = 10_000;
-/** A single failed request is no news. */
+/** A single failed request is not reported. */
 const FAILURES = 2;
 
 /** Return the recordings that a running job still writes. */
@@ -46,8 +46,8 @@ export function liveStatus(
   if (paused) return { kind: "paused", sampleMs, silentMs: 0 };
   if (heard.failures >= FAILURES) return { kind: "failing", sampleMs, silentMs: 0 };
   const intervalMs = Math.max(...live.map(({ interval_ns }) => (interval_ns ?? 0) / 1e6));
-  // Clocks of machines differ, so the job's own is used only until a sample has been seen to arrive. Silence lasts
-  // until an answer brings news: between two answers, nothing is known.
+  // Clocks of machines differ, so the job's clock is used only until the page has seen a sample arrive. Between two
+  // answers the page knows nothing new, so silence lasts until an answer has a new sample.
   const since = heard.changed ?? sampleMs ?? heard.last;
   const isSilent = heard.last - since > Math.max(SILENT_MS, MISSED * intervalMs);
   return isSilent
@@ -66,7 +66,7 @@ export function durationText(ms: number): string {
   return `${Math.floor(hours / 24)} days`;
 }
 
-/** Return the snapshots of a run with a known time, in order of time. One of each file: its largest. */
+/** Return the largest snapshot of each file of a run, if its time is known, in order of time. */
 export function snapshotsOf(recordings: readonly Summary[], memory?: string): Summary[] {
   const found = new Map<string, Summary>();
   for (const recording of recordings) {
@@ -96,7 +96,7 @@ export interface Mark {
   snapshots: Summary[];
 }
 
-/** Return the marks of visible snapshots, with those closer than `gap` pixels as one. */
+/** Return the marks of visible snapshots; snapshots closer than `gap` pixels share one. */
 export function groupMarks(
   snapshots: readonly Summary[],
   pixelOf: (ns: number) => number,
@@ -114,15 +114,15 @@ export function groupMarks(
   return marks;
 }
 
-/** Positions of the page's state, which mean times of a curve. */
+/** Positions of the page's state that stand for times of a curve. */
 interface Kept {
   position: number | null;
   zoom: Span | null;
 }
 
 /**
- * Return the positions that have in `next` the times that `kept` has in `last`. A running job appends samples, which
- * changes nothing, and now and then keeps fewer of the older ones.
+ * Move positions to the same times in a newer curve: from times `last` to times `next`. Appended samples move
+ * none, but a running job now and then thins older samples: if every second is gone, position 8 becomes 4.
  */
 export function keepTimes({ position, zoom }: Kept, last: Float64Array, next: Float64Array): Kept {
   if (next.length === 0 || startsWith(next, last)) return { position, zoom };
@@ -136,6 +136,6 @@ export function keepTimes({ position, zoom }: Kept, last: Float64Array, next: Fl
 
 function startsWith(times: Float64Array, start: Float64Array): boolean {
   if (times.length < start.length) return false;
-  // Samples are dropped from the whole of the older part: its times differ.
+  // Thinning drops samples throughout the older part, so its times differ.
   return start.every((time, i) => time === times[i]);
 }

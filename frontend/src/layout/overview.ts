@@ -1,7 +1,7 @@
 import { byNumber, groupBy } from "../base/sort";
 import type { CoResidency, OverviewRow } from "../payload/generated/answers";
 
-/** A row, and all rows that are folded into it, itself included, in order of their hosts. */
+/** A row, and in order of their hosts, all rows that are folded into it, itself included. */
 export type FoldedRow = OverviewRow & { equal?: readonly OverviewRow[] };
 
 /** Fold rows of programs that differ only in their host, in the order of the first of each. */
@@ -29,7 +29,7 @@ export function foldPlaces(places: readonly CoResidency[]): FoldedPlace[] {
   return groups.map((equal) => ({ place: equal[0], hosts: equal.map(({ host }) => host).sort(byNumber) }));
 }
 
-/** Everything of a row that is not the host's own name. */
+/** Return a row's contents without the names of its host. */
 function contents(row: OverviewRow): string {
   return JSON.stringify({ ...row, id: "", host: "" });
 }

@@ -15,22 +15,22 @@ import { readFleet } from "./responses/fleet";
 import { readForest } from "./responses/forest";
 import { type Fetch, onlyChanges } from "./server";
 
-/** The contents of an offline report: some of the recordings that it was made from, and their axes. */
+/** The contents of an offline report: recordings of the run it was made from, and their axes. */
 export interface Report {
   recordings: number;
   of: number;
   axes: string[];
 }
 
-/** The generated client, with tables read into what the page draws. `report` is null where a server answers. */
+/** The generated client, with tables decoded for the page. `report` is null if a server answers. */
 export function createApi(fetch: Fetch) {
   const client = createClient(fetch);
   return {
     ...client,
     report: null as Report | null,
-    /** A client that rejects with Unchanged while its last answer to the same question is still right. */
+    /** A client that rejects with Unchanged while its last answer to a question is still up to date. */
     changes: () => createClient(onlyChanges(fetch)),
-    /** The report of a run, as it is written. */
+    /** Fetch the file of a run's report. */
     downloadReport: (run: string) => fetch("report", { run }, null),
     memoryViewer: async (query: MemoryViewerQuery, signal: Signal) =>
       readFirstView(await client.memoryViewer(query, signal)),

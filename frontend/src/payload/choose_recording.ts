@@ -93,7 +93,7 @@ function distinct(texts: string[]): string[] {
   return [...new Set(texts)];
 }
 
-/** Return the host whose recordings are listed, for a run that is read host by host; empty where all hosts are. */
+/** Return the listed host of a run that is read host by host; empty if all hosts are listed. */
 export function listedHost(runs: Runs | null, run: string, host: string): string {
   const found = runNamed(runs, run);
   return found?.by_host === true && found.hosts.includes(host) ? host : "";
@@ -118,7 +118,7 @@ export function placeOfId(runs: Runs, id: string): { run: string; host: string }
   return { run, host: longestStart(id, `${run}|`, hostsOf(runs, run)) };
 }
 
-/** Return the longest name with which a text goes on after another one, up to a separator; empty if there is none. */
+/** Return the longest of the names that comes after `before` in an id, up to a separator; empty if none does. */
 function longestStart(id: string, before: string, names: readonly string[]): string {
   const found = names.filter((name) => id.startsWith(`${before}${name}|`));
   return found.sort((x, y) => y.length - x.length)[0] ?? "";

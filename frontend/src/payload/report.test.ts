@@ -115,9 +115,9 @@ const told = readDetailTables(
 
 describe("buffer details", () => {
   it("contain the address and the instructions at both ends of the lifetime", () => {
-    const { region, offset, defined, last_used } = bufferDetails(program(), told, 1);
-    expect(region).toEqual({ index: 5, kind: "temporary", size: 16 });
-    expect(offset).toBe(4);
+    const { region, offset_bytes, defined, last_used } = bufferDetails(program(), told, 1);
+    expect(region).toEqual({ index: 5, kind: "temporary", size_bytes: 16 });
+    expect(offset_bytes).toBe(4);
     expect(defined).toEqual({ position: 2, instruction: "dot" });
     expect(last_used).toEqual({ position: 2, instruction: "dot" });
     expect(bufferDetails(program(), told, 4).last_used).toEqual({ position: 3, instruction: "" });

@@ -9,7 +9,7 @@ import type {
   StackFrame,
 } from "./generated/answers";
 import type { UsageQuery } from "./generated/client";
-import { DEFAULT_BUCKETS, MAX_SHARERS, SAME_BUFFER, SAME_BYTES } from "./generated/constants";
+import { DEFAULT_BUCKETS, MAX_SHARERS, ROLES, SAME_BUFFER, SAME_BYTES } from "./generated/constants";
 import { readUsage, type RecordingData, type Usage } from "./recording/recording";
 import { requestJson, requestTables } from "./request";
 import { ApiError, type Fetch } from "./server";
@@ -102,20 +102,21 @@ export function bufferDetails(
     name: rows.name.at(row),
     op: rows.op.at(row),
     op_name: rows.op_name.at(row),
-    role: rows.role[row],
-    size: rows.size[row],
-    requested: rows.requested[row],
+    role: ROLES[rows.role[row]],
     shape: rows.shape.at(row),
     dtype: rows.dtype.at(row),
+    size_bytes: rows.size[row],
+    requested_bytes: rows.requested[row],
     region:
       region < 0
         ? null
-        : { index: regions.index[region], kind: regions.kind.at(region), size: regions.size[region] },
-    offset: rows.offset[row],
-    start: rows.start[row],
-    end: rows.end[row],
+        : { index: regions.index[region], kind: regions.kind.at(region), size_bytes: regions.size[region] },
+    offset_bytes: rows.offset[row],
+    allocated_at: rows.start[row],
+    freed_at: rows.end[row],
     defined: place(rows.defined[row]),
     last_used: place(rows.last_used[row]),
+    source: rows.source.at(row),
     stack: readCallStack(tables.frames, tables.stack[row]),
     freed_stack: readCallStack(tables.frames, tables.freed_stack[row]),
     shares: sharers.slice(0, MAX_SHARERS),
@@ -155,7 +156,7 @@ function findSharers(rows: RecordingData["rows"], row: number): Sharer[] {
       found.push({
         row: other,
         name: rows.name.at(other),
-        size: size[other],
+        size_bytes: size[other],
         defined: defined[other],
         last_used: last_used[other],
         relation: canonical[other] === canonical[row] ? SAME_BUFFER : SAME_BYTES,

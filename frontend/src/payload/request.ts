@@ -28,7 +28,7 @@ export async function requestTables(
   return decodeTables(await (await fetch(route, parameters(query), signal)).arrayBuffer());
 }
 
-/** Flags are 0 or 1. What is null, undefined or empty is left out: the server has a default for it. */
+/** Return URL parameters. Flags are 0 or 1; null, undefined and empty values are left out: the server has defaults. */
 function parameters(query: Query): Record<string, string | number> {
   const given: Record<string, string | number> = {};
   for (const [name, value] of Object.entries(query))

@@ -9,7 +9,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The last response is still right: the server sent nothing new. */
+/** The last response is still up to date: the server sent no new one. */
 export class Unchanged extends Error {}
 
 /** Fetch the response of a route. Rejects with ApiError if there is none. */
@@ -35,7 +35,7 @@ export function fetchFromServer(base: string): Fetch {
   };
 }
 
-/** Return a function that fetches only new responses: it rejects with Unchanged while the last one is still right. */
+/** Return a function that fetches only new responses: it rejects with Unchanged while the last one is up to date. */
 export function onlyChanges(fetch: Fetch): Fetch {
   const tags = new Map<string, string>();
   return async (route, query, signal, init = {}) => {
@@ -44,7 +44,7 @@ export function onlyChanges(fetch: Fetch): Fetch {
     const headers = tag === undefined ? {} : { "If-None-Match": tag };
     const response = await fetch(route, query, signal, { ...init, headers });
     const next = response.headers.get("ETag");
-    // Some proxies drop the header: then every response is new.
+    // Some proxies drop the header, so that every response is new.
     if (next !== null) tags.set(key, next);
     return response;
   };

@@ -1,7 +1,7 @@
 """Advice on an allocator: memory from earlier steps that is still allocated at the peak, and memory in gaps.
 
-Memory from earlier steps is leaked, or freed a step late. Compiled programs have gaps as well, but no change of the
-code was found that makes them smaller for sure.
+Memory from earlier steps is leaked, or freed a step late. Compiled programs have gaps as well, but we know no change of
+the code that reliably makes them smaller.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _advise_line(recording: Recording, source: str, rows: I64, ends: I64, leakin
     )
 
 
-MIN_SHARE = 0.05  # of the allocator's memory
+MIN_SHARE = 0.05  # a choice: gaps below this share of the allocator's memory are no reason to change anything
 TORCH = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
 EXPANDABLE = (
     "Segments are expandable already. Use fewer distinct tensor sizes: pad batches and sequences to the same lengths, "
@@ -152,5 +152,5 @@ def _advise_holes(recording: Recording, live: I64, held: int, lost: int, change:
         change=change,
         rows=sort_by_size(recording, live),
         bytes=int(recording.allocations.charge[live].sum()),
-        saving=Saving(lost, peak(recording).bytes, lost, lost, reserved=held),
+        saving=Saving(held, lost, lost, lost, of="reserved"),
     )

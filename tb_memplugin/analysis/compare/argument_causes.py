@@ -1,4 +1,4 @@
-"""Causes that a program's arguments show, paired before and after: shardings, types, shapes, and donation."""
+"""Causes of change in a program's arguments, paired before and after: shardings, types, shapes, and donation."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class PairedArguments(NamedTuple):
 
 
 def paired_arguments(before: MemoryFacts, after: MemoryFacts) -> PairedArguments:
-    """Pair the arguments of both sides: those of one path, then of one path without its numbers, then of one content.
+    """Pair the arguments of both sides: by equal path, then by equal path without numbers, then by equal content.
 
-    An argument without a partner that is too small for the list of the other side may be on that side as well, so that
-    it is neither added nor removed.
+    An argument without a partner may be too small for the list of the other side. Such an argument is neither added nor
+    removed.
     """
     removed, added = list(before.arguments), list(after.arguments)
     keys: tuple[Callable[[ArgumentFacts], Hashable], ...] = (_path, _template, _content)
@@ -85,13 +85,13 @@ def _least_listed(facts: MemoryFacts) -> int:
     return facts.arguments[-1].bytes if len(facts.arguments) >= MAX_ROWS else -1
 
 
-# A group of arguments is named after what the paths of its members have in common. Members below this share of the
-# largest one do not count: a step counter of 4 bytes beside `state/nu/layer_*` would leave only `state`. With any
-# value from 1e-6 to 0.1, the causes of the stored programs have the same names.
+# A group of arguments is named after the common part of its members' paths, except for members below this share of the
+# largest one: a step counter of 4 bytes beside `state/nu/layer_*` would leave only `state`. With any value from 1e-6 to
+# 0.1, the causes of the stored programs have the same names.
 LEAST_NAMED = 1e-4
-# Donation of an argument changed if at least this share of its bytes gained or lost it. A path with * stands for the
-# arrays of all layers, and JAX may find no result for one of them. With any value
-# from 0.01 to 1, the stored programs have the same causes: donation there changes for all bytes or for none.
+# An argument counts as newly donated, or no longer donated, if this is true of at least this share of its bytes. A path
+# with * stands for the arrays of all layers, and JAX may find no result for one of them. With any value from 0.01 to 1,
+# the stored programs have the same causes: there, donation changes for all bytes or for none.
 MOST = 0.5
 ArgumentPairs = Mapping[str, ArgumentPair]  # by the path after
 
@@ -111,7 +111,7 @@ def added_and_removed(paired: PairedArguments, ledger: Ledger) -> Iterator[Chang
 
 
 def shardings(pairs: ArgumentPairs, ledger: Ledger) -> Iterator[ChangeCause]:
-    """Yield a cause for each change of sharding that changes the part of an argument that a device has.
+    """Yield a cause for each change of sharding that changes a device's part of an argument.
 
     The cause claims the arguments, arrays of their shapes such as gradients, and arrays whose part changed by the same
     factor.
@@ -135,7 +135,7 @@ def _is_any(row: LedgerRow, tests: Iterable[Callable[[LedgerRow], bool]]) -> boo
 
 
 def _is_resharded(old: ArgumentFacts, new: ArgumentFacts, devices: tuple[int, int]) -> bool:
-    """Return whether the sharding changed and the whole argument did not, which gives it another shape on a device."""
+    """Return whether only the sharding changed, and not the whole argument: a device's part then has another shape."""
     if (old.sharding, old.copies) == (new.sharding, new.copies):
         return False
     whole = (
@@ -152,7 +152,7 @@ def _sharding_text(argument: ArgumentFacts) -> str:
 
 
 def dtypes(pairs: ArgumentPairs, ledger: Ledger) -> Iterator[ChangeCause]:
-    """Yield a cause for each change from one number type to another, of arguments and of what is computed from them."""
+    """Yield a cause for each change from one number type to another, of arguments and of arrays computed from them."""
     names = defaultdict[tuple[str, str], list[str]](list)
     for name, (old, new) in pairs.items():
         if dtype_of(old.shape) != dtype_of(new.shape) and size_of(old.shape) == size_of(new.shape):
@@ -184,7 +184,7 @@ def _retyped(ledger: Ledger) -> Iterator[tuple[str, str, tuple[int, ...]]]:
 
 
 def _sizes_of_both(ledger: Ledger, was: str, now: str) -> set[tuple[int, ...]]:
-    """Return the dimensions that arrays of type `was` had, which are gone, and that new arrays of type `now` have."""
+    """Return the dimensions that both the removed arrays of type `was` and the new arrays of type `now` have."""
     gone = {size_of(row.shape) for row in ledger.open if row.is_old and dtype_of(row.shape) == was}
     return {size_of(row.shape) for row in ledger.open if row.is_new and dtype_of(row.shape) == now} & gone
 
@@ -242,7 +242,7 @@ def donations(pairs: ArgumentPairs, ledger: Ledger, grown: int) -> Iterator[Chan
     groups = [(kind, names) for kind, every in found.items() for names in _by_root(every)]
     claimed = [ledger.claim(_results_of(names)) for _, names in groups]
     for (kind, names), rows in zip(groups, claimed, strict=True):
-        # JAX gives donated memory to any result of the same shape, so that another result may be without.
+        # JAX gives donated memory to any result of the same shape, so another result may need memory of its own.
         sizes = {size_of(argument.shape) for name in names for argument in pairs[name]}
         rows += ledger.claim(_results_of_sizes(sizes, kind is ChangeCauseKind.NOT_DONATED))
         cause = _named(kind, names, pairs, rows)
@@ -268,7 +268,7 @@ def _named(
     before: str = "",
     after: str = "",
 ) -> ChangeCause:
-    """Return a cause of these arguments, named after what the paths of each root have in common."""
+    """Return a cause for these arguments, named after the common part of the paths below each root."""
     arguments = sorted((pairs[name].after for name in names), key=lambda argument: (-argument.bytes, argument.path))
     return ChangeCause(
         kind,
@@ -301,6 +301,6 @@ def _results_of_sizes(sizes: Collection[tuple[int, ...]], come: bool) -> Callabl
 
 
 def _common_name(arguments: Sequence[ArgumentFacts]) -> str:
-    """Return what the paths of arguments have in common, without the paths of arguments below LEAST_NAMED."""
+    """Return the common part of the paths of arguments, without arguments below LEAST_NAMED."""
     least = LEAST_NAMED * max(argument.bytes for argument in arguments)
     return common_path([argument.path for argument in arguments if argument.bytes >= least])

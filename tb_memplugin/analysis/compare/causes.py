@@ -44,7 +44,7 @@ def layers(pairs: ArgumentPairs, before: MemoryFacts, after: MemoryFacts, ledger
 
 
 def _of_layers(row: LedgerRow, name: str, was: int, now: int) -> bool:
-    """Return whether a row has one more array for each additional layer, or several for each; likewise for fewer."""
+    """Return whether a row gained one or more arrays for each additional layer, or lost them for each removed layer."""
     if not _is_multiple(row.arrays, now - was):
         return False
     if template(name) in row.template:
@@ -58,7 +58,7 @@ def _is_multiple(arrays: int, layers: int) -> bool:
 
 
 def family(path: str) -> str:
-    """Return the first layer of a path, `layer_*`; an index with the name before it. Empty without one."""
+    """Return the first layer of a path, `layer_*`; an index, with the name before it. Empty without a layer."""
     keys = path.split("/")
     at = next((i for i, key in enumerate(keys) if "*" in key), -1)
     if at < 0:
@@ -67,9 +67,9 @@ def family(path: str) -> str:
 
 
 def saved(before: MemoryFacts, after: MemoryFacts, ledger: Ledger) -> Iterator[ChangeCause]:
-    """Yield layers, functions or scans that save more or fewer activations for the backward pass.
+    """Yield a cause for each layer, function or scan that saves more or fewer activations for the backward pass.
 
-    Activations of one type and size count together: compilers name them after different operations of a fusion.
+    Activations of one type and size count together, because compilers name them after any operation of a fusion.
     """
     more = _saved_more(before, after)
     places = defaultdict[str, set[ArrayContent]](set)
@@ -91,9 +91,9 @@ def saved(before: MemoryFacts, after: MemoryFacts, ledger: Ledger) -> Iterator[C
 def _claim_saved(ledger: Ledger, contents: Collection[ArrayContent], number: int) -> list[LedgerRow]:
     """Claim the rows of activations with some types and sizes, if they changed in the direction of `number`.
 
-    More saved activations need not raise the peak, as it may move to a position where others are live. First rows that
-    may be activations are tried. Then rows of any computed role that only one side has: at the peak, the memory in
-    which a scan saves activations may still contain what it was initialized with.
+    More saved activations need not raise the peak, as it may move to a position where others are live. Rows that may be
+    activations are tried first, then rows of any computed role that only one side has: at the peak, the memory in which
+    a scan saves activations may still contain its initial values.
     """
     for wanted in (_may_be_activation, _is_of_one_side):
         rows = [row for row in ledger.open if wanted(row) and _content(row.shape) in contents]
@@ -121,7 +121,7 @@ def _places(facts: MemoryFacts, content: ArrayContent) -> Counter[str]:
 
 
 def place_of(array: ArrayFacts) -> str:
-    """Return the layer of an array, else its function, else its outermost scope; empty where none is known."""
+    """Return the layer of an array, else its function, else its outermost scope, else an empty text."""
     scope = array.path.partition("/")[0] if "/" in array.path and not array.path.startswith(NO_PATH) else ""
     return family(array.path) or array.function or scope
 
@@ -131,7 +131,7 @@ def _is_activation(row: LedgerRow, contents: Collection[ArrayContent], more: boo
 
 
 def _may_be_activation(row: LedgerRow) -> bool:
-    """Return whether a row is an activation, or has no model path, which could show that it is one."""
+    """Return whether a row is an activation, or lacks the model path that could show that it is one."""
     return row.role == ACTIVATION or (row.role in COMPUTED and row.template.startswith(NO_PATH))
 
 
@@ -144,7 +144,7 @@ def _content(shape: str) -> ArrayContent:
 
 
 def fusions(before: MemoryFacts, after: MemoryFacts, ledger: Ledger) -> Iterator[ChangeCause]:
-    """Yield a cause for each fusion whose operations are stored in memory now, and for each that stores no more."""
+    """Yield a cause for each fusion whose operations are now stored in memory, and for each whose are no longer."""
     for kind, side in ((ChangeCauseKind.FUSION_SPLIT, before), (ChangeCauseKind.FUSED, after)):
         inside = {(fused.path, fused.shape): fused for fused in side.fused}
         groups = defaultdict[str, list[tuple[LedgerRow, FusedFacts]]](list)
@@ -190,7 +190,7 @@ def explain_change(before: MemoryFacts, after: MemoryFacts) -> Explanation:
     found = list(_causes(before, after, paired, ledger)) if before.kind.has_program else []
     grown = abs(after.peak_bytes - before.peak_bytes)
     least = max(int(MIN_SHARE * grown), before.floor_bytes, after.floor_bytes)
-    if not found and before.kind.has_program:  # after any other change, a compiler fuses other operations
+    if not found and before.kind.has_program:  # after other changes, fusions differ as a consequence
         found = list(fusions(before, after, ledger))
     large = [cause for cause in found if abs(cause.bytes) > least or cause.kind in WITHOUT_BYTES]
     # After any change of the arguments, a compiler may choose another plan.

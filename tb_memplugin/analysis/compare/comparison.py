@@ -28,7 +28,7 @@ LIVE_ARRAYS = "live arrays"  # in a device profile, everything but executables i
 
 
 class CompareBy(StrEnum):
-    """The groups whose changes lead from one total to the other."""
+    """The groups of the steps from one total to the other."""
 
     ROLE = "role"
     MODEL = "model"  # arguments, passes and layers
@@ -60,7 +60,7 @@ class Step(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """`total_b - total_a` is the sum of the steps' changes."""
+    """Two recordings compared. The steps' changes add up to `total_b - total_a`."""
 
     position_a: int
     position_b: int
@@ -96,7 +96,7 @@ def compare(
         raise InputError("Recordings of two kinds", f"{a.kind} and {b.kind}", remedy)
     sides = _side(a, at_a), _side(b, at_b)
     matching = match_lines(a, sides[0].rows, b, sides[1].rows)
-    # Layers split entries only where they are asked for: they take longer than all else.
+    # Layers split entries only if the caller asks for layers, because they take longer than everything else.
     labels = {each: _labels(sides, matching, each) for each in (CompareBy.ROLE, CompareBy.SOURCE, by)}
     entries, example = _entries(sides, matching, labels.values())
     steps = _steps(sides, labels[by])
@@ -113,7 +113,7 @@ def _side(recording: Recording, at: int | None) -> _Side:
 
 
 def _entries(sides: _Sides, matching: LineMatching, labels: Iterable[Text]) -> tuple[Entries, I64]:
-    """Return the entries, and for each of them one of its rows: an index into the rows of both sides."""
+    """Return the entries, and for each entry one of its rows, as an index into the rows of both sides."""
     n = len(sides[0].rows)
     site, unlocated = _sites(sides, matching, labels)
     thing = group_rows([site, *(_column(sides, name).codes for name in ("shape", "dtype"))]).number
@@ -158,7 +158,7 @@ def _column(sides: _Sides, column: str) -> Text:
 
 
 def _steps(sides: _Sides, labels: Text) -> list[Step]:
-    """Return the bytes of each label on both sides, and those that no allocation explains."""
+    """Return the bytes of each label on both sides, and of memory that no allocation explains."""
     n = len(sides[0].rows)
     sums = [
         np.bincount(codes, side.charge, len(labels.strings)).astype(np.int64).tolist()

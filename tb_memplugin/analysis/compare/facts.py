@@ -1,4 +1,4 @@
-"""Facts of a recording: its figures and largest arrays under stable names. Those of two captures are matched."""
+"""Facts of a recording, its figures and largest arrays under stable names, and their match between two captures."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def take_pairs(
 ) -> list[tuple[T, T]]:
     """Pair items that have the same key, and take them out of both lists.
 
-    Of several items after, the one with the lowest rank is the partner, or else the first one. Callers try an exact key
-    first and then coarser ones, each on the items that are left.
+    If several items after have the key, the one with the lowest rank is the partner. Callers try an exact key first and
+    then coarser ones, each on the items that are left.
     """
     waiting = defaultdict[Hashable, list[T]](list)
     for new in after:
@@ -61,14 +61,14 @@ MAX_FUSED = 60
 
 
 def fused_facts(recording: Recording, rows: RowPaths, floor: int) -> tuple[FusedFacts, ...]:
-    """Return the largest operations inside of fusions, without those that other rows store. `rows`: paths of rows."""
+    """Return the largest operations inside of fusions whose results no row stores. `rows` are the paths of rows."""
     program = recording.program
     if program is None or program.fused is None:
         return ()
     fused = program.fused()
     inside = np.flatnonzero(fused.position < recording.length)
     scopes, all_shapes = fused.op_name.take(inside), map_texts(fused.shape.take(inside), short_shape)
-    # Names that differ only by numbers, such as those of layers, have one path, so that one of them is parsed.
+    # Names that differ only by numbers, such as names of layers, have one path, so only one of them is parsed.
     groups = group_rows([map_texts(scopes, template).codes, all_shapes.codes])
     count, total = (groups.sums(amount).tolist() for amount in (np.ones_like(inside), fused.size[inside]))
     position = fused.position[inside[groups.first]].tolist()
@@ -90,7 +90,7 @@ def fused_facts(recording: Recording, rows: RowPaths, floor: int) -> tuple[Fused
 
 
 def _stored(recording: Recording, rows: RowPaths, wanted: Set[str]) -> set[tuple[str, str]]:
-    """Return the templates of paths, with the shapes, of all rows whose shape is one of `wanted`."""
+    """Return (path template, shape) of all rows whose shape is one of `wanted`."""
     shapes = map_texts(recording.allocations.shape, short_shape)
     which = np.flatnonzero(shapes.isin(wanted))
     which = which[group_rows([rows.number[which], shapes.codes[which]]).first]
@@ -100,8 +100,8 @@ def _stored(recording: Recording, rows: RowPaths, wanted: Set[str]) -> set[tuple
     }
 
 
-# Groups of arrays below 1/FLOOR of the peak are left out. Of 32 changes of stored programs, six have causes with other
-# figures with 1/3000, and eight with 1/300.
+# Groups of arrays below 1/FLOOR of the peak are left out. Of 32 changes of stored programs, 1/3000 gives six other
+# figures of their causes, and 1/300 eight.
 FLOOR = 1000
 MAX_ROWS = 80  # rows of each list; the stored programs need at most 39, and have the same causes with 20
 REPLICATED = "-"
@@ -139,8 +139,8 @@ def facts(recording: Recording) -> MemoryFacts:
 def _arrays(recording: Recording, paths: RowPaths, rows: I64, role: U8, size: I64) -> list[ArrayFacts]:
     """Return one row of facts for all rows of one path, role and shape, the largest first.
 
-    A program's arrays without scopes have the function of the largest of them; those of other recordings are grouped
-    by function too.
+    A program's arrays without scopes get the function of the largest of them. In other recordings, arrays are grouped
+    by function as well.
     """
     order = np.argsort(-size, kind="stable")
     rows, role, size = rows[order], role[order], size[order]
@@ -181,7 +181,7 @@ def _saved(recording: Recording, paths: RowPaths, floor: int) -> tuple[ArrayFact
 
 
 def _arguments(recording: Recording, paths: RowPaths, role: U8) -> tuple[ArgumentFacts, ...]:
-    """Return the largest arguments. They have no floor: a small batch of tokens decides the size of everything else."""
+    """Return the largest arguments, without FLOOR: a small batch of tokens decides the size of all other arrays."""
     graph, program, row_of = dataflow_graph(recording), recording.program, row_of_value(recording)
     if graph is None or program is None:
         return ()
@@ -217,9 +217,8 @@ def _sharding(program: Program, leaf: int) -> tuple[str, int]:
     return ",".join(axes) if any(axis != REPLICATED for axis in axes) else "replicated", copies
 
 
-# A program with another name is the same one if both have this share of their arguments in common. Stored programs that
-# differ by one change have all of them in common, except where an optimizer
-# gains a moment (0.75), or arguments are renamed (0.2).
+# Programs with different names count as one program if they share this part of their arguments. Stored programs that
+# differ by one change share all, except where an optimizer gains a moment (0.75) or arguments are renamed (0.2).
 SIMILAR = 0.8
 
 
@@ -236,14 +235,14 @@ def identity(facts: MemoryFacts) -> tuple[str, str, str]:
 
 
 def signature(facts: MemoryFacts) -> frozenset[tuple[str, str]]:
-    """Return paths and shapes of the arguments, which tell apart programs of one name."""
+    """Return paths and shapes of the arguments, which distinguish programs of one name."""
     return frozenset((template(argument.path), argument.shape) for argument in facts.arguments)
 
 
 def match(before: Sequence[MemoryFacts], after: Sequence[MemoryFacts]) -> Matched:
     """Pair the facts of two captures.
 
-    Facts of one kind, name and memory are paired: first those with equal arguments, then the others in order of size.
+    Facts with equal kind, name and memory are paired: first those with equal arguments, then the others by size.
     Programs that remain are paired with the program of another name that is most similar.
     """
     missing, added = sorted(before, key=_size), sorted(after, key=_size)
@@ -264,7 +263,7 @@ def _size(facts: MemoryFacts) -> tuple[int, str]:
 
 
 def _similarity(a: MemoryFacts, b: MemoryFacts) -> float:
-    """Return the share of arguments that two programs have in common; 0 for other recordings."""
+    """Return the share of arguments that two programs share; 0 for other recordings."""
     one, other = ({template(argument.path) for argument in facts.arguments} for facts in (a, b))
     if not a.kind.has_program or a.kind != b.kind or a.memory != b.memory or not one | other:
         return 0.0

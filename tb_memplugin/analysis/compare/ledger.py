@@ -1,10 +1,10 @@
-"""The differences between the arrays of two peaks. Only one cause can claim each of them, so that causes add up."""
+"""The differences between the arrays of two peaks. Each is claimed by one cause at most, so that causes add up."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 
 from tb_memplugin.analysis.compare.stable_paths import dtype_of, size_of, template
@@ -17,23 +17,11 @@ COMPUTED_OR_OUTPUT = {*COMPUTED, "output"}
 
 
 @dataclass(slots=True)
-class LedgerRow:
-    """Arrays of one path, function, role and shape, before and after."""
+class LedgerRow(Difference):
+    """A difference that a cause can claim."""
 
-    template: str  # of the path after, with * for each number
-    path: str
-    function: str
-    role: str
-    shape: str
-    arrays_before: int = 0
-    arrays_after: int = 0
-    bytes_before: int = 0
-    bytes_after: int = 0
+    template: str = ""  # of the path after, with * for each number
     claimed: bool = False
-
-    @property
-    def bytes(self) -> int:
-        return self.bytes_after - self.bytes_before
 
     @property
     def arrays(self) -> int:
@@ -51,7 +39,7 @@ class LedgerRow:
 class Ledger:
     """Rows for the arrays of both sides. Arrays with one path template, role and shape share a row.
 
-    In recordings that are no programs, they must also have one function, as their paths are only names.
+    In recordings that are no programs, they also have one function, because their paths are only names.
     """
 
     def __init__(self, before: MemoryFacts, after: MemoryFacts, renamed: Mapping[str, str] | None = None) -> None:
@@ -71,7 +59,9 @@ class Ledger:
 
     def _row(self, array: ArrayFacts, path: str) -> LedgerRow:
         key = (template(path), array.function if self._by_function else "", array.role, array.shape)
-        return self._rows.setdefault(key, LedgerRow(key[0], array.path, array.function, array.role, array.shape))
+        return self._rows.setdefault(
+            key, LedgerRow(array.path, array.function, array.role, array.shape, template=key[0])
+        )
 
     @property
     def open(self) -> list[LedgerRow]:
@@ -86,7 +76,7 @@ class Ledger:
         return found
 
     def renamed(self) -> set[tuple[str, str]]:
-        """Return the roles and shapes that lost as many arrays as they gained: these arrays only have other names."""
+        """Return the roles and shapes that lost as many arrays as they gained, whose arrays were only renamed."""
         grown, kept = defaultdict[tuple[str, str], int](int), set[tuple[str, str]]()
         for row in self.open:
             grown[row.role, row.shape] += row.arrays
@@ -94,13 +84,11 @@ class Ledger:
                 kept.add((row.role, row.shape))
         return {key for key, arrays in grown.items() if not arrays} - kept
 
-    def differences(self) -> list[Difference]:
+    def differences(self) -> list[LedgerRow]:
         """Return the rows that no cause has claimed, the largest first, without arrays that were only renamed."""
         renamed = self.renamed()
         rows = [row for row in self.open if row.bytes and (row.role, row.shape) not in renamed]
-        rows.sort(key=lambda row: (-abs(row.bytes), row.template, row.function, row.role, row.shape))
-        names = [field.name for field in fields(Difference)]
-        return [Difference(**{name: getattr(row, name) for name in names}) for row in rows]
+        return sorted(rows, key=lambda row: (-abs(row.bytes), row.template, row.function, row.role, row.shape))
 
 
 def total(rows: Iterable[LedgerRow]) -> int:
@@ -114,11 +102,11 @@ def of_paths(paths: Iterable[str]) -> Callable[[LedgerRow], bool]:
     return lambda row: row.template in templates and row.role in ROW_OF_ARGUMENT
 
 
-# Arrays of different paths may be the same array before and after if they have at least this many dimensions. Arrays of
-# two dimensions agree in one of them by chance, as those of the demo's steps for TPU and GPU do.
+# Arrays of different paths may be one array before and after if they have at least this many dimensions. Arrays of two
+# dimensions agree in one of them by chance, as in the demo's steps for TPU and GPU.
 MIN_DIMENSIONS = 3
-# A factor is a cause if this many paths or shapes changed by it. One alone may be a coincidence. The microbatches of
-# the demo change at least six.
+# A factor is a cause if this many paths or shapes changed by it, since one alone may be a coincidence. The microbatches
+# of the demo change at least six.
 MIN_PATHS = 2
 
 
@@ -150,8 +138,8 @@ def rescaled(ledger: Ledger) -> Iterator[ChangeCause]:
 def _alike(old: LedgerRow, new: LedgerRow) -> bool:
     """Return whether two rows of one role may be the same arrays before and after.
 
-    They are if they have one path. Compilers name the stacks of a scan after any of its operations, so that rows with
-    other paths may be too, if they have as many arrays, of MIN_DIMENSIONS or more.
+    They are if they have equal paths. Compilers name the stacks of a scan after any of its operations, so rows with
+    different paths may be, too, if they have equally many arrays of MIN_DIMENSIONS or more.
     """
     same = old.arrays_before == new.arrays_after and len(size_of(old.shape)) >= MIN_DIMENSIONS
     return old.role == new.role and (old.template == new.template or same)
@@ -166,7 +154,7 @@ def rescaled_from(ledger: Ledger, factor: Fraction) -> Callable[[LedgerRow], boo
 
 
 def _is_rescaled(old: str, new: str, factor: Fraction) -> bool:
-    """Return whether two shapes differ, and only by dimensions that are larger by `factor`."""
+    """Return whether two shapes differ, and all dimensions that differ are larger by `factor`."""
     a, b = size_of(old), size_of(new)
     if dtype_of(old) != dtype_of(new) or len(a) != len(b) or a == b:
         return False
@@ -175,7 +163,7 @@ def _is_rescaled(old: str, new: str, factor: Fraction) -> bool:
 
 
 def _factor(old: str, new: str) -> Fraction | None:
-    """Return the factor between two shapes that differ by one dimension, or by several alike; else None."""
+    """Return the factor between two shapes if all dimensions that differ do so by one factor; else None."""
     a, b = size_of(old), size_of(new)
     if len(a) != len(b) or dtype_of(old) != dtype_of(new) or 0 in a:
         return None

@@ -15,7 +15,7 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Stacks
 from tb_memplugin.native.numbering import number_values
 
-# A function's name and file. The name is None for a row without frames that is named after a line: `train.py:61`.
+# A function's name and file. The name is None for a row without frames whose own name is a line: `train.py:61`.
 Function = tuple[str | None, str]
 Activities = dict[int, frozenset[str]]  # per line: functions called, operations done, and shapes of named rows
 
@@ -105,7 +105,7 @@ def _user_frames(recording: Recording, rows: I64, in_both: set[str]) -> _UserFra
 
 
 def _add_named_lines(recording: Recording, rows: I64, of_row: I64, used: _UserFrames) -> None:
-    """Give rows without a user frame whose name is a line a frame for that line, numbered after the stacks' frames."""
+    """Add a frame for each line that is the name of a row without a user frame, numbered after the stacks' frames."""
     names, first = recording.allocations.name.take(rows), len(recording.stacks.parent)
     alone = np.flatnonzero(of_row < 0)
     found = {code: NAMED_LINE.fullmatch(names.strings[code]) for code in names.take(alone).used.tolist()}
@@ -148,7 +148,7 @@ def pair_lines(a: Activities, b: Activities, *, same: bool = False) -> list[tupl
 
 
 def _unmoved(a: Activities, b: Activities) -> bool:
-    """Return whether more pairs of lines have equal activities if paired by their numbers than in their order."""
+    """Return whether pairing lines by their numbers gives more pairs of equal activities than pairing them in order."""
     in_place = sum(a[line] == b[line] for line in a.keys() & b.keys())
     return in_place > sum(one == other for one, other in zip(a.values(), b.values(), strict=True))
 

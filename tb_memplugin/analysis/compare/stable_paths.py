@@ -71,7 +71,7 @@ def short_shape(shape: str) -> str:
 
 
 def map_texts(column: Text, function: Callable[[str], str]) -> Text:
-    """Return a column of the results of `function`, which is called once for each distinct text. "" stays as it is."""
+    """Map a column by `function`, which is called once for each distinct text. An empty text is unchanged."""
     used = column.used
     results = Text.of([*map(function, column.strings.texts(used)), ""])
     code_of = np.full(len(column.strings) + 1, results.codes[-1], dtype=np.int32)
@@ -107,7 +107,7 @@ ARGUMENT, RESULT, VALUE = "argument", "result", "value"
 ROOTS = (ARGUMENT, RESULT, VALUE)
 NAMED_LINE = re.compile(r"(.+\.\w+):(\d{1,9})")  # a name such as `train.py:61`
 NUMBER = re.compile(r"[.\d]+$")  # of an instruction without a model path
-COMBINED = ";"  # between the names of operations that a compiler made one
+COMBINED = ";"  # separates the names of operations that a compiler combined
 
 
 class RowPaths(NamedTuple):
@@ -176,7 +176,7 @@ def _program_rows(recording: Recording, builder: ForestBuilder) -> I32:
 
 
 def _texts(recording: Recording) -> Text:
-    """Return the operation's name of each row: of what a fusion computes, else of the instruction or what it copies."""
+    """Return the operation's name of each row: of a fusion's result, else of the instruction or the value it copies."""
     program, graph, scope = recording.program, dataflow_graph(recording), copy_scopes(recording)
     if graph is None or program is None or program.value is None:
         return scope
@@ -201,14 +201,14 @@ def _result_rows(recording: Recording) -> Mask:
 
 
 def _argument_of_rows(recording: Recording) -> I64:
-    """Return per row the row of its argument: itself, or the argument that a result in its memory updates; -1 none."""
+    """Return the row of each row's argument: itself, or the argument whose update is a result in the row's memory."""
     rows, pairs, row_of = recording.allocations, updated_arguments(recording), row_of_value(recording)
     found = np.full(len(rows), -1, dtype=np.int64)
     result, argument = row_of[pairs.value].astype(np.int64), row_of[pairs.argument].astype(np.int64)
     known = (result >= 0) & (argument >= 0)
     of_region = np.full(len(recording.regions) + 1, -1, dtype=np.int64)
     of_region[rows.region[result[known]]] = argument[known]
-    # A region with several results, such as a tuple's table, belongs to none of them.
+    # A region with several results, such as the table of a tuple, is not assigned to any of them.
     several = np.bincount(rows.region[result[known]], minlength=len(of_region)) > 1
     of_region[several] = -1
     in_result = _result_rows(recording)

@@ -72,7 +72,7 @@ class DataflowGraph:
         (entering, entered), (bundle_input, bundle_output) = values.loop_carried, values.bundled
         source = np.r_[reader, self.at(values.producer[made]), entering, bundle_input].astype(np.int32)
         target = np.r_[self.at(values.use), made, entered, bundle_output].astype(np.int32)
-        # Order at one position: values carried in, then values read, then results.
+        # At one position, the order is: values carried in, values read, results.
         produced = values.producer
         when = np.r_[3 * values.use + 1, 3 * produced[made] + 2, 3 * produced[entered], 3 * produced[bundle_output] + 2]
         _, order = grouped(np.maximum(when, 0).astype(np.int32), 3 * self.length + 3)
@@ -80,9 +80,9 @@ class DataflowGraph:
 
     @cached_property
     def consumers(self) -> tuple[I32, I32]:
-        """Return (read, node) pairs: the nodes that each read, by its index in `DataflowValues.use`, enters.
+        """Return (read, node) pairs: for each read, by its index in `DataflowValues.use`, the nodes that get the value.
 
-        They are the reading instruction, or those of its results that are computed from the value.
+        They are the reading instruction, or the results of it that are computed from the value.
         """
         values, (operand, result) = self.values, self.values.bundled
         computed = values.producer[result] >= 0
@@ -129,9 +129,9 @@ def read_keys(value: I32, position: I32) -> I64:
 
 @memoize
 def dataflow_graph(recording: Recording) -> DataflowGraph | None:
-    """Return a program's data flow; None if the recording has none, or lacks a schedule or values, as damaged files do.
+    """Return a program's data flow; None without it, or without a schedule or values, as in damaged files.
 
-    So a graph has at least one position and one value, and every analysis of it may rely on that.
+    So every analysis of a graph may rely on at least one position and one value.
     """
     program = recording.program
     if program is None or program.values is None or program.value is None or not recording.length:
@@ -163,7 +163,7 @@ def row_of_value(recording: Recording) -> I32:
     if graph is None:
         return np.empty(0, dtype=np.int32)
     row = np.full(len(graph.values), -1, dtype=np.int32)
-    row_numbers = np.flatnonzero(graph.value >= 0)[::-1]  # of several rows the first
+    row_numbers = np.flatnonzero(graph.value >= 0)[::-1]  # reversed, so that the first of several rows is assigned last
     row[graph.value[row_numbers]] = row_numbers
     return row
 
@@ -194,7 +194,7 @@ class FirstUse:
 
 
 def owning_argument(graph: DataflowGraph, *, around_loops: bool) -> I32:
-    """Return the argument that each node is derived from, or NOTHING or SEVERAL.
+    """Return, for each node, the argument from which it is derived, NOTHING or SEVERAL.
 
     Scalars, such as indices and learning rates, are ignored. `around_loops`: values also flow into a loop's next turn.
     """
@@ -229,7 +229,7 @@ def copies(values: DataflowValues) -> tuple[I32, I32]:
 
 
 def shared_memory(values: DataflowValues) -> tuple[I32, I32]:
-    """Return pairs of values that share memory: what enters a loop and its carry, and a value updated in place."""
+    """Return pairs of values that share memory: a value that enters a loop and its carry, and updates in place."""
     pairs = values.derivations
     in_place = pairs.kind == Derivation.IN_PLACE
     one = np.r_[values.loop_carried[0], pairs.source[in_place]]
@@ -237,9 +237,9 @@ def shared_memory(values: DataflowValues) -> tuple[I32, I32]:
 
 
 def copied_from(values: DataflowValues) -> I32:
-    """Return the value that each value is a copy of, at the end of a chain of copies; itself if it is none.
+    """Return, for each value, the original at the end of its chain of copies; itself if it is no copy.
 
-    A loop's value is a copy of what enters the loop if every iteration passes it on unchanged.
+    A loop's value is a copy of the value that enters the loop if every iteration passes it on unchanged.
     """
     (copied, copy), (entering, entered) = copies(values), values.loop_carried
     source, target = np.r_[copied, entering].astype(np.int32), np.r_[copy, entered].astype(np.int32)

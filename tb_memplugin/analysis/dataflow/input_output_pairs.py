@@ -16,8 +16,8 @@ from tb_memplugin.model.text import Text
 from tb_memplugin.native.graph.walks import grouped, nearest, spread_labels
 
 MAX_SEARCHED = 4096  # values that the search from one result visits
-MAX_CANDIDATES = 8  # arguments considered for one result: a weight, its moments, and some
-MAX_BY_ALIAS = 1024  # hidden states are few; every 64 cost a walk over the program
+MAX_CANDIDATES = 8  # arguments considered for one result: a weight, its moments, and a few more
+MAX_BY_ALIAS = 1024  # hidden states are few, and every 64 of them cost a walk over the program
 MAX_ROUNDS = 64  # over a program's edges, for nested loops
 LABELS = 64  # bits of a label
 
@@ -64,9 +64,9 @@ def with_updated(recording: Recording, rows: I64) -> I64:
 
 @memoize
 def updated_arguments(recording: Recording) -> InputOutputPairs:
-    """Return input_output_pairs(), and pairs whose result is a part of the updated argument, or the other way round.
+    """Return input_output_pairs(), and pairs in which one is only a part of the other.
 
-    A compiler may return each device's part of a weight that was passed in whole: their shapes differ.
+    A compiler may return only each device's part of a weight that was passed in whole, so that their shapes differ.
     """
     graph, pairs = dataflow_graph(recording), input_output_pairs(recording)
     if graph is None:
@@ -175,7 +175,7 @@ WITHOUT_OPERANDS = {"broadcast", "constant", "iota"}  # a learning rate broadcas
 
 @dataclass(frozen=True, eq=False)
 class UpdateArithmetic:
-    """The values that some results are computed from element by element, back to arguments and other sources."""
+    """The values from which some results are computed element by element, back to arguments and other sources."""
 
     values: DataflowValues
     inside: Mask  # per value: part of the arithmetic
@@ -236,7 +236,7 @@ class UpdateArithmetic:
         return found & self._computed(op)
 
     def fused_operands(self, op: Text, reads: Mask) -> Mask:
-        """Mark the operands of computations that the compiler fused with the arithmetic, as a gradient's product.
+        """Mark the operands of computations that the compiler fused with the arithmetic, such as a gradient's product.
 
         `reads` marks the reads that are part of any update's arithmetic.
         """

@@ -3,17 +3,17 @@
 A weight is an argument that is updated with a value computed from it. The result depends on the weight twice: element
 by element (`w - lr * gradient`) and through the gradient. This determines the rest:
 
-- the forward pass is all that the weights' first uses and the unpaired results, such as the loss, depend on;
+- the forward pass is everything on which the weights' first uses and the unpaired results, such as the loss, depend;
 - gradients are the values that enter the element-by-element arithmetic of the updates;
-- the backward pass is all that the gradients depend on, except the forward pass.
+- the backward pass is everything else on which the gradients depend.
 
 A program may also return the gradients and leave the update to another program. Then weights are paired with gradients.
 
-A value that only the backward pass needs may be computed in the forward pass, such as the derivative at a point. Data
-flow cannot distinguish the two, but JAX's names can: `jvp(...)` is forward, `transpose(jvp(...))` backward. Without
-names, the end of the forward pass in the schedule decides. Names decide one thing more: a program that JAX named and
-that has no `transpose(` contains no derivative, though `x + f(x)` looks like an update. Without names, a weight's
-gradient must be computed from a value that the weight itself was combined with.
+The forward pass may compute a value that only the backward pass needs, such as the derivative at a point. Data flow
+cannot distinguish these passes, but JAX's names can: `jvp(...)` is forward, `transpose(jvp(...))` backward. Without
+names, the end of the forward pass in the schedule decides. Names also decide that a program with JAX's names but
+without `transpose(` contains no derivative, though `x + f(x)` looks like an update. Without names, a weight's gradient
+must be computed from a value with which the weight was combined.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ MAX_EVIDENCE = 8  # weights to test for a derivative, the largest first
 
 
 class TrainingPhase(IntEnum):
-    """The pass of a training step that an instruction belongs to."""
+    """The pass of a training step to which an instruction belongs."""
 
     NONE = 0  # in no training step, or without effect on one
     FORWARD = 1
@@ -86,10 +86,10 @@ def training_step(recording: Recording) -> TrainingStep | None:
         every_use = first_use(graph, owner, ~update.reads)
         first_uses = every_use.combined_only
         eligible = graph.values.floating[pairs.argument] != 0
-        # Without names, a cache looks like a table of which only some rows are updated.
+        # Without names, a cache looks like a table with updates of only some rows.
         eligible &= pairs.in_place == 0 if differentiated is None else differentiated[pairs.value]
         weight = _find_weights(graph, pairs, eligible, first_uses)
-        if differentiated is not None and not weight.any():  # weights that enter no product, such as pixels
+        if differentiated is not None and not weight.any():  # the weights, such as pixels, enter no product
             first_uses = every_use
             weight = _find_weights(graph, pairs, eligible, first_uses)
         if weight.any() and _has_derivative(graph, pairs, weight, first_uses):
@@ -106,9 +106,9 @@ def _from_transposed(graph: DataflowGraph) -> Mask | None:
 
 
 def _weight_gradient_pairs(recording: Recording) -> InputOutputPairs:
-    """Pair arguments with results that may be their gradients: by shape, in order.
+    """Pair arguments with results that may be their gradients, by shape and order.
 
-    A gradient has the shape of its weight, and both are in the order of the same tree.
+    A gradient has the shape of its weight, and weights and gradients are in the order of one tree.
     """
     graph = dataflow_graph(recording)
     if graph is None:
@@ -129,10 +129,10 @@ def _weight_gradient_pairs(recording: Recording) -> InputOutputPairs:
 
 
 def _find_weights(graph: DataflowGraph, pairs: InputOutputPairs, may_be_weight: Mask, first_uses: FirstUse) -> Mask:
-    """Mark the pairs whose result depends on a value that the argument was combined with, not only on the argument.
+    """Mark the pairs whose result depends on a value with which the argument was combined, not only on the argument.
 
-    Of many pairs, a sample is tested, evenly spaced by first use and including the last, where the forward pass ends.
-    Untested pairs whose first use is before that end count as weights.
+    If there are many pairs, a sample is tested: evenly spaced by first use, and the last, where the forward pass ends.
+    Other pairs whose first use is before that end count as weights.
     """
     weight, eligible = np.zeros(len(pairs), dtype=bool), np.flatnonzero(may_be_weight)
     first, last = first_uses.row_range(pairs.argument[eligible])
@@ -161,7 +161,7 @@ def _has_derivative(graph: DataflowGraph, pairs: InputOutputPairs, weight: Mask,
 
 
 def _is_mirrored(graph: DataflowGraph, first_uses: FirstUse, argument: int, result: int) -> bool:
-    """Return True if the value that the argument was first combined with is read again on the path to the update.
+    """Return True if the value with which the argument was first combined is read again on the path to the update.
 
     The derivative of `x @ w` with respect to w is computed from x.
     """
@@ -231,15 +231,15 @@ def _parts_of_gradients(values: DataflowValues, gradient: Mask, phase: U8) -> Ma
 
 
 def _backward_nodes(turn: DataflowGraph, forward: Mask, either: Mask) -> Mask:
-    """Mark the nodes of the backward pass among those that only gradients depend on, `either`.
+    """Mark the nodes of the backward pass among `either`, the nodes on which only gradients depend.
 
-    The others compute what the forward pass keeps for the backward pass.
+    The others compute values that the forward pass keeps for the backward pass.
     """
     named, transposed = _is_named(turn, b"jvp("), _is_named(turn, b"transpose(")
     if not transposed.any():
         later = either & (turn.position > int(turn.position[forward].max(initial=-1)))
         return later | either & turn.forward.reach(np.flatnonzero(later))
-    # What has no name copies for the backward pass, except for memory that is allocated or cleared.
+    # Instructions without a name copy values for the backward pass, unless they allocate or clear memory.
     arguments = np.flatnonzero(turn.values.argument >= 0)
     later = either & (transposed | ~named & turn.forward.reach(arguments))
     return later | either & turn.forward.reach(np.flatnonzero(either & transposed))
@@ -248,17 +248,17 @@ def _backward_nodes(turn: DataflowGraph, forward: Mask, either: Mask) -> Mask:
 def _is_named(graph: DataflowGraph, word: bytes) -> Mask:
     """Mark the nodes whose operation's name contains the word."""
     values, positions = graph.values.op_name, graph.program.op_name
-    if values.strings is positions.strings:  # as of all programs that are read from files: search them once
+    if values.strings is positions.strings:  # true of all programs from files: search their strings once
         return Text(np.r_[values.codes, positions.codes], values.strings).contains(word)
     named: Mask = np.r_[values.contains(word), positions.contains(word)]
     return named
 
 
 def _forward_nodes(turn: DataflowGraph, joints: I32, leaves: I32) -> Mask:
-    """Mark the nodes that results such as the loss, and the weights' first uses (`joints`), depend on.
+    """Mark the nodes on which results such as the loss, and the weights' first uses (`joints`), depend.
 
-    A weight whose value the forward pass does not need is first used in the backward pass. So if the results depend on
-    most of the first uses, first uses after the last of these are ignored.
+    If the forward pass does not need a weight's value, the weight is first used in the backward pass. So if the results
+    depend on most of the first uses, any first uses after the last of these are ignored.
     """
     by_results = turn.backward.reach(leaves)
     reached = by_results[joints]

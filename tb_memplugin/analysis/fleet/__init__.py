@@ -1,1 +1,1 @@
-"""Questions about one device among many: what it is made of, how far it is from the others, and why."""
+"""Analyses of one device among many: its largest sites, its distance from the others, and the causes of it."""

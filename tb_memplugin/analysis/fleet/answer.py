@@ -20,7 +20,7 @@ from tb_memplugin.analysis.fleet.peaks import (
 from tb_memplugin.model.fleet import Device, FileSummary, Fleet, ProgramUse
 from tb_memplugin.model.lazy import cached_property
 
-COMMON_SHARE = 0.5  # of the hosts, above which a program is the usual one
+COMMON_SHARE = 0.5  # a program of more than this share of the hosts, the majority, is the usual one
 MAX_DIFFERENCES = 2
 NO_PROGRAM: tuple[ProgramUse | None, str] = None, ""
 
@@ -66,7 +66,7 @@ def fleet_programs(fleet: Fleet) -> list[FleetProgram]:
 def other_programs(fleet: Fleet, programs: Sequence[FleetProgram]) -> list[OtherProgram]:
     """Return the hosts that lack a program that most hosts with programs have, in order of hosts and modules.
 
-    Hosts may have programs of their own beside: the first one of a job often computes more.
+    Hosts may have further programs of their own: the first host of a job often computes more.
     """
     by_host: dict[str, dict[str, tuple[ProgramUse, str]]] = {}
     for file in fleet.files:
@@ -92,7 +92,7 @@ class FleetLeak(NamedTuple):
     """A site that leaks, and the devices on which it does."""
 
     site: str
-    bytes: int  # in each step, on the device where it is the most
+    bytes: int  # that it adds in each step, on the device where it adds the most
     unit: str
     hosts: Sequence[str]
     devices: Sequence[Device]
@@ -123,7 +123,7 @@ class FleetAnswer:
 
     @cached_property
     def memories(self) -> list[MemoryAnswer]:
-        """Return an answer for each memory, that of the devices first."""
+        """Return an answer for each memory, the devices' main memory first."""
         return [MemoryAnswer(peaks) for peaks in peaks_by_memory(self.fleet)]
 
     @cached_property
@@ -152,7 +152,7 @@ class MemoryAnswer:
 
     @cached_property
     def _usual(self) -> dict[str, UsualSites]:
-        """Return the usual sites of each name of devices that is apart, and of all others below the empty name."""
+        """Return the usual sites by device name, for names that are apart, and under "" those of all other devices."""
         groups: dict[str, list[Device]] = {}
         for device in self.peaks.devices:
             groups.setdefault(self._group(device), []).append(device)
@@ -162,9 +162,9 @@ class MemoryAnswer:
         return device.summary.device if device.summary.device in self.peaks.apart else ""
 
     def causes(self, device: Device) -> Sequence[SiteCause]:
-        """Return why a device is far from the median device; none where it is near."""
+        """Return the causes of a device's distance from the median device; none if it is near."""
         distance = self.peaks.distance(device)
-        # Of two devices, the larger one is explained although neither is an outlier.
+        # If there are only two devices, neither is an outlier, but the larger one is explained.
         limit = FLOOR_SHARE * self.peaks.median_bytes if len(self.peaks.devices) < MIN_DEVICES else self.peaks.limit
         if abs(distance) <= limit:
             return []
@@ -173,13 +173,13 @@ class MemoryAnswer:
 
 NUMBER = re.compile(r"(\d{1,9})", re.ASCII)
 ADDRESS = re.compile(r"\d{1,3}(?:[._-]\d{1,3}){3}", re.ASCII)  # numbers of an IP address have gaps
-MIN_PRESENT = 0.5  # of the numbers between the smallest and the largest
+MIN_PRESENT = 0.5  # a choice: if fewer of the numbers in the range have a host, gaps are not missing hosts
 
 
 def missing_hosts(hosts: Iterable[str]) -> list[str]:
     """Return the names that are missing between the smallest and the largest number, in order.
 
-    Names must differ in one number only, and at least half of the numbers must be present.
+    Names must differ in one number only, of which at least MIN_PRESENT must be present.
     """
     names = sorted(set(hosts))
     parts = [NUMBER.split(name) for name in names]
@@ -192,7 +192,7 @@ def missing_hosts(hosts: Iterable[str]) -> list[str]:
 
 
 def host_ranges(hosts: Sequence[str]) -> list[tuple[str, str, int]]:
-    """Group names, in order of their numbers, whose numbers follow each other: the first, the last and their count."""
+    """Group ordered names whose numbers follow each other. Return each group's first and last name and its size."""
     found: list[tuple[str, str, int]] = []
     for host in hosts:
         if found and _follows(found[-1][1], host):
@@ -203,7 +203,7 @@ def host_ranges(hosts: Sequence[str]) -> list[tuple[str, str, int]]:
 
 
 def _follows(before: str, after: str) -> bool:
-    """Return whether two names differ in one number, which is larger by 1."""
+    """Return whether two names differ in one number only, by 1."""
     a, b = NUMBER.split(before), NUMBER.split(after)
     differing = [at for at, (x, y) in enumerate(zip(a, b, strict=False)) if x != y]
     return (

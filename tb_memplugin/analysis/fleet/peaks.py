@@ -16,9 +16,9 @@ from tb_memplugin.model.fleet import DEVICE_MEMORY, MAX_SITES, Device, Fleet, Si
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 
-# A device is an outlier beyond 6 standard deviations, estimated by the median distance from the median, which outliers
-# do not move. Of 8,192 devices with normal noise, one is beyond in 60,000 captures. Peaks of equal programs differ by
-# less than 1 % through the order of allocations alone.
+# A device is an outlier beyond 6 standard deviations, which are estimated from the median distance from the median, as
+# outliers do not move it. With 8,192 devices and normal noise, 1 of 60,000 captures has a false outlier. The order of
+# allocations alone changes the peaks of equal programs by less than 1 %.
 SIGMAS, MAD_TO_SIGMA = 6, 1.4826
 FLOOR_SHARE = 0.01
 FLOOR_BYTES = 1 << 20
@@ -37,11 +37,11 @@ class Peaks(NamedTuple):
     worst: Device
     typical: Device  # with the peak that is nearest to the median
     outliers: Sequence[Device]  # largest distance from the median first
-    limit: float  # of the distance from the median: outliers are beyond
-    apart: Mapping[str, int]  # medians of devices that are beyond it on most hosts, by name, as in `GPU_1`
+    limit: float  # the largest distance from the median that is not an outlier's
+    apart: Mapping[str, int]  # by device name, as in `GPU_1`: the median, if it is beyond the limit on most hosts
 
     def distance(self, device: Device) -> int:
-        """Return how far a device is above the median, in bytes; negative below it.
+        """Return a device's distance from the median, in bytes; negative below it.
 
         Devices of a name that is apart are compared with each other.
         """
@@ -63,7 +63,7 @@ def peaks_by_memory(fleet: Fleet) -> list[Peaks]:
 
 
 def peaks_of(memory: str, devices: Sequence[Device]) -> Peaks:
-    """Return the distribution over devices, of which there is at least one."""
+    """Return the distribution over one or more devices."""
     peak = np.array([device.summary.peak_bytes for device in devices], dtype=np.int64)
     median = float(np.median(peak))
     apart = _apart([device.summary.device for device in devices], peak, median)
@@ -88,9 +88,9 @@ def peaks_of(memory: str, devices: Sequence[Device]) -> Peaks:
 
 
 def _apart(names: Sequence[str], peak: I64, median: float) -> dict[str, float]:
-    """Return the medians of the names that are far from the median on most hosts, such as a device with larger inputs.
+    """Return the medians of device names that are far from the median on most hosts, such as one with larger inputs.
 
-    Without this, each of them would be an outlier, and a host on which it differs from the others would not.
+    Otherwise, that device would be an outlier on every host, except on a host where it differs from the other hosts.
     """
     distinct, which, count = np.unique(np.array(names), return_inverse=True, return_counts=True)
     medians = np.full(len(distinct), median)
@@ -102,7 +102,7 @@ def _apart(names: Sequence[str], peak: I64, median: float) -> dict[str, float]:
 
 
 def _limit(distance: F64, median: float) -> float:
-    """Return the distance beyond which devices are outliers, of all distances. Of two devices, neither is one."""
+    """Return the distance beyond which devices are outliers; infinite for fewer than MIN_DEVICES devices."""
     if len(distance) < MIN_DEVICES:
         return np.inf
     return max(SIGMAS * MAD_TO_SIGMA * float(np.median(distance)), FLOOR_SHARE * median, FLOOR_BYTES)
@@ -111,8 +111,8 @@ def _limit(distance: F64, median: float) -> float:
 # TensorFlow's operations have the number of the replica in their names.
 REPLICA = re.compile(r"\breplica_\d+/")
 MAX_CAUSES = 3
-MIN_SHARE = 0.1  # of the device's distance from the median
-SAMPLE = 512  # devices, evenly spaced, from which usual bytes are taken
+MIN_SHARE = 0.1  # a choice: a cause explains at least this share of the device's distance from the median
+SAMPLE = 512  # usual bytes are medians over at most so many devices, evenly spaced
 
 
 class SiteCause(NamedTuple):
@@ -121,7 +121,7 @@ class SiteCause(NamedTuple):
     text: str
     bytes: int
     usual_bytes: int  # the median of the devices
-    hosts: int  # that have the site among their largest
+    hosts: int  # the number of hosts that have the site among their largest
     alone: bool = False  # this host's sites are the only ones that are known: other hosts saved no snapshot
 
     @property
@@ -146,7 +146,7 @@ class UsualSites:
         self._usual = {name: int(np.median([sites.get(name, 0) for sites in others])) for name in names}
 
     def causes(self, device: Device, distance: int) -> Sequence[SiteCause]:
-        """Return the sites that explain most of a distance from the median, which is negative below it."""
+        """Return the sites that explain the most of a distance from the median, which is negative below the median."""
         own = by_text(device.summary.sites)
         sign = 1 if distance >= 0 else -1
         names = own if distance >= 0 else {**self._usual, **own}
@@ -168,12 +168,12 @@ def by_text(sites: Sequence[Site]) -> dict[str, int]:
 
 
 def comparable(text: str) -> str:
-    """Return the name that a site has on every replica."""
+    """Return a site's name without the number of its replica."""
     return REPLICA.sub("", text)
 
 
 BEFORE = "allocated before the profile"
-MAX_GROUPS = 4096  # that are named; bounds the loop over them
+MAX_GROUPS = 4096  # groups that are named, in a Python loop
 
 
 def largest_sites(recording: Recording) -> tuple[tuple[Site, ...], int]:
@@ -189,7 +189,7 @@ def largest_sites(recording: Recording) -> tuple[tuple[Site, ...], int]:
 
 
 def _add_named(recording: Recording, rows: I64, sums: dict[str, int]) -> int:
-    """Add the bytes of rows, which are largest first, by the names of their sites. Return the bytes of the others."""
+    """Add the bytes of the first rows, the largest, to `sums` by site. Return the bytes of the other rows."""
     group, groups = group_by_site(recording.allocations, rows, sized=False)
     if not len(rows):
         return 0
@@ -203,7 +203,7 @@ def _add_named(recording: Recording, rows: I64, sums: dict[str, int]) -> int:
 
 
 def site_name(recording: Recording, row: int) -> str:
-    """Return the user's line and function, `checkpoint.py:88 device_put`, or what a program's line computes.
+    """Return the user's line and function, `checkpoint.py:88 device_put`, or in a program, line and operation.
 
     Without a line, return the recording's own name.
     """

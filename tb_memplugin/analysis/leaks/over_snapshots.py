@@ -64,10 +64,7 @@ def growth(recordings: Sequence[Recording]) -> Growth:
 
 
 def find_series(recording: Recording, recordings: Sequence[Recording]) -> list[Recording]:
-    """Return the recordings of the same kind and memory whose file names differ only in numbers: memory1, memory2.
-
-    Those of other ranks are left out.
-    """
+    """Return the recordings of one kind, memory and rank whose file names differ only in numbers: memory1, memory2."""
 
     def thread(other: Recording) -> tuple[str, str, tuple[str, ...]]:
         return other.kind, other.memory, split_name(other.title).texts
@@ -85,7 +82,7 @@ def sort_series(recordings: Sequence[Recording]) -> list[Recording]:
 
 
 def _classify(live: I64, since: int) -> tuple[U8, I64, F64]:
-    """Classify sites. Profiles do not identify allocations: bytes below which a site never falls again are staying."""
+    """Classify sites. Profiles identify no allocations: bytes below which a site never falls again count as staying."""
     floor = np.minimum.accumulate(live[:, ::-1], axis=1)[:, ::-1]
     staying = np.diff(floor, axis=1, prepend=0)
     return classify(SiteTable(live, staying), since, np.full(len(live), np.inf))
@@ -142,7 +139,7 @@ class GrownLine(NamedTuple):
 
     first: Recording
     last: Recording
-    bytes: int  # of all lines together
+    bytes: int  # growth of all lines together
     line: str  # without its folders
     line_bytes: int
 
@@ -163,7 +160,7 @@ def _time_ns(recording: Recording) -> int:
 
 
 def rise(curve: Recording, others: Iterable[Recording]) -> GrownLine | None:
-    """Return the growth over the snapshots of a watched device; None without two, or where no known line grew."""
+    """Return the growth over a watched device's snapshots; None if there are fewer than two, or no known line grew."""
     taken = snapshots_of(curve, others)
     if len(taken) < 2 or not taken[0].length or not taken[-1].length:
         return None

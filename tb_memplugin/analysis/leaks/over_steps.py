@@ -19,8 +19,8 @@ from tb_memplugin.model.recording import Recording
 
 # Compilation, autotuning and first uses end after a few steps. Later growth comes from the loop itself.
 WARM_UP_SHARE, MAX_WARM_UP = 4, 10
-# Bounds on the tables of sites by steps, 32 MB each. The sites with the most bytes across steps are kept. Where there
-# are more steps, every second, third, ... is sampled.
+# These bound tables of sites by steps to 32 MB each. The sites with the most bytes across steps are kept. If there are
+# more steps, every second, third, ... is sampled.
 MAX_SITES, MAX_STEPS = 4096, 1024
 
 
@@ -62,16 +62,16 @@ class _StepLifetimes(NamedTuple):
 def leaks(recording: Recording) -> Leaks:
     """Measure the growth per step of every site. Allocations from before the recording are ignored.
 
-    A runtime allocates very different things at one line, and the noise of large ones would hide the leak of a small
-    one. So each size is a site of its own. A leak with ever new sizes shows in the line as a whole, which is reported
-    if it grows more than twice as fast as its leaking sites together.
+    A runtime allocates very different arrays at one line, and the noise of large ones would hide the leak of a small
+    one. So each size is a site of its own. A leak with ever new sizes shows only in the line as a whole, which is
+    reported if it grows more than twice as fast as its leaking sites together.
     """
     return _measure(recording, only_leaks=False)
 
 
 @memoize
 def leaking_sites(recording: Recording) -> Leaks:
-    """Return `leaks` without sites of other verdicts. Most sites are no leaks by a count of their allocations alone."""
+    """Return `leaks` with leaking sites only. The number of allocations alone excludes most sites, which saves time."""
     found = _measure(recording, only_leaks=True)
     if found.sites is None:
         return found
@@ -147,7 +147,7 @@ def _largest_sites(
         bytes_per_step=theil_sen_slope(table.live, sampled_steps, since),
         verdict=verdict,
         evidence=evidence * (sampled_steps[1] - sampled_steps[0]),
-        # Bytes freed after the last step may be a leak that ended with the loop, or work that lags behind.
+        # Bytes freed after the last step may be a leak that ended with the loop, or asynchronous work.
         confidence=np.where(verdict == Verdict.LEAK, confidence * (1 - freed / 2), confidence),
         freed_later=freed,
     )
@@ -157,7 +157,7 @@ def _largest_sites(
 def _may_leak(lives: _StepLifetimes, site: I64, sites: int, sampled_steps: I64, since: int) -> Mask:
     """Mark the sites that `classify` may find to leak, by the steps after `since` in which they allocate.
 
-    Allocations of three steps stay to the end, as no third of the steps is without one; or live bytes rise in each.
+    A leak has allocations of three steps that stay to the end, one in each third of the steps, or rises in each step.
     """
     span = len(sampled_steps) - 1 - since
     first, last = np.searchsorted(sampled_steps, lives.first), np.searchsorted(sampled_steps, lives.last)
@@ -181,7 +181,7 @@ def _site_table(lives: _StepLifetimes, site: I64, sampled_steps: I64, sites: int
 
 
 def _median_per_site(site: I64, values: I64, sites: int, bound: int) -> F64:
-    """Return the median of each site's values, which are 0..bound; of two middle values the lower."""
+    """Return the median of each site's values, which are 0..bound; the lower one of two middle values."""
     order = np.sort(site * (bound + 1) + values)
     counts = np.bincount(site, minlength=sites)
     middle = np.cumsum(counts) - counts + (counts - 1) // 2

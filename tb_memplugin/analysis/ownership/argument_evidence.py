@@ -1,16 +1,16 @@
 """Evidence for the roles of arguments that no update reveals, from data flow and from the pytrees of the arguments.
 
-A product tells them apart, since it combines data with a weight:
+Products distinguish them, because a product combines data with a weight:
 
-- what is multiplied with data, or with what several arguments contribute to, is a parameter;
-- what is multiplied with parameters is data, and so is what is computed from it;
-- what is multiplied with a cotangent into a weight's gradient is data;
-- what is looked up by data is a parameter, as an embedding;
+- an argument that is multiplied with data, or with a value computed from several arguments, is a parameter;
+- an argument that is multiplied with parameters is data, and so are values computed from it;
+- an argument that is multiplied with a cotangent into a weight's gradient is data;
+- an argument in which data is looked up, such as an embedding, is a parameter;
 - integers of 16 bits and more are data. Narrower ones may be quantized weights.
 
-Each decision is evidence for others, so they are made in rounds. Where products leave an argument open, the pytree
-decides: an argument has the role of its nearest relatives, if they all have one. If nothing is known to be data, an
-array beside a pytree with several leaves is.
+Each decision is evidence for others, so they are made in rounds. If products do not decide, the pytree does: an
+argument gets the role of its nearest relatives, if these all have one. If no argument is known to be data, an array
+beside a pytree with several leaves is.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _path(scope: str) -> tuple[str, ...]:
 
 
 def nearest_relatives(paths: list[tuple[str, ...]], role: U8) -> None:
-    """Give each unknown argument the role of those that share the longest part of its path, if they all have one."""
+    """Give each unknown argument the role of the arguments that share most of its path, if these all have one role."""
     roles_below: dict[tuple[str, ...], set[int]] = {}
     for path, known in zip(paths, role.tolist(), strict=True):
         if known in (Role.PARAMETER, Role.INPUT):
@@ -70,19 +70,19 @@ def arrays_beside_containers(paths: list[tuple[str, ...]], role: U8) -> None:
 
 
 def complete_trees(paths: list[tuple[str, ...]], chosen: Mask) -> Mask:
-    """Mark the leaves of arguments with several leaves, all of them chosen."""
+    """Mark the leaves of arguments that have several leaves, all of which are chosen."""
     leaves, found = Counter(path[0] for path in paths if path), Counter[str]()
     for i in np.flatnonzero(chosen).tolist():
         found.update(paths[i][:1])
     return np.array([bool(path) and leaves[path[0]] > 1 and leaves[path[0]] == found[path[0]] for path in paths], bool)
 
 
-MAX_ROUNDS = 16  # each decides one more layer at least
+MAX_ROUNDS = 16  # each round decides at least one more layer
 
 
 @dataclass(frozen=True, eq=False)
 class KnownArguments:
-    """The arguments of a program, with their roles, UNKNOWN where they are to be decided."""
+    """The arguments of a program, with their roles, which are UNKNOWN if they must be decided."""
 
     argument: I32  # values
     role: U8
@@ -90,12 +90,12 @@ class KnownArguments:
 
     @cached_property
     def path(self) -> list[tuple[str, ...]]:
-        """The path of each argument in the pytree. Programs may have thousands, and most have none to decide."""
+        """The path of each argument in the pytree, on access: most programs need none of their thousands of paths."""
         return argument_paths(self.recording, self.argument)
 
 
 def decide_roles(graph: DataflowGraph, known: KnownArguments, step: TrainingStep | None) -> U8:
-    """Return the role of each argument: those known, and PARAMETER or INPUT where products or relatives decide."""
+    """Return the role of each argument: the known one, or PARAMETER or INPUT if products or relatives decide."""
     role = known.role.copy()
     if step is not None:
         graph = step.turn
@@ -123,9 +123,9 @@ def _by_containers(graph: DataflowGraph, known: KnownArguments, role: U8) -> Non
 
 
 def _by_size(graph: DataflowGraph, known: KnownArguments, role: U8) -> None:
-    """Set the largest argument that is multiplied with a parameter, after others were combined with it, to INPUT.
+    """Set the role of the largest of several arguments that are combined and then multiplied with a parameter to INPUT.
 
-    Without other data, it is the data: scales and statistics that it is combined with first are smaller.
+    Without other data, it is the data: the scales and statistics with which it is combined first are smaller.
     """
     products, argument = graph.values.products, known.argument
     if (role == Role.INPUT).any() or not (role == Role.PARAMETER).any():
@@ -145,7 +145,7 @@ def _by_size(graph: DataflowGraph, known: KnownArguments, role: U8) -> None:
 
 
 def _decide_by_products(graph: DataflowGraph, argument: I32, role: U8) -> None:
-    """Set the role of each unknown argument whose first telling product decides it."""
+    """Set the role of each unknown argument by the first product that decides it."""
     products, data = graph.values.products, graph.nodes
     owner = _contributors(graph, argument, role, data)
     sides = [_side_owners(graph, owner, side) for side in (0, 1)]
@@ -172,7 +172,7 @@ def _decide_by_products(graph: DataflowGraph, argument: I32, role: U8) -> None:
 
 
 def _find_data_in_gradients(graph: DataflowGraph, argument: I32, role: U8, step: TrainingStep) -> None:
-    """Set the role of the unknown arguments that are multiplied into a gradient: `x.T @ d` is that of the weight."""
+    """Set the role of unknown arguments that are multiplied into a gradient, as x in a weight's gradient `x.T @ d`."""
     values, products = graph.values, graph.values.products
     owner = _contributors(graph, argument, role, graph.nodes)
     gradients = marked(graph.length, values.producer[step.gradient & (values.producer >= 0)])
@@ -185,7 +185,7 @@ def _find_data_in_gradients(graph: DataflowGraph, argument: I32, role: U8, step:
 
 
 def _contributors(graph: DataflowGraph, argument: I32, role: U8, data: int) -> I32:
-    """Return the unknown argument that each node is computed from, besides parameters; `data` for data; or SEVERAL."""
+    """Return the unknown argument from which each node is computed, beside parameters; `data` for data; or SEVERAL."""
     values = graph.values
     owner = np.full(graph.nodes, NOTHING, dtype=np.int32)
     unknown = argument[role == Role.UNKNOWN]

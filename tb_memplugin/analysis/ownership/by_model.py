@@ -1,4 +1,4 @@
-"""Rows by model path. Rows without one get nodes of their own, so the roots always sum up to all rows."""
+"""Rows by model path. Rows without a path get nodes of their own, so the roots always add up to all rows."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _program_nodes(recording: Recording, builder: ForestBuilder) -> I32:
 
 
 def _argument_paths(recording: Recording, group: Text) -> set[str]:
-    """Return the paths of the program's arguments, also of those in other memory spaces, which may be copied here."""
+    """Return the paths of all arguments of the program: those in other memory spaces may have copies here."""
     graph = dataflow_graph(recording)
     arguments = np.flatnonzero(group.codes == SPECIAL_GROUPS.index(ARGUMENTS))
     names = set(_distinct_texts(recording.allocations.op_name.take(arguments)))

@@ -169,7 +169,7 @@ BUILDERS: dict[Classification, Callable[[Recording, ForestBuilder], I32]] = {
 }
 
 
-MIN_SHARE = 0.01  # of the peak; smaller parts are not worth naming
+MIN_SHARE = 0.01  # a choice: parts below this share of the peak are not named
 NOT_LAYERS = {BEFORE, CONSTANTS, NO_FUNCTION, NO_LINE, NOT_MARKED, NO_PATH}
 
 

@@ -20,7 +20,7 @@ MAX_DEPTH = 256  # deeper rows belong to the node at this depth; real stacks are
 
 
 def number_rows(columns: Sequence[npt.NDArray[Any]]) -> I64:
-    """Return a number for each row, from 0 on, that is equal for rows which agree in all columns of integers."""
+    """Number rows from 0 on; rows that agree in all columns of integers get the same number."""
     key = np.zeros(len(columns[0]), dtype=np.int64)
     for column in columns:
         part = column.astype(np.int64) - column.min(initial=0)
@@ -121,7 +121,7 @@ def weigh(forest: Forest, rows: I64, weights: Weights) -> Weights:
     return inclusive
 
 
-POSITIONAL = "args"  # JAX's name for positional arguments: these are different things, not repetitions of one
+POSITIONAL = "args"  # JAX's name for positional arguments, which are not repetitions of one another
 INDEX = re.compile(r"\[\d+\]")
 DIGITS = re.compile(r"(\d+)")
 NUMBERED = re.compile(r"(?:^|[_.\-\[])\d+(?:$|[_.\-\]])")
@@ -130,8 +130,8 @@ NUMBERED = re.compile(r"(?:^|[_.\-\[])\d+(?:$|[_.\-\]])")
 def merge_layers(builder: ForestBuilder, leaf: I32) -> Forest:
     """Merge siblings that differ only in their numbers: layer_0 to layer_47 become `layer_*`.
 
-    Indices merge only if their children agree, since the items of a tuple may be different things. Names at the end of
-    a path merge only if the number is set apart: `w_1` and `w_2` do, `w1` and `w2` do not.
+    Indices merge only if their children agree, because a tuple may contain unrelated items. Names at the end of a path
+    merge only if the number is separate: `w_1` and `w_2` merge, `w1` and `w2` do not.
     """
     label, labels = _coded(builder.label)
     key = _merge_keys(builder, label, labels)
@@ -153,13 +153,13 @@ def merge_layers(builder: ForestBuilder, leaf: I32) -> Forest:
 
 
 def _coded(texts: Sequence[str]) -> tuple[I64, list[str]]:
-    """Return the number of each text among the distinct texts, and those."""
+    """Return the number of each text among the distinct texts, and the distinct texts."""
     known: dict[str, int] = {}
     return np.array([known.setdefault(text, len(known)) for text in texts], dtype=np.int64), list(known)
 
 
 def _merge_keys(builder: ForestBuilder, label: I64, labels: list[str]) -> I64:
-    """Return per node the number that siblings must share to merge: of a name, and for an index of its children."""
+    """Return per node a number that siblings must share to merge: of its name, or for an index, of its children."""
     names, _ = _coded([*labels, *(DIGITS.sub("*", label) for label in labels)])
     own, template = names[: len(labels)][label], names[len(labels) :][label]
     index, positional = (_of_labels(labels, test)[label] for test in (INDEX.fullmatch, POSITIONAL.__eq__))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 # No user's program nests scopes or transformations deeper than this. Deeper parts are dropped.
 MAX_PARTS = 64
 MAX_WRAPPERS = 16
-# Of a parser of many op_names: characters of one whose scopes it remembers, and how many scopes.
+# A parser remembers the scopes of op_names with at most so many characters, and at most so many scopes.
 MAX_REMEMBERED = 512
 MAX_KNOWN = 1 << 16
 
@@ -80,7 +80,7 @@ def op_paths(op_names: Iterable[str]) -> list[OpPath]:
 
 
 class _EnclosingScopes(NamedTuple):
-    """The scopes around an operation, whose name decides whether the innermost is a call's."""
+    """The scopes around an operation. The operation's name decides whether the innermost one is the scope of a call."""
 
     training_pass: Pass = Pass.OTHER
     parts: tuple[str, ...] = ()  # without the innermost scope
@@ -115,7 +115,7 @@ class _EnclosingScopes(NamedTuple):
         return (*self.parts, self.innermost)
 
     def _is_program(self, parts: Sequence[str], piece: Piece) -> bool:
-        """Return True for the program's name and JAX's name for its function, with which every op_name starts."""
+        """Return True for the names with which every op_name starts: the program's, and JAX's name for its function."""
         wrappers, name = piece
         return not parts and not COMPILED.isdisjoint(wrappers) and (self.outermost or name == "main")
 
@@ -164,12 +164,12 @@ class _OpNameParser:
 def _parse_scopes(around: str) -> _EnclosingScopes | None:
     """Return the scopes of an op_name without its operation; None if the operation decides how they are parsed.
 
-    It does after an unclosed parenthesis, or where it may be the end of a path that jax.checkpoint repeats.
+    The operation decides after an unclosed parenthesis, or if it may end a path that jax.checkpoint repeats.
     """
     texts, closed = _split(around)
     pieces = [_unwrap(text) for text in texts]
     first = _first_transposed(pieces)
-    end = (len(pieces) + 1 + first) // 2  # a path that begins later is longer than what follows it
+    end = (len(pieces) + 1 + first) // 2  # a path that begins later is longer than the rest of the name
     if not closed or any("jvp" in wrappers for wrappers, _ in pieces[max(end, first + 1) :]):
         return None
     return _scopes(_drop_repeats(pieces))

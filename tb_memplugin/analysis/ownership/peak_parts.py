@@ -1,7 +1,7 @@
 """The largest parts of the memory at a program's peak, in the user's terms: activations of layer_*, logits, parameters.
 
-Parts are disjoint: a role, with a place where the role alone says little. A place is the outermost repeated layer, else
-the outermost named scope, else the user's function, else what the memory is filled by, as the stacks of a scan are.
+Parts are disjoint: a role, with a place if the role alone says little. A place is the outermost repeated layer, else
+the outermost named scope, else the user's function, else the operation that fills the memory, as for a scan's stacks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 
 MAX_PARTS = 4
-MIN_SHARE = 0.01  # of the peak
+MIN_SHARE = 0.01  # a choice: parts below this share of the peak are left out
 MAX_SEARCHED = 256  # values that share memory
 SCOPE = re.compile(r"[A-Za-z_~][\w.~*-]*(\[[\w*]+\])?")  # a user's name: einsum's "bthd,bshd->bhts" is none
 IN_SCAN, STACKED = re.compile(r"(^|/)while/body/"), "dynamic_update_slice"  # a scan's results, one slice per iteration
@@ -77,7 +77,7 @@ class _Places:
         self._shared = _shared_memory(self._graph) if self._graph is not None else {}
 
     def of(self, row: int, role: Role) -> str:
-        """Return the place of a row, empty where the role says it, or nothing does."""
+        """Return the place of a row; empty if the role says enough, or no place is known."""
         if role not in COMPUTED | ARGUMENTS:
             return ""
         own = (self._scope[row], int(self._recording.allocations.stack[row]))
@@ -115,7 +115,7 @@ class _Places:
         return _without_brackets(self._recording.stacks.function[frame].rpartition(".")[2]) if frame >= 0 else ""
 
     def _sharing(self, row: int) -> Iterator[tuple[str, int]]:
-        """Yield scope and stack of the operations whose values share the row's memory, as those of a loop do."""
+        """Yield scope and stack of the operations whose values share the row's memory, as in a loop."""
         graph = self._graph
         if graph is None:
             return

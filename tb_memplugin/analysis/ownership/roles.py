@@ -1,4 +1,4 @@
-"""The role of each buffer, from data flow and not from words in names (training_step.py uses names to break ties)."""
+"""The role of each buffer, from data flow. Names decide only ties (training_step.py)."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ def roles_of_arguments(recording: Recording, graph: DataflowGraph, step: Trainin
         decided[decided == Role.UNKNOWN] = Role.INPUT
     else:
         _decide_by_shapes(recording, graph, arguments, decided)
-        # A pytree that is returned updated as a whole is passed to the next call.
+        # If a whole pytree is returned updated, the caller passes it to the next call.
         returned = complete_trees(known.path, np.isin(arguments, pairs.argument[~kept]))
         decided[returned & (decided != Role.PARAMETER)] = Role.STATE
     return decided
 
 
 def _decide_by_shapes(recording: Recording, graph: DataflowGraph, arguments: I32, role: U8) -> None:
-    """Set the roles of arguments of an inference program that products leave open.
+    """Set the roles of an inference program's arguments that products do not decide.
 
-    Data has the batch as its first dimension, and a bias is broadcast to the batch.
+    The first dimension of data is the batch, and a bias is broadcast to the batch.
     """
     row, shape = row_of_value(recording)[arguments], recording.allocations.shape
     batch = np.array([(*dimensions(shape[at]), 0)[0] if at >= 0 else 0 for at in row.tolist()], dtype=np.int64)
@@ -108,25 +108,25 @@ def roles(recording: Recording) -> U8:
 
     Training steps:
     - a parameter is an argument that the forward pass reads and that is returned updated by a gradient;
-    - optimizer state is returned updated, the forward pass does not read it, and the update of a weight does;
+    - optimizer state is returned updated, and read by the update of a weight, but not by the forward pass;
     - state is returned updated otherwise: a hidden state, a running mean, an average of the weights;
-    - what is not returned, or returned as it was, is a parameter or an input (see below): frozen weights, LoRA's base,
-      a reference model;
-    - an activation is computed in the forward pass and read in the backward pass. What the backward pass computes again
-      is temporary;
-    - a gradient is a weight's: it enters the update's arithmetic, also summed, clipped or averaged. The derivatives of
-      activations are temporary;
+    - an argument that is not returned, or returned unchanged, is a parameter or an input (see below): frozen weights,
+      LoRA's base, a reference model;
+      - an activation is computed in the forward pass and read in the backward pass. Values that the backward pass
+      recomputes are temporary;
+    - a gradient is a weight's: it enters the update's arithmetic, directly or summed, clipped or averaged. The
+      derivatives of activations are temporary;
     - everything else is temporary.
-    A program that returns gradients, without the update, has parameters and activations too.
+    A program that returns gradients, without the update, also has parameters and activations.
 
     Other programs:
     - state is an argument that is returned, donated or updated in place, such as a key-value cache;
     - the others are parameters or inputs, and unknown where nothing decides.
 
-    Products tell parameters from inputs (argument_evidence.py), then the pytree, then shapes.
+    Products distinguish parameters from inputs (argument_evidence.py), then the pytree, then shapes.
 
-    A copy has the role of the argument that it is a copy of: a prefetch, another layout, a cast, the gathered parts of
-    a sharded weight. So has a value computed from one parameter alone.
+    A copy of an argument has the argument's role: a prefetch, another layout, a cast, the gathered parts of a sharded
+    weight. So has a value computed from one parameter alone.
 
     Persistent memory has the role of its argument, result or constant. Roles of PyTorch snapshots come from stacks and
     lifetimes (torch_roles.py). All other recordings keep the roles of their source.
@@ -181,9 +181,9 @@ def _roles_of_values(recording: Recording, graph: DataflowGraph, op: Text) -> U8
 
 
 def _mark_copies(values: DataflowValues, late: Mask, role: U8) -> None:
-    """Give copies the role of what they are copies of: of arguments, and in the backward pass of activations.
+    """Give copies of arguments, and in the backward pass copies of activations, the role of the original.
 
-    A cast of an activation is a new value, but compilers' own copies are not, which have no name.
+    A cast of an activation is a new value, but a compiler's own copies, which have no name, are not.
     """
     origin = copied_from(values)
     of_argument = (values.argument[origin] >= 0) & (role[origin] != Role.UNKNOWN) & (role == Role.TEMPORARY)
@@ -212,7 +212,7 @@ def _mark_roles_by_pass(graph: DataflowGraph, op: Text, step: TrainingStep, para
 
 
 def _read_for_gradients(graph: DataflowGraph, step: TrainingStep) -> Mask:
-    """Mark the reads, in the order of `DataflowValues.use`, of what the backward pass computes gradients from.
+    """Mark the reads, in the order of `DataflowValues.use`, of values from which the backward pass computes gradients.
 
     If the compiler fused a gradient's product with the update, the product's operands count.
     """

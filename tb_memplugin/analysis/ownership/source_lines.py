@@ -27,8 +27,8 @@ FRAMEWORK_PATH = re.compile(
     r"|^<frozen |^<__array_function__"
     r"|\.(cc?|cpp|cu|h|hpp|so|pyx)$|^\?*$"
 )
-# Profilers record some files without folders. FRAMEWORK_FILES are names that only JAX, Jupyter and Python use.
-# AMBIGUOUS_FILES may be a user's too: they count as a framework's only if a framework calls them.
+# Profilers record some files without folders. FRAMEWORK_FILES are names that only JAX, Jupyter and Python use. Users
+# may use the names in AMBIGUOUS_FILES, so such files count as a framework's only if a framework calls them.
 FRAMEWORK_FILES = {
     "ad_checkpoint.py", "api_util.py", "array_methods.py", "base_events.py", "batching.py", "contextlib.py",
     "custom_batching.py", "custom_derivatives.py", "dispatch.py", "functools.py", "interactiveshell.py", "ipkernel.py",
@@ -78,7 +78,7 @@ def callers_first(stacks: Stacks, leaves: Iterable[int]) -> Iterator[Frame]:
 
 
 def framework_frames(stacks: Stacks) -> npt.NDArray[np.bool_]:
-    """Mark the frameworks' frames, for all frames at once; callers_first agrees with it."""
+    """Mark the frameworks' frames, for all frames at once; callers_first gives the same answer."""
     owner = stacks.file.map(_owner, FrameOwner.FRAMEWORK, np.uint8)
     decides = nearest_frames(stacks, owner != FrameOwner.CALLER)
     found: npt.NDArray[np.bool_] = np.r_[owner == FrameOwner.FRAMEWORK, False][decides]
@@ -153,7 +153,7 @@ def heaviest_line(recording: Recording) -> HeaviestLine | None:
 def heavy_lines(recording: Recording, position: int, most: int | None) -> tuple[list[HeaviestLine], int]:
     """Return the `most` lines with the most live bytes, by the user's innermost frames, and the number of all lines.
 
-    Rows that are named after a line, as `track()` names arrays, count for it.
+    A row whose name is a line, as `track()` names arrays, counts for that line.
     """
     live = live_rows(recording, position)
     charge, files = recording.allocations.charge[live], recording.stacks.file
@@ -187,13 +187,13 @@ def _of_names(names: Text, charge: I64, most: int | None) -> tuple[list[Heaviest
 
 
 def _heaviest(keys: I64, held: I64, most: int | None) -> list[tuple[int, int]]:
-    """Return the keys with the most bytes, and these; keys without any are left out."""
+    """Return the keys with the most bytes, and their bytes; keys without bytes are left out."""
     order = np.argsort(-held, kind="stable")[:most]
     return [(key, size) for key, size in zip(keys[order].tolist(), held[order].tolist(), strict=True) if size]
 
 
 def of_rows(of_frame: I32, stack: I32) -> I32:
-    """Return for rows with these call stacks the value of their innermost frame, -1 for rows without a stack."""
+    """Return, for rows with these call stacks, the value of each innermost frame, -1 for rows without a stack."""
     known = (stack >= 0) & (stack < len(of_frame))
     found: I32 = np.r_[of_frame, np.int32(-1)][np.where(known, stack, -1)]
     return found

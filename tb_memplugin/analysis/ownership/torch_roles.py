@@ -19,7 +19,7 @@ NEAR_NS = 1_000_000
 
 @memoize
 def recorded_roles(recording: Recording) -> U8:
-    """Return the Role of each row of `allocations` as the source records it, or else a timeline of the same run.
+    """Return the Role of each row of `allocations` that the source records, else a timeline of the same run.
 
     An allocation matches the timeline's allocation of the same size that is nearest in time, within a millisecond.
     """
@@ -68,10 +68,10 @@ def _allocation_times(recording: Recording) -> tuple[I64, I64]:
 
 
 def older_parameters(recording: Recording, role: U8) -> Mask:
-    """Mark the rows of unknown role that are older than the trace and match the gradients by size, one to one.
+    """Mark rows of unknown role that are older than the trace and match the gradients one to one, by size.
 
-    Of each size there must be as many of them, live as long as gradients are made, as gradients without a parameter
-    that is known. If there are more, some may be optimizer state or gradients of earlier steps: all stay unknown.
+    There must be as many rows of a size, live while gradients are made, as there are gradients of that size without a
+    known parameter. If there are more, some may be optimizer state or gradients of earlier steps: all stay unknown.
     """
     rows = recording.allocations
     gradient = role == Role.GRADIENT
@@ -88,10 +88,10 @@ def older_parameters(recording: Recording, role: U8) -> Mask:
 
 
 def _most_at_once(size: I64, start: I64, end: I64, sizes: int) -> I64:
-    """Return how many rows of each size are live at once at most."""
+    """Return the largest number of rows of each size that are live at once."""
     change = np.repeat(np.array([1, -1]), len(size))
     group, position = np.r_[size, size], np.r_[start, end]
-    order = np.lexsort((change, position, group))  # what ends makes room for what begins
+    order = np.lexsort((change, position, group))  # at one position, rows end before others begin
     live, group = np.cumsum(change[order]), group[order]  # each group ends at 0
     most = largest_per(group, live, sizes)
     return most
@@ -108,7 +108,7 @@ PARAMETER_FUNCTIONS = {"_apply", "__new__", "_no_grad_normal_", "_no_grad_unifor
 
 @dataclass(frozen=True, eq=False)
 class _StackOrigins:
-    """The kinds of code on stacks: of each frame and its callers, or of each row's stack."""
+    """The kinds of code on stacks, one entry for each frame and its callers, or for each row's stack."""
 
     known: Mask
     optimizer: Mask
@@ -116,14 +116,14 @@ class _StackOrigins:
     module: Mask
 
     def take(self, leaf: I32) -> _StackOrigins:
-        """Return the row of each leaf; the last row is that of no stack, -1."""
+        """Return the entry of each leaf; the last entry is for no stack, -1."""
         return _StackOrigins(self.known[leaf], self.optimizer[leaf], self.backward[leaf], self.module[leaf])
 
 
 def torch_roles(recording: Recording) -> U8:
     """Return the Role of each row of `allocations`, UNKNOWN if stacks and lifetimes do not determine it.
 
-    Roles that the source, or a memory timeline of the same run, records are kept. Otherwise:
+    Roles recorded by the source, or by a memory timeline of the same run, are kept. Otherwise:
     - optimizer state is allocated in an optimizer's step and outlives it;
     - a gradient is allocated in the backward pass and still live when the next optimizer step begins;
     - an activation is allocated in neither and freed by the backward pass;
@@ -196,7 +196,7 @@ def _self_or_caller(stacks: Stacks, own: Mask) -> Mask:
 
 @memoize
 def optimizer_steps(recording: Recording) -> tuple[I64, I64]:
-    """Return the first and last positions of each optimizer step, as marked, else by runs of its allocations."""
+    """Return the first and last positions of each optimizer step: as marked, else of a run of its allocations."""
     spans, clock = recording.spans, recording.clock
     if spans is not None and clock is not None and len(spans):
         marked = spans.name.where(OPTIMIZER_STEP.search)

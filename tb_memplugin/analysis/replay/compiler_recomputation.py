@@ -1,6 +1,6 @@
-"""Operations that the compiler runs twice so that a program fits, and the memory that the program would need else.
+"""Operations that the compiler runs twice so that a program fits, and the memory that it would need otherwise.
 
-XLA names them `.remat`, after the operation that they repeat, or `.remat_compressed` and `.remat_uncompressed`, where
+XLA appends `.remat` to the name of the operation that they repeat, or `.remat_compressed` and `.remat_uncompressed` if
 it keeps a value in a smaller layout in between.
 """
 
@@ -23,7 +23,7 @@ REPEATED = re.compile(r"(\.remat(_(un)?compressed)?\d*(\.\d+)?){1,8}(?=\{|$)")  
 
 
 class RepeatedRows(NamedTuple):
-    """Rows that are computed again, and per row the end of the last of them: the value is needed until then."""
+    """Rows that are computed again. Each row's value is needed until the end of its last repetition."""
 
     repeated: Mask
     needed_until: I64
@@ -38,7 +38,7 @@ class CompilerRecomputation(NamedTuple):
 
 @memoize
 def compiler_recomputation(recording: Recording) -> CompilerRecomputation:
-    """Return what the compiler repeats by itself. Without it, the first result would stay until the last use."""
+    """Return what the compiler repeats. If it repeated nothing, the first results would stay until their last use."""
     found = repeated_rows(recording)
     if recording.program is None or not found.repeated.any():
         return CompilerRecomputation(0, 0)
@@ -52,9 +52,9 @@ def compiler_recomputation(recording: Recording) -> CompilerRecomputation:
 
 
 def repeats(name: Text) -> Mask:
-    """Mark the instructions that compute again what another one computes, by their names in order of the schedule.
+    """Mark the instructions that repeat another one, by their names in order of the schedule.
 
-    Where the compiler has removed the original, the first of its copies takes its place.
+    If the compiler has removed the original, its first copy counts as the original.
     """
     again = _repeated(name)
     if not again.any():
@@ -75,7 +75,7 @@ def keep_instead(recording: Recording, lives: RowLifetimes) -> RowLifetimes:
 
 @memoize
 def repeated_rows(recording: Recording) -> RepeatedRows:
-    """Find the rows that are computed again, by their names; none without the row that they repeat."""
+    """Find the rows that are computed again, by their names, if the row that they repeat is present."""
     rows, end = recording.allocations, lifetimes(recording).end
     repeated = _repeated(rows.name)
     needed_until = np.zeros(len(rows), dtype=np.int64)

@@ -25,9 +25,9 @@ MAX_TENANTS = 3  # earlier rows in the same memory that a row may overwrite
 
 @dataclass(frozen=True, eq=False)
 class ProgramGraph:
-    """A schedule graph with the node of each position, and the buffer of each row of `allocations`; -1 outside of it.
+    """A schedule graph with the node of each position, and the buffer of each row of `allocations`; -1 for none.
 
-    `reader` lists (value, node) pairs, and `row_reader` (row, node) pairs. `position` is that of each node's operation.
+    `reader` lists (value, node) pairs, and `row_reader` (row, node) pairs. `position` is the position of each node.
     """
 
     recording: Recording
@@ -62,7 +62,7 @@ def program_graph(recording: Recording) -> ProgramGraph | None:
 
 
 def body_graph(recording: Recording, loop: int) -> ProgramGraph | None:
-    """Return the schedule graph of the body of the loop at a position: its buffers are those that it alone accesses."""
+    """Return the schedule graph of the body of the loop at a position, with the buffers that only the body accesses."""
     data, loops = dataflow_graph(recording), program_loops(recording)
     number = int(np.searchsorted(loops.position, loop))
     if data is None or number == len(loops) or loops.position[number] != loop:
@@ -123,9 +123,9 @@ def _node_of(node: I32, position: I32) -> I32:
 
 
 def _representatives(recording: Recording, data: DataflowGraph, own: Mask, first: int, stop: int) -> I64:
-    """Return the position that each position is a part of, -1 outside of the computation.
+    """Return the position to whose node each position belongs, -1 outside of the computation.
 
-    Positions inside a loop or call are part of it. A move is part of the first operation that needs it, or of the one
+    Positions inside a loop or call belong to it. A move belongs to the first operation that needs it, or to the one
     whose result it stores in this memory.
     """
     program, value, values = data.program, data.value, data.values
@@ -147,8 +147,8 @@ def _representatives(recording: Recording, data: DataflowGraph, own: Mask, first
     apart = (source >= 0) & (source != reader)
     source, reader = source[apart], reader[apart]
     stores, makes = (_any_inside(mask, found) for mask in (stores, makes))
-    ends = moves & ~makes  # the second halves of asynchronous moves, which have their result from the first
-    # The latest first, so that a chain of moves ends in an operation.
+    ends = moves & ~makes  # the second halves of asynchronous moves, whose result is that of the first halves
+    # Later moves come first, so that a chain of moves ends in an operation.
     part_of = at.astype(np.int64)
     fetched = np.flatnonzero((moves & makes & ~stores)[source] & ~ends[reader])
     for at_read in fetched[np.lexsort((-reader[fetched], -source[fetched]))].tolist():

@@ -9,7 +9,7 @@ import numpy as np
 from tb_memplugin.analysis.dataflow.graph import CsrGraph
 from tb_memplugin.analysis.replay.program_graph import ProgramGraph
 from tb_memplugin.analysis.replay.schedule_graph import ScheduleGraph
-from tb_memplugin.model.arrays import I32, I64, Mask, marked, smallest_per
+from tb_memplugin.model.arrays import I32, I64, Mask, largest_per, marked, smallest_per
 from tb_memplugin.model.lazy import cached_property
 
 
@@ -52,8 +52,8 @@ class Recomputation:
     def _replaced_reads(self) -> tuple[Mask, Mask]:
         """Mark the reads (of `program.reader`) that read a recomputed value instead, and those that are not needed.
 
-        A layer keeps its inputs. A backward pass that reads an earlier layer's inner values reads its own inputs
-        instead: the compiler had found these from the inner values.
+        A layer keeps its inputs. If its backward pass reads inner values of an earlier layer, it reads its inputs
+        instead: the compiler had derived these from the inner values.
         """
         value, node = self.program.reader
         layers, made_in, passed_on = self.layers, self._made_in[value], self._passed_on
@@ -72,12 +72,20 @@ class Recomputation:
         value = self.program.reader[0]
         return np.setdiff1d(value[self._replaced_reads[0]], value[self._passed_on]).astype(np.int64)
 
+    def absent(self, values: I32) -> tuple[I32, I32]:
+        """Return, for values that are recomputed, the node after which each is dropped, and the one that needs it."""
+        value, node = self.program.reader
+        kept = ~(self._replaced_reads[0] | self._replaced_reads[1])
+        read = largest_per(value[kept], node[kept], len(self._made_in), -1)[values]
+        last = np.maximum(read, self.program.value_node[values])
+        return last.astype(np.int32), self._first_reader[self._made_in[values]].astype(np.int32)
+
     @cached_property
     def unclear_values(self) -> I64:
         """The values that are read by a later layer and by their own layer's backward pass.
 
-        Where the compiler fused the end of a layer with the next layer, these are not the result of the layer, and
-        what the layer keeps when it is recomputed is unclear.
+        If the compiler fused the end of a layer with the next layer, these values are not the layer's result, and it is
+        unclear which values the layer keeps when it is recomputed.
         """
         value, node = self.program.reader
         again = self.layers.after_forward[node] & (self.layers.backward[node] == self._made_in[value])
@@ -124,14 +132,14 @@ class Recomputation:
         return self._sorted(self.graph, self._first_reader - 1)
 
     def _sorted(self, graph: ScheduleGraph, place: I64) -> I32:
-        """Return the program's order with the copies of each layer after a place in it."""
+        """Return the program's order, in which the copies of each layer come after the layer's place."""
         copies = self.copies
         within = (np.arange(len(copies)) + 1) / (len(copies) + 1)
         return graph.sorted_by(np.r_[np.arange(self.program.graph.nodes), place[self.layers.forward[copies]] + within])
 
     @cached_property
     def _first_reader(self) -> I64:
-        """Per layer: the first node that reads a value that it recomputes."""
+        """Per layer: the first node that reads a recomputed value of the layer."""
         value, node = self.program.reader
         replaced = self._replaced_reads[0]
         layer = self._made_in[value[replaced]]
@@ -159,7 +167,7 @@ class Recomputation:
         used = program.buffer[row] >= 0
         row, node = row[used], node[used]
         key, wanted = _pair(*program.reader, program.graph.nodes), _pair(row_value[row], node, program.graph.nodes)
-        at = np.searchsorted(key, wanted)  # each read of a row is one of its value
+        at = np.searchsorted(key, wanted)  # each read of a row is a read of its value
         replaced, dropped = (mask[at] for mask in self._replaced_reads)
         inner = self._inner_reads[at]
         made = np.flatnonzero((program.buffer >= 0) & (program.row_node >= 0))
@@ -190,8 +198,8 @@ class Recomputation:
     def _with_gates(self, graph: ScheduleGraph) -> ScheduleGraph:
         """Make each layer's copies wait for the gradient of the layer's result, as jax.checkpoint's barriers do.
 
-        The gradient is the largest value that the layer's backward pass reads from that of a later layer. A value that
-        depends on the copies themselves, because the compiler merged operations of both layers, cannot be waited for.
+        The gradient is the largest value that the layer's backward pass reads from that of a later layer. Copies cannot
+        wait for a value that depends on them, because the compiler merged operations of both layers.
         """
         value, node = self.program.reader
         layers, makes = self.layers, self.program.value_node[value]
@@ -201,7 +209,7 @@ class Recomputation:
         order = np.flatnonzero(arrives)
         elements = self.program.data.values.elements
         order = order[np.lexsort((makes[order], -elements[value[order]]))]
-        # If all copies run as late as possible, what comes before those of a layer does not depend on them.
+        # If all copies run as late as possible, nodes before a layer's copies do not depend on these.
         late = self._sorted(graph, self.program.graph.nodes + np.arange(layers.count, 0, -1, dtype=np.int64))
         if len(late) < graph.nodes:
             return graph

@@ -35,10 +35,10 @@ class SliceReads(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ScanRecomputation:
-    """A forward and a backward loop, whose body recomputes what it reads from the forward loop's stacks.
+    """A forward and a backward loop whose body recomputes the values that it now reads from the forward loop's stacks.
 
-    Copies of the forward body's nodes are part of the backward body. Each iteration keeps the values that the loop
-    carries into it, as jax.checkpoint does; all others that the copies read are those of every iteration.
+    Copies of the forward body's nodes become part of the backward body. The values that the loop carries into each
+    iteration are kept, as by jax.checkpoint; all other values that the copies read are the same in every iteration.
     """
 
     stacks: ScanStacks
@@ -55,9 +55,9 @@ class ScanRecomputation:
 
     @cached_property
     def _number(self) -> I64:
-        """Per node of the forward body: that of its copy, after the backward body's, -1 for none.
+        """Per node of the forward body: the number of its copy, after the backward body's nodes, -1 for none.
 
-        The last copy is that of the parameter: it reads the carried values from their stacks.
+        The last copy is the parameter's, which reads the carried values from their stacks.
         """
         base, nodes = self.stacks.backward.graph.nodes, self.stacks.forward.graph.nodes
         number = np.full(nodes, -1, dtype=np.int64)
@@ -131,7 +131,7 @@ class ScanRecomputation:
 
     @cached_property
     def backward_bytes(self) -> int | None:
-        """The bytes that the backward body needs more than before; None if its graph has a cycle."""
+        """The additional bytes that the backward body needs; None if its graph has a cycle."""
         body, base = self.body, self.stacks.backward.graph
         copies = body.nodes - base.nodes - 1
         # Each iteration recomputes its values first.
@@ -156,7 +156,7 @@ class ScanRecomputation:
     def apply(self, graph: ScheduleGraph, shrinks: float) -> ScheduleGraph:
         """Return the parent's graph with this scan recomputed; `graph` may have other scans recomputed already.
 
-        If the backward body needs less memory than before, it is by this share of what a better order saves.
+        If the backward body needs less memory, it is due to a better order; the share `shrinks` of it is counted.
         """
         forward, backward = (int(self.parent.node[loop]) for loop in self.loops)
         buffer, node = self._accesses(graph, forward, backward)
@@ -174,7 +174,7 @@ class ScanRecomputation:
         )
 
     def _accesses(self, graph: ScheduleGraph, forward: int, backward: int) -> tuple[I32, I32]:
-        """Return the accesses of a graph without the dropped stacks, and with what the copies read of the parent."""
+        """Return the accesses of a graph without the dropped stacks, and with the copies' reads of the parent."""
         parent, stacks = self.parent, self.stacks
         canonical = parent.recording.allocations.canonical
         dropped = np.isin(stacks.copied_from[canonical], stacks.dropped.memory) & (parent.buffer >= 0)
@@ -192,7 +192,7 @@ class ScanRecomputation:
         return np.r_[graph.buffer[kept], longer].astype(np.int32), node
 
     def _makes_only(self, dropped: Mask) -> Mask:
-        """Mark the parent's nodes all of whose results are dropped."""
+        """Mark the parent's nodes whose results are all dropped."""
         parent = self.parent
         made = (parent.buffer >= 0) & (parent.row_node >= 0)
         found = marked(parent.graph.nodes, parent.row_node[made & dropped])
@@ -201,7 +201,7 @@ class ScanRecomputation:
 
     @cached_property
     def _computed_from_arrays(self) -> Mask:
-        """Mark values that are computed from arrays. Compilers compute others, such as masks, where they are read."""
+        """Mark values that are computed from arrays. Compilers recompute others, such as masks, where they are read."""
         parent, elements = self.parent, self.stacks.values.elements
         value, node = parent.reader
         reads = marked(parent.graph.nodes, node[elements[value] > 1])

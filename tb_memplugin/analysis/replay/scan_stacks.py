@@ -18,7 +18,7 @@ from tb_memplugin.model.recording import Recording
 
 NO_WORK = {"parameter", "tuple", "get-tuple-element", "while"}
 COPIES = {"copy", "copy-start", "copy-done"}
-MAX_COPIES = 4  # of a copy
+MAX_COPIES = 4  # length of a chain of copies
 
 
 class SliceStacks(NamedTuple):
@@ -42,7 +42,7 @@ class Carried(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ScanStacks:
-    """A forward and a backward loop, and what the one keeps for the other."""
+    """A forward and a backward loop, and the values that the first keeps for the second."""
 
     parent: ProgramGraph  # the computation that runs both
     forward: ProgramGraph  # the bodies
@@ -74,7 +74,7 @@ class ScanStacks:
     def reads(self) -> tuple[I64, I32]:
         """The (memory, node) pairs of reads by operations in the backward body, those of inner loops included.
 
-        A read of a copy is one of the memory that it was copied from.
+        A read of a copy counts as a read of the memory that was copied.
         """
         begin, position = uses(self.recording)
         row = np.repeat(np.arange(len(begin) - 1), np.diff(begin))
@@ -84,7 +84,7 @@ class ScanStacks:
 
     @cached_property
     def copied_from(self) -> I64:
-        """Per memory: the one that the parent copies it from, as into another layout; else the memory itself."""
+        """Per memory: the memory of which the parent made it as a copy, such as in another layout; else itself."""
         values, parent, table = self.values, self.parent, self.recording.allocations
         found = np.arange(len(table))
         row, node = parent.row_reader
@@ -100,11 +100,11 @@ class ScanStacks:
 
     @cached_property
     def all(self) -> SliceStacks:
-        """The stacks with as many slices as most of the stacked bytes have."""
+        """The stacks whose number of slices is that of most stacked bytes."""
         table, memory, row = self.recording.allocations, self.recording.allocations.canonical, self._written
         whole = largest_per(memory, table.size, len(table))
         leading = leading_dimension(self.recording)
-        sliced = np.zeros(len(table), dtype=bool)  # in another layout, the first dimension may be another one
+        sliced = np.zeros(len(table), dtype=bool)  # another layout may have another first dimension
         sliced[memory[leading == self.iterations]] = True
         row = row[sliced[memory[row]]] if self.iterations > 1 else row[:0]
         size = whole[memory[row]] // max(self.iterations, 1)
@@ -112,7 +112,7 @@ class ScanStacks:
 
     @cached_property
     def _written(self) -> I64:
-        """The last row that the forward body writes, of each memory that the backward body reads and never writes."""
+        """The last row that the forward body writes in each memory that the backward body reads and never writes."""
         table, forward, memory = self.recording.allocations, self.forward, self.recording.allocations.canonical
         made = np.where(self.row_value >= 0, self.values.producer[self.row_value], -1)
         works = np.append(~self.program.op.isin(NO_WORK), False)[made] & (table.size > 0)
@@ -125,7 +125,7 @@ class ScanStacks:
 
     @cached_property
     def iterations(self) -> int:
-        """The first dimension that most of the stacked bytes have."""
+        """The first dimension of most stacked bytes."""
         table = self.recording.allocations
         rows = np.flatnonzero(np.isin(table.canonical, table.canonical[self._written]))
         counts, code = np.unique(leading_dimension(self.recording)[rows], return_inverse=True)
@@ -135,7 +135,7 @@ class ScanStacks:
 
     @cached_property
     def _needs(self) -> CsrGraph:
-        """The forward body's nodes, each with those whose values it reads in the same iteration."""
+        """The forward body's nodes, each with the nodes whose values it reads in the same iteration."""
         value, node = self.forward.reader
         source = self.forward.value_node[value]
         inner = (source >= 0) & (source != self.entrance)
@@ -147,7 +147,7 @@ class ScanStacks:
 
     @cached_property
     def origin(self) -> I32:
-        """Per value: the one that it is a copy of in the forward body, else the value itself."""
+        """Per value: the value of which it is a copy in the forward body, else itself."""
         values, forward = self.values, self.forward
         origin = np.arange(len(values), dtype=np.int32)
         value, use = values.used_value, values.use
@@ -163,14 +163,14 @@ class ScanStacks:
 
     @cached_property
     def carried(self) -> Carried:
-        """The carried values that slices of stacks are computed from."""
+        """The carried values from which slices of stacks are computed."""
         values = self.values
         if self.entrance < 0:
             return Carried(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64))
         value, node = self.forward.reader
         needed = np.unique(self.origin[value[self.computing(self.all)[node]]])
         found = needed[(values.producer[needed] == self.forward.position[self.entrance]) & ~self._stacked[needed]]
-        # A value in another memory is as large as one of the same shape in this one.
+        # A value in another memory is as large as a value of the same shape in this memory.
         known, shapes = self.row_value >= 0, int(values.shape.max(initial=0)) + 1
         size = largest_per(values.shape[self.row_value[known]], self.recording.allocations.size[known], shapes)
         return Carried(
@@ -179,7 +179,7 @@ class ScanStacks:
 
     @cached_property
     def _stacked(self) -> Mask:
-        """Mark the values of the forward body's parameter that are stacks: only what writes to them reads them."""
+        """Mark the stacks among the values of the forward body's parameter: values that only their writers read."""
         values, forward = self.values, self.forward
         known = np.flatnonzero(self.row_value >= 0)
         shapes, first = np.unique(values.shape[self.row_value[known]], return_index=True)
@@ -199,7 +199,7 @@ class ScanStacks:
 
     @cached_property
     def _written_from(self) -> tuple[I64, I32]:
-        """The (stack, value) pairs: which values each stack's slice is computed from."""
+        """The (stack, value) pairs: the values from which each stack's slice is computed."""
         value, node = self.forward.reader
         order = np.argsort(node, kind="stable")
         begin = np.searchsorted(node[order], np.arange(self.forward.graph.nodes + 1))

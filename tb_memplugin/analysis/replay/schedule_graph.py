@@ -16,11 +16,11 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.native.graph.ordering import accesses, advance, delay, sorted_by, worth_advancing
 
 MAX_ROUNDS = 16
-MAX_IDLE_ROUNDS = 4  # rounds without a lower peak; two in a row undo each other
+MAX_IDLE_ROUNDS = 4  # rounds without a lower peak after which the search ends; consecutive rounds may undo each other
 
 
 class BufferSteps(NamedTuple):
-    """Steps of an order, from the first to the last access of each buffer; last is -1 without any."""
+    """Steps of an order: the first and the last access of each buffer; last is -1 without an access."""
 
     first: I64
     last: I64
@@ -30,8 +30,8 @@ class BufferSteps(NamedTuple):
 class ScheduleGraph:
     """Nodes, which are operations, and buffers, which exist from their first to their last access.
 
-    Nodes are numbered in the order in which the program runs them. A node that contains others, as a loop does, is one
-    operation with a workspace. `constant` is memory of the whole program.
+    Nodes are numbered in the order in which the program runs them. A node that contains others, such as a loop, is one
+    operation with a workspace. `constant` is the memory that the program needs throughout.
     """
 
     source: I32  # per edge: the node that runs before `target`
@@ -59,7 +59,7 @@ class ScheduleGraph:
         return np.arange(self.nodes, dtype=np.int32)
 
     def sorted_by(self, priority: F64) -> I32:
-        """Return an order in which each node comes after those it needs, else by priority; shorter if there is none."""
+        """Return an order by priority, in which each node comes after the nodes it needs; shorter if there is none."""
         return sorted_by(priority.astype(np.float64), self.forward.begin, self.forward.to)
 
     def lifetimes(self, order: I32) -> BufferSteps:
@@ -79,9 +79,9 @@ class ScheduleGraph:
 
 
 def lower_peak(graph: ScheduleGraph, order: I32) -> I32:
-    """Return an order with a lower peak, if one is found: operations that free memory run early, others late.
+    """Search for an order with a lower peak, in which operations that free memory run early, and others late.
 
-    The least peak over all orders is not known; finding it is NP-hard.
+    The result need not have the lowest peak: finding that is NP-hard.
     """
     best, least, idle = order, graph.peak(order), 0
     ahead, back = graph.forward, graph.backward
@@ -106,7 +106,7 @@ def lower_peak(graph: ScheduleGraph, order: I32) -> I32:
 
 
 def depth_first(graph: ScheduleGraph) -> I32:
-    """Return the operations, each after those it needs, largest subtree first, as XLA's DFS scheduler orders them."""
+    """Return XLA's depth-first order: each operation after those it needs, these by size of subtree, largest first."""
     begin, needs = graph.backward.begin.tolist(), graph.backward.to.tolist()
     users = np.diff(graph.forward.begin)
     extra, total = _subtrees(graph, users)
@@ -128,7 +128,7 @@ def depth_first(graph: ScheduleGraph) -> I32:
 
 
 def _subtrees(graph: ScheduleGraph, users: I64) -> tuple[list[int], list[int]]:
-    """Return for each operation the users beyond the first, and the bytes, of all that it needs; both are capped."""
+    """Return, for each operation, the users beyond the first and the bytes of all that it needs; both are capped."""
     begin, needs = graph.backward.begin.tolist(), graph.backward.to.tolist()
     first, last = graph.lifetimes(graph.own_order)
     used = last >= 0

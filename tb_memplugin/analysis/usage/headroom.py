@@ -30,7 +30,7 @@ def cause(failure: OutOfMemory) -> Cause:
         return Cause.HOST
     if asked is None:
         return Cause.UNKNOWN
-    # A compiler's failure is about one allocation if it names what the memory is for, else about the whole program.
+    # A compiler's failure is about one allocation if it names the allocation's purpose, else about the whole program.
     # The limit of a kernel is less than the memory.
     one = (failure.phase is not OutOfMemoryPhase.COMPILE or bool(failure.wanted_by)) and not failure.kernel_limit
     if one and failure.capacity is not None and asked > failure.capacity:
@@ -56,14 +56,14 @@ def missing_bytes(failure: OutOfMemory) -> int | None:
 
 
 def _is_printed(computed: int | None, failure: OutOfMemory) -> bool:
-    """Return whether the printed excess is the computed one, but for the rounding of the figures of the text."""
+    """Return whether the printed excess equals the computed one, except for rounding of the printed figures."""
     if failure.exceeded is None or failure.asked is None:
         return False
     return computed is None or abs(computed - failure.exceeded) * ROUNDING <= failure.asked
 
 
 def shortfall(failure: OutOfMemory) -> int | None:
-    """Return by how much the request does not fit, at least 1; of free blocks the largest counts. None if unknown."""
+    """Return the bytes that a request lacks, at least 1: in total, else in the largest free block. None if unknown."""
     missing = missing_bytes(failure)
     if not missing and failure.asked is not None and failure.largest_free is not None:
         missing = failure.asked - failure.largest_free
@@ -73,9 +73,9 @@ def shortfall(failure: OutOfMemory) -> int | None:
 
 
 def required_bytes(recording: Recording) -> int:
-    """Return the bytes that must fit: what a program reserves, as compilers compare with their limit, else the peak.
+    """Return the bytes that must fit: of a program, those that it reserves, as compilers compare these; else the peak.
 
-    After an out-of-memory failure: the bytes in use plus the failed request, or all that the program needs, if more.
+    After an out-of-memory failure: the bytes in use plus the failed request, or the bytes the program needs, if more.
     """
     failure = recording.out_of_memory
     used = reserved_bytes(recording) if recording.kind.has_program else peak(recording).bytes
@@ -98,7 +98,7 @@ class Headroom(NamedTuple):
 
 
 def headroom(recording: Recording) -> Headroom:
-    """Return how many bytes are left above those that must fit, as `check` compares them with its limit."""
+    """Return the capacity minus the bytes that must fit, which `check` compares with its limit."""
     needed = required_bytes(recording)
     capacity, source = recording.capacity, recording.capacity_source or "from the recording"
     if failure := recording.out_of_memory:
@@ -108,6 +108,12 @@ def headroom(recording: Recording) -> Headroom:
     if not capacity:
         return Headroom(needed, None, "", None)
     return Headroom(needed, capacity, source, capacity - needed)
+
+
+def fits_after(recording: Recording, saved: int) -> bool | None:
+    """Return whether a recording fits its memory if it needs so many bytes less; None if the memory is unknown."""
+    left = headroom(recording).left
+    return None if left is None else left + saved >= 0
 
 
 def with_device_limits(recordings: Sequence[Recording]) -> list[Recording]:

@@ -55,7 +55,7 @@ def explained_bytes(recording: Recording) -> I64:
 
 
 def unexplained_bytes(recording: Recording) -> I64:
-    """Return the live bytes at each position that are in no row; negative where the rows have more."""
+    """Return the live bytes at each position that are in no row; negative if the rows exceed the live bytes."""
     return usage(recording).live - explained_bytes(recording)
 
 
@@ -100,7 +100,7 @@ def buckets(values: Usage, start: int, end: int, count: int) -> Buckets:
 
 
 class Traffic(NamedTuple):
-    """Counts and bytes. Allocations and frees differ by what was live before the recording or never freed."""
+    """Counts and bytes. Allocations and frees differ by memory that was live before the recording or never freed."""
 
     allocations: int
     allocated_bytes: int
@@ -150,7 +150,7 @@ def count_stacks(recording: Recording) -> StackCounts:
 
 def _freed_rows(recording: Recording) -> Mask:
     rows = recording.allocations
-    # An allocation at an address in use ends the one before it. That is not a free.
+    # An allocation at an address in use ends the one before it, without a free.
     opens = marked(recording.length + 1, rows.start[rows.start >= 0])
     return (rows.end < recording.length) & ~opens[rows.end]
 
@@ -170,7 +170,7 @@ TEXT = "At the peak, live allocations add up to more than the bytes in use, so s
 
 
 def excess_bytes(recording: Recording) -> int:
-    """Return by how much the rows that are live at the peak exceed the bytes in use, as the allocator reports them."""
+    """Return the bytes by which the rows live at the peak exceed the allocator's bytes in use."""
     top = peak(recording)
     if recording.reported is None or not 0 <= top.position < recording.length:
         return 0

@@ -69,7 +69,7 @@ class Breakdown(NamedTuple):
 
     @property
     def whole(self) -> int:
-        """The bytes that shares are of: more than the total where the rows exceed the bytes in use."""
+        """The bytes that are 100 %: more than the total if the rows exceed the bytes in use."""
         return self.total - min(self.unexplained, 0)
 
 

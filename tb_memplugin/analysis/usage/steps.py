@@ -14,7 +14,7 @@ from tb_memplugin.model.tables import NamedSpans
 from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.sizes import counted
 
-# One step to warm up and four that can each show growth; with fewer, noise looks like a trend.
+# One step to warm up, and four that can each show growth. With fewer, noise looks like a trend.
 MIN_STEPS = 5
 MARK_IN_JAX = "wrap each iteration of the loop in jax.profiler.StepTraceAnnotation('train', step_num=step)."
 HOW_TO_MARK = {
@@ -31,15 +31,15 @@ HOW_TO_MARK = {
 class Steps(NamedTuple):
     """`position[i]` is the last event at or before the end of step i, -1 for none; it never decreases.
 
-    Without marked steps, the runs of a repeated program count as steps: then `marked` is False and `unit` names the
-    program. A training or serving loop runs its program once an iteration, so memory that grows with each run grows
-    with each iteration. But several runs may also be parts of one step.
+    Without marked steps, the runs of a repeated program count as steps: `marked` is False, and `unit` names the
+    program. A training or serving loop usually runs its program once in each iteration, so memory that grows with each
+    run grows with each iteration. But several runs may be parts of one step.
     """
 
     position: I64
     unit: str
     marked: bool
-    message: str  # why there are none, or what is used instead
+    message: str  # the reason why there are none, or the substitute
     counts: I64 | None = None  # steps that end at each position; None where each is one
 
 
@@ -57,7 +57,7 @@ def steps(recording: Recording) -> Steps:
     is_step = spans.kind == SpanKind.STEP
     marked = _union_ends(spans, is_step)
     if len(marked) >= MIN_STEPS:
-        # Only spans of samples may be several steps, and these do not overlap.
+        # Only spans of samples may stand for several steps, and these do not overlap.
         counts = None if spans.steps is None else spans.steps[is_step]
         return Steps(_last_positions(clock, marked), "step", True, "", counts)
     name, ends = _most_repeated(spans)
@@ -83,7 +83,7 @@ def names_at(recording: Recording, kind: SpanKind, position: int) -> list[str]:
 
 
 def step_at(recording: Recording, position: int) -> str:
-    """Return the name of the marked step around an event, empty for none; of several the last to begin."""
+    """Return the name of the marked step around an event, empty for none; if there are several, the last to begin."""
     return (names_at(recording, SpanKind.STEP, position) or [""])[-1]
 
 
@@ -124,13 +124,13 @@ def _most_repeated(spans: NamedSpans) -> tuple[str, I64]:
     return (spans.name.strings[chosen - 1] if chosen else "unnamed spans"), _union_ends(spans, code == chosen)
 
 
-# Steps overlap where several threads run a loop each. A span that began more steps ago than this is not a step.
+# Steps overlap if several threads each run a loop. A span that began more steps ago than this is not a step.
 MAX_OVERLAPPING = 64
 
 
 @memoize
 def allocation_step(recording: Recording) -> Text:
-    """Return the name of each row's step, empty for none; of several steps the last to begin, as step_at does."""
+    """Return the name of each row's step, empty for none; if there are several, the last to begin, as in step_at."""
     start, spans, clock = recording.allocations.start, recording.spans, recording.clock
     steps = np.flatnonzero(spans.kind == SpanKind.STEP) if spans is not None else np.empty(0, dtype=np.int64)
     if spans is None or clock is None or not len(steps):

@@ -1,7 +1,7 @@
-"""The process that compiles one candidate: python -m tb_memplugin.fit.compiling.child FOLDER, with the request in it.
+"""The process that compiles one candidate: python -m tb_memplugin.fit.compiling.child FOLDER, which has the request.
 
-XLA writes the program to the folder's `dump`. Beside it are `versions.json`, and `error.json` if it failed before there
-was a program. Nobody waits for the end of the compilation: the memory is assigned a few seconds into it.
+XLA writes the program to the folder's `dump`. Beside it are `versions.json`, and `error.json` if the process failed
+before that. The process is ended before the compilation is complete: XLA assigns the memory within a few seconds.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from tb_memplugin.fit.process import end_with_parent
 from tb_memplugin.fit.step.lowering import devices_used, lower_step
 from tb_memplugin.fit.step.step_file import load_step
 from tb_memplugin.model.accelerators import TPUS
+from tb_memplugin.model.out_of_memory import RESOURCE_EXHAUSTED
 from tb_memplugin.targets import Target, gpu_target_config, gpu_topology, parse_target
 
-# Without these, libtpu looks for hardware, and a second process aborts on its lock.
+# Without these, libtpu looks for hardware, and aborts in a second process because of its lock file.
 ENVIRONMENT = {
     "JAX_PLATFORMS": "cpu",
     "TPU_SKIP_MDS_QUERY": "1",
@@ -75,7 +76,7 @@ def error_line(error: BaseException) -> str:
 
 
 def user_traceback(error: BaseException) -> str:
-    """Return the traceback as Python prints it, without the frames of this package; nothing without user's code."""
+    """Return the traceback as Python prints it, without frames of this package; empty if it has no user's frames."""
     formatted = traceback.TracebackException.from_exception(error)
     has_users = False
     waiting: list[traceback.TracebackException | None] = [formatted]
@@ -84,7 +85,7 @@ def user_traceback(error: BaseException) -> str:
         if one is not None:
             kept = [frame for frame in one.stack if not _is_hidden(frame.filename)]
             first = next((number for number, frame in enumerate(kept) if _is_users(frame.filename)), None)
-            kept, has_users = kept[first or 0 :], has_users or first is not None  # not jax's own before the user's
+            kept, has_users = kept[first or 0 :], has_users or first is not None  # drop frames before the user's
             one.stack = traceback.StackSummary.from_list(kept)
             waiting += [one.__cause__, one.__context__, *(one.exceptions or ())]
     return "".join(formatted.format()) if has_users or isinstance(error, SyntaxError) else ""
@@ -99,16 +100,15 @@ def _is_hidden(filename: str) -> bool:
 
 
 OPTIONS: dict[str, Any] = {"xla_dump_hlo_as_proto": True}
-GPU_OPTIONS = {"xla_gpu_autotune_level": 0}  # without a GPU it takes half of the time and chooses nothing
+GPU_OPTIONS = {"xla_gpu_autotune_level": 0}  # autotuning takes half of the time, and without a GPU chooses nothing
 PACKAGES = {"tpu": ("libtpu",), "cuda": ("jax-cuda12-plugin", "jax-cuda13-plugin"), "cpu": ()}  # beside jax, jaxlib
-NEEDED = {  # with modules of which one is enough
+NEEDED = {  # by platform: modules, one of which must be installed
     "tpu": (("libtpu", ("libtpu",), "pip install 'tb-memplugin[tpu]'"),),
     "cuda": (("jax's CUDA plugin", ("jax_plugins.xla_cuda12", "jax_plugins.xla_cuda13"), "pip install 'jax[cuda12]'"),),
 }
-EXHAUSTED = "RESOURCE_EXHAUSTED"
 MAX_TEXT = 1000  # characters of a refusal
 REQUEST, DUMP, ERROR, VERSIONS, KEY = "request.json", "dump", "error.json", "versions.json", "key.json"
-REFUSED = "refused.json"  # there once a program is compiled to the end, with the reason for a refusal
+REFUSED = "refused.json"  # written once a program is compiled to the end; contains the reason if it was refused
 
 
 def compile_candidate(folder: str, request: dict[str, Any]) -> None:
@@ -154,12 +154,12 @@ def _is_installed(name: str) -> bool:
 
 
 def _compile(lowered: Any, options: dict[str, Any], request: Mapping[str, Any]) -> str:
-    """Compile, and return why there is too little memory. A program that is too large is dumped too."""
+    """Compile; return the compiler's reason if memory is too small. XLA dumps such a program, too."""
     try:
         lowered.compile(compiler_options=options)
     except Exception as error:
         text = str(error)
-        if EXHAUSTED in text:
+        if RESOURCE_EXHAUSTED in text:
             return " ".join(text.split())[:MAX_TEXT]
         raise InputError("The compiler refuses the program", request["step"], error_line(error)) from error
     return ""
@@ -208,4 +208,4 @@ if __name__ == "__main__":
     exit_status = main(sys.argv[1])
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(exit_status)  # without the time that XLA takes to clean up
+    os._exit(exit_status)  # skips XLA's cleanup, which takes time

@@ -1,6 +1,6 @@
-"""Compiling the candidates of a sweep into the runs of a logdir, until somebody stops it.
+"""Compiling the candidates of a sweep into the runs of a logdir, until it is done or stopped.
 
-Threads of this machine each run a process, or workers of a dask cluster compile.
+Candidates are compiled by processes of this machine, each started by a thread, or by workers of a dask cluster.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tb_memplugin.model.fit import Candidate, Knobs, Outcome
 from tb_memplugin.targets import targets_to_try
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-# Between looks at the stop. A sweep may have a thousand rows, each of which waits: 0.2 s is soon enough after Ctrl+C.
+# Up to a thousand rows each check for a stop this often; 0.2 s is soon enough after Ctrl+C.
 POLL_SECONDS = 0.2
 
 
@@ -56,16 +56,16 @@ def compile_on_worker(task: CompileTask) -> Compiled:
 
 @dataclass(frozen=True)
 class Compiler:
-    """A function from a candidate to its outcome, which waits. Callable from any thread."""
+    """A function that compiles a candidate, waits, and returns its outcome. Callable from any thread."""
 
     executor: TaskExecutor
     compile: Callable[[CompileTask], Compiled]
-    task_of: Callable[..., CompileTask]  # a candidate, and whether it is compiled to the end
+    task_of: Callable[..., CompileTask]  # called with a candidate, and whether to compile it to the end
     logdir: Path
     stop: Stop
 
     def __call__(self, candidate: Candidate, to_end: bool = False) -> Outcome:
-        """Compile a candidate, and write its program to its run. CancelledError once stopped."""
+        """Compile a candidate, write its program to its run, and return the outcome. CancelledError once stopped."""
         try:
             task = self.task_of(candidate, to_end=to_end)
             compiled = self._wait_for(self.executor.submit(self.compile, task))
@@ -121,7 +121,7 @@ def open_sweep(
 ) -> Iterator[Sweep]:
     """Yield the sweep of a step on targets, such as `v5e:4x4`, or `v5e` for slices from the smallest up.
 
-    InputError where the question makes no sense.
+    InputError where targets, knobs and options contradict each other.
     """
     if os.environ.get(IN_CHILD):
         text = 'put the call below `if __name__ == "__main__":`'
@@ -136,16 +136,16 @@ def open_sweep(
 
 @contextmanager
 def set_by_signals(stop: threading.Event) -> Iterator[None]:
-    """Set an event at the first Ctrl+C or SIGTERM. The next one does what it did before, such as KeyboardInterrupt.
+    """Set an event at the first Ctrl+C or SIGTERM. The next one acts as it did before, such as KeyboardInterrupt.
 
-    Signals reach the main thread alone: within another thread, they keep their meaning.
+    Python handles signals in the main thread only, so this has no effect in other threads.
     """
     is_main = threading.current_thread() is threading.main_thread()
     before = {number: signal.getsignal(number) for number in SIGNALS} if is_main else {}
 
     def handle(number: int, frame: FrameType | None) -> None:
         restore()
-        stop.set()  # it takes the event's lock, so the main thread may ask the event, but not wait for it
+        stop.set()  # takes the event's lock, so the main thread may check the event, but must not wait for it
 
     def restore() -> None:
         for number, handler in before.items():

@@ -33,25 +33,26 @@ from tb_memplugin.protos.hlo_pb2 import HloProto
 from tb_memplugin.readers.hlo import read_hlo
 from tb_memplugin.targets import parse_target
 
-IN_CHILD = "TB_MEMPLUGIN_FIT_CHILD"  # an environment variable of processes that compile
+IN_CHILD = "TB_MEMPLUGIN_FIT_CHILD"  # environment variable that is set in processes that compile
 BACKENDS = {"tpu": Backend.TPU, "cuda": Backend.GPU, "cpu": Backend.CPU}
 PROGRAM = "*after_optimizations.hlo.pb"
-LATER = ("*after_optimizations_after_buffer_assignment.hlo.pb", "debug_options")  # written after it: TPU, GPU
+# Files that XLA writes right after the program with its memory: the first on TPU, the second on GPU.
+LATER = ("*after_optimizations_after_buffer_assignment.hlo.pb", "debug_options")
 TARGETS = (".target_arguments.txt", ".target_arguments.pb", ".gpu_target_config.pbtxt", "topology.pb")
-MAX_SHOWN = 4000  # bytes of what a process printed
+MAX_SHOWN = 4000  # bytes of a process's output
 
 
 def compile_task(task: CompileTask, stop: Stop) -> Compiled:
     """Compile a candidate, or find it in the cache, and read its memory. Any failure is part of the outcome.
 
-    CancelledError where it has to stop: its process has ended then.
+    CancelledError where it has to stop, after its process has ended.
     """
     request = _request(task)
     cache = Cache(SETTINGS.folder(), SETTINGS.bytes()) if task.uses_cache else None
     question = question_key(request) if cache is not None else ""
     if cache is not None and (known := cache.find(question, task.candidate)):
         return known
-    for read_from in (cache, None):  # a second time if what the cache has is damaged
+    for read_from in (cache, None):  # without the cache if its files are damaged
         with tempfile.TemporaryDirectory(prefix="tb_memplugin_fit_", ignore_cleanup_errors=True) as temporary:
             folder, begun = Path(temporary), time.monotonic()
             end = _run(task, {**request, "cache": str(read_from.folder) if read_from else ""}, folder, stop)
@@ -76,7 +77,7 @@ def compile_task(task: CompileTask, stop: Stop) -> Compiled:
 
 
 def _request(task: CompileTask) -> dict[str, Any]:
-    """Return what the process is asked."""
+    """Return the request to the process."""
     environment = {**os.environ, **ENVIRONMENT, IN_CHILD: "1"}
     request = {**asdict(task.candidate), "environment": environment, "cwd": os.getcwd(), "path": sys.path}
     request |= {"pickled": task.pickled.hex(), "to_end": task.to_end}
@@ -90,10 +91,10 @@ def _request(task: CompileTask) -> dict[str, Any]:
 
 
 class End(NamedTuple):
-    """The end of a process: `failure` is the limit that it exceeded."""
+    """The end of a process; `failure` names the limit that it exceeded."""
 
     failure: str
-    status: int | None  # None where it was ended by us
+    status: int | None  # None where this process ended it
     printed: str
 
 
@@ -123,7 +124,7 @@ def _last(printed: BinaryIO) -> str:
 
 
 def _read(task: CompileTask, folder: Path, end: End) -> Compiled:
-    """Return the outcome with the memory of the dumped program, else with the error of a process without one."""
+    """Return the outcome with the memory of the dumped program, or without a dump, with the error of the process."""
     target = parse_target(task.candidate.target)
     assert target is not None
     outcome = Outcome(task.candidate, capacity_bytes=target.capacity, versions=_read_json(folder / VERSIONS))
@@ -139,7 +140,7 @@ def _read(task: CompileTask, folder: Path, end: End) -> Compiled:
     program = next(recording for recording in recordings if recording.is_main_memory)
     if error := _wrong_backend(program, BACKENDS[target.platform]):
         return Compiled(replace(outcome, error=error))
-    at_end = _read_json(folder / REFUSED)  # a small program may be compiled to the end before it is ended
+    at_end = _read_json(folder / REFUSED)  # a small program may be complete before its process is ended
     outcome = with_memory(outcome, program, content, to_end=bool(at_end))
     if task.to_end or (outcome.reserved_bytes or 0) <= (target.capacity or 0):
         outcome = replace(outcome, refused=at_end.get("text", ""))
@@ -165,7 +166,7 @@ def _target_files(dump: Path) -> dict[str, bytes]:
 
 
 def _error(folder: Path, end: End) -> tuple[str, str]:
-    """Return the error of a process without a program, and the traceback of the user's code."""
+    """Return the error of a process that wrote no program, and the traceback of the user's code."""
     found = _read_json(folder / ERROR)
     if end.failure or found:
         return end.failure or found["text"], found.get("traceback", "")
@@ -185,12 +186,12 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 
 def programs_of(folder: Path) -> list[Path]:
-    """Return the dumps with buffer assignment, the largest program last; small ones compute constants."""
+    """Return the dumps with buffer assignment, the largest last: small programs compute constants."""
     return sorted(folder.glob(PROGRAM), key=lambda path: path.stat().st_size)
 
 
 def is_assigned(folder: Path) -> bool:
-    """Return whether the compiler has written a whole dump: it writes another file after it, on TPU and on GPU."""
+    """Return whether the compiler has written a whole dump, that is, has begun the file that follows it."""
     names = [".".join(path.name.split(".")[:2]) for path in folder.glob(PROGRAM)]
     has_later = any(any(folder.glob(f"{name}.{end}")) for name in names for end in LATER)
     try:
@@ -200,7 +201,7 @@ def is_assigned(folder: Path) -> bool:
 
 
 def _is_whole(dump: Path) -> bool:
-    """Return whether a dump is a message: on a busy machine, a file that XLA writes later may be there first."""
+    """Return whether a dump is a whole message: on a busy machine, a file that XLA writes later may appear first."""
     try:
         return len(HloProto.FromString(dump.read_bytes()).buffer_assignment.buffer_allocations) > 0
     except DecodeError:

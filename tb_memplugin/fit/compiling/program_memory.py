@@ -1,4 +1,4 @@
-"""The memory of a compiled candidate: what it reserves, its peak by role and by part, and what the compiler repeats."""
+"""The memory of a compiled candidate: reserved bytes, its peak by role and by part, and recomputation by XLA."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def with_memory(outcome: Outcome, program: Recording, content: bytes = b"", to_e
 
 
 def doubts(program: Recording, content: bytes, capacity: int) -> Iterator[str]:
-    """Yield why a TPU program that fits may be refused at the end of its compilation, after its memory is assigned."""
+    """Yield reasons why a TPU program that fits may still be refused at the end of its compilation."""
     code, left = code_bytes(program), capacity - reserved_bytes(program)
     if 0 <= left < code:
         yield (
@@ -60,9 +60,9 @@ def doubts(program: Recording, content: bytes, capacity: int) -> Iterator[str]:
 
 
 def code_bytes(recording: Recording) -> int:
-    """Return about how much a TPU program's code takes at most, which is in HBM as well, and is not in the dump.
+    """Estimate the largest size of a TPU program's code, which takes HBM as well, but is not in the dump.
 
-    Of 20 programs for five chips, the largest took 64 KiB per instruction, beside 2 MiB.
+    Of 20 programs for five chips, the largest code took 64 KiB per instruction, beside 2 MiB.
     """
     assert recording.program is not None
     return CODE_BYTES + CODE_PER_INSTRUCTION * int(np.count_nonzero(~recording.program.op.isin(FREE)))
@@ -77,7 +77,7 @@ def repeated_instructions(recording: Recording) -> int:
 
 
 def repeated_flops(content: bytes) -> float:
-    """Return the share of these instructions in the floating-point operations of products, as a price in time."""
+    """Return the share of products' floating-point operations that these instructions repeat, as a price in time."""
     try:
         found = product_flops(content, "")
     except InputError:

@@ -1,10 +1,10 @@
-"""A jitted function with changes: lowered as JAX lowers the function whose author has made them.
+"""A jitted function with changes, lowered as if its author had made them.
 
-What `jax.jit` was given (donated arguments, shardings) is part of a traced function. Changed there, JAX itself decides
-what follows, such as which result reuses which argument. The user's code runs once, as for the unchanged program.
+A traced function contains the arguments of `jax.jit`, such as donated arguments and shardings. They are changed there,
+so JAX itself derives the rest, such as which result reuses which argument. The user's code runs only once.
 
-Arguments are split along an axis of their mesh in the traced function, or among its shapes before it is traced. Where
-the axes of the mesh are explicit, shardings are part of the types that JAX infers, so that it must trace again.
+Arguments are split along an axis of their mesh in the traced function. Where the axes of the mesh are explicit, JAX
+infers types with shardings, so the shapes are split and the function is traced again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ REMEDY = "the arrays need NamedShardings of a mesh with it"
 
 
 def has_explicit_axes(traced: Any) -> bool:
-    """Return whether an argument is on a mesh with an axis that is explicit."""
+    """Return whether an argument is on a mesh with an explicit axis."""
     shardings = [*traced._params["in_shardings"], *(meta.sharding for meta in traced._meta_tys_flat)]
     types = {kind for one in shardings if _is_named(one) for kind in getattr(one.mesh, "axis_types", None) or ()}
     return "Explicit" in {getattr(kind, "name", "") for kind in types}
@@ -87,7 +87,7 @@ def _is_named(sharding: Any) -> bool:
 
 
 def _split(sharding: Any, shape: Sequence[int], axis: str) -> Any:
-    """Return the sharding with one dimension split further; None if no dimension can be."""
+    """Return the sharding with one more dimension split along the axis; None if no dimension can be split."""
     from jax.sharding import NamedSharding, PartitionSpec
 
     if not _is_named(sharding):
@@ -129,7 +129,7 @@ def _lower_jitted(function: Any, arguments: Sequence[Any], named: Mapping[str, A
 
 
 def lower_again(lowered: Any, found: Sequence[tuple[Any, Any]], changes: Changes) -> Any:
-    """Lower with changes what is lowered already. `found` are the traced functions since, as of `remember_traced`."""
+    """Lower a lowered function again, with changes. `found` is the list that `remember_traced` yields."""
     lowered = getattr(lowered, "lowered", lowered)  # in wrappers of Flax and Equinox
     traced = next((traced for traced, result in reversed(found) if result is lowered), None)
     if traced is None:
@@ -148,13 +148,13 @@ def lower_traced(traced: Any, changes: Changes) -> Any:
         shard(traced, wanted.axis, _chosen(paths, wanted.arguments))
     if changes.drops_unused:
         traced._params = {**traced._params, "keep_unused": False}
-    traced._lojax = None  # of before the changes
+    traced._lojax = None  # cached from before the changes
     return traced.lower()
 
 
 @contextmanager
 def remember_traced() -> Iterator[list[tuple[Any, Any]]]:
-    """Remember the functions that are lowered, traced and lowered."""
+    """Yield a list that gets a pair for each function that is lowered meanwhile: traced, and lowered."""
     import jax
 
     found: list[tuple[Any, Any]] = []
@@ -192,7 +192,7 @@ def _require_all(paths: Sequence[str], changes: Changes) -> None:
 
 
 def donate(traced: Any, chosen: Sequence[bool]) -> None:
-    """Donate arrays, besides those that are."""
+    """Donate the chosen arrays, in addition to those that are donated already."""
     donated = traced._params["donated_invars"]
     both = tuple(before or now for before, now in zip(donated, chosen, strict=True))
     traced._params = {**traced._params, "donated_invars": both}

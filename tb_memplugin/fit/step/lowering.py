@@ -1,4 +1,4 @@
-"""Calling a user's step, and lowering what it returns: each mistake is one line with its remedy."""
+"""Calling a user's step, and lowering the function that it returns. Each mistake raises one line with its remedy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ON_DEVICES = "use the argument `devices` for the mesh and the shardings, in plac
 
 
 def lower_step(step: Callable[..., Any], name: str, devices: list[Any], knobs: dict[str, Any], changes: Changes) -> Any:
-    """Call a step with the devices of a target, and lower what it returns."""
+    """Call a step with the devices of a target, and lower the function that it returns."""
     _require_knobs(step, name, devices, knobs)
     with _placed_on(devices), remember_traced() as found, _own_devices() as called:
         try:
@@ -38,7 +38,7 @@ def lower_step(step: Callable[..., Any], name: str, devices: list[Any], knobs: d
 
 
 def _lower(returned: Any, name: str, devices: list[Any], changes: Changes, found: list[tuple[Any, Any]]) -> Any:
-    """Lower what a step returned. `found` are the traced functions and what they were lowered to."""
+    """Lower what a step returned. `found` has pairs of a traced and a lowered function."""
     if hasattr(returned, "compile") and hasattr(returned, "as_text"):
         return lower_again(returned, found, changes) if changes.of_function else returned
     if hasattr(returned, "jaxpr") and hasattr(returned, "lower"):
@@ -57,7 +57,7 @@ def _require_knobs(step: Callable[..., Any], name: str, devices: list[Any], knob
     try:
         signature = inspect.signature(step)
     except (ValueError, TypeError):
-        return  # of a compiled function
+        return  # a compiled function has none
     parameters = list(signature.parameters.values())
     names = [one.name for one in parameters[1:] if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
     if not parameters:
@@ -111,7 +111,7 @@ def _kind(value: Any) -> str:
 
 
 def _require_placed(positional: Sequence[Any], named: Mapping[str, Any], devices: list[Any]) -> None:
-    """Raise an InputError where an argument is on other devices than those of the target."""
+    """Raise an InputError where an argument is placed on devices other than the target's."""
     import jax
 
     shardings = [_placed(leaf) for leaf in jax.tree.leaves((positional, named))]
@@ -121,7 +121,7 @@ def _require_placed(positional: Sequence[Any], named: Mapping[str, Any], devices
 
 @contextmanager
 def _placed_on(devices: list[Any]) -> Iterator[None]:
-    """Lower functions without any sharding for the first device of the target, in place of this machine's."""
+    """Lower functions without any sharding for the target's first device, in place of this machine's device."""
     import jax
 
     lower = jax.stages.Traced.lower
@@ -138,7 +138,7 @@ def _placed_on(devices: list[Any]) -> Iterator[None]:
             if _is_on(result, devices) or not _has_no_place(traced):
                 return result
         traced._params = {**traced._params, "in_shardings": tuple(only for _ in traced._params["in_shardings"])}
-        traced._lojax = None  # of before
+        traced._lojax = None  # cached for this machine's device
         return lower(traced, *positional, **named)
 
     jax.stages.Traced.lower = lower_on  # type: ignore
@@ -149,7 +149,7 @@ def _placed_on(devices: list[Any]) -> Iterator[None]:
 
 
 def _has_no_place(traced: Any) -> bool:
-    """Return whether neither the author of a function nor its arguments have chosen devices."""
+    """Return whether neither a function's author nor its arguments choose devices."""
     given = getattr(traced, "_params", {}).get("in_shardings", ())
     arguments = getattr(traced, "_meta_tys_flat", ())
     return bool(given) and not any(
@@ -158,7 +158,7 @@ def _has_no_place(traced: Any) -> bool:
 
 
 def _placed(leaf: Any) -> Any:
-    """Return the sharding that an argument was given, if it was given one."""
+    """Return the sharding of an argument, None if it has none."""
     sharding = getattr(leaf, "sharding", None)
     return sharding if getattr(leaf, "committed", True) and hasattr(sharding, "device_set") else None
 
@@ -180,7 +180,7 @@ def _devices(lowered: Any) -> tuple[Any, ...]:
 
 @contextmanager
 def _own_devices() -> Iterator[list[str]]:
-    """Yield the names of functions of jax that were called and return this machine's devices."""
+    """Yield a list that gets the names of jax's functions that return this machine's devices, as they are called."""
     import jax
 
     called: list[str] = []

@@ -1,4 +1,4 @@
-"""The source of a step and of the modules beside it, to run it on a machine that does not have them."""
+"""The sources of a step and of the modules that it imports, to run it on a machine that lacks them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _modules(name: str, roots: Sequence[Path]) -> Iterator[Path]:
             if not os.path.join(root, "").startswith(installed_folders()):
                 yield from [file] if file.is_file() else folder.rglob("*.py")
             return
-    for root in roots:  # a package without __init__.py comes last, as when Python looks for it
+    for root in roots:  # a package without __init__.py comes last, as in Python's own search
         if (root / name).is_dir() and not os.path.join(root, "").startswith(installed_folders()):
             yield from (root / name).rglob("*.py")
 
@@ -75,7 +75,7 @@ def _root(path: Path, roots: Sequence[Path]) -> Path:
 
 
 def unpack(sources: Sources, below: Path) -> Path:
-    """Write the files into a folder of their own, unless it is there, and return it."""
+    """Write the files into a folder of their own, unless it exists; return the folder."""
     digest = hashlib.sha256()
     for name, content in sources.files:
         digest.update(f"{name}\0{len(content)}\0".encode() + content)

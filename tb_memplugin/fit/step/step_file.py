@@ -1,4 +1,4 @@
-"""The user's function, as `fit_gpt.py:step`, `package.module:step` or a Python object: how another process finds it."""
+"""The user's function, as `fit_gpt.py:step`, `package.module:step` or a Python object, for another process to find."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def defaults_of(text: str) -> dict[str, Any]:
         raise InputError(f"Line {error.lineno} is no Python: {error.msg}", str(path), "correct it") from None
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     if name not in functions:
-        return {}  # such as a name that the file imports: the child will tell
+        return {}  # such as a name that the file imports: the child reports an error
     found = functions[name].args
     positional = [*found.posonlyargs, *found.args]
     pairs = [
@@ -77,7 +77,7 @@ def _file_of_module(name: str) -> Path:
 def _module_of_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise InputError("No such file", str(path), f"write it: {EXAMPLE}")
-    sys.path.insert(0, str(path.resolve().parent))  # it may import what lies beside it, as when Python runs it
+    sys.path.insert(0, str(path.resolve().parent))  # it may import modules beside it, as when Python runs it
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -88,7 +88,7 @@ def _module_of_file(path: Path) -> ModuleType:
 
 @dataclass(frozen=True)
 class FoundStep:
-    """A step as FILE.py:FUNCTION or MODULE:FUNCTION; as a pickle, where it is not a function of a file."""
+    """A step as FILE.py:FUNCTION or MODULE:FUNCTION, or as a pickle if it is not a function of a file."""
 
     text: str
     pickled: bytes = b""
@@ -96,7 +96,7 @@ class FoundStep:
 
 
 def find_step(step: str | Callable[..., Any]) -> FoundStep:
-    """Return how another process finds a step. InputError where it cannot."""
+    """Return a step in a form that another process can load. InputError where there is none."""
     if isinstance(step, str):
         return FoundStep(step, defaults=defaults_of(step))
     if not callable(step):

@@ -96,7 +96,7 @@ def weave(const int32_t[::1] parent, const int32_t[::1] entity, int entities, co
 
     `entity` is the function of each node, or HIDDEN, or DROPPED; `own` has a row of measures per node. `flat` and `cum`
     have a row per entity, and `weight per call` one per pair of caller and callee. A stack counts once per entity and
-    call, however often they occur in it. Without calls, there are none in the result.
+    call, however often they occur in it. Without `with_calls`, the columns of calls are empty.
     """
     cdef Py_ssize_t n = parent.shape[0], i, m, measures = own.shape[1]
     inclusive_array = np.array(own, dtype=np.int64, order="C")
@@ -146,7 +146,7 @@ def weave(const int32_t[::1] parent, const int32_t[::1] entity, int entities, co
                 above = shown[parent[node]] if parent[node] >= 0 else -1
                 if with_calls and above >= 0 and above != e:
                     call = calls.number(above, e)
-                    if call == <int32_t>call_active.size():  # a new one
+                    if call == <int32_t>call_active.size():  # a new call
                         call_active.push_back(0)
                         residual.push_back(0)
                         amounts.resize(amounts.size() + measures, 0)

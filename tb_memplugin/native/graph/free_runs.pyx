@@ -10,7 +10,7 @@ from tb_memplugin.native.numbering import number_values
 
 
 cdef struct Node:
-    int64_t covered     # blocks over all of the node
+    int64_t covered     # number of blocks that cover the whole node
     int64_t size        # bytes
     int64_t total       # free bytes below the node: all, in the longest run, and in the runs at both ends
     int64_t longest

@@ -9,12 +9,12 @@ import numpy as np
 
 from tb_memplugin.native.containers cimport push
 
-cdef double STEP = 1e-4  # of a moved node from the one that it is moved to; positions are 1 apart
-cdef double LEAST = 1e-7  # of a node that has to give way
+cdef double STEP = 1e-4  # distance of a moved node from its new neighbor; positions are 1 apart
+cdef double LEAST = 1e-7  # distance of a node that must give way to another moved node
 
 
 def sorted_by(const double[::1] priority, const int64_t[::1] begin, const int32_t[::1] to):
-    """Return the nodes, each after those with edges to it, else by priority. Nodes of cycles are missing."""
+    """Return the nodes by priority, but each after all nodes with an edge to it. Nodes of cycles are missing."""
     cdef Py_ssize_t n = priority.shape[0], i, found = 0
     cdef int64_t e
     cdef int32_t node
@@ -40,9 +40,9 @@ def sorted_by(const double[::1] priority, const int64_t[::1] begin, const int32_
 
 
 def accesses(const int64_t[::1] step, const int32_t[::1] buffer, const int32_t[::1] node, Py_ssize_t buffers):
-    """Return the first and the last step at which each buffer is accessed; the number of steps and -1 without any.
+    """Return the first and the last step at which each buffer is accessed; without an access, the step count and -1.
 
-    Access i is that of buffer[i] by node[i], at step[node[i]].
+    In access i, node[i] accesses buffer[i], at step[node[i]].
     """
     cdef Py_ssize_t i
     cdef int64_t at
@@ -60,7 +60,7 @@ def accesses(const int64_t[::1] step, const int32_t[::1] buffer, const int32_t[:
 
 def worth_advancing(const int32_t[::1] order, const int64_t[::1] begin, const int32_t[::1] to,
                     const int64_t[::1] effect):
-    """Mark the nodes that free memory, also together with the only nodes that read their results.
+    """Mark the nodes that free memory, alone or together with the only nodes that read their results.
 
     `effect` is the number of bytes by which each node changes the live bytes. A node that changes nothing is marked if
     a marked node needs it.
@@ -87,7 +87,7 @@ def worth_advancing(const int32_t[::1] order, const int64_t[::1] begin, const in
 
 
 def advance(const int32_t[::1] order, const int64_t[::1] begin, const int32_t[::1] needs, const uint8_t[::1] marked):
-    """Return the place of each node when each marked node comes right after the last of those that it needs."""
+    """Return each node's place if each marked node comes right after the last node that it needs."""
     cdef Py_ssize_t n = order.shape[0], i
     cdef int64_t e
     cdef int32_t node
@@ -111,7 +111,7 @@ def advance(const int32_t[::1] order, const int64_t[::1] begin, const int32_t[::
 
 
 def delay(const int32_t[::1] order, const int64_t[::1] begin, const int32_t[::1] to, const uint8_t[::1] marked):
-    """Return the place of each node when each marked node comes right before the first of those that need it."""
+    """Return each node's place if each marked node comes right before the first node that needs it."""
     cdef Py_ssize_t n = order.shape[0], i
     cdef int64_t e
     cdef int32_t node

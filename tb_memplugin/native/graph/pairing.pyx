@@ -33,7 +33,7 @@ cdef class _Live:
         return mixed(<uint64_t>address, self.salt) & (self.slots.size() - 1)
 
     cdef size_t find(self, int64_t address) noexcept nogil:
-        """Return the slot of the address, or the free one where it belongs."""
+        """Return the slot of the address, or the free slot where it belongs."""
         cdef size_t at = self.home(address)
         while self.slots[at].event and self.slots[at].address != address:
             at = (at + 1) & (self.slots.size() - 1)
@@ -59,7 +59,7 @@ cdef class _Live:
         return 0
 
     cdef void remove(self, size_t at) noexcept nogil:
-        """Free a slot, and move those after it that are searched for across it."""
+        """Free a slot, and move later entries that a search would no longer find behind the free slot."""
         cdef size_t mask = self.slots.size() - 1, free = at
         self.count -= 1
         while True:

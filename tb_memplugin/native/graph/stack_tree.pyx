@@ -14,8 +14,8 @@ from tb_memplugin.native.hashing cimport mixed
 from tb_memplugin.native.charges import exceeded, left_of
 
 cdef enum:
-    NODE_BYTES = 128  # the growing columns and hash table, and what readers make of a node
-    STEP_BYTES = 1    # a few bytes may stand for a stack of any depth, so that time is limited too
+    NODE_BYTES = 128  # of a node: the growing columns and hash table, and the readers' columns
+    STEP_BYTES = 1    # charged for each step, to limit the time: a few bytes may stand for a stack of any depth
 
 
 cdef class Chains:
@@ -29,7 +29,7 @@ cdef class Chains:
     cdef vector[uint64_t] key            # hash table of children, 0 where free: (parent + 1, frame + 1)
     cdef vector[int32_t] child
     cdef vector[int32_t] last_frame, last_node   # of the stack added last, outermost first
-    cdef uint64_t salt                   # unknown to whoever writes a file, so that none can make its keys collide
+    cdef uint64_t salt                   # writers of files do not know it, and so cannot write keys that collide
     cdef object budget
     cdef int64_t left                    # bytes that further nodes may take
 
@@ -42,7 +42,7 @@ cdef class Chains:
         self.child.resize(1 << 12)
 
     cdef int32_t below(self, int32_t node, int32_t frame) except -2 nogil:
-        """Return the child of `node` (-1: the root) for `frame`, creating it where it is missing."""
+        """Return the child of `node` (-1: the root) for `frame`; create it if it is missing."""
         cdef uint64_t wanted = (<uint64_t>(node + 2) << 32) | <uint64_t>(frame + 1)
         cdef uint64_t mask = self.key.size() - 1
         cdef uint64_t at = mixed(wanted, self.salt) & mask

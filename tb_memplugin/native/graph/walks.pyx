@@ -12,8 +12,8 @@ from tb_memplugin.native.arrays cimport array_of
 from tb_memplugin.native.containers cimport push
 
 cdef enum:
-    FAR = 1 << 20      # exceeds any number of steps, so that kinds order before steps
-    VISITS = 1 << 24   # over all starts; no program needs as many, but a damaged file may
+    FAR = 1 << 20      # exceeds any number of steps, so that paths are ordered by kind before steps
+    VISITS = 1 << 24   # visits from all starts together; only a damaged file needs as many
 
 
 def grouped(const int32_t[::1] key, Py_ssize_t groups):
@@ -83,7 +83,7 @@ def spread_labels(uint64_t[::1] label, const int32_t[::1] source, const int32_t[
 
 
 def owners(int32_t[::1] owner, const int32_t[::1] source, const int32_t[::1] target, const uint8_t[::1] counts):
-    """Propagate owner[source[i]] to owner[target[i]], edge by edge, as long as a node has one owner.
+    """Propagate owner[source[i]] to owner[target[i]], edge by edge, while a node has one owner.
 
     owner[node] is -1 for none and -2 for several. Nodes with counts[node] = 0 propagate nothing.
     """
@@ -157,7 +157,7 @@ def nearest(const int64_t[::1] begin, const int32_t[::1] source, const int32_t[:
 
 def derive(const int64_t[::1] first, const int64_t[::1] stop, const int32_t[::1] leaf, const int64_t[::1] begin,
            const int32_t[::1] operand, const uint8_t[::1] kind, const uint8_t[::1] weight, int64_t most):
-    """Find what results of computations are derived from, element by element: (leaf, instruction, steps, kind).
+    """Find the instructions from which results are derived, element by element: (leaf, instruction, steps, kind).
 
     Leaf i is an instruction of the computation of instructions first[i] to stop[i], which follow their operands.
     Instruction n has the operands operand[begin[n]:begin[n + 1]]. `kind` is the derivation from each operand (255 for

@@ -189,7 +189,7 @@ cdef struct Held:
 
 def hand_over(const int64_t[::1] region, const int64_t[::1] offset, const int64_t[::1] size,
               const int64_t[::1] start, int64_t[::1] end, const int64_t[::1] last_used, int32_t[::1] canonical):
-    """Resolve rows that occupy the same bytes of a region at the same time: the later one takes them over.
+    """Resolve rows that occupy the same bytes of a region at the same time: the later row takes the bytes over.
 
     Rows must be sorted by (region, start). Changes `end` and `canonical` in place. Returns how many rows were
     overwritten before their last read, which is 0 when all aliases of the program are understood.

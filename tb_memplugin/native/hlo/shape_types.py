@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-MAX_DEPTH = 100  # of nested tuples, as protobuf's
+MAX_DEPTH = 100  # of nested tuples; protobuf has the same limit
 
 
 class XlaLayout(NamedTuple):
@@ -18,7 +18,7 @@ class XlaLayout(NamedTuple):
 
 
 class XlaShape(NamedTuple):
-    """An array, or a tuple of shapes. Without a type: a damaged one."""
+    """An array, or a tuple of shapes. A damaged shape has no type."""
 
     element_type: int = 0  # XLA's PrimitiveType
     dimensions: tuple[int, ...] = ()

@@ -28,9 +28,9 @@ def charge_once(const int64_t[::1] region, const int64_t[::1] offset, const int6
     Rows must be sorted by (region, start). A row occupies `charge` bytes from its offset. Changes the columns in place:
 
     - A row inside an earlier one that lives as long (a loop's parameter in the loop's operand) has no charge.
-    - A row that covers earlier ones (a tensor on its slices), or that is written over a row that is no longer read (an
-      in-place result), takes their memory over. If they lived longer, it lives as long.
-    - A row that covers a part of one that is still needed is charged for its other bytes.
+    - A row that covers earlier ones (a tensor on its slices), or that overwrites a row that is no longer read (an
+    in-place result), takes over their memory. If they lived longer, it lives as long.
+    - A row that covers a part of a row that is still needed is charged for its other bytes only.
 
     Returns the pairs of rows that share bytes: (earlier, later).
     """
@@ -91,7 +91,7 @@ cdef OwnedBytes.iterator first_entry(OwnedBytes& owned, int64_t offset) noexcept
 
 cdef int take_free(OwnedBytes& owned, int64_t offset, int64_t stop, int32_t row, int64_t now,
                    const int64_t[::1] end) except -1 nogil:
-    """Make `row` own all bytes of [offset, stop) and return 1; return 0 where a live row owns some, as few rows do."""
+    """Make `row` own all bytes of [offset, stop) and return 1; return 0 in the rare case that a live row owns some."""
     cdef OwnedBytes.iterator first = first_entry(owned, offset)
     cdef OwnedBytes.iterator it = first
     cdef Owned entry
@@ -110,7 +110,7 @@ cdef int take_free(OwnedBytes& owned, int64_t offset, int64_t stop, int32_t row,
 
 cdef int touch(OwnedBytes& owned, int64_t offset, int64_t stop, int64_t now, const int64_t[::1] end,
                vector[int32_t]& touched, vector[int64_t]& inside) except -1 nogil:
-    """List the live rows that own bytes of [offset, stop), and add up how many in `inside`."""
+    """List the live rows that own bytes of [offset, stop), and add the numbers of these bytes to `inside`."""
     cdef OwnedBytes.iterator it = first_entry(owned, offset)
     cdef int64_t first
     cdef Owned entry
@@ -128,7 +128,7 @@ cdef int touch(OwnedBytes& owned, int64_t offset, int64_t stop, int64_t now, con
 
 cdef int64_t own(OwnedBytes& owned, int64_t offset, int64_t stop, int32_t row, int64_t now, const int64_t[::1] end,
                  const int64_t[::1] charge) except -1 nogil:
-    """Make `row` own the bytes of [offset, stop) that no other live row owns; return how many these are."""
+    """Make `row` own the bytes of [offset, stop) that no other live row owns; return their number."""
     cdef OwnedBytes.iterator it = first_entry(owned, offset)
     cdef vector[int64_t] gone, begin, finish
     cdef int64_t first, free_from = offset, total = 0
@@ -168,7 +168,7 @@ ctypedef ordered_map[int64_t, Piece] HeldBytes  # by the first byte
 
 def union_over_time(const int64_t[::1] group, const int64_t[::1] offset, const int64_t[::1] size,
                     const int64_t[::1] lifetime, const int8_t[::1] begins):
-    """Return by how many bytes each event changes the union of the live intervals [offset, offset + size) of its group.
+    """Return the change by each event, in bytes, of the union of its group's live intervals [offset, offset + size).
 
     Each event begins or ends one lifetime. Events are sorted by (group, time); the other columns are per lifetime.
     """
@@ -205,7 +205,7 @@ cdef int split(HeldBytes& held, int64_t at) except -1 nogil:
 
 
 cdef int64_t hold(HeldBytes& held, int64_t offset, int64_t stop, int64_t more) except? -1 nogil:
-    """Add `more` holders to the bytes [offset, stop), where pieces are split; return the change of the held bytes."""
+    """Add `more` holders to the bytes [offset, stop), and split pieces there; return the change of the held bytes."""
     cdef HeldBytes.iterator it = held.lower_bound(offset)
     cdef vector[int64_t] gone, begin, finish
     cdef int64_t at = offset, first, change = 0

@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # distutils: language = c++
-"""Samples of a pprof profile, parsed in one pass without tables for their contents, as a file has millions."""
+"""Samples of a pprof profile, of which a file has millions, parsed in one pass without tables for their contents."""
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 import numpy as np

@@ -38,7 +38,7 @@ cdef inline bint item(const unsigned char** cursor, const unsigned char* end, It
     if not varint(cursor, end, &tag):
         return False
     found.number = tag >> 3
-    if found.number == 0:  # no field has it: zeros, as in a file that was not written yet, are no message
+    if found.number == 0:  # no field has this number: zeros, as in a file that was not written yet, are no message
         return False
     found.at = NULL
     tag &= 7

@@ -36,8 +36,8 @@ def rows_in_table(const int32_t[::1] table, int64_t low, const int64_t[::1] want
 def rows_in_order(const int64_t[::1] ids, const int64_t[::1] row, const int64_t[::1] wanted):
     """Return the row of each wanted id from rising `ids`, each with its `row`; -1 where there is none.
 
-    Ids that are wanted one after the other tend to be near each other: operands are near their users. So each search
-    begins where the last one ended, in steps that double.
+    Consecutive wanted ids tend to be near each other, because operands are near their users. So each search begins
+    where the last one ended, and doubles its steps.
     """
     cdef Py_ssize_t n = wanted.shape[0], m = ids.shape[0], i, low, high, middle, step, here = 0
     rows_array = np.full(n, -1, dtype=np.int32)
@@ -49,7 +49,7 @@ def rows_in_order(const int64_t[::1] ids, const int64_t[::1] row, const int64_t[
         for i in range(n):
             id = wanted[i]
             step = 1
-            if ids[here] < id:  # the first that is not below it is in (low, high]
+            if ids[here] < id:  # the first id that is not below the wanted one is in (low, high]
                 low = here
                 high = here + 1
                 while high < m and ids[high] < id:

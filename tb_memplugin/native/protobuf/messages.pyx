@@ -2,8 +2,8 @@
 # distutils: language = c++
 """Protocol buffers parsed directly into columns: no object per message, and only the fields of a plan.
 
-A message type becomes a table. A repeated field becomes a table of its own, whose column `parent` is the row that it
-belongs to; a singular sub-message becomes columns of its parent (`metadata.op_name`). Texts are spans of the input.
+A message type becomes a table. A repeated field becomes a table of its own, whose column `parent` has the row to which
+it belongs; a singular sub-message becomes columns of its parent (`metadata.op_name`). Texts are spans of the input.
 """
 from cpython.buffer cimport PyBuffer_FillInfo
 from cython.operator cimport dereference
@@ -28,9 +28,9 @@ from tb_memplugin.native.text.spans import InternedSpans, Spans
 BOOL, INT32, BYTES, ENUM = 8, 5, 12, 14
 
 cdef enum:
-    CELL_BYTES = 16       # of a cell at most: its column, which may be growing, and what readers make of it
+    CELL_BYTES = 16       # of a cell at most: its column, which may be growing, and the readers' column
     TEXT_BYTES = 128      # of an entry among the distinct texts of a column
-    STAGED_BYTES = 16384  # rows that are complete move into their columns together, while they are in the cache
+    STAGED_BYTES = 16384  # complete rows move into their columns together, while they are in the processor's cache
 
 cdef enum Parsed:
     WHOLE = 0
@@ -52,7 +52,7 @@ cdef struct Field:
     int kind
     int column        # within its table, whose column 0 is `parent`; of a TABLE: where its rows keep their span, or 0
     int message
-    int table         # of an INTERNED text: the number of its column among those of interned texts
+    int table         # for an INTERNED text: the number of its column among the columns of interned texts
 
 cdef struct Table:
     int width                  # cells of a row
@@ -200,7 +200,7 @@ cdef class _Scan:
                 free(values)
 
     cdef int64_t* new_row(self, int number, int64_t parent) noexcept nogil:
-        """Append a row and return its cells; NULL where there is no memory for it."""
+        """Append a row and return its cells; NULL if there is no memory for it."""
         cdef Table* table = &self.tables[number]
         cdef int64_t* cells
         if table.staged == table.most and not self.unstage(number):

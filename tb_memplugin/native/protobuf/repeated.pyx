@@ -11,14 +11,14 @@ from tb_memplugin.native.protobuf.fields cimport Item, item, varint
 
 from tb_memplugin.native.charges import exceeded, left_of
 
-VALUE_BYTES = 40  # per value at most: the growing column, its copy, and what readers make of it
+VALUE_BYTES = 40  # per value at most: the growing column, its copy, and the readers' column
 
 
 def numbers(data, const int64_t[::1] start, const int64_t[::1] length, uint64_t field, budget=None):
     """Return (count per message, values) of the varints in field `field`, packed or not, as signed 64 bits.
 
-    Raises ValueError with the byte offset where the bytes are no message, and the error of `budget` where the values
-    take more memory than it has left. They are not charged, as readers work through a file in batches.
+    Raises ValueError with the byte offset where the bytes are no message, and the error of `budget` if the values take
+    more memory than it has left. They are not charged, because readers work through a file in batches.
     """
     cdef const unsigned char[::1] view = data
     cdef Py_ssize_t n = start.shape[0], i

@@ -15,7 +15,7 @@ from tb_memplugin.native.hashing cimport mixed
 
 cdef enum:
     FIRST_SLOTS = 1 << 10  # a power of 2
-    BLOCK = 64  # strings hashed at once: a processor then waits for the memory of several lookups at once
+    BLOCK = 64  # strings hashed together, so that a processor waits for the memory of several lookups at once
 
 
 cdef struct Slot:
@@ -28,7 +28,7 @@ cdef struct Slot:
 cdef class Interner:
     """Assigns codes to byte strings, from 0 in order of first appearance over all calls.
 
-    A hash table with linear probing, at most half full. It compares hashes before bytes, which lie all over the input.
+    A hash table with linear probing, at most half full. It compares hashes first, because bytes are all over the input.
     """
     cdef const unsigned char[::1] view
     cdef const unsigned char* base

@@ -20,8 +20,8 @@ cdef enum:
     K_MAP = 5
     K_UNMAP = 6
 
-# Constants of the allocator: the minimum block size, and the size up to which a block is in the small pool. There any
-# remainder is split off; in the large pool only a remainder above 1 MiB is.
+# Constants of the allocator: the minimum block size, and the largest size of blocks in the small pool. The small pool
+# splits off any remainder of a block, the large pool only remainders above 1 MiB.
 cdef enum:
     LEAST = 512
     SMALL = 1048576
@@ -147,9 +147,9 @@ def block_sizes(const uint8_t[::1] kind, const int64_t[::1] address, const int64
 
 def free_requests(const uint8_t[::1] is_request, const int64_t[::1] place, const int64_t[::1] row_place,
                   const int64_t[::1] free_event):
-    """Return the last request at the address of each row up to its free, or of all where that is -1; -1 for none.
+    """Return the last request at the address of each row up to its free; if that is -1, the last of all; -1 for none.
 
-    `place` and `row_place`: small numbers for the addresses of events and of rows. No two rows have one free.
+    `place` and `row_place`: small numbers for the addresses of events and of rows. Each free is of one row only.
     """
     cdef Py_ssize_t events = is_request.shape[0], rows = free_event.shape[0], i
     cdef int64_t row

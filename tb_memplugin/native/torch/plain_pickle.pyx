@@ -16,7 +16,7 @@ from tb_memplugin.native.torch.plain_values cimport (
 
 
 class NotPlain(ValueError):
-    """The file is damaged or contains more than plain data; `asks_for` is the name that it imports, if that is why."""
+    """The file is damaged or contains more than plain data; if it imports something, `asks_for` is the name."""
 
     def __init__(self, text, asks_for=""):
         super().__init__(text)
@@ -26,12 +26,12 @@ class NotPlain(ValueError):
 cdef enum:
     MAX_SMALL = 1 << 28     # of integers within a word
     LEAST_STACK = 1024
-    CHECKED_BYTES = 1024    # of the file, after which the memory is looked at
+    CHECKED_BYTES = 1024    # after so many bytes of the file, the memory is checked
     SEEN_LISTS = 4096       # a power of two
     LONG_SPAN = 256
     LEAST_SPAN = 16
 
-# A list that was made of references to memoized values only: its bytes in the file.
+# The bytes in the file of a list that consists of references to memoized values only.
 cdef struct SeenList:
     int64_t start
     int64_t length
@@ -59,7 +59,7 @@ cdef class _Machine(Store):
     cdef vector[uint32_t] memo
     cdef uint32_t memo_version      # changes with each value that is replaced
     cdef vector[SeenList] seen      # stacks: most are in the file many times, as equal bytes
-    cdef uint64_t room              # bytes that the values may take
+    cdef uint64_t room              # limit of the values' bytes
 
     cdef uint64_t sample(self, Py_ssize_t at, Py_ssize_t span) noexcept nogil:
         """Return a hash of the first, the middle and the last of `span` bytes."""
@@ -122,7 +122,7 @@ cdef class _Machine(Store):
     cdef int run(self) except -1 nogil:
         """Read the pickle; return a status."""
         cdef const uint8_t* data = self.data
-        cdef Py_ssize_t at = 0, size = self.size, check = 0    # where the memory is looked at again
+        cdef Py_ssize_t at = 0, size = self.size, check = 0    # where the memory is checked next
         cdef Py_ssize_t marked = -1, referred = -1             # the latest mark, and the end of references from there
         cdef bint is_new
         cdef size_t depth = 0, room = self.stack.size(), first
@@ -139,7 +139,7 @@ cdef class _Machine(Store):
                 if at >= size:
                     status = TRUNCATED
                     break
-                # A byte makes at most a dict of 256 values, so that these exceed the room by a few MB at most.
+                # A byte makes at most a dict of 256 values, so these exceed the room by a few MB at most.
                 if self.is_full() or self.bytes_made() + 4 * (self.stack.capacity() + self.memo.capacity()) > self.room:
                     status = LARGE
                     break

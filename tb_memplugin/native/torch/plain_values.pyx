@@ -2,8 +2,8 @@
 # distutils: language = c++
 """Plain data without a Python object per value: dicts, lists, texts, bytes, numbers, booleans and None.
 
-Every value is a word of 32 bits: its kind, and a small number or the index of the rest. A dict is its values; equal
-keys in equal order, a table, are stored once. So are equal texts and equal lists.
+Every value is a word of 32 bits: its kind, and a small number or an index. A dict has only its values; its keys are a
+table, which dicts with equal keys in equal order share. Equal texts and equal lists are stored once.
 """
 from cython.operator cimport dereference
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -68,7 +68,7 @@ cdef class Store:
         )
 
     cdef bint is_full(self) noexcept nogil:
-        """Return whether indices may soon exceed their bits. To be called at least every thousand values."""
+        """Return whether indices may soon exceed their bits. Callers ask at least once every thousand values."""
         return (
             max(self.longs.size(), self.texts.size(), self.lists.size(), self.records.size()) > MAX_INDEX - NEW_CELLS
             or max(self.cells.size(), self.chunks.size() * 2) > NO_CELLS - NEW_CELLS
@@ -147,7 +147,7 @@ cdef class Store:
         return known
 
     cdef int extend(self, uint32_t list_word, const uint32_t* found, size_t count) except -1 nogil:
-        """Append items to a list. Its first items are interned; later ones go to chunks of its own."""
+        """Append items to a list. Its first items are interned; later items go to chunks of its own."""
         cdef uint32_t number = list_word >> KIND_BITS
         cdef int32_t head = self.lists[number], tail
         cdef pair[int32_t, int32_t] entry
@@ -216,7 +216,7 @@ cdef class Store:
         if count == 0:
             return FINE
         at = self.records[record >> KIND_BITS]
-        if at != NO_CELLS:    # it has items already: new cells for these and the others
+        if at != NO_CELLS:    # it has items already: make new cells for all
             keys = self.chunks[self.keys_of[self.cells[at]]]
             known = keys.count
             if known + count // 2 > MAX_KEYS:
@@ -225,7 +225,7 @@ cdef class Store:
             for i in range(known):
                 self.names[2 * i], self.names[2 * i + 1] = self.items[keys.start + i], self.cells[at + 1 + i]
             memcpy(&self.names[known * 2], pairs, count * sizeof(uint32_t))
-            if at + 1 + known == self.cells.size():    # a dict that gets its items one by one leaves nothing behind
+            if at + 1 + known == self.cells.size():    # reuse the cells of a dict that gets its items one by one
                 self.cells.resize(at)
             pairs, count = self.names.data(), self.names.size()
         if count // 2 > MAX_KEYS:
@@ -259,9 +259,9 @@ cdef class Store:
 
 
 cdef class Plain:
-    """The values of a pickle, as words. `root` is the outermost one, and `nbytes` the memory that all take.
+    """The values of a pickle, as words. `root` is the outermost one, and `nbytes` the memory of all.
 
-    `kinds` returns the kinds of words. Words of another kind than a method reads are missing values.
+    `kinds` returns the kinds of words. To a method, words of other kinds than it reads are missing values.
     """
     cdef readonly uint32_t root
     cdef readonly uint64_t nbytes
@@ -306,7 +306,7 @@ cdef class Plain:
         return self.longs[number] if value & KIND_MASK == K_FLOAT and number < self.longs.size() else 0
 
     def keys(self):
-        """Return the keys of all dicts, each once for each set of keys that has it."""
+        """Return the keys of all dicts; a key is repeated for each set of keys that contains it."""
         return np.concatenate([np.empty(0, np.uint32), *(self.chunk_items(chunk) for chunk in self.keys_of)])
 
     def pairs(self, uint32_t record):

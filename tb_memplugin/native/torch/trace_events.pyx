@@ -2,9 +2,9 @@
 # distutils: language = c++
 """Scanner of the profiler's traces: one pass over the JSON, which keeps the fields of few events and no tree.
 
-Time is linear in the bytes, whatever they are: each byte is read at most twice. Braces and quotes inside of texts do
-not count. A text ends with its line, as JSON has no line breaks in texts: after an unescaped quote the scanner finds
-its way again at the next line.
+Time is linear in the bytes of any file: each byte is read at most twice. Braces and quotes inside of texts do not
+count. A text ends with its line, because JSON has no line breaks in texts; so after an unescaped quote the scanner
+recovers at the next line.
 """
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcmp

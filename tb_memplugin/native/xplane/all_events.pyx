@@ -13,7 +13,7 @@ from tb_memplugin.native.xplane.walk cimport (
 
 
 cdef enum:
-    # Per event and per stat: growing columns, their copies, and what readers make of them.
+    # Per event and per stat: growing columns, their copies, and the readers' columns.
     EVENT_BYTES = 160
     STAT_BYTES = 64
 

@@ -12,7 +12,7 @@ from tb_memplugin.native.xplane.walk cimport (
 
 
 cdef enum:
-    EVENT_BYTES = 160   # growing columns, their copies, and what readers make of them
+    EVENT_BYTES = 160   # growing columns, their copies, and the readers' columns
 
 
 cdef class _Chosen(Walk):
@@ -57,10 +57,10 @@ cdef class _Chosen(Walk):
 def select(plane, kinds, lines=None, budget=None):
     """Return the events whose metadata id is in `kinds`, {event metadata id: kind}, in file order.
 
-    Events of the plane, or of the lines at `lines` (Spans), which are counted from 0 then.
-    Per event: its line, `offset_ps`, kind, and where it lies in the plane (`start`, `length`). Per line: its timestamp
-    in ns, its number of events, and its name. Raises ValueError where the bytes are no plane, and the error of `budget`
-    where there are too many events.
+    With `lines` (Spans), only the events of these lines are returned, and the lines are numbered from 0.
+    Per event: its line, `offset_ps`, kind, and its place in the plane (`start`, `length`). Per line: its timestamp in
+    ns, its number of events, and its name. Raises ValueError where the bytes are no plane, and the error of `budget` if
+    there are too many events.
     """
     cdef _Chosen walk = _Chosen()
     walk.kinds = Numbers(kinds)

@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, auto_pickle=False
 # distutils: language = c++
-"""Nesting of a host's events within their thread, which is their call stack."""
+"""Nesting of a host's events within their threads, which gives their call stacks."""
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libcpp.unordered_map cimport unordered_map
 from libcpp.vector cimport vector
@@ -32,8 +32,8 @@ cdef extern from *:
 def enclosing(const int64_t[::1] line_events, const int64_t[::1] start, const int64_t[::1] stop):
     """Return, per event, the innermost event of its line that encloses it, -1 where none does.
 
-    Events come line by line, `line_events` of each, as [start, stop) on one clock. An event of zero length encloses
-    nothing. It lies in an event that starts with it, but not in one that stops with it.
+    Events come line by line, `line_events` of each, as [start, stop) on one clock. An event of zero length encloses no
+    event. It is inside an event that starts with it, but not inside one that stops with it.
     """
     cdef Py_ssize_t first = 0, line, i
     parent_array = np.full(start.shape[0], -1, dtype=np.int32)
@@ -67,7 +67,7 @@ cdef enum:
 
 cdef struct Link:
     int32_t event
-    bint own      # its ancestors do not depend on the event inside it, so its node can be cached
+    bint own      # its ancestors do not depend on the event inside of it, so its node can be cached
     bint caused   # it or an ancestor on its line is a consumer
 
 
@@ -119,7 +119,7 @@ cdef class _Chains:
         return node
 
     cdef void settle(self, int64_t first, int64_t last, bint caused) noexcept nogil:
-        """Mark the events of a line's complete part of the chain that have only ancestors on it, up to `last`."""
+        """Mark the events, up to `last`, of a line's complete part of the chain whose ancestors are all on it."""
         cdef int64_t i
         for i in range(first, <int64_t>self.chain.size()):
             self.chain[i].own = i <= last
@@ -137,7 +137,7 @@ def intern_chains(const int32_t[::1] parent, const int32_t[::1] name, const int3
     leaf_array = np.full(wanted.shape[0], -1, dtype=np.int32)
     cdef int32_t[::1] leaf = leaf_array
     cdef _Chains chains = _Chains()
-    # Events are numbered: a cell for each takes less memory than a table of those on the way, and a tenth of the time.
+    # A cell for each event takes less memory than a hash table of the visited events, and a tenth of the time.
     chains.known.assign(parent.shape[0], UNKNOWN)
     chains.known_caused.assign(parent.shape[0], 0)
     for i in range(consumer.shape[0]):

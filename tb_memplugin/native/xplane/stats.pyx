@@ -25,10 +25,10 @@ cdef enum Type:
     A_PRESENCE
 
 cdef enum:
-    CELL_BYTES = 48   # of a column's cell of an event, and what readers make of it
+    CELL_BYTES = 48   # of an event's cell in a column, and in the readers' column
     TEXT_BYTES = 160  # of a distinct text, besides its bytes
 
-# Types of columns, and the value of an event without the stat, or with one of another type.
+# Types of columns, and the value of an event that lacks the stat, or has it with another type.
 INTEGER, REAL, TEXT, PRESENCE = AN_INTEGER, A_REAL, A_TEXT, A_PRESENCE
 MISSING = -(2**63)
 DEFAULTS = {INTEGER: np.int64(MISSING), REAL: np.float64("nan"), TEXT: np.int32(-1), PRESENCE: np.uint8(0)}
@@ -50,7 +50,7 @@ cdef class _Cells:
     cdef int64_t left    # bytes that further texts may take
 
     cdef bint event(self, Py_ssize_t row, const unsigned char* p, const unsigned char* end) except -1 nogil:
-        """Write the stats of an event; False where it is damaged. Of several in one column, the last counts."""
+        """Write the stats of an event; False where it is damaged. If several are in one column, the last one counts."""
         cdef Item field
         cdef Stat stat
         cdef int column
@@ -125,7 +125,7 @@ cdef inline double real(const Stat* stat) noexcept nogil:
 def new_columns(Py_ssize_t rows, types, used):
     """Return a column of each type, for read_stats to fill in; those not in `used` have the default in all rows.
 
-    They lie in one block of memory, of which the system provides large pages: pages of 4 KB take as long as the values.
+    They are one block of memory, for which the system provides large pages: pages of 4 KB take as long as the values.
     """
     block = iter(np.empty((len(used), rows), dtype=np.int64))
     defaults = [DEFAULTS[type] for type in types]

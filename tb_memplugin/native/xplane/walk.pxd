@@ -36,7 +36,7 @@ cdef enum Step:
 
 cdef struct Stat:
     int64_t metadata
-    int64_t value                 # 64 bits of it; of a text its length
+    int64_t value                 # its 64 bits; for a text, its length
     const unsigned char* at       # of a text
     Form form
 

@@ -13,11 +13,11 @@ from tb_memplugin.native.charges import exceeded, left_of
 from tb_memplugin.native.text.spans import Spans
 
 cdef enum:
-    LINE_BYTES = 200  # per line at most: growing columns, their copies, and what readers make of them
+    LINE_BYTES = 200  # per line at most: growing columns, their copies, and the readers' columns
 
 
 cdef class Numbers:
-    """A map from ids to numbers. Writers count ids from 1, so small ones are looked up in an array without hashing."""
+    """A map from ids to numbers. Writers count ids from 1, so an array without hashing serves small ids."""
     def __init__(self, known):
         small = 1 << 16
         self.small.resize(max((key for key in known if 0 <= key < small), default=-1) + 1, -1)
@@ -78,7 +78,7 @@ cdef class Walk:
 cdef walked(Walk walk, plane, lines=None, budget=None):
     """Read the plane, or only the lines at these spans; return the columns of its lines.
 
-    What was read is charged to `budget`, which raises its own error for too much.
+    The columns are charged to `budget`, which raises its own error for too much.
     """
     cdef const unsigned char[::1] view = plane
     cdef const unsigned char* base = b""

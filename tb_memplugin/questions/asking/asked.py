@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, NotRequired, TypedDict, TypeVar, cast
+from typing import Any, Literal, NamedTuple, NotRequired, TypedDict, TypeVar, cast
 
 from tb_memplugin.errors import InputError, ReadError
 
 SCHEMA_VERSION = 3
-TOP = 5  # items of a list
-MORE = 50  # of a further question for all of them
+TOP = 5  # items of a list, by default
+MORE = 50  # items that a further question asks for
 STDIN = "-"
 MAX_SELECTOR = 1000  # characters of an id in a command; a part of an id selects the recording too
 POSITIONAL = ("path", "a", "b")
@@ -42,8 +41,7 @@ class AnswerJson(TypedDict):
     """The commands that go deeper; empty where there are none."""
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(NamedTuple):
     """A further question: a command, its arguments by name, and the reason to ask it."""
 
     command: str
@@ -68,12 +66,11 @@ def _place(path: str) -> str:
 
 
 def selector(recording_id: str) -> str:
-    """Return what selects a recording: its id, or the part of it that an argument can contain."""
+    """Return a text that selects a recording: its id, or a part of it that an argument can contain."""
     return max(UNUSABLE.split(recording_id), key=len)[:MAX_SELECTOR]
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(NamedTuple):
     """The path as the caller gave it, the items of each list (None: all), and how to phrase further questions."""
 
     path: str
@@ -81,7 +78,7 @@ class Asked:
     phrase: Callable[[Question], NextJson] = command_line
 
     def next(self, *questions: Question | None) -> list[NextJson]:
-        """Return the questions that there are. None of standard input, which can be read only once."""
+        """Return the questions that are not None; none about standard input, which can be read only once."""
         return [self.phrase(one) for one in questions if one is not None and STDIN not in one.arguments.values()]
 
     def question(self, command: str, why: str, recording_id: str | None = None, **arguments: Given) -> Question:
@@ -91,8 +88,8 @@ class Asked:
 
 
 NESTED = 3  # items of a list within an item of a list
-DEEPER = 2  # items of lists within those
-NESTED_SHARE = 5  # where more items are asked for, nested lists have one for each NESTED_SHARE of them
+DEEPER = 2  # items of a list within such an item
+NESTED_SHARE = 5  # a nested list may have one item for each NESTED_SHARE items that are asked for
 MAX_TEXT = 300  # characters
 MAX_CODE = 3000
 MAX_KEYS = 40  # more than any object of ours has; maps of a user's knobs may have any number
@@ -102,7 +99,7 @@ WHOLE = ("next", "omitted")
 COMPLETE = ("roles",)  # lists with an item for each kind, of which there are few
 
 T = TypeVar("T")
-ListLimits = tuple[int | None, ...]  # of lists, of those within their items, and so on
+ListLimits = tuple[int | None, ...]  # the limit of lists, of lists within their items, and so on
 
 
 def bounded(answer: T, top: int | None) -> T:

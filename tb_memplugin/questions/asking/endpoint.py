@@ -4,8 +4,7 @@
     def holes(recording: Recording, position: int) -> Holes: ...
 
 The function gets one argument for each input, in order. It returns a TypedDict, which is sent as JSON, or the bytes of
-tables (questions/asking/payload.py). Modules of questions are imported by themselves:
-a new endpoint needs no other line.
+tables (questions/asking/payload.py). All modules of questions are imported, so a new endpoint needs no other line.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ class Endpoint:
         return self.function(*_arguments(self.inputs, call))
 
     def report_queries(self, names: Query) -> Iterator[Query]:
-        """Yield the queries that an offline report answers; `names` is the recording or run that they are about."""
+        """Yield the queries that an offline report answers; `names` has the recording or run of the queries."""
         parameters = [p for p in self.parameters if p.name not in names and p.report_values is not None]
         if self.report is not None and self.report.every is not None:
             parameters = []

@@ -9,7 +9,7 @@ from tb_memplugin.questions.asking.json_types import OmittedJson, ProblemJson
 
 
 class CachedSummariesJson(TypedDict):
-    """What `fleet` keeps in the user's cache folder."""
+    """The summaries that `fleet` keeps in the user's cache folder."""
 
     folder: str
     """The folder."""
@@ -24,7 +24,7 @@ class CachedSummariesJson(TypedDict):
 
 
 class CachedProgramsJson(TypedDict):
-    """What `fit` keeps in the user's cache folder."""
+    """The compiled programs that `fit` keeps in the user's cache folder."""
 
     folder: str
     """The folder."""
@@ -37,7 +37,7 @@ class CachedProgramsJson(TypedDict):
 
 
 class CacheAnswerJson(AnswerJson):
-    """What is kept in the user's cache folder."""
+    """The content of the user's cache folder."""
 
     fleet: CachedSummariesJson
     """The summaries of `fleet`."""
@@ -57,7 +57,7 @@ class WrittenFileJson(TypedDict):
 
 
 class ExportAnswerJson(AnswerJson):
-    """The file that was written, and what it contains."""
+    """The file that was written, and the recordings in it."""
 
     file: WrittenFileJson
     """The file that was written."""
@@ -85,7 +85,7 @@ class SkillAnswerJson(AnswerJson):
     path: str | None
     """The file; null of a skill that is only shown."""
     text: str
-    """What happened, or the skill."""
+    """The result in words, or the skill."""
 
 
 class SchemasAnswerJson(AnswerJson):

@@ -53,7 +53,7 @@ class Parameter(Input):
 
     @property
     def report_values(self) -> tuple[str | int, ...] | None:
-        """Values that an offline report has answers for; None where it has those with the default alone."""
+        """The values for which an offline report has answers; None: only the default."""
         return None
 
     def text(self, call: Call) -> str:

@@ -58,15 +58,14 @@ class SummaryJson(TypedDict):
     reserved_bytes: int | None
     """The largest number of bytes that the program requests from the device, or that the allocator reserves."""
     reported_peak_bytes: int | None
-    """The peak that JAX or the allocator reports; JAX's is of all memories of a program together, and only the
-    recording of its main memory has it."""
+    """The peak that JAX or the allocator reports. JAX's is the sum over all memories of a program, and is given for
+    the main memory only."""
     capacity_bytes: int | None
     """The size of the memory, or the part of it that a program may use."""
     capacity_source: str
-    """The source of that figure, such as the chip's name and the file that has it; empty for the recording
-    itself."""
+    """The source of that figure, such as the chip's name and the file that has it; empty if it is the recording."""
     live: bool
-    """Of `watch`: the job has not finished the file, so it runs or was killed."""
+    """For `watch`: the job has not finished the file, so it runs or was killed."""
     interval_ns: int | None
     """The time between samples, for recordings that are sampled."""
     reason: str | None

@@ -24,7 +24,7 @@ def choose_with_allocations(
     recordings: Sequence[Recording], wanted: str | None, path: str, problems: Iterable[AboutFile] = ()
 ) -> Recording:
     """Return a recording as `choose` does, by default the largest one with allocations. InputError for a curve."""
-    with_allocations = [recording for recording in recordings if not recording.kind.is_sampled]
+    with_allocations = [one for one in recordings if not one.kind.is_sampled and len(one.allocations)]
     found = choose(with_allocations if wanted is None and with_allocations else recordings, wanted, path, problems)
     if found.kind.is_sampled:
         remedy = "give a snapshot of its run; `kill -USR1 <process id>` makes a running job save one"
@@ -45,7 +45,7 @@ def choose(
 ) -> Recording:
     """Return the recording whose id is or contains `wanted`, by default the largest. InputError if none or several.
 
-    `problems`: of the files of the path, the reason for having no recordings.
+    `problems` are those of the path's files; they may be the reason for having no recordings.
     """
     if not recordings:
         raise no_recordings(path, problems)
@@ -65,7 +65,7 @@ def choose(
 
 
 def is_wanted(recording_id: str, wanted: str) -> bool:
-    """Return whether a text selects an id: a part of it, or the id that it has in a folder above."""
+    """Return whether a text selects an id: it is a part of the id, or the recording's id in a folder above."""
     return wanted in recording_id or wanted.endswith(f"/{recording_id}")
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from enum import IntEnum
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol, TypedDict
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.fit import Outcome
-from tb_memplugin.model.fleet import Fleet, TrendBy, TrendSeries
+from tb_memplugin.model.fleet import Fleet, TrendSeries
+from tb_memplugin.model.kinds import TrendBy
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import CodeLines
 
@@ -36,7 +37,7 @@ class RunRecordings(NamedTuple):
 
     recordings: Sequence[Recording]
     problems: Sequence[Unreadable] = ()
-    # By host: the code, text and remedy of why it has no recording over time.
+    # By host: the reason why it has no recording over time, as code, text and remedy.
     empty: Mapping[str, Mapping[str, str]] = {}
     partial: bool = False  # recordings were left out of this list
     notes: Sequence[str] = ()  # sentences about what is not listed without being a problem
@@ -61,25 +62,28 @@ class FitOutcomes(NamedTuple):
 NO_CANDIDATES = FitOutcomes()
 
 
-class CaptureName(NamedTuple):
+class CaptureNameJson(TypedDict):
     """A capture that can be read as a fleet."""
 
     name: str
-    began: float  # seconds since 1970
+    began: float
+    """Seconds since 1970."""
     sessions: int
     hosts: int
     files: int
-    known_files: int  # that have been read before
-    faults: str  # the known ones, in words
+    known_files: int
+    """Files that have been read before; outliers and other programs are known if all have."""
+    faults: str
+    """The known faults, in words; empty without any."""
 
 
 class FleetReading(NamedTuple):
     """Part of a capture that has been read, and all captures, newest first."""
 
-    captures: Sequence[CaptureName]
+    captures: Sequence[CaptureNameJson]
     rule: str  # by which sessions are joined, as a sentence
     series_rule: str  # by which files are one process, as a sentence
-    hosts: Sequence[str]  # that the capture has files of, those that are not read yet included
+    hosts: Sequence[str]  # all hosts with files in the capture, whether read or not
     fleet: Fleet | None  # None: nothing yet
     done: int  # files
     total: int
@@ -143,7 +147,7 @@ class Fleets(Protocol):
     """Captures of many hosts, which are read in the background."""
 
     def fleet(self, capture: str) -> FleetReading:
-        """Return what has been read of a capture; empty: the newest. InputError for an unknown one."""
+        """Return the part of a capture that has been read; empty: the newest. InputError for an unknown one."""
 
     def trend(self, by: TrendBy) -> TrendReading:
         """Return the trend over all captures, with a point for each day or for each of them."""

@@ -19,7 +19,7 @@ from tb_memplugin.questions.compare.causes import CauseJson, DifferenceJson, exp
 from tb_memplugin.questions.records import record
 
 MAX_RECORDINGS = 64
-MIN_SHARE = 0.01  # of the largest recording of a kind; programs below it come and go with versions of JAX
+MIN_SHARE = 0.01  # of the largest recording of a kind; smaller programs come and go with versions of JAX
 Status = Literal["above", "within", "below"]
 
 
@@ -30,9 +30,9 @@ class CheckedRecording(NamedTuple):
     before: MemoryFacts
     now: MemoryFacts
     exceeded: list[str]
-    """`peak` and `reserved`, as far as they are above the tolerance."""
+    """The figures above the tolerance: `peak`, `reserved`."""
     exceeded_roles: list[str]
-    """Likewise roles, the one that grew the most first."""
+    """The roles above it, the one that grew the most first."""
     status: Status
     explanation: Explanation
 
@@ -133,7 +133,7 @@ def _checked(before: MemoryFacts, now: MemoryFacts, recording_id: str, tolerance
         figures.append(("reserved", before.reserved_bytes, now.reserved_bytes))
     exceeded = [name for name, old, new in figures if new > tolerance.allowed(old)]
     is_less = any(old > tolerance.allowed(new) for _, old, new in figures)
-    # Below the baseline, other arrays are live at the peak.
+    # A lower peak is elsewhere, where other arrays are live: a role that grew there is no problem.
     roles = [] if is_less and not exceeded else _exceeded_roles(before, now, tolerance)
     status: Status = "above" if exceeded or roles else "below" if is_less else "within"
     return CheckedRecording(recording_id, before, now, exceeded, roles, status, explain_change(before, now))
@@ -219,11 +219,11 @@ class BaselineCheckedJson(TypedDict):
     exceeded_roles: list[str]
     """The roles above it, the one that grew the most first."""
     before: FiguresJson
-    """Of the baseline."""
+    """The figures of the baseline."""
     now: FiguresJson
-    """Of the recording."""
+    """The figures of the recording."""
     causes: list[CauseJson]
-    """The causes, the largest growth first; what they add to the peak adds up."""
+    """The causes, the largest growth first; their bytes are additive."""
     differences: list[DifferenceJson]
     """The largest changes of arrays at the peak that no cause explains."""
     unexplained_bytes: int
@@ -259,7 +259,7 @@ class CheckBaselineAnswerJson(AnswerJson):
     added: list[UnmatchedJson]
     """Recordings that are not in it."""
     missing: list[UnmatchedJson]
-    """Recordings of the baseline that are not there; with one, and nothing above the tolerance, the exit code is 2."""
+    """Recordings of the baseline that were not found. If nothing is above the tolerance, they make the exit code 2."""
     problems: list[ProblemJson]
     """The files and recordings that could not be checked."""
     omitted: NotRequired[OmittedJson]
@@ -289,7 +289,7 @@ def baseline_answer(
 
 
 def check_baseline_answer(found: BaselineCheck, asked: Asked) -> CheckBaselineAnswerJson:
-    """Return the check with the questions that go deeper about what grew the most."""
+    """Return the check, and further questions about the recording that grew the most."""
     checked = sorted(found.checked, key=lambda one: (ORDER[one.status], one.before.peak_bytes - one.now.peak_bytes))
     answer: CheckBaselineAnswerJson = {
         "schema_version": SCHEMA_VERSION,

@@ -46,16 +46,16 @@ def parse_tolerance(text: str) -> Tolerance:
 SCHEMA_VERSION = 1
 MAX_FILE_BYTES = 16 << 20
 MAX_BYTES = 2**62
-MAX_NAME = 300  # characters; of longer names the start is kept
+MAX_NAME = 300  # characters; longer names are cut
 MAX_RECORDINGS = 1000
-MAX_ROWS = 200  # of a list; we write 80
+MAX_ROWS = 200  # rows of a list to read; 80 are written
 LISTS: dict[str, type] = {
     "arguments": ArgumentFacts,
     "arrays": ArrayFacts,
     "saved": ArrayFacts,
     "fused": FusedFacts,
 }
-# Values that rows of the file leave out.
+# Rows of the file leave out these values.
 DEFAULTS: dict[str, Any] = {"sharding": "", "copies": 1, "function": "", "layers": 1, "donated_bytes": 0}
 POSITIVE = {"copies", "layers"}
 REWRITE = "write it again with `tb-memplugin baseline LOGDIR --write FILE`"
@@ -124,7 +124,7 @@ def _name(text: str) -> str:
 
 
 def parse(data: bytes, file: str) -> Baseline:
-    """Parse a baseline's file. InputError where it is none, or is of a newer version."""
+    """Parse a baseline's file. InputError if it is something else, or of a newer version."""
     try:
         content = json.loads(data)
     except (ValueError, RecursionError) as error:

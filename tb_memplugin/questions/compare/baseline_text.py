@@ -13,8 +13,8 @@ from tb_memplugin.questions.compare.causes import Quote, cause_text, difference_
 from tb_memplugin.questions.compare.compare_text import code
 from tb_memplugin.sizes import agree, bytes_text, counted, signed_bytes, signed_percent
 
-MOST = 0.8  # causes that explain a smaller share of a change are followed by the largest differences
-MIN_SHARE = 0.1  # changes in the other direction, and of roles, are listed from this share of the change
+MOST = 0.8  # a choice: the largest differences follow causes that explain less than this share of a change
+MIN_SHARE = 0.1  # a choice: smaller changes of roles, and in the other direction, are left out
 MAX_DIFFERENCES = 4
 MAX_EXPLAINED = 8  # recordings in Markdown: comments of GitHub have at most 65,536 characters
 ROLES = {role.label for role in Role}  # others are names from a damaged file

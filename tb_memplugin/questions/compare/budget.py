@@ -40,7 +40,7 @@ class NeedJson(TypedDict):
     """The name of that figure: `reserved` of a program, `peak` of other recordings, or `requested`: in use and the
     failed request."""
     caveats: list[CaveatJson]
-    """Of the recording."""
+    """The caveats of the recording."""
 
 
 class AboveBudgetJson(SummaryJson):
@@ -66,8 +66,7 @@ class BudgetJson(TypedDict):
     broken: list[AboveBudgetJson]
     """Those above the budget, worst first."""
     problems: list[ProblemJson]
-    """The files and recordings that could not be checked; with one, and nothing above the budget, the exit code is
-    2."""
+    """The files and recordings that could not be checked. If nothing is above the budget, they make the exit code 2."""
 
 
 def budget(recordings: Sequence[Recording], limit: int, chosen: Regex) -> BudgetJson:
@@ -90,7 +89,7 @@ def budget(recordings: Sequence[Recording], limit: int, chosen: Regex) -> Budget
 
 
 def need(recording: Recording) -> NeedJson:
-    """Return what a recording needs of its memory."""
+    """Return the memory that a recording needs."""
     return {
         "id": recording.id,
         "needed_bytes": required_bytes(recording),
@@ -100,7 +99,7 @@ def need(recording: Recording) -> NeedJson:
 
 
 def _broken(recording: Recording, limit: int) -> AboveBudgetJson | None:
-    """Return what takes the memory of a recording above the limit; None below it."""
+    """Return a recording above the limit with its explanation; None for others."""
     found = need(recording)
     above = found["needed_bytes"] - limit
     if above <= 0:
@@ -116,7 +115,7 @@ def explanation(recording: Recording) -> list[str]:
 
 
 def _figure(recording: Recording) -> str:
-    """Return which figure of the recording is compared with the limit."""
+    """Return the name of the recording's figure that is compared with the limit."""
     if recording.out_of_memory is not None and recording.out_of_memory.phase is not OutOfMemoryPhase.COMPILE:
         return "requested"
     return "reserved" if recording.kind.has_program else "peak"

@@ -183,15 +183,15 @@ class CauseJson(NamedCauseJson):
     after: str
     """The value now."""
     arrays: int
-    """The number of arrays; of saved activations, how many more."""
+    """The number of arrays; for saved activations, the growth of their number."""
     layers: int
     """The number of layers that a name with `*` stands for."""
     shape: str
-    """The largest array's."""
+    """The shape of the largest array."""
     example: str
-    """The largest array's path."""
+    """The path of the largest array."""
     role: str
-    """Of an argument."""
+    """The role, for an argument."""
     dimension: int | None
     """The dimension of an argument that changed, if it is the same for all."""
 
@@ -255,5 +255,5 @@ class ChangeCausesJson(TypedDict):
 
 @endpoint("change_causes", RecordingOf("a"), RecordingOf("b"))
 def change_causes(a: Recording, b: Recording) -> ChangeCausesJson:
-    """Return what the programmer or the compiler changed from `a` to `b`, with what it adds to the peak."""
+    """Return the changes by programmer or compiler from `a` to `b`, with the bytes that each adds to the peak."""
     return {"causes": [cause_json(cause) for cause in causes_between(a, b)]}

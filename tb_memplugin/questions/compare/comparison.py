@@ -1,4 +1,4 @@
-"""The changes between two recordings, for the page, and what all other forms of the comparison are made of."""
+"""The changes between two recordings, as the page shows them; the other forms of a comparison are made of these."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ComparedSideJson(TypedDict):
 
 
 class WaterfallStepJson(TypedDict):
-    """One step from the one total to the other."""
+    """A step of the way from the total of A to the total of B."""
 
     label: str
     """The role, model path or source line."""
@@ -75,7 +75,7 @@ class ChangedSiteJson(TypedDict):
     source: str
     """The source line."""
     shape: str
-    """The shape in B, or in A where B has none."""
+    """The shape in B, or if B lacks the site, in A."""
     shape_before: str
     """The shape in A, where it differs."""
     row_a: int | None
@@ -135,7 +135,7 @@ def compared(a: Recording, b: Recording, at_a: int | None, at_b: int | None, by:
     grown = np.abs(found.entries.bytes_b - found.entries.bytes_a)
     steps = _list_steps(found.steps)
     listed = {step.label: i for i, step in enumerate(steps)}
-    # Entries without a step of their own belong to the last step, the rest.
+    # Entries of steps that are not listed belong to the last step, the rest.
     step_of = [listed.get(found.steps[i].label, len(steps) - 1) for i in found.step_of[: len(shown)].tolist()]
     return {
         "verdict": verdict(found),
@@ -202,7 +202,7 @@ def changed(found: Comparison) -> bool:
 def pairs(a: Sequence[Recording], b: Sequence[Recording]) -> list[Pair]:
     """Return the matching recordings of two listings, in the first's order.
 
-    Two single recordings are a pair. Two device profiles have other titles, and match by their devices.
+    If both listings have one recording, these two match. Device profiles, whose titles differ, match by their devices.
     """
     if len(a) == len(b) == 1:
         return [(a[0], b[0])]
@@ -222,7 +222,7 @@ def _device(recording: Recording) -> tuple[str, ...]:
 
 
 def _identity(recording: Recording) -> tuple[str, ...]:
-    """Return kind, title and memory. A program's id is left out of its title: it differs after every change."""
+    """Return kind, title and memory. A title is without the program's id, which differs after every change."""
     return (recording.kind, PROGRAM_ID.sub("", recording.title), recording.memory)
 
 
@@ -289,7 +289,7 @@ def _entry(a: Recording, b: Recording, entries: Entries, i: int, kind: int, step
 
 
 def _example(a: Recording, b: Recording, entries: Entries, i: int) -> tuple[Recording, int]:
-    """Return the largest allocation of an entry: of the second recording, if it has one."""
+    """Return the largest allocation of an entry, in the second recording if the entry has any there."""
     return (b, int(entries.row_b[i])) if entries.row_b[i] >= 0 else (a, int(entries.row_a[i]))
 
 

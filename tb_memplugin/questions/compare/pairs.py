@@ -102,7 +102,7 @@ class SideAnswerJson(TypedDict):
     capacity_bytes: int | None
     """The size of the memory, or the part of it that a program may use."""
     caveats: list[CaveatJson]
-    """Of the recording."""
+    """The caveats of the recording."""
 
 
 class ComparisonAnswerJson(TypedDict):
@@ -117,11 +117,11 @@ class ComparisonAnswerJson(TypedDict):
     b: SideAnswerJson
     """The recording after."""
     by: str
-    """`role`, `model` or `source`: what the steps are."""
+    """The groups that the steps are of: `role`, `model` or `source`."""
     steps: list[WaterfallStepJson]
-    """From the bytes of A to those of B, the largest change first."""
+    """The steps from the bytes of A to the bytes of B, the largest change first."""
     changes: dict[ChangeKind, ChangedJson]
-    """`only_a`, `only_b`, `grown`, `shrunk` and `same`."""
+    """The entries by kind of change: `only_a`, `only_b`, `grown`, `shrunk` and `same`."""
     entries: list[ChangedSiteJson]
     """The changes, largest first."""
     entries_total: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import NotRequired
 
 import numpy as np
 
@@ -18,31 +18,15 @@ from tb_memplugin.questions.asking.json_types import CaveatJson, OmittedJson, St
 from tb_memplugin.questions.asking.selectors import position_of
 from tb_memplugin.questions.explain.explain import MomentJson, moment
 from tb_memplugin.questions.recording.columns import EXPORTED, ChosenRows, facts
-from tb_memplugin.questions.recording.details import SchedulePointJson, details
+from tb_memplugin.questions.recording.details import TEXTS, BufferJson, NamedRowJson, details
 from tb_memplugin.questions.records import record
 
-TEXTS = ("name", "op", "op_name", "role", "shape", "source")  # exported columns that a list of buffers has
 
-
-class LiveBufferJson(TypedDict):
+class LiveBufferJson(NamedRowJson):
     """A live buffer or allocation; `row` selects it in `buffers --row`."""
 
-    row: int
-    """The row in the recording."""
-    name: str
-    """The buffer's or allocation's name."""
-    op: str
-    """The instruction's opcode, or the operator."""
-    op_name: str
-    """The model path."""
-    role: str
-    """The role, in lower case."""
-    shape: str
-    """The shape with its layout."""
-    source: str
-    """The user's innermost source line; empty where it is unknown."""
     bytes: int
-    """What it adds to the live bytes."""
+    """The bytes that it adds to the live bytes."""
 
 
 class BuffersAnswerJson(AnswerJson):
@@ -53,94 +37,30 @@ class BuffersAnswerJson(AnswerJson):
     at: MomentJson
     """The position: the peak, or `--at`."""
     caveats: list[CaveatJson]
-    """Of the recording."""
+    """The caveats of the recording."""
     matching: NotRequired[str]
     """The value of `--match`, a text in name, model path, shape, role, function or source line."""
     buffers: list[LiveBufferJson]
     """The live buffers or allocations, largest first."""
     buffers_total: int
-    """Their number, listed or not."""
+    """The number of buffers or allocations, listed or not."""
     buffers_bytes: int
-    """Their bytes, listed or not."""
+    """The bytes of all of them."""
     omitted: NotRequired[OmittedJson]
 
 
-class BufferRegionJson(TypedDict):
-    """The buffer allocation or segment that contains it; `index` is the source's own number of it."""
-
-    index: int
-    """The number that the source gives it."""
-    kind: str
-    """`parameter`, `output`, `constant`, `thread_local` or `temporary`."""
-    size_bytes: int
-    """Its size."""
-
-
-class SharingBufferJson(TypedDict):
-    """A buffer that uses some of the same bytes."""
-
-    row: int
-    """The row in the recording."""
-    name: str
-    """Its name."""
-    size_bytes: int
-    """Its size."""
-    relation: str
-    """`same buffer`, or `same bytes at another time`."""
-
-
-class BufferAnswerJson(AnswerJson):
+class BufferAnswerJson(AnswerJson, BufferJson):
     """One buffer or allocation in full. Positions are those of the recording's axis."""
 
     recording: str
     """The recording's id."""
     caveats: list[CaveatJson]
     """Of the recording."""
-    row: int
-    """The row in the recording."""
-    name: str
-    """The buffer's or allocation's name."""
-    op: str
-    """The instruction's opcode, or the operator."""
-    op_name: str
-    """The model path."""
-    role: str
-    """The role, in lower case."""
-    shape: str
-    """The shape with its layout."""
-    dtype: str
-    """The element type."""
-    size_bytes: int
-    """Bytes as placed."""
-    requested_bytes: int
-    """Bytes requested, without padding and rounding."""
-    region: BufferRegionJson | None
-    """The buffer allocation or segment that contains it."""
-    offset_bytes: int
-    """The offset in that region."""
-    allocated_at: int
-    """The position of the allocation."""
-    freed_at: int
-    """The position of the free."""
-    defined: SchedulePointJson
-    """The position at which its value is written."""
-    last_used: SchedulePointJson
-    """Its last use."""
-    source: str
-    """The user's innermost source line; empty where it is unknown."""
-    stack: list[StackFrameJson]
-    """The call stack of the allocation, innermost frame first; of a stack that is cut, from `source` on."""
-    freed_stack: list[StackFrameJson]
-    """The call stack of the free, likewise; empty where it is unknown."""
-    shares: list[SharingBufferJson]
-    """Buffers that use some of the same bytes."""
-    shares_total: int
-    """The number of these."""
     omitted: NotRequired[OmittedJson]
 
 
 def buffers(recording: Recording, asked: Asked, at: str | None = None, match: str | None = None) -> BuffersAnswerJson:
-    """Return the largest live buffers at the peak or at the moment `at`, of those whose texts contain `match`.
+    """Return the largest live buffers, whose texts contain `match`, at the peak or at the moment `at`.
 
     InputError where `at` is not a moment of the recording.
     """
@@ -194,7 +114,7 @@ def _live(recording: Recording, row: int) -> LiveBufferJson:
 
 
 def one_buffer(recording: Recording, row: int, asked: Asked) -> BufferAnswerJson:
-    """Return all that is known of a row. InputError for a row that the recording does not have."""
+    """Return everything that is known about a row. InputError for a row that the recording does not have."""
     if not 0 <= row < len(recording.allocations):
         last = len(recording.allocations) - 1
         raise InputError("No such row", str(row), f"give one from 0 to {last}; `buffers` and `explain` list them")
@@ -203,34 +123,29 @@ def one_buffer(recording: Recording, row: int, asked: Asked) -> BufferAnswerJson
     stack, inner = _from_own_line(recording, int(recording.allocations.stack[row]), found["stack"], asked.top)
     freed, inner_of_freed = _from_own_line(recording, freed_leaf, found["freed_stack"], asked.top)
     why = "the largest one that uses the same bytes"
-    answer = record(
-        BufferAnswerJson,
-        found,
-        schema_version=SCHEMA_VERSION,
-        recording=recording.id,
-        caveats=[*map(caveat_json, caveats(recording))],
-        **facts(recording, row, ("row", *TEXTS, "dtype", "size_bytes", "requested_bytes")),
-        region=(region := found["region"]) and record(BufferRegionJson, region, size_bytes=region["size"]),
-        offset_bytes=found["offset"],
-        allocated_at=found["start"],
-        freed_at=found["end"],
-        stack=stack,
-        freed_stack=freed,
-        shares=[record(SharingBufferJson, one, size_bytes=one["size"]) for one in found["shares"]],
-        omitted={
+    answer: BufferAnswerJson = {
+        "schema_version": SCHEMA_VERSION,
+        "recording": recording.id,
+        "caveats": [*map(caveat_json, caveats(recording))],
+        **found,
+        "stack": stack,
+        "freed_stack": freed,
+        "omitted": {
             "shares": found["shares_total"] - len(found["shares"]),
             "stack": inner,
             "freed_stack": inner_of_freed,
         },
-        next=asked.next(*(asked.question("buffers", why, recording.id, row=one["row"]) for one in found["shares"][:1])),
-    )
+        "next": asked.next(
+            *(asked.question("buffers", why, recording.id, row=one["row"]) for one in found["shares"][:1])
+        ),
+    }
     return bounded(answer, asked.top)
 
 
 def _from_own_line(
     recording: Recording, leaf: int, frames: list[StackFrameJson], top: int | None
 ) -> tuple[list[StackFrameJson], int]:
-    """Return a stack from the user's innermost line on where it will be cut, and how many frames that leaves out."""
+    """Return a stack, which begins at the user's innermost line if it will be cut, and the number of frames before."""
     stacks = recording.stacks
     if top is None or len(frames) <= top or not 0 <= leaf < len(stacks.parent):
         return frames, 0

@@ -10,6 +10,7 @@ from tb_memplugin.analysis.usage.figure_definitions import Figure
 from tb_memplugin.analysis.usage.live_bytes import count_stacks, peak
 from tb_memplugin.analysis.usage.live_set import breakdown, bytes_by_role, figures, live_rows, share
 from tb_memplugin.analysis.usage.steps import step_at
+from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.json_types import FigureJson, OutOfMemoryJson, SiteJson, SummaryJson, figure_json
@@ -17,13 +18,13 @@ from tb_memplugin.questions.asking.selectors import position_of
 from tb_memplugin.questions.kinds import device_profile, leaks, memory_profile, memory_viewer, watched
 from tb_memplugin.questions.kinds.joins import RuntimeToProgramJson, joins
 from tb_memplugin.questions.oom import failure as oom
-from tb_memplugin.questions.recording.advice import AdviceJson, advice
+from tb_memplugin.questions.recording.advice import AdviceListJson, advice
 from tb_memplugin.questions.recording.kernels import KernelJson, has_kernels, kernels
 from tb_memplugin.questions.recording.sites import site
 from tb_memplugin.questions.recording.summary import summary
 from tb_memplugin.questions.recording.tree import TreeLineJson, weighted_nodes
 
-MAX_BUFFERS = 20  # of a program
+MAX_BUFFERS = 20  # listed buffers of a program
 
 
 class MomentJson(TypedDict):
@@ -32,7 +33,7 @@ class MomentJson(TypedDict):
     position: int
     """The position on the axis; -1 is before the first."""
     instruction: NotRequired[str]
-    """Of a program: the instruction there."""
+    """For a program: the instruction there."""
     op_name: NotRequired[str]
     """The model path of that instruction."""
     time_ns: int | None
@@ -85,7 +86,7 @@ class ExplainedMoment(TypedDict):
     source: list[TreeLineJson]
     function: list[TreeLineJson]
     out_of_memory: NotRequired[OutOfMemoryJson]
-    advice: NotRequired[list[AdviceJson]]
+    advice: NotRequired[AdviceListJson]
     kernels: NotRequired[list[KernelJson]]
     buffers: NotRequired[list[Group]]
     buffers_total: NotRequired[int]
@@ -97,10 +98,16 @@ class ExplainedMoment(TypedDict):
     leaks: NotRequired[leaks.LeaksJson]
 
 
-def explain(recording: Recording, at: str | None = None, others: Sequence[Recording] = ()) -> ExplainedMoment:
+def explain(
+    recording: Recording,
+    at: str | None = None,
+    others: Sequence[Recording] = (),
+    outcomes: Sequence[Outcome] = (),
+) -> ExplainedMoment:
     """Explain the peak of a recording, or the moment `at`, in JSON-compatible values.
 
     `others` are the other recordings of the logdir; an allocator is matched with the programs of its run and host.
+    `outcomes` are the candidates of fits there.
     InputError where `at` is not a moment of the recording.
     """
     position = peak(recording).position if at is None else position_of(recording, at)
@@ -109,7 +116,7 @@ def explain(recording: Recording, at: str | None = None, others: Sequence[Record
     if failure is not None:
         answer["out_of_memory"] = failure
     elif not recording.kind.has_call_graph:
-        answer["advice"] = advice(recording)["advice"]
+        answer["advice"] = advice(recording, outcomes)
         if has_kernels(recording):
             answer["kernels"] = kernels(recording)["kernels"]
         if recording.axis is not Axis.TIME:
@@ -118,7 +125,7 @@ def explain(recording: Recording, at: str | None = None, others: Sequence[Record
         programs = [other for other in others if other.kind.has_program and _same_host(other, recording)]
         if recording.kind.runs_programs and programs:
             answer["joins"] = joins(recording, programs, position)
-        if not recording.kind.is_sampled:  # which has no allocations: lines are those of its snapshots
+        if not recording.kind.is_sampled:  # a curve has no allocations: its snapshots have the lines
             answer["stacks"] = count_stacks(recording)._asdict()
             answer["leaks"] = leaks.findings(recording)
     _add_groups(answer, recording, position)

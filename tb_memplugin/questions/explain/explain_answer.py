@@ -1,4 +1,4 @@
-"""What is live at the peak or another moment, in short: roles, lines, model paths, leaks, and advice."""
+"""The memory live at the peak or another moment, in short: roles, lines, model paths, leaks, and advice."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final, Literal, NotRequired, TypedDict, TypeVar, cast
 from tb_memplugin.analysis.leaks.over_snapshots import snapshots_of
 from tb_memplugin.analysis.ownership.source_lines import heavy_lines
 from tb_memplugin.analysis.usage.live_set import share
+from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, AnswerJson, Asked, Question, bounded, fewer
@@ -23,6 +24,7 @@ from tb_memplugin.questions.explain.explain import ExplainedMoment, LiveAmountJs
 from tb_memplugin.questions.kinds.joins import RuntimeToProgramJson
 from tb_memplugin.questions.kinds.leaks import LeaksJson, VerdictName
 from tb_memplugin.questions.oom.failure import programs_of
+from tb_memplugin.questions.recording.advice import AdviceLineJson, FitsWithJson
 from tb_memplugin.questions.recording.kernels import KernelJson
 from tb_memplugin.questions.recording.tree import TreeLineJson, heaviest_chains
 from tb_memplugin.questions.records import record, records
@@ -37,21 +39,6 @@ class LineShareJson(TypedDict):
     """Live bytes that it allocated."""
     share: float
     """Its share of all live bytes."""
-
-
-class AdviceLineJson(TypedDict):
-    """A change that lowers the peak; `advice` explains it and has the code."""
-
-    kind: str
-    """The kind of change, such as `donation`."""
-    title: str
-    """The change in a few words."""
-    saving_bytes: int
-    """By how much the peak falls with this change alone; of `reserved`, by how much less is reserved."""
-    saving_of: str
-    """The figure that the change lowers: `peak`, or `reserved` for memory in gaps between buffers."""
-    new_peak_bytes: int
-    """The peak with this change alone."""
 
 
 class LiveSiteJson(TypedDict):
@@ -135,23 +122,25 @@ class ExplainAnswerJson(AnswerJson):
     function: list[TreeLineJson]
     """The heaviest jitted functions; empty for a program."""
     advice: NotRequired[list[AdviceLineJson]]
-    """Changes that lower the peak, in the order in which to try them."""
+    """The changes that lower the peak, the largest saving first."""
+    fits_with: NotRequired[FitsWithJson | None]
+    """The changes to make first where it does not fit; null if it fits, or the limit is unknown."""
     buffers: NotRequired[list[LiveSiteJson]]
-    """Of a program: the largest live buffers."""
+    """For a program: the largest live buffers."""
     groups: NotRequired[list[LiveSiteJson]]
-    """Of other kinds: the live allocations by site, role and shape."""
+    """For other kinds: the live allocations by site, role and shape."""
     before: NotRequired[LiveAmountJson]
     """Bytes that were allocated before the recording started."""
     unexplained: NotRequired[LiveAmountJson]
     """Bytes in use that no allocation explains."""
     kernels: NotRequired[list[KernelJson]]
-    """Of VMEM: the Pallas kernels, the one that takes most first."""
+    """For VMEM: the Pallas kernels, the one that takes most first."""
     leaks: NotRequired[LeakAnswerJson]
-    """Of an allocator: growth from step to step."""
+    """For an allocator: growth from step to step."""
     joins: NotRequired[RuntimeToProgramJson]
-    """Of an allocator: the compiled programs that own the live allocations."""
+    """For an allocator: the compiled programs that own the live allocations."""
     out_of_memory: NotRequired[OutOfMemoryJson]
-    """Of an error: the request, the free memory, and the cause."""
+    """For an error: the request, the free memory, and the cause."""
     problems: NotRequired[list[ProblemJson]]
     """Without `--recording`: the files of the path that cannot be read; a larger peak may be in them."""
     omitted: NotRequired[OmittedJson]
@@ -159,7 +148,7 @@ class ExplainAnswerJson(AnswerJson):
 
 T = TypeVar("T")
 
-REPORTED_VERDICTS = ("leak", "kept one step")  # the others do not grow
+REPORTED_VERDICTS = ("leak", "kept one step")  # sites with other verdicts do not grow
 SHARE_DIGITS = 4
 OF_RECORDING = ("live_peak", "reserved", "capacity", "reported_peak")  # figures that summaries have
 COPIED: Final = ("kernels", "joins", "out_of_memory", "before", "unexplained")
@@ -171,13 +160,15 @@ def explain_answer(
     asked: Asked,
     at: str | None = None,
     problems: Iterable[AboutFile] = (),
+    outcomes: Sequence[Outcome] = (),
 ) -> ExplainAnswerJson:
     """Explain the peak of a recording, or the moment `at`. `others` are the recordings of the same path.
 
     `problems`: of the files of the path, where no recording was asked for: a larger peak may be in them.
+    `outcomes`: the candidates of fits there.
     InputError where `at` is not a moment of the recording.
     """
-    found = explain(recording, at, others)
+    found = explain(recording, at, others, outcomes)
     most, omitted = fewer(asked.top), OmittedJson()
     lines, lines_total = heavy_lines(recording, found["at"]["position"], asked.top)
     omitted["lines"] = max(lines_total - len(lines), 0)
@@ -205,7 +196,8 @@ def explain_answer(
         "next": asked.next(*_questions(recording, others, found, asked)),
     }
     if "advice" in found:
-        answer["advice"] = records(AdviceLineJson, found["advice"])
+        answer["advice"] = records(AdviceLineJson, found["advice"]["advice"])
+        answer["fits_with"] = found["advice"]["fits_with"]
     if "buffers" in found:
         answer["buffers"] = records(LiveSiteJson, found["buffers"][:most])
         omitted["buffers"] = found["buffers_total"] - len(answer["buffers"])
@@ -234,7 +226,7 @@ def _leaks(found: LeaksJson) -> LeakAnswerJson:
 
 
 def _rounded(value: T) -> T:
-    """Return an answer with shares of few digits, which are of no use beside the bytes."""
+    """Round the shares of an answer: beside the bytes, more digits are of no use."""
     if isinstance(value, dict):
         rounded = {key: _rounded(item) for key, item in value.items()}
         return cast(T, rounded | ({"share": round(value["share"], SHARE_DIGITS)} if "share" in value else {}))
@@ -244,6 +236,7 @@ def _rounded(value: T) -> T:
 def _questions(
     recording: Recording, others: Sequence[Recording], found: ExplainedMoment, asked: Asked
 ) -> list[Question | None]:
+    has_advice = "advice" in found and bool(found["advice"]["advice"])
     own, at = recording.id, {} if found["at"]["peak"] else {"at": f"#{found['at']['position']}"}
     if recording.kind.is_sampled:
         why = "who holds the memory, by the newest snapshot of this run"
@@ -252,7 +245,7 @@ def _questions(
     failed = [program.id for program in programs_of(recording, others)[:1]]
     return [
         *(asked.question("explain", "the program that did not fit, with its buffers", program) for program in failed),
-        asked.question("advice", "how to lower the peak: sentences and code", own) if found.get("advice") else None,
+        asked.question("advice", "how to lower the peak: sentences and code", own) if has_advice else None,
         asked.question("buffers", "the largest buffers, one by one", own, **at) if len(recording.allocations) else None,
         asked.question("explain", "the memory of this run over time, with leaks", timed.id)
         if timed is not None and recording.axis is not Axis.TIME

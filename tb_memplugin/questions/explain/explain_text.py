@@ -49,13 +49,13 @@ def lines(answer: ExplainedMoment) -> Iterator[str]:
         yield from align(list(kernel_rows(answer["kernels"])), 2)
         yield ""
     yield from _buffers(answer) if "buffers" in answer else _groups(answer)
-    if pieces := answer.get("advice"):
+    if "advice" in answer and answer["advice"]["advice"]:
         yield ""
-        yield from advice_lines(pieces)
+        yield from advice_lines(answer["advice"])
 
 
 def _tree(tree: Sequence[TreeLineJson], heading: str, unknown: str, separator: str | None) -> Iterator[str]:
-    """Format a tree with a top-level node other than those for memory of unknown origin; the others say nothing."""
+    """Format a tree, unless all of its top-level nodes are for memory of unknown origin."""
     unnamed = (unknown, BEFORE, UNEXPLAINED, *UNEXPLAINED_OF.values())
     if any(node["label"] not in unnamed for node in tree if node["depth"] == 0):
         yield heading

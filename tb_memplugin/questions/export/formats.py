@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
-from tb_memplugin.questions.export.cells import ExportColumn, ExportTable, Numbers, distinct_texts, export_cells
-from tb_memplugin.questions.export.rows import pieces
+from tb_memplugin.questions.export.rows import ExportColumn, ExportTable, distinct_texts, export_cells, pieces
+from tb_memplugin.questions.recording.columns import Numbers
 from tb_memplugin.questions.recording.summary import summary
 
 if TYPE_CHECKING:

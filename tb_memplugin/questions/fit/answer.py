@@ -7,7 +7,7 @@ from typing import NotRequired, TypedDict
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.accelerators import accelerator_name
-from tb_memplugin.model.fit import Knob, LargestValue, Outcome, OutcomeJson, PartJson, Tried
+from tb_memplugin.model.fit import CandidateJson, Knob, LargestValue, Outcome, OutcomeJson, Tried
 from tb_memplugin.model.largest_value import answer as answer_of
 from tb_memplugin.model.largest_value import fit_steps
 from tb_memplugin.questions.asking.asked import MORE, SCHEMA_VERSION, AnswerJson, Asked, Question, bounded
@@ -17,24 +17,9 @@ from tb_memplugin.questions.fit.tried import TriedJson, tried_json
 from tb_memplugin.questions.records import record
 
 
-class CandidateLineJson(TypedDict):
-    """A step with values of its knobs, compiled for a target; sizes are of one device."""
+class CompiledCandidateJson(CandidateJson):
+    """A candidate, without what only its own run has."""
 
-    step: str
-    target: str
-    knobs: dict[str, Knob]
-    changes: list[str]
-    fits: bool
-    reserved_bytes: int | None
-    peak_bytes: int | None
-    limit_bytes: int | None
-    rematerialized: int
-    parts: list[PartJson]
-    seconds: float
-    run: str | None
-    error: str | None
-    """Why there is no program, or why the compiler refuses one that is within the limit."""
-    caveats: list[str]
     omitted: NotRequired[OmittedJson]
 
 
@@ -42,43 +27,61 @@ class ChipFitJson(TypedDict):
     """A chip, and whether a recording fits its memory; sizes are of one device."""
 
     target: str
+    """The chip, such as `v5e` or `h100`, as `--on` takes it."""
     fits: bool
+    """True if the memory that the recording needs is within the limit."""
     limit_bytes: int
-    """What programs may reserve."""
+    """The bytes that programs may reserve of a device; of PyTorch, the memory of the GPU."""
     left_bytes: int
-    """Negative where it does not fit."""
+    """The limit minus the need; negative where it does not fit."""
 
 
 class LargestJson(TypedDict):
     """The largest value of a knob that fits, for a target and a choice of the other knobs."""
 
     target: str
+    """The target, or the smallest slice that fits."""
     knobs: dict[str, Knob]
+    """The values of the knobs that are not searched."""
     vary: str | None
+    """The knob that is searched."""
     value: Knob | None
+    """Its largest value that fits; null if none does."""
     value_without_recomputation: int | None
+    """The largest value before the compiler recomputes."""
     fits: bool
+    """True if any value fits."""
     run: str | None
+    """The run of the candidate that is the answer, or of the smallest one where nothing fits."""
     reserved_bytes: int | None
+    """The reserved bytes of that candidate."""
     limit_bytes: int | None
+    """The limit of that candidate."""
     fixed_bytes: int | None
+    """The reserved bytes of the line through the compiled values at 0; null where memory does not follow a line."""
     bytes_per_item: int | None
+    """The bytes that each item adds."""
     caveats: list[str]
+    """Facts that the figures leave out."""
 
 
 class FitAnswerJson(AnswerJson):
-    """The largest values that fit, and the candidates, those closest to their limit first. Or a recording on chips."""
+    """The largest values that fit, and the candidates, those closest to their limit first; or chips for a recording."""
 
     largest: list[LargestJson]
-    candidates: list[CandidateLineJson]
+    """One for each target and choice of knobs."""
+    candidates: list[CompiledCandidateJson]
+    """The candidates that were compiled, or that the logdir contains; those closest to their limit first."""
     tried: NotRequired[list[TriedJson]]
+    """With `--try`: advice about the answers, carried out."""
     recording: NotRequired[NeedJson]
-    """Of an answer about a recording: what it needs."""
+    """Of an answer about a recording: the memory that it needs; `largest` and `candidates` are empty then."""
     chips: NotRequired[list[ChipFitJson]]
-    """Those with room for it first, the smallest memory first."""
+    """Those with room for the recording first, the smallest memory first."""
     caveats: NotRequired[list[str]]
-    """What the figures of `chips` leave out."""
+    """Facts that the figures of `chips` leave out."""
     problems: list[ProblemJson]
+    """Of a logdir: the records that cannot be read."""
     omitted: NotRequired[OmittedJson]
 
 
@@ -113,7 +116,7 @@ def fit_answer(
 ) -> FitAnswerJson:
     """Return the answers of a search, its candidates, and the advice that was tried.
 
-    `programs`: the runs that contain their program (None: all), about which more can be asked.
+    Further questions are about `programs`, the runs that contain their program (None: all).
     """
     answer: FitAnswerJson = {
         "schema_version": SCHEMA_VERSION,
@@ -145,15 +148,15 @@ def _largest(one: LargestValue) -> LargestJson:
 
 
 def _distance(outcome: Outcome) -> int:
-    """Return how far what is reserved is from the limit; those without a program come last."""
+    """Return the distance of the reserved bytes from the limit, to sort by; candidates without a program come last."""
     if outcome.reserved_bytes is None:
         return 1 << 62
     return abs(outcome.reserved_bytes - (outcome.limit_bytes or 0))
 
 
-def _candidate(outcome: Outcome) -> CandidateLineJson:
+def _candidate(outcome: Outcome) -> CompiledCandidateJson:
     return record(
-        CandidateLineJson,
+        CompiledCandidateJson,
         outcome,
         outcome.candidate,
         knobs=dict(outcome.candidate.knobs),
@@ -164,7 +167,7 @@ def _candidate(outcome: Outcome) -> CandidateLineJson:
 
 
 def no_candidates(path: str, problems: Sequence[AboutFile]) -> InputError:
-    """Return the error of a logdir without the candidates that are asked for: the first problem of its records."""
+    """Return the error for a logdir without the wanted candidates: the first problem of its records, if any."""
     if problems:
         return InputError("No such candidates", problems[0].file, problems[0].text)
     remedy = "`tb-memplugin fit FILE.py:FUNCTION --to LOGDIR` compiles some; without knobs, all are listed"
@@ -174,7 +177,7 @@ def no_candidates(path: str, problems: Sequence[AboutFile]) -> InputError:
 def _questions(
     outcomes: Sequence[Outcome], found: Sequence[LargestValue], asked: Asked, programs: Container[str] | None
 ) -> list[Question]:
-    """Ask about the program of the first answer that has one in the logdir."""
+    """Return questions about the program of the first answer that has one in the logdir."""
     runs = [one.last.run for one in found if one.last.run and one.last.reserved_bytes is not None]
     kept = [run for run in runs if programs is None or run in programs]
     run = [{"path": f"{asked.path.rstrip('/')}/{name}"} for name in kept[:1]]
@@ -188,13 +191,14 @@ class CheckedCandidateJson(OutcomeJson):
     """A candidate that was compiled for the check."""
 
     explanation: list[str]
-    """The largest parts of the memory, if it does not fit."""
+    """The first lines of `explain` where it does not fit."""
 
 
 class CheckStepAnswerJson(AnswerJson):
     """The candidates that were compiled, one for each target."""
 
     checked: list[CheckedCandidateJson]
+    """One for each target."""
     omitted: NotRequired[OmittedJson]
 
 

@@ -61,7 +61,7 @@ def chips_that_fit(recording: Recording, asked: Asked, targets: Sequence[str] = 
 
 
 def _limit(chip: str, recording: Recording) -> int | None:
-    """Return the bytes that the framework of the recording may use of a chip."""
+    """Return the bytes of a chip that the recording's framework may use."""
     return GPUS[chip].device_memory_size if chip in GPUS and recording.kind.is_torch else capacity_of(chip)
 
 

@@ -1,11 +1,11 @@
-"""The candidates of a fit: what each reserves, its peak by role, and the largest value that fits for each choice."""
+"""The candidates of a fit: reserved bytes, the peak by role, and the largest value that fits for each choice."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
-from tb_memplugin.model.fit import Knob, LargestValue, Outcome
+from tb_memplugin.model.fit import Knob, LargestValue, Outcome, PartJson
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.largest_value import FitStep, KnobChoice, answer, fit_steps
 from tb_memplugin.questions.asking.endpoint import EACH_CHOICE, endpoint
@@ -27,19 +27,12 @@ class RoleBytesJson(TypedDict):
     bytes: int
 
 
-class FitPartJson(TypedDict):
-    """A part of the memory at the peak."""
-
-    name: str
-    bytes: int
-
-
 class FitChoiceJson(TypedDict):
     """Target, knobs and changes that the candidates of one search have in common."""
 
     target: str
     knobs: dict[str, float | str | bool]
-    """All but the searched one."""
+    """All knobs except the searched one."""
     changes: list[str]
     """Changes made to the program before it was compiled, to try advice."""
     change: str
@@ -47,7 +40,7 @@ class FitChoiceJson(TypedDict):
 
 
 class FitCandidateJson(FitChoiceJson):
-    """A step with values of its knobs for a target, and what compiling it gave, in bytes per device."""
+    """A step with values of its knobs for a target, and the outcome of compiling it, in bytes per device."""
 
     choice: int
     """Index into the step's `choices`."""
@@ -66,10 +59,10 @@ class FitCandidateJson(FitChoiceJson):
     """Their share of the program's floating-point operations."""
     roles: list[RoleBytesJson]
     """Bytes at the peak, largest first."""
-    parts: list[FitPartJson]
+    parts: list[PartJson]
     seconds: float
     error: str | None
-    """Why there is no program, or why the compiler refuses one that is within the limit."""
+    """The reason why there is no program, or why the compiler refuses one that is within the limit."""
     traceback: str | None
     versions: dict[str, str]
     caveats: list[str]
@@ -81,7 +74,7 @@ class FitLargestJson(FitChoiceJson):
     candidate: int | None
     """Index into the step's `candidates`; null where none fits."""
     without_recomputation: int | None
-    """As `candidate`, of the largest value for which the compiler runs no instruction twice."""
+    """As `candidate`, for the largest value for which the compiler runs no instruction twice."""
     sentences: list[str]
     """Sentences: how memory rises with the knob, what the compiler recomputes, and what failed."""
 
@@ -91,7 +84,7 @@ class FitStepJson(TypedDict):
 
     step: str
     searched: str
-    """Empty without a search."""
+    """The searched knob; empty without a search."""
     headline: str
     candidates: list[FitCandidateJson]
     choices: list[FitLargestJson]
@@ -164,7 +157,7 @@ def _sentence(step: FitStep, target: str, answers: Mapping[KnobChoice, LargestVa
         every = sum(choice.target == target for choice in answers)
         fits = agree(len(fitting), "fits", "fit")
         return f"{len(fitting):,} of {counted(every, 'candidate')} {fits} on {target}."
-    # Of equal values, the one with the fewest changes, then the one with the most memory left.
+    # Among equal values, the fewest changes come first, then the most memory left.
     fitting.sort(key=lambda pair: (-_number(step.value(pair[1])), len(pair[0].changes), pair[1].reserved_bytes or 0))
     choice, best = next((pair for pair in fitting if not pair[0].changes), fitting[0])
     text = (
@@ -204,7 +197,7 @@ def _candidate(step: FitStep, outcome: Outcome, number: int) -> FitCandidateJson
         choice=number,
         value=step.value(outcome),
         roles=_roles(outcome),
-        parts=records(FitPartJson, outcome.parts[:MAX_PARTS]),
+        parts=records(PartJson, outcome.parts[:MAX_PARTS]),
         error=outcome.error or outcome.refused or None,
         traceback=outcome.traceback or None,
         versions=dict(outcome.versions),
@@ -212,7 +205,7 @@ def _candidate(step: FitStep, outcome: Outcome, number: int) -> FitCandidateJson
 
 
 def _roles(outcome: Outcome) -> list[RoleBytesJson]:
-    """Return the bytes at the peak by the number of the role; those of roles that this version lacks are unknown."""
+    """Return the bytes at the peak by role. Roles that this version does not know become UNKNOWN."""
     found: dict[Role, int] = {}
     for name, size in outcome.roles.items():
         role = Role.__members__.get(name.upper().replace(" ", "_").replace("-", "_"), Role.UNKNOWN)

@@ -16,7 +16,7 @@ COMPILES_OF_A_SEARCH = 12
 
 
 def announcement(targets: Sequence[tuple[str, int, int | None]]) -> str:
-    """Return what is compiled for: targets with their devices and bytes per device."""
+    """Return a line about the targets, with their devices and bytes per device."""
     texts = [
         f"{target} ({counted(devices, 'device')}{f', {size_text(size)} each' if size else ''})"
         for target, devices, size in targets
@@ -25,7 +25,7 @@ def announcement(targets: Sequence[tuple[str, int, int | None]]) -> str:
 
 
 class FitProgress:
-    """Counts candidates; `rows` are the answers that are wanted, and each may take a search."""
+    """A count of compiled candidates. `rows` is the number of wanted answers, each of which may take a search."""
 
     def __init__(self, stream: TextIO, rows: int, searched: bool) -> None:
         self._stream, self._each = stream, COMPILES_OF_A_SEARCH if searched else 1
@@ -45,7 +45,7 @@ class FitProgress:
             self._stream.flush()
 
     def finished(self, answer: LargestValue) -> None:
-        """Count a row's answer: the others are expected to take as many compiles."""
+        """Count a row's answer, and expect as many compilations for each of the others."""
         with self._lock:
             self._finished += 1
 

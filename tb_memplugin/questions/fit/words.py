@@ -13,7 +13,7 @@ from tb_memplugin.questions.asking.text_table import align
 from tb_memplugin.sizes import bytes_text, counted
 
 MAX_PARTS = 3
-MAX_ERROR = 200  # characters of an error that is not the answer
+MAX_ERROR = 200  # characters of an error beside other answers
 
 
 def lines(found: Sequence[LargestValue], chosen: Sequence[str]) -> Iterator[str]:
@@ -71,12 +71,12 @@ def _answer_text(one: LargestValue) -> str:
 
 
 def size_text(size: int | None) -> str:
-    """Return a size with a digit more than elsewhere, as it stands beside a limit that it nearly reaches."""
+    """Return a size with one digit more than usual, because it stands beside a limit that it nearly reaches."""
     return bytes_text(size, digits=4)
 
 
 def parts_text(outcome: Outcome) -> str:
-    """Return what takes the memory at the peak, as in `activations of layer_* (71 %), logits (20 %)`."""
+    """Return the largest parts of the peak, as in `activations of layer_* (71 %), logits (20 %)`."""
     peak = outcome.peak_bytes or 1
     return ", ".join(f"{part.name} ({part.bytes / peak:.0%})" for part in outcome.parts[:MAX_PARTS])
 
@@ -122,14 +122,14 @@ def verdict(outcome: Outcome) -> str:
 
 
 def line_text(line: MemoryLine, searched: str) -> str:
-    """Return a line of memory in words: what is fixed, by role, and what an item adds."""
+    """Return a line of memory in words: the fixed bytes by role, and the bytes that each item adds."""
     roles = ", ".join(f"{role.replace('_', ' ')} {size_text(size)}" for role, size in line.fixed_roles.items())
     fixed = f"{size_text(line.fixed_bytes)} fixed{f' ({roles})' if roles else ''}"
     return f"{fixed} + {size_text(line.bytes_per_item)} per item of {searched} up to {line.last_value}"
 
 
 def _recomputation(one: LargestValue) -> str:
-    """Return what the compiler recomputes by itself at the first value where it does, and at the largest one."""
+    """Describe the compiler's own recomputation at the first value that has any, and at the largest one."""
     if not one.recomputed:
         return ""
     shown = [one.recomputed[0], *one.recomputed[1:][-1:]]
@@ -159,7 +159,7 @@ def _caveats(found: Sequence[LargestValue]) -> Iterator[str]:
 
 
 def change_text(change: str) -> str:
-    """Describe a change, as a record has it: `donate:state` as `donate state`. Unknown ones stay as they are."""
+    """Describe a change of a record: `donate state` for `donate:state`. Unknown changes are returned unchanged."""
     kind, _, rest = change.partition(":")
     if change == "drop-unused":
         return "drop unused arguments"

@@ -20,7 +20,7 @@ class JoiningRules(TypedDict):
     tolerance_seconds: float
     """The value of `--join-within`."""
     series_rule: str
-    """The rule by which files of one folder are one process, as a sentence; empty where no capture has any."""
+    """The rule by which files of one folder count as one process, as a sentence; empty if no capture has such files."""
 
 
 class FleetAnswerJson(AnswerJson, JoiningRules):
@@ -69,6 +69,6 @@ def _questions(fleets: Sequence[Fleet], asked: Asked) -> list[Question]:
 
 
 def _explain(device: Device, why: str) -> Question:
-    """Ask about a device. Only its host's file is read, in which the title and the name select its recording."""
+    """Return a question about a device. It reads only its host's file, where title and name select the recording."""
     part = f"|{device.summary.title}|{device.summary.device}"
     return Question("explain", {"path": device.path, "recording": selector(part)}, why)

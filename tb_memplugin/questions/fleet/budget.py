@@ -16,7 +16,7 @@ MAX_LEFT_OUT = 10  # lines
 
 
 class FleetBrokenJson(TypedDict):
-    """A device or program above the peak that is allowed, or a memory whose devices differ by more than is allowed."""
+    """A device or program above the allowed peak, or a memory whose devices differ by more than allowed."""
 
     capture: str
     """The capture."""
@@ -29,7 +29,7 @@ class FleetBrokenJson(TypedDict):
     above_bytes: int
     """The bytes above the limit."""
     spread: float | None
-    """The spread, where that is the limit."""
+    """The spread, for a memory above `--max-spread`."""
     explanation: list[str]
     """The differences from other devices."""
 
@@ -99,7 +99,7 @@ def fleet_budget_lines(answer: FleetBudgetJson) -> Iterator[str]:
 
 
 def _checked(answer: FleetAnswer) -> list[MemoryAnswer]:
-    """Return the memory of devices; all memories of a capture that lacks it."""
+    """Return the devices' main memory, or all memories of a capture without it."""
     own = [memory for memory in answer.memories if memory.peaks.memory == DEVICE_MEMORY]
     return own or answer.memories
 

@@ -108,7 +108,7 @@ class FleetLeakJson(TypedDict):
     site: str
     """The site that leaks."""
     bytes: int
-    """The bytes that it adds in each step, on the device where it is the most."""
+    """The bytes that it adds in each step, on the device where it adds the most."""
     unit: str
     """`step`, or the program whose runs count as steps."""
     hosts: list[str]
@@ -116,7 +116,7 @@ class FleetLeakJson(TypedDict):
     devices: int
     """The number of devices."""
     recording: str
-    """The id of the recording of the device where it is the most."""
+    """The id of the recording of that device."""
     text: str
     """The leak in words."""
 
@@ -216,7 +216,7 @@ class LeftOutCaptureJson(TypedDict):
     name: str
     """Its first session."""
     began: float
-    """The time that its name states, in seconds since 1970; of another name the modification of its files."""
+    """The time that its name states, in seconds since 1970; for other names, the time of its files."""
     hosts: int
     """The number of hosts with a file."""
     files: int
@@ -243,7 +243,7 @@ def capture_json(fleet: Fleet, devices: bool = True) -> FleetCaptureJson:
 
 
 def answer_json(answer: FleetAnswer, devices: bool = True) -> FleetCaptureJson:
-    """Return the answer about one capture from findings that the caller uses too, so that they are computed once."""
+    """Return the answer about one capture from findings that the caller also uses, and that are computed once."""
     fleet = answer.fleet
     return record(
         FleetCaptureJson,

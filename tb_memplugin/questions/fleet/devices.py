@@ -13,8 +13,9 @@ from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer
 from tb_memplugin.model.fleet import Device, Fleet
 from tb_memplugin.model.text import Text
 from tb_memplugin.questions.asking.payload import Column, Table
-from tb_memplugin.questions.export.cells import ExportTable, Numbers, export_cells
+from tb_memplugin.questions.export.rows import ExportTable, export_cells
 from tb_memplugin.questions.fleet.words import outlier_text
+from tb_memplugin.questions.recording.columns import Numbers
 from tb_memplugin.questions.records import record
 
 
@@ -28,7 +29,7 @@ class FleetDeviceJson(TypedDict):
     device: str
     """The device, as in `TPU core 2`."""
     memory: str
-    """The memory, as above."""
+    """The memory; devices with equal text are compared."""
     measured: bool
     """False: the peak is the plan of the host's largest program."""
     peak_bytes: int
@@ -36,7 +37,7 @@ class FleetDeviceJson(TypedDict):
     capacity_bytes: int | None
     """The capacity."""
     from_median_bytes: int
-    """The peak minus the median, of devices apart minus theirs."""
+    """The peak minus the median; for a device whose name is apart, minus the median of the name."""
     growth: str | None
     """The site that leaks fastest; null without a leak, or with too few steps to see one."""
     growth_bytes: int | None
@@ -66,7 +67,7 @@ class FleetExportRow(TypedDict, total=False):
     kind: str
     """`device`, `program` or `problem`."""
     name: str
-    """Of the device or the program."""
+    """The device or the program."""
     memory: str
     peak_bytes: int
     capacity_bytes: int
@@ -128,7 +129,7 @@ def known(size: int) -> int | None:
 
 
 def _compared(memory: MemoryAnswer, device: Device) -> dict[str, Any]:
-    """Return the values that are no attributes of a device: None for what its summary stores as 0 or as no text."""
+    """Return the values that differ from a device's attributes: None replaces 0 and the empty texts of its summary."""
     found = device.summary
     return {
         "capacity_bytes": found.capacity_bytes or None,

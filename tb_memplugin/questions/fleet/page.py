@@ -11,26 +11,11 @@ from tb_memplugin.numbered_names import natural_key
 from tb_memplugin.questions.asking.endpoint import endpoint
 from tb_memplugin.questions.asking.inputs import FLEETS, FreeText
 from tb_memplugin.questions.asking.payload import Table, encode
-from tb_memplugin.questions.asking.source import FleetReading, Fleets
+from tb_memplugin.questions.asking.source import CaptureNameJson, FleetReading, Fleets
 from tb_memplugin.questions.fleet.capture import FleetCaptureJson, answer_json
 from tb_memplugin.questions.fleet.devices import device_table
 from tb_memplugin.questions.fleet.words import heading_text, joined_text, median_text, worst_parts
-from tb_memplugin.questions.records import record, records
-
-
-class CaptureNameJson(TypedDict):
-    """A capture that can be chosen."""
-
-    name: str
-    began: float
-    """Seconds since 1970."""
-    sessions: int
-    hosts: int
-    files: int
-    known_files: int
-    """Files that have been read before; outliers and other programs are known if all have."""
-    faults: str
-    """The known faults, in words; empty without any."""
+from tb_memplugin.questions.records import record
 
 
 class MemoryTextJson(TypedDict):
@@ -52,7 +37,7 @@ class FleetMetaJson(TypedDict):
     series_rule: str
     """The rule by which files are one process, as a sentence."""
     done: int
-    """Files that are read."""
+    """The number of files that are read."""
     total: int
     seconds: float
     running: bool
@@ -65,14 +50,14 @@ class FleetMetaJson(TypedDict):
     joined: str
     """The number of joined sessions with the rule; empty for a single one."""
     texts: dict[str, MemoryTextJson]
-    """By memory."""
+    """The lines about each memory, by its name."""
     typical: dict[str, str]
-    """By memory: the recording's id of the median device."""
+    """The id of the median device's recording, by memory."""
 
 
 @endpoint("fleet", FLEETS, FreeText("capture", ""), live=True)
 def fleet(fleets: Fleets, capture: str) -> bytes:
-    """Return what has been read of a capture, of the newest without a name; the first request starts reading it.
+    """Return the part of a capture that has been read; the newest without a name. The first request starts reading.
 
     The name may be that of any of its sessions. The table `devices` has a row for each device, and `hosts` for each
     host, in natural order of hosts. Ask again while `running`.
@@ -83,7 +68,6 @@ def fleet(fleets: Fleets, capture: str) -> bytes:
     meta = record(
         FleetMetaJson,
         reading,
-        captures=records(CaptureNameJson, reading.captures),
         running=reading.is_running,
         capture=answer_json(answer, devices=False) if reading.fleet else None,
         heading=heading_text(answer),
@@ -98,7 +82,7 @@ def fleet(fleets: Fleets, capture: str) -> bytes:
 
 
 def _hosts(reading: FleetReading, fleet: Fleet) -> Table:
-    """Return all hosts: `read`, `waiting` for it, `missing`, or `unreadable` with the reason."""
+    """Return all hosts with their state: `read`, `waiting` to be read, `missing`, or `unreadable` with the reason."""
     problems = {file.host: file.problem for file in fleet.files if file.problem}
     states = dict.fromkeys(reading.hosts, "waiting") | dict.fromkeys(fleet.missing, "missing")
     states |= {host: "unreadable" if host in problems else "read" for host in fleet.hosts}

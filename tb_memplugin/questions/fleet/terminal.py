@@ -8,7 +8,8 @@ from types import TracebackType
 from typing import Self, TextIO
 
 from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer
-from tb_memplugin.model.fleet import Device, Fleet, KnownCapture, TrendBy, TrendSeries
+from tb_memplugin.model.fleet import Device, Fleet, KnownCapture, TrendSeries
+from tb_memplugin.model.kinds import TrendBy
 from tb_memplugin.questions.asking.text_table import align
 from tb_memplugin.questions.fleet.words import (
     apart_texts,
@@ -27,13 +28,13 @@ from tb_memplugin.questions.fleet.words import (
 )
 from tb_memplugin.sizes import bytes_text, counted, signed_bytes
 
-MAX_LINES = 10  # of one kind
-MAX_SERIES = 8  # of a trend
+MAX_LINES = 10  # lines of one kind, such as outliers
+MAX_SERIES = 8  # series of a trend
 INDENT = " " * 10
 
 
 def lines(fleet: Fleet, rule: str, series_rule: str = "") -> Iterator[str]:
-    """Yield the lines about a capture, with the rules by which sessions are joined, and files of a series."""
+    """Yield the lines about a capture, with the rules by which sessions and the files of a series are joined."""
     answer = FleetAnswer(fleet)
     yield f"{fleet.name}: {heading_text(answer)}"
     if joined := joined_text(fleet, rule):
@@ -113,7 +114,7 @@ def _of_series(series: TrendSeries, by: TrendBy) -> Iterator[str]:
 
 
 WIDTH = 10
-WAIT_SECONDS = 0.5  # before the first bar; what is in the cache is there by then
+WAIT_SECONDS = 0.5  # before the first bar; cached summaries have been read by then
 EVERY_SECONDS = 0.2
 
 

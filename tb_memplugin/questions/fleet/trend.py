@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NotRequired, TypedDict
 
-from tb_memplugin.model.fleet import TrendBy, TrendSeries
+from tb_memplugin.model.fleet import TrendSeries
+from tb_memplugin.model.kinds import TrendBy
 from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, AnswerJson, Asked, bounded
 from tb_memplugin.questions.asking.endpoint import endpoint
 from tb_memplugin.questions.asking.inputs import FLEETS, Choice
@@ -32,21 +33,21 @@ class TrendPointJson(TypedDict):
     day: str
     """The date, as the session's name states it."""
     capture: str
-    """The capture; of several in a day, the one with the largest peak."""
+    """The capture; for a day with several, the one with the largest peak."""
     recording: str
     """The id of the recording with this peak: the median device, or the program on the host where it is largest."""
     peak_bytes: int
     """The peak of the median device, or of the program."""
     largest_bytes: int
-    """The peak of the worst device, or what the program reserves."""
+    """The peak of the worst device, or the program's reserved bytes."""
     count: int
     """The number of devices, or of hosts that have the program."""
     rise_bytes: int
-    """The peak minus that of the point before."""
+    """The peak minus the peak of the point before."""
     changes: list[TrendChangeJson]
     """For a rise of more than 1 %: the lines that raised the peak, by comparison with the point before."""
     because: str | None
-    """For a rise of more than 1 %: the changes in words, or why they are not known."""
+    """For a rise of more than 1 %: the changes in words, or the reason why they are unknown."""
 
 
 class TrendSeriesJson(TypedDict):
@@ -119,7 +120,7 @@ def series_json(series: TrendSeries) -> TrendSeriesJson:
 
 
 def _largest_changes(points: Sequence[TrendPointJson], top: int | None) -> list[TrendPointJson]:
-    """Return all points in order, or where these are too many, the last one and those with the largest changes."""
+    """Return all points in order; if there are too many, only those with the largest changes and the last one."""
     last = len(points) - 1
     order = sorted(range(len(points)), key=lambda at: (at != last, -abs(points[at]["rise_bytes"])))
     return [points[at] for at in sorted(order[:top])]

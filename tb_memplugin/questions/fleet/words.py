@@ -21,11 +21,11 @@ from tb_memplugin.questions.compare.causes import cause_text as change_cause_tex
 from tb_memplugin.sizes import MINUS, bytes_text, counted, signed_bytes
 
 MAX_NAMES = 12
-FEW = 0.5  # of the hosts, below which their number is the news
+FEW = 0.5  # a cause on less than this share of the hosts is described by their number, a choice
 
 
 def heading_text(answer: FleetAnswer) -> str:
-    """Return counts: hosts, devices, programs, and what is missing."""
+    """Return the numbers of hosts, devices, programs, missing hosts and files with problems."""
     fleet = answer.fleet
     counts = [counted(len(fleet.hosts), "host"), counted(len(fleet.devices), "device"), programs_text(answer)]
     parts = counts if fleet.hosts else ["No host is read"]
@@ -72,7 +72,7 @@ def outlier_text(memory: MemoryAnswer, device: Device, hosts: int) -> str:
 
 
 def cause_text(cause: SiteCause, hosts: int) -> str:
-    """Return a cause in words. `hosts`: of the fleet."""
+    """Return a cause in words. `hosts` is the number of hosts of the fleet."""
     text = f"{cause.text}, {'' if cause.difference > 0 else MINUS}{bytes_text(abs(cause.difference))}"
     if hosts > 1 and cause.alone:
         return f"{cause.text}, {bytes_text(cause.bytes)} in its snapshot; other hosts saved none"
@@ -111,7 +111,7 @@ def all_of(count: int, things: str) -> str:
 
 
 def series_text(series: FileSeries) -> str:
-    """Return how files whose names differ in numbers only are read, in words."""
+    """Describe how files whose names differ in numbers only are read: as one process, or each as a host."""
     files = f"{series.host}: {counted(series.files, 'file')}"
     if series.evidence:
         return f"{files} of one process ({series.evidence}): its peak is the largest one"
@@ -147,7 +147,7 @@ def other_program_text(other: OtherProgram) -> str:
 
 
 def program_difference_text(other: OtherProgram) -> str:
-    """Return how a host's program differs from the usual one, in words."""
+    """Describe the differences between a host's program and the usual one."""
     if other.use is None:
         return "the host has no program of this name"
     own, usual = other.use.reserved_bytes, other.usual.use.reserved_bytes
@@ -158,12 +158,12 @@ def program_difference_text(other: OtherProgram) -> str:
 
 
 def program_problem_text(program: FleetProgram) -> str:
-    """Return why a program cannot be read, in words."""
+    """Describe the reason why a program cannot be read."""
     return f"{program.use.module} on {counted(len(program.hosts), 'host')}: {program.use.problem}"
 
 
 def hosts_text(some: Sequence[str], hosts: Sequence[str]) -> str:
-    """Return some hosts by the numbers in which names differ from those of all `hosts`, `4, 6, 16\u201319`."""
+    """Return some hosts by the numbers that distinguish the names of all `hosts`, `4, 6, 16\u201319`."""
     every = [*some, *hosts]
     start = every[0][: _common(every)].rstrip("0123456789")
     end = len(every[0][::-1][: _common([name[::-1] for name in every])].rstrip("0123456789"))
@@ -174,7 +174,7 @@ def hosts_text(some: Sequence[str], hosts: Sequence[str]) -> str:
 def faults_text(known: KnownCapture) -> str:
     """Return the known faults of a capture that is not read; empty without any.
 
-    A device is far from the median of all devices only, so outliers need all files.
+    Outliers are far from the median of all devices, so they are known only after all files have been read.
     """
     answer, missing = FleetAnswer(known.fleet), known.fleet.missing
     damaged = [file.host or os.path.basename(file.path) for file in answer.problems]  # dumped programs have no host
@@ -201,7 +201,7 @@ def _common(texts: Sequence[str]) -> int:
 
 
 def rise_text(rise: Rise) -> str:
-    """Return what raised a peak."""
+    """Describe the changes that raised a peak."""
     texts = [*map(change_cause_text, rise.causes), *map(_change_text, rise.changes)]
     return "; ".join(texts) or rise.problem or "many small changes"
 
@@ -213,6 +213,6 @@ def _change_text(change: TrendChange) -> str:
 
 
 def names(hosts: Sequence[str]) -> str:
-    """Return a list of names, of which the first ones are named."""
+    """Return the first names of a list, and the number of the others."""
     more = f" and {len(hosts) - MAX_NAMES:,} more" if len(hosts) > MAX_NAMES else ""
     return f"{', '.join(hosts[:MAX_NAMES])}{more}"

@@ -10,17 +10,17 @@ from tb_memplugin.analysis.usage.figure_definitions import OUT_OF_MEMORY, Figure
 from tb_memplugin.analysis.usage.headroom import Cause, cause, missing_bytes
 from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak, reserved_bytes
 from tb_memplugin.analysis.usage.live_set import live_rows
-from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
+from tb_memplugin.model.out_of_memory import DUMP_FLAGS, OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.endpoint import InReport, endpoint
 from tb_memplugin.questions.asking.inputs import OUTLINE, RECORDINGS
 from tb_memplugin.questions.asking.json_types import OutOfMemoryJson, SummaryJson
 from tb_memplugin.questions.asking.source import Recordings
-from tb_memplugin.questions.oom.hints import DUMP_FLAGS, hints, lacks_buffers
+from tb_memplugin.questions.oom.hints import hints, lacks_buffers
 from tb_memplugin.questions.recording.summary import summary
 from tb_memplugin.sizes import bytes_text
 
-ALWAYS_SHOWN = ("capacity", "asked")  # as unknown, where the text does not contain them
+ALWAYS_SHOWN = ("capacity", "asked")  # figures that are shown as unknown if the text lacks them
 
 
 def sentences(recording: Recording) -> list[str]:
@@ -56,7 +56,7 @@ def out_of_memory(recording: Recording) -> OutOfMemoryJson | None:
 
 
 def used_is(failure: OutOfMemory) -> str:
-    """Return what the bytes of the recording are: `in use`, or `needed` by a program that never ran."""
+    """Return the kind of the recording's bytes: `in use`, or `needed` by a program that never ran."""
     return "needed" if failure.in_use is None else "in use"
 
 
@@ -144,11 +144,11 @@ def figures(recording: Recording) -> list[Figure]:
 
 
 MAX_PROGRAMS = 4
-ROUNDING = 100  # compilers print what is needed to within a hundredth
+ROUNDING = 100  # compilers print the needed bytes with an error of at most a hundredth
 
 
 class FailedProgramJson(TypedDict):
-    """The program in the memory that was too small, or in its main memory; of several, the likeliest first."""
+    """The programs that an error may be about, the likeliest first."""
 
     programs: list[SummaryJson]
     recipe: str | None
@@ -163,7 +163,7 @@ def names_program(recording: Recording) -> bool:
 
 @endpoint("failed_program", OUTLINE, RECORDINGS, report=InReport(names_program))
 def failed_program(recording: Recording, source: Recordings) -> FailedProgramJson:
-    """Return the programs of the name in an error without buffers: those that need as much, or else all of the name."""
+    """Return the programs that an error without buffers may be about; see `likely_programs`."""
     failure = recording.out_of_memory
     if failure is None or not names_program(recording):
         return {"programs": [], "recipe": None}
@@ -181,9 +181,9 @@ def programs_of(error: Recording, others: Sequence[Recording]) -> list[Recording
 
 
 def likely_programs(error: Recording, named: Sequence[Recording]) -> list[Recording]:
-    """Return those of the programs of the name in an error that need as much, or else all; the likeliest first.
+    """Return the programs with the name in an error that need as much as it states, else all; the likeliest first.
 
-    Programs are those in the memory that was too small, or in their main memory.
+    Each is the recording of the memory that was too small, or if there are none, of the program's main memory.
     """
     asked = error.out_of_memory.asked if error.out_of_memory is not None else None
     found = [p for p in named if p.memory == error.memory] or [p for p in named if p.is_main_memory]

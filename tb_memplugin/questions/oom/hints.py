@@ -7,16 +7,16 @@ import re
 from tb_memplugin.analysis.usage.headroom import Cause, cause, missing_bytes
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.accelerators import TPU7X, V4, V5E, V5P, V6E
-from tb_memplugin.model.out_of_memory import KernelBuffer, OutOfMemory, OutOfMemoryPhase
+from tb_memplugin.model.out_of_memory import DUMP_FLAGS, KernelBuffer, OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.oom.symptoms import SYMPTOMS, is_torch, memory_name
 from tb_memplugin.sizes import bytes_text
 
 CHIPS = (V4, V5E, V5P, V6E, TPU7X)
-# What libtpu 0.0.52 allows a kernel on a TPU v5e without the option.
+# libtpu 0.0.52 allows a kernel this many bytes on a TPU v5e, without an option that says otherwise.
 DEFAULT_VMEM_LIMIT = 16 << 20
 SEMAPHORE_BYTES = 4
-MIN_ROWS = 8  # of an f32 tile: a smaller block is padded to it
+MIN_ROWS = 8  # rows of an f32 tile: a smaller block is padded to a tile
 BLOCK = re.compile(r"(\w{1,10})\[(\d{1,18}(?:,\d{1,18}){0,30})\]")
 
 
@@ -54,8 +54,8 @@ def _raise_limit(asked: int, limit: int) -> list[str]:
 
 
 def _shrink_blocks(buffers: tuple[KernelBuffer, ...], asked: int, capacity: int) -> list[str]:
-    # The compiler needs some of the memory itself: 64 KiB on a TPU v5p. A text that lists one window stops at the first
-    # that does not fit, so that another of its size needs room too.
+    # The compiler needs some of the memory itself: 64 KiB on a TPU v5p. A compiler that lists one window stopped at the
+    # first that did not fit, and a second one of its size needs room too.
     windows = [buffer for buffer in buffers if buffer.full_shape]
     factor = _factor(asked, (capacity if len(windows) > 1 else capacity // 2) - 1)
     if not windows:
@@ -98,7 +98,7 @@ def _smaller_block(shape: str, factor: int) -> str:
 
 
 MAX_HINTS = 4
-MIN_SHARE = 0.05  # of the memory in use; a smaller symptom is not worth a sentence
+MIN_SHARE = 0.05  # a choice: a symptom with a smaller share of the memory in use gets no sentence
 ON_CHIP = ("VMEM", "SMEM", "GPU shared memory")
 
 
@@ -123,11 +123,8 @@ def hints(recording: Recording, failure: OutOfMemory) -> list[str]:
     return [*_dump_hint(recording, failure), *(texts or [_general_hint(recording, failure)])]
 
 
-DUMP_FLAGS = "XLA_FLAGS='--xla_dump_to=FOLDER --xla_dump_hlo_as_proto'"
-
-
 def _dump_hint(recording: Recording, failure: OutOfMemory) -> list[str]:
-    """Return where the buffers are, for a compiler's message that lists none."""
+    """Return a hint where to find the buffers, for a compiler's message that lists none."""
     if not lacks_buffers(recording):
         return []
     return [

@@ -15,7 +15,7 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Allocations
 from tb_memplugin.sizes import bytes_text
 
-OVERSIZED_SHARE = 0.5  # of the capacity; one buffer above it is far more often a mistake than intended
+OVERSIZED_SHARE = 0.5  # a choice: one buffer above this share of the capacity is far more often a mistake than not
 BACKWARD = ("jvp(", "transpose(")
 UNNAMED = "an unnamed buffer"
 

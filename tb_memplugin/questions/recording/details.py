@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NotRequired, TypedDict
+from typing import NotRequired, TypedDict, cast
 
 import numpy as np
 
 from tb_memplugin.analysis.fragmentation import overlap, region_numbers
 from tb_memplugin.analysis.linking import link_to_programs
-from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.model.arrays import I32
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
@@ -17,12 +16,17 @@ from tb_memplugin.questions.asking.endpoint import InReport, endpoint
 from tb_memplugin.questions.asking.inputs import PROGRAMS, RECORDING, Integer, last_row
 from tb_memplugin.questions.asking.json_types import StackFrameJson
 from tb_memplugin.questions.asking.payload import encode
+from tb_memplugin.questions.recording.columns import facts
 from tb_memplugin.questions.recording.sites import stack_frames
+from tb_memplugin.questions.records import record
 
 MAX_SHARERS = 200
 SAME_BUFFER = "same buffer"
 SAME_BYTES = "same bytes at another time"
 MAX_PLANNED_BUFFERS = 20
+# Exported columns that a list of buffers has, and those of a single one.
+TEXTS = ("name", "op", "op_name", "role", "shape", "source")
+FACTS = ("row", *TEXTS, "dtype", "size_bytes", "requested_bytes")
 
 
 class SchedulePointJson(TypedDict):
@@ -35,22 +39,31 @@ class SchedulePointJson(TypedDict):
 
 
 class RegionJson(TypedDict):
-    """The region that an allocation lies in; `index` is the source's own number of it."""
+    """The buffer allocation or segment that contains it; `index` is the source's own number of it."""
 
     index: int
+    """The number that the source gives it."""
     kind: str
-    size: int
+    """`parameter`, `output`, `constant`, `thread_local` or `temporary`."""
+    size_bytes: int
+    """Its size."""
 
 
 class SharerJson(TypedDict):
-    """An allocation that uses some of the same bytes."""
+    """A buffer that uses some of the same bytes."""
 
     row: int
+    """The row in the recording."""
     name: str
-    size: int
+    """Its name."""
+    size_bytes: int
+    """Its size."""
     defined: int
+    """The position at which its value is written."""
     last_used: int
+    """The position of its last use."""
     relation: str
+    """`same buffer`, or `same bytes at another time`."""
 
 
 class PlannedBufferJson(TypedDict):
@@ -74,30 +87,59 @@ class PlannedAllocationJson(TypedDict):
     buffers_total: int
 
 
-class DetailsJson(TypedDict):
-    """One allocation in full. Positions are those of the axis; sizes are in bytes."""
+class NamedRowJson(TypedDict):
+    """The texts of a buffer or allocation; `row` selects it in `buffers --row`."""
 
     row: int
+    """The row in the recording."""
     name: str
+    """The buffer's or allocation's name."""
     op: str
+    """The instruction's opcode, or the operator."""
     op_name: str
-    role: int
-    size: int
-    requested: int
+    """The model path."""
+    role: str
+    """The role, in lower case."""
     shape: str
+    """The shape with its layout."""
+    source: str
+    """The user's innermost source line; empty where it is unknown."""
+
+
+class BufferJson(NamedRowJson):
+    """One buffer or allocation in full. Positions are those of the recording's axis."""
+
     dtype: str
+    """The element type."""
+    size_bytes: int
+    """Bytes as placed."""
+    requested_bytes: int
+    """Bytes requested, without padding and rounding."""
     region: RegionJson | None
-    offset: int
-    start: int
-    end: int
+    """The buffer allocation or segment that contains it."""
+    offset_bytes: int
+    """The offset in that region."""
+    allocated_at: int
+    """The position of the allocation."""
+    freed_at: int
+    """The position of the free."""
     defined: SchedulePointJson
+    """The position at which its value is written."""
     last_used: SchedulePointJson
+    """Its last use."""
     stack: list[StackFrameJson]
-    """The innermost frame comes first."""
+    """The call stack of the allocation, innermost frame first; of a stack that is cut, from `source` on."""
     freed_stack: list[StackFrameJson]
-    """Of the event that freed it; empty where that is unknown."""
+    """The call stack of the free, likewise; empty where it is unknown."""
     shares: list[SharerJson]
+    """Buffers that use some of the same bytes."""
     shares_total: int
+    """The number of these."""
+
+
+class DetailsJson(BufferJson):
+    """One buffer or allocation in full, with the plan of the program that it was made for."""
+
     planned: NotRequired[PlannedAllocationJson | None]
     """Of an allocation that a program's execution made; null where the program is unknown."""
 
@@ -146,41 +188,32 @@ def _plan_of_every_row(
 @endpoint("details", RECORDING, PROGRAMS, Integer("row", 0, last_row), report=InReport(every=_of_every_row))
 def details_with_plan(recording: Recording, programs: Sequence[Recording], row: int) -> DetailsJson:
     """Return an allocation's details, with what a program planned in it if an allocator made it."""
-    found = details(recording, row)
+    found = cast(DetailsJson, details(recording, row))
     if recording.kind.runs_programs:
         found["planned"] = planned(recording, row, programs)
     return found
 
 
-def details(recording: Recording, row: int) -> DetailsJson:
-    """One buffer: everything known of it, its stack, and who else uses its bytes."""
+def details(recording: Recording, row: int) -> BufferJson:
+    """Return everything known of one buffer, its stack, and who else uses its bytes."""
     table = recording.allocations
     shares = overlap(recording, row)
-    return {
-        "row": row,
-        "name": table.name[row],
-        "op": table.op[row],
-        "op_name": table.op_name[row],
-        "role": int(roles(recording)[row]),
-        "size": int(table.size[row]),
-        "requested": int(table.requested[row]),
-        "shape": table.shape[row],
-        "dtype": table.dtype[row],
-        "region": _region(recording, int(table.region[row])),
-        "offset": int(table.offset[row]),
-        "start": int(table.start[row]),
-        "end": int(table.end[row]),
-        "defined": _position(recording, int(table.defined[row])),
-        "last_used": _position(recording, int(table.last_used[row])),
-        "stack": stack_frames(recording, int(table.stack[row])),
-        "freed_stack": stack_frames(
-            recording, int(recording.free_stack[row]) if recording.free_stack is not None else -1
-        ),
-        "shares": [
+    return record(
+        BufferJson,
+        **facts(recording, row, FACTS),
+        region=_region(recording, int(table.region[row])),
+        offset_bytes=int(table.offset[row]),
+        allocated_at=int(table.start[row]),
+        freed_at=int(table.end[row]),
+        defined=_position(recording, int(table.defined[row])),
+        last_used=_position(recording, int(table.last_used[row])),
+        stack=stack_frames(recording, int(table.stack[row])),
+        freed_stack=stack_frames(recording, int(recording.free_stack[row]) if recording.free_stack is not None else -1),
+        shares=[
             {
                 "row": other,
                 "name": table.name[other],
-                "size": int(table.size[other]),
+                "size_bytes": int(table.size[other]),
                 "defined": int(table.defined[other]),
                 "last_used": int(table.last_used[other]),
                 "relation": SAME_BUFFER if same else SAME_BYTES,
@@ -189,8 +222,8 @@ def details(recording: Recording, row: int) -> DetailsJson:
                 shares.row[:MAX_SHARERS].tolist(), shares.same_buffer[:MAX_SHARERS].tolist(), strict=True
             )
         ],
-        "shares_total": len(shares.row),
-    }
+        shares_total=len(shares.row),
+    )
 
 
 def _region(recording: Recording, region: int) -> RegionJson | None:
@@ -201,7 +234,7 @@ def _region(recording: Recording, region: int) -> RegionJson | None:
     return {
         "index": int(region_numbers(recording)[region]),
         "kind": RegionKind(int(regions.kind[region])).label,
-        "size": int(regions.size[region]),
+        "size_bytes": int(regions.size[region]),
     }
 
 

@@ -1,7 +1,7 @@
 """The memory that reading a file may take: a constant plus a multiple of its size on disk.
 
-A few bytes of a file may stand for a row of a table, an object of a pickle, or a thousand bytes of content. So what a
-reader makes of a file, such as its decompressed content, is charged to its budget before it is allocated.
+A few bytes of a file may stand for a row of a table, an object of a pickle, or a thousand bytes of content. So before a
+reader allocates memory for a file, such as for its decompressed content, it charges that memory to the file's budget.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from tb_memplugin.sizes import bytes_text
 
 GZIP_MAGIC = b"\x1f\x8b"
 
-# The files of tests, of demo_logdir and of benchmarks take at most a quarter of each, without the constant.
+# The files of tests, demo_logdir and benchmarks take at most a quarter of each limit, even without this constant.
 BASE_BYTES = 256 << 20
 MULTIPLE = 64
 COMPRESSED_MULTIPLE = 256
-# Of these, for the decompressed content alone. Real files of more than 100 KB decompress to at most 20 times that.
+# The constant for the decompressed content alone. Real files of more than 100 KB decompress to at most 20 times that.
 CONTENT_BASE_BYTES = 64 << 20
 CONTENT_MULTIPLE = 64
 
@@ -62,12 +62,12 @@ class ReadBudget:
         require(nbytes, self.path)
 
     def check(self, nbytes: int) -> None:
-        """Raise InputError where `nbytes`, which are soon free again, would exceed the limit."""
+        """Raise InputError if `nbytes` would exceed the limit. They are not counted, because they are soon freed."""
         if nbytes > self.left:
             raise self.exceeded(self.used + nbytes)
 
     def exceeded(self, nbytes: int, limit: int | None = None) -> InputError:
-        """Return the error for a file that would take `nbytes`, or more. `limit`: of its content, if not of all."""
+        """Return the error for a file that would take `nbytes` or more. `limit` is that of the content, if exceeded."""
         what = f"too large to read: its {bytes_text(self.size)} would take {bytes_text(nbytes)} of memory or more"
         remedy = f"files of this size may take {bytes_text(limit or self.limit)}; is it damaged? Copy or save it again"
         return InputError(what, self.path, remedy)
@@ -80,7 +80,7 @@ GZIP_FORMAT = 16 + zlib.MAX_WBITS  # zlib then checks the length and the checksu
 
 
 def decompress(data: bytes | memoryview, budget: ReadBudget) -> bytes | memoryview:
-    """Return the content of a file: `data` itself, or what it decompresses to where it is gzip.
+    """Return the content of a file: `data` itself, or if that is gzip, the decompressed bytes.
 
     The content is charged to the budget. Raises InputError where it is too large or the gzip stream is damaged.
     """
@@ -125,7 +125,7 @@ Second = TypeVar("Second")
 
 
 class BudgetShare:
-    """Half of what a budget has left, for one of two loops."""
+    """Half of the bytes that a budget has left, for one of two loops that run side by side."""
 
     def __init__(self, budget: ReadBudget) -> None:
         self._budget = budget

@@ -11,7 +11,7 @@ from tb_memplugin.model.caveats import Caveat, CaveatCode
 from tb_memplugin.sizes import agree, counted
 
 MAX_BYTES = 2**50  # also the limit of counts; no device has a PiB
-MAX_DEVICES = 128  # of one process, each a recording; hosts have 16 at most
+MAX_DEVICES = 128  # devices of one process, each of which is a recording; real hosts have at most 16
 MAX_TIME_US = 2**52  # microseconds since 1970: the year 2112, which in nanoseconds still fits 64 bits
 
 

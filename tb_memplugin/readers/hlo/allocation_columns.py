@@ -53,7 +53,7 @@ def allocation_columns(module: HloModule, placement: Placement, leaf_frame: I32)
 
 
 def _roles(placement: Placement) -> U8:
-    """Return the role of each region; of several kinds the first in `rules` decides."""
+    """Return the role of each region; if it has several kinds, the first one in `rules` decides."""
     kind = placement.region_kind
     rules = [
         (RegionKind.PARAMETER, Role.PARAMETER),

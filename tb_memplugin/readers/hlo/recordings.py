@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def caveats(module: HloModule, schedule: Schedule, placement: Placement, rows: I64) -> tuple[Caveat, ...]:
-    """Return the caveats that concern `rows`, those of one memory space."""
+    """Return the caveats that concern `rows`, the rows of one memory space."""
     found = []
     rebuilt = rows[placement.rebuilt[rows]]
     if len(rebuilt):
@@ -71,7 +71,7 @@ def caveats(module: HloModule, schedule: Schedule, placement: Placement, rows: I
     return tuple(found)
 
 
-# TPU: found by what lies there in programs compiled for v4 to 7x. Space 4 has only flags of asynchronous collectives.
+# TPU: inferred from the buffers of programs compiled for v4 to 7x. Space 4 has only flags of asynchronous collectives.
 MEMORY_SPACES = {0: "HBM", 1: "VMEM", 2: "Sflag", 3: "CMEM", 5: "Host", 6: "SMEM"}
 MAX_SPACES = 64
 SPARSE_CORE_SPACES = (8, 10, 11, 12, 15)

@@ -1,6 +1,6 @@
 """Out-of-memory messages in pasted texts and logs.
 
-`messages` has a module for each tool that writes them. What terminals, loggers and clusters add to their lines is
+`messages` has a module for each tool that writes them. Text that terminals, loggers and clusters add to their lines is
 removed here.
 """
 

@@ -122,7 +122,7 @@ def source_of(text: str) -> tuple[str, int] | None:
     return (found[1], min(int(found[2]), 2**31 - 1)) if found else None
 
 
-# A retrying job may log thousands of failures. The last ones ended it.
+# A job that retries may log thousands of failures. The last ones ended it.
 MAX_FAILURES = 50
 BLOCK_CHARS = 1 << 21  # exceeds any message; an allocator's dump has its own end
 

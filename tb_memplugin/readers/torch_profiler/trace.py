@@ -65,7 +65,7 @@ class EventHeads:
         operators = np.flatnonzero(self.operator)
         _, row = np.unique(np.r_[self.thread[operators], thread], return_inverse=True)
         _, rank = np.unique(np.r_[self.start[operators], self.end[operators], time], return_inverse=True)
-        # One axis for all threads: each has a stretch of its own, so that the work does not grow with their number.
+        # All threads share one axis, on which each has a range of its own: the work does not grow with their number.
         n, stretch = len(operators), len(rank)
         start, end = row[:n] * stretch + rank[:n], row[:n] * stretch + rank[n : 2 * n]
         at = row[n:] * stretch + rank[2 * n :]
@@ -158,7 +158,7 @@ def _device(
     start = np.where(unmatched_free, -1, row)
     end = np.where(unmatched_free, row, np.where(pairs.partner[row] >= 0, pairs.partner[row], n))
     has_total = allocated >= 0
-    # A damaged free may have another size than its allocation, so that less than nothing would be in use.
+    # A damaged free may have another size than its allocation, and the bytes in use would become negative.
     freed = np.flatnonzero(frees & (pairs.partner >= 0))
     change = np.array(change)
     change[freed] = -size[pairs.partner[freed]]

@@ -35,7 +35,7 @@ def operators(stacks: Stacks, leaf: I32) -> Text:
 
 
 def _names(stacks: Stacks, pattern: re.Pattern[str], nodes: I64) -> list[str]:
-    """Return the name in the function of each frame; empty for -1. A long function is searched once."""
+    """Return the name that the pattern finds in each frame's function; empty for -1. Each function is searched once."""
     codes = np.where(nodes >= 0, stacks.function.codes[nodes], -1).tolist() if len(stacks.parent) else [-1] * len(nodes)
     found = {code: pattern.search(stacks.function.strings[code]) for code in set(codes) if code >= 0}
     names = {code: match[1] if match else "" for code, match in found.items()}
@@ -55,7 +55,7 @@ def _outermost(stacks: Stacks, pattern: re.Pattern[str]) -> I32:
     return np.where(found[:count] < count, found[:count], -1).astype(np.int32)
 
 
-# Traces made from PyTorch's profiler contain its categories, with "_" for a space.
+# Traces that PyTorch makes of its profiler's events contain the profiler's categories, with "_" for a space.
 ROLES = {category.name.replace(" ", "_"): category.role for category in CATEGORIES}
 NO_CONTEXT = ("", "N/A")  # outside of compilation
 

@@ -30,7 +30,7 @@ class BlockLifetimes:
     """One row per lifetime: allocations of the trace in its order, frees without allocation, blocks without either.
 
     `alloc_event`, `free_event` and `free_request_event` are events, -1 where there is none. `block` is the row of the
-    final Blocks, -1 where it is none of them. Sizes are in bytes: of the block, and as requested.
+    final Blocks, -1 where it has none. Sizes are in bytes: of the block, and as requested.
     """
 
     alloc_event: I64
@@ -221,8 +221,8 @@ def _find_range(ranges: _AddressRanges, address: U64, position: I64) -> I64:
     found = np.full(len(address), -1)
     if not len(ranges.base):
         return found
-    # Ranges that had one base in turn are adjacent: of those, the last that starts before the position. Nearly always
-    # the first iteration finds all; damaged files have ranges of one base that overlap in time.
+    # Ranges that had one base in turn are adjacent; the last one that starts before the position is the candidate. The
+    # first iteration nearly always finds all; in damaged files, ranges of one base overlap in time.
     group = np.cumsum(np.r_[0, ranges.base[1:] != ranges.base[:-1]])
     width = int(max(ranges.start.max(), position.max(initial=0))) + 2
     below = np.searchsorted(ranges.base, address, side="right") - 1

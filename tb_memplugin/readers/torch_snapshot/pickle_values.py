@@ -24,8 +24,8 @@ PickleNodes = npt.NDArray[np.uint32]
 NODE_BYTES = 16  # of an item of a list while the list is read
 FRAME_BYTES = 128  # of a frame while the tree of stacks is made
 ROW_BYTES = 512  # of an event or a block while its columns are read; measured: 300
-# Python objects that json.loads makes, and their pickle, by the characters that stand for them: an empty dict, or the
-# first item of one, 300 bytes.
+# Memory of the Python objects that json.loads makes, with their pickle, by the character that begins them: an empty
+# dict, or the first item of one, takes 300 bytes.
 JSON_BYTES = {b"{": 320, b"[": 160, b",": 48, b":": 48, b'"': 40}
 NONE_NODE = np.uint32(0)  # the node of None, also used for missing keys
 

@@ -73,7 +73,7 @@ def _read_allocators(
         if not allocator_event_ids(host_plane):
             return []
     except ValueError:
-        pass  # the reader says what is damaged
+        pass  # the reader reports the damage
     from tb_memplugin.readers.xplane.allocator.recordings import read_allocators
     from tb_memplugin.readers.xplane.spans import tpu_core_planes
 
@@ -150,7 +150,7 @@ class _TracerLevels(NamedTuple):
 
 
 def no_events_reason(planes: Sequence[Plane]) -> NoEventsReason:
-    """Return the reason why a profile has no allocator events, from names and from whether planes have events at all.
+    """Return the reason why a profile has no allocator events, from the planes' names and whether they have any events.
 
     Where several reasons apply, return the one that would remain without the others. Raises ValueError where a plane
     is damaged.

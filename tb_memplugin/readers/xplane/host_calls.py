@@ -97,7 +97,7 @@ def _pair(stats: dict[str, tuple[I32, I64]], kind: str, number: str) -> tuple[I3
 
 
 def _links(stats: dict[str, tuple[I32, I64]], start_ps: I64, line_end: I64) -> tuple[I32, I32]:
-    """Return events and their producers on other threads; of several with one id, the last to start before."""
+    """Return events and their producers on other threads; if several have one id, the last that started before."""
     producers, producer_id = _pair(stats, "_pt", "_p")
     consumers, consumer_id = _pair(stats, "_ct", "_c")
     _, key = np.unique(np.r_[producer_id, consumer_id], return_inverse=True)

@@ -1,8 +1,8 @@
 """The parts of a profile that its readers need, found without reading the others.
 
-Most of a large profile are the events of devices. Of those, only executions of programs are read, and whether a plane
-has an event at all. The events of the host are read where any is of an allocator. The pieces that are found here make a
-valid, smaller XSpace with the same answers. Damage in parts that are left out has no effect.
+Events of devices are most of a large profile. Readers need only those that are executions of programs, and whether a
+plane has any event. They need the host's events if any of these is an allocator's. The pieces that are found here make
+a valid, smaller XSpace with the same answers. Damage in the other parts has no effect.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from tb_memplugin.readers.xplane.spans import MODULES_LINE
 Result = TypeVar("Result")
 Looking = Generator[ByteRange, bytes, Result]  # yields ranges of the file, and is sent their bytes
 
-# Smaller lines are kept: to skip one takes a request.
+# Smaller lines are kept, because skipping a line costs a request.
 MIN_SKIPPED_BYTES = 512 << 10
 HOST, PROGRAMS = HOST_PLANE.encode(), METADATA_PLANE.encode()
 ALLOCATOR_EVENTS = (ALLOCATION.encode(), DEALLOCATION.encode())
 MAX_NAME_BYTES = 4096
-MAX_FIELDS = 16  # before a line's first event, or a plane's first line
+MAX_FIELDS = 16  # fields before a line's first event, or before a plane's first line
 HEAD_BYTES = 20  # a tag and a length take at most 10 each
 SPACE_PLANES, NAME, PLANE_LINES, LINE_EVENTS = 1, 2, 3, 4
 VARINT, FIXED64, LENGTH_DELIMITED, FIXED32 = 0, 1, 2, 5
 
 
 class Item(NamedTuple):
-    """A field of a message: where it begins, where its content does, and where both end."""
+    """A field of a message: the beginnings of the field and of its content, and the end of both."""
 
     number: int
     form: int

@@ -96,8 +96,7 @@ function longTime(ns: number): string {
 
 /**
  * Format a time or duration in ns with three decimals, in the largest unit that fits: "2.587 s". From ten
- * minutes on, in
- * whole seconds: "1 h 2 min 5 s".
+ * minutes on, format it in whole seconds: "1 h 2 min 5 s".
  */
 export function formatTime(ns: number): string {
   if (ns >= LONG_NS) return longTime(ns);

@@ -13,7 +13,7 @@ export function delta({ bytes_a, bytes_b }: ComparedEntry): number {
   return bytes_b - bytes_a;
 }
 
-/** Return the texts of an entry that a search looks at. */
+/** Return the searched texts of an entry. */
 export function entryTexts(entry: ComparedEntry): string[] {
   const { site, name, op, op_name, source, shape, role } = entry;
   return [site, name, op, op_name, source, shape, ROLES[role]];
@@ -22,7 +22,7 @@ export function entryTexts(entry: ComparedEntry): string[] {
 /** The selected change of a comparison: an entry of A, B or both, or a step between the totals. */
 export type SelectedChange =
   | { kind: "entry"; entry: ComparedEntry }
-  /** `entries` are what is counted in it, the largest changes first. */
+  /** `entries` are those that the step counts, the largest changes first. */
   | { kind: "step"; step: WaterfallStep; entries: ComparedEntry[] };
 
 /**

@@ -14,7 +14,7 @@ function seriesKey({ kind, title, memory }: Summary): string {
   return [kind, kind === "device_profile" ? "" : title.replace(/\(\d+\)$/, ""), memory].join("|");
 }
 
-/** Hosts that run the same program are no series: their difference is rarely what changed. */
+/** Hosts that run the same program are no series: a difference between hosts is rarely a change over time. */
 const HAS_HOSTS = new Set(["program", "allocator"]);
 
 /**

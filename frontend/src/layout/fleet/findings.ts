@@ -8,7 +8,7 @@ export interface Finding {
   hosts: string;
   count: number;
   text: string;
-  /** Bytes that it is about: a leak's in each step, or a program's above those of most hosts; null if unknown. */
+  /** Bytes that a leak adds in each step, or a program needs more than on most hosts; null if unknown. */
   bytes: number | null;
   /** Recording that shows it; null without one. */
   recording: string | null;
@@ -19,7 +19,7 @@ export interface Finding {
 
 const NONE = { bytes: null, recording: null, usual: null, file: "" };
 const MAX_NAMES = 3;
-/** As fleet/summarize.py describes files of out-of-memory errors. */
+/** The text with which fleet/summarize.py describes files of out-of-memory errors. */
 const OOM = "out of memory: ";
 
 /** Return the findings about the hosts of a capture: missing ones, files with problems, programs, and leaks. */

@@ -5,9 +5,9 @@ import type { FleetDevices, FleetHost } from "../../payload/responses/fleet";
 const MAX_PITCH = 24;
 const MIN_PITCH = 3;
 const MAX_HEIGHT = 400;
-/** Between two hosts of a line, where hosts have several devices. */
+/** Pixels between two hosts of a line, if hosts have several devices. */
 const HOST_GAP = 4;
-/** So few hosts have a line each, with their name. */
+/** Up to this number, each host has a line with its name. */
 const FEW_HOSTS = 8;
 
 /**
@@ -83,8 +83,8 @@ function devicesByHost(
 }
 
 /**
- * Return the hosts of a line, a power of two as in the shapes of pods, and the largest cells with which all of them
- * are visible at once. Where even the smallest cells are too many, the picture grows downward.
+ * Return the number of hosts of a line, a power of two as in the shapes of pods, and the largest cells with which
+ * all are visible at once. If there are too many even for the smallest cells, the picture grows downward.
  */
 function grid(
   hosts: number,
@@ -115,7 +115,7 @@ export function cellAt(map: HeatMap, x: number, y: number): number {
   return -1;
 }
 
-/** Return the cell that an arrow key leads to: along the hosts, or to the nearest one of the line above or below. */
+/** Return the cell to which an arrow key leads: the next along the hosts, or the nearest in the next line. */
 export function cellBeside(map: HeatMap, from: number, key: string): number | null {
   const along = { ArrowRight: from + 1, ArrowLeft: from - 1, Home: 0, End: map.count - 1 }[key];
   if (along !== undefined) return Math.min(Math.max(along, 0), map.count - 1);
@@ -130,7 +130,7 @@ export function cellBeside(map: HeatMap, from: number, key: string): number | nu
   return nearest;
 }
 
-/** Return the numbers in which names differ; the names, where they differ in more than a number. */
+/** Return the numbers by which names differ, or the names if they differ in more than a number. */
 export function shortNames(names: readonly string[]): string[] {
   const [first = "", ...others] = names;
   if (others.length === 0) return names.slice();
@@ -151,12 +151,12 @@ export function shortNames(names: readonly string[]): string[] {
   return short.every((name) => /^\d+$/.test(name)) ? short : names.slice();
 }
 
-/** What the colors of cells stand for. */
+/** The meaning of the cells' colors. */
 export type ShadeBy = "median" | "capacity";
 
-/** Smallest distance from the median that has the full color: a healthy fleet is not colored by its noise. */
+/** Distances from the median up to this share, a choice, get less than the full color: noise stays pale. */
 const MIN_DISTANCE = 0.05;
-/** Shares of capacity are drawn from a multiple of this on. */
+/** The scale of shares of capacity begins at a multiple of this. */
 const SHARE_STEP = 0.1;
 
 /** Shades of devices from -1, far below, to 1, far above or full; NaN where the capacity is unknown. */

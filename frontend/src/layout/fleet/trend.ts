@@ -8,7 +8,7 @@ export interface TrendMark {
   point: number;
   x: number;
   y: number;
-  /** The worst device, or what the program reserves. */
+  /** The worst device's peak, or the program's reserved bytes. */
   upper: number;
   isRise: boolean;
 }
@@ -26,7 +26,7 @@ export interface TrendChart {
 export interface TrendLabel {
   point: number;
   text: string;
-  /** Where it begins, or where it ends. */
+  /** Its left end, or its right end. */
   x: number;
   anchor: "start" | "end";
   lane: number;
@@ -72,7 +72,7 @@ export function trendChart({ points }: TrendSeries, by: TrendBy, mostTicks: numb
   };
 }
 
-/** Return the bytes that the y axis spans: all values, and a part of the largest where they are near to each other. */
+/** Return the bytes that the y axis spans: all values, and at least LEAST_SPAN of the largest. */
 function spanOf(points: readonly TrendPoint[]): [number, number] {
   let [low, high] = [Infinity, 0];
   for (const { peak_bytes: peak, largest_bytes: largest } of points) {
@@ -85,7 +85,7 @@ function spanOf(points: readonly TrendPoint[]): [number, number] {
   return [Math.max(low - lacking / 2 - margin, 0), high + lacking / 2 + margin];
 }
 
-/** Label as many points as there is room for, the first one included. */
+/** Label the first point, and as many others as there is room for. */
 function spaced(
   names: readonly string[],
   x: (i: number) => number,
@@ -122,8 +122,8 @@ export function nearestMark(
 }
 
 /**
- * Place the texts of rises in lanes, where none overlaps another, the largest rises first. A text that fits in no
- * lane is left out, and one that is longer than the space beside its mark is shortened.
+ * Place the texts of rises in lanes without overlap, the largest rises first. A text that fits in no lane is left
+ * out, and a text that is longer than the space beside its mark is shortened.
  */
 export function placeLabels(
   chart: TrendChart,

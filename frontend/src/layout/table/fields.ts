@@ -16,24 +16,24 @@ export interface Field<Row> {
   value: (row: Row) => Value;
   /** Heading in a saved file; empty if the field is not saved. */
   csv: string;
-  /** What it is sorted by, where that is not its value. */
+  /** Value by which rows are sorted, if it is not the field's value. */
   order?: (row: Row) => Value;
-  /** Of rows with equal values, those with the most come first in both directions. */
+  /** Rows with equal values are sorted by this, largest first in both directions. */
   ties?: (row: Row) => number;
 }
 
-/** Return the texts of a row, of which a search looks at all. */
+/** Return the searched texts of a row. */
 export function fieldTexts<Row>(fields: readonly Field<Row>[], row: Row): string[] {
   return fields.map(({ value }) => value(row)).filter((value) => typeof value === "string");
 }
 
-/** What filters look at: the texts of a row, and its bytes, null if unknown. Without `bytes`, rows have no sizes. */
+/** Values that filters test: the texts of a row, and its bytes (null: unknown). Without `bytes`, rows have no sizes. */
 export interface Filtered<Row> {
   texts: (row: Row) => readonly string[];
   bytes?: ((row: Row) => number | null) | undefined;
 }
 
-/** Return the rows with the search in any of their texts, and bytes that match the size filter, if they have any. */
+/** Return the rows that contain the search in any of their texts, and whose size, if any, matches the size filter. */
 export function matchingRows<Row>(
   rows: readonly Row[],
   { texts, bytes }: Filtered<Row>,
@@ -66,7 +66,7 @@ export function sortRows<Row>(
   return Array.from(places, (place) => rows[place]);
 }
 
-/** Return numbers in the order of the values: numbers among texts are compared as texts. */
+/** Return numbers in the order of the values. Numbers among texts are compared as texts. */
 function rankValues(values: readonly Value[], unknown: number): Float64Array {
   if (!values.some((value) => typeof value === "string"))
     return Float64Array.from(values, (value) => (value === null ? unknown : Number(value)));
@@ -92,8 +92,8 @@ export function rowsCsv<Row>(
 }
 
 /**
- * Return the text that all rows have, in place of a column: empty if none has any. Null if rows differ, or if one row
- * has a text, which is worth its column.
+ * Return the text that all rows share, which is then shown in place of a column; empty if no row has a text. Null if
+ * rows differ, or if there is only one row and it has a text.
  */
 export function sameText<Row>(rows: readonly Row[], read: (row: Row) => string): string | null {
   const texts = new Set(rows.map(read));

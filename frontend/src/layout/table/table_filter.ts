@@ -62,12 +62,12 @@ export function markMatches(rows: Rows, search: Search): Uint8Array {
   return marked;
 }
 
-/** Prepare the texts of rows, so that the first letter of a search is answered as quickly as the next. */
+/** Prepare the texts of rows, so that the first letter of a search is as fast as the next. */
 export function prepareSearch(rows: Rows): void {
   for (const { dictionary } of searchedColumns(rows)) dictionary.lowerCase();
 }
 
-/** Return the texts of rows that a search looks at. */
+/** Return the searched texts of rows. */
 export function rowTexts(rows: Rows): PackedTexts[] {
   return [...new Set(searchedColumns(rows).map(({ dictionary }) => dictionary))].map(({ packed }) => packed);
 }

@@ -35,7 +35,7 @@ export function findMatches(
   let sorted: Uint32Array | null = null;
   return {
     count,
-    // Sorting a million rows takes longer than finding them, and is for going from one to the next.
+    // Sorting a million rows takes longer than finding them, and is needed only to go from one to the next.
     rows: () => (sorted ??= sortByPlace(rows, regions, listRows(highlighted, drawn, count))),
     highlighted,
     hidden: all - count,

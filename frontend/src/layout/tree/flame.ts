@@ -33,8 +33,8 @@ export const NO_FOLDS: Folds = new Map();
 const MIN_FOLDED = 2;
 
 /**
- * Return the common root frames of a tree: below the root, the frames that call one other frame each, and nothing
- * else. The frame where the paths part stays a line of its own.
+ * Return the common root frames of a tree: the frames below the root that do nothing but call one other frame. The
+ * frame at which the paths diverge stays a line of its own.
  */
 export function rootFolds(tree: Tree, total: Float64Array): Folds {
   const folds = new Map<number, number>();
@@ -110,7 +110,7 @@ function sum(total: Float64Array, nodes: number[], from: number): number {
 /** Return the number of levels in the flame graph of `top`. */
 export function levelsBelow(tree: Tree, total: Float64Array, top: number, folds: Folds = NO_FOLDS): number {
   let deepest = tree.depth[top];
-  // Below a fold, each level is higher by the levels that it saves.
+  // A fold moves the levels below it up by the number of levels that it saves.
   let [end, saved] = [0, 0];
   for (let node = top; node < tree.end[top]; node++) {
     const last = folds.get(node);

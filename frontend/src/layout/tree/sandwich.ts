@@ -85,7 +85,7 @@ class Paths {
   }
 }
 
-/** A function of a tree, at any of its lines. Each row counts once, also where the function calls itself. */
+/** A function of a tree, at any of its lines. Each row counts once, even if the function calls itself. */
 export interface FunctionTotal {
   label: string;
   /** Weight of the rows that it or its callees allocated, and of those that it allocated itself. */
@@ -109,7 +109,7 @@ export function functionTotals(tree: Tree, { total, self, count }: Weights): Fun
       functions.set(label, found);
     }
     found.self += self[node];
-    // Calls of itself are part of the call that they are in.
+    // A recursive call is part of the outer call.
     if (node < (inside.get(label) ?? 0)) continue;
     inside.set(label, tree.end[node]);
     found.total += total[node];

@@ -97,21 +97,21 @@ export function labelOf(tree: Tree, node: number): string {
   return tree.text(tree.name[node]);
 }
 
-/** Return a node's label for display: of a frame `layer (src/model.py:20)`, `model.py:20 layer`. */
+/** Return a node's label for display: `model.py:20 layer` for a frame `layer (src/model.py:20)`. */
 export function shortLabel(tree: Tree, node: number): string {
   return shortFrame(labelOf(tree, node));
 }
 
 const FRAME = /^(?:(.+) \()?([^()]*[\w>])(:\d+)(\))?$/s;
 
-/** Return a frame with the name of its file and its line first; other labels as they are. */
+/** Return a frame with its file's name and its line first. Other labels are unchanged. */
 export function shortFrame(label: string): string {
   const [, called = "", file = "", line = "", end = ""] = FRAME.exec(label) ?? [];
   if (file === "" || (called === "") !== (end === "")) return label;
   return `${file.replace(/^.*[\\/]/s, "")}${line}${called === "" ? "" : ` ${called}`}`;
 }
 
-/** Return the function of a frame, `layer (src/model.py)`, in which it may be at any line. */
+/** Return the function of a frame, without its line: `layer (src/model.py)`. */
 export function functionOf(label: string): string {
   const [, called = "", file = "", , end = ""] = FRAME.exec(label) ?? [];
   return called === "" || end === "" ? label : `${called} (${file})`;
@@ -212,7 +212,7 @@ export function rowsBelowMatches(tree: Tree, search: Search): Uint8Array {
   return Uint8Array.from(tree.leaf, (node) => below[node]);
 }
 
-/** Find the rows that match in a text of their own or in a label above them, and the nodes that they are in. */
+/** Find the rows with a match in a text of their own or in a label above them, and the nodes of these rows. */
 export function searchTree(
   tree: Tree,
   total: Float64Array,

@@ -18,7 +18,7 @@ export function liveBytes(rows: Rows, live: Iterable<number>): number {
   return bytes;
 }
 
-/** Return whether an allocator has bytes in use that no row explains: a stack. */
+/** Return whether an allocator has a stack, that is, bytes in use that no row explains. */
 export function hasStack(program: Program | null): boolean {
   return program?.unexplained?.some((bytes) => bytes !== 0) ?? false;
 }

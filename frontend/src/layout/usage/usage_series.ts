@@ -3,9 +3,8 @@ import { type Axis, stepAt } from "../axis/axis";
 import type { Span } from "../axis/view";
 
 /**
- * Curves of the usage chart, in the order of the legend. Two are constant lines: the ceiling, at an
- * allocator's capacity
- * or at what a program reserves, and the limit that a program must fit in.
+ * Curves of the usage chart, in the order of the legend. Two are constant lines: the ceiling, at an allocator's
+ * capacity or a program's reserved bytes, and the limit within which a program must fit.
  */
 const CURVES = [
   "live",
@@ -95,10 +94,10 @@ function repeatLast(values: Float64Array): Float64Array {
   return steps;
 }
 
-/** A limit that is further above what a program reserves would flatten its curves. */
+/** A limit above this multiple of a program's reserved bytes would flatten its curves. */
 const FAR_LIMIT = 2;
 
-/** Return whether a program's limit is near enough to what it reserves to be on the chart. */
+/** Return whether a program's limit is near enough to its reserved bytes to be on the chart. */
 export function isNear(limit: number | null, reserved: number | null): limit is number {
   return limit !== null && reserved !== null && limit <= FAR_LIMIT * reserved;
 }

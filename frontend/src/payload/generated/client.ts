@@ -164,9 +164,7 @@ export interface UsageQuery {
 /** A method for each endpoint. */
 export function createClient(fetch: Fetch) {
   return {
-    /**
-     * Return all advice about a recording, in the order in which to try it, with the rows that each is about.
-     */
+    /** Return all advice about a recording, the largest saving first, and the changes with which it fits. */
     advice: (query: AdviceQuery, signal: Signal): Promise<AdviceList> =>
       requestJson<AdviceList>(fetch, "advice", { ...query }, signal),
     /**
@@ -175,7 +173,10 @@ export function createClient(fetch: Fetch) {
      */
     callgraph: (query: CallgraphQuery, signal: Signal): Promise<CallGraph> =>
       requestJson<CallGraph>(fetch, "callgraph", { ...query }, signal),
-    /** Return what the programmer or the compiler changed from `a` to `b`, with what it adds to the peak. */
+    /**
+     * Return the changes by programmer or compiler from `a` to `b`, with the bytes that each adds to the
+     * peak.
+     */
     changeCauses: (query: ChangeCausesQuery, signal: Signal): Promise<ChangeCauses> =>
       requestJson<ChangeCauses>(fetch, "change_causes", { ...query }, signal),
     /**
@@ -191,17 +192,14 @@ export function createClient(fetch: Fetch) {
      */
     deviceProfile: (query: DeviceProfileQuery, signal: Signal): Promise<DeviceProfile> =>
       requestJson<DeviceProfile>(fetch, "device_profile", { ...query }, signal),
-    /**
-     * Return the programs of the name in an error without buffers: those that need as much, or else all of
-     * the name.
-     */
+    /** Return the programs that an error without buffers may be about; see `likely_programs`. */
     failedProgram: (query: FailedProgramQuery, signal: Signal): Promise<FailedProgram> =>
       requestJson<FailedProgram>(fetch, "failed_program", { ...query }, signal),
     /** Return the candidates of all fits in the logdir, from their records alone. */
     fit: (signal: Signal): Promise<Fit> => requestJson<Fit>(fetch, "fit", {}, signal),
     /**
-     * Return what has been read of a capture, of the newest without a name; the first request starts reading
-     * it.
+     * Return the part of a capture that has been read; the newest without a name. The first request starts
+     * reading.
      */
     fleet: (query: FleetQuery, signal: Signal): Promise<Tables> =>
       requestTables(fetch, "fleet", { ...query }, signal),

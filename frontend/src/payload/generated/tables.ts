@@ -10,7 +10,7 @@ export interface FleetDevices {
   readonly run: readonly string[];
   /** The device, as in `TPU core 2`. */
   readonly device: readonly string[];
-  /** The memory, as above. */
+  /** The memory; devices with equal text are compared. */
   readonly memory: readonly string[];
   /** False: the peak is the plan of the host's largest program. */
   readonly measured: Uint8Array;
@@ -18,7 +18,7 @@ export interface FleetDevices {
   readonly peak_bytes: Float64Array;
   /** The capacity. */
   readonly capacity_bytes: Float64Array;
-  /** The peak minus the median, of devices apart minus theirs. */
+  /** The peak minus the median; for a device whose name is apart, minus the median of the name. */
   readonly from_median_bytes: Float64Array;
   /** The site that leaks fastest; null without a leak, or with too few steps to see one. */
   readonly growth: readonly string[];

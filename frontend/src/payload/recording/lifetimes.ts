@@ -50,8 +50,8 @@ function readUnexplained(stretches: Table, positions: number): Float64Array | nu
 const DRAWN = ["role", "color", "size", "charge", "start", "end", "defined", "last_used"] as const;
 
 /**
- * Return all data with the columns of `early` in place of equal ones, so that what was made of them is known to be
- * right. Without equal rows, for example of a file that has changed, `all` is returned.
+ * Return all data with the columns of `early` in place of equal ones, so that layouts made of them stay valid. If the
+ * rows differ, for example because the file has changed, `all` is returned.
  */
 export function keepColumns(all: RecordingData, early: RecordingData | null): RecordingData {
   const { rows } = all;

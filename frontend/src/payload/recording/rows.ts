@@ -11,7 +11,7 @@ export type Columns = ColumnsOf<typeof ARRAYS>;
 /** Allocations as columns, indexed by row number. */
 export interface Rows extends Columns {
   length: number;
-  /** Roles are not known yet: the first view of a large program. All rows, which load next, have them. */
+  /** Whether roles are not known yet, as in the first view of a large program. All rows, which load next, have them. */
   roles_follow: boolean;
   /** Color number in base/colors.ts: by role, or by size if no role is known. */
   color: Uint8Array;

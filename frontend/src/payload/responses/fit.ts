@@ -1,8 +1,8 @@
 import { formatBytes, formatCount, formatShare } from "../../base/units";
 import type { FitCandidate, FitChoice, FitStep } from "../generated/answers";
 
-/** What compiling a candidate gave: a program that fits, with instructions that the compiler runs twice or without,
- * one that does not fit, or none. */
+/** The outcome of compiling a candidate: a program that fits, without or with instructions that the compiler runs
+ * twice, a program that does not fit, or no program. */
 export type CandidateState = "fits" | "recomputes" | "refused" | "failed";
 
 export function stateOf({ fits, reserved_bytes: reserved, rematerialized }: FitCandidate): CandidateState {
@@ -42,7 +42,7 @@ export function knobText([name, value]: [string, FitCandidate["value"]]): string
   return `${name}=${String(value)}`;
 }
 
-/** Return a function that names a choice by what distinguishes it from the others of the step. */
+/** Return a function that names a choice by its differences from the step's other choices. */
 export function choiceNamer(step: FitStep): (choice: FitChoice) => string {
   const { choices } = step;
   const differ = (read: (choice: FitChoice) => unknown): boolean => new Set(choices.map(read)).size > 1;
@@ -74,14 +74,14 @@ export function knobNames({ choices }: FitStep): string[] {
   return [...new Set(choices.flatMap(({ knobs }) => Object.keys(knobs)))];
 }
 
-/** Format what the compiler runs twice: "71 instructions, 12% of FLOPs". */
+/** Format the instructions that the compiler runs twice: "71 instructions, 12% of FLOPs". */
 export function recomputedText({ rematerialized, rematerialized_flops: flops }: FitCandidate): string {
   return flops > 0
     ? `${formatCount(rematerialized)}, ${formatShare(flops, 1)} of FLOPs`
     : formatCount(rematerialized);
 }
 
-/** Format what a program reserves, or its limit, with a digit more than elsewhere: the two may differ by little. */
+/** Format reserved bytes, or their limit, with one digit more than usual, because the two may differ by little. */
 export function reservedText(bytes: number): string {
   return formatBytes(bytes, 4);
 }

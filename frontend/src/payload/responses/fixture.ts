@@ -1,4 +1,4 @@
-import type { FitCandidate, FitStep, Run, Summary } from "../generated/answers";
+import type { Advice, AdviceList, FitCandidate, FitStep, Run, Summary } from "../generated/answers";
 import { encodeTables } from "../recording/fixture";
 import { decodeTables } from "../tables/tables";
 import { type Fleet, type FleetDevices, type FleetHost, readFleet } from "./fleet";
@@ -7,7 +7,7 @@ import { type Forest, readForest } from "./forest";
 const GIB = 2 ** 30;
 export const LIMIT = 16 * GIB;
 
-/** A candidate of choice 0 that fits, with other values of some fields. Sizes are in GiB. */
+/** Return a candidate of choice 0 that fits, with the given values of some fields. Sizes are in GiB. */
 export function fitCandidate(
   value: FitCandidate["value"],
   reserved: number | null,
@@ -241,3 +241,31 @@ export const TWO_CHOICES = fitStep([
     change: "donate state",
   }),
 ]);
+
+/** A piece of advice with unremarkable values, for tests. */
+export function makeAdvice(title: string, more: Partial<Advice> = {}): Advice {
+  return {
+    kind: "donation",
+    title,
+    sentence: `${title}.`,
+    change: "code",
+    bytes: 1,
+    saving_bytes: 10,
+    saving_at_most_bytes: more.saving_bytes ?? 10,
+    saving_of: "peak",
+    before_bytes: 100,
+    after_bytes: 90,
+    fits: null,
+    evidence: "simulated",
+    effort: "one argument",
+    cost: "none",
+    rows: [[0, 0]],
+    rows_total: 1,
+    ...more,
+  };
+}
+
+/** The advice about a recording, for tests. */
+export function makeAdviceList(advice: Advice[], more: Partial<AdviceList> = {}): AdviceList {
+  return { peak_bytes: 100, limit_bytes: null, fits_with: null, advice, ...more };
+}

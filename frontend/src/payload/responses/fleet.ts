@@ -5,13 +5,13 @@ import type { Tables } from "../tables/tables";
 
 export type { FleetDevices };
 
-/** State of a host's file: a missing host has none, by the gaps in numbered names. */
+/** State of a host's file. A host is missing if its number is a gap in the numbers of the other hosts. */
 export type HostState = "read" | "waiting" | "missing" | "unreadable";
 
 export interface FleetHost {
   readonly host: string;
   readonly state: HostState;
-  /** Why its file cannot be read, or not completely; empty for the others. */
+  /** Reason why its file cannot be read, or not completely; empty for other hosts. */
   readonly problem: string;
 }
 
@@ -38,7 +38,7 @@ export function readFleet(tables: Tables): Fleet {
   };
 }
 
-/** Return the host of a device's file: of a process that saved several files, each is a host of the run. */
+/** Return the host of a device's file. If a process saved several files, each is a host of the run. */
 export function fileHost({ id, run, title, device }: FleetDevices, row: number): string {
   return id[row].slice(run[row].length + 1, -(title[row].length + device[row].length + 2));
 }

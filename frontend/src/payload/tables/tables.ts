@@ -8,7 +8,7 @@ import { blankColumn, decoder, TextColumn, TextDictionary } from "./text_column"
 
 type Column = Uint8Array | Int32Array | Uint32Array | Float64Array;
 
-/** Kinds of columns, and what each is read as. */
+/** Kinds of columns, and the arrays into which they are read. */
 export interface Arrays {
   f64: Float64Array;
   i32: Int32Array;
@@ -33,7 +33,7 @@ export function mapSchema<S extends Schema>(
 
 const ARRAYS = { f64: Float64Array, i32: Int32Array, u32: Uint32Array, u8: Uint8Array };
 
-/** Return a function that makes columns of zeros; empty texts are one column. */
+/** Return a function that makes columns of zeros; columns of empty texts are shared. */
 export function emptyColumns(length: number): (kind: keyof Arrays) => Arrays[keyof Arrays] {
   const blank = blankColumn(length);
   return (kind) => (kind === "text" ? blank : new ARRAYS[kind](length));

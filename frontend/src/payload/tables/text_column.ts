@@ -1,4 +1,4 @@
-/** Texts as UTF-8: text i is bytes [offsets[i], offsets[i + 1]). A worker can be sent them at once. */
+/** Texts as UTF-8: text i is bytes [offsets[i], offsets[i + 1]). They can be sent to a worker as a whole. */
 export interface PackedTexts {
   offsets: Uint32Array;
   bytes: Uint8Array;

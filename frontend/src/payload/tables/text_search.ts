@@ -26,7 +26,7 @@ export function matchingEntries(dictionary: TextDictionary, search: Search): Uin
   return found;
 }
 
-/** Where the first match of a pattern begins in each entry; -1 for none. */
+/** The beginning of a pattern's first match in each entry; -1 for none. */
 interface Hits {
   pattern: SearchPattern;
   starts: Int32Array;
@@ -41,8 +41,8 @@ interface Answer {
 const lastAnswers = new WeakMap<TextDictionary, Answer>();
 
 /**
- * Return where the first match of a pattern begins in each text, in all texts as one string; -1 for none. `earlier` are
- * the matches of a pattern that this one extends: no match begins before them.
+ * Return the beginning of a pattern's first match in each text, as a place in the string of all texts; -1 for none.
+ * `earlier` are the matches of a pattern that this one extends: no match begins before them.
  */
 function findPattern(
   text: string,
@@ -55,7 +55,7 @@ function findPattern(
   const sets = new Uint8Array(length * CODES);
   places.forEach(({ codes }, i) => sets.set(codes, i * CODES));
   const fits = (start: number, from: number): boolean => {
-    // Characters beyond ASCII are NUL here, and their texts are tested by themselves.
+    // Characters beyond ASCII are NUL here; texts with such characters are tested one by one.
     for (let i = from; i < length; i++) if (sets[i * CODES + text.charCodeAt(start + i)] === 0) return false;
     return true;
   };
@@ -77,7 +77,7 @@ function findPattern(
     for (let entry = 0; entry < starts.length; entry++)
       starts[entry] = firstIn(offsets[entry], offsets[entry + 1], 0);
   } else {
-    // A million names take a few hundredths of a second, where a call for each of them takes half a second.
+    // A million names take a few hundredths of a second; a call for each of them would take half a second.
     let entry = 0;
     for (let hit = text.indexOf(anchor); hit >= 0;) {
       while (offsets[entry + 1] <= hit) entry += 1;

@@ -1,7 +1,7 @@
 import type { Span, View } from "../../layout/axis/view";
 import { emptyFrameBuffer, type FrameBuffer, type FrameSource } from "./raster";
 
-/** A picture moved by whole pixels: the view it shows, and its offset. */
+/** The move of a picture by whole pixels: the view that it then shows, and the offset. */
 export interface Shift {
   /** Pixel (x, y) shows what (x + across, y + down) showed. */
   across: number;
@@ -75,7 +75,7 @@ export function putStrip(frame: FrameBuffer, strip: Strip, drawn: FrameBuffer): 
   }
 }
 
-/** A cached picture is used at up to this magnification, and down to this reduction. */
+/** A cached picture may be enlarged or reduced by up to this factor. */
 const MAX_ENLARGED = 4;
 const MIN_REDUCED = 1 / 2;
 

@@ -9,7 +9,7 @@ export interface FrameBuffer {
   height: number;
   pixels: Uint32Array<ArrayBuffer>;
   ids: Uint32Array<ArrayBuffer>;
-  /** What was drawn last; null before the first drawing. */
+  /** The source of the last drawing; null before the first. */
   source: FrameSource | null;
 }
 

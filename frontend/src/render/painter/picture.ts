@@ -23,7 +23,7 @@ export interface Picture {
   frame: FrameBuffer;
   labels: Labels;
   /**
-   * The view that the picture shows: the requested one or, for a moved picture, that to the nearest pixel.
+   * The view that the picture shows: the requested view, or for a moved picture, the nearest one in whole pixels.
    */
   view: View;
   /** Whether the picture was moved, scaled or drawn in fewer columns. An exact one should follow. */

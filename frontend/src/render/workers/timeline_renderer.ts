@@ -1,10 +1,10 @@
+import workerUrl from "./paint_worker?worker&url";
 import type { RowsByAge } from "../../layout/stacking/age_stack";
 import type { Blocks } from "../../layout/timeline/blocks";
 import type { FrameBuffer } from "../frame/raster";
 import type { PaintOrder, VectorParts } from "../painter/picture";
-import workerUrl from "./paint_worker?worker&url";
 import { type CanvasName, type PaintReply, type PaintRequest, requestTransfers } from "./protocol";
-import { prepareWorker, startWorker } from "./start_worker";
+import { prepareWorker, startWorker } from "./workers";
 
 export type DrawnPicture = Extract<PaintReply, { kind: "picture" }>;
 

@@ -144,7 +144,7 @@ function SideDetails({ api, store, name, side, row, bytes, allocations }: SidePr
 /** Allocation of the call stack. */
 function LargestAllocation({ details, alone }: { details: Details; alone: boolean }): JSX.Element {
   const terms = useTerms();
-  const { size, requested, shape, dtype, name } = details;
+  const { size_bytes: size, requested_bytes: requested, shape, dtype, name } = details;
   return (
     <>
       {!alone && <Fact name="The largest">{formatBytes(size)}</Fact>}

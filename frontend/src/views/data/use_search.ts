@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { compileSearch, isLinear, plainSearch, type Search } from "../../base/search";
 import type { PackedTexts } from "../../payload/tables/text_column";
-import { startSearch } from "../../render/workers/search";
+import { startSearch } from "../../render/workers/workers";
 import { useDeferred } from "../browser/use_draft";
 
 /**

@@ -9,9 +9,8 @@ import { ROLES } from "../../payload/generated/constants";
 import { choiceNamer, leftOf, reservedText, stateOf } from "../../payload/responses/fit";
 import { useWidth } from "../browser/use_size";
 import { SaveDrawing } from "../drawing/save_picture";
-import { candidateName, candidateSentence } from "./candidate_tooltip";
+import { candidateName, candidateSentence, type SectionProps } from "./candidate";
 import { bandColors, drawFit, FitKey } from "./chart_key";
-import type { SectionProps } from "./section";
 
 const ROW = 26;
 const BAR = 16;

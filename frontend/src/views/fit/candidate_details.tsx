@@ -6,7 +6,7 @@ import { leftOf, recomputedText, reservedText, STATE_TEXT, stateOf } from "../..
 import type { ViewProps } from "../state/view_state";
 import { Drawer } from "../widgets/drawer";
 import { Role } from "../widgets/role";
-import type { CandidateActions } from "./section";
+import type { CandidateActions } from "./candidate";
 
 interface Props extends ViewProps {
   step: FitStep;

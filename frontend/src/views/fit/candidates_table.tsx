@@ -7,9 +7,8 @@ import type { FitCandidate } from "../../payload/generated/answers";
 import { stepName } from "../../payload/responses/fit";
 import { tickColumn } from "../tables/columns";
 import { Table } from "../tables/table";
+import { candidateName, type SectionProps } from "./candidate";
 import { candidateColumns } from "./candidate_columns";
-import { candidateName } from "./candidate_tooltip";
-import type { SectionProps } from "./section";
 
 /** Table of all candidates by target, choice and value; a click or Enter opens one, and two ticks compare. */
 export function CandidatesTable({ step, store, actions }: SectionProps): JSX.Element {

@@ -9,9 +9,8 @@ import { useWidth } from "../browser/use_size";
 import { ByteAxis } from "../drawing/byte_axis";
 import { SaveDrawing } from "../drawing/save_picture";
 import { Tooltip } from "../widgets/tooltip";
-import { candidateName, candidateSentence, CandidateTooltip } from "./candidate_tooltip";
+import { candidateName, candidateSentence, CandidateTooltip, type SectionProps } from "./candidate";
 import { bandColors, ChoicePicker, drawFit, FitKey, Mark } from "./chart_key";
-import type { SectionProps } from "./section";
 
 const HEIGHT = 340;
 const LEFT = 76;

@@ -5,8 +5,8 @@ import type { FitStep } from "../../payload/generated/answers";
 import { choiceKey, largestText, recomputedText, stepName } from "../../payload/responses/fit";
 import { type Column, column, partColumn, savedColumn } from "../tables/columns";
 import { Table } from "../tables/table";
+import type { SectionProps } from "./candidate";
 import { BOUND, knobColumn, LEFT, namingColumns, RECOMPUTED, RESERVED } from "./candidate_columns";
-import type { SectionProps } from "./section";
 
 /** Table of the largest value that fits for each target and choice; a click or Enter opens its candidate. */
 export function LargestTable({ step, store, actions }: SectionProps): JSX.Element {

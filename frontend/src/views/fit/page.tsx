@@ -12,12 +12,11 @@ import { Headline } from "../page/headline";
 import type { ViewState } from "../state/view_state";
 import { ErrorMessage, Message } from "../widgets/message";
 import { BarsSection } from "./bars";
+import { type CandidateActions, compareCandidates, openCandidate } from "./candidate";
 import { CandidateDetails } from "./candidate_details";
 import { CandidatesTable } from "./candidates_table";
 import { CurveSection } from "./curve";
 import { LargestTable } from "./largest_table";
-import { compareCandidates, openCandidate } from "./open_candidate";
-import type { CandidateActions } from "./section";
 
 interface Props extends PageProps {
   /** Null while it loads. */

@@ -2,8 +2,7 @@ import type { JSX } from "preact";
 import { formatCount, formatCounted } from "../../base/units";
 import type { CaptureName } from "../../payload/generated/answers";
 import { type Column, column } from "../tables/columns";
-import { ListTable, sessionTime } from "./list_table";
-import type { FleetProps } from "./section";
+import { type FleetProps, ListTable, sessionTime } from "./section";
 
 const CAPTURES: readonly Column<CaptureName>[] = [
   column("text", "capture", "Capture", "Its first session", ({ name }) => name, {

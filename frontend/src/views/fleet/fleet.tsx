@@ -15,8 +15,7 @@ import { HeatMapSection } from "./heat_map";
 import { HistogramSection } from "./histogram";
 import { Hosts } from "./hosts";
 import { openDevice } from "./open_device";
-import { ScanProgress } from "./scan_progress";
-import type { DevicesProps, FleetProps } from "./section";
+import { type DevicesProps, type FleetProps, ScanProgress } from "./section";
 import { Trend } from "./trend";
 import { useFleet } from "./use_fleet";
 

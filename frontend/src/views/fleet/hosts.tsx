@@ -1,15 +1,13 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { asError } from "../../base/errors";
-import type { Finding, FindingKind } from "../../layout/fleet/findings";
-import { findingsOf } from "../../layout/fleet/findings";
+import { type Finding, type FindingKind, findingsOf } from "../../layout/fleet/findings";
 import type { Session } from "../../payload/generated/answers";
 import { CellLink, type Column, column } from "../tables/columns";
 import { ErrorMessage } from "../widgets/message";
 import { OtherFaults } from "./captures";
-import { ListTable, sessionTime } from "./list_table";
 import { openById } from "./open_device";
-import type { FleetProps } from "./section";
+import { type FleetProps, ListTable, sessionTime } from "./section";
 
 const KINDS: Record<FindingKind, string> = {
   missing: "Missing",

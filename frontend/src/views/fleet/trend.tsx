@@ -14,9 +14,8 @@ import type { ViewState } from "../state/view_state";
 import { Bytes, CellLink, type Column, column } from "../tables/columns";
 import { ButtonGroup } from "../widgets/choice";
 import { ErrorMessage, Message } from "../widgets/message";
-import { ListTable } from "./list_table";
 import { openById } from "./open_device";
-import { ScanProgress } from "./scan_progress";
+import { ListTable, ScanProgress } from "./section";
 import { pointName, TrendDrawing, upperName } from "./trend_chart";
 import { usePolled } from "./use_fleet";
 

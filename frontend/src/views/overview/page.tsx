@@ -18,7 +18,7 @@ import { RecordingsTable } from "./recordings_table";
 /** Advice reads every buffer, so only these rows have it; other recordings show theirs when they are opened. */
 const MAX_ADVISED = 24;
 
-/** Fetch the best change for each of the first rows, once for equal hosts, and one at a time to spare the server. */
+/** Fetch the advice about each of the first rows, once for equal hosts, and one at a time to spare the server. */
 function useAdvice(api: Api, rows: readonly OverviewRow[] | null): AdviceById {
   const [advice, setAdvice] = useState<AdviceById>(new Map());
   useEffect(() => {
@@ -29,7 +29,7 @@ function useAdvice(api: Api, rows: readonly OverviewRow[] | null): AdviceById {
       for (const { id, equal = [] } of wanted.slice(0, MAX_ADVISED)) {
         // The recording's own page shows the error.
         const found = await api.advice({ id }, abort.signal).then(
-          ({ advice }) => advice.at(0) ?? null,
+          (list) => list,
           () => undefined,
         );
         if (abort.signal.aborted) return;

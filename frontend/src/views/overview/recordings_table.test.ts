@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { overviewRow } from "../../layout/fixture";
 import { fieldTexts } from "../../layout/table/fields";
 import type { OverviewRow } from "../../payload/generated/answers";
+import { makeAdvice, makeAdviceList } from "../../payload/responses/fixture";
 import type { AdviceById } from "../../payload/responses/names";
 import { savedLines, sortedBy } from "../tables/fixture";
 import { overviewColumns } from "./recordings_table";
@@ -17,7 +18,7 @@ const ALLOCATOR = { kind: "allocator", axis: "TIME", title: "allocator" } as con
 const gpu2 = overviewRow("b", { ...ALLOCATOR, memory: "GPU_2_bfc", headroom_bytes: -5 });
 const gpu10 = overviewRow("a", { ...ALLOCATOR, memory: "GPU_10_bfc" });
 const ROWS = [gpu10, train, gpu2];
-const ADVICE: AdviceById = new Map([["a", { title: "=donate", sentence: "", saving_bytes: 9 }]]);
+const ADVICE: AdviceById = new Map([["a", makeAdviceList([makeAdvice("=donate", { saving_bytes: 9 })])]]);
 
 const columns = overviewColumns(ROWS, ADVICE, false, () => undefined, false);
 const sorted = (key: string, descending = false): string[] =>

@@ -13,7 +13,7 @@ import { type FoldedRow, foldHosts } from "../../layout/overview";
 import { sameText } from "../../layout/table/fields";
 import type { OverviewRow } from "../../payload/generated/answers";
 import { ROLES } from "../../payload/generated/constants";
-import { type AdviceById, partText, recordingName } from "../../payload/responses/names";
+import { type AdviceById, bestChange, partText, recordingName } from "../../payload/responses/names";
 import { openRecording } from "../state/open_recording";
 import type { ViewProps, ViewState } from "../state/view_state";
 import { CellLink, type Column, column, Room, savedColumn } from "../tables/columns";
@@ -43,6 +43,10 @@ export function overviewColumns(
   pending: boolean,
 ): Column<FoldedRow>[] {
   const unknown = <span class="muted">{pending ? "…" : "–"}</span>;
+  const bestOf = (id: string): ReturnType<typeof bestChange> => {
+    const list = advice.get(id);
+    return list === undefined ? null : bestChange(list);
+  };
   const ifSome = (has: (row: OverviewRow) => boolean): "" | null => (rows.some(has) ? null : "");
   return [
     column<FoldedRow>("name", "name", "Recording", "Compiled program, or allocator", recordingName, {
@@ -158,15 +162,15 @@ export function overviewColumns(
       "text",
       "advice",
       "Best change",
-      "The change that lowers the peak most, and the bytes it saves",
-      ({ id }) => advice.get(id)?.title ?? null,
+      "The change that lowers the peak most, and the bytes it saves; or the changes with which a program fits",
+      ({ id }) => bestOf(id)?.title ?? null,
       {
         track: "minmax(150px, 1.5fr)",
-        order: ({ id }) => advice.get(id)?.saving_bytes ?? null,
+        order: ({ id }) => advice.get(id)?.advice.at(0)?.saving_bytes ?? null,
         cell: (row) => topAdvice(row, advice),
       },
     ),
-    savedColumn("saving_bytes", ({ id }) => advice.get(id)?.saving_bytes ?? null),
+    savedColumn("saving_bytes", ({ id }) => advice.get(id)?.advice.at(0)?.saving_bytes ?? null),
   ];
 }
 
@@ -202,12 +206,13 @@ function largestPart(row: OverviewRow): JSX.Element | null {
 
 function topAdvice(row: OverviewRow, advice: AdviceById): JSX.Element {
   if (row.remedy !== null) return <span title={row.remedy}>{row.remedy}</span>;
-  const found = advice.get(row.id);
-  if (found === undefined) return <span class="muted" />;
+  const list = advice.get(row.id);
+  if (list === undefined) return <span class="muted" />;
+  const found = bestChange(list);
   if (found === null) return <span class="muted">nothing found</span>;
   return (
-    <span title={found.sentence}>
-      <b>{`−${formatBytes(found.saving_bytes)}`}</b> {found.title}
+    <span title={found.about}>
+      <b>{found.saving}</b> {found.title}
     </span>
   );
 }

@@ -101,10 +101,10 @@ function Details(props: Props): JSX.Element {
             onPick={(picked) => store.set({ selected: picked })}
           />
         )}
-        {value?.region != null && value.offset >= 0 && (
+        {value?.region != null && value.offset_bytes >= 0 && (
           <Fact name={addressed ? "Address" : "Allocation"}>
             {!addressed &&
-              `${value.region.kind} #${value.region.index}, ${formatBytes(value.region.size)}; at offset `}
+              `${value.region.kind} #${value.region.index}, ${formatBytes(value.region.size_bytes)}; at offset `}
             <Address {...{ details: value, addressed }} />
           </Fact>
         )}
@@ -132,8 +132,8 @@ function Details(props: Props): JSX.Element {
 
 /** Place of a row: an offset in its allocation, or an address if regions are numbered by address. */
 function Address({ details, addressed }: { details: BufferDetails; addressed: boolean }): JSX.Element {
-  const place = details.offset + (addressed ? (details.region?.index ?? 0) : 0);
-  return <code title={formatExact(details.offset)}>0x{place.toString(16)}</code>;
+  const place = details.offset_bytes + (addressed ? (details.region?.index ?? 0) : 0);
+  return <code title={formatExact(details.offset_bytes)}>0x{place.toString(16)}</code>;
 }
 
 interface LifetimeProps {

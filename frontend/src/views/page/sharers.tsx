@@ -59,7 +59,7 @@ export function Sharers({
                 <button class="link" onClick={() => onPick(sharer.row)}>
                   {sharer.name}
                 </button>
-                <span>{formatBytes(sharer.size)}</span>
+                <span>{formatBytes(sharer.size_bytes)}</span>
                 <span class="muted">
                   {formatCount(sharer.defined)}–{formatCount(sharer.last_used)}
                 </span>

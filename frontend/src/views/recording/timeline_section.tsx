@@ -13,7 +13,7 @@ import {
   rowLifetimes,
 } from "../../layout/stacking/stacking";
 import type { FirstView, RecordingData } from "../../payload/recording/recording";
-import { startPlacement } from "../../render/workers/placement";
+import { startPlacement } from "../../render/workers/workers";
 import { useTerms } from "../data/terms";
 import type { Fetched } from "../data/use_fetched";
 import type { ViewState } from "../state/view_state";

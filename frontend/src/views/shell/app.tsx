@@ -26,7 +26,7 @@ import { useHasFleet } from "../fleet/use_fleet";
 import { OverviewPage } from "../overview/page";
 import { type PageState, type Positions, RecordingPage } from "../recording/recording_page";
 import { WatchPage } from "../recording/watch_page";
-import { SnapshotPage } from "../snapshots/page";
+import { SnapshotPage } from "../snapshots/device_profile";
 import { applyTheme, useDark } from "../state/theme";
 import type { Tab, ViewState } from "../state/view_state";
 import { ErrorMessage } from "../widgets/message";

@@ -14,11 +14,13 @@ import { PageFrame, useDetails } from "../page/details";
 import { FigureCell } from "../page/figures";
 import { Headline } from "../page/headline";
 import { TreesScope } from "../page/row_filter";
+import { RecordingPage } from "../recording/recording_page";
 import { NEW_RECORDING, type ViewProps, type ViewState } from "../state/view_state";
 import { TreeCharts } from "../trees/tree_charts";
 import { Choice } from "../widgets/choice";
 import { ErrorMessage } from "../widgets/message";
 import { GrowthSection } from "./device_profile_growth";
+import { OomPage } from "./oom_page";
 
 export interface SnapshotProps extends PageProps {
   summary: Summary;
@@ -185,4 +187,11 @@ function Trees({ all, fileName, store, dark }: TreesProps): JSX.Element {
       />
     </section>
   );
+}
+
+/** Page of memory at one moment, by the kind of recording. */
+export function SnapshotPage({ summary, snapshots, ...shared }: SnapshotProps): JSX.Element {
+  if (summary.kind === "oom") return <OomPage {...shared} summary={summary} />;
+  if (summary.kind === "device_profile") return <DeviceProfilePage {...shared} {...{ summary, snapshots }} />;
+  return <RecordingPage {...shared} tab="snapshots" allocations={summary.allocations} id={summary.id} />;
 }

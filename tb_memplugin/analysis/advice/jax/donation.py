@@ -8,21 +8,36 @@ from dataclasses import replace
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, copied_on_gpu, is_worthwhile, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import (
+    Advice,
+    AdviceKind,
+    copied_on_gpu,
+    is_worthwhile,
+    safe_replay,
+    saving,
+    sort_by_size,
+)
 from tb_memplugin.analysis.advice.support.arguments import Argument, arguments, function_name
 from tb_memplugin.analysis.dataflow.graph import copies, dataflow_graph, row_of_value, uses
 from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.analysis.replay.what_if import Change, combine, lifetimes, rows_sharing_memory, shrink_regions
+from tb_memplugin.analysis.replay.what_if import (
+    Change,
+    combine,
+    lifetimes,
+    new_memory,
+    rows_sharing_memory,
+    shrink_regions,
+)
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.kinds import RegionKind, Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import agree, bytes_text
 
-# An argument of which a smaller share is returned is an input that happens to resemble a result. Arguments are returned
-# almost whole or not at all: on the stored programs, all shares from 0.01 to 0.9 give the same 46 pieces, 1.0 gives 45.
+# An argument of which a smaller share is returned is an input that happens to resemble a result. Others are returned
+# almost whole: on the stored programs, all shares from 0.01 to 0.9 give the same 46 pieces, and 1.0 gives 45.
 MIN_RETURNED = 0.5
 LAYOUT = re.compile(r"(\w+\[[\d,]*\])\{([\d,]*)")  # dimensions, and their order from the innermost
 
@@ -38,12 +53,13 @@ def advise(recording: Recording) -> Iterator[Advice]:
         return
     size = int(recording.allocations.size[old].sum())
     # In another order, the temporaries that share the results' memory may find room elsewhere.
-    least = min(saved.at_least, saved.bytes - _relaid_out(recording, new) // 2)
+    least = min(saved.at_least, saved.expected - _relaid_out(recording, new) // 2)
     copied = least - copied_on_gpu(recording, old[roles(recording)[old] == Role.PARAMETER])
     least = copied if is_worthwhile(recording, copied) else least
     saved = replace(saved, at_least=least, at_most=min(max(saved.at_most, size), peak(recording).bytes))
     if not is_worthwhile(recording, least):
         return
+    saved = safe_replay(recording, saved)
     names = ", ".join(argument.name for argument in donated)
     count = len(donated)
     yield Advice(
@@ -62,9 +78,9 @@ def advise(recording: Recording) -> Iterator[Advice]:
 
 
 def jit_call(recording: Recording, donated: Sequence[Argument]) -> str:
-    """Return code that donates the arguments, by their names.
+    """Return code that donates the arguments by name.
 
-    JAX drops unused arguments, so their numbers are known only where the names contain them, as of `*args`.
+    JAX drops unused arguments, so argument numbers are known only if the names contain them, as in `*args`.
     """
     function, names = function_name(recording), [argument.name for argument in donated]
     if all(name.startswith("args[") for name in names):
@@ -118,7 +134,7 @@ def _donation_pairs(recording: Recording, donated: Sequence[Argument]) -> tuple[
 
 
 def _equal_layouts(recording: Recording, old: I64, new: I64) -> Mask:
-    """Mark the pairs that may share memory: results of another layout are written elsewhere, even if donated."""
+    """Mark the pairs that may share memory: XLA writes results of another layout elsewhere, even if donated."""
     shape = recording.allocations.shape
     found = ((LAYOUT.match(shape[a]), LAYOUT.match(shape[b])) for a, b in zip(old.tolist(), new.tolist(), strict=True))
     return np.array([not a or not b or a[1] != b[1] or a[2] == b[2] for a, b in found], dtype=bool)
@@ -127,8 +143,8 @@ def _equal_layouts(recording: Recording, old: I64, new: I64) -> Mask:
 def _relaid_out(recording: Recording, new: I64) -> int:
     """Return the bytes of results that are computed in another layout and copied.
 
-    The argument is overwritten only by the copy, so that what is computed before needs memory of its own. Of compiled
-    programs, at most half of these bytes were live at once.
+    Only the copy overwrites the argument, so the value before it needs memory of its own. In compiled programs, at most
+    half of these bytes were live at once.
     """
     graph, row = dataflow_graph(recording), row_of_value(recording)
     if graph is None:
@@ -151,7 +167,7 @@ def _donation_change(recording: Recording, old: I64, new: I64) -> Change:
     begin, read_at = uses(recording)
     last = np.array([read_at[begin[row] : begin[row + 1]].max(initial=-1) for row in old.tolist()], dtype=np.int64)
     read_late = last > first
-    copies = Change(first[read_late], last[read_late] + 1, own.bytes[old[read_late]])
+    copies = new_memory(first[read_late], last[read_late] + 1, own.bytes[old[read_late]])
     return combine(change, copies)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, cpu_note, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, cpu_note, results_text, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.arguments import arguments
 from tb_memplugin.analysis.advice.support.narrowing import (
     CAST,
@@ -25,7 +25,7 @@ from tb_memplugin.analysis.advice.support.narrowing import (
 from tb_memplugin.analysis.advice.support.passes import ProgramPasses, program_passes
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.analysis.replay.what_if import Change, combine, place_in_outputs
+from tb_memplugin.analysis.replay.what_if import Change, combine, new_memory, place_in_outputs
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.model.arrays import I64, Mask
@@ -34,7 +34,7 @@ from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text, counted
 
-# A twentieth of the peak: other numerics are a large change. On the stored programs, a tenth as the limit loses 6 of 61
+# A twentieth of the peak, because other numerics are a large change. On the stored programs, a tenth loses 6 of 61
 # pieces, and a fortieth adds 1.
 MIN_NUMERICS_SHARE = 20
 SOFTMAX = ("exp", "exp2", "reduce_max")  # operations of a softmax
@@ -73,8 +73,8 @@ def _advise_optimizer_state(recording: Recording, state: I64) -> Iterator[Advice
     yield Advice(
         kind=AdviceKind.DTYPE,
         title=f"Store {found.what} in bf16",
-        sentence=f"{bytes_text(size)} of {names} are {found.what} in {WIDE}. Storing {found.them} in bf16 "
-        f"{saved.effect}. {found.caution}",
+        sentence=f"{bytes_text(size)} of {names} are {found.what} in {WIDE}"
+        f"{results_text(recording, found.rows, both)}. Storing {found.them} in bf16 {saved.effect}. {found.caution}",
         change=found.code,
         rows=sort_by_size(recording, found.rows),
         bytes=size,
@@ -98,8 +98,8 @@ def _advise_mixed_precision(recording: Recording, passes: ProgramPasses, wide: M
             return
         saved = saving(recording, activations, halve(recording, found.early), halved)
     elif recording.backend is Backend.GPU:
-        # Casts keep the compiler from recomputing an activation function from the product before it: both results of
-        # it are then kept in bf16, which take as much as one in f32.
+        # Casts keep the compiler from recomputing an activation function from the product before it: both results are
+        # then kept in bf16, and take as much as one in f32.
         single = found.activations[~from_kept_products(passes, found.activations)]
         at_least = combine(halve(recording, single), found.casts)
         saved = saving(recording, combine(halved, found.casts), combine(activations, found.casts), at_least)
@@ -144,7 +144,7 @@ def _f32_values(recording: Recording, passes: ProgramPasses, wide: Mask) -> _Wid
     computed = np.flatnonzero(wide & ((made >= 0) & both[made] | (role == Role.ACTIVATION)) & ~passes.is_argument)
     weights = np.flatnonzero(wide & passes.is_argument & np.isin(role, (Role.PARAMETER, Role.INPUT)))
     last = passes.last_use(both)[weights]
-    casts = Change(passes.first_use(both)[weights[last >= 0]], last[last >= 0] + 1, size[weights[last >= 0]] // 2)
+    casts = new_memory(passes.first_use(both)[weights[last >= 0]], last[last >= 0] + 1, size[weights[last >= 0]] // 2)
     parameters = np.flatnonzero(passes.is_argument & (role == Role.PARAMETER))
     loss = int(passes.last_use(passes.within(Pass.FORWARD))[parameters].max(initial=-1))
     early = is_activation & (made >= 0) & (made < loss)

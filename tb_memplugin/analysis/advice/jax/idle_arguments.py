@@ -2,9 +2,9 @@
 
 XLA frees no argument before a program ends, donated or not; only results reuse the memory of donated arguments.
 
-Optimizer state can be on the host while gradients are computed. Within one program this fails: XLA may copy the state
-to the device before the forward pass, and then the peak is as high as before, or higher. So the advice is to make the
-update a program of its own. The memory of a CPU is the memory of the host, so programs for it get none.
+Optimizer state can be on the host while gradients are computed, but not within one program: XLA may copy the state to
+the device before the forward pass, and then the peak is as high as before, or higher. So the advice is to make the
+update a program of its own. The memory of a CPU is the host's memory, so programs for it get no such advice.
 """
 
 from __future__ import annotations
@@ -15,11 +15,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, is_worthwhile, promise, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import (
+    Advice,
+    AdviceKind,
+    Saving,
+    is_worthwhile,
+    promise,
+    results_text,
+    saving,
+    sort_by_size,
+)
 from tb_memplugin.analysis.advice.support.arguments import SMALL_SHARE, argument_parts, function_name
 from tb_memplugin.analysis.advice.support.passes import PRODUCTS, ProgramPasses, program_passes
 from tb_memplugin.analysis.dataflow.graph import row_of_value
-from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
+from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs, with_updated
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.replay.what_if import (
@@ -27,6 +36,7 @@ from tb_memplugin.analysis.replay.what_if import (
     always,
     combine,
     lifetimes,
+    new_memory,
     peak_after,
     remove_rows,
     shrink_regions,
@@ -39,8 +49,8 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import agree, bytes_text
 
 MAX_MOVES = 8  # of one value in a row, between memories and layouts
-# Arguments that are read within the first fourth of the program are not worth moving. Of the 41 pieces on offloading
-# that the stored programs get, a third as the limit leaves 40, a half 39, and smaller shares change none.
+# Arguments that are read within the first fourth of the program are not worth moving. The stored programs get 41 pieces
+# on offloading; with a third as the limit they get 40, with a half 39, and with smaller shares the same 41.
 MIN_IDLE_SHARE = 4
 KEPT = (Role.PARAMETER, Role.OPTIMIZER_STATE, Role.STATE)  # the caller keeps these for its next call
 
@@ -62,9 +72,9 @@ class IdleArguments(NamedTuple):
 
 
 def state_idle_before_peak(recording: Recording, passes: ProgramPasses) -> IdleArguments:
-    """Find the state of optimizers most of which is first read after the peak, and not soon after the program begins.
+    """Find the optimizer state that is mostly first read after the peak, and not soon after the program begins.
 
-    The rows are the whole state. State that has no path of its own, because it lies beside the weights, is not found.
+    The rows are the whole state. State without a path of its own, because it lies beside the weights, is not found.
     """
     role = roles(recording)
     top, begin = peak(recording).position, int(passes.uses[1].min(initial=passes.length))
@@ -95,8 +105,8 @@ def separate_reads(passes: ProgramPasses) -> tuple[I64, I64]:
 
     Operations of the user's own, outside of loops, read the argument, and nothing else that is large: neither weights
     nor activations.
-    Compilers add operations without a name, which only move a value, and such as prepare an operand of a matrix product
-    or a convolution, with the name of that operation. No code of the user contains these.
+    Compilers add operations that no user's code contains: unnamed ones, which only move a value, and ones with the name
+    of a matrix product or a convolution, which prepare its operand.
     """
     values, at, program = passes.values, np.arange(passes.length), passes.program
     entry = program.computation.isin({program.entry_computation})
@@ -126,10 +136,7 @@ def separate_reads(passes: ProgramPasses) -> tuple[I64, I64]:
 def _idle(
     recording: Recording, passes: ProgramPasses, which: Callable[[I64, I64, I64], Mask], whole: bool = False
 ) -> IdleArguments:
-    """Collect the arguments whose large rows are mostly idle: these rows, or all. Small ones are ignored.
-
-    A small one is, for example, a counter.
-    """
+    """Collect the large idle rows of mostly idle arguments, or if `whole`, all rows. Small arguments are ignored."""
     size, everywhere = recording.allocations.size, np.ones(passes.length, dtype=bool)
     first, last = passes.first_use(everywhere), passes.last_use(everywhere)
     names, found = [], [np.empty(0, dtype=np.int64)]
@@ -154,7 +161,7 @@ jax.tree.map(lambda x: x.delete(), ({names}))  # then call {function} with `prep
 
 
 def advise_late_free(recording: Recording) -> Iterator[Advice]:
-    """Yield one piece for all such arguments together."""
+    """Yield one piece for all arguments that are idle at the peak after their last use."""
     passes = program_passes(recording)
     idle = idle_after_use(recording, passes) if passes is not None else None
     saved = saving(recording, *_in_two_programs(recording, passes, idle)) if passes and idle and idle.names else None
@@ -174,9 +181,10 @@ def advise_late_free(recording: Recording) -> Iterator[Advice]:
 
 
 def _in_two_programs(recording: Recording, passes: ProgramPasses, idle: IdleArguments) -> tuple[Change, Change]:
-    """Remove the arguments, except memory that a result reuses; a second program has what the first one returns.
+    """Return the change if a first program reads the arguments, and a second one gets what the first returns.
 
-    In the second case that is returned, it also has this once more, such as padded.
+    Memory of arguments that a result reuses stays. In the second case, the second program also has a copy of what it
+    gets, such as a padded one.
     """
     table, own, rows, row = recording.allocations, lifetimes(recording), idle.rows, row_of_value(recording)
     alone = ~np.isin(table.region[rows], table.region[np.setdiff1d(np.arange(len(table)), rows)])
@@ -190,9 +198,9 @@ def _in_two_programs(recording: Recording, passes: ProgramPasses, idle: IdleArgu
     estimated = own.bytes[row[argument]] * elements[returned] // np.maximum(elements[argument], 1)
     size = np.where(kept >= 0, own.bytes[kept], estimated)
     first, last = np.full(len(kept), -1), np.full(len(kept), recording.length)
-    before = Change(first, np.where(kept >= 0, own.start[kept], last), size)
-    after = Change(np.where(kept >= 0, own.end[kept], last), last, size)
-    return combine(without, before, after), combine(without, Change(first, last, size))
+    before = new_memory(first, np.where(kept >= 0, own.start[kept], last), size)
+    after = new_memory(np.where(kept >= 0, own.end[kept], last), last, size)
+    return combine(without, before, after), combine(without, new_memory(first, last, size))
 
 
 ACCELERATORS = (Backend.TPU, Backend.GPU)
@@ -216,13 +224,13 @@ def {function}(params, opt_state, batch):
 
 
 def offload_code(names: Sequence[str], function: str) -> str:
-    """Return code for these arguments, or parts of arguments, which are the optimizer's state."""
+    """Return code that offloads these arguments, or parts of arguments, which are the optimizer's state."""
     comment = "" if list(names) == ["opt_state"] else f"  # opt_state is {', '.join(names)}"
     return OFFLOAD_CODE.format(function=function, comment=comment)
 
 
 def advise_offload(recording: Recording) -> Iterator[Advice]:
-    """Yield one piece for all such state: it is one change, and what each array saves depends on the others."""
+    """Yield one piece for all such state: it is one change, and the saving of each array depends on the others."""
     passes = program_passes(recording)
     if passes is None or not passes.within(Pass.BACKWARD).any() or recording.backend not in ACCELERATORS:
         return
@@ -234,7 +242,8 @@ def advise_offload(recording: Recording) -> Iterator[Advice]:
     yield Advice(
         kind=AdviceKind.OFFLOAD,
         title=f"Offload {names} to the host",
-        sentence=f"{bytes_text(size)} of {names} are first read after the peak. Computing the gradients in one "
+        sentence=f"{bytes_text(size)} of {names} are first read after the peak"
+        f"{results_text(recording, idle.rows, with_updated(recording, idle.rows))}. Computing the gradients in one "
         f"program and the update in another, and keeping {them} on the host except for the update, {saved.effect}. "
         "The cost is the transfer in both directions.",
         change=offload_code(idle.names, function_name(recording)),
@@ -245,10 +254,10 @@ def advise_offload(recording: Recording) -> Iterator[Advice]:
 
 
 def _offload_saving(recording: Recording, idle: IdleArguments) -> Saving | None:
-    """Return what two programs save: the first returns the gradients, the second takes them and the state.
+    """Return the saving by two programs: the first returns the gradients, the second takes them and the state.
 
-    Compilers may place temporary memory in results that are not written yet, so the gradients cost at most their size.
-    The compiler for TPUs rarely does so.
+    Gradients cost at most their size: compilers may place temporary memory in results that are not written yet, though
+    the compiler for TPUs rarely does so.
     """
     table, role, pairs = recording.allocations, roles(recording), input_output_pairs(recording)
     row = row_of_value(recording)
@@ -266,6 +275,7 @@ def _offload_saving(recording: Recording, idle: IdleArguments) -> Saving | None:
     apart = combine(gone, remove_rows(recording, temporary))
     before, update = peak(recording).bytes, 2 * weights + int(table.size[idle.rows].sum())
     most = before - max(peak_after(recording, apart).bytes, update)
-    least = before - max(peak_after(recording, combine(apart, always(recording, gradients))).bytes, update)
+    with_gradients = combine(apart, always(recording, gradients))
+    least = before - max(peak_after(recording, with_gradients).bytes, update)
     expected = least if recording.backend is Backend.TPU else (least + most) // 2
-    return promise(recording, expected, least, most)
+    return promise(recording, expected, least, most, replay=with_gradients, floor=update)

@@ -1,7 +1,7 @@
 """Advice to rematerialize, with jax.checkpoint, tensors that the forward pass keeps for the backward pass.
 
-Around a layer, only its inputs are kept; the backward pass recomputes everything else it reads when it reaches the
-layer. Around the body of a scan, values are recomputed instead of being stacked for each iteration.
+If jax.checkpoint wraps a layer, only the layer's inputs are kept, and the backward pass recomputes the other tensors
+when it reaches the layer. If it wraps the body of a scan, values are recomputed instead of stacked for each iteration.
 """
 
 from __future__ import annotations
@@ -37,6 +37,13 @@ from tb_memplugin.analysis.ownership.source_lines import frame_text, framework_f
 from tb_memplugin.analysis.replay.program_graph import ProgramGraph, program_graph
 from tb_memplugin.analysis.replay.recompute import LayerNodes, Recomputation
 from tb_memplugin.analysis.replay.schedule_graph import lower_peak
+from tb_memplugin.analysis.replay.what_if import (
+    Change,
+    RowLifetimes,
+    concatenate_lifetimes,
+    lifetimes,
+    replace_lifetimes,
+)
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import F64, I32, I64, Mask, largest_per, marked, smallest_per
 from tb_memplugin.model.program import Backend
@@ -47,9 +54,9 @@ from tb_memplugin.sizes import bytes_text, counted
 def repeated_layers(recording: Recording, passes: ProgramPasses) -> Layers | None:
     """Return the calls or iterations that keep the most for the backward pass; None if nothing repeats.
 
-    Operations with the same call stack and name are one operation of the source, which runs several times. A line that
-    runs a layer is one below which all operations repeat as often; of several, the innermost is taken. A position of
-    the backward pass belongs to the layer whose values it reads.
+    Operations with the same call stack and name are one operation of the source that runs several times. Below a line
+    that runs a layer, all operations repeat equally often; the innermost such line is taken. A position of the backward
+    pass belongs to the layer whose values it reads.
     """
     stacks = recording.stacks
     backward = passes.within(Pass.BACKWARD) | passes.within(Pass.REMATERIALIZED)
@@ -91,13 +98,13 @@ def repeated_layers(recording: Recording, passes: ProgramPasses) -> Layers | Non
 
 
 def _sources(passes: ProgramPasses, stack: I32, positions: I64) -> tuple[I64, I64]:
-    """Return a number for each position's operation in the source, and how many positions have the same."""
+    """Return a number for each position's operation in the source, and the number of positions with that operation."""
     key = number_rows([column[positions] for column in (passes.scope_code, passes.op.codes, stack)])
     return key, np.bincount(key)[key]
 
 
 def _turns(count: I64, kept: F64) -> int:
-    """Return how often the operations run that keep the most; 0 if none runs twice."""
+    """Return how often the operations that keep the most bytes run; 0 if none runs twice."""
     size = np.append(np.bincount(count, kept), 0.0)
     size[:2] = 0
     most = int(np.argmax(size))
@@ -123,9 +130,9 @@ def _largest_made(passes: ProgramPasses) -> I64:
 
 
 def _number_turns(key: I64, count: I64, turns: int, reverse: bool) -> I32:
-    """Number each position with a count by the turn that it is in; the backward pass runs the turns in reverse.
+    """Number each counted position by its turn. The backward pass runs the turns in reverse.
 
-    An operation that runs once in each turn is numbered by its occurrence; others by the turns that began before them.
+    The n-th run of an operation that runs once in each turn is in turn n; other positions are in the latest turn begun.
     """
     turn = np.full(len(key), -1, dtype=np.int32)
     once_each = np.flatnonzero(count == turns)
@@ -167,15 +174,16 @@ UNDONE = (
     "the saving is smaller, because the compiler merges the recomputation with the original, unless jax.jit gets "
     "compiler_options={'xla_disable_hlo_passes': 'cse_barrier_expander'}"
 )
+ORDERED = " That is more than these tensors take, as the rest can then run in an order that frees memory sooner."
 CLEARLY = 1.1  # times as much; less is no better, and not worth a range
 INEXACT = 1.05
-IN_ORDER = 0.9  # of what recomputing saves in the program's own order, which the compiler does not keep exactly
+IN_ORDER = 0.9  # the compiler changes the program's order a little: 0.7 to 0.95 keep all promises, 1.0 breaks one
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
     """Yield a piece for each family of layers, named or repeated, and for each scan.
 
-    A family that saves less than half of what another one saves is left out: its layers may be inside the others.
+    A family whose saving is less than half of another's is left out: its layers may be inside the others.
     """
     passes = program_passes(recording)
     if passes is None or not passes.within(Pass.BACKWARD).any():
@@ -183,20 +191,20 @@ def advise(recording: Recording) -> Iterator[Advice]:
     of_scans = list(scans.advise(recording, passes))
     program = program_graph(recording)
     if program is not None:
-        yield from _around_layers(program, passes, max((piece.saving_bytes for piece in of_scans), default=0))
+        yield from _around_layers(program, passes, max((piece.saving.expected for piece in of_scans), default=0))
     yield from of_scans
 
 
 def _around_layers(program: ProgramGraph, passes: ProgramPasses, by_scans: int) -> list[Advice]:
     """Return pieces on layers outside of scans, which save `by_scans` bytes."""
     found = [piece for layers in passes.layers if (piece := _advise_layers(program, passes, layers))]
-    most = max((piece.saving_bytes for piece in found), default=0)
+    most = max((piece.saving.expected for piece in found), default=0)
     # Where layers have names and recomputing them saves nothing, another part of the same code hardly does.
     layers = repeated_layers(program.recording, passes) if found or not passes.layers else None
     other = _advise_layers(program, passes, layers) if layers is not None else None
-    if other and other.saving_bytes > max(CLEARLY * most, by_scans):
+    if other and other.saving.expected > max(CLEARLY * most, by_scans):
         return [other]
-    return [piece for piece in found if 2 * piece.saving_bytes > most]
+    return [piece for piece in found if 2 * piece.saving.expected > most]
 
 
 def _advise_layers(program: ProgramGraph, passes: ProgramPasses, layers: Layers) -> Advice | None:
@@ -210,13 +218,14 @@ def _advise_layers(program: ProgramGraph, passes: ProgramPasses, layers: Layers)
         for values in (wrapped.dropped_values, wrapped.unclear_values)
     )
     size = int(rows.size[dropped].sum())
-    saved = _saving(wrapped) if size > int(rows.size[unclear].sum()) else None
+    replay = replace_lifetimes(recording, dropped, _until_recomputed(wrapped, dropped))
+    saved = _saving(wrapped, replay) if size > int(rows.size[unclear].sum()) else None
     if saved is None:
         return None
     sentence = (
         f"The forward pass of {layers.several} keeps {counted(len(dropped), 'tensor')}, {bytes_text(size)}, "
         f"for the backward pass. Keeping only each layer's inputs, and recomputing the rest, {saved.effect}. The cost "
-        "is one more forward pass."
+        f"is one more forward pass.{ORDERED * (saved.at_least > size)}"
     )
     kept = _products(recording, passes)
     cheap = _saving(Recomputation(program, nodes, kept)) if np.isin(kept, wrapped.dropped_values).any() else None
@@ -234,7 +243,7 @@ def _advise_layers(program: ProgramGraph, passes: ProgramPasses, layers: Layers)
 
 
 def _mostly_in_loops(program: ProgramGraph, positions: Mask) -> bool:
-    """Return whether most of these positions are in the computations that loops run, not in the program's own."""
+    """Return whether most of these positions are in the bodies of loops, not in the program's entry computation."""
     schedule = program.data.program
     own = schedule.computation.isin({schedule.entry_computation})
     return bool(np.count_nonzero(positions & own) < np.count_nonzero(positions & ~own))
@@ -259,16 +268,28 @@ def _products(recording: Recording, passes: ProgramPasses) -> I64:
     return np.flatnonzero(products[passes.values.producer])
 
 
-def _saving(layers: Recomputation) -> Saving | None:
+def _until_recomputed(layers: Recomputation, dropped: I64) -> RowLifetimes:
+    """Return the two lifetimes of each dropped row: up to its last read by the forward pass, and from when it is
+    computed again on.
+    """
+    program = layers.program
+    first, last = (program.position[node] for node in layers.absent(program.data.value[dropped]))
+    own = lifetimes(program.recording).take(dropped)
+    return concatenate_lifetimes(
+        own._replace(end=np.clip(first + 1, own.start, own.end)), own._replace(start=np.clip(last, own.start, own.end))
+    )
+
+
+def _saving(layers: Recomputation, replay: Change | None = None) -> Saving | None:
     """Return what recomputing layers saves, if the compiler finds an order with a low peak.
 
-    It saves less if the compiler does not, or if it already found such an order for the program without recomputation.
+    The saving is less if the compiler finds none, or if it found such an order for the program without recomputation.
     """
     order, base, graph = layers.order, layers.program.graph, layers.graph
     if len(order) < graph.nodes:  # a cycle: the compiler merged operations of several layers
         return None
     before = base.peak(base.own_order)
-    if before > INEXACT * peak(layers.program.recording).bytes:  # the compiler shares memory in ways not in the graph
+    if before > INEXACT * peak(layers.program.recording).bytes:
         return None
     least = graph.peak(lower_peak(graph, order))
     saved = before - least
@@ -276,4 +297,4 @@ def _saving(layers: Recomputation) -> Saving | None:
     bounds = [alike] if CLEARLY * alike < saved else []
     if CLEARLY * in_order < saved and is_worthwhile(layers.program.recording, in_order):
         bounds.append(int(IN_ORDER * in_order))
-    return promise(layers.program.recording, saved, *bounds)
+    return promise(layers.program.recording, saved, *bounds, replay=replay)

@@ -1,8 +1,8 @@
-"""Advice to shard state that several devices hold in full, by the mesh axis and the dimension that could split each.
+"""Advice to shard state of which several devices have full copies: a mesh axis, and for each array a dimension.
 
-Split along the axis that splits the batch, parameters are gathered where layers use them. The compiler decides for how
-long: at least for each use, at most from the first to the last. Splitting the optimizer state without the parameters
-is not advised: compiled programs then keep copies of the parameters, and some need more memory than before.
+If parameters are split along the axis that splits the batch, layers gather them before use. The compiler decides how
+long they stay: at least for each use, at most from the first to the last. Splitting only the optimizer state is not
+advised: compiled programs then keep copies of the parameters, and some need more memory than before.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, row_name, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, results_text, row_name, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.arguments import argument_parts, arguments, function_name
 from tb_memplugin.analysis.dataflow.graph import DataflowGraph, copies, dataflow_graph, row_of_value, uses
 from tb_memplugin.analysis.dataflow.input_output_pairs import with_updated
 from tb_memplugin.analysis.dataflow.training_step import TrainingPhase, training_step
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.analysis.replay.what_if import Change, always, combine, resize_rows
+from tb_memplugin.analysis.replay.what_if import Change, always, combine, new_memory, resize_rows
 from tb_memplugin.model.arrays import I64, Mask, dimensions
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.program import ArgumentShardings, Backend, MeshAxis
@@ -37,7 +37,7 @@ class Shardable(NamedTuple):
     dimension: I64  # per row: the dimension to split, the largest that the axis divides
 
     def part(self, size: I64) -> I64:
-        """Return the bytes of one part of these many."""
+        """Return the bytes of one part of arrays of these sizes."""
         return -(-size // self.axis.size)
 
 
@@ -60,7 +60,7 @@ def shardable(recording: Recording) -> list[Shardable]:
 
 
 def free_axes(shardings: ArgumentShardings, leaf: int) -> tuple[MeshAxis, ...]:
-    """Return the axes along which devices have the same part of a leaf."""
+    """Return the mesh axes along which devices have equal parts of a leaf, so that they could split it."""
     if (code := int(shardings.code[leaf])) >= 0:
         return shardings.named[code].free_axes
     copies = int(shardings.copies[leaf])
@@ -140,7 +140,8 @@ def _advise_axis(recording: Recording, split: Shardable) -> Advice | None:
     return Advice(
         kind=AdviceKind.REPLICATION,
         title=f"Shard {', '.join(names)} over {f'{axis!r}, ' if axis else ''}{devices:,} devices",
-        sentence=f"Each device holds {bytes_text(size)} of {', '.join(names)} that {of_axis} can split: the largest is "
+        sentence=f"Each device holds {bytes_text(size)} of {', '.join(names)} that {of_axis} can split"
+        f"{results_text(recording, split.rows, with_updated(recording, split.rows))}. The largest is "
         f"{row_name(recording, int(ordered[0]))}, in dimension {dimension}. Sharding {agree(len(names), 'it', 'them')} "
         f"{saved.effect} per device.{cost}",
         change=CODE.format(
@@ -156,7 +157,7 @@ def _advise_axis(recording: Recording, split: Shardable) -> Advice | None:
 
 
 def _names(recording: Recording, rows: I64) -> list[str]:
-    """Return the arguments, or else their parts, that these rows are most of."""
+    """Return the names of the arguments, or of their parts, whose bytes are mostly in these rows."""
     size, found = recording.allocations.size, list[str]()
 
     def is_most(of: I64) -> bool:
@@ -175,8 +176,8 @@ def _names(recording: Recording, rows: I64) -> list[str]:
 def _saving(recording: Recording, split: Shardable) -> Saving | None:
     """Simulate sharding under the compiler's possible decisions.
 
-    Gathered parameters are kept from the first use to the last on GPU, and gathered again for each use on TPU, as far
-    as seen on compiled programs. While one is used, the next may be gathered. Gradients may be reduced to parts.
+    In compiled programs, gathered parameters stay from the first use to the last on GPU, and are gathered again for
+    each use on TPU. While one is used, the next may be gathered. Gradients may be reduced to parts.
     """
     rows = with_updated(recording, split.rows)
     sharded, with_copies = (
@@ -206,7 +207,7 @@ def _copies(recording: Recording, rows: I64) -> I64:
 
 
 def _gathered(recording: Recording, split: Shardable) -> tuple[Change, Change]:
-    """Return what gathering adds to each parameter: at each read by both passes, and from first to last read."""
+    """Return the changes by gathering each parameter at each read by both passes, and from first to last read."""
     (begin, read_at), needed = uses(recording), _passes_that_gather(recording)
     size, used, kept = recording.allocations.size, list[tuple[int, int, int]](), list[tuple[int, int, int]]()
     for row in split.rows[roles(recording)[split.rows] == Role.PARAMETER].tolist():
@@ -219,7 +220,7 @@ def _gathered(recording: Recording, split: Shardable) -> tuple[Change, Change]:
 
 
 def _change(rows: list[tuple[int, int, int]]) -> Change:
-    return Change(*np.array(rows, dtype=np.int64).reshape(-1, 3).T)
+    return new_memory(*np.array(rows, dtype=np.int64).reshape(-1, 3).T)
 
 
 def _passes_that_gather(recording: Recording) -> Mask:

@@ -1,8 +1,8 @@
 """Advice on the order of operations: XLA's latency-hiding scheduler may let weight gradients wait for the end.
 
-It starts communication early and fills the time with other operations. Until a weight gradient is computed, its layer's
-activations stay in memory. Without it, XLA runs operations in an order that frees memory. The advice is given if
-a heuristic search finds such an order; for TPUs, if XLA's depth-first scheduler does.
+That scheduler starts communication early and fills the time with other operations. Until a weight gradient is computed,
+its layer's activations stay in memory. Without the scheduler, XLA runs operations in an order that frees memory. The
+advice is given if a heuristic search finds such an order; for TPUs, if XLA's depth-first scheduler does.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
-# Of the peak. Below these shares, predicted savings were often none when compiled: once 14 % of a TPU program's peak.
+# A fifth and a tenth of the peak. Smaller predictions often saved nothing when compiled: once one of 14 % on TPU.
 MIN_SHARE = {Backend.TPU: 5, Backend.GPU: 10}
-EXACT = 50  # the graph must repeat the peak to a fiftieth, or its orders are not the program's
+# The graph must repeat the peak to a fiftieth, or its orders are not the program's. On the stored programs, every limit
+# from a fifth to a thousandth gives the same pieces.
+EXACT = 50
 MAX_NODES = 50_000
 OPTIONS = {
     Backend.TPU: "xla_tpu_enable_latency_hiding_scheduler",
@@ -58,7 +60,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
     found = before - graph.peak(order)
     if MIN_SHARE[backend] * found < before:
         return
-    # Compiled for GPUs, XLA's order without the scheduler saved 0.68 to 1 of what the best order saves.
+    # When compiled for GPUs, XLA's order without the scheduler saved 0.68 to 1 of the best order's saving.
     expected = found if backend is Backend.TPU else 4 * found // 5
     saved = promise(recording, expected, 3 * found // 5, max(found, before - least))
     if saved is None:
@@ -82,7 +84,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
 
 
 def _waiting(program: ProgramGraph, order: I32) -> I64:
-    """Return the rows live at the peak that are free, in the other order, when the peak's operation runs."""
+    """Return the rows that are live at the peak, but in the other order not live when the peak's operation runs."""
     graph = program.graph
     top = int(np.argmax(graph.live_bytes(graph.own_order)))
     step = int(np.flatnonzero(order == top)[0])

@@ -1,9 +1,9 @@
 """Advice on the shapes of tensors: dimensions that leave tiles half empty, and one tensor as large as the program.
 
-A dimension of 9 columns may take the space of 16. Compilers choose layouts with little padding. Stored in another
-shape, a padded argument is copied into that layout where it is used, and compiled programs then need more memory than
-before; only a smaller dimension saves. A single tensor of more than half of the memory can be computed in parts, unless
-it is an argument or a result, whose size the caller decides.
+A dimension of 9 columns may take the space of 16. Compilers choose layouts with little padding. If a padded argument
+is stored in another shape, it is copied into its layout where it is used, and compiled programs need more memory than
+before; only a smaller dimension saves. A tensor of more than half of the memory can be computed in parts, unless it is
+an argument or a result, whose size the caller decides.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from tb_memplugin.sizes import agree, bytes_text
 # `f32[4096,129]{1,0:T(8,128)}`: dimensions, their order from the innermost, and the tile of the innermost ones.
 TILED = re.compile(r"(\w+)\[([\d,]{1,200})\]\{([\d,]{1,100}):T\(([\d,]{1,100})\)")
 MAX_SHAPES = 5  # shapes
-# At most an eighth of a dimension; a larger change is another model. With a half, three of the stored programs would
-# be told to shrink images of 224 pixels to 128; with a fourth or a sixteenth, no answer changes.
+# At most an eighth of a dimension is cut, because a larger change is another model. With a half, three of the stored
+# programs would get advice to shrink images from 224 pixels to 128; with a fourth or a sixteenth, no answer changes.
 MAX_LOST = 8
 
 
@@ -63,7 +63,7 @@ def advise_padding(recording: Recording) -> Iterator[Advice]:
 
 
 def _advise_shape(recording: Recording, code: int, live: I64, padding: I64) -> Advice | None:
-    """Simulate all rows of the shape with smaller dimensions, not only those at the peak: others may be the next."""
+    """Simulate smaller dimensions of all rows of the shape: rows that are not at the peak may be at the next one."""
     table = recording.allocations
     rows = np.flatnonzero((table.shape.codes == code) & (padding > 0))
     if not _is_stored(recording, rows):  # the shapes of computed values follow from the model and from the compiler
@@ -116,7 +116,7 @@ MIN_ROWS = 8
 # The memory of the largest accelerator: a larger tensor fits no device.
 LARGEST_DEVICE = 288 * 2**30
 PARTS = 16
-MAX_STEPS = 16  # of a chain of values that are computed element by element from each other
+MAX_STEPS = 16  # steps of a chain of values that are computed element by element from each other
 
 
 def advise_oversized(recording: Recording) -> Iterator[Advice]:
@@ -160,7 +160,7 @@ def advise_oversized(recording: Recording) -> Iterator[Advice]:
 
 
 def code_in_parts(recording: Recording) -> str:
-    """Return code that computes a tensor in parts; for a gradient, each part is computed again."""
+    """Return code that computes a tensor in parts; each part is computed again for a gradient."""
     part, what = ("jax.checkpoint(f)", "loss") if training_step(recording) is not None else ("f", "largest entries")
     return (
         f"y = jax.lax.map({part}, x, batch_size=max(1, len(x) // {PARTS}))  # f: from one element of x to what is "
@@ -176,7 +176,7 @@ def _is_argument(recording: Recording, row: int) -> bool:
 
 
 def _computed_together(recording: Recording, row: int) -> I64:
-    """Return the row, and the rows of values that are computed from it element by element, or it from them."""
+    """Return the row, and the rows of values that are computed from it, or that it is computed from, by element."""
     graph = dataflow_graph(recording)
     if graph is None or graph.value[row] < 0:
         return np.array([row])

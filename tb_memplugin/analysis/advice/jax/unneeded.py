@@ -50,7 +50,7 @@ def advise_outputs(recording: Recording) -> Iterator[Advice]:
     if not backward.any():
         return
     made, is_copy = passes.made[rest], recording.allocations.op.isin({"copy"})[rest]
-    # A copy of an activation, made at the end, has its name; it comes after the backward pass and looks repeated.
+    # A copy of an activation at the end of the program has its name, and seems rematerialized after the backward pass.
     forward = passes.within(Pass.FORWARD)[made] | passes.within(Pass.REMATERIALIZED)[made] & is_copy
     if piece := _advise_gradients(recording, passes, rest[_is_gradient(recording, passes, rest)]):
         yield piece
@@ -98,8 +98,8 @@ def _is_gradient(recording: Recording, passes: ProgramPasses, rows: I64) -> Mask
 def _advise_gradients(recording: Recording, passes: ProgramPasses, rows: I64) -> Advice | None:
     """Advise to apply gradients where they are computed.
 
-    On TPU, the operation that computes a gradient applies it, unless devices add up theirs in between. On GPU, the
-    weight may be copied first, where other operations still read it.
+    On TPU, the operation that computes a gradient applies it, unless devices sum their gradients in between. On GPU,
+    the weight may be copied first if other operations still read it.
     """
     table = recording.allocations
     computed = np.maximum(lifetimes(recording).start[rows], passes.made[rows])  # a loop computes them until it ends
@@ -116,7 +116,7 @@ def _advise_gradients(recording: Recording, passes: ProgramPasses, rows: I64) ->
 
 
 def _advise_activations(recording: Recording, passes: ProgramPasses, rows: I64) -> Advice | None:
-    """Advise to return fewer activations. The compiler may then keep others, from which it computes them again."""
+    """Advise to return fewer activations. The compiler may then keep others, and recompute these from them."""
     until = passes.last_use(np.ones(passes.length, dtype=bool))[rows] + 1
     computed = lifetimes(recording).start[rows]
     parameters = np.flatnonzero(passes.is_argument & (roles(recording) == Role.PARAMETER))
@@ -139,17 +139,20 @@ def _in_loops(recording: Recording, rows: I64) -> I64:
 def _advise_results(
     recording: Recording, rows: I64, cases: Sequence[tuple[I64, Change]], title: str, sentence: str, change: str
 ) -> Advice | None:
-    """Simulate that these results are needed only up to a position each, with further changes.
+    """Simulate that each of these results is needed only up to a position, with further changes.
 
-    The first case is what is expected, the others are what the compiler may decide.
+    The first case is the expected one, the others are further decisions that the compiler may make.
     """
     if not len(rows):
         return None
     table, own = recording.allocations, lifetimes(recording).take(rows)
     regions = np.unique(table.region[rows]).astype(np.int64)
     removed = shrink_regions(recording, regions, 0, np.union1d(rows, _in_loops(recording, rows)))
-    shorter = [(Change(own.start, np.maximum(until, own.start), own.bytes), more) for until, more in cases]
-    saved = saving(recording, *(combine(removed, kept, more) for kept, more in shorter))
+    shorter = [
+        combine(removed, Change(own.start, np.maximum(until, own.start), own.bytes, table.canonical[rows]), more)
+        for until, more in cases
+    ]
+    saved = saving(recording, *shorter)
     if saved is None:
         return None
     size, ordered = int(table.size[rows].sum()), sort_by_size(recording, rows)

@@ -18,9 +18,9 @@ from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 
-# Arrays below a hundredth of the largest are small: they do not decide which part of an argument is named. With a
-# thirtieth, 2 of 41 pieces on offloading in the stored programs name a single array instead of a field of the state,
-# and with a tenth 4; with a thousandth, none changes.
+# Arrays below a hundredth of the largest do not decide which part of an argument is named. Of the stored programs' 41
+# pieces on offloading, a thirtieth makes 2 name a single array instead of a field of the state, a tenth makes 4, and a
+# thousandth changes none.
 SMALL_SHARE = 100
 # One key of a path: `state`, `.params`, `['w']`, `[0]`.
 PIECE = re.compile(r"""\[(?:'[^']*'|"[^"]*"|[^\[\]]*)\]|\.?[^.\[\]]+""")
@@ -37,7 +37,7 @@ class Argument:
 
 @memoize
 def arguments(recording: Recording) -> list[Argument]:
-    """Return the arguments in order. JAX drops unused arguments, so numbers count the remaining ones."""
+    """Return the arguments in order. JAX drops unused arguments, so only the others are numbered."""
     graph = dataflow_graph(recording)
     if graph is None:
         return []

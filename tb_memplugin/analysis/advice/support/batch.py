@@ -21,7 +21,7 @@ from tb_memplugin.model.recording import Recording
 
 
 def rows_of_products(recording: Recording, graph: DataflowGraph, step: TrainingStep) -> I64:
-    """Return the numbers of rows of the products of weights with data in the forward pass, where these are certain.
+    """Return the numbers of rows of the forward pass's products of weights with data, where they are certain.
 
     A product of [m, k] and [k, n] has sqrt(m * k * m * n / (k * n)) = m rows.
     """
@@ -48,7 +48,7 @@ def _sides(recording: Recording, graph: DataflowGraph, step: TrainingStep) -> tu
     of_weights[n] = False
     is_weight = of_weights[:n] | (owner >= 0) & of_weights[np.minimum(owner, n)]
     size, weight = np.zeros((2, len(products)), dtype=np.int64), np.zeros((2, len(products)), dtype=bool)
-    order = np.argsort(values.elements[products.value], kind="stable")  # of several values, a side is the largest
+    order = np.argsort(values.elements[products.value], kind="stable")  # the largest of a side's values counts
     side, product, value = products.side[order], products.product[order], products.value[order]
     size[side, product], weight[side, product] = values.elements[value], is_weight[value]
     one, left = weight[0] ^ weight[1], weight[0]
@@ -96,12 +96,12 @@ class Batch(NamedTuple):
 def find_batch(recording: Recording, graph: DataflowGraph, step: TrainingStep, inputs: I64) -> Batch | None:
     """Return the batch dimension of the inputs, which are rows.
 
-    The rows of a weight's product in the forward pass are examples, or examples and their positions in time or space.
-    So the batch divides the number of rows of every product. A time that a scan runs over does not. Most activations
+    The rows of a weight's product in the forward pass are examples, or examples times positions in time or space. So
+    the batch divides the number of rows of every product, but a time that a scan runs over does not. Most activations
     begin with the batch; a mask, a random key or positions have other dimensions.
 
-    Return None where a product combines the examples with each other, as attention does with the positions in time, and
-    for a batch of one example, and of a graph, where an example is a node.
+    Return None if a product combines the examples with each other, as attention combines positions in time; for a batch
+    of one example; and for a graph, whose examples are nodes.
     """
     shapes = {row: dimensions(recording.allocations.shape[row]) for row in inputs.tolist()}
     counts, leading = rows_of_products(recording, graph, step), _leading_dimensions(recording, graph, step, inputs)
@@ -121,9 +121,9 @@ def find_batch(recording: Recording, graph: DataflowGraph, step: TrainingStep, i
 
 
 def _leading_dimensions(recording: Recording, graph: DataflowGraph, step: TrainingStep, inputs: I64) -> dict[int, int]:
-    """Return how many arrays with each first dimension the forward pass computes from the inputs.
+    """Count the arrays that the forward pass computes from the inputs, by their first dimension.
 
-    What loops carry does not count: a scan stacks the values of its iterations.
+    Values that loops carry do not count, because a scan stacks the values of its iterations.
     """
     shape = recording.allocations.shape
     computed = _computed(graph, step, graph.value[inputs])
@@ -157,14 +157,14 @@ def _devices(graph: DataflowGraph, row: int, nth: int) -> int:
 
 
 def used_inputs(graph: DataflowGraph, step: TrainingStep, rows: I64) -> tuple[I64, I32]:
-    """Return those rows of arguments that weights are updated from, or their gradients, and their values."""
+    """Return the rows of arguments from which weights are updated or gradients computed, and the rows' values."""
     needed = step.turn.backward.reach(np.r_[step.pairs.value[step.weight], np.flatnonzero(step.gradient)])
     rows = rows[needed[graph.value[rows]]]
     return rows, graph.value[rows]
 
 
 def _computed(graph: DataflowGraph, step: TrainingStep, inputs: I32) -> Mask:
-    """Mark the values that are computed from these, other than copies of arguments."""
+    """Mark the values that are computed from these inputs, except copies of arguments."""
     values = graph.values
     return step.turn.forward.reach(inputs)[: len(values)] & (values.argument[copied_from(values)] < 0)
 
@@ -188,10 +188,10 @@ class BatchValues:
 def batch_values(
     recording: Recording, graph: DataflowGraph, step: TrainingStep, passes: ProgramPasses, inputs: I32, batch: int
 ) -> BatchValues:
-    """Tell values that have one part per example from those that are sums over all examples.
+    """Distinguish values with one part per example from values that are sums over all examples.
 
-    All that the forward and backward passes compute from the inputs has one part per example, except the gradients of
-    the weights. What depends on such a gradient belongs to the update.
+    All values that both passes compute from the inputs have one part per example, except the weights' gradients. Values
+    that depend on such a gradient belong to the update.
     """
     values, n, value = graph.values, len(graph.values), passes.value
     gradient = _gradients(values, step)
@@ -243,8 +243,8 @@ def _is_mostly_within(positions: Mask, first: int, stop: int) -> bool:
 def cast_bytes(recording: Recording, graph: DataflowGraph) -> I64:
     """Return the sizes of the bf16 copies that a TPU program would make of f32 weights in front of a loop.
 
-    TPUs compute products in bf16. Each cast is a part of the product that reads it, except in a loop, in front of which
-    XLA moves the casts of what the loop does not change.
+    TPUs compute products in bf16. Each cast is a part of the product that reads it, except in a loop: XLA moves the
+    casts of values that the loop does not change to before the loop.
     """
     values, products, origin = graph.values, graph.values.products, copied_from(graph.values)
     table = recording.allocations
@@ -262,7 +262,7 @@ def cast_bytes(recording: Recording, graph: DataflowGraph) -> I64:
 
 
 def _gradients(values: DataflowValues, step: TrainingStep) -> Mask:
-    """Mark the weights' gradients, and the values that they are parts, casts or sums over devices of."""
+    """Mark the weights' gradients, and the values whose parts, casts or sums over devices they are."""
     pairs, backward = values.derivations, step.phase[: len(values)] == TrainingPhase.BACKWARD
     kept = (pairs.kind == Derivation.IN_PLACE) | (pairs.kind == Derivation.PART) | (pairs.steps == 0)
     kept &= backward[pairs.source] & (values.argument[pairs.source] < 0)
@@ -279,7 +279,7 @@ def _within_passes(values: DataflowValues, step: TrainingStep, passes: ProgramPa
 
 
 def _with_shared_memory(recording: Recording, rows: Mask) -> Mask:
-    """Add the rows that share a row's memory and are as large: a loop's stack before the loop, a cleared buffer."""
+    """Add rows that are as large and share a row's memory, such as a loop's stack before the loop, a cleared buffer."""
     table = recording.allocations
     memory, size = table.canonical.astype(np.int64), table.size
     largest = largest_per(memory[rows], size[rows], len(table), -1)

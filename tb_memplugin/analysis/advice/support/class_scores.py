@@ -21,14 +21,14 @@ from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
-# Times the elements of all inputs. Results are tokens or scores of a vocabulary, with nothing in between: on the stored
-# programs, all factors from 2 to 64 give the same 5 pieces.
+# Scores have this many times the elements of all inputs. A result is either tokens or scores of a vocabulary, and no
+# size is in between: on the stored programs, all factors from 2 to 64 give the same 5 pieces.
 MANY = 16
 MAX_RESULTS = 8  # the largest ones
 
 
 class ClassScores(NamedTuple):
-    """Rows of results, and of these and all other values of the last layer that have as many elements."""
+    """Rows of results, and rows of all values of the last layer that have as many elements, the results included."""
 
     results: I64
     computed: I64
@@ -37,8 +37,8 @@ class ClassScores(NamedTuple):
 def class_scores(recording: Recording, passes: ProgramPasses, results: I64) -> ClassScores:
     """Return the results that a last layer widens to many more elements than the inputs have.
 
-    A last layer multiplies what it reads by weights. It widens if its result has more elements than what it reads;
-    keys and values of attention, images and sounds come from layers that do not.
+    A last layer multiplies its input by weights, and widens it if its result has more elements than the input. Keys and
+    values of attention, images and sounds come from layers that do not widen.
     """
     inputs, positions = _inputs(recording, passes)
     size, elements = recording.allocations.size, passes.values.elements
@@ -70,7 +70,7 @@ def _is_many(passes: ProgramPasses, row: int, inputs: int) -> bool:
 
 
 def _last_layer(recording: Recording, passes: ProgramPasses, row: int) -> I64 | None:
-    """Return the rows with as many elements as this result, from the product that computes it; None if none does."""
+    """Return the rows from the product that computes this result, with as many elements; None without a product."""
     graph, values = dataflow_graph(recording), passes.values
     assert graph is not None
     value = int(passes.value[row])

@@ -25,14 +25,14 @@ OTHER_CLASS = "x = jax.checkpoint(layer)(x)  # where each {cls} is called"
 
 
 def leaves_below(stacks: Stacks, leaf: I32, frames: list[int]) -> I64:
-    """Return the distinct ones of these innermost frames that are called by one of `frames`."""
+    """Return the distinct innermost frames among `leaf` that one of `frames` calls."""
     wanted = set(frames)
     found = [one for one in np.unique(leaf).tolist() if not wanted.isdisjoint(stacks.callers(one))]
     return np.array(found, dtype=np.int64)
 
 
 def called_functions(stacks: Stacks, leaves: I32, frames: list[int]) -> list[int]:
-    """Return a user's frame of each function that these lines call; the lines' own code counts as the lines."""
+    """Return a user's frame of each function that these lines call; for code in the lines themselves, the line."""
     framework: Mask = framework_frames(stacks)
     wanted, found = set(frames), dict[tuple[int, int], int]()
     for leaf in np.unique(leaves[leaves >= 0]).tolist():
@@ -45,7 +45,7 @@ def called_functions(stacks: Stacks, leaves: I32, frames: list[int]) -> list[int
 
 
 def layer_lines(stacks: Stacks, inside: I32, outside: I32) -> list[int]:
-    """Return the outermost frames that call the innermost frames `inside`, and none of `outside`."""
+    """Return the outermost frames that call some innermost frames `inside`, but none of `outside`."""
     elsewhere = {frame for leaf in np.unique(outside[outside >= 0]).tolist() for frame in stacks.callers(leaf)}
     lines: set[int] = set()
     for leaf in np.unique(inside[inside >= 0]).tolist():
@@ -57,8 +57,8 @@ def layer_lines(stacks: Stacks, inside: I32, outside: I32) -> list[int]:
 def function_of(stacks: Stacks, inside: I32, lines: list[int]) -> int:
     """Return a user's frame of the function that all lines of a layer call; -1 if there is none.
 
-    Of functions that only call one another, such as a model that only calls its layers, it is the innermost. A function
-    one of whose lines computes a layer is not the layer's own.
+    If functions only call one another, such as a model that only calls its layers, the innermost is returned. If one
+    line of a function computes a whole layer, the function is not the layer's own.
     """
     found = -1
     while lines:
@@ -87,7 +87,7 @@ def is_of_library(stacks: Stacks, inside: I32, lines: list[int]) -> bool:
 
 
 def has_other_lines(stacks: Stacks, frame: int) -> bool:
-    """Return whether the call of the function of a frame has frames of other lines as well."""
+    """Return whether other lines of a frame's function have frames in the same call."""
     same: Mask = (stacks.parent == stacks.parent[frame]) & (stacks.function.codes == stacks.function.codes[frame])
     return bool((same & (stacks.line != stacks.line[frame])).any())
 
@@ -103,7 +103,7 @@ def layer_code(stacks: Stacks, frame: int, leaves: I32, place: str) -> str:
 
 
 def library_of(stacks: Stacks, leaves: I32, lines: list[int] | None = None) -> str:
-    """Return the library of modules that most of the frames belong to, below the lines if any; empty for none."""
+    """Return the library to whose modules most of the frames belong, below the lines if any; empty for none."""
     count: dict[str, int] = {}
     for leaf in np.unique(leaves[leaves >= 0]).tolist():
         for frame in takewhile(lambda frame: frame not in (lines or ()), stacks.callers(leaf)):
@@ -112,23 +112,23 @@ def library_of(stacks: Stacks, leaves: I32, lines: list[int] | None = None) -> s
     return max(count, key=lambda library: count[library], default="")
 
 
-# Of the 60 stored programs with a backward pass, 49 have layers that repeat. The numbers of answers below are of these.
-# A line runs between two quartiles of its operations: compilers move some operations to the start or the end. With
-# deciles, 4 answers change, and with the first and the last operation 6.
+# Of the 60 stored programs with a backward pass, 49 have layers that repeat; the numbers of answers below count these.
+# A line runs from the first to the third quartile of its operations, because compilers move some operations to the
+# start or the end. With deciles, 4 answers change; with the first and the last operation, 6.
 QUARTILES = (0.25, 0.75)
-# A line of a loop is a layer of its own if it keeps this share of what all layers of the loop keep. From 0.01 to 0.1,
-# all answers are the same; from 0.2 on, 3 programs lose a smaller layer.
+# A line of a loop is a layer of its own if it keeps this share of the bytes that all layers of the loop keep. From 0.01
+# to 0.1, all answers are the same; from 0.2 on, 3 programs lose a smaller layer.
 MIN_SHARE = 0.05
-# So many lines of a function must repeat before most of its lines count as repeating; of fewer, the others may as well
-# be an embedding or a head. With 2, 5 answers change, and with 1 they are 14; with 4 or 5, none.
+# At least so many lines of a function must repeat before most of its lines count as repeating; if fewer do, the others
+# may be an embedding or a head. With 2, 5 answers change; with 1, 14; with 4 or 5, none.
 MIN_LINES = 3
-# A line is as good as the best if it keeps this share of what the best keeps: a fusion may have the call stack of a
-# line of another layer. With 0.998, 4 answers change, and with 0.95 they are 11. With 1.0, two programs get the logits
-# in place of their blocks, and one gets nothing.
+# A line is as good as the best if it keeps this share of the best one's bytes: a fusion may have the call stack of a
+# line of another layer. With 0.998, 4 answers change; with 0.95, 11. With 1.0, two programs get the logits in place of
+# their blocks, and one gets nothing.
 ALMOST_ALL = 0.999
-# An operation with less than half as many elements as the median one of those that repeat is not evidence: values that
-# are computed from weights alone are small, and may run at any time. An eighth or the whole median give the same
-# answers; without any bound, 4 change.
+# An operation with less than half of the median elements of repeating operations is not evidence: values computed from
+# weights alone are small, and may be computed at any time. An eighth or the whole median gives the same answers;
+# without a bound, 4 change.
 MEDIAN_SHARE = 2
 
 
@@ -160,7 +160,7 @@ class _Line(NamedTuple):
 
 
 def call_site(stacks: Stacks, operations: Operations, turns: int, often_later: I32) -> CallSite | None:
-    """Return the innermost line that runs `turns` times and below which the most is kept, or lines of one loop.
+    """Return the innermost line that runs `turns` times and below which most bytes are kept, or lines of one loop.
 
     `often_later` are innermost frames of operations that occur often in the backward pass.
     """
@@ -175,7 +175,7 @@ def call_site(stacks: Stacks, operations: Operations, turns: int, often_later: I
         for steps, caller in enumerate(chain):
             depth[caller] = len(chain) - steps
             below[caller] = below.get(caller, 0.0) + bytes_kept
-        # Where most lines of a function run in turns, one of them may be fused differently in the last turn.
+        # If most lines of a function run in turns, another one may be fused differently in the last turn only.
         runs_once.update(set(chain) - in_turns if is_single else ())
     lines = [CallSite([frame], depth[frame], kept) for frame, kept in below.items() if frame not in runs_once]
     loops: dict[tuple[int, int, int], CallSite] = {}
@@ -208,9 +208,9 @@ def one_after_another(stacks: Stacks, operations: Operations, site: CallSite) ->
 def _calls(stacks: Stacks, operations: Operations, turns: int) -> tuple[set[int], set[int]]:
     """Return the lines that call a function once, and those that call one most of whose lines repeat.
 
-    The lines of a function that is called once do not run in turns. Either two of its lines repeat one after the other,
-    as two loops do. Or most of its lines do not repeat, and one of these reads a weight, as in a model that has an
-    embedding, layers and a head.
+    The lines of a function that is called once do not run in turns: either two of them repeat one after the other, as
+    two loops do, or most do not repeat and one of these reads a weight, as in a model with an embedding, layers and a
+    head.
     """
     large = MEDIAN_SHARE * operations.elements >= np.median(operations.elements[operations.repeats == turns])
     counts = np.flatnonzero(large & (operations.reads_weight | (operations.kept > 0)))
@@ -246,15 +246,15 @@ def _run_in_sequence(lines: list[_Line]) -> bool:
         return True
     if not repeated or not once:
         return False
-    before = min(once).end < repeated[0].begin  # an embedding; what comes after may be a part of the last layer
+    before = min(once).end < repeated[0].begin  # an embedding; a later line may be a part of the last layer
     return 2 * len(repeated) < len(lines) + before
 
 
 def _runs_once(operations: Operations, of_leaf: I64, turns: int) -> Mask:
-    """Mark the innermost frames whose operations are few, and come after all that repeat or read a weight before them.
+    """Mark the innermost frames with few operations, which come after all operations that repeat or read a weight.
 
-    Few operations elsewhere are those of the first or the last turn, which the compiler fuses differently, or
-    constants such as masks, which it computes once. A single operation at the end with a large result is not marked
+    Elsewhere, frames with few operations belong to the first or the last turn, which the compiler fuses differently, or
+    to constants such as masks, which it computes once. A single operation at the end with a large result is not marked
     either: it may be the addition to the residual stream, which is fused with the next layer in the other turns.
     """
     often = largest_per(of_leaf, operations.repeats, int(of_leaf.max()) + 1)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, cpu_note, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, cpu_note, results_text, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.arguments import SMALL_SHARE, argument_parts, arguments
 from tb_memplugin.analysis.advice.support.passes import ProgramPasses
 from tb_memplugin.analysis.dataflow.graph import dataflow_graph, row_of_value
@@ -44,7 +44,7 @@ def halve(recording: Recording, rows: I64) -> Change:
 
 
 def with_results(recording: Recording, rows: I64) -> I64:
-    """Return these arguments, the results that return them updated, and what leads from one to the other in place."""
+    """Return these arguments, the results that return them updated, and the values in place from one to the other."""
     graph, row, both = dataflow_graph(recording), row_of_value(recording), with_updated(recording, rows)
     if graph is None:
         return both
@@ -67,7 +67,7 @@ def casts_of(recording: Recording, passes: ProgramPasses, rows: I64) -> I64:
 
 
 def from_kept_products(passes: ProgramPasses, rows: I64) -> Mask:
-    """Mark the rows that are as large as a product among the rows, and are computed from it."""
+    """Mark the rows that are computed from a product among the rows, and are as large as it."""
     values, products = passes.values, passes.values.products
     multiplied = products.position[products.kind == ProductKind.PRODUCT]
     is_product = np.isin(passes.made[rows], multiplied)
@@ -88,7 +88,7 @@ def advise_inference(recording: Recording, passes: ProgramPasses, rows: I64) -> 
     wide = wide_rows(recording)
     inputs = np.flatnonzero(wide & passes.is_argument & (roles(recording) == Role.INPUT))
     with_inputs = combine(halve(recording, np.union1d(stored, inputs)), cast)
-    # What is computed from narrow inputs may be narrow, too.
+    # Values computed from narrow inputs may be narrow, too.
     computed = combine(halve(recording, np.flatnonzero(wide)), cast)
     stored_only = halve(recording, stored)
     saved = saving(recording, with_inputs, stored_only, computed)
@@ -110,7 +110,8 @@ def advise_inference(recording: Recording, passes: ProgramPasses, rows: I64) -> 
     yield Advice(
         kind=AdviceKind.DTYPE,
         title=f"Store {names_text} in bf16",
-        sentence=f"{names_text} {agree(count, 'takes', 'take')} {bytes_text(size)} in {WIDE}, and this program does "
+        sentence=f"{names_text} {agree(count, 'takes', 'take')} {bytes_text(size)} in {WIDE}"
+        f"{results_text(recording, rows, stored)}, and this program does "
         f"not train {agree(count, 'it', 'them')}. Storing {agree(count, 'it', 'them')} in bf16 {saved.effect}."
         f"{cpu_note(recording, WIDENED)}",
         change=f"{CAST}{names_text} = {', '.join(f'narrow({name})' for name in names)}  # once, before the call; cast "
@@ -206,11 +207,11 @@ def _plain(recording: Recording, state: I64) -> str:
 
 
 def or_another_order(recording: Recording, saved: Saving) -> Saving:
-    """Return a saving that the compiler may enlarge by another order of the operations, as it schedules them anew.
+    """Return a saving with an upper bound for another order of the operations, as the compiler schedules them anew.
 
-    An order that saves more than the change itself is advice of its own, and no effect of the change.
+    If an order saves more than the change itself, it is advice of its own, and not an effect of the change.
     """
     if (program := program_graph(recording)) is None:
         return replace(saved, at_most=min(saved.at_most, peak(recording).bytes))
     by_order = program.graph.peak(program.graph.own_order) - program.graph.peak(program.lower_order)
-    return replace(saved, at_most=min(saved.at_most + min(by_order, saved.bytes), peak(recording).bytes))
+    return replace(saved, at_most=min(saved.at_most + min(by_order, saved.expected), peak(recording).bytes))

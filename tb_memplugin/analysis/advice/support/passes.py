@@ -19,7 +19,7 @@ PASSES = tuple(Pass)
 NUMBERED = re.compile(r"\d+")
 UNKNOWN = "layer = jax.checkpoint(layer)"
 PRODUCTS = ("dot_general", "conv_general_dilated", "ragged_dot")
-MIN_PRODUCTS = 3  # in a row, of another forward pass; the compiler repeats hardly any product in the backward pass
+MIN_PRODUCTS = 3  # so many in a row begin another forward pass: compilers hardly repeat products in a backward pass
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class ProgramPasses:
     def named_by(self) -> I32:
         """The position whose name and call stack apply to each position.
 
-        Compilers add copies without names, as between memory spaces. Such an operation has the name of the one that
-        computes the largest value it reads.
+        Compilers add copies without names, such as between memory spaces. A copy gets the name of the operation that
+        computes the largest value that it reads.
         """
         known = np.array(["/" in text for text in self.op_name.strings] + [False])
         named = known[self.op_name.codes] | self.op.isin({"parameter"})
@@ -83,14 +83,14 @@ class ProgramPasses:
     def pass_of_position(self) -> U8:
         """The index in PASSES of each position's pass, by its op_name.
 
-        What the compiler repeats of the forward pass within the backward pass is rematerialized.
+        Operations of the forward pass that the compiler repeats within the backward pass are rematerialized.
         """
         found = np.array([PASSES.index(path.training_pass) for path in self.paths], dtype=np.uint8)[self.scope_code]
         forward, backward = PASSES.index(Pass.FORWARD), PASSES.index(Pass.BACKWARD)
         product = np.flatnonzero(self.does(*PRODUCTS) & np.isin(found, (forward, backward)))
         begins = np.flatnonzero(np.diff(found[product], prepend=found.dtype.type(len(PASSES))))
         runs = (np.diff(np.r_[begins, len(product)]) >= MIN_PRODUCTS) & (found[product[begins]] == forward)
-        # A backward position makes late what follows, until another forward pass begins.
+        # After a backward position, forward operations are late, until another forward pass begins.
         again = np.zeros(self.length, dtype=np.int64)
         again[product[begins[runs]]] = 1
         section = np.cumsum(again)
@@ -150,7 +150,7 @@ class ProgramPasses:
 
     @cached_property
     def layers(self) -> list[Layers]:
-        """Families of scopes that differ only by a number, in the order in which they run; of nested ones the outer."""
+        """The outermost families of scopes that differ only by a number, in the order in which they run."""
         families: dict[str, dict[str, list[int]]] = {}
         ways: list[list[tuple[str, str]]] = []
         for code, path in enumerate(self.paths):

@@ -22,9 +22,9 @@ NO_READ = {"tuple", "while", *CALLS}
 
 
 def limit_reads(nodes: ResultNodes, count: I64) -> None:
-    """Set the `count` of nodes of each read to 1, in place, where reads expand to far more nodes than there are.
+    """Set `count`, the number of nodes of each read, to 1, in place, if reads have far more nodes than the program has.
 
-    Only a damaged file reads whole tuples again and again: a few of its bytes would take time and memory for a tuple.
+    Only a damaged file reads whole tuples again and again: each read is a few bytes, but costs as much as the tuple.
     """
     if count.sum() > 16 * (nodes.total + len(count)):
         count[:] = 1

@@ -99,7 +99,7 @@ def find_derivations(module: HloModule, dataflow: DataflowAnalysis, elements: I6
 
 
 def sliced_prefetches(dataflow: DataflowAnalysis, elements: I64) -> DerivationColumns:
-    """Find the values that are put together from slices of one other value, as TPUs prefetch a weight in pieces."""
+    """Find the values that are assembled from slices of one other value, as when TPUs prefetch a weight in pieces."""
     nodes, value = dataflow.nodes, dataflow.node_buffer
     user, operand = nodes.edges
     joined = nodes.is_opcode(JOINING)[user]
@@ -162,7 +162,7 @@ def _outside_fusions(module: HloModule, dataflow: DataflowAnalysis, elements: I6
 
 
 def _result_node(nodes: ResultNodes, positions: I32) -> I32:
-    """Return the node of what each instruction computes: an element of its result if it starts an operation."""
+    """Return the node of each instruction's value; for the start of an operation, that is an element of its result."""
     node = nodes.top(positions)
     for opcode, element in START_RESULT_ELEMENT.items():
         starts = nodes.is_opcode({opcode})[positions]

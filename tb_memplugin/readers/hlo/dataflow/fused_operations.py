@@ -70,7 +70,7 @@ class FusionOutline:
 CONTENTS = body_plan(
     ("opcode", "shape", "metadata", "id"), interned=("opcode", "shape", "metadata.op_name"), of_body=("root_id",)
 )
-# They compute nothing, or nothing that a compiler would store.
+# Operations that compute nothing, or nothing that a compiler would store.
 FREE = {"bitcast", "broadcast", "constant", "get-tuple-element", "iota", "parameter", "reshape", "tuple"}
 
 

@@ -87,7 +87,7 @@ def _elements(module: HloModule, table: dict[str, Any]) -> I64:
 
 
 def classify_opcodes(opcodes: Strings) -> tuple[U8, U8]:
-    """Return, per opcode and lastly for none, its derivation kind (or NOT_DERIVED) and how many steps it counts."""
+    """Return the derivation kind (or NOT_DERIVED) and the number of steps of each opcode, and lastly of no opcode."""
     found = np.full(len(opcodes) + 1, NOT_DERIVED, dtype=np.uint8)
     weight = np.ones(len(opcodes) + 1, dtype=np.uint8)
     for i in range(len(opcodes)):
@@ -102,7 +102,7 @@ def classify_opcodes(opcodes: Strings) -> tuple[U8, U8]:
 
 
 def operand_derivations(derivation: U8, nth: I64, result: I64, operand: I64) -> U8:
-    """Return, per operand, the derivation kind of the result from it, considering the numbers of elements of both."""
+    """Return how the result is derived from each operand, from the opcode and both numbers of elements."""
     same = (result == operand) & (result > 0)
     kept = np.select(
         [derivation == Derivation.ELEMENTWISE, derivation == Derivation.IN_PLACE, derivation == Derivation.PART],

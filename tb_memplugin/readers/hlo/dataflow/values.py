@@ -51,7 +51,7 @@ def values_of_name(dataflow: DataflowAnalysis, producer: I32, fused: FusedResult
 
 
 ALIASES = "hlo_module.input_output_alias.entries"
-MAX_MOVES = 4  # after the operation whose result they move
+MAX_MOVES = 4  # compilers' casts and copies of a result, one after another
 REAL_OR_COMPLEX = {10, 11, 12, 15, 16, 18, 19, 20, 23, 24, 25, 28, 29}  # of XLA's PrimitiveType
 
 
@@ -95,7 +95,7 @@ def _values(module: HloModule, dataflow: DataflowAnalysis) -> DataflowValues:
 
 
 def _named_instructions(fused: FusedResults) -> I32:
-    """Return the instruction that computes each result: compilers' own casts and copies have no name."""
+    """Return the instruction that computes each result, without the compiler's casts and copies, which have no name."""
     body, found = fused.body, fused.root.copy()
     for _ in range(MAX_MOVES):
         moves = (body.op_name.length[found] == 0) & (body.count[found] == 1)

@@ -15,7 +15,7 @@ from tb_memplugin.model.arrays import I64
 
 MAGIC = b"ML\xefR"
 STRINGS, DIALECTS, ATTRIBUTES, OFFSETS = 0, 1, 2, 3  # sections
-VERSIONED_DIALECTS = 1  # the first version that says which dialects have versions
+VERSIONED_DIALECTS = 1  # the first version of the format in which dialects have versions
 MAX_NUMBERS = 1 << 10  # in one list
 # Codes of the builtin dialect (mlir/IR/BuiltinDialectBytecode.td).
 ARRAY, DICTIONARY, STRING, TYPE, INTEGER, DENSE_ARRAY = 0, 1, 2, 6, 8, 17
@@ -36,7 +36,7 @@ class Bytes:
         return self.data[self.at - size : self.at]
 
     def number(self) -> int:
-        """Read a number whose first byte tells its length by its lowest set bit."""
+        """Read a number. The lowest set bit of its first byte gives its length."""
         first = self.take(1)[0]
         if first == 0:
             return int.from_bytes(self.take(8), "little")
@@ -74,7 +74,7 @@ class EncodedEntry(NamedTuple):
 
 
 class Bytecode:
-    """The attributes and types of a module, by number. ValueError for what is no bytecode or is damaged."""
+    """The attributes and types of a module, by number. ValueError for bytes that are damaged or no bytecode."""
 
     def __init__(self, data: bytes) -> None:
         found = Bytes(data)

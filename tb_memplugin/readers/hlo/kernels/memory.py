@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SCOPED = re.compile(rb'"used_scoped_memory_configs":\[\{([^\[\]]*)\}\]')
 SCOPED_FIELD = re.compile(rb'"(memory_space|size)":"?(\d{1,18})"?')
-MAX_ENTRY = 200  # characters of an entry, of which real ones have fewer than 60
+MAX_ENTRY = 200  # characters of an entry; real entries have fewer than 60
 
 
 class ScopedMemory(NamedTuple):
@@ -71,7 +71,7 @@ def kernels(module: HloModule) -> tuple[KernelMemory, ...]:
     configs = zip(rows[candidates].tolist(), module.bytes_of(spans.take(candidates)), strict=True)
     shapes, index = module.instruction_shapes
 
-    @cache  # as a kernel may have many operands of one shape, with a long text
+    @cache  # a kernel may have many operands of one shape, whose text is long
     def text(shape: int) -> str:
         return shape_text(shapes.distinct[shapes.kind[shapes.begin[shape]]])
 

@@ -10,7 +10,7 @@ from tb_memplugin.model.out_of_memory import KernelBuffer
 from tb_memplugin.readers.hlo.kernels.bytecode import Bytecode, MemRef
 
 BODY = re.compile(rb'"custom_call_config":\{"body":"([A-Za-z0-9+/=]*)"')
-LANES, SUBLANE_BYTES, WORD = 128, 32, 4  # of a tile, which memory is made of
+LANES, SUBLANE_BYTES, WORD = 128, 32, 4  # the size of a tile: VMEM consists of tiles
 BITS = re.compile(r"\D{0,4}(\d{1,2})")
 TUPLE = re.compile(r", (?=\w+\[)")
 IN_VMEM = "S(1)"  # in the layout of an operand that the compiler has put into VMEM: the kernel needs no window
@@ -83,7 +83,7 @@ def _single_buffered(code: Bytecode, function: dict[str, int], count: int) -> se
 def block_bytes(block: MemRef) -> int:
     """Return the bytes of a block in VMEM, where rows are padded to whole lanes, and columns to whole tiles.
 
-    Of fewer rows than a tile has, the next power of two is enough; rows of 16 bits come in pairs.
+    A block with fewer rows than a tile is padded to the next power of two; rows of 16 bits come in pairs.
     """
     bits = BITS.match(block.element)
     size = max(int(bits[1]) if bits else 8, 8) // 8

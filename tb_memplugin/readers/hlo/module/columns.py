@@ -73,7 +73,7 @@ class Columns(dict[str, Any]):
     """Columns of a table; those of a plan are read when one of them is first used."""
 
     def __init__(self, columns: ListColumns, data: bytes | memoryview, later: Plan, budget: ReadBudget) -> None:
-        """`columns`: with `span`, where each row's message is."""
+        """`columns` include `span`, the place of each row's message in the file."""
         super().__init__(columns)
         self._data, self._later, self._budget = data, later, budget
 

@@ -71,7 +71,7 @@ DETAILS = Plan(
 )
 NAME = Plan(HloComputationProto, skip=(*(name for name in OF_COMPUTATIONS if name != "name"), "instructions"))
 
-# Two bytes of a serialized shape may be an object of protobuf.
+# Two bytes of a serialized shape may become a protobuf object of this size.
 OBJECT_BYTES = 48
 MAX_BYTES = 2**50  # no device has a PiB; larger sizes in a damaged file would overflow sums
 
@@ -111,16 +111,16 @@ class HloModule(ModuleTexts):
 
     @cached_property
     def texts(self) -> ModuleTexts:
-        """The texts alone, for what is read later: the tables are released before."""
+        """The texts alone, for columns that are read later, after the tables are released."""
         return ModuleTexts(self.data, self.budget, self.computations, self.instructions)
 
     @property
     def op_name(self) -> TextSource:
-        """The model path of each instruction. It is the one of `texts`, so that both read it once."""
+        """The model path of each instruction. It is that of `texts`, so the file is read once for both."""
         return self.texts.op_name
 
     def take_events(self) -> tuple[ListColumns, ListColumns]:
-        """Return the events of the heap simulator's traces and which buffers they share, to be kept nowhere."""
+        """Return the events of the heap simulator's traces, and which buffers they share; release both here."""
         return self.tables.pop(f"{TRACES}.events"), self.tables.pop(f"{TRACES}.events.share_with_canonical_id")
 
     @property

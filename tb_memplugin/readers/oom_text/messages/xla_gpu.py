@@ -45,7 +45,7 @@ HEAD = re.compile(
     rf"|Failed to allocate request for {SIZE} \((\d{{1,18}})B\) on device ordinal (\d{{1,5}})"
 )
 EXECUTABLE = re.compile(r"\A[\s.]{0,10}\[executable_name='([^'\n]{1,300})'\]")
-# What follows the head before the statistics: the allocator's own tags.
+# The head, then the allocator's own tags, then the statistics.
 STATS = re.compile(r"\A[^\n]{0,400}\n{0,3}(?:\[[^\n]{0,400}\n)?BufferAssignment (?:OOM Debugging|stats)")
 BARE = re.compile(r"BufferAssignment stats:")  # of a text that begins after its head
 TOTAL = re.compile(rf"(?m)^total allocation:\s+({SIZE})")

@@ -30,7 +30,7 @@ DTYPES = {
 class Lifetimes(NamedTuple):
     """Rows: allocations, frees of memory from before the recording, then at most one for the rest of that memory."""
 
-    rows: Allocations  # without stacks, and what is known from them
+    rows: Allocations  # without stacks, and without the columns that come from stacks
     base_address: int  # the lowest address
     before: int  # bytes live at the start and never freed; negative where more was freed than was in use
     orphaned: int  # bytes live at the start and freed later

@@ -65,7 +65,7 @@ class AllocatorLog:
         return _filled(size, self._steps)
 
     def _steps(self) -> I64:
-        """Return by how much each event changes the bytes in use, MISSING where that is unknown."""
+        """Return the change of the bytes in use by each event, MISSING where it is unknown."""
         in_use = self.number("bytes_allocated")
         step = np.abs(np.diff(in_use, prepend=in_use[0]))
         step[(in_use == MISSING) | (np.r_[MISSING, in_use[:-1]] == MISSING)] = MISSING

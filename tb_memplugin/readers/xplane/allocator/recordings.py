@@ -208,7 +208,7 @@ def _recording(log: AllocatorLog, memory: str, run: str, host: str, source: str)
         ),
         stacks=no_calls().stacks,
         spans=no_calls().spans,
-        free_stack=rows.stack,  # none is known
+        free_stack=rows.stack,  # all unknown
         reported=reported,
         clock=log.of_own(log.events.time_ps) // 1000,
         reported_peak=int(reported.lifetime_peak.max()) or None,

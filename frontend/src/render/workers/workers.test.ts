@@ -11,7 +11,7 @@ vi.stubGlobal(
     }
   },
 );
-const { prepareWorker, startWorker } = await import("./start_worker");
+const { prepareWorker, startWorker } = await import("./workers");
 
 it("returns a prepared worker once, and none that has failed", () => {
   prepareWorker("paint.js");
