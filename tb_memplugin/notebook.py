@@ -43,13 +43,14 @@ def load(shell: Any) -> None:
 
 def memory(line: str, cell: str | None = None) -> None:
     """Show the page of a logdir, or run a cell and show what it compiled and what stays live."""
-    from IPython.core.getipython import get_ipython
     from IPython.display import HTML, display
+
+    from tb_memplugin.capture.program_report import ipython
 
     try:
         if cell is not None:
             before = Before()
-            get_ipython().run_cell(cell)
+            ipython().run_cell(cell)
             display(HTML(before.difference()))
         else:
             show_page(line)

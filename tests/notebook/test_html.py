@@ -40,7 +40,7 @@ def test_it_shows_headline_curve_roles_advice_and_buffers() -> None:
     assert answer["headline"] in text
     assert "<polygon" in text
     assert all(f"{role['role']} {bytes_text(role['bytes'])}" in text for role in answer["roles"][:5])
-    assert all(piece["title"] in text for piece in answer["advice"])
+    assert all(piece["title"] in text for piece in answer["advice"]["advice"])
     assert bytes_text(answer["buffers"][0]["bytes"]) in text
 
 

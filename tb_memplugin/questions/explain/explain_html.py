@@ -15,6 +15,7 @@ from tb_memplugin.model.kinds import Axis, Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.html import folded, table
 from tb_memplugin.questions.explain.explain import ExplainedMoment, explain
+from tb_memplugin.questions.recording.advice import AdviceJson, fits_with_text, saving_line
 from tb_memplugin.questions.recording.role_colors import ROLE_COLORS
 from tb_memplugin.sizes import bytes_text, percent_text
 
@@ -84,22 +85,20 @@ def _roles(recording: Recording, answer: ExplainedMoment) -> Markup:
 
 
 def _advice(answer: ExplainedMoment) -> Markup:
-    pieces = answer.get("advice", [])[:MAX_ROWS]
-    if not pieces:
+    found = answer.get("advice")
+    if found is None or not found["advice"]:
         return Markup("")
+    first = Markup("<p>{}</p>").format(fits_with_text(found)) if found["fits_with"] is not None else Markup("")
     rows = (
-        (
-            bytes_text(-piece["saving_bytes"]),
-            folded(
-                piece["title"],
-                Markup("{}{}").format(
-                    piece["sentence"], Markup("<pre>{}</pre>").format(piece["change"]) if piece["change"] else ""
-                ),
-            ),
-        )
-        for piece in pieces
+        (saving_line(piece), folded(piece["title"], _reason(piece)), piece["cost"])
+        for piece in found["advice"][:MAX_ROWS]
     )
-    return folded("What lowers the peak", table(["saving", "change"], rows), open_=True)
+    return folded("What lowers the peak", first + table(["saving", "change", "cost"], rows), open_=True)
+
+
+def _reason(piece: AdviceJson) -> Markup:
+    code = Markup("<pre>{}</pre>").format(piece["change"]) if piece["change"] else Markup("")
+    return Markup("{}{}").format(piece["sentence"], code)
 
 
 def _rows(answer: ExplainedMoment) -> Markup:
