@@ -1,37 +1,7 @@
-/**
- * Role colors, the same in every chart. The hues are the Okabe-Ito set, which people with any common kind of
- * color blindness can distinguish. Lightness is adjusted to contrast with a white and with a near-black page.
- * Numbers are 0xRRGGBB, in the order of ROLES in payload/recording/roles.ts.
- */
-const LIGHT = [
-  0x8d9299, // unknown: gray
-  0x0072b2, // parameter: blue
-  0x56b4e9, // optimizer state: sky
-  0x5d6bd0, // input: indigo
-  0xd55e00, // gradient: vermillion
-  0xe69f00, // activation: orange
-  0xcc79a7, // output: pink
-  0xc8b400, // constant: yellow, darkened
-  0x009e73, // temporary: green
-  0x7b5ea7, // executable: violet
-  0x96755b, // thread-local: brown
-  0x00606b, // state: dark teal
-] as const;
+import { ROLE_COLORS } from "./role_colors";
 
-const DARK = [
-  0x8d9299, // unknown
-  0x2f8fd0, // parameter
-  0x7cc7f2, // optimizer state
-  0x8490ee, // input
-  0xe9742b, // gradient
-  0xf0b429, // activation
-  0xd98bb8, // output
-  0xe8dc52, // constant
-  0x1fb68a, // temporary
-  0x9d82c9, // executable
-  0xb08c70, // thread-local
-  0xa5eef0, // state
-] as const;
+const LIGHT = ROLE_COLORS.map(([light]) => light);
+const DARK = ROLE_COLORS.map(([, dark]) => dark);
 
 /**
  * Colors of sizes, for rows without roles. Each differs from every role's color by at least 32 in CIE Lab, in which

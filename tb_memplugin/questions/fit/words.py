@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from textwrap import shorten
 
+from markupsafe import Markup
+
 from tb_memplugin.model.fit import LargestValue, MemoryLine, Outcome
+from tb_memplugin.questions.asking.html import table
 from tb_memplugin.questions.asking.text_table import align
 from tb_memplugin.sizes import bytes_text, counted
 
@@ -15,17 +18,36 @@ MAX_ERROR = 200  # characters of an error beside other answers
 
 def lines(found: Sequence[LargestValue], chosen: Sequence[str]) -> Iterator[str]:
     """Yield the table, and sentences about its rows. `chosen` are the knobs whose values differ."""
-    several = len({one.target for one in found}) > 1 or any(one.smaller for one in found)
-    searched = next((one.searched for one in found if one.searched), "")
-    yield from align(_rows(found, chosen, searched, several), 0)
+    yield from align(_rows(found, chosen), 0)
     yield ""
+    yield from _below(found, chosen)
+
+
+def html(found: Sequence[LargestValue]) -> Markup:
+    """Return the same for a notebook."""
+    knobs = [dict(one.knobs) for one in found]
+    chosen = [name for name in (knobs[0] if knobs else ()) if len({each.get(name) for each in knobs}) > 1]
+    heading, *rows = _rows(found, chosen)
+    texts = (Markup("<p>{}</p>").format(text) for text in _below(found, chosen))
+    return table(heading, rows) + Markup("").join(texts)
+
+
+def _have_several_targets(found: Sequence[LargestValue]) -> bool:
+    return len({one.target for one in found}) > 1 or any(one.smaller for one in found)
+
+
+def _below(found: Sequence[LargestValue], chosen: Sequence[str]) -> Iterator[str]:
+    """Yield the sentences below the table."""
+    several = _have_several_targets(found)
     for one in found:
         name = ", ".join([*([one.target] if several else []), *(f"{dict(one.knobs)[name]}" for name in chosen)])
         yield from (f"{name}: {text}" if name else text for text in sentences(one))
     yield from _caveats(found)
 
 
-def _rows(found: Sequence[LargestValue], chosen: Sequence[str], searched: str, several: bool) -> list[list[str]]:
+def _rows(found: Sequence[LargestValue], chosen: Sequence[str]) -> list[list[str]]:
+    several = _have_several_targets(found)
+    searched = next((one.searched for one in found if one.searched), "")
     headings = [f"largest {searched}"] if searched else ["fits"]
     headings += ["reserved", "left", *(["without recomputation by the compiler"] if searched else []), "bound by"]
     rows = [[*(["target"] if several else []), *chosen, *headings]]
