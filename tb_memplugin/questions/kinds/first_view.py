@@ -15,7 +15,7 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
 from tb_memplugin.questions.asking.json_types import CaveatJson, FigureJson, OutOfMemoryJson, SummaryJson, figure_json
 from tb_memplugin.questions.asking.payload import Table, compact, encode
-from tb_memplugin.questions.kinds.verdict import VerdictJson, roles_follow, verdict, verdict_follows
+from tb_memplugin.questions.kinds.verdict import RecordingVerdictJson, roles_follow, verdict, verdict_follows
 from tb_memplugin.questions.oom import failure as oom
 from tb_memplugin.questions.recording.columns import OF_DATA_FLOW
 from tb_memplugin.questions.recording.summary import summary
@@ -44,7 +44,7 @@ class FirstViewMetaJson(TypedDict):
 
     recording: SummaryJson
     axis: AxisInfoJson
-    verdict: VerdictJson
+    verdict: RecordingVerdictJson
     figures: list[FigureJson]
     caveats: list[CaveatJson]
     peak: PeakJson

@@ -24,7 +24,7 @@ MIN_SHARE = 0.01  # of the peak; a line with less is not worth naming
 MAX_LENGTH_WITH_ROLES = 20_000
 
 
-class VerdictJson(TypedDict):
+class RecordingVerdictJson(TypedDict):
     """The verdict on a recording. `verdict_text` and the page make the same line of it."""
 
     used_bytes: int
@@ -53,12 +53,14 @@ def verdict_follows(recording: Recording) -> bool:
 
 
 @endpoint("verdict", RECORDING, report=InReport(verdict_follows))
-def complete_verdict(recording: Recording) -> VerdictJson:
+def complete_verdict(recording: Recording) -> RecordingVerdictJson:
     """Return the verdict with roles, lines and leaks, which take longer to read than the rest of the first view."""
     return verdict(recording)
 
 
-def verdict(recording: Recording, *, outline: bool = False, others: Iterable[Recording] | None = None) -> VerdictJson:
+def verdict(
+    recording: Recording, *, outline: bool = False, others: Iterable[Recording] | None = None
+) -> RecordingVerdictJson:
     """Return the verdict; that on an outline is without lines and leaks, and without roles where they follow.
 
     `others` are recordings of the run, of whose snapshots the alarm of a growing curve names a line.
@@ -105,7 +107,7 @@ def _plural(role: Role) -> str:
     return f"{word.removesuffix('y')}ies" if word.endswith("y") else f"{word}s"
 
 
-def verdict_text(found: VerdictJson) -> str:
+def verdict_text(found: RecordingVerdictJson) -> str:
     """Return the verdict as a line, without advice."""
     used, limit = found["used_bytes"], found["limit_bytes"]
     usage = bytes_of_text(used, limit) if limit else f"Peak {bytes_text(used)}"

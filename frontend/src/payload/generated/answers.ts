@@ -373,7 +373,7 @@ export interface Finding extends Site {
 export interface FirstViewMeta {
   recording: Summary;
   axis: AxisInfo;
-  verdict: Verdict;
+  verdict: RecordingVerdict;
   figures: Figure[];
   caveats: Caveat[];
   peak: Peak;
@@ -961,6 +961,23 @@ export interface Reason {
   remedy: string;
 }
 
+/** The verdict on a recording. `verdict_text` and the page make the same line of it. */
+export interface RecordingVerdict {
+  /** The peak. */
+  used_bytes: number;
+  limit_bytes: number | null;
+  /** By how much the bytes that must fit exceed the limit; 0 where they fit, or where no limit is known. */
+  over_bytes: number;
+  /** The role with the most bytes at the peak, in the plural; empty where no role is known. */
+  role: string;
+  role_bytes: number;
+  /** The source line with the most bytes of that role, or of all; empty where no line is known. */
+  line: string;
+  line_bytes: number;
+  /** A failure or a leak, in a sentence; empty without one. */
+  alarm: string;
+}
+
 /** The buffer allocation or segment that contains it; `index` is the source's own number of it. */
 export interface Region {
   /** The number that the source gives it. */
@@ -1221,23 +1238,6 @@ export interface TrendSeries {
   is_program: boolean;
   /** The days with a capture, in order; with `--by capture` the captures. */
   points: TrendPoint[];
-}
-
-/** The verdict on a recording. `verdict_text` and the page make the same line of it. */
-export interface Verdict {
-  /** The peak. */
-  used_bytes: number;
-  limit_bytes: number | null;
-  /** By how much the bytes that must fit exceed the limit; 0 where they fit, or where no limit is known. */
-  over_bytes: number;
-  /** The role with the most bytes at the peak, in the plural; empty where no role is known. */
-  role: string;
-  role_bytes: number;
-  /** The source line with the most bytes of that role, or of all; empty where no line is known. */
-  line: string;
-  line_bytes: number;
-  /** A failure or a leak, in a sentence; empty without one. */
-  alarm: string;
 }
 
 /** A step of the way from the total of A to the total of B. */

@@ -21,12 +21,12 @@ import type {
   Overview,
   PasteResult,
   Progress,
+  RecordingVerdict,
   Runs,
   RuntimeToProgram,
   SourceCode,
-  Verdict,
 } from "./answers";
-import type { Classification, CompareBy, Granularity, TrendBy, Verdict } from "./constants";
+import type { Classification, CompareBy, Granularity, TrendBy } from "./constants";
 
 export interface AdviceQuery {
   id: string;
@@ -285,7 +285,7 @@ export function createClient(fetch: Fetch) {
      * Return the verdict with roles, lines and leaks, which take longer to read than the rest of the first
      * view.
      */
-    verdict: (query: VerdictQuery, signal: Signal): Promise<Verdict> =>
-      requestJson<Verdict>(fetch, "verdict", { ...query }, signal),
+    verdict: (query: VerdictQuery, signal: Signal): Promise<RecordingVerdict> =>
+      requestJson<RecordingVerdict>(fetch, "verdict", { ...query }, signal),
   };
 }

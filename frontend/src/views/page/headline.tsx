@@ -10,7 +10,7 @@ import type { ViewState } from "../state/view_state";
 const MAX_CAVEATS = 3;
 
 /** Caveats of the recording, and files of the run that could not be read. */
-function Caveats({ caveats, problems }: { caveats: Caveat[]; problems: Problem[] }): JSX.Element | null {
+export function Caveats({ caveats, problems }: { caveats: Caveat[]; problems: Problem[] }): JSX.Element | null {
   const lines = [
     ...caveats.map(({ code, text, bytes }) => (
       <li key={code + text}>

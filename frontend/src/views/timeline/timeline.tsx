@@ -14,16 +14,16 @@ import { PrintingContext } from "../browser/printing";
 import { useDeferred } from "../browser/use_draft";
 import { useTerms } from "../data/terms";
 import { useSearch } from "../data/use_search";
-import { PictureNamesContext } from "../drawing/save_picture";
+import { SavePicture } from "../drawing/save_picture";
 import { RowFilterContext } from "../page/row_filter";
 import { useDark } from "../state/theme";
 import type { ViewState } from "../state/view_state";
 import { readColors, type TimelineColors } from "./drawing/colors";
-import { savePicture } from "./drawing/save_timeline";
+import { drawTimeline } from "./drawing/save_timeline";
 import { blockOf, rowsAcross, type Scene, useRenderer, useScene } from "./drawing/scene";
 import { Holes } from "./holes";
-import { PointerText } from "./hover";
-import { Legend, pictureLegend } from "./legend";
+import { type Pointed, PointerText } from "./hover";
+import { pictureLegend } from "./legend";
 import { Minimap } from "./minimap";
 import { Plot } from "./plot";
 import { Toolbar } from "./toolbar";
@@ -48,15 +48,13 @@ interface Props {
   stack: AgeStack | null;
   /** Progress of a new layout, 0 to 1; null if none is being computed. */
   busy: number | null;
-  /** Height of the plot in CSS pixels; the full-window timeline fills the window. */
-  height: number;
 }
 
 /** Time in which the page shows a letter, in milliseconds. */
 const ECHO_MS = 20;
 
 /** Allocation timeline: each buffer is a block, its lifetime along x, its place in memory along y. */
-export function Timeline({ store, height, named, ...of }: Props): JSX.Element {
+export function Timeline({ store, named, ...of }: Props): JSX.Element {
   const { rows, regions } = of;
   const show = useRegions(store, of.placing);
   const full = useStore(store, (state) => state.timeline_only);
@@ -67,7 +65,7 @@ export function Timeline({ store, height, named, ...of }: Props): JSX.Element {
   const typed = useDeferred(named ? wanted : "", ECHO_MS);
   const search = useSearch(typed, rows, rowTexts);
   const matches = useMemo(() => findMatches(rows, regions, show, search), [rows, regions, show, search]);
-  const [pointer, setPointer] = useState<{ position: number; byte: number } | null>(null);
+  const [pointer, setPointer] = useState<Pointed | null>(null);
   const filteredRows = useContext(RowFilterContext);
   const highlighted = useMemo(
     () => intersectHighlights(matches.highlighted, filteredRows.rows),
@@ -75,18 +73,15 @@ export function Timeline({ store, height, named, ...of }: Props): JSX.Element {
   );
   const { renderer, failure } = useRenderer(scene, highlighted);
   const colors = useColors(store);
-  const pictureNames = useContext(PictureNamesContext);
-
   const onMatch = (step: 1 | -1): void => goToMatch(scene, matches.rows, store, view, onView, step);
   useMatchKeys(onMatch);
   const shared = { scene, view, onView, renderer, highlighted, colors };
   return (
-    <div class={full ? "timeline timeline-full" : "timeline"} data-testid="timeline">
+    <div class="timeline" data-testid="timeline">
       <Toolbar
         {...{ store, matches, onMatch }}
         placing={of.placing}
         busy={of.busy}
-        timed={of.program.time_ns !== null || !named}
         searching={search.typed !== wanted}
         onSearch={() => prepareSearch(rows)}
         onAll={() => onView(scene.extent)}
@@ -94,24 +89,23 @@ export function Timeline({ store, height, named, ...of }: Props): JSX.Element {
           const middle = (view.x[0] + view.x[1]) / 2;
           onView({ ...view, x: zoom(view.x, scene.extent.x, middle, factor, MIN_POSITIONS) });
         }}
-        onSave={(format) => {
-          if (renderer !== null)
-            void savePicture(
-              format,
-              { scene, renderer, highlighted, legend: pictureLegend(scene) },
-              pictureNames(),
-            );
-        }}
       />
-      <Plot {...shared} store={store} onPointer={setPointer} height={full ? "auto" : `${height}px`} />
-      <Minimap {...shared} />
+      <Plot {...shared} store={store} onPointer={setPointer} />
       <footer class="timeline-foot">
         <PointerText scene={scene} at={pointer} full={full} />
-        <span class="spacer" />
-        <Legend scene={scene} store={store} />
+        <Minimap {...shared} />
       </footer>
       {scene.holes && <Holes scene={scene} store={store} />}
       <EmptyTimeline scene={scene} failure={failure} />
+      <SavePicture
+        of="allocation timeline"
+        fileName="allocation-timeline"
+        draw={(format) =>
+          renderer === null
+            ? null
+            : drawTimeline({ scene, renderer, highlighted, legend: pictureLegend(scene) }, format === "png")
+        }
+      />
     </div>
   );
 }
@@ -203,8 +197,7 @@ function EmptyTimeline({ scene, failure }: { scene: Scene; failure: string | nul
     if (scene.show === "all" || scene.regions.temporary[region] !== 0) return null;
   return (
     <p class="timeline-nothing">
-      This program has no temporaries in this memory. Tick “Parameters, outputs, constants” to see what it
-      holds.
+      This program has no temporaries in this memory. Tick “Arguments, outputs” to see what it holds.
     </p>
   );
 }

@@ -4,14 +4,12 @@ import { formatCount, formatShare } from "../../base/units";
 import type { AllocationLayout } from "../../layout/stacking/stacking";
 import type { TimelineMatches } from "../../layout/timeline/search";
 import type { ViewState } from "../state/view_state";
-import { AxisChoice, ButtonGroup, Choice } from "../widgets/choice";
+import { ButtonGroup, Select } from "../widgets/choice";
 
 interface Props {
   placing: "regions" | AllocationLayout;
   /** Same as in Timeline. */
   busy: number | null;
-  /** True if positions have timestamps. */
-  timed: boolean;
   store: Store<ViewState>;
   /** Matches of the last search that was answered, and whether another one is still running. */
   matches: TimelineMatches;
@@ -21,26 +19,21 @@ interface Props {
   onMatch: (step: 1 | -1) => void;
   onZoom: (factor: number) => void;
   onAll: () => void;
-  onSave: (format: "png" | "svg") => void;
 }
 
+/** Controls of the timeline, in the toolbar of the frame. */
 export function Toolbar(props: Props): JSX.Element {
-  const { placing, busy, timed, store, onZoom, onAll, onSave } = props;
+  const { placing, busy, store, onZoom, onAll } = props;
   const full = useStore(store, (state) => state.timeline_only);
-  // Alone in the window, it is the first heading below the page's.
-  const Heading = full ? "h2" : "h3";
   return (
-    <div class="toolbar timeline-toolbar">
-      <Heading>Allocation timeline</Heading>
-      <Search {...props} />
-      <span class="spacer" />
+    <div class="frame-tools">
       {busy !== null && (
         <span class="muted" role="status">
           placing {formatShare(busy, 1)}
         </span>
       )}
-      {timed && full && <AxisChoice store={store} />}
       {placing === "regions" ? <ShowAll store={store} /> : <Layouts store={store} />}
+      <Search {...props} />
       <ButtonGroup label="Zoom">
         <button aria-label="Zoom out" title="Zoom out (−)" onClick={() => onZoom(2)}>
           −
@@ -52,21 +45,14 @@ export function Toolbar(props: Props): JSX.Element {
           All
         </button>
       </ButtonGroup>
-      <ButtonGroup label="Save the timeline">
-        <button title="Save the visible part as an image" onClick={() => onSave("png")}>
-          PNG
-        </button>
-        <button title="Save the visible part as vector graphics" onClick={() => onSave("svg")}>
-          SVG
-        </button>
-      </ButtonGroup>
       <button
         data-testid="timeline-fullscreen"
         aria-pressed={full}
-        title="Full-window timeline on, off (f)"
+        aria-label="Full window"
+        title="Charts in the full window: on, off ( f )"
         onClick={() => store.set({ timeline_only: !full })}
       >
-        {full ? "Back to the page" : "Full window"}
+        {full ? "Close" : "⛶"}
       </button>
     </div>
   );
@@ -75,7 +61,7 @@ export function Toolbar(props: Props): JSX.Element {
 function ShowAll({ store }: Pick<Props, "store">): JSX.Element {
   const show = useStore(store, (state) => state.timeline_regions);
   return (
-    <label class="toggle" title="Show memory that is held for the whole program">
+    <label class="toggle" title="Show parameters, outputs and constants too, which are held for the whole program">
       <input
         type="checkbox"
         data-testid="timeline-show-all"
@@ -84,7 +70,7 @@ function ShowAll({ store }: Pick<Props, "store">): JSX.Element {
           store.set({ timeline_regions: event.currentTarget.checked ? "all" : "temp", timeline_zoom: null })
         }
       />
-      Parameters, outputs, constants
+      Arguments, outputs
     </label>
   );
 }
@@ -114,7 +100,7 @@ const LAYOUTS = [
 function Layouts({ store }: Pick<Props, "store">): JSX.Element {
   const layout = useStore(store, (state) => state.timeline_layout);
   return (
-    <Choice
+    <Select
       label="Blocks"
       testid="timeline-layout"
       options={LAYOUTS}
@@ -139,7 +125,7 @@ function Search({ store, matches, searching, onSearch, onMatch }: Props): JSX.El
         type="search"
         data-testid="timeline-search"
         aria-label="Search buffers by text or regular expression"
-        placeholder="Search: text or regex"
+        placeholder="Text or regex"
         spellcheck={false}
         value={search}
         onFocus={onSearch}
