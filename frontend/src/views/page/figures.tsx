@@ -8,7 +8,11 @@ import type { FirstView } from "../../payload/recording/recording";
 import { PrintingContext } from "../browser/printing";
 import type { AvailableRows } from "../data/use_recording";
 import type { ViewProps } from "../state/view_state";
+import { AssumedCapacity } from "./assumed_capacity";
 import { RoleFilter } from "./row_filter";
+
+/** Roles with less of the peak are in the panel only. */
+const MIN_SHARE = 0.005;
 
 interface PeakProps extends ViewProps {
   view: FirstView;
@@ -23,7 +27,8 @@ function PeakBar({ view, available, store, dark }: PeakProps): JSX.Element {
     () => [...bytesByRole(available.rows, liveAt(available.rows, view.peak))].filter(([, bytes]) => bytes > 0),
     [available, view],
   );
-  const known = !available.rows.roles_follow && roles.some(([role]) => role !== 0);
+  const follow = available.rows.roles_follow;
+  const known = !follow && roles.some(([role]) => role !== 0);
   const colors = roleColors(dark);
   const width = (bytes: number): string => `${(100 * bytes) / whole}%`;
   const words =
@@ -41,17 +46,20 @@ function PeakBar({ view, available, store, dark }: PeakProps): JSX.Element {
         </div>
         {capacity !== null && capacity < whole && <i class="end" style={{ left: width(capacity) }} />}
       </div>
-      <ul class="categories" aria-label="Live bytes at the peak by role">
-        {known &&
-          roles.map(([role, bytes]) => (
-            <li key={role}>
-              <RoleFilter role={role} dark={dark} store={store}>
-                {" "}
-                <b>{formatBytes(bytes)}</b>
-              </RoleFilter>
-            </li>
-          ))}
-      </ul>
+      {(known || follow) && (
+        <ul class="categories" aria-label="Live bytes at the peak by role">
+          {roles
+            .filter(([, bytes]) => known && bytes >= MIN_SHARE * peak)
+            .map(([role, bytes]) => (
+              <li key={role}>
+                <RoleFilter role={role} dark={dark} store={store}>
+                  {" "}
+                  <b>{formatBytes(bytes)}</b>
+                </RoleFilter>
+              </li>
+            ))}
+        </ul>
+      )}
     </div>
   );
 }
@@ -115,6 +123,7 @@ export function Figures({ view, available, store, dark }: PeakProps): JSX.Elemen
           <FigureCell key={figure.key} figure={figure} whole={total} />
         ))}
       </dl>
+      <AssumedCapacity recordings={[view.recording]} store={store} />
       {others.length > 0 && <OtherFigures figures={others} whole={total} />}
     </section>
   );

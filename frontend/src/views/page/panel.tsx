@@ -13,8 +13,8 @@ import { capitalize, useTerms } from "../data/terms";
 import type { AvailableRows } from "../data/use_recording";
 import { usePosition, type ViewProps } from "../state/view_state";
 import { curveLabels, useCurves } from "../usage/curves";
-import { Role } from "../widgets/role";
 import { RowFacts, useDetails } from "./details";
+import { RoleFilter } from "./row_filter";
 
 interface Props extends ViewProps {
   api: Api;
@@ -67,8 +67,8 @@ function InspectedPosition({ view, position, store }: Props & { position: number
       >
         ‹
       </button>
-      <span>
-        {terms.position} <b data-testid="inspected-position">{formatCount(position)}</b> of {formatCount(length)}
+      <span title={`Inspected ${terms.position}`}>
+        <b data-testid="inspected-position">{formatCount(position)}</b> of {formatCount(length)}
       </span>
       <button
         aria-label={`${capitalize(terms.position)} after`}
@@ -139,7 +139,7 @@ function Moment({ view, available, program, axis, position, isInspected, store, 
 
 /** Live bytes at a position by role. Away from the peak this needs all rows. */
 function RolesAt(props: Omit<MomentProps, "api" | "axis" | "isInspected">): JSX.Element | null {
-  const { view, available, program, position, dark } = props;
+  const { view, available, program, position, store, dark } = props;
   const { rows, complete } = available;
   const terms = useTerms();
   const live = useMemo(
@@ -156,7 +156,7 @@ function RolesAt(props: Omit<MomentProps, "api" | "axis" | "isInspected">): JSX.
         {roles.map(([role, bytes]) => (
           <tr key={role}>
             <th scope="row">
-              <Role role={role} dark={dark} />
+              <RoleFilter role={role} dark={dark} store={store} />
             </th>
             <td>{formatBytes(bytes)}</td>
             <td class="muted">{formatShare(bytes, total)}</td>

@@ -14,7 +14,7 @@ import { type AvailableRows, availableRows, type PageProps, useRecording } from 
 import { AdvicePanel } from "../page/advice";
 import { Below, type BelowTab } from "../page/below";
 import { Figures } from "../page/figures";
-import { AssumedCapacity, Caveats } from "../page/headline";
+import { Caveats } from "../page/headline";
 import { Panel } from "../page/panel";
 import { RecordingFrame } from "../page/recording_frame";
 import { TreesScope } from "../page/row_filter";
@@ -142,7 +142,6 @@ function Loaded(props: LoadedProps): JSX.Element {
         <>
           <Verdict verdict={verdict} api={api} id={available.complete ? view.recording.id : null} />
           <Figures {...{ view, available, store, dark }} />
-          <AssumedCapacity recordings={[view.recording]} store={store} />
           <Caveats caveats={view.caveats} problems={problems} />
         </>
       }

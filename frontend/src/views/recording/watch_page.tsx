@@ -6,7 +6,7 @@ import type { Problem, Summary } from "../../payload/generated/answers";
 import { TermsContext, termsOf } from "../data/terms";
 import { allRows, type Curve, type PageProps, useCurve } from "../data/use_recording";
 import { Figures } from "../page/figures";
-import { AssumedCapacity, Caveats } from "../page/headline";
+import { Caveats } from "../page/headline";
 import { Panel } from "../page/panel";
 import { RecordingFrame } from "../page/recording_frame";
 import { Verdict } from "../page/verdict";
@@ -59,7 +59,6 @@ function Sections({ api, curve, recordings, problems, store, dark }: SectionsPro
         <>
           <Verdict verdict={view.verdict} api={api} id={null} />
           <Figures {...{ view, available, store, dark }} />
-          <AssumedCapacity recordings={[view.recording]} store={store} />
           <Caveats caveats={view.caveats} problems={problems} />
         </>
       }

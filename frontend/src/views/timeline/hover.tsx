@@ -28,8 +28,8 @@ export function PointerText(props: {
   if (at === null)
     return (
       <span class="muted">
-        {full ? "wheel: zoom, with Alt bytes, with Ctrl both" : "Ctrl + wheel: zoom, Alt + wheel: bytes"} · W
-        A S D: zoom and pan · drag: pan or select a range · click: select
+        {full ? "wheel: zoom" : "Ctrl + wheel: zoom"}, Alt + wheel: bytes · drag: pan or zoom to a range · click:
+        keep in the panel
       </span>
     );
   const position = Math.min(Math.max(Math.floor(at.position), 0), scene.length - 1);

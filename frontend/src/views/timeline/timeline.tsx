@@ -197,7 +197,7 @@ function EmptyTimeline({ scene, failure }: { scene: Scene; failure: string | nul
     if (scene.show === "all" || scene.regions.temporary[region] !== 0) return null;
   return (
     <p class="timeline-nothing">
-      This program has no temporaries in this memory. Tick “Arguments, outputs” to see what it holds.
+      This program has no temporaries in this memory. Choose “All memory” to see what it holds.
     </p>
   );
 }

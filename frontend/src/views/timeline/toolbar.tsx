@@ -5,6 +5,7 @@ import type { AllocationLayout } from "../../layout/stacking/stacking";
 import type { TimelineMatches } from "../../layout/timeline/search";
 import type { ViewState } from "../state/view_state";
 import { ButtonGroup, Select } from "../widgets/choice";
+import { FullWindowIcon } from "../widgets/full_window_icon";
 
 interface Props {
   placing: "regions" | AllocationLayout;
@@ -32,7 +33,7 @@ export function Toolbar(props: Props): JSX.Element {
           placing {formatShare(busy, 1)}
         </span>
       )}
-      {placing === "regions" ? <ShowAll store={store} /> : <Layouts store={store} />}
+      {placing === "regions" ? <ShownRegions store={store} /> : <Layouts store={store} />}
       <Search {...props} />
       <ButtonGroup label="Zoom">
         <button aria-label="Zoom out" title="Zoom out (−)" onClick={() => onZoom(2)}>
@@ -52,26 +53,27 @@ export function Toolbar(props: Props): JSX.Element {
         title="Charts in the full window: on, off ( f )"
         onClick={() => store.set({ timeline_only: !full })}
       >
-        {full ? "Close" : "⛶"}
+        <FullWindowIcon />
       </button>
     </div>
   );
 }
 
-function ShowAll({ store }: Pick<Props, "store">): JSX.Element {
+const REGIONS = [
+  { value: "temp", label: "Temporaries", about: "Memory that the program uses for a part of its run" },
+  { value: "all", label: "All memory", about: "Parameters, outputs and constants too" },
+] as const;
+
+function ShownRegions({ store }: Pick<Props, "store">): JSX.Element {
   const show = useStore(store, (state) => state.timeline_regions);
   return (
-    <label class="toggle" title="Show parameters, outputs and constants too, which are held for the whole program">
-      <input
-        type="checkbox"
-        data-testid="timeline-show-all"
-        checked={show === "all"}
-        onChange={(event) =>
-          store.set({ timeline_regions: event.currentTarget.checked ? "all" : "temp", timeline_zoom: null })
-        }
-      />
-      Arguments, outputs
-    </label>
+    <Select
+      label="Blocks"
+      testid="timeline-regions"
+      options={REGIONS}
+      value={show}
+      onPick={(picked) => store.set({ timeline_regions: picked, timeline_zoom: null })}
+    />
   );
 }
 

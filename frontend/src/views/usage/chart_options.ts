@@ -85,8 +85,8 @@ export function usageOptions(parts: Parts, colors: PageColors): uPlot.Options {
         size: GUTTER_LEFT,
         gap: 6,
         splits: (chart, _axis, min, max) =>
-          byteTicks([min, max], chart.height / 36).map((tick) => tick.value),
-        values: (chart, splits) => labelsOf(byteTicks, chart.scales["y"], splits, chart.height / 36),
+          byteTicks([min, max], chart.height / 28).map((tick) => tick.value),
+        values: (chart, splits) => labelsOf(byteTicks, chart.scales["y"], splits, chart.height / 28),
       },
     ],
     series: [{}, ...parts.shown.flatMap((key) => curveSeries(key, parts))],
