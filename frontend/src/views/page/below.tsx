@@ -19,11 +19,10 @@ interface Props {
 }
 
 /** Tabs below the charts; printed, their contents follow one another. */
-export function Below({ tabs, store }: Props): JSX.Element | null {
+export function Below({ tabs, store }: Props): JSX.Element {
   const wanted = useStore(store, (state) => state.below);
   const printing = useContext(PrintingContext);
   const open = tabs.find(({ key }) => key === wanted) ?? tabs[0];
-  if (open === undefined) return null;
   if (printing)
     return (
       <>

@@ -180,6 +180,12 @@ function Lifetime({ rows, row, length, times, details, onInspect, onPick }: Life
       <Fact name={times === null ? "Defined at" : "Allocated"}>
         {place(rows.defined[row], details?.defined.instruction)}
       </Fact>
+      {times === null && rows.charge[row] > 0 && Math.max(rows.start[row], 0) < rows.defined[row] && (
+        <Fact name="Reserved from">
+          {place(rows.start[row], undefined)}
+          <p class="muted">Counts as live from here, before it is written: pale on the timeline.</p>
+        </Fact>
+      )}
       {times === null ? (
         <>
           <Fact name="Last used at">{place(rows.last_used[row], details?.last_used.instruction)}</Fact>

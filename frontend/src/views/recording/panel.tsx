@@ -13,8 +13,8 @@ import { capitalize, useTerms } from "../data/terms";
 import type { AvailableRows } from "../data/use_recording";
 import { usePosition, type ViewProps } from "../state/view_state";
 import { curveLabels, useCurves } from "../usage/curves";
-import { RowFacts, useDetails } from "./details";
-import { RoleFilter } from "./row_filter";
+import { RowFacts, useDetails } from "../page/details";
+import { RoleFilter } from "../page/row_filter";
 
 interface Props extends ViewProps {
   api: Api;
