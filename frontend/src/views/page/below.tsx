@@ -46,7 +46,10 @@ export function Below({ tabs, store }: Props): JSX.Element {
             aria-controls="below-contents"
             tabindex={key === open.key ? 0 : -1}
             data-testid={`below-${key}`}
-            onClick={() => store.set({ below: key })}
+            onClick={(event) => {
+              store.set({ below: key });
+              showContents(event.currentTarget);
+            }}
           >
             {label}
           </button>
@@ -57,4 +60,9 @@ export function Below({ tabs, store }: Props): JSX.Element {
       </div>
     </div>
   );
+}
+
+/** Scroll the tabs to the middle of the window if there is no room for contents below them. */
+function showContents(tab: HTMLElement): void {
+  if (tab.getBoundingClientRect().bottom > 0.7 * window.innerHeight) tab.scrollIntoView({ block: "center" });
 }

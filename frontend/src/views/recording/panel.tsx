@@ -28,7 +28,7 @@ interface Props extends ViewProps {
 export function Panel(props: Props): JSX.Element {
   const { view, available, program, store, dark } = props;
   const terms = useTerms();
-  const hovered = available.indexOf(useStore(store, (state) => state.hovered));
+  const hovered = available.indexOf(useStore(store, (state) => state.hovered ?? state.search_match));
   const pointed = useStore(store, (state) => state.pointed);
   const inspected = usePosition(store, view);
   const { rows } = available;

@@ -3,7 +3,15 @@ import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { isTyping } from "../../base/input";
 import { type Store, useStore } from "../../base/store";
 import type { Axis } from "../../layout/axis/axis";
-import { MIN_POSITIONS, restoreSpan, saveSpan, type View, viewAround, zoom } from "../../layout/axis/view";
+import {
+  MIN_POSITIONS,
+  restoreSpan,
+  saveSpan,
+  type TimelineBox,
+  type View,
+  viewAround,
+  zoom,
+} from "../../layout/axis/view";
 import type { AgeStack } from "../../layout/stacking/age_stack";
 import type { AllocationLayout } from "../../layout/stacking/stacking";
 import { prepareSearch, rowTexts } from "../../layout/table/table_filter";
@@ -15,7 +23,7 @@ import { useDeferred } from "../browser/use_draft";
 import { useTerms } from "../data/terms";
 import { useSearch } from "../data/use_search";
 import { SavePicture } from "../drawing/save_picture";
-import { RowFilterContext } from "../page/row_filter";
+import { type FilteredRows, RowFilterContext } from "../page/row_filter";
 import { useDark } from "../state/theme";
 import type { ViewState } from "../state/view_state";
 import { readColors, type TimelineColors } from "./drawing/colors";
@@ -74,10 +82,15 @@ export function Timeline({ store, named, ...of }: Props): JSX.Element {
   const { renderer, failure } = useRenderer(scene, highlighted);
   const colors = useColors(store);
   const onMatch = (step: 1 | -1): void => goToMatch(scene, matches.rows, store, view, onView, step);
-  useMatchKeys(onMatch);
+  useMatchKeys(onMatch, () => {
+    const { search_match: match } = store.get();
+    if (match !== null && match < scene.listed) store.set({ selected: match });
+  });
+  const root = useRef<HTMLDivElement>(null);
+  useReveal(scene, filteredRows, store, onView, () => root.current?.parentElement);
   const shared = { scene, view, onView, renderer, highlighted, colors };
   return (
-    <div class="timeline" data-testid="timeline">
+    <div ref={root} class="timeline" data-testid="timeline">
       <Toolbar
         {...{ store, matches, onMatch }}
         placing={of.placing}
@@ -168,19 +181,61 @@ function goToMatch(
   if (box !== null && search !== "") onView(viewAround(box, scene.extent));
 }
 
-/** Handle n and N, wherever the focus is, except while typing. */
-function useMatchKeys(onMatch: (step: 1 | -1) => void): void {
-  const latest = useRef(onMatch);
-  latest.current = onMatch;
+/** Handle n and N, and Enter for the current match, wherever the focus is, except on controls and while typing. */
+function useMatchKeys(onMatch: (step: 1 | -1) => void, onPick: () => void): void {
+  const latest = useRef({ onMatch, onPick });
+  latest.current = { onMatch, onPick };
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent): void => {
       if (isTyping(event) || event.ctrlKey || event.metaKey || event.altKey) return;
-      if (event.key === "n") latest.current(1);
-      else if (event.key === "N") latest.current(-1);
+      if (event.key === "n") latest.current.onMatch(1);
+      else if (event.key === "N") latest.current.onMatch(-1);
+      else if (event.key === "Enter" && document.activeElement?.matches("body, main") === true)
+        latest.current.onPick();
     };
     document.addEventListener("keydown", onKeyDown);
     return () => document.removeEventListener("keydown", onKeyDown);
   }, []);
+}
+
+/** Zoom to the rows of a new filter that lists rows, and scroll to them: advice is about a few of many. */
+function useReveal(
+  scene: Scene,
+  { rows, listsRows = false }: FilteredRows,
+  store: Store<ViewState>,
+  onView: (view: View) => void,
+  frame: () => Element | null | undefined,
+): void {
+  const shown = useRef(rows);
+  useEffect(() => {
+    if (shown.current === rows) return;
+    const box = rows === null || !listsRows ? null : boxAround(scene, rows);
+    if (box === null && rows !== null && listsRows && scene.reserves && scene.show === "temp") {
+      // None is a temporary: the next scene has them.
+      store.set({ timeline_regions: "all", timeline_zoom: null });
+      return;
+    }
+    shown.current = rows;
+    if (box === null) return;
+    onView(viewAround(box, scene.extent));
+    frame()?.scrollIntoView({ block: "nearest" });
+  }, [rows, scene]);
+}
+
+/** Return the box around the blocks of some rows; null if none of them has a block. */
+function boxAround(scene: Scene, rows: Uint8Array): TimelineBox | null {
+  let around = null as TimelineBox | null;
+  for (let row = 0; row < rows.length; row++) {
+    const box = rows[row] === 0 ? null : blockOf(scene, row);
+    if (box === null) continue;
+    around = {
+      start: Math.min(box.start, around?.start ?? Infinity),
+      end: Math.max(box.end, around?.end ?? -Infinity),
+      bottom: Math.min(box.bottom, around?.bottom ?? Infinity),
+      top: Math.max(box.top, around?.top ?? -Infinity),
+    };
+  }
+  return around;
 }
 
 /** Message in place of a picture. */
