@@ -87,6 +87,12 @@ def signed_percent(part: float) -> str:
     return f"{part:+.1%}".replace("-", MINUS)
 
 
+def bytes_of_text(part: int, whole: int) -> str:
+    """Return `3.67 of 15.8 GiB`; `512 MiB of 15.8 GiB` where the units differ."""
+    [number, unit], total = bytes_text(part).split(), bytes_text(whole)
+    return f"{number if total.endswith(f' {unit}') else bytes_text(part)} of {total}"
+
+
 def percent_text(part: int, whole: int) -> str:
     """Format a share in whole percent, halves up as the page does: `63%` of 5 in 8."""
     return f"{(200 * part + whole) // (2 * whole)}%" if whole else "0%"

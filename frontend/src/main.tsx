@@ -34,11 +34,10 @@ export async function render(): Promise<void> {
   const store = createStore({ ...start, ...readUrl() });
   bindTheme(store);
   bindUrl(store, start, createScrollPlaces(window));
-  const pageUrl = api.report === null ? `${home}index.html` : location.href.replace(/#.*/s, "");
   const Page = (): JSX.Element => {
     // Every answer depends on it: the page starts again.
     const assumed = useStore(store, (state) => state.capacity);
-    return <App key={assumed} {...{ api, pageUrl, store }} />;
+    return <App key={assumed} {...{ api, store }} />;
   };
   renderInto(<Page />, document.body);
 }

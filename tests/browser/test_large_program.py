@@ -11,7 +11,7 @@ from support.browser.pages import new_context
 from support.browser.viewer import Viewer, until, until_held
 
 from benchmarks.generate import write
-from tb_memplugin.questions.kinds.first_view import MAX_LENGTH_WITH_ROLES
+from tb_memplugin.questions.kinds.verdict import MAX_LENGTH_WITH_ROLES
 
 SECTIONS = "sections => sections.slice(0, 2).map(section => section.getBoundingClientRect().top)"
 

@@ -19,6 +19,9 @@ const SIZES_DARK = [
 export const FIRST_SIZE_COLOR = LIGHT.length;
 export const SIZE_COLORS = SIZES_LIGHT.length;
 
+/** Added to a color for memory that is reserved for a buffer before it is written, or after its last use. */
+export const RESERVED = 32;
+
 /** Return the colors of blocks: those of roles, then those of sizes. */
 export function rowColors(dark: boolean): readonly number[] {
   return [...roleColors(dark), ...(dark ? SIZES_DARK : SIZES_LIGHT)];

@@ -15,8 +15,9 @@ from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.json_types import FigureJson, OutOfMemoryJson, SiteJson, SummaryJson, figure_json
 from tb_memplugin.questions.asking.selectors import position_of
-from tb_memplugin.questions.kinds import device_profile, leaks, memory_profile, memory_viewer, watched
+from tb_memplugin.questions.kinds import device_profile, leaks, memory_profile
 from tb_memplugin.questions.kinds.joins import RuntimeToProgramJson, joins
+from tb_memplugin.questions.kinds.verdict import verdict, verdict_text
 from tb_memplugin.questions.oom import failure as oom
 from tb_memplugin.questions.recording.advice import AdviceListJson, advice
 from tb_memplugin.questions.recording.kernels import KernelJson, has_kernels, kernels
@@ -112,7 +113,8 @@ def explain(
     """
     position = peak(recording).position if at is None else position_of(recording, at)
     failure = oom.out_of_memory(recording) if recording.kind.is_failure else None
-    answer = _everywhere(recording, position, *_heading(recording, others))
+    line = verdict_text(verdict(recording, others=others))
+    answer = _everywhere(recording, position, line, _figures(recording))
     if failure is not None:
         answer["out_of_memory"] = failure
     elif not recording.kind.has_call_graph:
@@ -132,17 +134,13 @@ def explain(
     return answer
 
 
-def _heading(recording: Recording, others: Sequence[Recording]) -> tuple[str, list[Figure]]:
-    """Return the headline and the figures of the page."""
+def _figures(recording: Recording) -> list[Figure]:
+    """Return the figures of the page."""
     if recording.kind.is_failure and recording.out_of_memory is not None:
-        return oom.headline(recording), oom.figures(recording)
+        return oom.figures(recording)
     if recording.kind.has_call_graph:
-        return device_profile.headline(recording), device_profile.figures(recording)
-    if recording.axis is not Axis.TIME:
-        return memory_viewer.headline(recording), figures(recording)
-    if recording.kind.is_sampled:
-        return watched.headline(recording, others), watched.figures(recording)
-    return memory_profile.headline(recording), memory_profile.figures(recording)
+        return device_profile.figures(recording)
+    return figures(recording) if recording.axis is not Axis.TIME else memory_profile.figures(recording)
 
 
 def _same_host(one: Recording, other: Recording) -> bool:

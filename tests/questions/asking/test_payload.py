@@ -17,7 +17,7 @@ from tb_memplugin.model.kinds import RegionKind, Role
 from tb_memplugin.model.text import Text
 from tb_memplugin.questions.asking.payload import Table, compact, encode
 from tb_memplugin.questions.kinds import memory_viewer
-from tb_memplugin.questions.kinds.first_view import MAX_LENGTH_WITH_ROLES
+from tb_memplugin.questions.kinds.verdict import MAX_LENGTH_WITH_ROLES
 from tb_memplugin.questions.kinds.headline import complete_headline
 from tb_memplugin.questions.recording import details, usage
 from tb_memplugin.questions.recording import tables as recording_tables

@@ -392,7 +392,7 @@ export interface Finding extends Site {
 export interface FirstViewMeta {
   recording: Summary;
   axis: AxisInfo;
-  headline: string;
+  verdict: RecordingVerdict;
   figures: Figure[];
   caveats: Caveat[];
   peak: Peak;
@@ -653,11 +653,6 @@ export interface GrowthSite {
   confidence: number;
   allocations: number;
   curve: number[];
-}
-
-/** The headline, with the sentences that need call stacks, steps and data flow, which take longer to read. */
-export interface Headline {
-  headline: string;
 }
 
 /** A free piece of memory; `below` and `above` are the rows around it, null at a region's edge. */
@@ -995,6 +990,23 @@ export interface Reason {
   code: string;
   text: string;
   remedy: string;
+}
+
+/** The verdict on a recording. `verdict_text` and the page make the same line of it. */
+export interface RecordingVerdict {
+  /** The peak. */
+  used_bytes: number;
+  limit_bytes: number | null;
+  /** By how much the bytes that must fit exceed the limit; 0 where they fit, or where no limit is known. */
+  over_bytes: number;
+  /** The role with the most bytes at the peak, in the plural; empty where no role is known. */
+  role: string;
+  role_bytes: number;
+  /** The source line with the most bytes of that role, or of all; empty where no line is known. */
+  line: string;
+  line_bytes: number;
+  /** A failure or a leak, in a sentence; empty without one. */
+  alarm: string;
 }
 
 /** The buffer allocation or segment that contains it; `index` is the source's own number of it. */

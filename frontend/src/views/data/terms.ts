@@ -1,5 +1,6 @@
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
+import type { Axis } from "../../layout/axis/axis";
 import type { Summary } from "../../payload/generated/answers";
 
 /** Terms for a kind of recording: programs have buffers and positions, allocators have allocations and events. */
@@ -103,6 +104,11 @@ export const TermsContext = createContext(PROGRAM_TERMS);
 
 export function useTerms(): Terms {
   return useContext(TermsContext);
+}
+
+/** Return the title of the x axis. */
+export function axisTitle({ position, extent }: Terms, { clock }: Axis): string {
+  return clock === null ? `${position} in the ${extent}` : `time since the ${extent} began`;
 }
 
 /** Capitalize the first letter. */

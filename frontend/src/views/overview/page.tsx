@@ -8,7 +8,8 @@ import type { CoResidency, Listing, OverviewRow, ResidentProgram } from "../../p
 import type { AdviceById } from "../../payload/responses/names";
 import { useFetched, useLastFetched } from "../data/use_fetched";
 import type { PageProps } from "../data/use_recording";
-import { AssumedCapacity, Headline } from "../page/headline";
+import { AssumedCapacity } from "../page/assumed_capacity";
+import { Headline } from "../page/headline";
 import { openRecording } from "../state/open_recording";
 import type { ViewState } from "../state/view_state";
 import { ErrorMessage, Message, Notes } from "../widgets/message";

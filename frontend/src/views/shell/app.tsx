@@ -61,8 +61,6 @@ function comparedText({ a, b }: ViewState): string {
 
 interface Props {
   api: Api;
-  /** URL of the standalone page, without a fragment. */
-  pageUrl: string;
   store: Store<ViewState>;
 }
 
@@ -81,7 +79,7 @@ const CHOOSERS: Record<Tab, ((recordings: Summary[], choice: RecordingChoice) =>
 const RUNS_INTERVAL_MS = 15_000;
 const LIVE_INTERVAL_MS = 2_000;
 
-export function App({ api, pageUrl, store }: Props): JSX.Element {
+export function App({ api, store }: Props): JSX.Element {
   const printing = usePrinting();
   const dark = useDark(store) && !printing;
   applyTheme(dark);
@@ -210,7 +208,7 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
         Skip to contents
       </button>
       <Header
-        {...{ api, run, options, pageUrl, report, has, store }}
+        {...{ api, run, options, report, has, store }}
         runs={runs.value}
         recordings={listing.value?.recordings ?? null}
         answers={listing.answers}

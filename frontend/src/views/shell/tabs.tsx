@@ -5,6 +5,7 @@ import type { Summary } from "../../payload/generated/answers";
 import { aboutTab, recordingsOf, tabName } from "../state/tab_names";
 import type { Tab, ViewState } from "../state/view_state";
 import { NEW_RECORDING } from "../state/view_state";
+import { moveTabFocus } from "../widgets/tab_keys";
 
 /**
  * Go to another tab of the same run, and of the same host if that has data there. The selection is reset, as it means
@@ -29,7 +30,7 @@ interface Props {
 export function Tabs({ tabs, recordings, store }: Props): JSX.Element {
   const open = useStore(store, (state) => state.tab);
   return (
-    <div class="tabs" role="tablist" aria-label="Views" onKeyDown={moveFocus}>
+    <div class="tabs" role="tablist" aria-label="Views" onKeyDown={moveTabFocus}>
       {tabs.map((tab) => {
         const empty = recordings !== null && recordingsOf(tab, recordings)?.length === 0;
         return (
@@ -49,14 +50,4 @@ export function Tabs({ tabs, recordings, store }: Props): JSX.Element {
       })}
     </div>
   );
-}
-
-/** One stop of the Tab key for all tabs; arrows go from one to the next, Enter opens it: others may take long. */
-function moveFocus(event: KeyboardEvent): void {
-  const by = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity }[event.key];
-  if (by === undefined || !(event.currentTarget instanceof HTMLElement)) return;
-  const tabs = [...event.currentTarget.querySelectorAll<HTMLElement>("[role=tab]")];
-  const at = tabs.findIndex((tab) => tab === document.activeElement);
-  event.preventDefault();
-  tabs.at(Math.min(Math.max(at + by, 0), tabs.length - 1))?.focus();
 }

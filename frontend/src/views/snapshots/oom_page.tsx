@@ -144,10 +144,10 @@ function Loaded(props: Shared & { view: FirstView; everything: RecordingData | n
   });
   return (
     <PageFrame drawer={drawer}>
-      <Headline headline={view.headline} caveats={view.caveats} problems={problems}>
+      <Headline headline={view.verdict.alarm} caveats={view.caveats} problems={problems}>
         <OomHints sentences={view.out_of_memory?.sentences.slice(2).filter(isHint) ?? []} />
         <FailedProgram api={api} id={view.recording.id} store={store} />
-        <Figures view={view} available={available} dark={dark} />
+        <Figures view={view} available={available} store={store} dark={dark} />
       </Headline>
       {everything !== null && everything.regions.length > 0 && (
         <AddressMap

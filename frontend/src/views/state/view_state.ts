@@ -37,6 +37,8 @@ export const SCHEMA = {
   selected: integer("selected", { reset: "recording", ofProgram: true }),
   hovered: privateField<number | null>(null, { reset: "recording" }),
   search_match: privateField<number | null>(null, { reset: "recording" }),
+  /** Position under the pointer, in the charts along the x axis. */
+  pointed: privateField<number | null>(null, { reset: "recording" }),
   /** Visible part of the x axis in positions (fractions allowed), the same in all charts along it; null is all. */
   zoom: window("zoom", { reset: "recording" }),
   /** Visible part of the timeline's y axis in bytes; null is all. */
@@ -69,6 +71,8 @@ export const SCHEMA = {
   theme: privateField<"auto" | "light" | "dark">("auto"),
   /** Theme of the host or the system, which "auto" follows. */
   host_dark: privateField(false),
+  /** Tab below the charts. */
+  below: choice("below", ["advice", "breakdown", "buffers", "kernels", "growth", "programs"], "advice"),
   /** Do not follow a running job. */
   paused: flag("paused"),
   /** X axis of an allocator: equally spaced events, or time. */
