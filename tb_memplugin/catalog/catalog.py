@@ -11,11 +11,12 @@ from typing import Generic, TypeVar
 
 from tb_memplugin import logdir, readers
 from tb_memplugin.analysis.usage.live_bytes import peak
-from tb_memplugin.catalog.dumps import MAX_PROGRAMS, files_of_modules
+from tb_memplugin.catalog.dumps import MAX_PROGRAMS
 from tb_memplugin.catalog.fit_records import FitRecords, read_records
 from tb_memplugin.catalog.linking import chunk_programs, link_chunks, link_timelines
 from tb_memplugin.catalog.listing import Listing, listing_of_files, merge, read_file
-from tb_memplugin.catalog.listing_cache import FileVersion, ListingCache
+from tb_memplugin.catalog.listing_cache import FileVersion, ListingCache, file_version
+from tb_memplugin.catalog.programs import files_of_modules, titled
 from tb_memplugin.catalog.reading import Progress
 from tb_memplugin.catalog.uploads import PastedTexts, Uploads
 from tb_memplugin.errors import InputError
@@ -219,7 +220,7 @@ class Catalog:
         return sum(0 if self._is_cached(file, run) else file.size for file, run in files)
 
     def _is_cached(self, file: HostFile, run: str) -> bool:
-        return self.pasted.get(run) is not None or FileVersion(file.path, file.stamp, run) in self._cache
+        return self.pasted.get(run) is not None or file_version(file, run) in self._cache
 
     def _read_linked(self, file: HostFile, run: Run) -> list[Recording]:
         """Return a file's recordings; snapshots are linked to the memory timelines of their run."""
@@ -255,7 +256,7 @@ class Catalog:
         """Read a file, or return its cached listing. Concurrent requests for a file share one reading of it."""
         if (pasted := self.pasted.get(run)) is not None:
             return merge([pasted.listing])
-        version = FileVersion(file.path, file.stamp, run)
+        version = file_version(file, run)
         if (cached := self._cache.get(version)) is not None:
             self.progress.finished(run, file)
             return cached
@@ -285,8 +286,12 @@ class Catalog:
 
 def _files_of(run: Run, name: str) -> list[HostFile]:
     """Return the files of a run that may contain the recording with an id; all files where `name` is the run's."""
-    if name == run.name:
-        return list(run.files)
     # Ids are compared, not split, since names may contain any separator.
-    begins = {file: f"{run.name}|{file.host}|{f'{file.dumped.title}|' if file.dumped else ''}" for file in run.files}
-    return [file for file, begin in begins.items() if name.startswith(begin)]
+    files = titled(run.files)
+    return [file for file in files if name == run.name or name.startswith(f"{run.name}|{file.host}|{_begin(file)}")]
+
+
+def _begin(file: HostFile) -> str:
+    """Return what the titles of a file's recordings begin with."""
+    program = file.program
+    return "" if program is None else f"{program.title}|" if program.title else program.module

@@ -755,6 +755,8 @@ export interface Listing {
   empty: Record<string, Reason>;
   /** Sentences about what is not listed, without being a problem. */
   notes: string[];
+  /** The id of the recording that uses the largest share of its limit; null where that is not clear. */
+  opens: string | null;
   /** True: the run is of several hosts, or of several devices with memory of one kind. */
   has_fleet: boolean;
 }
@@ -868,7 +870,7 @@ export interface OutOfMemory {
   sentences: string[];
 }
 
-/** Overview of a run, the recording with the least headroom first. */
+/** Overview of a run, the recording that uses the largest share of its limit first. */
 export interface Overview {
   headline: string;
   rows: OverviewRow[];
@@ -885,6 +887,8 @@ export interface OverviewRow extends Summary {
   needed_bytes: number;
   /** Negative if the program does not fit; null if the capacity is unknown. */
   headroom_bytes: number | null;
+  /** True: a memory that needs less than 1 % of the largest. */
+  small: boolean;
   role: RoleShare | null;
   part: PartShare | null;
   /** Advice after an out-of-memory failure, derived from its text. */
