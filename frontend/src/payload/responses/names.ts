@@ -1,10 +1,15 @@
-import type { CallNodes, OverviewRow, Summary } from "../generated/answers";
+import type { AdviceList, CallNodes, OverviewRow, Summary } from "../generated/answers";
 
 /** The advice to try first for a recording. */
 export interface TopAdvice {
   title: string;
   sentence: string;
   saving_bytes: number;
+}
+
+/** Return the best change of a recording's advice; null where there is none. */
+export function bestChange({ advice }: AdviceList): TopAdvice | null {
+  return advice.at(0) ?? null;
 }
 
 /** Advice by recording id: null if there is none, absent if it is unknown or still loading. */

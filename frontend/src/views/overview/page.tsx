@@ -5,7 +5,7 @@ import { formatBytes, formatCount, formatExact } from "../../base/units";
 import { foldHosts, foldPlaces } from "../../layout/overview";
 import type { Api } from "../../payload/api";
 import type { CoResidency, Listing, OverviewRow, ResidentProgram } from "../../payload/generated/answers";
-import type { AdviceById } from "../../payload/responses/names";
+import { type AdviceById, bestChange } from "../../payload/responses/names";
 import { useFetched, useLastFetched } from "../data/use_fetched";
 import type { PageProps } from "../data/use_recording";
 import { AssumedCapacity, Headline } from "../page/headline";
@@ -28,10 +28,7 @@ function useAdvice(api: Api, rows: readonly OverviewRow[] | null): AdviceById {
       const wanted = foldHosts(rows.filter(({ remedy }) => remedy === null));
       for (const { id, equal = [] } of wanted.slice(0, MAX_ADVISED)) {
         // The recording's own page shows the error.
-        const found = await api.advice({ id }, abort.signal).then(
-          ({ advice }) => advice.at(0) ?? null,
-          () => undefined,
-        );
+        const found = await api.advice({ id }, abort.signal).then(bestChange, () => undefined);
         if (abort.signal.aborted) return;
         if (found !== undefined)
           setAdvice((before) => new Map([...before, ...equal.map((each) => [each.id, found] as const)]));
@@ -140,7 +137,7 @@ interface Props extends PageProps {
   listing: Listing;
 }
 
-/** Every program and memory of a run, least headroom first, and the programs that shared a memory. */
+/** Every program and memory of a run, the largest share of its limit first, and the programs that shared a memory. */
 export function OverviewPage({ api, run, listing, store, dark, onState }: Props): JSX.Element {
   // Roles and parts read every buffer, so the rows are shown without them first. A report has all at once.
   const figures = useFetched(api.report === null ? run : null, (name, signal) =>

@@ -1,9 +1,11 @@
 import type { ComponentChildren, JSX } from "preact";
+import { useState } from "preact/hooks";
 import { type Store, useStore } from "../../base/store";
-import { formatBytes, formatCount, formatExact, parseBytes } from "../../base/units";
+import { formatBytes, formatCount, formatExact } from "../../base/units";
 import type { Caveat, Problem, Summary } from "../../payload/generated/answers";
 import { ACCELERATORS, MEMORY_SPACES } from "../../payload/generated/constants";
 import { useDraft } from "../browser/use_draft";
+import { notACapacity, readCapacity } from "../state/capacity";
 import type { ViewState } from "../state/view_state";
 
 /** Caveats shown at first; more would push the charts out of view. */
@@ -65,12 +67,6 @@ export function Headline({ headline, grows = false, caveats, problems, children 
 /** What the server calls the source of a capacity that a user typed. */
 const ASSUMED = "assumed";
 
-const BYTES_BY_NAME = new Map(
-  ACCELERATORS.flatMap(({ name, bytes, aliases }) =>
-    [name, ...aliases].map((each) => [each, bytes] as const),
-  ),
-);
-
 /** Input for the capacity of memories whose profile records none. */
 export function AssumedCapacity(props: {
   recordings: readonly Summary[];
@@ -78,9 +74,11 @@ export function AssumedCapacity(props: {
 }): JSX.Element | null {
   const { recordings, store } = props;
   const capacity = useStore(store, (state) => state.capacity);
+  const [message, setMessage] = useState("");
   const field = useDraft(capacity === null ? "" : `${capacity / 2 ** 30} GiB`, (typed) => {
-    const bytes = Math.round(BYTES_BY_NAME.get(typed.trim().toLowerCase()) ?? parseBytes(typed) ?? 0);
-    store.set({ capacity: bytes > 0 && bytes <= Number.MAX_SAFE_INTEGER / 8 ? bytes : null });
+    const bytes = readCapacity(typed);
+    setMessage(bytes === undefined ? notACapacity(typed) : "");
+    if (bytes !== undefined) store.set({ capacity: bytes });
   });
   const isUnknown = recordings.some(
     (recording) =>
@@ -102,8 +100,12 @@ export function AssumedCapacity(props: {
         placeholder="v5e, or 15.75 GiB"
         list="chips"
         data-testid="assumed-capacity"
+        aria-invalid={message !== ""}
         {...field}
       />
+      <span class="problem" role="status" data-testid="capacity-message">
+        {message}
+      </span>
       <datalist id="chips">
         {ACCELERATORS.map(({ name, bytes }) => (
           <option key={name} value={name} label={formatBytes(bytes)} />
