@@ -96,6 +96,7 @@ class Catalog:
         self.progress = Progress()
         self._runs: list[Run] = []  # of the last search
         self._fits: list[Run] = []  # with the record of a fit's candidate
+        self.links_text = ""  # about folders that the last search has not read
         self._searched = float("-inf")
         self._search_seconds = 0.0  # of the last search, if it was slow
         self._search = SharedCall(self._search_now)  # it reads every folder
@@ -125,10 +126,12 @@ class Catalog:
     def _search_now(self) -> list[Run]:
         began = time.monotonic()
         every: list[Run] = []
+        links: list[str] = []
         errors: list[InputError] = []
         for name, root in self._roots.items():
             try:
                 runs = logdir.find_all(root)
+                links.append(logdir.links_text(root, runs))
                 every += [run._replace(name=f"{name}/{run.name}") for run in runs] if name else runs
                 if not any(run.files for run in runs):
                     errors.append(logdir.no_runs(root))
@@ -137,6 +140,7 @@ class Catalog:
         every = logdir.newest_first(every)
         self._runs = found = [run for run in every if run.files]
         self._fits = [run for run in every if run.record is not None]
+        self.links_text = " ".join(filter(None, links))
         self._searched = time.monotonic()
         took = self._searched - began
         self._search_seconds = took if found and took > SLOW_SEARCH_SECONDS else 0.0

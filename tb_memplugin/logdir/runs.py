@@ -15,7 +15,7 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.formats import format_of
 from tb_memplugin.logdir.dumps import dumped_programs
 from tb_memplugin.logdir.files import Entry, HostFile
-from tb_memplugin.logdir.folders import list_folder, open_logdir
+from tb_memplugin.logdir.folders import links_out, list_folder, open_logdir
 from tb_memplugin.logdir.names import (
     HLO_PROTO,
     NO_MODULE,
@@ -37,6 +37,7 @@ MAX_FOLDERS = 50_000
 PLUGINS, PROFILE = "plugins", "profile"
 # Before the only question is whether there is a run, a remote logdir is not listed as a whole.
 FIRST_FOLDERS = 50
+MAX_LINKS = 3  # in a text
 
 
 class Run(NamedTuple):
@@ -65,12 +66,24 @@ def find_runs(root: str) -> list[Run]:
 
 def no_runs(root: str) -> InputError:
     """Return the error of a logdir that contains no run."""
+    links = links_text(root)
     return InputError(
         "No profile found",
         root,
         "looked for plugins/profile/<session>/<host>.xplane.pb, which jax.profiler.trace(logdir) writes, and for "
-        "XLA dumps (*after_optimizations.hlo.pb), device profiles (*.prof) and PyTorch snapshots (*.pickle)",
+        "XLA dumps (*after_optimizations.hlo.pb), device profiles (*.prof) and PyTorch snapshots (*.pickle)"
+        f"{links and '. '}{links.removesuffix('.')}",
     )
+
+
+def links_text(root: str, runs: Iterable[Run] = ()) -> str:
+    """Return a sentence about linked folders, in a logdir and beside its runs, that lead out of it; may be empty."""
+    links = links_out(root, {os.path.dirname(run.folder) for run in runs if run.root == root})
+    if not links:
+        return ""
+    more = f" and {len(links) - MAX_LINKS:,} more" if len(links) > MAX_LINKS else ""
+    named = ", ".join(path_text(path) for path in links[:MAX_LINKS])
+    return f"Linked folders that lead out of the logdir are not read: {named}{more}. Give their targets as logdirs."
 
 
 def find_all(root: str) -> list[Run]:

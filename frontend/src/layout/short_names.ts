@@ -13,7 +13,7 @@ export function shortNames(names: readonly string[]): (name: string) => string {
   const shortened = new Map(
     sorted.map((name, i) => {
       const common = Math.max(commonStart(name, sorted[i - 1] ?? ""), commonStart(name, sorted[i + 1] ?? ""));
-      const from = name.slice(0, common - 1).search(WORD_START);
+      const from = name.slice(0, Math.max(common - 1, 0)).search(WORD_START);
       const isCut = name.length > WHOLE && from > START + 1;
       return [name, isCut ? `${name.slice(0, START)}…${name.slice(from)}` : name] as const;
     }),

@@ -70,9 +70,11 @@ def opening(recordings: Sequence[Recording]) -> str | None:
     fitted, _ = each(recordings, lambda recording: _Fitted(recording.outline, headroom(recording.outline)))
     found = [entry for entry in ordered(fitted)[0] if _is_main(entry.recording)]
     failing = [entry for entry in found if _fails(entry)]
-    if failing and failing[0].recording.out_of_memory is not None:
-        return failing[0].recording.id
-    first, second = [*(failing or found), None, None][:2]
+    # A program that does not fit has the buffers, which its error may lack.
+    errors = [entry for entry in failing if entry.recording.out_of_memory is not None]
+    if errors and len(errors) == len(failing):
+        return errors[0].recording.id
+    first, second = [*([entry for entry in failing if entry not in errors] or found), None, None][:2]
     if first is None or (second is not None and not _is_clear(first.room, second.room)):
         return None
     return first.recording.id

@@ -1137,8 +1137,13 @@ export interface Summary {
   id: string;
   /** `program`, `allocator`, `device_profile`, `torch_snapshot`, `torch_timeline`, `oom` or `watch`. */
   kind: string;
-  /** The program with its id, the allocator, or the file. */
+  /**
+   * The program with its id, or with its file where several have modules of one name; the allocator, or the
+   * file.
+   */
   title: string;
+  /** `CPU`, `GPU` or `TPU`: the XLA backend that compiled the program; `unknown` for other recordings. */
+  backend: string;
   /** The run in the logdir; empty for a file. */
   run: string;
   /** The host that wrote the profile. */

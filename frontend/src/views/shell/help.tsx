@@ -7,7 +7,7 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["n  N", "next and previous match; without a search, next and previous buffer at the inspected position"],
   ["[  ]", "inspect the previous, next position"],
   ["p", "inspect the peak"],
-  ["Enter", "select the current match"],
+  ["Enter", "select the current match; in a picker: open the list, pick"],
   ["Esc", "close this help, the full-window timeline, the selection or the side panel"],
   ["W  S", "zoom in, zoom out, in the chart with the pointer or the focus; with Shift in larger steps"],
   ["A  D", "pan left, pan right, in the same"],
