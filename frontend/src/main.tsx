@@ -6,7 +6,6 @@ import { fetchFromServer } from "./payload/server";
 import stylesheet from "./styles/page.css?url";
 import { createScrollPlaces } from "./views/browser/scroll_places";
 import { App } from "./views/shell/app";
-import { tabsOf } from "./views/shell/report";
 import { bindTheme, readStoredTheme } from "./views/state/theme";
 import { bindUrl, readUrl } from "./views/state/url";
 import { initialState } from "./views/state/view_state";
@@ -26,11 +25,7 @@ export async function render(): Promise<void> {
     (await reportApi()) ??
     createApi((route, query, ...more) => server(route, { ...query, ...capacity() }, ...more));
   document.querySelector("[data-unread]")?.remove();
-  const start = {
-    ...initialState,
-    tab: tabsOf(api.report, { fit: false, fleet: false })[0],
-    theme: readStoredTheme(),
-  };
+  const start = { ...initialState, theme: readStoredTheme() };
   const store = createStore({ ...start, ...readUrl() });
   bindTheme(store);
   bindUrl(store, start, createScrollPlaces(window));

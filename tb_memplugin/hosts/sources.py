@@ -90,7 +90,8 @@ class CatalogRuns:
         problems = [Unreadable(problem.file, problem.text) for problem in listing.problems]
         notes = [left_out_text(run)] if is_part else []
         notes += [left_out.text for left_out in listing.left_out]
-        notes += filter(None, (skipped_text(listing.stages), self._catalog.dropped_text(name)))
+        further = skipped_text(listing.stages), self._catalog.dropped_text(name), self._catalog.links_text
+        notes += filter(None, further)
         empty = {host: reason._asdict() for host, reason in listing.no_events.items()}
         fleet = self._fleets.has_fleet(run, listing.recordings)
         return RunRecordings(listing.recordings, problems, empty, bool(listing.left_out), notes, fleet)

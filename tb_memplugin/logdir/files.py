@@ -122,8 +122,11 @@ class Entry(NamedTuple):
 FolderLister = Callable[[str], list[Entry]]
 
 
-class DumpedProgram(NamedTuple):
-    """A program of an XLA dump: its title, which is unique in its folder, and the paths of small files about it."""
+class ProgramFile(NamedTuple):
+    """A compiled program: its title, which is unique in its run, and in an XLA dump the paths of small files about it.
+
+    `title`: empty where its module's name is unique in the run.
+    """
 
     title: str
     module: str
@@ -153,7 +156,7 @@ class HostFile(NamedTuple):
     host: str
     size: int
     stamp: str
-    dumped: DumpedProgram | None = None
+    program: ProgramFile | None = None
     unreadable: str = ""
     modified_ns: int = 0
     stages: Stages | None = None

@@ -119,7 +119,7 @@ def test_a_line_opens_its_recording_and_back_returns(train: Viewer) -> None:
     train.wait_for_state(tab="memory_viewer", module=SMALL, space="HBM")
     until(lambda: train.text("headline"), lambda text: SMALL in text, "not opened")
     train.page.go_back()
-    train.wait_for_state(tab=None, run=TRAIN, module=None)
+    train.wait_for_state(tab="overview", run=TRAIN, module=None)
     until(lambda: train.get("recordings-table").count(), bool, "Back did not return to the overview")
 
 

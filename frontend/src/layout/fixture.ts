@@ -63,6 +63,7 @@ export function overviewRow(id: string, more: Partial<OverviewRow> = {}): Overvi
     ...makeSummary(id, { peak_bytes: 100, reserved_bytes: 100 }),
     needed_bytes: 100,
     headroom_bytes: null,
+    small: false,
     role: null,
     part: null,
     remedy: null,

@@ -11,6 +11,7 @@ from tb_memplugin.questions.asking.json_types import ProblemJson, SummaryJson, p
 from tb_memplugin.questions.asking.source import ReadingProgress, Runs
 from tb_memplugin.questions.recording.summary import summaries
 from tb_memplugin.questions.records import records
+from tb_memplugin.questions.run.order import opening
 
 
 class RunJson(TypedDict):
@@ -54,6 +55,8 @@ class ListingJson(TypedDict):
     """By host: why it has no recording over time. Empty where any host has one."""
     notes: list[str]
     """Sentences about what is not listed, without being a problem."""
+    opens: str | None
+    """The id of the recording that uses the largest share of its limit; null where that is not clear."""
     has_fleet: bool
     """True: the run is of several hosts, or of several devices with memory of one kind."""
 
@@ -82,6 +85,7 @@ def recordings(logdir: Runs, run: str, host: str) -> ListingJson:
             for host, reason in found.empty.items()
         },
         "notes": list(found.notes),
+        "opens": opening(found.recordings),
         "has_fleet": found.has_fleet,
     }
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from support.payload_decoder import decode
 from support.recordings import Row, recording
+from tb_memplugin.questions.kinds.headline import complete_headline
 
 from tb_memplugin.analysis.dataflow.graph import dataflow_graph
 from tb_memplugin.analysis.ownership.roles import roles
@@ -18,7 +19,6 @@ from tb_memplugin.model.text import Text
 from tb_memplugin.questions.asking.payload import Table, compact, encode
 from tb_memplugin.questions.kinds import memory_viewer
 from tb_memplugin.questions.kinds.verdict import MAX_LENGTH_WITH_ROLES
-from tb_memplugin.questions.kinds.headline import complete_headline
 from tb_memplugin.questions.recording import details, usage
 from tb_memplugin.questions.recording import tables as recording_tables
 from tb_memplugin.sizes import bytes_text

@@ -781,6 +781,8 @@ export interface Listing {
   empty: Record<string, Reason>;
   /** Sentences about what is not listed, without being a problem. */
   notes: string[];
+  /** The id of the recording that uses the largest share of its limit; null where that is not clear. */
+  opens: string | null;
   /** True: the run is of several hosts, or of several devices with memory of one kind. */
   has_fleet: boolean;
 }
@@ -894,7 +896,7 @@ export interface OutOfMemory {
   sentences: string[];
 }
 
-/** Overview of a run, the recording with the least headroom first. */
+/** Overview of a run, the recording that uses the largest share of its limit first. */
 export interface Overview {
   headline: string;
   rows: OverviewRow[];
@@ -911,6 +913,8 @@ export interface OverviewRow extends Summary {
   needed_bytes: number;
   /** Negative if the program does not fit; null if the capacity is unknown. */
   headroom_bytes: number | null;
+  /** True: a memory that needs less than 1 % of the largest. */
+  small: boolean;
   role: RoleShare | null;
   part: PartShare | null;
   /** Advice after an out-of-memory failure, derived from its text. */
@@ -1176,8 +1180,13 @@ export interface Summary {
   id: string;
   /** `program`, `allocator`, `device_profile`, `torch_snapshot`, `torch_timeline`, `oom` or `watch`. */
   kind: string;
-  /** The program with its id, the allocator, or the file. */
+  /**
+   * The program with its id, or with its file where several have modules of one name; the allocator, or the
+   * file.
+   */
   title: string;
+  /** `CPU`, `GPU` or `TPU`: the XLA backend that compiled the program; `unknown` for other recordings. */
+  backend: string;
   /** The run in the logdir; empty for a file. */
   run: string;
   /** The host that wrote the profile. */

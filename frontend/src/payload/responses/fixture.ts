@@ -206,6 +206,7 @@ export function makeSummary(id: string, more: Partial<Summary> = {}): Summary {
     id,
     kind: "program",
     title: id,
+    backend: "unknown",
     run: "run",
     host: "host",
     memory: "HBM",

@@ -141,7 +141,7 @@ interface Props extends PageProps {
   listing: Listing;
 }
 
-/** Every program and memory of a run, least headroom first, and the programs that shared a memory. */
+/** Every program and memory of a run, the largest share of its limit first, and the programs that shared a memory. */
 export function OverviewPage({ api, run, listing, store, dark, onState }: Props): JSX.Element {
   // Roles and parts read every buffer, so the rows are shown without them first. A report has all at once.
   const figures = useFetched(api.report === null ? run : null, (name, signal) =>

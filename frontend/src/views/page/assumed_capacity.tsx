@@ -1,27 +1,15 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { type Store, useStore } from "../../base/store";
-import { formatBytes, parseBytes } from "../../base/units";
+import { formatBytes } from "../../base/units";
 import type { Summary } from "../../payload/generated/answers";
 import { ACCELERATORS, MEMORY_SPACES } from "../../payload/generated/constants";
 import { useDraft } from "../browser/use_draft";
+import { notACapacity, readCapacity } from "../state/capacity";
 import type { ViewState } from "../state/view_state";
 
 /** What the server calls the source of a capacity that a user typed. */
 const ASSUMED = "assumed";
-
-const BYTES_BY_NAME = new Map(
-  ACCELERATORS.flatMap(({ name, bytes, aliases }) =>
-    [name, ...aliases].map((each) => [each, bytes] as const),
-  ),
-);
-
-/** Return the bytes of a typed size or accelerator; null for other text. */
-function bytesOf(typed: string): number | null {
-  const name = typed.toLowerCase().replace(/^\s*(nvidia|google|tpu)\s+/, "").trim();
-  const bytes = Math.round(BYTES_BY_NAME.get(name) ?? parseBytes(typed) ?? 0);
-  return bytes > 0 && bytes <= Number.MAX_SAFE_INTEGER / 8 ? bytes : null;
-}
 
 /** Input for the capacity of memories whose profile records none. */
 export function AssumedCapacity(props: {
@@ -33,10 +21,9 @@ export function AssumedCapacity(props: {
   const [rejected, setRejected] = useState("");
   const text = capacity === null ? "" : `${capacity / 2 ** 30} GiB`;
   const field = useDraft(rejected === "" ? text : rejected, (typed) => {
-    const bytes = bytesOf(typed);
-    const isKnown = typed.trim() === "" || bytes !== null;
-    setRejected(isKnown ? "" : typed);
-    if (isKnown) store.set({ capacity: bytes });
+    const bytes = readCapacity(typed);
+    setRejected(bytes === undefined ? typed : "");
+    if (bytes !== undefined) store.set({ capacity: bytes });
   });
   const isUnknown = recordings.some(
     (recording) =>
@@ -63,7 +50,7 @@ export function AssumedCapacity(props: {
         {...field}
       />
       <span id="capacity-rejected" class="wasteful" role="alert" data-testid="capacity-rejected">
-        {rejected !== "" && "Neither a size nor a known accelerator"}
+        {rejected !== "" && notACapacity(rejected)}
       </span>
       <datalist id="chips">
         {ACCELERATORS.map(({ name, bytes }) => (

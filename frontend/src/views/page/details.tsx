@@ -74,7 +74,16 @@ type FactsProps = Pick<Props, "rows" | "row" | "length" | "times" | "moment" | "
 };
 
 /** What the columns of a row contain. */
-export function RowFacts({ rows, row, length, times, moment = false, details, store, dark }: FactsProps): JSX.Element {
+export function RowFacts({
+  rows,
+  row,
+  length,
+  times,
+  moment = false,
+  details,
+  store,
+  dark,
+}: FactsProps): JSX.Element {
   const terms = useTerms();
   const padding = rows.size[row] - rows.requested[row];
   const addressed = times !== null || moment;

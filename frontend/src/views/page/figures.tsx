@@ -24,7 +24,8 @@ function PeakBar({ view, available, store, dark }: PeakProps): JSX.Element {
   const { capacity_bytes: capacity, peak_bytes: peak, reserved_bytes } = view.recording;
   const whole = Math.max(capacity ?? 0, reserved_bytes ?? 0, peak, 1);
   const roles = useMemo(
-    () => [...bytesByRole(available.rows, liveAt(available.rows, view.peak))].filter(([, bytes]) => bytes > 0),
+    () =>
+      [...bytesByRole(available.rows, liveAt(available.rows, view.peak))].filter(([, bytes]) => bytes > 0),
     [available, view],
   );
   const follow = available.rows.roles_follow;
@@ -41,7 +42,10 @@ function PeakBar({ view, available, store, dark }: PeakProps): JSX.Element {
         <div class="peak" style={{ width: width(peak) }}>
           {known &&
             roles.map(([role, bytes]) => (
-              <i key={role} style={{ width: `${(100 * bytes) / peak}%`, background: cssColor(colors[role]) }} />
+              <i
+                key={role}
+                style={{ width: `${(100 * bytes) / peak}%`, background: cssColor(colors[role]) }}
+              />
             ))}
         </div>
         {capacity !== null && capacity < whole && <i class="end" style={{ left: width(capacity) }} />}

@@ -6,7 +6,13 @@ import type { Caveat, Problem } from "../../payload/generated/answers";
 const MAX_CAVEATS = 1;
 
 /** Caveats of the recording, and files of the run that could not be read. */
-export function Caveats({ caveats, problems }: { caveats: Caveat[]; problems: Problem[] }): JSX.Element | null {
+export function Caveats({
+  caveats,
+  problems,
+}: {
+  caveats: Caveat[];
+  problems: Problem[];
+}): JSX.Element | null {
   const lines = [
     ...caveats.map(({ code, text, bytes }) => (
       <li key={code + text}>

@@ -2,6 +2,7 @@ import type { JSX } from "preact";
 import { formatBytes, formatBytesOf, formatShare } from "../../base/units";
 import type { Api } from "../../payload/api";
 import type { AdviceList, RecordingVerdict } from "../../payload/generated/answers";
+import { bestChange } from "../../payload/responses/names";
 import { useFetched } from "../data/use_fetched";
 
 /** Return the parts of the verdict, as questions/kinds/verdict.py: verdict_text does. */
@@ -16,10 +17,10 @@ function partsOf(verdict: RecordingVerdict): string[] {
 }
 
 /** Return the best change as text; empty where there is none. */
-function bestOf({ advice }: AdviceList): string {
-  if (advice.length === 0) return "";
-  const [{ title, saving_bytes }] = advice;
-  return `best: ${title} \u2212${formatBytes(saving_bytes)}`;
+function bestOf(list: AdviceList): string {
+  const best = bestChange(list);
+  if (best === null) return "";
+  return list.fits_with === null ? `best: ${best.title} ${best.saving}` : `${best.title}: ${best.saving}`;
 }
 
 interface Props {

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useEffect, useErrorBoundary, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useErrorBoundary, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Store, useStore } from "../../base/store";
 import { formatCount } from "../../base/units";
 import { liveOf } from "../../layout/live";
@@ -27,6 +27,7 @@ import { OverviewPage } from "../overview/page";
 import { type PageState, type Positions, RecordingPage } from "../recording/recording_page";
 import { WatchPage } from "../recording/watch_page";
 import { SnapshotPage } from "../snapshots/device_profile";
+import { placeOfRecording } from "../state/open_recording";
 import { applyTheme, useDark } from "../state/theme";
 import type { Tab, ViewState } from "../state/view_state";
 import { ErrorMessage } from "../widgets/message";
@@ -93,7 +94,8 @@ export function App({ api, store }: Props): JSX.Element {
   const [pasted, setPasted] = useState(0);
   const steps = useRef<Positions | null>(null);
   const contents = useRef<HTMLElement>(null);
-  const tab = useStore(store, (state) => state.tab);
+  const wantedTab = useStore(store, (state) => state.tab);
+  const tab = wantedTab === "" ? "overview" : wantedTab;
   const wantedRun = useStore(store, (state) => state.run);
   const host = useStore(store, (state) => state.host);
   const module = useStore(store, (state) => state.module);
@@ -133,14 +135,15 @@ export function App({ api, store }: Props): JSX.Element {
   const chosen = error === null ? (options?.chosen ?? null) : null;
 
   useEffect(() => {
-    const named = chosen?.kind === "program" ? chosen.title : "";
-    document.title = chosen === null ? "Memory" : `${`${named} ${chosen.memory}`.trim()} · Memory`;
+    const named = chosen?.kind === "program" ? `${chosen.title} ` : "";
+    document.title = chosen === null ? "Memory" : `${named}${chosen.memory} · Memory`;
     // The user may have gone on since this was rendered.
     const now = store.get();
     if (now.tab !== tab || now.run !== wantedRun) return;
     if (now.host !== host || now.module !== module || now.space !== space) return;
     // Defaults are written to the URL, so that a shared link means the same after a newer run has appeared.
-    if (chosen !== null) store.fill({ run, host: chosen.host, module: named, space: chosen.memory });
+    if (chosen !== null)
+      store.fill({ run, host: chosen.host, module: options?.module ?? "", space: chosen.memory });
     else if (listing.value !== null && CHOOSERS[tab] === null) store.fill({ run });
   }, [chosen, listing.value, tab, wantedRun, host, module, space]);
   // An error in one recording must not hide the next.
@@ -157,9 +160,15 @@ export function App({ api, store }: Props): JSX.Element {
     // Without a program, there are only errors to show.
     if (noRuns && hasFit && tab === "overview") store.fill({ tab: "fit" });
   }, [noRuns, hasFit, tab]);
-  const available = tabsOf(report, has).includes(tab);
+  useLayoutEffect(() => {
+    if (wantedTab !== "" || listing.value === null) return;
+    const { recordings, opens } = listing.value;
+    const first = recordings.find(({ id }) => id === opens);
+    store.fill(first === undefined ? { tab: tabsOf(report, has)[0] } : placeOfRecording(first));
+  }, [wantedTab, listing.value]);
+  const available = wantedTab !== "" && tabsOf(report, has).includes(tab);
   const fullListing = CHOOSERS[tab] === null && available && error === null ? listing.value : null;
-  const empty = tab !== "fit" && (noRuns || (listing.value !== null && !available));
+  const empty = tab !== "fit" && (noRuns || (wantedTab !== "" && listing.value !== null && !available));
   const settled = error !== null || empty || options !== null || fullListing !== null;
   useEffect(() => {
     if (chosen === null && fullListing === null && (!isOfLogdir(tab) || error !== null || empty))

@@ -7,7 +7,7 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["n  N", "next and previous match; without a search, next and previous buffer at the inspected position"],
   ["[  ]", "inspect the previous, next position"],
   ["p", "inspect the peak"],
-  ["Enter", "keep the current match in the panel"],
+  ["Enter", "keep the current match in the panel; in a picker: open the list, pick"],
   ["Esc", "close this help, the full window, or the selection"],
   ["W  S", "zoom in, zoom out, in the chart with the pointer or the focus; with Shift in larger steps"],
   ["A  D", "pan left, pan right, in the same"],
@@ -24,7 +24,10 @@ const KEYS: readonly (readonly [string, string])[] = [
 ];
 
 const POINTER: readonly (readonly [string, string])[] = [
-  ["Click", "on the usage chart: inspect that position; on a buffer: keep it in the panel, select it in all charts"],
+  [
+    "Click",
+    "on the usage chart: inspect that position; on a buffer: keep it in the panel, select it in all charts",
+  ],
   ["Wheel", "scroll the page; in the full window: zoom at the pointer"],
   ["Ctrl + wheel", "zoom a chart at the pointer, as a pinch does; in the full window: both axes"],
   ["Alt + wheel", "zoom the byte axis"],

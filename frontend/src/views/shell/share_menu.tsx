@@ -212,7 +212,9 @@ function useShare(api: Api, run: string, store: Store<ViewState>) {
   };
   const picture = (chart: SavableChart, format: PictureFormat): void => {
     setStatus("Drawing…");
-    chart.save(format).then((name) => setStatus(name === null ? "The chart is empty." : `Saved ${name}`), fail);
+    chart
+      .save(format)
+      .then((name) => setStatus(name === null ? "The chart is empty." : `Saved ${name}`), fail);
   };
   return { status, busy, copy, save, picture, reset: () => setStatus("") };
 }

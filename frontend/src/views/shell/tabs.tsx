@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import type { Summary } from "../../payload/generated/answers";
-import { aboutTab, recordingsOf, tabName } from "../state/tab_names";
+import { aboutTab, isOfOneRecording, recordingsOf, tabName } from "../state/tab_names";
 import type { Tab, ViewState } from "../state/view_state";
 import { NEW_RECORDING } from "../state/view_state";
 import { moveTabFocus } from "../widgets/tab_keys";
@@ -26,28 +26,28 @@ interface Props {
   store: Store<ViewState>;
 }
 
-/** The tabs. Those without data in this run are dimmed; they open, and link to the tabs that have data. */
+/** The tabs of all recordings, then those of one. Of these, only the open one and those that have data are there. */
 export function Tabs({ tabs, recordings, store }: Props): JSX.Element {
   const open = useStore(store, (state) => state.tab);
+  const shown = tabs.filter((tab) => tab === open || recordingsOf(tab, recordings ?? [])?.length !== 0);
+  const firstOfOne = shown.find(isOfOneRecording);
+  const focused = shown.includes(open as Tab) ? open : shown[0];
   return (
     <div class="tabs" role="tablist" aria-label="Views" onKeyDown={moveTabFocus}>
-      {tabs.map((tab) => {
-        const empty = recordings !== null && recordingsOf(tab, recordings)?.length === 0;
-        return (
-          <button
-            key={tab}
-            role="tab"
-            aria-selected={tab === open}
-            tabindex={tab === open ? 0 : -1}
-            data-testid={`tab-${tab}`}
-            data-empty={empty || undefined}
-            title={empty ? `No data in this run. ${aboutTab(tab)}` : aboutTab(tab)}
-            onClick={() => openTab(store, tab, recordings)}
-          >
-            {tabName(tab, recordings)}
-          </button>
-        );
-      })}
+      {shown.map((tab) => (
+        <button
+          key={tab}
+          role="tab"
+          class={tab === firstOfOne && tab !== shown[0] ? "tab-group" : ""}
+          aria-selected={tab === open}
+          tabindex={tab === focused ? 0 : -1}
+          data-testid={`tab-${tab}`}
+          title={aboutTab(tab)}
+          onClick={() => openTab(store, tab, recordings)}
+        >
+          {tabName(tab, recordings)}
+        </button>
+      ))}
     </div>
   );
 }

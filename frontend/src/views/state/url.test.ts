@@ -31,6 +31,7 @@ const STATE: ViewState = {
   expanded: "name-1x2y.small",
   tree_expanded: "a.1c",
   each_host: true,
+  small_memories: true,
   group_by_role: true,
   show_sharing: true,
   timeline_regions: "all",
@@ -80,7 +81,7 @@ const STATE: ViewState = {
 const FRAGMENT =
   "#tab=memory_profile&run=train/1&host=localhost&module=jit_step(7)&space=HBM&position=120&selected=0&zoom=1.5,90" +
   "&yzoom=0,1024&bytes=512,2048&search=layer_%5Cd&size=%3E1MiB&sort=-size&tree_sort=name&opened=name-1x2y.small" +
-  "&tree_opened=a.1c&each_host=true&grouped=true&sharers=true&show=all&full=true&below=buffers&paused=true&axis=time" +
+  "&tree_opened=a.1c&each_host=true&small=true&grouped=true&sharers=true&show=all&full=true&below=buffers&paused=true&axis=time" +
   "&range=fit&curves=heap&capacity=16911433728&layout=address" +
   "&group=shape&chart=treemap&by=model&weight=time&merge=true&invert=true" +
   "&roots=true&around=step%20(train.py)&node=params/layer_3" +

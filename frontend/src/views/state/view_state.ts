@@ -5,14 +5,15 @@ import { CLASSIFICATIONS, COMPARE_BY, GRANULARITIES, TREND_BY } from "../../payl
 import type { FirstView } from "../../payload/recording/recording";
 import { choice, type Field, flag, integer, privateField, type Reset, text, window } from "./fields";
 
+/** Tabs of all recordings, and of one. */
 export const TABS = [
   "overview",
-  "memory_viewer",
-  "memory_profile",
-  "snapshots",
   "compare",
   "fit",
   "fleet",
+  "memory_viewer",
+  "memory_profile",
+  "snapshots",
 ] as const;
 export type Tab = (typeof TABS)[number];
 
@@ -23,9 +24,9 @@ export type Tab = (typeof TABS)[number];
 export const SCHEMA = {
   /**
    * All recordings of a run, programs as compiled, memory over time or at one moment, a comparison, a fit, or
-   * the devices of all hosts.
+   * the devices of all hosts. Empty: the page opens at what matters most.
    */
-  tab: choice("tab", TABS, "overview", { isPlace: true }),
+  tab: choice("tab", TABS, "", { isPlace: true }),
   /** Empty: the newest run, all hosts, the largest module, its largest memory space. */
   run: text("run", { isPlace: true }),
   host: text("host", { isPlace: true }),
@@ -60,6 +61,8 @@ export const SCHEMA = {
   tree_expanded: text("tree_opened", { reset: "recording", toUrl: truncateForUrl }),
   /** List programs of equal hosts one by one. */
   each_host: flag("each_host"),
+  /** List memories below 1 % of the largest, too. */
+  small_memories: flag("small"),
   /** Group a program's buffers by role. */
   group_by_role: flag("grouped"),
   /** List buffers that share the memory of a live buffer, too. */
