@@ -75,6 +75,8 @@ function colorOfSize(bytes: number): number {
 export const REGION_COLUMNS = {
   /** Source's id: a number or an address. */
   index: "f64",
+  /** First address; NaN if unknown. */
+  address: "f64",
   kind: "text",
   size: "f64",
   /** Offset in bytes on the timeline's y axis. */

@@ -43,6 +43,8 @@ interface Props {
   headline: string;
   /** The rest of the headline has not loaded: its space is kept free. */
   grows?: boolean;
+  /** The headline is a failure or a leak. */
+  alarm?: boolean;
   caveats: Caveat[];
   problems: Problem[];
   /** Details under the headline: figures or advice. */
@@ -50,10 +52,14 @@ interface Props {
 }
 
 /** Top of every page: headline, figures, advice and caveats. */
-export function Headline({ headline, grows = false, caveats, problems, children }: Props): JSX.Element {
+export function Headline(props: Props): JSX.Element {
+  const { headline, grows = false, alarm = false, caveats, problems, children } = props;
   return (
     <>
-      <p class={grows ? "headline grows" : "headline"} data-testid="headline">
+      <p
+        class={["headline", grows && "grows", alarm && "bad"].filter(Boolean).join(" ")}
+        data-testid="headline"
+      >
         {headline}
       </p>
       {children}

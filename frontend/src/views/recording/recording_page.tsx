@@ -8,6 +8,7 @@ import type { FirstView, Program, RecordingData } from "../../payload/recording/
 import { prepareRenderer } from "../../render/workers/timeline_renderer";
 import { preparePlacement } from "../../render/workers/workers";
 import { Breakdown } from "../breakdown/breakdown";
+import { Buffers } from "../buffer_table/buffers";
 import { TermsContext, termsOf } from "../data/terms";
 import { type Fetched, useFetched } from "../data/use_fetched";
 import { availableRows, type PageProps, useRecording } from "../data/use_recording";
@@ -58,6 +59,7 @@ function Sections(props: RecordingSectionsProps): JSX.Element {
       <AdvicePanel api={api} id={available.complete ? view.recording.id : null} store={store} />
       {view.recording.kind === "program" && <KernelsPanel api={api} id={view.recording.id} />}
       <Breakdown view={view} available={available} program={program} store={store} dark={dark} />
+      <Buffers view={view} available={available} program={program} store={store} dark={dark} />
     </>
   );
 }
