@@ -1,6 +1,6 @@
 /**
  * Role colors, the same in every chart. The hues are the Okabe-Ito set, which people with any common kind of
- * color blindness can distinguish. Lightness is adjusted to contrast with a white and with a near-black page.
+ * color blindness can tell apart. Lightness is adjusted to contrast with a white and with a near-black page.
  * Numbers are 0xRRGGBB, in the order of ROLES in payload/recording/roles.ts.
  */
 const LIGHT = [
@@ -33,16 +33,13 @@ const DARK = [
   0xa5eef0, // state
 ] as const;
 
-/**
- * Colors of sizes, for rows without roles. Each differs from every role's color by at least 32 in CIE Lab, in which
- * a difference of 2 is visible and neighboring roles differ by 20.
- */
+/** Scale of sizes, for rows without roles: of the viridis scale, from small to large, which stands out from the page. */
 const SIZES_LIGHT = [
-  0x980028, 0x506800, 0xc0d088, 0xf88078, 0x900068, 0x00e0e8, 0x783800, 0xf8b878, 0x783848, 0xe090f8,
+  0x89d447, 0x55c467, 0x2fb07d, 0x209c89, 0x25858e, 0x2e6f8e, 0x38578b, 0x423d83, 0x472172, 0x440154,
 ] as const;
 
 const SIZES_DARK = [
-  0x980030, 0x305000, 0x880870, 0x703800, 0x005048, 0x683848, 0x78b048, 0xf87878, 0x403898, 0x908018,
+  0x3a548b, 0x306a8e, 0x287d8e, 0x22928b, 0x26a684, 0x37b878, 0x61c95f, 0x93d641, 0xc8e029, 0xfde725,
 ] as const;
 
 /** Number of the first size color in `rowColors`, and how many there are. */

@@ -68,7 +68,7 @@ describe("lines", () => {
   it("folds buffers below 16 KiB into one line that expands", () => {
     const folded = tableLines(rows, bySize, {
       by: "none",
-      foldsSmall: true,
+      allocator: false,
       isOpen: () => false,
       sort: inOrder,
     });
@@ -79,7 +79,7 @@ describe("lines", () => {
     ]);
     const open = tableLines(rows, bySize, {
       by: "none",
-      foldsSmall: true,
+      allocator: false,
       isOpen: (key) => key === "small",
       sort: inOrder,
     });
@@ -92,7 +92,7 @@ describe("lines", () => {
   it("does not fold a single small buffer", () => {
     const lines = tableLines(rows, Uint32Array.of(1, 2), {
       by: "none",
-      foldsSmall: true,
+      allocator: false,
       isOpen: () => false,
       sort: inOrder,
     });
@@ -101,7 +101,7 @@ describe("lines", () => {
 
   it("groups by role, largest first, and collapses", () => {
     const isOpen = (key: string): boolean => key !== "role-8";
-    const lines = tableLines(rows, bySize, { by: "role", foldsSmall: true, isOpen, sort: inOrder });
+    const lines = tableLines(rows, bySize, { by: "role", allocator: false, isOpen, sort: inOrder });
     expect(lines.map((line) => (line.kind === "row" ? line.row : line))).toMatchObject([
       { kind: "group", key: "role-1", label: "parameter", count: 1, bytes: 128 * KIB, open: true },
       1,
@@ -112,7 +112,7 @@ describe("lines", () => {
   it("folds nothing for an allocator, whose small allocations may be many", () => {
     const lines = tableLines(rows, bySize, {
       by: "none",
-      foldsSmall: false,
+      allocator: true,
       isOpen: () => false,
       sort: inOrder,
     });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { fixtureRows } from "../../payload/recording/fixture";
-import { firstGroup, groupRows, tableLines } from "./table_lines";
+import { commonFolder, firstGroup, groupRows, tableLines } from "./table_lines";
 
 const rows = fixtureRows([
   { name: "a", op_name: "net/dense", shape: "f32[8]", size: 64, requested: 32 },
@@ -11,7 +11,7 @@ const rows = fixtureRows([
 
 describe("groupRows", () => {
   it("sums rows by name, largest first, and groups rows without a name by size and role", () => {
-    expect(groupRows(rows, [0, 1, 2, 3], "op_name")).toMatchObject([
+    expect(groupRows(rows, [0, 1, 2, 3], "op_name", true)).toMatchObject([
       { label: "0.98 KiB, temporary, live before the recording", known: false, rows: [3], bytes: 1000 },
       { label: "200 B, temporary", known: false, rows: [2], bytes: 200, requested: 200 },
       { label: "net/dense", known: true, rows: [0, 1], bytes: 128, requested: 48 },
@@ -20,7 +20,7 @@ describe("groupRows", () => {
 
   it("groups by other columns, with every byte in one group", () => {
     for (const by of ["op", "shape", "dtype", "source", "role", "size"] as const) {
-      const groups = groupRows(rows, [0, 1, 2, 3], by);
+      const groups = groupRows(rows, [0, 1, 2, 3], by, true);
       expect(groups.reduce((sum, group) => sum + group.bytes, 0)).toBe(1328);
       expect(new Set(groups.map((group) => group.key)).size).toBe(groups.length);
     }
@@ -58,8 +58,8 @@ describe("tableLines", () => {
     const sorted: number[][] = [];
     const lines = tableLines(rows, Uint32Array.of(0, 1, 2, 3), {
       by: "op_name",
-      foldsSmall: false,
-      isOpen: (key) => key === groupRows(rows, [0], "op_name")[0].key,
+      allocator: true,
+      isOpen: (key) => key === groupRows(rows, [0], "op_name", true)[0].key,
       sort: (members) => {
         sorted.push([...members]);
         return members.toReversed();
@@ -73,5 +73,14 @@ describe("tableLines", () => {
       0,
     ]);
     expect(sorted).toEqual([[0, 1]]);
+  });
+});
+
+describe("commonFolder", () => {
+  it("is what all files have in common, which says nothing", () => {
+    expect(commonFolder(["/home/u/nn/model.py:3", "/home/u/nn/optim.py:9"])).toBe("/home/u/nn/");
+    expect(commonFolder(["/home/u/nn/model.py:3", "/home/u/main.py:9"])).toBe("/home/u/");
+    expect(commonFolder(["a/x.py:1", "b/x.py:1"])).toBe("");
+    expect(commonFolder(["/home/u/model.py:3"])).toBe("");
   });
 });

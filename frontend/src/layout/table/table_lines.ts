@@ -59,15 +59,16 @@ interface Group {
 
 /**
  * Group rows, most bytes first; rows keep their order within a group. Rows without a value are grouped by the next
- * best thing that is known of all: their size and role, and whether they are older than the recording.
+ * best thing that is known of all: their size and role, and of an allocator, whether they are older than the recording.
  */
-export function groupRows(rows: Rows, selected: Iterable<number>, by: GroupKey): Group[] {
+export function groupRows(rows: Rows, selected: Iterable<number>, by: GroupKey, allocator: boolean): Group[] {
   const groups = new Map<number, Group>();
   for (const row of selected) {
     const code = codeOf(rows, row, by);
     let group = groups.get(code);
     if (group === undefined) {
-      const label = code < 0 ? sizeLabel(rows, row) : labelOf(rows, row, by);
+      const label =
+        code < 0 ? sizeLabel(rows, row, allocator && rows.start[row] < 0) : labelOf(rows, row, by);
       // Text codes differ between files and responses, so links identify groups by label.
       const mark = by === "role" ? code : hashLabel(label);
       const known = code >= 0 || by === "size";
@@ -95,10 +96,10 @@ function labelOf(rows: Rows, row: number, by: GroupKey): string {
 }
 
 /** Describe the rows of a size and a role: "2.00 MiB, activation". */
-function sizeLabel({ size, role, start }: Rows, row: number): string {
+function sizeLabel({ size, role }: Rows, row: number, isOlder: boolean): string {
   const parts = [formatBytes(size[row])];
   if (role[row] !== 0) parts.push(ROLES[role[row]]);
-  if (start[row] < 0) parts.push("live before the recording");
+  if (isOlder) parts.push("live before the recording");
   return parts.join(", ");
 }
 
@@ -114,8 +115,8 @@ export type TableLine =
 interface Folding {
   /** One heading for each group, largest first. */
   by: GroupKey;
-  /** Whether small rows are folded into one line. */
-  foldsSmall: boolean;
+  /** Of a program, small rows are folded into one line. */
+  allocator: boolean;
   isOpen: (key: string) => boolean;
   /** Sort rows that are listed: those of open groups only, as there may be a million others. */
   sort: (rows: readonly number[]) => readonly number[];
@@ -123,10 +124,10 @@ interface Folding {
 
 /** Lay out rows as the lines of a table. */
 export function tableLines(rows: Rows, selected: Uint32Array, folding: Folding): TableLine[] {
-  const { by, isOpen, sort } = folding;
+  const { by, allocator, isOpen, sort } = folding;
   if (by === "none") return foldSmallRows(rows, sort([...selected]), "small", folding);
   const lines: TableLine[] = [];
-  for (const { rows: members, ...group } of groupRows(rows, selected, by)) {
+  for (const { rows: members, ...group } of groupRows(rows, selected, by, allocator)) {
     const open = isOpen(group.key);
     lines.push({ kind: "group", ...group, count: members.length, open });
     if (open)
@@ -140,13 +141,13 @@ function foldSmallRows(
   rows: Rows,
   sorted: readonly number[],
   key: string,
-  { foldsSmall, isOpen }: Folding,
+  { allocator, isOpen }: Folding,
 ): TableLine[] {
   const lines: TableLine[] = [];
   const small: number[] = [];
   let bytes = 0;
   for (const row of sorted) {
-    if (!foldsSmall || rows.size[row] >= SMALL_BYTES) lines.push({ kind: "row", row });
+    if (allocator || rows.size[row] >= SMALL_BYTES) lines.push({ kind: "row", row });
     else {
       small.push(row);
       bytes += rows.charge[row];
@@ -158,4 +159,14 @@ function foldSmallRows(
   if (small.length > 1) lines.push({ kind: "small", key, count: small.length, bytes, open });
   if (open) for (const row of small) lines.push({ kind: "row", row });
   return lines;
+}
+
+/** Return the folder that all labels of files begin with, up to its slash; empty for a single label. */
+export function commonFolder(labels: readonly string[]): string {
+  if (labels.length < 2) return "";
+  const [first] = labels;
+  let length = first.lastIndexOf("/") + 1;
+  while (length > 0 && !labels.every((label) => label.startsWith(first.slice(0, length))))
+    length = first.lastIndexOf("/", length - 2) + 1;
+  return first.slice(0, length);
 }

@@ -65,7 +65,10 @@ function drawSegments(
   });
   const { rows } = scene;
   const drawn = segments.flatMap((segment) => segmentPieces(segment, rows, scale).map(({ color }) => color));
-  const inUse = rows.color === rows.role ? roleLegend(drawn) : [{ color: "", label: "filled: in use" }];
+  const inUse =
+    rows.color === rows.role
+      ? roleLegend(drawn)
+      : [{ color: "", label: "filled: in use, the stronger the larger" }];
   return {
     width: left + STRIP_WIDTH + GAP + DESCRIPTION_WIDTH,
     height: segments.length * LINE_HEIGHT,

@@ -159,7 +159,7 @@ export function SegmentStrip(props: Props): JSX.Element {
           </Tooltip>
         )}
       </div>
-      <span>{words}</span>
+      <span title={words}>{words}</span>
     </li>
   );
 }

@@ -4,7 +4,7 @@ import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted } from "../../base/units";
 import { rowsCsv, sortRows } from "../../layout/table/fields";
 import { filterRows, rowTexts } from "../../layout/table/table_filter";
-import { firstGroup, groupKeys, tableLines } from "../../layout/table/table_lines";
+import { commonFolder, firstGroup, groupKeys, tableLines } from "../../layout/table/table_lines";
 import { readExpanded, type Sorting, toggleExpanded } from "../../layout/url_values";
 import { liveBytes, sharersAt } from "../../layout/usage/live_set";
 import { PrintingContext } from "../browser/printing";
@@ -72,8 +72,15 @@ export function BufferTable(props: Props): JSX.Element {
   const lines = useMemo(() => {
     const toggled = readExpanded(expanded);
     const isOpen = (key: string): boolean => toggled.has(key) || printing;
-    return tableLines(rows, filtered.rows, { by: group, foldsSmall: !allocator, isOpen, sort: sortBy });
+    return tableLines(rows, filtered.rows, { by: group, allocator, isOpen, sort: sortBy });
   }, [rows, filtered, group, allocator, expanded, printing, shown, sort]);
+  const folder = useMemo(
+    () =>
+      group === "source"
+        ? commonFolder(lines.flatMap((line) => (line.kind === "group" && line.known ? [line.label] : [])))
+        : "",
+    [lines, group],
+  );
   // A filter cannot match bytes without a row.
   const rest = unexplained !== 0 && filtered.rows === wanted ? unexplained : 0;
   // Rows may exceed the bytes in use: shares are of whichever is more.
@@ -145,7 +152,7 @@ export function BufferTable(props: Props): JSX.Element {
           if (line.kind !== "row")
             return (
               <GroupLine
-                {...{ line, template, total }}
+                {...{ line, folder, template, total }}
                 columns={shown}
                 onToggle={() => store.set({ expanded: toggleExpanded(expanded, line.key) })}
               />

@@ -78,6 +78,8 @@ export function MissingNote(props: {
 
 interface Props {
   line: Exclude<TableLine, { kind: "row" }>;
+  /** Beginning of all labels, which is left out. */
+  folder: string;
   /** Total in use, for a group's share. */
   total: number;
   columns: readonly Column<number>[];
@@ -86,7 +88,7 @@ interface Props {
 }
 
 /** Heading of a group; a click expands or collapses it. */
-export function GroupLine({ line, total, columns, template, onToggle }: Props): JSX.Element {
+export function GroupLine({ line, folder, total, columns, template, onToggle }: Props): JSX.Element {
   const terms = useTerms();
   const isGroup = line.kind === "group";
   return (
@@ -104,13 +106,17 @@ export function GroupLine({ line, total, columns, template, onToggle }: Props): 
           <span aria-hidden="true">{line.open ? "▾" : "▸"}</span>
           {/* Paths begin alike: where there is no room, their beginning gives way. */}
           <span class="from-end">
-            <bdi>{isGroup ? line.label : "smaller than 16 KiB"}</bdi>
+            <bdi>{isGroup ? shortened(line.label, folder) : "smaller than 16 KiB"}</bdi>
           </span>
           <span class="muted">{formatCounted(line.count, terms.item, terms.items)}</span>
         </span>
       </button>
     </GroupRow>
   );
+}
+
+function shortened(label: string, folder: string): string {
+  return label.startsWith(folder) ? label.slice(folder.length) : label;
 }
 
 /** Row with one cell: a grid may contain rows only. */

@@ -77,6 +77,7 @@ export function LiveHeading({ of, testid, ...shown }: HeadingProps): JSX.Element
   const { first, last, isRange } = of;
   const terms = useTerms();
   const zoom = useStore(store, (state) => state.zoom);
+  const range = useStore(store, (state) => state.range);
   const hasClock = useStore(store, (state) => state.axis) === "time";
   const times = hasClock ? (program?.time_ns ?? null) : null;
   const moment = view.recording.axis === "INSTANT";
@@ -85,8 +86,7 @@ export function LiveHeading({ of, testid, ...shown }: HeadingProps): JSX.Element
   return (
     <>
       <h2 data-testid={testid}>
-        <LiveText {...shown} of={of} />
-        {isRange && ` between ${at(first)} and ${at(last)}`}
+        <LiveText {...shown} of={of} between={`between ${at(first)} and ${at(last)}`} />
         {!isRange && !moment && first === view.peak && " at the peak"}
       </h2>
       {isRange && (
@@ -100,7 +100,7 @@ export function LiveHeading({ of, testid, ...shown }: HeadingProps): JSX.Element
           {program !== null && first < program.length && `, ${program.name.at(first)}`}
         </span>
       )}
-      {!moment && zoom !== null && (
+      {!moment && zoom !== null && zoom.join() !== range?.join() && (
         <button
           data-testid="select-range"
           title={`List what is ${terms.live} anywhere in the visible part of the axis`}
@@ -113,8 +113,13 @@ export function LiveHeading({ of, testid, ...shown }: HeadingProps): JSX.Element
   );
 }
 
+type TextProps = Omit<HeadingProps, "testid"> & {
+  /** The selected range. */
+  between: string;
+};
+
 /** Bytes and number of what is live; with a row filter its part comes first, which the charts below add up to. */
-function LiveText({ view, available, of }: Omit<HeadingProps, "testid">): JSX.Element {
+function LiveText({ view, available, of, between }: TextProps): JSX.Element {
   const { rows, complete } = available;
   const { first, last, isRange, live, filtered, unexplained, unexplainedShown: rest } = of;
   const terms = useTerms();
@@ -122,15 +127,20 @@ function LiveText({ view, available, of }: Omit<HeadingProps, "testid">): JSX.El
   const part = filtered === live ? "" : `${formatBytes(liveBytes(rows, filtered))} of `;
   const items = formatCounted(live.length, terms.item, terms.items);
   const count = filtered === live ? items : `${formatCount(filtered.length)} of ${items}`;
-  if (!complete) {
-    const isPeak = first === view.peak && !isRange;
+  if (!complete)
     return (
       <>
-        {isPeak ? formatBytes(view.recording.peak_bytes) : "…"} {terms.live}
+        {first === view.peak && !isRange ? formatBytes(view.recording.peak_bytes) : "…"} {terms.live}
       </>
     );
-  }
-  const most = isRange ? formatBytes(mostBetween(rows, filtered, first, last)) : "";
+  if (isRange)
+    return (
+      <>
+        {count} {terms.live} {between}: {part}
+        {formatBytes(rowBytes)} in all, at most {formatBytes(mostBetween(rows, filtered, first, last))} at
+        once
+      </>
+    );
   return (
     <>
       {part}
@@ -138,7 +148,6 @@ function LiveText({ view, available, of }: Omit<HeadingProps, "testid">): JSX.El
       {rest === 0
         ? ` in ${count}`
         : `: ${formatBytes(rowBytes)} in ${count}, ${formatBytes(rest)} ${terms.unexplained}`}
-      {isRange && `, at most ${most} at once,`}
     </>
   );
 }

@@ -106,7 +106,7 @@ function Figures({ profile }: { profile: DeviceProfile }): JSX.Element {
       {when.length > 0 && <p class="muted">{when.join(", ")}</p>}
       <dl>
         {profile.figures
-          .filter(({ bytes }) => bytes !== null)
+          .filter(({ bytes }) => bytes !== null && bytes > 0)
           .map((figure) => (
             <FigureCell key={figure.key} figure={figure} whole={{ bytes: capacity, label: "of capacity" }} />
           ))}
@@ -177,7 +177,7 @@ function Trees({ all, fileName, store, dark, children }: TreesProps): JSX.Elemen
     <>
       <section aria-label="Stacks">
         <header class="section-head">
-          <h2>By what called it</h2>
+          <h2>By call stack</h2>
           <span class="spacer" />
           <Choice
             label="Chart"
