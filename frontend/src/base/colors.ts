@@ -33,7 +33,7 @@ const DARK = [
   0xa5eef0, // state
 ] as const;
 
-/** Scale of sizes, for rows without roles: of the viridis scale, from small to large, which stands out from the page. */
+/** Scale of sizes, for rows without roles: of the viridis scale, from what is near to the page to what stands out. */
 const SIZES_LIGHT = [
   0x89d447, 0x55c467, 0x2fb07d, 0x209c89, 0x25858e, 0x2e6f8e, 0x38578b, 0x423d83, 0x472172, 0x440154,
 ] as const;
