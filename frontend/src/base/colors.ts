@@ -3,16 +3,13 @@ import { ROLE_COLORS } from "./role_colors";
 const LIGHT = ROLE_COLORS.map(([light]) => light);
 const DARK = ROLE_COLORS.map(([, dark]) => dark);
 
-/**
- * Colors of sizes, for rows without roles. Each differs from every role's color by at least 32 in CIE Lab, in which
- * a difference of 2 is visible and neighboring roles differ by 20.
- */
+/** Scale of sizes, for rows without roles: of the viridis scale, from what is near to the page to what stands out. */
 const SIZES_LIGHT = [
-  0x980028, 0x506800, 0xc0d088, 0xf88078, 0x900068, 0x00e0e8, 0x783800, 0xf8b878, 0x783848, 0xe090f8,
+  0x89d447, 0x55c467, 0x2fb07d, 0x209c89, 0x25858e, 0x2e6f8e, 0x38578b, 0x423d83, 0x472172, 0x440154,
 ] as const;
 
 const SIZES_DARK = [
-  0x980030, 0x305000, 0x880870, 0x703800, 0x005048, 0x683848, 0x78b048, 0xf87878, 0x403898, 0x908018,
+  0x3a548b, 0x306a8e, 0x287d8e, 0x22928b, 0x26a684, 0x37b878, 0x61c95f, 0x93d641, 0xc8e029, 0xfde725,
 ] as const;
 
 /** Number of the first size color in `rowColors`, and how many there are. */

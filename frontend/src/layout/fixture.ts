@@ -47,6 +47,7 @@ export function regionsOf(regions: readonly { size: number; temporary: boolean; 
   return {
     length: regions.length,
     index: Float64Array.from(regions.keys()),
+    address: Float64Array.from(bases, (first) => 1000 + first),
     kind: textColumn(regions.map(({ kind }) => kind ?? "temporary")),
     size: Float64Array.from(regions, ({ size }) => size),
     base: Float64Array.from(bases),

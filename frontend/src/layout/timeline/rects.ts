@@ -122,7 +122,11 @@ export function boxInPixels(
 export function labelCandidates(rects: Rects, width: number, height: number, limit: number): number[] {
   const found: number[] = [];
   for (let i = 0; i < rects.length; i++)
-    if (rects.color[i] < RESERVED && rects.x1[i] - rects.x0[i] >= width && rects.y1[i] - rects.y0[i] >= height)
+    if (
+      rects.color[i] < RESERVED &&
+      rects.x1[i] - rects.x0[i] >= width &&
+      rects.y1[i] - rects.y0[i] >= height
+    )
       found.push(i);
   const area = (i: number): number => (rects.x1[i] - rects.x0[i]) * (rects.y1[i] - rects.y0[i]);
   if (found.length > limit) found.sort((a, b) => area(b) - area(a));

@@ -9,6 +9,7 @@ import type { CallgraphQuery } from "../../payload/generated/client";
 import { nodeName } from "../../payload/responses/names";
 import { useDraft } from "../browser/use_draft";
 import { useLastFetched } from "../data/use_fetched";
+import { FullWindow } from "../browser/full_window";
 import type { ViewState } from "../state/view_state";
 import { Choice, Toggle } from "../widgets/choice";
 import { ErrorMessage } from "../widgets/message";
@@ -148,15 +149,19 @@ export function CallGraphSection({ api, id, base, devices, fileName, store, onRe
       {error !== null && <ErrorMessage error={error} />}
       {graph !== null && picture !== null && error === null && (
         <>
-          <div class={node >= 0 ? "call-graph-body with-neighbors" : "call-graph-body"}>
-            <GraphPicture
-              {...{ graph, picture, fileName }}
-              picked={node}
-              onPick={pick}
-              change={base !== ""}
-            />
-            {node >= 0 && <Neighbors {...{ graph, node, fixed, store }} change={base !== ""} onPick={pick} />}
-          </div>
+          <FullWindow of="call graph">
+            <div class={node >= 0 ? "call-graph-body with-neighbors" : "call-graph-body"}>
+              <GraphPicture
+                {...{ graph, picture, fileName }}
+                picked={node}
+                onPick={pick}
+                change={base !== ""}
+              />
+              {node >= 0 && (
+                <Neighbors {...{ graph, node, fixed, store }} change={base !== ""} onPick={pick} />
+              )}
+            </div>
+          </FullWindow>
           <TopTable {...{ graph, store }} picked={node} onPick={pick} fileName={`${fileName}-top.csv`} />
         </>
       )}

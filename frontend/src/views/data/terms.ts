@@ -15,8 +15,6 @@ export interface Terms {
   requested: string;
   /** The part of a size beyond the requested bytes. */
   excess: string;
-  /** Name of the initial order of rows. */
-  order: string;
   /** Headings of the columns `op` and `op_name`. */
   op: string;
   op_name: string;
@@ -37,7 +35,6 @@ export const PROGRAM_TERMS: Terms = {
   live: "live",
   requested: "unpadded",
   excess: "padding",
-  order: "program order",
   op: "Op",
   op_name: "Op name",
   function_label: "jitted function",
@@ -54,7 +51,6 @@ export const ALLOCATOR_TERMS: Terms = {
   live: "in use",
   requested: "requested",
   excess: "rounding",
-  order: "order of events",
   op: "Region",
   op_name: "Function",
   function_label: "jitted function",
@@ -85,7 +81,6 @@ export const SNAPSHOT_TERMS: Terms = {
   live: "in use",
   requested: "unpadded",
   excess: "padding",
-  order: "order in the file",
   op: "Op",
   op_name: "Op name",
   function_label: "jitted function",

@@ -43,6 +43,8 @@ export function Caveats({
 
 interface Props {
   headline: string;
+  /** The headline is a failure or a leak. */
+  alarm?: boolean;
   caveats: Caveat[];
   problems: Problem[];
   /** Details under the headline: figures or advice. */
@@ -50,10 +52,10 @@ interface Props {
 }
 
 /** Top of the pages that are not about one program or allocator: headline, figures, advice and caveats. */
-export function Headline({ headline, caveats, problems, children }: Props): JSX.Element {
+export function Headline({ headline, alarm = false, caveats, problems, children }: Props): JSX.Element {
   return (
     <>
-      <p class="headline" data-testid="headline">
+      <p class={alarm ? "headline bad" : "headline"} data-testid="headline">
         {headline}
       </p>
       {children}

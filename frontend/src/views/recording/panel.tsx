@@ -96,7 +96,16 @@ interface MomentProps extends Props {
 }
 
 /** A position: instruction, live bytes by role, and the value of each curve. */
-function Moment({ view, available, program, axis, position, isInspected, store, dark }: MomentProps): JSX.Element {
+function Moment({
+  view,
+  available,
+  program,
+  axis,
+  position,
+  isInspected,
+  store,
+  dark,
+}: MomentProps): JSX.Element {
   const terms = useTerms();
   const curves = useCurves(view);
   const series = useMemo(() => usageSeries(view.usage, view.length, axis, curves), [view, axis, curves]);

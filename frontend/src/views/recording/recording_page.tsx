@@ -8,6 +8,7 @@ import type { FirstView, Program, RecordingData } from "../../payload/recording/
 import { prepareRenderer } from "../../render/workers/timeline_renderer";
 import { preparePlacement } from "../../render/workers/workers";
 import { Breakdown } from "../breakdown/breakdown";
+import { Buffers } from "../buffer_table/buffers";
 import { capitalize, TermsContext, termsOf, useTerms } from "../data/terms";
 import { type Fetched, useFetched } from "../data/use_fetched";
 import { type AvailableRows, availableRows, type PageProps, useRecording } from "../data/use_recording";
@@ -39,19 +40,21 @@ function useTabs(props: LoadedProps & { available: AvailableRows; program: Progr
   const { api, view, all, store, available, program, dark } = props;
   const { id, axis, kind } = view.recording;
   const complete = all.value !== null;
-  const kernels = useFetched(kind === "program" ? id : null, (key, signal) => api.kernels({ id: key }, signal));
+  const kernels = useFetched(kind === "program" ? id : null, (key, signal) =>
+    api.kernels({ id: key }, signal),
+  );
   const leaks = useFetched(axis === "TIME" && complete ? id : null, (key, signal) =>
     api.leaks({ id: key }, signal),
   );
-  const breakdown = (): JSX.Element => <Breakdown {...{ view, available, program, store, dark }} />;
+  const below = { view, available, program, store, dark };
   const tabs: (BelowTab | false)[] = [
     {
       key: "advice",
       label: "Advice",
       contents: () => <AdvicePanel api={api} id={complete ? id : null} store={store} />,
     },
-    { key: "breakdown", label: "Breakdown", contents: breakdown },
-    { key: "buffers", label: capitalize(useTerms().items), contents: breakdown },
+    { key: "breakdown", label: "Breakdown", contents: () => <Breakdown {...below} /> },
+    { key: "buffers", label: capitalize(useTerms().items), contents: () => <Buffers {...below} /> },
     (kernels.value?.kernels.length ?? 0) > 0 && {
       key: "kernels",
       label: "Kernels",
@@ -158,6 +161,8 @@ function Loaded(props: LoadedProps): JSX.Element {
 /** Return the verdict; lines and leaks are known once everything is read, roles sooner. */
 function useVerdict(api: Api, view: FirstView, complete: boolean): RecordingVerdict {
   const follows = view.rows.roles_follow || (complete && view.recording.axis === "TIME");
-  const { value } = useFetched(follows ? view.recording.id : null, (id, signal) => api.verdict({ id }, signal));
+  const { value } = useFetched(follows ? view.recording.id : null, (id, signal) =>
+    api.verdict({ id }, signal),
+  );
   return value ?? view.verdict;
 }

@@ -42,6 +42,8 @@ export const SCHEMA = {
   pointed: privateField<number | null>(null, { reset: "recording" }),
   /** Visible part of the x axis in positions (fractions allowed), the same in all charts along it; null is all. */
   zoom: window("zoom", { reset: "recording" }),
+  /** Part of the x axis whose live rows the breakdown and the table are about; null: the inspected position. */
+  range: window("between", { reset: "recording" }),
   /** Visible part of the timeline's y axis in bytes; null is all. */
   timeline_zoom: window("yzoom", { reset: "recording" }),
   /** Visible part of the usage chart's y axis in bytes; null is set by `usage_range`. */
@@ -63,8 +65,6 @@ export const SCHEMA = {
   each_host: flag("each_host"),
   /** List memories below 1 % of the largest, too. */
   small_memories: flag("small"),
-  /** Group a program's buffers by role. */
-  group_by_role: flag("grouped"),
   /** List buffers that share the memory of a live buffer, too. */
   show_sharing: flag("sharers"),
   /** "all" draws parameters, outputs and constants on the timeline, too. */
@@ -88,10 +88,10 @@ export const SCHEMA = {
   capacity: integer("capacity"),
   /** Y axis of an allocator's timeline: stacked by age, each block at a fixed height, or addresses. */
   timeline_layout: choice("layout", ["age", "stacked", "address"], "age"),
-  /** What an allocator's table groups its rows by. */
-  group: choice("group", GROUP_KEYS, "name"),
+  /** What a table groups its rows by; "auto": what most of their bytes have, source lines first. */
+  group: choice("group", GROUP_KEYS, "auto"),
   /** Chart of what is live at the inspected position. */
-  chart: choice("chart", ["bars", "flame", "sandwich", "treemap", "tree", "address"], "bars"),
+  chart: choice("chart", ["flame", "sandwich", "treemap", "tree", "address"], "flame"),
   /** What trees classify rows by; "auto" depends on the kind of recording. */
   classification: choice("by", CLASSIFICATIONS, "auto"),
   /** Weight of a row in a tree: its bytes, or its bytes times its lifetime. */

@@ -13,7 +13,7 @@ export function pictureLegend(scene: Scene): LegendEntry[] {
 /** Legend for recordings without roles, where colors stand for sizes. */
 function legendOf({ program, holes }: Scene): string {
   const stack = !hasStack(program) ? "" : holes ? "; the stack has no address" : ", and stack";
-  return `one color per size; gray: live before the recording${stack}`;
+  return `the stronger the color, the larger; gray: live before the recording${stack}`;
 }
 
 function rolesOf({ rows, regions, show }: Scene): number[] {

@@ -91,7 +91,17 @@ export function Plot(props: Props): JSX.Element {
     const marks = { position, selected, beside: [...sharers, ...beside], hovered, match, band };
     const { labels } = drawn.picture;
     const titles = { x: axisTitle(terms, scene.axis), y: scene.stack === null ? "address" : "live, by age" };
-    drawOverlay(ctx, { scene, view: drawn.picture.view, size, labels, ratio, highlighted, marks, titles, colors });
+    drawOverlay(ctx, {
+      scene,
+      view: drawn.picture.view,
+      size,
+      labels,
+      ratio,
+      highlighted,
+      marks,
+      titles,
+      colors,
+    });
   };
   useLayoutEffect(drawOver, [scene, size, position, selected, sharers, hole, hovered, match, band, colors]);
   const blockUnder = (x: number, y: number): number => {

@@ -66,7 +66,12 @@ export function Timeline({ store, named, ...of }: Props): JSX.Element {
   const { rows, regions } = of;
   const show = useRegions(store, of.placing);
   const full = useStore(store, (state) => state.timeline_only);
-  const scene = useScene({ ...of, show, holes: of.placing === "address", reserves: of.placing === "regions" });
+  const scene = useScene({
+    ...of,
+    show,
+    holes: of.placing === "address",
+    reserves: of.placing === "regions",
+  });
   const { view, onView } = useView(scene, store);
   // The letter that was typed is shown first.
   const wanted = useStore(store, (state) => state.search);

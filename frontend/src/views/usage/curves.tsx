@@ -3,7 +3,13 @@ import { useMemo } from "preact/hooks";
 import { cssColor, roleColors } from "../../base/colors";
 import { useStore } from "../../base/store";
 import { formatBytes } from "../../base/units";
-import { availableCurves, type CurveKey, isNear, shownCurves, toggleCurve } from "../../layout/usage/usage_series";
+import {
+  availableCurves,
+  type CurveKey,
+  isNear,
+  shownCurves,
+  toggleCurve,
+} from "../../layout/usage/usage_series";
 import { ROLES } from "../../payload/generated/constants";
 import type { FirstView } from "../../payload/recording/recording";
 import { type Terms, useTerms } from "../data/terms";

@@ -4,12 +4,7 @@ import type { JSX } from "preact";
 export function FullWindowIcon(): JSX.Element {
   return (
     <svg width="12" height="12" viewBox="0 0 12 12" aria-hidden="true">
-      <path
-        d="M1 4V1h3M8 1h3v3M11 8v3H8M4 11H1V8"
-        fill="none"
-        stroke="currentColor"
-        stroke-width="1.6"
-      />
+      <path d="M1 4V1h3M8 1h3v3M11 8v3H8M4 11H1V8" fill="none" stroke="currentColor" stroke-width="1.6" />
     </svg>
   );
 }
