@@ -1111,6 +1111,8 @@ export interface Site {
   shape: string;
   dtype: string;
   size: number | null;
+  /** The user's innermost source line; empty where it is unknown. */
+  source: string;
   /** The innermost frame comes first. */
   stack: StackFrame[];
 }
