@@ -24,6 +24,7 @@ from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.text import Text
 from tb_memplugin.questions.asking.asked import Asked
 from tb_memplugin.questions.compare.comparison import CompareBy, compared
 from tb_memplugin.questions.explain.buffers import buffers
@@ -62,7 +63,7 @@ def check(path: Path) -> None:
         if len(loaded.allocations) and loaded.length and loaded.out_of_memory is None:
             lines = source_lines(loaded)
             for row, place, text in named(loaded):
-                assert (base_name(lines[row]) or "") in text, (loaded.id, row, place, lines[row], text)
+                assert base_name(lines[row]) in text, (loaded.id, row, place, lines[row], text)
             assert largest_lines(loaded) == lines_of_rows(loaded), loaded.id
 
 
@@ -71,7 +72,9 @@ def named(recording: Recording) -> Iterator[tuple[int, str, str]]:
     rows = live_rows(recording, peak(recording).position)[:TOP]
     explained = explain(recording)
     in_terminal = "\n".join(explain_lines(explained))
-    for row, line in zip(rows.tolist(), EXPORTED["source"].cells(ChosenRows(recording, rows)), strict=True):
+    sources = EXPORTED["source"].cells(ChosenRows(recording, rows))
+    assert isinstance(sources, Text)
+    for row, line in zip(rows.tolist(), sources.tolist(), strict=True):
         yield row, "page and export", line
         yield row, "page's stack", stack_texts(recording)[row]
         yield row, "sentence", line_text(recording, row)
