@@ -15,6 +15,7 @@ from tb_memplugin.analysis.fleet.answer import (
     is_usual,
 )
 from tb_memplugin.analysis.fleet.peaks import Peaks, SiteCause
+from tb_memplugin.analysis.usage.live_set import UNEXPLAINED
 from tb_memplugin.model.fleet import Device, FileSeries, Fleet, KnownCapture, Rise, TrendChange
 from tb_memplugin.numbered_names import natural_key
 from tb_memplugin.questions.compare.causes import cause_text as change_cause_text
@@ -207,6 +208,8 @@ def rise_text(rise: Rise) -> str:
 
 
 def _change_text(change: TrendChange) -> str:
+    if change.text == UNEXPLAINED:
+        return f"{signed_bytes(change.bytes_after - change.bytes_before)} {UNEXPLAINED}"
     if not change.bytes_before:
         return f"{change.text}, {bytes_text(change.bytes_after)}, new"
     return f"{change.text}, from {bytes_text(change.bytes_before)} to {bytes_text(change.bytes_after)}"
