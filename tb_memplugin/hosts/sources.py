@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.catalog.dumps import skipped_text
-from tb_memplugin.fleet.sessions import hosts_of
+from tb_memplugin.fleet.sessions import host_count, hosts_of
 from tb_memplugin.hosts.fleet_scans import FleetScans
 from tb_memplugin.logdir import Run, is_remote
 from tb_memplugin.model.recording import LazyRecording, Recording
@@ -79,6 +79,7 @@ class CatalogRuns:
                 self._catalog.peak_bytes(run),
                 is_read_by_host(run),
                 sessions.get(run.name, 1),
+                host_count(run),
             )
             for run in runs
         ]

@@ -161,6 +161,11 @@ class HostFile(NamedTuple):
     modified_ns: int = 0
     stages: Stages | None = None
 
+    @property
+    def format(self) -> Format | None:
+        """The format that the file's name states."""
+        return format_of(self.path)
+
 
 def host_file(path: str) -> HostFile:
     """Describe a single local file. InputError where it cannot be opened."""
@@ -177,7 +182,7 @@ def read_content(file: HostFile) -> tuple[memoryview | bytes, int]:
 
     ReadError where it cannot be read.
     """
-    known = format_of(file.path)
+    known = file.format
     if known is not None and known.max_bytes is not None and file.size > known.max_bytes:
         what = f"too large for {known.label}: {bytes_text(file.size)}"
         raise InputError(what, file.path, f"such files have at most {bytes_text(known.max_bytes)}; is it damaged?")

@@ -156,6 +156,8 @@ class SiteJson(TypedDict):
     shape: str
     dtype: str
     size: int | None
+    source: str
+    """The user's innermost source line; empty where it is unknown."""
     stack: list[StackFrameJson]
     """The innermost frame comes first."""
 

@@ -87,9 +87,9 @@ class LeakAnswerJson(TypedDict):
     retained_gradients: list[str]
     """Sentences about gradients that survive into the next step."""
     unit: str
-    """The name of a step: `step` or another unit of the recording."""
+    """What growth is stated per: `step`, a run of a program, or `1,000 events` of a recording without either."""
     steps: int
-    """The number of steps."""
+    """The number of steps, or of equal parts of a recording without steps."""
     warm_up_steps: int
     """The first steps, which are left out."""
     verdicts: dict[VerdictName, int]

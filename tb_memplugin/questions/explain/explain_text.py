@@ -86,17 +86,13 @@ def _buffers(answer: ExplainedMoment) -> Iterator[str]:
             f"{row['share']:.1%}",
             row["op"],
             row["shape"],
-            _frame(row),
+            row["source"] or "-",
             row["op_name"] or row["name"] or "-",
         ]
         for row in answer["buffers"]
     ]
     yield from align([["bytes", "share", "op", "shape", "source", "name"], *cells], 2)
     yield from _more(answer["buffers_total"] - len(cells), "buffer")
-
-
-def _frame(row: Group) -> str:
-    return next((f"{frame['file']}:{frame['line']}" for frame in row["stack"] if frame["file"]), "-")
 
 
 def _groups(answer: ExplainedMoment) -> Iterator[str]:

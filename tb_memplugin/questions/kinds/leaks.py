@@ -8,6 +8,7 @@ import numpy as np
 
 from tb_memplugin.analysis.leaks.classify import Verdict
 from tb_memplugin.analysis.leaks.over_steps import Leaks, LeakSites, leaks
+from tb_memplugin.analysis.leaks.without_steps import EVENTS
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
@@ -155,7 +156,9 @@ def _later(found: Leaks, sites: LeakSites, i: int) -> str:
 
 
 def several(unit: str) -> str:
-    """Return the plural of a unit: `steps`, `runs of jit_f`."""
+    """Return the plural of a unit: `steps`, `runs of jit_f`, or what a recording without steps is measured in."""
+    if unit == EVENTS:
+        return "parts of the recording"
     return unit.replace("run", "runs", 1) if unit.startswith("run ") else f"{unit}s"
 
 

@@ -19,6 +19,9 @@ class RunJson(TypedDict):
 
     name: str
     hosts: list[str]
+    """The hosts, or the files of snapshots, by which its recordings are chosen."""
+    host_count: int
+    """The number of hosts; snapshots whose names differ only in a number that is no rank count once."""
     modified_ns: int | None
     """The modification time of its newest file, since 1970; null where it is unknown."""
     peak_bytes: int | None

@@ -1050,7 +1050,10 @@ export interface RoleShare {
 /** A run, and the hosts that it has files of. */
 export interface Run {
   name: string;
+  /** The hosts, or the files of snapshots, by which its recordings are chosen. */
   hosts: string[];
+  /** The number of hosts; snapshots whose names differ only in a number that is no rank count once. */
+  host_count: number;
   /** The modification time of its newest file, since 1970; null where it is unknown. */
   modified_ns: number | null;
   /** The largest peak of its recordings; null until the run has been read. */
@@ -1127,6 +1130,8 @@ export interface Site {
   shape: string;
   dtype: string;
   size: number | null;
+  /** The user's innermost source line; empty where it is unknown. */
+  source: string;
   /** The innermost frame comes first. */
   stack: StackFrame[];
 }

@@ -195,6 +195,7 @@ export function makeRun(more: Partial<Run>): Run {
     modified_ns: null,
     peak_bytes: null,
     by_host: false,
+    host_count: 1,
     sessions: 1,
     ...more,
   };
