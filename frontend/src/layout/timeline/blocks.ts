@@ -62,8 +62,8 @@ export function hasBlock(rows: Rows, regions: Regions, row: number, show: ShownR
 }
 
 /**
- * Return one block for each row with bytes in a visible region; `clock` as in Axis. With `reserved`, also blocks for the
- * time in which the memory of a row counts as live, before the row is written and after its last use.
+ * Return one block for each row with bytes in a visible region; `clock` as in Axis. With `reserved`, also blocks for
+ * the time in which the memory of a row counts as live, before the row is written and after its last use.
  */
 export function timelineBlocks(
   rows: Rows,

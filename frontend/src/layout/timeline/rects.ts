@@ -116,8 +116,8 @@ export function boxInPixels(
 }
 
 /**
- * Return the indices of at most `limit` rectangles of written memory with room for a label of `width` x `height` pixels,
- * largest areas first.
+ * Return the indices of at most `limit` rectangles of written memory with room for a label of `width` x `height`
+ * pixels, largest areas first.
  */
 export function labelCandidates(rects: Rects, width: number, height: number, limit: number): number[] {
   const found: number[] = [];
