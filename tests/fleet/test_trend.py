@@ -21,7 +21,8 @@ from tb_memplugin.fleet.summarize import use_of
 from tb_memplugin.fleet.trend import changes_between, trend
 from tb_memplugin.logdir import HostFile, find_runs
 from tb_memplugin.logdir.files import host_file
-from tb_memplugin.model.fleet import Rise, TrendBy, TrendChange
+from tb_memplugin.model.fleet import Rise, TrendChange
+from tb_memplugin.model.kinds import TrendBy
 from tb_memplugin.questions.fleet.words import rise_text
 from tb_memplugin.readers import open_file
 

@@ -154,7 +154,7 @@ export function shortNames(names: readonly string[]): string[] {
 /** The meaning of the cells' colors. */
 export type ShadeBy = "median" | "capacity";
 
-/** Without outliers, distances up to this share of the median, a choice, get less than the full color: noise stays pale. */
+/** Without outliers, distances up to this share of the median, a choice, are pale, as they are noise. */
 const MIN_DISTANCE = 0.05;
 /** The scale of shares of capacity begins at a multiple of this. */
 const SHARE_STEP = 0.1;
