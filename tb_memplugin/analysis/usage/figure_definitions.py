@@ -89,6 +89,11 @@ TORCH = {
         "Within reach",
         "Memory that this process could use when it last ran out: its reserved memory and the device's free memory.",
     ),
+    "possible_state": Definition(
+        "Possible state",
+        "Live at the peak, of unknown role, and older than the trace, in blocks of the size of gradients or of the "
+        "optimizer's state: parameters, gradients or state of earlier steps.",
+    ),
     "live_before": Definition(
         "Older than the trace", "Memory in use when the trace starts; its allocation site is unknown."
     ),

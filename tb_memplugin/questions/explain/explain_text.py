@@ -31,7 +31,8 @@ def lines(answer: ExplainedMoment) -> Iterator[str]:
         if not at["bytes"]:
             return  # the text contains only the size of the failed request
     yield ""
-    yield f"{bytes_text(at['bytes'])} {_state(answer)}:"
+    name = " in ".join(filter(None, (answer["recording"]["title"], answer["recording"]["memory"])))
+    yield f"{name}: {bytes_text(at['bytes'])} {_state(answer)}:"
     yield ""
     if any(role["role"] != "unknown" for role in answer["roles"]):
         roles = [[bytes_text(role["bytes"]), f"{role['share']:.1%}", role["role"]] for role in answer["roles"]]

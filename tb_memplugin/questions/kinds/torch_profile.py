@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_memplugin.analysis.fragmentation import fragmentation
-from tb_memplugin.analysis.leaks.over_steps import retained_gradients
+from tb_memplugin.analysis.leaks.over_steps import possible_state_bytes, retained_gradients
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.usage.figure_definitions import TORCH, Figure, define
 from tb_memplugin.analysis.usage.live_bytes import peak, traffic
@@ -35,6 +35,7 @@ def figures(recording: Recording) -> list[Figure]:
         define(TORCH, "freed", moved.freed_bytes, f"Freed in {moved.frees:,}"),
         *within_reach(recording),
         define(TORCH, "live_before", moved.live_before_bytes),
+        define(TORCH, "possible_state", possible_state_bytes(recording, top.position)),
         define(TORCH, "never_freed", moved.never_freed_bytes, f"Not freed: {moved.never_freed:,}"),
     ]  # fmt: skip
 

@@ -90,7 +90,7 @@ def _largest_role(recording: Recording, position: int) -> tuple[Role, int]:
 
 def _alarm(recording: Recording, others: Iterable[Recording] | None, *, outline: bool) -> str:
     if recording.kind.is_failure:
-        return oom.headline(recording).rstrip(".")
+        return oom.headline(recording)
     if recording.kind.is_sampled:
         return watched.growth_sentence(recording, others).rstrip(".")
     failure = recording.out_of_memory
@@ -113,7 +113,7 @@ def verdict_text(found: RecordingVerdictJson) -> str:
     usage = bytes_of_text(used, limit) if limit else f"Peak {bytes_text(used)}"
     line = found["line"]
     if found["alarm"]:
-        parts = [found["alarm"], usage]
+        parts = [found["alarm"]]
     elif found["over_bytes"]:
         parts = [f"{bytes_text(found['over_bytes'])} over the limit of {bytes_text(limit)}"]
     elif found["role"]:

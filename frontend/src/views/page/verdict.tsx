@@ -8,8 +8,8 @@ import { useFetched } from "../data/use_fetched";
 /** Return the parts of the verdict, as questions/kinds/verdict.py: verdict_text does. */
 function partsOf(verdict: RecordingVerdict): string[] {
   const { used_bytes: used, limit_bytes: limit, over_bytes: over, role, line, alarm } = verdict;
+  if (alarm !== "") return [alarm];
   const usage = limit === null ? `Peak ${formatBytes(used)}` : formatBytesOf(used, limit);
-  if (alarm !== "") return [alarm, usage];
   if (over > 0) return [`${formatBytes(over)} over the limit of ${formatBytes(limit ?? 0)}`];
   if (role !== "")
     return [usage, `${role} ${formatShare(verdict.role_bytes, used)}${line === "" ? "" : `, ${line}`}`];
