@@ -113,12 +113,14 @@ def explain(
     """
     position = peak(recording).position if at is None else position_of(recording, at)
     failure = oom.out_of_memory(recording) if recording.kind.is_failure else None
-    line = verdict_text(verdict(recording, others=others))
+    advised = failure is None and not recording.kind.has_call_graph
+    changes = advice(recording, outcomes) if advised else None
+    line = verdict_text(verdict(recording, others=others), changes)
     answer = _everywhere(recording, position, line, _figures(recording))
     if failure is not None:
         answer["out_of_memory"] = failure
-    elif not recording.kind.has_call_graph:
-        answer["advice"] = advice(recording, outcomes)
+    if changes is not None:
+        answer["advice"] = changes
         if has_kernels(recording):
             answer["kernels"] = kernels(recording)["kernels"]
         if recording.axis is not Axis.TIME:

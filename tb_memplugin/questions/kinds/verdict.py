@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypedDict
 
+from tb_memplugin.analysis.advice.model import range_text
 from tb_memplugin.analysis.ownership.source_lines import base_name, heavy_lines
 from tb_memplugin.analysis.usage.headroom import headroom
 from tb_memplugin.analysis.usage.live_bytes import peak
@@ -15,6 +16,7 @@ from tb_memplugin.questions.asking.endpoint import InReport, endpoint
 from tb_memplugin.questions.asking.inputs import RECORDING
 from tb_memplugin.questions.kinds import leaks, watched
 from tb_memplugin.questions.oom import failure as oom
+from tb_memplugin.questions.recording.advice import AdviceListJson
 from tb_memplugin.sizes import bytes_of_text, bytes_text, percent_text
 
 UNCOUNTED = {Role.OPTIMIZER_STATE, Role.STATE}  # roles that have no plural
@@ -107,8 +109,22 @@ def _plural(role: Role) -> str:
     return f"{word.removesuffix('y')}ies" if word.endswith("y") else f"{word}s"
 
 
-def verdict_text(found: RecordingVerdictJson) -> str:
-    """Return the verdict as a line, without advice."""
+def best_text(found: AdviceListJson) -> str:
+    """Return the best change: the set with which the program fits, else what saves most; empty without advice."""
+    if found["fits_with"] is not None:
+        needed = found["fits_with"]
+        titles = " + ".join(found["advice"][number]["title"] for number in needed["pieces"])
+        size = f"{bytes_text(needed['after_bytes'], 4)} of {bytes_text(found['limit_bytes'], 4)}"
+        return f"{'fits with' if needed['fits'] else 'does not fit even with'} {titles}: {size}"
+    if not found["advice"]:
+        return ""
+    best = found["advice"][0]
+    saving = range_text(-best["saving_bytes"], -best["saving_at_most_bytes"])
+    return f"best: {best['title']} {saving}{' compiled' if best['evidence'] == 'compiled' else ''}"
+
+
+def verdict_text(found: RecordingVerdictJson, advised: AdviceListJson | None = None) -> str:
+    """Return the verdict as a line, with the best change of `advised`."""
     used, limit = found["used_bytes"], found["limit_bytes"]
     usage = bytes_of_text(used, limit) if limit else f"Peak {bytes_text(used)}"
     line = found["line"]
@@ -120,4 +136,4 @@ def verdict_text(found: RecordingVerdictJson) -> str:
         parts = [usage, f"{found['role']} {percent_text(found['role_bytes'], used)}{line and f', {line}'}"]
     else:
         parts = [usage, line and f"most from {line}, {bytes_text(found['line_bytes'])}"]
-    return " \N{MIDDLE DOT} ".join(filter(None, parts))
+    return " \N{MIDDLE DOT} ".join(filter(None, [*parts, best_text(advised) if advised is not None else ""]))

@@ -16,8 +16,8 @@ function partsOf(verdict: RecordingVerdict): string[] {
   return line === "" ? [usage] : [usage, `most from ${line}, ${formatBytes(verdict.line_bytes)}`];
 }
 
-/** Return the best change as text; empty where there is none. */
-function bestOf(list: AdviceList): string {
+/** Return the best change as text, as verdict.py: best_text does; empty where there is none. */
+function bestText(list: AdviceList): string {
   const best = bestChange(list);
   if (best === null) return "";
   return list.fits_with === null ? `best: ${best.title} ${best.saving}` : `${best.title}: ${best.saving}`;
@@ -34,7 +34,7 @@ interface Props {
 export function Verdict({ verdict, api, id }: Props): JSX.Element {
   const { value } = useFetched(id, (key, signal) => api.advice({ id: key }, signal));
   const isBad = verdict.alarm !== "" || verdict.over_bytes > 0;
-  const parts = [...partsOf(verdict), ...(value === null ? [] : [bestOf(value)])].filter(Boolean);
+  const parts = [...partsOf(verdict), ...(value === null ? [] : [bestText(value)])].filter(Boolean);
   return (
     <p class={isBad ? "verdict-line bad" : "verdict-line"} data-testid="verdict" title={parts.join(" · ")}>
       {parts.map((part, i) => (
