@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from support.payload_decoder import decode
 from support.recordings import Row, recording
-from tb_memplugin.questions.kinds.headline import complete_headline
 
 from tb_memplugin.analysis.dataflow.graph import dataflow_graph
 from tb_memplugin.analysis.ownership.roles import roles
