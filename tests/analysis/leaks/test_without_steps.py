@@ -13,7 +13,7 @@ from tb_memplugin.questions.asking.asked import Asked
 from tb_memplugin.questions.explain.explain import explain
 from tb_memplugin.questions.explain.explain_answer import explain_answer
 from tb_memplugin.questions.explain.explain_text import lines
-from tb_memplugin.questions.kinds.memory_profile import headline
+from tb_memplugin.questions.kinds.verdict import verdict
 
 ITERATIONS = 900
 KIB = 1024
@@ -42,7 +42,7 @@ def test_many_equal_allocations_that_stay_to_the_end_are_a_possible_leak() -> No
 def test_answers_state_the_growth_and_what_it_is_measured_over() -> None:
     recording = leaking()
     text = "\n".join(lines(explain(recording)))
-    assert "Possible leak: replay.py:12 grows 50.0 MiB per 1,000 events." in headline(recording)
+    assert "Possible leak: replay.py:12 grows 50.0 MiB per 1,000 events." in f"{verdict(recording)['alarm']}."
     assert "Leaks, over 32 parts of the recording: 1\nThe profile marks no steps" in text
     assert "Grows by 50.0 MiB per 1,000 events: it grew in 24 of the 24 parts of the recording" in text
     answer = explain_answer(recording, [recording], Asked("run"))["leaks"]
