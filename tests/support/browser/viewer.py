@@ -169,7 +169,9 @@ class Viewer:
     def plot(self) -> Box:
         """Return the area of the timeline's blocks, without gutters and axis."""
         box = self.box("timeline-plot")
-        return Box(box.left + GUTTER_LEFT, box.top, box.width - GUTTER_LEFT - GUTTER_RIGHT, box.height - AXIS_HEIGHT)
+        # The page draws in whole pixels.
+        width, height = round(box.width), round(box.height)
+        return Box(box.left + GUTTER_LEFT, box.top, width - GUTTER_LEFT - GUTTER_RIGHT, height - AXIS_HEIGHT)
 
     def curve(self) -> Box:
         """Return the area in which uPlot draws."""
