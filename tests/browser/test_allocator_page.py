@@ -197,7 +197,7 @@ def test_holes_are_listed_and_link_to_the_blocks_that_pin_them(busy: Host, page:
 
 def test_a_hovered_hole_shows_its_size_and_its_neighbors(busy: Host, page: Page) -> None:
     viewer = open_run(page, busy, SMALL, layout="address")
-    plot, tooltip = viewer.plot(), viewer.get("timeline").locator(".tooltip")
+    plot, tooltip = viewer.plot(), viewer.get("timeline").locator(".timeline-foot > span")
     for down in range(5, 100, 5):
         page.mouse.move(*plot.at(0.5, down / 100))
         viewer.rest()

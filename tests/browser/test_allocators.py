@@ -54,13 +54,13 @@ def test_a_window_is_the_same_on_either_axis(profile: Viewer) -> None:
     until(profile.state, lambda state: "zoom" in state, "no zoom in the address")
     zoom = profile.state()["zoom"]
     blocks = profile.picture()
-    profile.get("axis-choice").get_by_role("button", name="Time").click()
+    profile.get("axis-choice").select_option("time")
     profile.wait_for_state(axis="time", zoom=zoom)
     assert profile.picture() != blocks
     profile.page.reload()
     profile.wait_until_ready()
     assert profile.state()["zoom"] == zoom
-    profile.get("axis-choice").get_by_role("button", name="Events").click()
+    profile.get("axis-choice").select_option("events")
     profile.wait_for_state(axis=None, zoom=zoom)
     profile.page.mouse.move(1, 1)
     assert profile.picture()[0] == blocks[0]

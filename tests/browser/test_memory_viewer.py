@@ -15,6 +15,8 @@ from support.browser.logs import DAMAGED, HOSTILE, LARGEST, REMAT, SMALL, TRAIN
 from support.browser.pages import Open
 from support.browser.viewer import Viewer, until
 
+from tb_memplugin.questions.kinds.verdict import verdict_text
+
 SMALL_BYTES = 16 * 1024  # the table folds smaller rows into one line
 
 
@@ -39,7 +41,7 @@ def test_by_hand_from_the_hosts_front_page(host: Host, context: BrowserContext) 
         viewer.wait_for_state(tab="memory_viewer", module=LARGEST)
         viewer.wait_until_ready()
     expected = recording(host)
-    assert viewer.text("headline") == expected.meta["headline"]
+    assert viewer.headline() == verdict_text(expected.meta["verdict"])
     assert viewer.figures() == figures_of(expected)
     assert viewer.get("module-picker").input_value() == LARGEST
 
@@ -47,7 +49,7 @@ def test_by_hand_from_the_hosts_front_page(host: Host, context: BrowserContext) 
 def test_another_module_and_another_run(viewer: Viewer, host: Host) -> None:
     viewer.pick("module-picker", "loss", SMALL)
     small = recording(host, TRAIN, SMALL)
-    until(lambda: viewer.text("headline"), lambda text: text == small.meta["headline"], "the headline")
+    until(viewer.headline, lambda text: text == verdict_text(small.meta["verdict"]), "the headline")
     assert viewer.figures() == figures_of(small)
     if host.name == "xprof":
         return  # its sidebar picks the run: test_xprof.py

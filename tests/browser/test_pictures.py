@@ -67,12 +67,11 @@ def save_chart(
     viewer = Viewer(page).wait_until_ready()
     found = []
     for ending in ("svg", "png"):
-        with page.expect_download() as download:
-            viewer.get(f"save-{chart}-{ending}").first.click()
-        name = download.value.suggested_filename
+        download = viewer.save_picture(chart, ending)
+        name = download.suggested_filename
         assert name.startswith(state["run"].replace("/", "_")) and name.endswith(f".{ending}")
         path = folder / f"{chart}.{ending}"
-        download.value.save_as(path)
+        download.save_as(path)
         found.append(path)
     assert page.title() != "owned"
     return found[0], found[1]

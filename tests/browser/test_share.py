@@ -92,7 +92,7 @@ def test_a_printed_page_is_light_without_controls_and_has_all_rows(open_at: Open
     assert viewer.frame.evaluate(rows) == min(wanted, 500)
     assert viewer.frame.evaluate("document.documentElement.dataset.theme") == "light"
     assert TRAIN in viewer.text("print-title") and LARGEST in viewer.text("print-title")
-    for control in ("share", "run-picker", "tree-search", "save-usage-chart-png", "timeline-all"):
+    for control in ("share", "run-picker", "tree-search", "timeline-all"):
         assert not viewer.get(control).is_visible(), control
     flame = viewer.get("flame-graph").evaluate("host => [host.clientHeight, host.querySelector('canvas').clientHeight]")
     assert flame[0] >= flame[1]

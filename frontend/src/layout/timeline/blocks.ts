@@ -136,11 +136,12 @@ const lengthClass = (life: number): number =>
 
 /** Sort blocks by class, then by start; equal blocks keep their order. */
 export function indexBlocks(blocks: Blocks): TimelineIndex {
-  const { length, start, end } = blocks;
+  const { length, start, end, color } = blocks;
   const lives = new Uint8Array(length);
   const first = new Int32Array(CLASSES + 1);
   for (let i = 0; i < length; i++) {
-    lives[i] = lengthClass(end[i] - start[i]);
+    // Reserved memory is drawn first: others that share it are written meanwhile.
+    lives[i] = color[i] >= RESERVED ? 0 : lengthClass(end[i] - start[i]);
     first[lives[i] + 1] += 1;
   }
   for (let k = 0; k < CLASSES; k++) first[k + 1] += first[k];

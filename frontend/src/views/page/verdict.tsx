@@ -36,7 +36,7 @@ export function Verdict({ verdict, api, id }: Props): JSX.Element {
   const isBad = verdict.alarm !== "" || verdict.over_bytes > 0;
   const parts = [...partsOf(verdict), ...(value === null ? [] : [bestText(value)])].filter(Boolean);
   return (
-    <p class={isBad ? "verdict-line bad" : "verdict-line"} data-testid="verdict" title={parts.join(" · ")}>
+    <p class={isBad ? "verdict-line bad" : "verdict-line"} data-testid="headline" title={parts.join(" · ")}>
       {parts.map((part, i) => (
         <span key={i}>{part}</span>
       ))}

@@ -118,14 +118,16 @@ function Moment({
         {position === view.peak ? "Peak, " : ""}
         {terms.position} {formatCount(position)}
       </h2>
-      {name !== "" && <code>{name}</code>}
-      {known && program.op_name.at(position) !== "" && <p class="muted">{program.op_name.at(position)}</p>}
-      {known && (program.computation.at(position) !== "" || program.time_ns !== null) && (
-        <p class="muted">
-          {program.computation.at(position) !== "" && `in ${program.computation.at(position)} `}
-          {program.time_ns !== null && `at ${formatTime(program.time_ns[position])}`}
-        </p>
-      )}
+      <div class={`instruction ${view.recording.axis === "TIME" ? "event" : ""}`}>
+        {name !== "" && <code>{name}</code>}
+        {known && program.op_name.at(position) !== "" && <p class="muted">{program.op_name.at(position)}</p>}
+        {known && (program.computation.at(position) !== "" || program.time_ns !== null) && (
+          <p class="muted">
+            {program.computation.at(position) !== "" && `in ${program.computation.at(position)} `}
+            {program.time_ns !== null && `at ${formatTime(program.time_ns[position])}`}
+          </p>
+        )}
+      </div>
       <dl class="facts">
         {series.curves.map(({ key, max, min }) => {
           const text = (value: number): string =>
