@@ -1,4 +1,4 @@
-"""The command line, called in the process of the tests: a process for each call takes a quarter of a second to start."""
+"""The command line, called in the process of the tests: to start another one takes a quarter of a second."""
 
 from __future__ import annotations
 
