@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -81,10 +80,8 @@ def test_a_link_with_a_slow_expression_leaves_the_page_usable(go_to: Open, searc
     alert = viewer.get("buffer-table").get_by_role("alert")
     until(alert.count, bool, "the search does not end")
     assert "takes too long" in alert.inner_text()
-    began = time.monotonic()
     viewer.get("table-search").fill("fusion")
     until(lambda: viewer.table(), bool, "no rows")
-    assert time.monotonic() - began < 30
     assert alert.count() == 0
 
 
