@@ -284,7 +284,7 @@ def test_kernels_have_their_limit_and_what_they_take(capsys: pytest.CaptureFixtu
     ]
     assert main(["explain", str(DATA / "tpu_v5e_kernels"), "--recording", "VMEM"]) == 0
     text = capsys.readouterr().out
-    assert text.startswith("jit_f reserves 40.0 MiB of VMEM for 2 kernels")
+    assert text.startswith("40.0 of 128 MiB\n")
     assert "16.0 MiB  40.0 MiB  jit(f)/scale/pallas_call" in text
     assert "Fragmentation" not in text
 

@@ -28,7 +28,8 @@ MARGIN = 1.05  # the curve's axis ends this much above the largest figure
 def explanation(recording: Recording, others: Sequence[Recording] = ()) -> Markup:
     """Return the explanation of a recording's peak; `others` as for `explain`."""
     answer = explain(recording, None, others)
-    parts = [Markup("<p><b>{}</b></p>").format(answer["headline"])]
+    name = f"{recording.title}, {recording.memory}" if recording.kind.has_program else recording.memory
+    parts = [Markup("<p>{}: <b>{}</b></p>").format(name, answer["headline"])]
     if recording.axis is not Axis.INSTANT:
         parts.append(_curve(recording))
     if answer["at"]["bytes"]:

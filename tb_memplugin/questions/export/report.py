@@ -39,7 +39,10 @@ class ReportRecordings:
             name = _run_name(recording)
             hosts.setdefault(name, set()).add(recording.host)
             peaks[name] = max(peaks.get(name, 0), peak(recording).bytes)
-        return [RunHosts(name, sorted(hosts[name]), None, peaks[name]) for name in sorted(hosts, reverse=True)]
+        return [
+            RunHosts(name, sorted(hosts[name]), peak_bytes=peaks[name], host_count=len(hosts[name]))
+            for name in sorted(hosts, reverse=True)
+        ]
 
     def run(self, name: str, host: str | None = None) -> RunRecordings:
         found = [recording for recording in self.contained if _run_name(recording) == name]

@@ -74,7 +74,7 @@ def verdict(
     lines, _ = ([], 0) if outline else heavy_lines(recording, top.position, 1, role or None)
     line = lines[0] if lines and lines[0].bytes >= max(MIN_SHARE * top.bytes, 1) else None
     return {
-        "used_bytes": top.bytes,
+        "used_bytes": top.bytes or room.needed,  # kernels reserve on-chip memory without a buffer
         "limit_bytes": room.capacity,
         "over_bytes": max(-(room.left or 0), 0),
         "role": _plural(role) if role else "",

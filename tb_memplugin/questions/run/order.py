@@ -7,7 +7,6 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from tb_memplugin.analysis.isolate import each
 from tb_memplugin.analysis.usage.headroom import Headroom, headroom
-from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.recording import Recording
 
 SMALL_SHARE = 0.01  # of the memory that needs the most bytes
@@ -51,7 +50,7 @@ def ordered(entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
 
 def _order(entry: Fitted) -> tuple[bool, bool, bool, float, int, str]:
     share = used_share(entry.room)
-    rank = -peak(entry.recording).bytes, entry.recording.id
+    rank = -entry.room.needed, entry.recording.id
     return (not _fails(entry), not _is_main(entry.recording), share is None, -(share or 0), *rank)
 
 
