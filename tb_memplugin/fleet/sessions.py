@@ -14,8 +14,8 @@ from itertools import pairwise
 
 from tb_memplugin.logdir import HostFile, Run
 from tb_memplugin.model.fleet import Session
-from tb_memplugin.model.kinds import PAUSE_SECONDS, RecordingKind
-from tb_memplugin.numbered_names import split_name
+from tb_memplugin.model.kinds import PAUSE_SECONDS
+from tb_memplugin.numbered_names import counted_host
 
 # As JAX, XProf and TensorFlow name sessions: 2024_07_12_01_26_45
 DATE = re.compile(r"(\d{4})[_-](\d\d)[_-](\d\d)[_T-](\d\d)[_:-](\d\d)[_:-](\d\d)(\D.*)?", re.ASCII)
@@ -97,12 +97,9 @@ def host_count(run: Run) -> int:
     """
     if process_of(run):
         return 1
-    return len({split_name(file.host).texts if _is_snapshot(file) else file.host for file in run.files})
-
-
-def _is_snapshot(file: HostFile) -> bool:
-    snapshots = (RecordingKind.DEVICE_PROFILE, RecordingKind.TORCH_SNAPSHOT)
-    return file.format is not None and file.format.kind in snapshots
+    return len(
+        {counted_host(file.host, file.format is not None and file.format.kind.is_snapshot) for file in run.files}
+    )
 
 
 def _joined(sessions: Sequence[tuple[float, Run]], tolerance: float) -> Iterable[Sequence[tuple[float, Run]]]:
