@@ -55,7 +55,7 @@ def test_an_id_is_of_one_file_in_every_surface(logdir: Path, capsys: pytest.Capt
     catalog, reader = Catalog(str(logdir)), LogdirReader(str(logdir))
     recordings = listing_of_path(str(logdir)).recordings
     assert len({recording.id for recording in recordings}) == len(recordings) == 3 * COUNT
-    for recording in recordings:
+    for recording in recordings[:: COUNT // 10]:
         size = size_of(number_of(recording.source))
         for found in (recording, catalog.recording(recording.id), reader.recording("", recording.id)[0]):
             assert (found.id, found.source, peak(found).bytes) == (recording.id, recording.source, size)

@@ -14,6 +14,7 @@ import {
 } from "../../payload/choose_recording";
 import type { Summary } from "../../payload/generated/answers";
 import type { RecordingsQuery } from "../../payload/generated/client";
+import { useSidebar } from "../browser/host_window";
 import { PrintingContext, usePrinting } from "../browser/printing";
 import { ComparePage } from "../compare/page";
 import { SourceCodeContext } from "../data/source_code";
@@ -109,7 +110,10 @@ export function App({ api, store }: Props): JSX.Element {
     (changes, _, signal) => changes.runs(signal),
     () => (report === null ? RUNS_INTERVAL_MS : null),
   );
-  const run = wantedRun === "" ? (runs.value?.runs[0]?.name ?? "") : wantedRun;
+  // Without a choice, XProf's sidebar is at its first session.
+  const session = useSidebar("").runs?.[0];
+  const newest = (runs.value?.runs.find(({ name }) => name === session) ?? runs.value?.runs[0])?.name ?? "";
+  const run = wantedRun === "" ? newest : wantedRun;
   const listed = tab === "overview" || report !== null ? "" : listedHost(runs.value, run, host);
   const isWaiting = run === "" || (host !== "" && runs.value === null);
   // The candidates of a fit are shown from their records, and devices of a fleet from summaries: no recording is read.
