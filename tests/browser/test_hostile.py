@@ -74,7 +74,11 @@ def test_a_link_with_invalid_state_shows_the_page(go_to: Open) -> None:
     assert 0 <= int(viewer.text("inspected-position")) < 99999999
 
 
-@pytest.mark.parametrize("search", [r"(\w?){40}!", r"(\w|\w){25}!", "(.*)*(.*)*(.*)*!"])
+@pytest.mark.parametrize(
+    ("host", "search"),
+    [("standalone", r"(\w?){40}!"), ("tensorboard", r"(\w|\w){25}!"), ("xprof", "(.*)*(.*)*(.*)*!")],
+    indirect=["host"],
+)
 def test_a_link_with_a_slow_expression_leaves_the_page_usable(go_to: Open, search: str) -> None:
     viewer = go_to(run=TRAIN, module=LARGEST, search=search)
     alert = viewer.get("buffer-table").get_by_role("alert")
