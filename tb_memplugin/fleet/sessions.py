@@ -93,13 +93,12 @@ def hosts_of(run: Run) -> list[str]:
 def host_count(run: Run) -> int:
     """Return the number of hosts, by names. Snapshots whose names differ in numbers that are no rank count once.
 
-    Only their contents show whether these are of one process (fleet/series.py), so a list of runs claims no more.
+    Dumps do not name their host. Only their contents show whether these are of one process (fleet/series.py), so a list of runs claims no more.
     """
     if process_of(run):
         return 1
-    return len(
-        {counted_host(file.host, file.format is not None and file.format.kind.is_snapshot) for file in run.files}
-    )
+    kinds = ((file.host, file.format.kind if file.format is not None else None) for file in run.files if file.host)
+    return len({counted_host(host, kind is not None and kind.is_snapshot) for host, kind in kinds})
 
 
 def _joined(sessions: Sequence[tuple[float, Run]], tolerance: float) -> Iterable[Sequence[tuple[float, Run]]]:

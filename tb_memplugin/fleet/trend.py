@@ -70,7 +70,7 @@ def trend(
     ordered = sorted(captures, key=lambda capture: capture.began)
     fleets = scan.fleets(ordered, done)
     points: dict[_SeriesKey, list[TrendPoint]] = {}
-    programs = _Programs()
+    programs = _ProgramsOverTime()
     for capture, fleet in zip(ordered, fleets, strict=True):
         day = datetime.fromtimestamp(capture.began, UTC).strftime("%Y-%m-%d")
         uses = programs.uses(fleet)
@@ -86,17 +86,17 @@ def trend(
 SITE_FILE = re.compile(r"([^/\s]+\.py):\d+")
 
 
-class _Program(NamedTuple):
+class _ProgramOverTime(NamedTuple):
     """A program over all captures. `number` distinguishes programs of one module's name."""
 
     module: str
     number: int
 
 
-_Uses = Mapping[_Program, Sequence[tuple[FileSummary, ProgramUse]]]  # the largest first
+_Uses = Mapping[_ProgramOverTime, Sequence[tuple[FileSummary, ProgramUse]]]  # the largest first
 
 
-class _Programs:
+class _ProgramsOverTime:
     """The programs of captures: one with a source file of an earlier one of its name is that one, changed.
 
     Unrelated experiments call their functions `train_step`, too.
@@ -107,21 +107,21 @@ class _Programs:
 
     def uses(self, fleet: Fleet) -> _Uses:
         """Return the uses of each program in a capture, the largest program and use first."""
-        found: dict[_Program, list[tuple[FileSummary, ProgramUse]]] = {}
+        found: dict[_ProgramOverTime, list[tuple[FileSummary, ProgramUse]]] = {}
         all_uses = [(file, use) for file in fleet.files for use in file.programs if use.peak_bytes >= 0]
         for file, use in sorted(all_uses, key=lambda found: -found[1].peak_bytes):
             found.setdefault(self._program(use), []).append((file, use))
         return found
 
-    def _program(self, use: ProgramUse) -> _Program:
+    def _program(self, use: ProgramUse) -> _ProgramOverTime:
         of_module = self._files.setdefault(use.module, [])
         files = {found[1] for site in use.sites if (found := SITE_FILE.match(site.text))}
         for number, known in enumerate(of_module):
             if known & files or not (known and files):  # without known lines, the name decides
                 known |= files
-                return _Program(use.module, number)
+                return _ProgramOverTime(use.module, number)
         of_module.append(files)
-        return _Program(use.module, len(of_module) - 1)
+        return _ProgramOverTime(use.module, len(of_module) - 1)
 
 
 def _job(fleet: Fleet, uses: _Uses) -> str:

@@ -18,6 +18,7 @@ from tb_memplugin.logdir.names import (
     path_text,
 )
 from tb_memplugin.model.out_of_memory import DUMP_FLAGS
+from tb_memplugin.sizes import counted
 
 TOPOLOGY = "topology.pb"  # in a folder that is named after the module
 MAX_NAMED = 5
@@ -83,7 +84,8 @@ def _other_stages(entries: Sequence[Entry], programs: Iterable[str]) -> tuple[Ho
         return ()
     stages = Stages(len(names), tuple(missing.values()))
     path = next(entry.path for entry in entries if entry.name == (first or names[0]))
-    return (HostFile(path, "", 0, f"{stages.count:,} stages, {len(missing):,} modules", stages=stages),)
+    text = f"{counted(stages.count, 'stage')}, {counted(len(missing), 'module')}"
+    return (HostFile(path, "", 0, text, stages=stages),)
 
 
 def without_program(names: Sequence[str], as_proto: bool) -> str:

@@ -91,10 +91,18 @@ def test_stages_of_a_dump_are_no_files() -> None:
         ("run", ["snapshot_1.pickle", "snapshot_2.pickle", "other.pickle"], 2),
         ("run", ["rank0.pickle", "rank1.pickle"], 2),
         ("run", ["10.0.0.1.xplane.pb", "10.0.0.2.xplane.pb"], 2),
-        ("run", [], 0),
+        ("dump", ["compile.oom.txt", ""], 1),
         ("device_profiles/2027_01_15_08_00_00_node_7", ["node_7.watch", "memory_step_10.prof"], 1),
     ],
 )
 def test_files_that_one_process_saved_are_no_hosts(folder: str, files: list[str], count: int) -> None:
-    found = [HostFile(f"/log/{folder}/{name}", name.rpartition(".")[0], 1, "1-1") for name in files]
+    found = [
+        HostFile(
+            f"/log/{folder}/{name}",
+            name.partition(".")[0] if name.endswith(".oom.txt") else name.rpartition(".")[0],
+            1,
+            "1-1",
+        )
+        for name in files
+    ]
     assert host_count(Run(folder, tuple(found), f"/log/{folder}", "/log")) == count

@@ -40,7 +40,9 @@ class ReportRecordings:
         for recording in self.contained:
             name = _run_name(recording)
             hosts.setdefault(name, set()).add(recording.host)
-            counted.setdefault(name, set()).add(counted_host(recording.host, recording.kind.is_snapshot))
+            counted.setdefault(name, set())
+            if recording.host:
+                counted[name].add(counted_host(recording.host, recording.kind.is_snapshot))
             peaks[name] = max(peaks.get(name, 0), peak(recording).bytes)
         return [
             RunHosts(name, sorted(hosts[name]), peak_bytes=peaks[name], host_count=len(counted[name]))

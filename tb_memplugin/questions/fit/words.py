@@ -10,7 +10,7 @@ from markupsafe import Markup
 from tb_memplugin.model.fit import LargestValue, MemoryLine, Outcome
 from tb_memplugin.questions.asking.html import table
 from tb_memplugin.questions.asking.text_table import align
-from tb_memplugin.sizes import bytes_text, counted
+from tb_memplugin.sizes import bytes_text, counted, percent_text
 
 MAX_PARTS = 3
 MAX_ERROR = 200  # characters of an error beside other answers
@@ -78,7 +78,7 @@ def size_text(size: int | None) -> str:
 def parts_text(outcome: Outcome) -> str:
     """Return the largest parts of the peak, as in `activations of layer_* (71 %), logits (20 %)`."""
     peak = outcome.peak_bytes or 1
-    return ", ".join(f"{part.name} ({part.bytes / peak:.0%})" for part in outcome.parts[:MAX_PARTS])
+    return ", ".join(f"{part.name} ({percent_text(part.bytes, peak)})" for part in outcome.parts[:MAX_PARTS])
 
 
 def sentences(one: LargestValue) -> Iterator[str]:
@@ -136,7 +136,11 @@ def _recomputation(one: LargestValue) -> str:
     texts = []
     for outcome in shown:
         value = dict(outcome.candidate.knobs).get(one.searched)
-        flops = f" ({outcome.rematerialized_flops:.1%} of the operations)" if outcome.rematerialized_flops else ""
+        flops = (
+            f" ({percent_text(outcome.rematerialized_flops, digits=1)} of the operations)"
+            if outcome.rematerialized_flops
+            else ""
+        )
         at = f" at {value}" if one.searched else ""
         texts.append(f"{counted(outcome.rematerialized, 'instruction')}{at}{flops}")
     return f"; above, XLA recomputes: {', '.join(texts)}"

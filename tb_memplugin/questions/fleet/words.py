@@ -19,7 +19,7 @@ from tb_memplugin.analysis.usage.live_set import UNEXPLAINED
 from tb_memplugin.model.fleet import Device, FileSeries, Fleet, KnownCapture, Rise, TrendChange
 from tb_memplugin.numbered_names import natural_key
 from tb_memplugin.questions.compare.causes import cause_text as change_cause_text
-from tb_memplugin.sizes import MINUS, bytes_text, counted, signed_bytes
+from tb_memplugin.sizes import MINUS, bytes_text, counted, percent_text, signed_bytes
 
 MAX_NAMES = 12
 FEW = 0.5  # a cause on less than this share of the hosts is described by their number, a choice
@@ -68,9 +68,8 @@ def median_text(memory: MemoryAnswer) -> str:
         return ""
     far = len({device.host for device in peaks.outliers})
     outliers = f"outliers on {counted(far, 'host')}" if far else "no outliers"
-    return (
-        f"{bytes_text(peaks.median_bytes)} · p95 {bytes_text(peaks.p95_bytes)} · spread {peaks.spread:.1%} · {outliers}"
-    )
+    spread = f"spread {percent_text(peaks.spread, digits=1)}"
+    return f"{bytes_text(peaks.median_bytes)} · p95 {bytes_text(peaks.p95_bytes)} · {spread} · {outliers}"
 
 
 def outlier_text(memory: MemoryAnswer, device: Device, hosts: int) -> str:

@@ -19,7 +19,7 @@ from tb_memplugin.questions.asking.source import Recordings
 from tb_memplugin.questions.kinds.torch_profile import retained_gradients_sentences
 from tb_memplugin.questions.kinds.watched import growth_message
 from tb_memplugin.questions.recording.sites import leaking, line_text, site
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.sizes import bytes_text, percent_text
 
 MAX_FINDINGS = 200
 CURVE_POINTS = 64  # of the small chart of a finding
@@ -152,7 +152,7 @@ def _later(found: Leaks, sites: LeakSites, i: int) -> str:
     part = float(sites.freed_later[i])
     if part < 0.005:
         return ""
-    return f" {part:.0%} of that was freed after the last {found.steps.unit}: the loop may only be lagging."
+    return f" {percent_text(part)} of that was freed after the last {found.steps.unit}: the loop may only be lagging."
 
 
 def several(unit: str) -> str:

@@ -21,7 +21,7 @@ from tb_memplugin.questions.asking.source import Runs
 from tb_memplugin.questions.oom.failure import sentences
 from tb_memplugin.questions.recording.summary import summary
 from tb_memplugin.questions.run.order import Fitted, ordered
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.sizes import bytes_text, percent_text
 
 
 class RoleShareJson(TypedDict):
@@ -194,7 +194,7 @@ def headline(entries: Sequence[Fitted]) -> str:
         )
     return (
         f"{many}{name} uses the largest share of its limit: it {_verb(first)} {bytes_text(known.needed)} of "
-        f"{bytes_text(known.capacity)} ({share(known.needed, known.capacity):.1%}), and "
+        f"{bytes_text(known.capacity)} ({percent_text(known.needed, known.capacity, 1)}), and "
         f"{bytes_text(known.left)} is left."
     )
 

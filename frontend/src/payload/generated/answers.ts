@@ -449,6 +449,8 @@ export interface FitChoice {
 export interface FitLargest extends FitChoice {
   /** Index into the step's `candidates`; null where none fits. */
   candidate: number | null;
+  /** True where it is the last value that was compiled: a larger one may fit. */
+  at_end: boolean;
   /** As `candidate`, for the largest value for which the compiler runs no instruction twice. */
   without_recomputation: number | null;
   /** Sentences: how memory rises with the knob, what the compiler recomputes, and what failed. */

@@ -67,6 +67,7 @@ export function fitStep(candidates: FitCandidate[], searched = "batch"): FitStep
         change,
         sentences: [],
         candidate: best(fitting),
+        at_end: own.at(-1)?.fits === true,
         without_recomputation: best(fitting.filter(({ rematerialized }) => rematerialized === 0)),
       };
     }),

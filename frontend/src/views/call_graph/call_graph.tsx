@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { type Store, useStore } from "../../base/store";
-import { formatBytes, formatCount, formatExact } from "../../base/units";
+import { formatBytes, formatCount, formatCounted, formatExact } from "../../base/units";
 import { layoutCallGraph } from "../../layout/call_graph";
 import type { Api } from "../../payload/api";
 import type { CallGraph } from "../../payload/generated/answers";
@@ -188,7 +188,7 @@ function findNode({ nodes }: CallGraph, selectedName: string): number {
 function summary(graph: CallGraph, change: boolean): JSX.Element {
   const { total, shown, unplaced, not_drawn: left, nodes_total: count } = graph;
   const parts = [
-    `${formatCount(count - left.nodes)} of ${formatCount(count)} functions drawn`,
+    `${formatCount(count - left.nodes)} of ${formatCounted(count, "function")} drawn`,
     left.nodes > 0 && left.largest === 0 && "the others have no bytes",
     left.largest > 0 && `each of the others has ${formatBytes(left.largest)} or less`,
     !change && shown !== total && `${formatBytes(shown)} of ${formatBytes(total)} pass focus and ignore`,

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useContext, useEffect, useId, useRef, useState } from "preact/hooks";
-import { formatCount } from "../../base/units";
+import { formatCounted } from "../../base/units";
 import { PrintingContext } from "../browser/printing";
 import { useFullWindow } from "../browser/full_window";
 
@@ -137,7 +137,7 @@ export function VirtualLines(props: Props): JSX.Element {
         ))}
       </div>
       {printing && printed < count && (
-        <p class="muted">{formatCount(count - printed)} more lines; a saved CSV has all of them.</p>
+        <p class="muted">{formatCounted(count - printed, "more line")}; a saved CSV has all of them.</p>
       )}
     </div>
   );
