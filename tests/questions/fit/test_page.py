@@ -53,7 +53,9 @@ def test_a_search_has_a_choice_for_each_target_knob_and_change(tmp_path: Path) -
     assert step["headline"].startswith(
         "172 is the largest batch that fits on v5e:2x2 (remat=none): it reserves 3.698 GiB"
     )
-    assert step["headline"].endswith("is left. With a change (remat=none, donate state) it is 190, the end of the range.")
+    assert step["headline"].endswith(
+        "is left. With a change (remat=none, donate state) it is 190, the end of the range."
+    )
     for number, choice in enumerate(step["choices"]):
         values = [one["value"] for one in step["candidates"] if one["choice"] == number]
         assert values == sorted(values)
