@@ -93,7 +93,8 @@ def hosts_of(run: Run) -> list[str]:
 def host_count(run: Run) -> int:
     """Return the number of hosts, by names. Snapshots whose names differ in numbers that are no rank count once.
 
-    Dumps do not name their host. Only their contents show whether these are of one process (fleet/series.py), so a list of runs claims no more.
+    Only their contents show whether these are of one process (fleet/series.py), so a list of runs claims no more.
+    Files outside any host, such as a text, count as none.
     """
     if process_of(run):
         return 1

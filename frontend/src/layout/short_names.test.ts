@@ -20,6 +20,17 @@ describe("shortNames", () => {
     expect(names.map(shortNames(names))).toEqual(names);
   });
 
+  it("gives different names different texts", () => {
+    const layers = Array.from(
+      { length: 25 },
+      (_, i) => `layer_${i}/mlp/a_long_name_of_a_scope_in_each_layer`,
+    );
+    const names = ["forward", "backward"].flatMap((pass) =>
+      layers.map((layer) => `${LONG}/${pass}/${layer}`),
+    );
+    expect(new Set(names.map(shortNames(names))).size).toBe(50);
+  });
+
   it("keeps a name that is not in the list", () => {
     expect(shortNames([LONG])("x")).toBe("x");
   });

@@ -10,14 +10,15 @@ const WORD_START = /[^\s/._()-]*$/;
  */
 export function shortNames(names: readonly string[]): (name: string) => string {
   const sorted = [...new Set(names)].sort();
-  const shortened = new Map(
-    sorted.map((name, i) => {
-      const common = Math.max(commonStart(name, sorted[i - 1] ?? ""), commonStart(name, sorted[i + 1] ?? ""));
-      const from = name.slice(0, Math.max(common - 1, 0)).search(WORD_START);
-      const isCut = name.length > WHOLE && from > START + 1;
-      return [name, isCut ? `${name.slice(0, START)}…${name.slice(from)}` : name] as const;
-    }),
-  );
+  const texts = sorted.map((name, i) => {
+    const common = Math.max(commonStart(name, sorted[i - 1] ?? ""), commonStart(name, sorted[i + 1] ?? ""));
+    const from = name.slice(0, Math.max(common - 1, 0)).search(WORD_START);
+    const isCut = name.length > WHOLE && from > START + 1;
+    return isCut ? `${name.slice(0, START)}…${name.slice(from)}` : name;
+  });
+  // Two groups of names may have the same ends.
+  const isTwice = (text: string): boolean => texts.indexOf(text) !== texts.lastIndexOf(text);
+  const shortened = new Map(sorted.map((name, i) => [name, isTwice(texts[i]) ? name : texts[i]]));
   return (name) => shortened.get(name) ?? name;
 }
 

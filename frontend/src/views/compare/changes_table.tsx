@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted, formatExact, formatSigned } from "../../base/units";
 import { CHANGE_LABELS, delta, entryName, entryTexts } from "../../layout/compare/change_table";
-import { shortNames } from "../../layout/compare/short_names";
+import { shortNames } from "../../layout/short_names";
 import { sameText } from "../../layout/table/fields";
 import type { Sorting } from "../../layout/url_values";
 import type { ComparedEntry, Comparison } from "../../payload/generated/answers";
@@ -21,7 +21,7 @@ export function changeColumns(entries: readonly ComparedEntry[], dark: boolean):
   const short = shortNames(entries.flatMap((entry) => [entry.site, entry.source]));
   const name = (text: string): JSX.Element => (
     <span title={text}>
-      <Middle text={short.get(text) ?? text} />
+      <Middle text={short(text)} />
     </span>
   );
   const known = ({ role: number }: ComparedEntry): boolean => number !== 0;

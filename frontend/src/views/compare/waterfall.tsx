@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import { type Store, useStore } from "../../base/store";
 import { formatBytes, formatCount, formatExact, formatSigned } from "../../base/units";
 import { stepName } from "../../layout/compare/change_table";
-import { shortNames } from "../../layout/compare/short_names";
+import { shortNames } from "../../layout/short_names";
 import { type Waterfall, waterfall, type WaterfallBar } from "../../layout/compare/waterfall";
 import type { Comparison } from "../../payload/generated/answers";
 import { type Picture, withLightTheme } from "../drawing/picture";
@@ -33,7 +33,7 @@ function drawWaterfall({ bars, origin }: Waterfall): Picture {
   });
   surface.font = BOLD;
   const short = shortNames(bars.map(({ label }) => label));
-  const names = bars.map(({ label }) => short.get(label) ?? label);
+  const names = bars.map(({ label }) => short(label));
   const labels = Math.min(Math.max(...names.map((name) => surface.measureText(name).width)), WIDEST_LABEL);
   const left = labels + GAP;
   bars.forEach((bar, i) => {
@@ -105,7 +105,7 @@ export function WaterfallSection(props: { comparison: Comparison; store: Store<V
       </header>
       <ol class={chart.origin > 0 ? "waterfall cut" : "waterfall"} data-testid="waterfall">
         {chart.bars.map((bar, i) => (
-          <Bar key={`${i} ${bar.label}`} {...{ bar, store }} text={short.get(bar.label) ?? bar.label} />
+          <Bar key={`${i} ${bar.label}`} {...{ bar, store }} text={short(bar.label)} />
         ))}
       </ol>
     </section>
