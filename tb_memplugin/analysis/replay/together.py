@@ -31,7 +31,7 @@ def together(recording: Recording, changes: Sequence[Change], kinds: Sequence[st
     changed = Change(
         edges % width,
         np.append(edges[1:] % width, 0),
-        np.floor(left).astype(np.int64) - bytes_now + added,
+        np.rint(left).astype(np.int64) - bytes_now + added,
         memory[edges // width],
     )
     return combine(

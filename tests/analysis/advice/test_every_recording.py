@@ -106,7 +106,7 @@ def test_the_page_and_the_terminal_say_the_same() -> None:
         for text in (found["title"], found["sentence"], *found["change"].splitlines()):
             assert any(text in line for line in lines)
     assert lines[0].startswith("Advice, each change")
-    assert lines[2].startswith("  \N{MINUS SIGN}416 MiB (55%)  Rematerialize layer_*")
+    assert lines[2].startswith("  \N{MINUS SIGN}416 MiB, 55% of the peak  Rematerialize layer_*")
 
 
 def test_where_nothing_helps_nothing_is_said() -> None:

@@ -49,7 +49,7 @@ def test_together_they_leave_the_product_of_what_each_leaves(rows: list[Row], le
         for position in range(LENGTH)
     ]
     found = live_after(whole, together(whole, both, ["dtype", "microbatching"]))
-    assert np.abs(found - expected).max() <= len(rows)  # each is rounded down
+    assert np.abs(found - expected).max() <= len(rows)  # each is rounded
 
 
 @given(rows_of, two_changes)
