@@ -22,7 +22,7 @@ from support.watch_files import live_file
 PROGRAM = {"tab": "memory_viewer", "run": TRAIN, "module": LARGEST}
 LEAK, TORCH = {"tab": "memory_profile", "run": "leak/cpu"}, {"tab": "memory_profile", "run": "torch"}
 SNAPSHOTS, COMPARE = {"tab": "snapshots"}, {"tab": "compare"}
-LIVE = "section[aria-label='Live at the inspected position']"
+LIVE = "[data-testid=breakdown]"
 WATCHED = "device_profiles/2027_01_15_08_00_00_host0_7"
 CANDIDATE = "fits/fit_gpt.step_v5e-2x2_remat-none_batch-172"
 FULL = {"full": "true"}
@@ -31,7 +31,7 @@ FULL = {"full": "true"}
 PAGES: dict[str, dict[str, str]] = {
     "overview": {"tab": "overview", "run": TRAIN},
     "overview of two files": {"tab": "overview", "run": "v5e_out_of_memory"},
-    "program": {**PROGRAM, "selected": "3", "grouped": "true", "search": "dot"},
+    "program": {**PROGRAM, "selected": "3", "group": "role", "search": "dot"},
     "allocator": {**LEAK, "selected": "3", "axis": "time"},
     "PyTorch": {**TORCH, "selected": "20"},
     "watched job": {"tab": "memory_profile", "run": WATCHED},

@@ -31,7 +31,7 @@ def profile(leaking: Host, browser: Browser) -> Iterator[Viewer]:
 
 
 def live_bytes(viewer: Viewer) -> str:
-    return viewer.frame.get_by_text(" in use in ").inner_text().partition(" in use")[0]
+    return viewer.text("live-heading").partition(" in use")[0]
 
 
 def test_groups_add_up_to_the_bytes_in_use_at_every_position(profile: Viewer) -> None:

@@ -26,7 +26,7 @@ BELOW = {
     **dict.fromkeys(("advice", "advice-piece", "advice-rows", "copy-change"), "advice"),
     **dict.fromkeys(("chart", "live-heading", "flame-graph", "treemap", "sandwich", "tree-table"), "breakdown"),
     **dict.fromkeys(("address-map", "tree-search", "tree-canvas", "classification"), "breakdown"),
-    **dict.fromkeys(("buffer-table", "buffer-row", "group-line", "table-search"), "buffers"),
+    **dict.fromkeys(("buffer-table", "buffer-row", "group-line", "table-search", "table-group"), "buffers"),
     "kernels": "kernels",
     "growth": "growth",
     "more-findings": "growth",
@@ -267,7 +267,7 @@ class Viewer:
     # --- the table ---
 
     def table(self) -> list[dict[str, str]]:
-        """Return the visible lines of the buffer table, top to bottom: full texts by heading."""
+        """Return the visible lines of the buffer table, top to bottom: full texts by heading. Ungroup them first."""
         read = """table => {
           const headings = [...table.querySelectorAll('[role=columnheader]')].map(h => h.innerText.trim());
           const lines = [...table.querySelectorAll('.virtual-line')];
@@ -280,7 +280,10 @@ class Viewer:
             ]))];
           });
         }"""
-        rows: list[dict[str, str]] = self.get("buffer-table").evaluate(read)
+        table = self.get("buffer-table")
+        if not table.get_by_test_id("buffer-row").count():
+            self.get("table-group").select_option("none")
+        rows: list[dict[str, str]] = table.evaluate(read)
         return rows
 
 
