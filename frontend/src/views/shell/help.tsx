@@ -17,7 +17,7 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["Enter  Esc", "in a flame graph, treemap or tree table: zoom to the node, zoom out"],
   ["o", "in the same: filter all charts by the node; also Shift + click"],
   ["c", "in the same: show callers and callees of the node's function"],
-  ["f", "charts in the full window: on, off"],
+  ["f", "the chart with the pointer or the focus in the full window: on, off"],
   ["Ctrl + V", "open an out-of-memory error; a file dropped on the page opens too"],
   ["t", "theme: light, dark, system"],
   ["?", "this help"],
