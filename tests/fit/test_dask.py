@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from fit.steps import write_code
-from support.dask_cluster import SECONDS, kill_worker, wait_for_workers
+from support.dask_cluster import SECONDS, kill_worker
 from support.dask_cluster import cluster as cluster
 
 from tb_memplugin.errors import InputError
@@ -42,7 +42,6 @@ def test_killing_a_worker_half_way_loses_nothing(cluster: Any, tmp_path: Path) -
     (tmp_path / "helper.py").write_text("def width(): return 64")
     step = write_code(tmp_path, CODE.format(started=str(started), go=str(go)))
     found = {}
-    wait_for_workers(cluster)
     options = CompileOptions(scheduler=cluster.scheduler_address, uses_cache=False)
     with open_compiler(tmp_path / "log", find_step(step), threading.Event(), options) as compiler:
         (tmp_path / "helper.py").unlink()  # the workers have it already

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.dask_cluster import SECONDS, kill_worker, wait_for_workers
+from support.dask_cluster import SECONDS, kill_worker
 from support.dask_cluster import cluster as cluster
 
 from benchmarks.pods.pod import Pod
@@ -29,7 +29,6 @@ pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]  # warning
 
 @pytest.fixture
 def executor(cluster: Any) -> Iterator[DaskCluster]:
-    wait_for_workers(cluster)
     found = DaskCluster(cluster.scheduler_address)
     yield found
     found.stop()

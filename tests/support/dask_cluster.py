@@ -1,34 +1,39 @@
-"""A dask cluster of two processes, for tests of executors."""
+"""A dask cluster of three processes, for tests of executors that end some of them."""
 
 from __future__ import annotations
 
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
-SECONDS = 120  # for the start of a worker where other processes use all cores
+SECONDS = 120  # for what other processes may delay
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def cluster() -> Iterator[Any]:
+    """Start a cluster in which a task fails with its second worker.
+
+    So one of three workers is left. dask (2026.8) does not start a worker again that dies while its nanny still waits
+    for its start, as on a busy machine, and tasks wait forever for a worker where none is left.
+    """
     distributed = pytest.importorskip("distributed")
     found = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+        n_workers=3,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address=None,
+        silence_logs=50,
+        scheduler_kwargs={"allowed_failures": 1},
     )
     try:
         yield found
     finally:
-        found.close(timeout=SECONDS)
-
-
-def wait_for_workers(cluster: Any) -> None:
-    """Wait until both workers run: a test before may have killed them."""
-    distributed = pytest.importorskip("distributed")
-    with distributed.Client(cluster.scheduler_address, set_as_default=False) as client:
-        client.wait_for_workers(2, timeout=SECONDS)
+        with suppress(TimeoutError):  # of a nanny that still waits
+            found.close(timeout=10)
 
 
 def kill_worker(cluster: Any) -> None:
