@@ -20,9 +20,10 @@ def test_a_search_finds_the_same_bytes_in_the_flame_graph_and_the_table(go_to: O
         viewer.get("table-search").fill(word)
 
         def both() -> tuple[str, str]:
+            viewer.get("tree-search")  # opens its tab
+            until(viewer.get("tree-found").count, bool, "nothing is found")
             return viewer.get("tree-found").all_inner_texts()[0].partition(" in ")[0], summary(viewer)
 
-        until(viewer.get("tree-found").count, bool, "nothing is found")
         before, _ = until(both, lambda found, known=before: found[0] == found[1] != known, word)  # type: ignore[misc]
 
 

@@ -22,7 +22,7 @@ class Step:
 def read(viewer: Viewer) -> Step:
     viewer.wait_until_ready()
     viewer.rest()
-    tab = viewer.frame.locator("[role=tab][aria-selected=true]").inner_text()
+    tab = viewer.frame.locator("[aria-label=Views] [role=tab][aria-selected=true]").inner_text()
     # The test's own address names the first tab, which the page leaves out.
     state = {key: value for key, value in viewer.state().items() if (key, value) != ("tab", "overview")}
     return Step(state, tab, viewer.frame.locator("main").inner_text()[:200])
