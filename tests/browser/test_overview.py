@@ -168,4 +168,4 @@ def test_it_is_the_first_tab_of_every_host(go_to: Open, host: Host) -> None:
     assert viewer.frame.get_by_role("tab").first.inner_text() == "Overview"
     viewer.get("recordings-table").get_by_role("button", name=SMALL).click()
     viewer.wait_for_state(module=SMALL)
-    until(lambda: viewer.text("headline"), lambda text: SMALL in text, "not opened")
+    until(lambda: viewer.get("module-picker").input_value(), lambda name: name == SMALL, "not opened")
