@@ -19,7 +19,7 @@ from support.torch_training import Training
 def test_tabs_are_named_after_their_contents_and_in_xprof_after_its_tools(go_to: Open, host: Host) -> None:
     viewer = go_to(tab="memory_viewer", run=TRAIN)
     ours = "Memory Viewer" if host.name == "xprof" else "Program"
-    assert viewer.frame.get_by_role("tab").all_inner_texts() == ["Overview", "Compare", ours]
+    assert viewer.frame.locator("[aria-label=Views] [role=tab]").all_inner_texts() == ["Overview", "Compare", ours]
     assert "XProf" in (viewer.get("tab-memory_viewer").get_attribute("title") or "")
 
 

@@ -25,6 +25,7 @@ DASH_NOISE = 8
 BELOW = {
     **dict.fromkeys(("advice", "advice-piece", "advice-rows", "copy-change"), "advice"),
     **dict.fromkeys(("chart", "live-heading", "flame-graph", "treemap", "sandwich", "tree-table"), "breakdown"),
+    **dict.fromkeys(("sandwich-list", "sandwich-callers", "sandwich-callees", "crumbs"), "breakdown"),
     **dict.fromkeys(("address-map", "tree-search", "tree-canvas", "classification"), "breakdown"),
     **dict.fromkeys(("buffer-table", "buffer-row", "group-line", "table-search", "table-group"), "buffers"),
     "kernels": "kernels",
