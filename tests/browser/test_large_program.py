@@ -31,12 +31,11 @@ def test_roles_that_load_later_complete_the_headline_and_move_nothing(large: Hos
         page.route(f"**/api/{name}?**", lambda route: held.append(route))
     viewer = Viewer(page)
     try:
-        page.goto(large.address({}))
+        page.goto(large.address({"below": "buffers", "group": "none"}))
         until(viewer.get("buffer-row").count, bool, "no first view")
         headline = viewer.headline()
         assert headline.startswith("Peak ")
-        assert viewer.get("buffer-row").first.locator("> *").nth(1).inner_text() == "…"
-        assert page.get_by_text("Finding roles…").is_visible()
+        assert "…" in viewer.get("buffer-row").first.locator("> *").all_inner_texts()
         sections = page.locator("main section")
         before = sections.evaluate_all(SECTIONS)
         until_held(page, held, 2)
@@ -48,7 +47,6 @@ def test_roles_that_load_later_complete_the_headline_and_move_nothing(large: Hos
         whole = until(viewer.headline, lambda text: " parameters" in text, "no roles in the headline")
         assert whole.startswith(headline)
         until(viewer.get("buffer-row").first.locator(".role").count, bool, "no roles in the table")
-        assert page.get_by_text("Finding roles…").count() == 0
         assert sections.evaluate_all(SECTIONS) == before
     finally:
         context.close()

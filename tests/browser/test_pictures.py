@@ -65,6 +65,7 @@ def save_chart(
     page.emulate_media(color_scheme="dark")
     page.goto(host.address(state))
     viewer = Viewer(page).wait_until_ready()
+    viewer.get(chart).wait_for()  # opens its tab
     found = []
     for ending in ("svg", "png"):
         download = viewer.save_picture(chart, ending)

@@ -151,7 +151,7 @@ def test_an_address_restores_the_same_picture(offline: Offline, file: Path, serv
 def test_trees_open(both: Both) -> None:
     report, page = both(run=TRAIN, module=LARGEST)
     for viewer in (report, page):
-        viewer.frame.get_by_role("button", name="Tree table").click()
+        viewer.get("chart").get_by_role("button", name="Tree table").click()
         until(viewer.get("tree-table").get_by_role("row").count, lambda count: count > 3, "no lines in the tree")
     wait_until_equal(report.get("tree-table").inner_text, page.get("tree-table").inner_text)
 

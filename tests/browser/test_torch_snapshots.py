@@ -101,6 +101,7 @@ def test_details_of_a_tensor_show_all_its_annotations(page: Page, host: Host) ->
 
 def test_roles_are_a_column(page: Page, host: Host) -> None:
     viewer = open_run(page, host, "kept", group="none")
+    viewer.get("buffer-table").wait_for()
     page_text = viewer.frame.locator("main").inner_text()
     for role in ("parameter", "optimizer state", "gradient", "activation"):
         assert role in page_text
@@ -121,4 +122,4 @@ def test_a_snapshot_without_a_trace_shows_one_moment(page: Page, host: Host) -> 
 
 
 def text(viewer: Viewer, testid: str) -> str:
-    return viewer.frame.get_by_test_id(testid).inner_text()
+    return viewer.get(testid).inner_text()
