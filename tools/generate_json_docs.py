@@ -93,7 +93,7 @@ def _kind(found: Any, link: str) -> str:
 
 
 def _meaning(heading: str, key: str, found: Any) -> str:
-    """Return the text of a field as it is in a table."""
+    """Return the meaning of a field for a cell of a table."""
     if "description" not in found:
         raise KeyError(f"{heading}: {key} has no meaning: write a text after the field of its type")
     text = str(found["description"]).removesuffix(".").replace("|", "\\|")

@@ -153,8 +153,8 @@ MICROBATCHES = (
     "every_k_schedule",
 )  # fmt: skip
 # Options that trade time for memory, tried where nothing fits. With this one, libtpu 0.0.52 repeats other instructions:
-# of six programs for v5e that were far too large, four reserved 11, 12, 24 and 55 % less, and two the same. It raised
-# the largest batch of none of four programs that fit with a smaller batch: with and without it, they end at the limit.
+# of six programs for v5e that were far too large, four reserved 11, 12, 24 and 55 % less, and two the same. The
+# largest batch of four others, which fit with a smaller one, stayed the same.
 OPTIONS: Mapping[str, Mapping[str, str]] = {
     "tpu": {"Let the compiler choose otherwise what to recompute": "option:xla_tpu_rematerialization_algo=2"},
 }

@@ -115,7 +115,7 @@ class SpanKind(IntEnum):
 
 
 class NumberedFiles(StrEnum):
-    """How files are read whose names differ in numbers only."""
+    """The meaning of files whose names differ in numbers only."""
 
     AUTO = "auto"  # by evidence
     SERIES = "series"  # as one process

@@ -94,6 +94,14 @@ def test_a_database_of_another_layout_is_replaced(tmp_path: Path) -> None:
     assert kept.files([FILE_OF_HOST])
 
 
+@pytest.mark.parametrize("content", ["[" * 100_000, "null", "[1]", "{}", "not JSON"])
+def test_an_edited_summary_is_missing(tmp_path: Path, content: str) -> None:
+    SummaryCache(tmp_path).put([SUMMARY], [PROGRAM])
+    with sqlite3.connect(tmp_path / FILE) as database:
+        database.execute("UPDATE summaries SET content = ?", (content,))
+    assert not SummaryCache(tmp_path).files([FILE_OF_HOST]) and not SummaryCache(tmp_path).programs(["ab"])
+
+
 def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     kept = SummaryCache(tmp_path / "file")

@@ -17,8 +17,8 @@ SECONDS = 120  # for what other processes may delay
 def cluster() -> Iterator[Any]:
     """Start a cluster in which a task fails with its second worker.
 
-    So one of three workers is left. dask (2026.8) does not start a worker again that dies while its nanny still waits
-    for its start, as on a busy machine, and tasks wait forever for a worker where none is left.
+    So one of three workers is left. On a busy machine, dask (2026.8) does not replace a worker that dies while its
+    nanny still waits for it to start, and tasks would wait forever for the last worker.
     """
     distributed = pytest.importorskip("distributed")
     found = distributed.LocalCluster(
