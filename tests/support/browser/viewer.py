@@ -136,8 +136,12 @@ class Viewer:
         return str(self.page.evaluate("location.href"))
 
     def state(self) -> dict[str, str]:
-        """Return the page state in the address. Recent changes may still be missing."""
-        parts = [part.partition("=") for part in urlsplit(self.address()).fragment.split("&")]
+        """Return the page state in the address. Recent changes may still be missing; all are while the page loads."""
+        try:
+            address = self.address()
+        except Error:  # the page navigates
+            return {}
+        parts = [part.partition("=") for part in urlsplit(address).fragment.split("&")]
         return {key: unquote(value) for key, equals, value in parts if equals}
 
     def wait_for_state(self, **wanted: str | None) -> dict[str, str]:
