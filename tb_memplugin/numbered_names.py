@@ -48,3 +48,8 @@ def _is_before_rank(text: str) -> bool:
     found = WORD.search(text.lower())
     word = found[1] if found else ""
     return word in LETTERS or word.endswith(RANKS + DEVICES)
+
+
+def counted_host(host: str, is_snapshot: bool) -> str | tuple[str, ...]:
+    """Return a key by which hosts are counted. Snapshots whose names differ in numbers that are no rank count once."""
+    return split_name(host).texts if is_snapshot else host

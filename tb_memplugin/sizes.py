@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from decimal import Decimal
 
@@ -87,9 +88,18 @@ def signed_percent(part: float) -> str:
     return f"{part:+.1%}".replace("-", MINUS)
 
 
-def percent_text(part: int, whole: int) -> str:
-    """Format a share in whole percent, halves up as the page does: `63%` of 5 in 8."""
-    return f"{(200 * part + whole) // (2 * whole)}%" if whole else "0%"
+def bytes_of_text(part: int, whole: int) -> str:
+    """Return `3.67 of 15.8 GiB`; `512 MiB of 15.8 GiB` where the units differ."""
+    [number, unit], total = bytes_text(part).split(), bytes_text(whole)
+    return f"{number if total.endswith(f' {unit}') else bytes_text(part)} of {total}"
+
+
+def percent_text(part: float, whole: float = 1, digits: int = 0) -> str:
+    """Format a share in percent, halves up as the page does: `63%` of 5 in 8, and `<1%` for less than one percent."""
+    percent = 100 * part / whole if whole else 0.0
+    if not digits and 0 < percent < 1:
+        return "<1%"
+    return f"{math.floor(percent * 10**digits + 0.5) / 10**digits:.{digits}f}%"
 
 
 def counted(count: int, noun: str) -> str:

@@ -46,7 +46,7 @@ ALLOWED: dict[str, set[str]] = {
     },  # knows jax; loads these when asked
     "fit": {
         *("analysis", "cache_folder", "errors", "executors", "logdir"),
-        *("model", "protos", "readers", "sizes", "targets"),
+        *("model", "protos", "questions", "readers", "sizes", "targets"),
     },
     "executors": {"errors"},
     "fleet": {
@@ -58,6 +58,7 @@ ALLOWED: dict[str, set[str]] = {
         *("model", "questions", "regex", "schemas", "sizes", "source_files", "targets"),
     },
     "pytest_plugin": {"capture", "catalog", "errors", "questions", "regex", "sizes"},  # runs in a user's tests
+    "notebook": {"capture", "errors", "questions", "sizes"},
     "cli": {"commands", "errors"},
 }
 # Likewise the rooms of `questions`.

@@ -17,7 +17,7 @@ def test_the_committed_file_is_up_to_date(name: str) -> None:
 
 
 def test_nothing_else_is_generated() -> None:
-    assert {path.name for path in FOLDER.iterdir()} == set(generate())
+    assert {path.name for path in FOLDER.iterdir()} == {name for name in generate() if "/" not in name}
 
 
 @pytest.mark.parametrize("route", sorted(endpoints()))

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from tb_memplugin import logdir
+from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.errors import InputError
+from tb_memplugin.hosts.sources import catalog_source
 from tb_memplugin.logdir import remote_files
 
 
@@ -85,6 +87,23 @@ def test_links_lead_nowhere_outside(tmp_path: Path) -> None:
     (root / "cycle").symlink_to(root)
     [run] = logdir.find_runs(str(root))
     assert [file.host for file in run.files] == ["a", "in"]
+
+
+def test_linked_folders_that_lead_outside_are_named(tmp_path: Path) -> None:
+    root, outside = tmp_path / "logdir", tmp_path / "outside"
+    outside.mkdir()
+    root.mkdir()
+    (root / "linked").symlink_to(outside)
+    with pytest.raises(InputError, match=r"are not read: .*linked\. Give their targets as logdirs"):
+        logdir.find_runs(str(root))
+    for name in ("run", "again"):
+        (root / name).mkdir()
+    (root / "run" / "step.prof").write_bytes(b"x")
+    (root / "again" / "latest").symlink_to(root / "run")
+    catalog = Catalog(str(root))
+    (run,) = catalog.runs()
+    (note,) = catalog_source(catalog).runs.run(run.name).notes
+    assert note.endswith(f"are not read: {root / 'linked'}. Give their targets as logdirs.")
 
 
 def test_a_linked_logdir_is_the_users_choice(tmp_path: Path) -> None:

@@ -23,10 +23,10 @@ def test_an_expression_takes_time_in_proportion_to_the_text(pattern: str) -> Non
 
     def seconds(text: str) -> float:
         def once() -> float:
-            began = time.perf_counter()
+            began = time.thread_time()
             for _ in range(20):
                 expression.search(text)
-            return time.perf_counter() - began
+            return time.thread_time() - began
 
         return min(once() for _ in range(5))
 

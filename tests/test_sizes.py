@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -96,3 +99,15 @@ def test_negative_figures_have_a_minus_sign() -> None:
     assert sizes.signed_bytes(-512) == "\N{MINUS SIGN}512 B"
     assert sizes.signed_bytes(512) == "+512 B"
     assert sizes.signed_percent(-0.814) == "\N{MINUS SIGN}81.4%"
+
+
+def test_shares_are_rounded_half_up_in_one_place() -> None:
+    assert sizes.percent_text(5, 8) == "63%"
+    assert sizes.percent_text(0.125) == "13%"
+    assert sizes.percent_text(1, 800) == "<1%"
+    assert sizes.percent_text(0, 8) == sizes.percent_text(0, 0) == "0%"
+    assert sizes.percent_text(5, 8, 1) == "62.5%"
+    package = Path(sizes.__file__).parent
+    texts = {path: path.read_text() for path in package.rglob("*.py")}
+    rounding = {path.name for path, text in texts.items() if re.search(r"\.\d%\}", text)}
+    assert rounding == {"sizes.py", "chips.py", "targets.py"}  # and the part of a GPU that JAX may use, which is set

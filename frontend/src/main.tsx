@@ -6,7 +6,6 @@ import { fetchFromServer } from "./payload/server";
 import stylesheet from "./styles/page.css?url";
 import { createScrollPlaces } from "./views/browser/scroll_places";
 import { App } from "./views/shell/app";
-import { tabsOf } from "./views/shell/report";
 import { bindTheme, readStoredTheme } from "./views/state/theme";
 import { bindUrl, readUrl } from "./views/state/url";
 import { initialState } from "./views/state/view_state";
@@ -26,19 +25,14 @@ export async function render(): Promise<void> {
     (await reportApi()) ??
     createApi((route, query, ...more) => server(route, { ...query, ...capacity() }, ...more));
   document.querySelector("[data-unread]")?.remove();
-  const start = {
-    ...initialState,
-    tab: tabsOf(api.report, { fit: false, fleet: false })[0],
-    theme: readStoredTheme(),
-  };
+  const start = { ...initialState, theme: readStoredTheme() };
   const store = createStore({ ...start, ...readUrl() });
   bindTheme(store);
   bindUrl(store, start, createScrollPlaces(window));
-  const pageUrl = api.report === null ? `${home}index.html` : location.href.replace(/#.*/s, "");
   const Page = (): JSX.Element => {
     // Every answer depends on it: the page starts again.
     const assumed = useStore(store, (state) => state.capacity);
-    return <App key={assumed} {...{ api, pageUrl, store }} />;
+    return <App key={assumed} {...{ api, store }} />;
   };
   renderInto(<Page />, document.body);
 }

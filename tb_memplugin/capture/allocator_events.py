@@ -14,14 +14,19 @@ from tb_memplugin.capture.guard import Quietly
 JAX_FOLDERS = tuple(os.path.dirname(str(module.__file__)) + os.sep for module in (jax, jaxlib))
 
 
-def creating_line(array: jax.Array) -> str:
-    """Return the line that created the array, such as `file.py:9`; empty where JAX kept no traceback."""
+def creating_frame(array: jax.Array) -> tuple[str, int] | None:
+    """Return the file and line that created the array; None where JAX kept no traceback."""
     traceback = getattr(array, "traceback", None)
-    for frame in traceback.frames if traceback else ():
-        if not frame.file_name.startswith(JAX_FOLDERS):
-            # The profiler ends an event's name at a #.
-            return f"{os.path.basename(frame.file_name)}:{frame.line_num}".replace("#", "_")
-    return ""
+    frames = traceback.frames if traceback else ()
+    outside = (frame for frame in frames if not frame.file_name.startswith(JAX_FOLDERS))
+    return next(((frame.file_name, frame.line_num) for frame in outside), None)
+
+
+def creating_line(array: jax.Array) -> str:
+    """Return the line that created the array, such as `file.py:9`; empty where it is unknown."""
+    found = creating_frame(array)
+    # The profiler ends an event's name at a #.
+    return f"{os.path.basename(found[0])}:{found[1]}".replace("#", "_") if found else ""
 
 
 def sharding_text(array: jax.Array) -> str:

@@ -36,6 +36,7 @@ from tb_memplugin.capture.new_files import (
     remove_empty_folder,
     replace_file,
 )
+from tb_memplugin.capture.program_report import ProgramReport
 from tb_memplugin.capture.wire import fields, message, number
 from tb_memplugin.model.out_of_memory import DUMP_FLAGS, RESOURCE_EXHAUSTED
 
@@ -65,9 +66,12 @@ class CompiledProgram:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.compiled(*args, **kwargs)
 
-    def report(self) -> str:
+    def report(self) -> ProgramReport:
         """Print and return an explanation of the program's peak."""
         return report(self)
+
+    def _repr_html_(self) -> str:
+        return explanation(self)._repr_html_()
 
 
 class CompileOutOfMemory(JaxRuntimeError):  # type: ignore[misc]  # untyped in JAX
@@ -77,7 +81,7 @@ class CompileOutOfMemory(JaxRuntimeError):  # type: ignore[misc]  # untyped in J
         super().__init__(text)
         self.dumped = dumped
 
-    def report(self) -> str:
+    def report(self) -> ProgramReport:
         """Print and return an explanation of the program's peak."""
         return report(self)
 
@@ -200,19 +204,19 @@ def compiled(program: HasProgram, logdir: LogDir) -> Path | str:
     return path if is_remote(path) else Path(path)
 
 
-def report(program: HasProgram) -> str:
-    """Print and return an explanation of the program's peak, as `tb-memplugin explain` does.
+def report(program: HasProgram) -> ProgramReport:
+    """Print and return an explanation of the program's peak, as `tb-memplugin explain` does; notebooks show a picture.
 
     ValueError as for `compiled`.
     """
-    text = explanation(program)
-    print(text)
-    return text
+    found = explanation(program)
+    found.show()
+    return found
 
 
-def explanation(program: HasProgram) -> str:
+def explanation(program: HasProgram) -> ProgramReport:
     """Return an explanation of the program's peak in the device's main memory."""
-    return _explain(_main_memory(_recordings(program)))
+    return ProgramReport(main_memory(program))
 
 
 def assert_fits(program: HasProgram, limit: int | str | None = None) -> None:
@@ -240,7 +244,7 @@ def assert_fits(program: HasProgram, limit: int | str | None = None) -> None:
         if needed > allowed:
             raise BudgetExceeded(
                 f"{recording.title} needs {bytes_text(needed)} of {recording.memory}, "
-                f"{bytes_text(needed - allowed)} more than {bytes_text(allowed)}.\n{_explain(recording)}"
+                f"{bytes_text(needed - allowed)} more than {bytes_text(allowed)}.\n{ProgramReport(recording)}"
             )
 
 
@@ -256,15 +260,10 @@ def _recordings(program: HasProgram) -> list[Recording]:
     return with_chip(found, *target) if target is not None else found
 
 
-def _main_memory(recordings: list[Recording]) -> Recording:
-    return next((recording for recording in recordings if recording.is_main_memory), recordings[0])
-
-
-def _explain(recording: Recording) -> str:
-    from tb_memplugin.questions.explain.explain import explain
-    from tb_memplugin.questions.explain.explain_text import lines
-
-    return "\n".join(lines(explain(recording)))
+def main_memory(program: HasProgram) -> Recording:
+    """Return the recording of a program's memory on the device. ValueError as for `compiled`."""
+    found = _recordings(program)
+    return next((recording for recording in found if recording.is_main_memory), found[0])
 
 
 def _dumped(program: HasProgram) -> ProgramOfDump | None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tb_memplugin import logdir
 from tb_memplugin.errors import InputError
-from tb_memplugin.logdir import DumpedProgram
+from tb_memplugin.logdir import ProgramFile
 from tb_memplugin.logdir.names import AFTER_CODEGEN
 from tb_memplugin.model.accelerators import with_chip
 from tb_memplugin.model.recording import Recording
@@ -21,14 +21,13 @@ MAX_TARGET_BYTES = 1 << 20
 LIVE_RANGE_BYTES = 200  # the figure is in the first line
 
 
-def with_dump_files(recordings: Sequence[Recording], dumped: DumpedProgram) -> list[Recording]:
-    """Return a program's recordings with its title, the limits of its chip, and caveats where XLA's reports differ."""
-    title = dumped.title
-    stages = [path for path in dumped.beside if AFTER_CODEGEN in os.path.basename(path)]
-    named = [(_name(path), _content(path)) for path in dumped.beside if path not in stages]
+def with_dump_files(recordings: Sequence[Recording], program: ProgramFile) -> list[Recording]:
+    """Return a program's recordings with the limits of its chip, and caveats where XLA's reports differ."""
+    stages = [path for path in program.beside if AFTER_CODEGEN in os.path.basename(path)]
+    named = [(_name(path), _content(path)) for path in program.beside if path not in stages]
     files = [(name, content) for name, content in named if content]
     totals, length = reported_totals(files), scheduled_instructions(files)
-    checked = [replace(r, title=title, caveats=(*r.caveats, *differences(r, totals, length))) for r in recordings]
+    checked = [replace(r, caveats=(*r.caveats, *differences(r, totals, length))) for r in recordings]
     if stages and any(r.program is not None and r.program.kernels for r in recordings):
         checked = [_with_used_memory(recording, stages[0]) for recording in checked]
     target = read_target(files)

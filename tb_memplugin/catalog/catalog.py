@@ -11,11 +11,12 @@ from typing import Generic, TypeVar
 
 from tb_memplugin import logdir, readers
 from tb_memplugin.analysis.usage.live_bytes import peak
-from tb_memplugin.catalog.dumps import MAX_PROGRAMS, files_of_modules
+from tb_memplugin.catalog.dumps import MAX_PROGRAMS
 from tb_memplugin.catalog.fit_records import FitRecords, read_records
 from tb_memplugin.catalog.linking import chunk_programs, link_chunks, link_timelines
 from tb_memplugin.catalog.listing import Listing, listing_of_files, merge, read_file
-from tb_memplugin.catalog.listing_cache import FileVersion, ListingCache
+from tb_memplugin.catalog.listing_cache import FileVersion, ListingCache, file_version
+from tb_memplugin.catalog.programs import files_of_modules, titled
 from tb_memplugin.catalog.reading import Progress
 from tb_memplugin.catalog.uploads import PastedTexts, Uploads
 from tb_memplugin.errors import InputError
@@ -95,6 +96,7 @@ class Catalog:
         self.progress = Progress()
         self._runs: list[Run] = []  # of the last search
         self._fits: list[Run] = []  # with the record of a fit's candidate
+        self.links_text = ""  # about folders that the last search has not read
         self._searched = float("-inf")
         self._search_seconds = 0.0  # of the last search, if it was slow
         self._search = SharedCall(self._search_now)  # it reads every folder
@@ -124,10 +126,12 @@ class Catalog:
     def _search_now(self) -> list[Run]:
         began = time.monotonic()
         every: list[Run] = []
+        links: list[str] = []
         errors: list[InputError] = []
         for name, root in self._roots.items():
             try:
                 runs = logdir.find_all(root)
+                links.append(logdir.links_text(root, runs))
                 every += [run._replace(name=f"{name}/{run.name}") for run in runs] if name else runs
                 if not any(run.files for run in runs):
                     errors.append(logdir.no_runs(root))
@@ -136,6 +140,7 @@ class Catalog:
         every = logdir.newest_first(every)
         self._runs = found = [run for run in every if run.files]
         self._fits = [run for run in every if run.record is not None]
+        self.links_text = " ".join(filter(None, links))
         self._searched = time.monotonic()
         took = self._searched - began
         self._search_seconds = took if found and took > SLOW_SEARCH_SECONDS else 0.0
@@ -219,7 +224,7 @@ class Catalog:
         return sum(0 if self._is_cached(file, run) else file.size for file, run in files)
 
     def _is_cached(self, file: HostFile, run: str) -> bool:
-        return self.pasted.get(run) is not None or FileVersion(file.path, file.stamp, run) in self._cache
+        return self.pasted.get(run) is not None or file_version(file, run) in self._cache
 
     def _read_linked(self, file: HostFile, run: Run) -> list[Recording]:
         """Return a file's recordings; snapshots are linked to the memory timelines of their run."""
@@ -255,7 +260,7 @@ class Catalog:
         """Read a file, or return its cached listing. Concurrent requests for a file share one reading of it."""
         if (pasted := self.pasted.get(run)) is not None:
             return merge([pasted.listing])
-        version = FileVersion(file.path, file.stamp, run)
+        version = file_version(file, run)
         if (cached := self._cache.get(version)) is not None:
             self.progress.finished(run, file)
             return cached
@@ -285,8 +290,12 @@ class Catalog:
 
 def _files_of(run: Run, name: str) -> list[HostFile]:
     """Return the files of a run that may contain the recording with an id; all files where `name` is the run's."""
-    if name == run.name:
-        return list(run.files)
     # Ids are compared, not split, since names may contain any separator.
-    begins = {file: f"{run.name}|{file.host}|{f'{file.dumped.title}|' if file.dumped else ''}" for file in run.files}
-    return [file for file, begin in begins.items() if name.startswith(begin)]
+    files = titled(run.files)
+    return [file for file in files if name == run.name or name.startswith(f"{run.name}|{file.host}|{_begin(file)}")]
+
+
+def _begin(file: HostFile) -> str:
+    """Return what the titles of a file's recordings begin with."""
+    program = file.program
+    return "" if program is None else f"{program.title}|" if program.title else program.module

@@ -11,7 +11,7 @@ from tb_memplugin import logdir
 from tb_memplugin.errors import InputError, ReadError
 from tb_memplugin.logdir import HostFile
 from tb_memplugin.model.out_of_memory import DUMP_FLAGS
-from tb_memplugin.readers.hlo.reserved import module_name, reserved_by_memory
+from tb_memplugin.readers.hlo.reserved import reserved_by_memory
 from tb_memplugin.sizes import agree, bytes_text, counted
 
 
@@ -99,7 +99,7 @@ def largest_programs(
 
     Programs that have a recording with a `wanted` id stay, and those whose ids are unknown before they are read.
     """
-    programs = [file for file in files if file.dumped is not None or _is_single_program(file)]
+    programs = [file for file in files if file.program is not None]
     if len(programs) <= MAX_PROGRAMS:
         return files, None
     size = {file: _size(file) for file in programs}
@@ -110,46 +110,11 @@ def largest_programs(
     return [file for file in files if file not in left], LeftOut(len(left), max(size[file] for file in left))
 
 
-def _is_single_program(file: HostFile) -> bool:
-    """Return whether a file is a program that is not of an XLA dump, by its name."""
-    return file.stages is None and logdir.is_program(file.path)
-
-
 def _may_be_wanted(file: HostFile, run: str, wanted: Callable[[str], object]) -> bool:
-    return file.dumped is None or any(map(wanted, _ids(file, run)))
-
-
-def _ids(file: HostFile, run: str) -> list[str]:
-    """Return the ids of a program's recordings, as Recording.id has them, without reading it."""
-    title = file.dumped.title if file.dumped else ""
-    return ["|".join((run, file.host, title, memory)) for memory in reserved(file)]
-
-
-def files_of_modules(files: Sequence[HostFile], modules: Collection[str]) -> list[HostFile]:
-    """Return the programs compiled from modules of these names, by file names in dumps and by contents elsewhere.
-
-    Of a run with very many single programs only the first are looked into.
-    """
-    single = [file for file in files if file.dumped is None and _is_single_program(file)][:MAX_PROGRAMS]
-    named = [file for file in files if file.dumped is not None and file.dumped.module in modules]
-    return [*named, *(file for file in single if _module(file) in modules)]
-
-
-def _module(file: HostFile) -> str:
-    try:
-        return _module_name(file)
-    except ReadError:  # not cached
-        return ""
-
-
-@lru_cache(maxsize=50_000)
-def _module_name(file: HostFile) -> str:
-    try:
-        return module_name(logdir.read_bytes(file), file.path)
-    except ReadError:
-        raise
-    except InputError:
-        return ""
+    if file.program is None or not (title := file.program.title):
+        return True
+    # As Recording.id has them.
+    return any(wanted("|".join((run, file.host, title, memory))) for memory in reserved(file))
 
 
 def _size(file: HostFile) -> int:

@@ -98,31 +98,66 @@ def _described(recording: Recording, programs: tuple[Recording, ...]) -> Recordi
         return recording
     pairs = np.stack([chunks.program.codes.astype(np.int64), chunks.allocation, rows.size], axis=1)
     distinct, first, inverse = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
+    named = [(chunks.program[row], index, size) for (_, index, size), row in zip(distinct.tolist(), first, strict=True)]
+    chosen = {name: _likeliest(recording, name, named, programs) for name in chunks.program.strings if name}
     texts = []
     for (_, index, size), row in zip(distinct.tolist(), first.tolist(), strict=True):
         own = ChunkTexts(rows.name[row], rows.op[row], rows.shape[row], rows.dtype[row], rows.op_name[row])
-        texts.append(_texts_of(chunks.program[row], index, size, programs) or own)
+        module = chunks.program[row]
+        texts.append(_texts_of(module, index, size, chosen.get(module, ())) or own)
     columns = (Text.of(column).take(inverse.reshape(-1)) for column in zip(*texts, strict=True))
     name, op, shape, dtype, op_name = columns
     return replace(recording, allocations=replace(rows, name=name, op=op, shape=shape, dtype=dtype, op_name=op_name))
 
 
-def _texts_of(name: str, index: int, size: int, programs: tuple[Recording, ...]) -> ChunkTexts | None:
-    """Return the texts of the largest buffer in a buffer allocation; None where no program has it in this size."""
-    best: tuple[int, Recording, int] | None = None
+def _likeliest(
+    error: Recording, name: str, chunks: Sequence[tuple[str, int, int]], programs: Sequence[Recording]
+) -> Sequence[Recording]:
+    """Return the recordings of the program of a name that most of its chunks fit, if possible of the error's run.
+
+    `chunks`: the program's name, the allocation and the size of each.
+    """
+    found: dict[tuple[str, str, str], list[Recording]] = {}
     for program in programs:
-        if program.program is None or program.program.module != name:
-            continue
-        for region in np.flatnonzero(program.regions.index == index).tolist():
-            rounded = -(-int(program.regions.size[region]) // CHUNK_BYTES) * CHUNK_BYTES
+        if program.program is not None and program.program.module == name:
+            found.setdefault((program.run, program.host, program.title), []).append(program)
+
+    def fit(of: tuple[str, str, str]) -> tuple[int, bool, int]:
+        slacks = [_nearest(index, size, found[of]).slack for named, index, size in chunks if named == name]
+        fitting = [slack for slack in slacks if slack is not None]
+        return len(fitting), of[0] == error.run, -sum(fitting)
+
+    return found[max(found, key=fit)] if found else ()
+
+
+class Region(NamedTuple):
+    """The memory of a buffer allocation in one of a program's recordings; `slack`: None where no memory fits."""
+
+    slack: int | None
+    program: Recording | None = None
+    row: int = -1
+
+
+def _nearest(index: int, size: int, programs: Sequence[Recording]) -> Region:
+    """Return the memory of a buffer allocation that a chunk of this size is for."""
+    best = Region(None)
+    for program in programs:
+        for row in np.flatnonzero(program.regions.index == index).tolist():
+            rounded = -(-int(program.regions.size[row]) // CHUNK_BYTES) * CHUNK_BYTES
             slack = size - rounded
-            # Of a program that was compiled again, the nearest. The allocator splits a chunk of twice the size.
-            if 0 <= slack < rounded and (best is None or slack < best[0]):
-                best = slack, program, region
-    if best is None:
+            # The allocator splits a chunk of twice the size.
+            if 0 <= slack < rounded and (best.slack is None or slack < best.slack):
+                best = Region(slack, program, row)
+    return best
+
+
+def _texts_of(name: str, index: int, size: int, programs: Sequence[Recording]) -> ChunkTexts | None:
+    """Return the texts of the largest buffer in a buffer allocation; None where no program has it in this size."""
+    region = _nearest(index, size, programs)
+    if region.program is None:
         return None
-    rows = best[1].allocations
-    inside = np.flatnonzero(rows.region == best[2])
+    rows = region.program.allocations
+    inside = np.flatnonzero(rows.region == region.row)
     if not len(inside):
         return None
     row = int(inside[np.argmax(rows.size[inside])])

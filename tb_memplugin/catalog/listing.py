@@ -13,10 +13,12 @@ from tb_memplugin.analysis.usage.headroom import with_device_limits
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.catalog.dumps import LeftOut, SkippedStages, largest_programs, unexplained
 from tb_memplugin.catalog.linking import link_chunks, link_timelines
+from tb_memplugin.catalog.programs import titled
 from tb_memplugin.catalog.reading import Progress
 from tb_memplugin.errors import InputError, NoBufferAssignmentError, ReadError, log_failure
 from tb_memplugin.formats import OOM_TEXT_BYTES
 from tb_memplugin.logdir import HostFile
+from tb_memplugin.logdir.names import parse_program
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.common.part import FilePart, NoEventsReason
@@ -83,7 +85,7 @@ def listing_of_files(
     wanted: Callable[[str], object] | None = None,
 ) -> Listing:
     """List the recordings of a run's files, without the smallest programs of a large dump."""
-    chosen, left_out = largest_programs(files, run, wanted)
+    chosen, left_out = largest_programs(titled(files), run, wanted)
     listing = stages_explained(merge(_read_each(chosen, run, read)))
     return replace(listing, left_out=(left_out,)) if left_out else listing
 
@@ -157,12 +159,16 @@ def listing_of_content(file: HostFile, run: str, content: bytes | memoryview, sk
 
 
 def _read_part(part: FilePart, file: HostFile) -> list[Recording]:
-    if file.dumped is None:
-        return part.read()
+    recordings = part.read()
+    if file.program is None or not file.program.title:
+        return recordings
+    recordings = [replace(recording, title=file.program.title) for recording in recordings]
+    if parse_program(os.path.basename(file.path)) is None:
+        return recordings
     # Imported here, since protobuf takes 60 ms, which other files do not need.
     from tb_memplugin.catalog.beside_programs import with_dump_files
 
-    return with_dump_files(part.read(), file.dumped)
+    return with_dump_files(recordings, file.program)
 
 
 def stages_explained(listing: Listing) -> Listing:

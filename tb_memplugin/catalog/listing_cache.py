@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tb_memplugin.catalog.listing import Listing
+from tb_memplugin.logdir import HostFile
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text, counted
 
@@ -69,16 +70,21 @@ logger = logging.getLogger(__name__)
 
 
 class FileVersion(NamedTuple):
-    """A version of a file, as a part of a run."""
+    """A version of a file, as a part of a run. The title of a program depends on the other files of the run."""
 
     path: str
     stamp: str
     run: str
+    title: str = ""
+
+
+def file_version(file: HostFile, run: str) -> FileVersion:
+    return FileVersion(file.path, file.stamp, run, file.program.title if file.program else "")
 
 
 @dataclass(slots=True)
 class _Cached:
-    stamp: str
+    version: FileVersion
     listing: Listing
     nbytes: int
     parts_read: int  # when it was measured
@@ -102,13 +108,13 @@ class ListingCache:
 
     def __contains__(self, version: FileVersion) -> bool:
         cached = self._cached.get((version.path, version.run))
-        return cached is not None and cached.stamp == version.stamp
+        return cached is not None and cached.version == version
 
     def get(self, version: FileVersion) -> Listing | None:
         key = version.path, version.run
         with self._lock:
             cached = self._cached.get(key)
-            if cached is None or cached.stamp != version.stamp:
+            if cached is None or cached.version != version:
                 return None
             self._cached.move_to_end(key)
         # What earlier answers made of it counts now.
@@ -119,7 +125,7 @@ class ListingCache:
     def add(self, version: FileVersion, listing: Listing) -> None:
         """Keep a listing, in place of that of an earlier version of its file."""
         parts = _parts_read(listing)  # before it is measured: others may use it
-        added = _Cached(version.stamp, listing, held_bytes([listing]), parts)
+        added = _Cached(version, listing, held_bytes([listing]), parts)
         with self._lock:
             if (old := self._cached.pop((version.path, version.run), None)) is not None:
                 self._total -= old.nbytes

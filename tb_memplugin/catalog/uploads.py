@@ -17,7 +17,7 @@ from tb_memplugin.catalog.listing import Listing, listing_of_content
 from tb_memplugin.catalog.listing_cache import held_bytes
 from tb_memplugin.errors import InputError
 from tb_memplugin.free_memory import require
-from tb_memplugin.logdir import HostFile, Run
+from tb_memplugin.logdir import HostFile, ProgramFile, Run
 from tb_memplugin.logdir.names import host_name
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
@@ -125,7 +125,8 @@ class PastedTexts:
         name = f"{RUN_PREFIX}/{shown} {blake2b(content, digest_size=4).hexdigest()}"
         if (known := self.get(name)) is not None:
             return known
-        file = HostFile(shown, host_name(shown), len(content), name)
+        # Its path is no file of this machine, so its module is not read from there.
+        file = HostFile(shown, host_name(shown), len(content), name, ProgramFile("", ""))
         listing = listing_of_content(file, name, content)
         if not listing.recordings:
             problem = next((problem.text for problem in listing.problems), "it has no recording")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 
-from tb_memplugin.commands.output import asked, chosen_recording
+from tb_memplugin.commands.output import asked, chosen_recording, outcomes_beside
 from tb_memplugin.commands.terminal import print_answer, printable
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.explain.explain import explain
@@ -19,10 +19,12 @@ def run(arguments: argparse.Namespace) -> int:
     recordings = listing.recordings
     if arguments.json:
         problems = listing.problems if arguments.recording is None else ()
-        print_answer(explain_answer(chosen, recordings, asked(arguments, arguments.path), arguments.at, problems))
+        question = asked(arguments, arguments.path)
+        print_answer(explain_answer(chosen, recordings, question, arguments.at, problems, outcomes_beside(chosen)))
         return 0
     hints = [*_program_hint(chosen, recordings), *_time_recording_hint(chosen, recordings)]
-    print("\n".join(map(printable, [*lines(explain(chosen, arguments.at, recordings)), *hints])))
+    found = explain(chosen, arguments.at, recordings, outcomes_beside(chosen))
+    print("\n".join(map(printable, [*lines(found), *hints])))
     return 0
 
 

@@ -82,7 +82,9 @@ def _write_report(
     fits = records_of_path(arguments.path)
     candidates = FitOutcomes(fits.outcomes, [Unreadable(problem.file, problem.text) for problem in fits.problems])
     max_bytes = sys.maxsize if arguments.recording else report.MAX_BYTES
-    written, _ = report.write(stream, f"Memory report of {name}", selected, every, max_bytes, candidates)
+    found = report.Report(f"Memory report of {name}", selected, every, max_bytes, candidates)
+    found.write(stream)
+    written = len(found.contained)
     if written == len(selected):
         return counted(written, "recording"), written
     count = counted(len(selected), "recording")

@@ -15,5 +15,6 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.open,
         arguments.allowed_host,
         arguments.source_root,
+        arguments.in_notebook,
     )
     return 0

@@ -14,7 +14,7 @@ from tb_memplugin.fit.compiling.compiling import programs_of
 from tb_memplugin.fit.knobs import parse_changes
 from tb_memplugin.fit.search import Search
 from tb_memplugin.fit.sweep import Sweep
-from tb_memplugin.model.fit import Knobs, LargestValue, Outcome, Tried
+from tb_memplugin.model.fit import MICROBATCHES, Knobs, LargestValue, Outcome, Tried
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.hlo import read_hlo
 from tb_memplugin.targets import parse_target
@@ -69,7 +69,8 @@ class Trial:
         if after.reserved_bytes is None or before.reserved_bytes is None:
             return replace(tried, error=after.error or before.error)
         saved = before.reserved_bytes - after.reserved_bytes
-        return replace(tried, saving_bytes=saved, new_value=self._largest(piece, values, number, after))
+        found = self._largest(piece, values, number, after)
+        return replace(tried, saving_bytes=saved, new_value=found, at_end=self._is_last(found, values))
 
     def _estimated(self, piece: AdviceToTry) -> Tried:
         """Estimate the largest value from the line along which memory rises, up to the largest searched value."""
@@ -82,7 +83,11 @@ class Trial:
         own = int(dict(before.candidate.knobs)[self.answer.searched])
         most = own + floor(room / each) if each else own - (room < 0)
         reached = [value for value in self.values if value <= most]
-        return replace(tried, new_value=reached[-1] if reached else None)
+        found = reached[-1] if reached else None
+        return replace(tried, new_value=found, at_end=self._is_last(found, self.values))
+
+    def _is_last(self, found: int | None, values: Sequence[int]) -> bool:
+        return bool(values) and found == values[-1]
 
     def _tried(self, piece: AdviceToTry, before: Outcome, after: Outcome | None) -> Tried:
         answer = self.answer
@@ -146,12 +151,6 @@ class Trial:
         return search.largest_from(number, max(guess, number + 1))
 
 
-# Names that libraries and users give to a knob that splits a batch into parts.
-MICROBATCHES = (
-    "microbatches", "num_microbatches", "n_microbatches", "accumulate", "accumulation", "accumulation_steps",
-    "accum_steps", "grad_accum", "grad_accum_steps", "gradient_accumulation", "gradient_accumulation_steps",
-    "every_k_schedule",
-)  # fmt: skip
 # Options that trade time for memory, tried where nothing fits. With this one, libtpu 0.0.52 repeats other instructions:
 # of six programs for v5e that were far too large, four reserved 11, 12, 24 and 55 % less, and two the same. The
 # largest batch of four others, which fit with a smaller one, stayed the same.

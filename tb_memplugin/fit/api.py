@@ -19,14 +19,25 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.fit.compile_task import Limits
 from tb_memplugin.fit.knobs import Varied, parse_varied
 from tb_memplugin.fit.step.step_file import find_step
+from tb_memplugin.model.fit import LargestValue
 from tb_memplugin.model.kinds import COMPILE_SECONDS
 from tb_memplugin.sizes import parse_size
 
 if TYPE_CHECKING:
-    from tb_memplugin.model.fit import Knob, LargestValue, Outcome
+    from tb_memplugin.model.fit import Knob, Outcome
 
     Step = str | Callable[..., Any]
     Values = Sequence[Knob] | range | tuple[int, ...] | None
+
+
+class LargestValues(list[LargestValue]):
+    """The answer for each target and choice, which a notebook shows as a table."""
+
+    def _repr_html_(self) -> str:
+        from tb_memplugin.questions.asking.html import document
+        from tb_memplugin.questions.fit.words import html
+
+        return document([html(self)])
 
 
 def largest(
@@ -41,7 +52,7 @@ def largest(
     timeout: float = COMPILE_SECONDS,
     memory: str | int | None = None,
     cache: bool = True,
-) -> list[LargestValue]:
+) -> LargestValues:
     """Return the largest value of a knob that fits, for each target and each combination of the other knobs.
 
     `step` is a function of `devices` and knobs, or its name as in "fit_gpt.py:step". In `vary`, a tuple (low, high) or
@@ -63,7 +74,7 @@ def largest(
         answer = sweep.run()
     if stop.is_set():
         raise KeyboardInterrupt
-    return answer
+    return LargestValues(answer)
 
 
 def compile(

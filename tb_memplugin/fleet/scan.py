@@ -13,7 +13,7 @@ from tb_memplugin.fleet.series_growth import Growths, as_hosts, has_growth, read
 from tb_memplugin.fleet.sessions import Capture
 from tb_memplugin.fleet.summarize import read_programs, summarize_files, with_programs
 from tb_memplugin.fleet.tasks import FilesOfRuns, FileTask, Tasks, batches, may_pass, problem_text
-from tb_memplugin.logdir import HostFile
+from tb_memplugin.logdir import HostFile, ProgramFile
 from tb_memplugin.model.fleet import FileSeries, FileSummary, Fleet, ProgramSummary
 from tb_memplugin.model.kinds import NumberedFiles
 from tb_memplugin.numbered_names import natural_key
@@ -81,6 +81,12 @@ class Scan:
 
     def summaries(self, files: FilesOfRuns) -> Iterator[FileSummary]:
         """Yield the summary of each file, as they come; `programs` is complete at the end."""
+        dumped = {file.path: file.program for file, _ in files if file.program}
+        for summary in self._summaries(files):
+            program = dumped.get(summary.path)
+            yield summary if program is None else _titled(summary, program)
+
+    def _summaries(self, files: FilesOfRuns) -> Iterator[FileSummary]:
         known = self.cache.files(file for file, _ in files) if self.cache else {}
         runs = {file.path: run for file, run in files}
         found = [replace(summary, run=runs[path]) for path, summary in known.items()]
@@ -152,6 +158,12 @@ class Scan:
             self.cache.put(files, programs)
         files.clear()
         programs.clear()
+
+
+def _titled(summary: FileSummary, program: ProgramFile) -> FileSummary:
+    """Return the summary of a dumped program with its title, which other files of its folder decide."""
+    uses = (replace(use, module=program.module, title=program.title) for use in summary.programs)
+    return replace(summary, programs=tuple(uses))
 
 
 def _failed(file: HostFile, run: str, error: object) -> FileSummary:

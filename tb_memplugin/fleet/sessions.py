@@ -15,6 +15,7 @@ from itertools import pairwise
 from tb_memplugin.logdir import HostFile, Run
 from tb_memplugin.model.fleet import Session
 from tb_memplugin.model.kinds import PAUSE_SECONDS
+from tb_memplugin.numbered_names import counted_host
 
 # As JAX, XProf and TensorFlow name sessions: 2024_07_12_01_26_45
 DATE = re.compile(r"(\d{4})[_-](\d\d)[_-](\d\d)[_T-](\d\d)[_:-](\d\d)[_:-](\d\d)(\D.*)?", re.ASCII)
@@ -87,6 +88,18 @@ def hosts_of(run: Run) -> list[str]:
     """Return the names of the hosts of a run's files, each once."""
     process = process_of(run)
     return list(dict.fromkeys(process or file.host for file in run.files))
+
+
+def host_count(run: Run) -> int:
+    """Return the number of hosts, by names. Snapshots whose names differ in numbers that are no rank count once.
+
+    Only their contents show whether these are of one process (fleet/series.py), so a list of runs claims no more.
+    Files outside any host, such as a text, count as none.
+    """
+    if process_of(run):
+        return 1
+    kinds = ((file.host, file.format.kind if file.format is not None else None) for file in run.files if file.host)
+    return len({counted_host(host, kind is not None and kind.is_snapshot) for host, kind in kinds})
 
 
 def _joined(sessions: Sequence[tuple[float, Run]], tolerance: float) -> Iterable[Sequence[tuple[float, Run]]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -23,6 +25,7 @@ from tb_memplugin.model.changes import ChangeCause
 from tb_memplugin.model.fleet import FileSummary, Fleet, ProgramUse, Rise, TrendChange, TrendPoint, TrendSeries
 from tb_memplugin.model.kinds import TrendBy
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.numbered_names import split_name
 
 MAX_CHANGES = 5
 MIN_SHARE = 0.05  # a choice: lines and causes below this share of the growth are left out
@@ -66,39 +69,103 @@ def trend(
     """Return the series of memories, then of programs, the largest first. The largest peak of a day counts for it."""
     ordered = sorted(captures, key=lambda capture: capture.began)
     fleets = scan.fleets(ordered, done)
-    points: dict[tuple[bool, str], list[TrendPoint]] = {}
+    points: dict[_SeriesKey, list[TrendPoint]] = {}
+    programs = _ProgramsOverTime()
     for capture, fleet in zip(ordered, fleets, strict=True):
         day = datetime.fromtimestamp(capture.began, UTC).strftime("%Y-%m-%d")
-        for series, point in [*_memories(day, fleet), *_programs(day, fleet)]:
+        uses = programs.uses(fleet)
+        for series, point in [*_memories(day, fleet, _job(fleet, uses)), *_programs(day, fleet, uses)]:
             points.setdefault(series, []).append(point)
     shown = _by_day if by is TrendBy.DAY else tuple
-    found = [TrendSeries(name, is_program, shown(of)) for (is_program, name), of in points.items()]
+    found = _named({series: shown(of) for series, of in points.items()})
     found.sort(key=lambda series: (series.is_program, -max(point.peak_bytes for point in series.points)))
     files = {file.path: file for capture in captures for file, _ in capture.files}
     return [replace(series, rises=_rises(series, files, scan.executor)) for series in found]
 
 
-def _memories(day: str, fleet: Fleet) -> Iterable[tuple[tuple[bool, str], TrendPoint]]:
+SITE_FILE = re.compile(r"([^/\s]+\.py):\d+")
+
+
+class _ProgramOverTime(NamedTuple):
+    """A program over all captures. `number` distinguishes programs of one module's name."""
+
+    module: str
+    number: int
+
+
+_Uses = Mapping[_ProgramOverTime, Sequence[tuple[FileSummary, ProgramUse]]]  # the largest first
+
+
+class _ProgramsOverTime:
+    """The programs of captures: one with a source file of an earlier one of its name is that one, changed.
+
+    Unrelated experiments call their functions `train_step`, too.
+    """
+
+    def __init__(self) -> None:
+        self._files: dict[str, list[set[str]]] = {}
+
+    def uses(self, fleet: Fleet) -> _Uses:
+        """Return the uses of each program in a capture, the largest program and use first."""
+        found: dict[_ProgramOverTime, list[tuple[FileSummary, ProgramUse]]] = {}
+        all_uses = [(file, use) for file in fleet.files for use in file.programs if use.peak_bytes >= 0]
+        for file, use in sorted(all_uses, key=lambda found: -found[1].peak_bytes):
+            found.setdefault(self._program(use), []).append((file, use))
+        return found
+
+    def _program(self, use: ProgramUse) -> _ProgramOverTime:
+        of_module = self._files.setdefault(use.module, [])
+        files = {found[1] for site in use.sites if (found := SITE_FILE.match(site.text))}
+        for number, known in enumerate(of_module):
+            if known & files or not (known and files):  # without known lines, the name decides
+                known |= files
+                return _ProgramOverTime(use.module, number)
+        of_module.append(files)
+        return _ProgramOverTime(use.module, len(of_module) - 1)
+
+
+def _job(fleet: Fleet, uses: _Uses) -> str:
+    """Return what captures of one job have in common: the largest program, else the name without its numbers."""
+    return next((f"{used.module} {used.number}" for used in uses), "".join(split_name(fleet.name).texts))
+
+
+class _SeriesKey(NamedTuple):
+    is_program: bool
+    name: str
+    job: str  # tells apart series of one name
+
+
+def _memories(day: str, fleet: Fleet, job: str) -> Iterable[tuple[_SeriesKey, TrendPoint]]:
+    kinds = {file.path: file.kind for file in fleet.files}
     for peaks in peaks_by_memory(fleet):
         if not peaks.typical.summary.measured:
             continue  # the peaks of programs are series of their own
         path, device, recording = peaks.typical.path, peaks.typical.summary.device, peaks.typical.recording_id
         sizes = (peaks.median_bytes, peaks.largest_bytes)
         found = TrendPoint(day, fleet.name, *sizes, len(peaks.devices), path, device, recording)
-        yield (False, peaks.memory), found
+        # An allocator's events, a snapshot and the counters of a running job measure different things.
+        yield _SeriesKey(False, peaks.memory, f"{kinds[path]} {job}"), found
 
 
-def _programs(day: str, fleet: Fleet) -> Iterable[tuple[tuple[bool, str], TrendPoint]]:
-    uses: dict[str, list[tuple[FileSummary, ProgramUse]]] = {}
-    for file in fleet.files:
-        for use in file.programs:
-            if use.peak_bytes >= 0:
-                uses.setdefault(use.module, []).append((file, use))
-    for module, of_module in uses.items():
-        file, largest = max(of_module, key=lambda found: found[1].peak_bytes)
-        sizes, hosts = (largest.peak_bytes, largest.reserved_bytes), len({of.host for of, _ in of_module})
+def _programs(day: str, fleet: Fleet, uses: _Uses) -> Iterable[tuple[_SeriesKey, TrendPoint]]:
+    for program, of_program in uses.items():
+        file, largest = of_program[0]
+        sizes, hosts = (largest.peak_bytes, largest.reserved_bytes), len({of.host for of, _ in of_program})
         identity = file.path, largest.fingerprint, largest.recording_id(file)
-        yield (True, module), TrendPoint(day, fleet.name, *sizes, hosts, *identity)
+        key = _SeriesKey(True, program.module, str(program.number))
+        yield key, TrendPoint(day, fleet.name, *sizes, hosts, *identity)
+
+
+def _named(series: Mapping[_SeriesKey, tuple[TrendPoint, ...]]) -> list[TrendSeries]:
+    """Return the series. Where several have a name, the newest capture of each is a part of it."""
+    shared = Counter((key.is_program, key.name) for key in series)
+    taken, found = Counter[tuple[bool, str]](), []
+    for key, points in series.items():
+        name = key.name if shared[key[:2]] == 1 else f"{key.name} of {points[-1].capture}"
+        taken[key.is_program, name] += 1
+        again = taken[key.is_program, name]
+        found.append(TrendSeries(name if again == 1 else f"{name} ({again})", key.is_program, points))
+    return found
 
 
 def _by_day(points: Sequence[TrendPoint]) -> tuple[TrendPoint, ...]:

@@ -14,7 +14,7 @@ import threading
 from base64 import b64encode
 from collections.abc import Generator, Iterator, Sequence
 from hashlib import sha256
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from werkzeug.wrappers import Request, Response
 
@@ -57,35 +57,11 @@ HEAD = """<!doctype html>
 TAIL = "  </body>\n</html>\n"
 
 
-class Written(NamedTuple):
-    """The number of recordings in a report, and its size."""
-
-    recordings: int
-    bytes: int
-
-
-def write(
-    to: BinaryIO,
-    title: str,
-    recordings: Sequence[Recording],
-    every: Sequence[Recording],
-    most: int,
-    candidates: FitOutcomes = NO_CANDIDATES,
-) -> Written:
-    """Write a report of `recordings`, in order, until it has `most` bytes; `every` is the list they are chosen from.
-
-    All `candidates` of fits are in it, those without their program too. InputError where the page has not been built.
-    """
-    report = Report(title, recordings, every, most, candidates)
-    size = 0
-    for piece in report.pieces():
-        to.write(piece)
-        size += len(piece)
-    return Written(len(report.contained), size)
-
-
 class Report:
-    """A report of some recordings, made piece by piece."""
+    """A report of `recordings`, in order, until it has `most` bytes; `every` is the list they are chosen from.
+
+    All `candidates` of fits are in it, those without their program too. `contained`: the recordings in it so far.
+    """
 
     def __init__(
         self,
@@ -101,6 +77,10 @@ class Report:
         self.contained: list[Recording] = []
         self._source = report_source(self.contained, every, candidates)
         self._every = every
+
+    def write(self, to: BinaryIO) -> None:
+        """Write the document. InputError where the page has not been built."""
+        to.writelines(self.pieces())
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the document. InputError before its first piece where the page has not been built."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.catalog.dumps import skipped_text
-from tb_memplugin.fleet.sessions import hosts_of
+from tb_memplugin.fleet.sessions import host_count, hosts_of
 from tb_memplugin.hosts.fleet_scans import FleetScans
 from tb_memplugin.logdir import Run, is_remote
 from tb_memplugin.model.recording import LazyRecording, Recording
@@ -79,6 +79,7 @@ class CatalogRuns:
                 self._catalog.peak_bytes(run),
                 is_read_by_host(run),
                 sessions.get(run.name, 1),
+                host_count(run),
             )
             for run in runs
         ]
@@ -90,7 +91,8 @@ class CatalogRuns:
         problems = [Unreadable(problem.file, problem.text) for problem in listing.problems]
         notes = [left_out_text(run)] if is_part else []
         notes += [left_out.text for left_out in listing.left_out]
-        notes += filter(None, (skipped_text(listing.stages), self._catalog.dropped_text(name)))
+        further = skipped_text(listing.stages), self._catalog.dropped_text(name), self._catalog.links_text
+        notes += filter(None, further)
         empty = {host: reason._asdict() for host, reason in listing.no_events.items()}
         fleet = self._fleets.has_fleet(run, listing.recordings)
         return RunRecordings(listing.recordings, problems, empty, bool(listing.left_out), notes, fleet)

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
+import threading
 import webbrowser
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import Future
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.hosts.serving.addresses import HostNames, checked, listen, url_of
+from tb_memplugin.hosts.serving.addresses import HostNames, ProxiedNames, checked, listen, url_of
 from tb_memplugin.hosts.serving.server import serve as serve_app
 from tb_memplugin.logdir import has_runs
 from tb_memplugin.questions.asking.source import Reads
 from tb_memplugin.source_files import checked_roots
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
+# A notebook's own proxy makes the page a part of its origin. Without one, a browser on this machine reaches the port.
+# Colab shows outputs in frames of another origin.
+NOTEBOOKS = "http://localhost:* http://127.0.0.1:* https://localhost:* https://*.googleusercontent.com"
 ALLOW = "if you know this name, start the server with --allowed-host {name}"
 
 
@@ -29,8 +36,12 @@ def serve(
     open_browser: bool = False,
     allowed: Collection[str] = (),
     source_roots: Collection[str] = (),
+    in_notebook: bool = False,
 ) -> None:
-    """Print the URL, and serve until interrupted. InputError if the port is not available, or a source root is not."""
+    """Print the URL, and serve until interrupted. InputError if the port is not available, or a source root is not.
+
+    `in_notebook`: the page may be in a frame of a notebook, and the server ends when its standard input is closed.
+    """
     sources = checked_roots(source_roots)
     catalog = Catalog(root)
     # Both calls import most of the package, which the first request should not wait for.
@@ -44,7 +55,10 @@ def serve(
             # Profiles may be written later.
             print(f"warning: {error}", flush=True)
     below = BelowAnyPrefix(page)
-    app = checked(below, HostNames(host, allowed).accepts, ALLOW)
+    app = checked(below, (ProxiedNames() if in_notebook else HostNames(host, allowed)).accepts, ALLOW)
+    if in_notebook:
+        app = framed_by_notebooks(app)
+        threading.Thread(target=end_with_input, daemon=True).start()
     url = url_of(host, listening)
 
     def ready() -> None:
@@ -73,3 +87,24 @@ class BelowAnyPrefix:
         known = [end for end in ("", *self._app.paths()) if path.endswith(f"/{end}")]
         prefix = path.removesuffix(f"/{max(known, key=len)}") if known else ""
         return {**environ, "PATH_INFO": path.removeprefix(prefix)}
+
+
+def framed_by_notebooks(app: WSGIApplication) -> WSGIApplication:
+    """Let notebooks show the page in a frame."""
+
+    def framed(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        def start(status: str, headers: list[tuple[str, str]], *error: Any) -> Callable[[bytes], object]:
+            allowed = f"frame-ancestors {NOTEBOOKS}"
+            changed = [(name, value.replace("frame-ancestors", allowed)) for name, value in headers]
+            return start_response(status, changed, *error)
+
+        return app(environ, start)
+
+    return framed
+
+
+def end_with_input() -> None:
+    """End this process when standard input is closed, as it is when the notebook's kernel has ended in any way."""
+    while sys.stdin.buffer.read(1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)

@@ -15,6 +15,7 @@ import inspect
 import json
 import logging
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
@@ -140,7 +141,8 @@ class Answers:
         requested = parameters.get("host")
         for host in (None,) if requested in (None, "", "ALL_HOSTS") else (requested, None):
             for program in self._programs(run, host):
-                if program.title == name if name else program.title.endswith(f"({number})"):
+                # The number in `jit_step (12)` is that of a file.
+                if program.title == name if name else re.search(rf"\S\({re.escape(number or '')}\)$", program.title):
                     same = self._programs(run, program.host)
                     return [recording for recording in same if recording.title == program.title]
         raise InputError("Unknown module", name or number or "(none)", "choose one that /module_list lists")

@@ -11,14 +11,14 @@
 from __future__ import annotations
 
 from tb_memplugin.logdir.dumps import dumped_file, listed_names, without_program
-from tb_memplugin.logdir.files import DumpedProgram, HostFile, Stages, host_file, read_beside, read_bytes, read_content
+from tb_memplugin.logdir.files import HostFile, ProgramFile, Stages, host_file, read_beside, read_bytes, read_content
 from tb_memplugin.logdir.names import is_flat_store, is_inside, is_program, is_read_with, is_remote, path_text
 from tb_memplugin.logdir.parts import counting
-from tb_memplugin.logdir.runs import Run, find_all, find_runs, has_runs, list_again, newest_first, no_runs
+from tb_memplugin.logdir.runs import Run, find_all, find_runs, has_runs, links_text, list_again, newest_first, no_runs
 
 __all__ = [
-    "DumpedProgram",
     "HostFile",
+    "ProgramFile",
     "Run",
     "Stages",
     "counting",
@@ -32,6 +32,7 @@ __all__ = [
     "is_program",
     "is_read_with",
     "is_remote",
+    "links_text",
     "list_again",
     "listed_names",
     "newest_first",

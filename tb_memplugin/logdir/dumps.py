@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from tb_memplugin.logdir.files import DumpedProgram, Entry, HostFile, Stages, host_file
+from tb_memplugin.logdir.files import Entry, HostFile, ProgramFile, Stages, host_file
 from tb_memplugin.logdir.names import (
     ProgramName,
     is_remote,
@@ -17,6 +18,7 @@ from tb_memplugin.logdir.names import (
     path_text,
 )
 from tb_memplugin.model.out_of_memory import DUMP_FLAGS
+from tb_memplugin.sizes import counted
 
 TOPOLOGY = "topology.pb"  # in a folder that is named after the module
 MAX_NAMED = 5
@@ -27,8 +29,8 @@ def dumped_programs(entries: Sequence[Entry]) -> tuple[HostFile, ...]:
     parsed = [(program, entry) for entry in entries if not entry.is_folder and (program := parse_program(entry.name))]
     parsed.sort(key=lambda pair: (pair[0].time, pair[0].number, pair[1].name))
     paths = {entry.name: entry.path for entry in entries}
-    taken: set[str] = set()
-    files = [_program_file(program, entry, paths, taken) for program, entry in parsed]
+    uses = Counter(title for program, _ in parsed for title in {*program.titles})
+    files = [_program_file(program, entry, paths, uses) for program, entry in parsed]
     return (*files, *_other_stages(entries, [entry.name for _, entry in parsed]))
 
 
@@ -40,7 +42,7 @@ def dumped_file(path: str) -> HostFile:
         paths = {os.path.basename(other): other for other in beside if os.path.isfile(other)}
         if os.path.isdir(of_module := os.path.join(folder, program.prefix)):
             paths[program.prefix] = of_module
-        return _program_file(program, Entry(name, path, False, file.size, file.stamp, file.modified_ns), paths, set())
+        return _program_file(program, Entry(name, path, False, file.size, file.stamp, file.modified_ns), paths, {})
     if not is_stage(name) and not is_stage_text(name):
         return file
     sibling = next((other for other in sorted(os.listdir(folder or os.curdir)) if _is_program_of(other, name)), None)
@@ -55,14 +57,14 @@ def _is_program_of(name: str, stage: str) -> bool:
     return module is not None and module_of(name) == module and parse_program(name) is not None
 
 
-def _program_file(program: ProgramName, entry: Entry, paths: Mapping[str, str], taken: set[str]) -> HostFile:
-    title = next((title for title in program.titles if title not in taken), entry.name)
-    taken.add(title)
+def _program_file(program: ProgramName, entry: Entry, paths: Mapping[str, str], uses: Mapping[str, int]) -> HostFile:
+    """Describe a program. Its title is the shortest that is of no other one; `uses` counts the files of each title."""
+    title = next((title for title in program.titles if uses.get(title, 1) == 1), entry.name)
     beside = [paths[name] for name in names_beside(program.prefix, entry.name) if name in paths]
     if program.prefix in paths and not is_remote(entry.path):
         beside.append(os.path.join(paths[program.prefix], TOPOLOGY))
-    dumped = DumpedProgram(path_text(title), path_text(program.module), tuple(beside))
-    return HostFile(entry.path, "", entry.size, entry.stamp, dumped, modified_ns=entry.modified_ns)
+    described = ProgramFile(path_text(title), path_text(program.module), tuple(beside))
+    return HostFile(entry.path, "", entry.size, entry.stamp, described, modified_ns=entry.modified_ns)
 
 
 def _other_stages(entries: Sequence[Entry], programs: Iterable[str]) -> tuple[HostFile, ...]:
@@ -82,7 +84,8 @@ def _other_stages(entries: Sequence[Entry], programs: Iterable[str]) -> tuple[Ho
         return ()
     stages = Stages(len(names), tuple(missing.values()))
     path = next(entry.path for entry in entries if entry.name == (first or names[0]))
-    return (HostFile(path, "", 0, f"{stages.count:,} stages, {len(missing):,} modules", stages=stages),)
+    text = f"{counted(stages.count, 'stage')}, {counted(len(missing), 'module')}"
+    return (HostFile(path, "", 0, text, stages=stages),)
 
 
 def without_program(names: Sequence[str], as_proto: bool) -> str:

@@ -122,8 +122,11 @@ class Entry(NamedTuple):
 FolderLister = Callable[[str], list[Entry]]
 
 
-class DumpedProgram(NamedTuple):
-    """A program of an XLA dump: its title, which is unique in its folder, and the paths of small files about it."""
+class ProgramFile(NamedTuple):
+    """A compiled program: its title, which is unique in its run, and in an XLA dump the paths of small files about it.
+
+    `title`: empty where its module's name is unique in the run.
+    """
 
     title: str
     module: str
@@ -153,10 +156,15 @@ class HostFile(NamedTuple):
     host: str
     size: int
     stamp: str
-    dumped: DumpedProgram | None = None
+    program: ProgramFile | None = None
     unreadable: str = ""
     modified_ns: int = 0
     stages: Stages | None = None
+
+    @property
+    def format(self) -> Format | None:
+        """The format that the file's name states."""
+        return format_of(self.path)
 
 
 def host_file(path: str) -> HostFile:
@@ -174,7 +182,7 @@ def read_content(file: HostFile) -> tuple[memoryview | bytes, int]:
 
     ReadError where it cannot be read.
     """
-    known = format_of(file.path)
+    known = file.format
     if known is not None and known.max_bytes is not None and file.size > known.max_bytes:
         what = f"too large for {known.label}: {bytes_text(file.size)}"
         raise InputError(what, file.path, f"such files have at most {bytes_text(known.max_bytes)}; is it damaged?")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -147,6 +148,19 @@ def _open_local(root: str) -> tuple[str, FolderLister]:
     except (OSError, ValueError) as error:
         raise InputError(f"Cannot open the logdir ({reason(error)})", root, remedy(error)) from error
     return top, partial(_list_local, top)
+
+
+def links_out(root: str, folders: Iterable[str] = ()) -> list[str]:
+    """Return the paths of linked folders whose targets are outside of a local logdir: in it and in further folders."""
+    if is_remote(root):
+        return []
+    top, _ = _open_local(root)
+    found = []
+    for folder in sorted({top, *folders}):
+        with suppress(OSError), os.scandir(folder) as entries:
+            links = [entry.path for entry in entries if entry.is_symlink() and entry.is_dir()]
+            found += sorted(path for path in links if not is_inside(top, path))
+    return found
 
 
 def _list_local(top: str, folder: str) -> list[Entry]:

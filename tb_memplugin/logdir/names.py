@@ -128,7 +128,7 @@ class ProgramName(NamedTuple):
         numbered = f"module {self.number}" if self.number >= 0 else ""
         module = self.module or f"module_{max(self.number, 0):04d}"
         specific = ", ".join(part for part in (numbered, f"time {self.time}" if self.time else "") if part)
-        return (module, f"{module} ({numbered})", f"{module} ({specific})", self.prefix)
+        return (module, *(f"{module} ({part})" for part in (numbered, specific) if part), self.prefix)
 
 
 @lru_cache(MAX_CACHED_DUMP_NAMES)

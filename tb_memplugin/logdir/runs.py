@@ -7,14 +7,15 @@ them, or any other folder with an XLA dump, a compiled program or standalone fil
 from __future__ import annotations
 
 import os
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.formats import format_of
 from tb_memplugin.logdir.dumps import dumped_programs
 from tb_memplugin.logdir.files import Entry, HostFile
-from tb_memplugin.logdir.folders import list_folder, open_logdir
+from tb_memplugin.logdir.folders import links_out, list_folder, open_logdir
 from tb_memplugin.logdir.names import (
     HLO_PROTO,
     NO_MODULE,
@@ -36,6 +37,7 @@ MAX_FOLDERS = 50_000
 PLUGINS, PROFILE = "plugins", "profile"
 # Before the only question is whether there is a run, a remote logdir is not listed as a whole.
 FIRST_FOLDERS = 50
+MAX_LINKS = 3  # in a text
 
 
 class Run(NamedTuple):
@@ -64,17 +66,41 @@ def find_runs(root: str) -> list[Run]:
 
 def no_runs(root: str) -> InputError:
     """Return the error of a logdir that contains no run."""
+    links = links_text(root)
     return InputError(
         "No profile found",
         root,
         "looked for plugins/profile/<session>/<host>.xplane.pb, which jax.profiler.trace(logdir) writes, and for "
-        "XLA dumps (*after_optimizations.hlo.pb), device profiles (*.prof) and PyTorch snapshots (*.pickle)",
+        "XLA dumps (*after_optimizations.hlo.pb), device profiles (*.prof) and PyTorch snapshots (*.pickle)"
+        f"{links and '. '}{links.removesuffix('.')}",
     )
+
+
+def links_text(root: str, runs: Iterable[Run] = ()) -> str:
+    """Return a sentence about linked folders, in a logdir and beside its runs, that lead out of it; may be empty."""
+    links = links_out(root, {os.path.dirname(run.folder) for run in runs if run.root == root})
+    if not links:
+        return ""
+    more = f" and {len(links) - MAX_LINKS:,} more" if len(links) > MAX_LINKS else ""
+    named = ", ".join(path_text(path) for path in links[:MAX_LINKS])
+    return f"Linked folders that lead out of the logdir are not read: {named}{more}. Give their targets as logdirs."
 
 
 def find_all(root: str) -> list[Run]:
     """Return every run, and every folder with the record of a fit alone, newest first. May return none."""
-    return newest_first(_search(root))
+    return newest_first(_named_apart(list(_search(root))))
+
+
+def _named_apart(runs: list[Run]) -> Iterator[Run]:
+    """Yield runs with distinct names: sessions have those that XProf gives them, other folders yield."""
+    uses = Counter(run.name for run in runs)
+    for run in runs:
+        folder, name = os.path.split(run.folder)
+        in_profile = folder.replace(os.sep, "/").endswith(f"{PLUGINS}/{PROFILE}")
+        if uses[run.name] == 1 or in_profile:
+            yield run
+        else:
+            yield run._replace(name=path_text(f"{os.path.basename(folder)}/./{name}"))
 
 
 def newest_first(runs: Iterable[Run]) -> list[Run]:
@@ -138,7 +164,7 @@ def _relative(folder: str, top: str) -> str:
 
 def _folders_to_search(entries: list[Entry], files: tuple[HostFile, ...]) -> Iterator[Entry]:
     """Yield the folders that may contain runs. A dump has a folder for each module, without runs."""
-    in_dump = any(file.dumped or file.stages for file in files)
+    in_dump = any(file.program or file.stages for file in files)  # the programs of other folders have no titles yet
     return (entry for entry in entries if entry.is_folder and not (in_dump and module_of(entry.name)))
 
 
@@ -163,8 +189,14 @@ def _files_under_any_name(entries: list[Entry]) -> tuple[HostFile, ...]:
 
 def _standalone(files: list[Entry]) -> tuple[HostFile, ...]:
     # A compressed program also ends like a compressed device profile.
+    found = [file for file in files if file.name.endswith(STANDALONE) and not file.name.endswith(HLO_PROTO)]
+    uses = Counter((host_name(file.name), format_of(file.name)) for file in found)
+    # Of `step.pickle` and `step.pkl`, the whole name is the host's.
     return tuple(
-        _host_file(file) for file in files if file.name.endswith(STANDALONE) and not file.name.endswith(HLO_PROTO)
+        _host_file(file)
+        if uses[host_name(file.name), format_of(file.name)] == 1
+        else _host_file(file)._replace(host=path_text(file.name))
+        for file in found
     )
 
 

@@ -12,7 +12,13 @@ from typing import TypedDict
 
 Knob = int | float | str | bool
 Knobs = tuple[tuple[str, Knob], ...]
-RECORD = "fit.json"  # of a candidate, beside its compiled program
+RECORD = "fit.json"
+# Names of knobs that split a batch into parts, by libraries and by custom.
+MICROBATCHES = (
+    "microbatches", "num_microbatches", "n_microbatches", "accumulate", "accumulation", "accumulation_steps",
+    "accum_steps", "grad_accum", "grad_accum_steps", "gradient_accumulation", "gradient_accumulation_steps",
+    "every_k_schedule",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -231,7 +237,8 @@ class Tried:
     value: Knob | None  # the largest one, before; None if none fits, and without a search
     new_value: Knob | None  # None where it is less than any value that was searched, and without a search
     saving_bytes: int | None  # of memory reserved; of the peak, where it is replayed
-    promised_bytes: int  # what advice expects of the peak
+    promised_bytes: int  # what advice expects of the peak, as far as is safe to count on
+    at_end: bool = False  # the new value is the last one that was searched: a larger one may fit
     error: str = ""
 
     @property

@@ -85,6 +85,11 @@ class RecordingKind(StrEnum):
         return self is RecordingKind.DEVICE_PROFILE
 
     @property
+    def is_snapshot(self) -> bool:
+        """Return whether a process may write many of these files, one after another."""
+        return self in (RecordingKind.DEVICE_PROFILE, RecordingKind.TORCH_SNAPSHOT)
+
+    @property
     def is_torch(self) -> bool:
         """Return whether PyTorch wrote the source."""
         return self in (RecordingKind.TORCH_SNAPSHOT, RecordingKind.TORCH_TIMELINE)

@@ -22,7 +22,8 @@ from support.watch_files import live_file
 PROGRAM = {"tab": "memory_viewer", "run": TRAIN, "module": LARGEST}
 LEAK, TORCH = {"tab": "memory_profile", "run": "leak/cpu"}, {"tab": "memory_profile", "run": "torch"}
 SNAPSHOTS, COMPARE = {"tab": "snapshots"}, {"tab": "compare"}
-LIVE = "section[aria-label='Live at the inspected position']"
+LIVE = "[data-testid=breakdown]"
+BREAKDOWN = {"below": "breakdown"}
 WATCHED = "device_profiles/2027_01_15_08_00_00_host0_7"
 CANDIDATE = "fits/fit_gpt.step_v5e-2x2_remat-none_batch-172"
 FULL = {"full": "true"}
@@ -31,7 +32,7 @@ FULL = {"full": "true"}
 PAGES: dict[str, dict[str, str]] = {
     "overview": {"tab": "overview", "run": TRAIN},
     "overview of two files": {"tab": "overview", "run": "v5e_out_of_memory"},
-    "program": {**PROGRAM, "selected": "3", "grouped": "true", "search": "dot"},
+    "program": {**PROGRAM, "selected": "3", "group": "role", "search": "dot"},
     "allocator": {**LEAK, "selected": "3", "axis": "time"},
     "PyTorch": {**TORCH, "selected": "20"},
     "watched job": {"tab": "memory_profile", "run": WATCHED},
@@ -54,12 +55,13 @@ PAGES: dict[str, dict[str, str]] = {
 # One part of a page, so that the rest is scanned once only.
 PARTS: dict[str, tuple[dict[str, str], str]] = {
     **{
-        f"program as {chart}": ({**PROGRAM, "chart": chart}, LIVE) for chart in ("flame", "sandwich", "treemap", "tree")
+        f"program as {chart}": ({**PROGRAM, **BREAKDOWN, "chart": chart}, LIVE)
+        for chart in ("flame", "sandwich", "treemap", "tree")
     },
-    "program by role": ({**PROGRAM, "chart": "flame", "only": "role:temporary"}, LIVE),
-    "allocator as tree": ({**LEAK, "chart": "tree"}, LIVE),
-    "address map": ({**TORCH, "chart": "address", "layout": "address"}, LIVE),
-    "groups": ({**TORCH, "group": "size"}, LIVE),
+    "program by role": ({**PROGRAM, **BREAKDOWN, "chart": "flame", "only": "role:temporary"}, LIVE),
+    "allocator as tree": ({**LEAK, **BREAKDOWN, "chart": "tree"}, LIVE),
+    "address map": ({**TORCH, **BREAKDOWN, "chart": "address", "layout": "address"}, LIVE),
+    "groups": ({**TORCH, "below": "buffers", "group": "size"}, "[data-testid=buffer-table]"),
     "full-window timeline": ({**PROGRAM, **FULL}, "body"),
     "full-window timeline of an allocator": ({**TORCH, **FULL}, "body"),
 }

@@ -46,33 +46,66 @@ def advice_of(host: Host, run: str = TRAIN, module: str = LARGEST) -> list[dict[
     return found
 
 
+def piece_of(text: str) -> dict[str, Any]:
+    """Return a piece of advice with a text for its title, its sentence and its code."""
+    piece = {"kind": "donation", "title": text, "sentence": text, "change": text, "bytes": 1, "saving_of": "peak"}
+    piece |= {"before_bytes": 2, "after_bytes": 1, "saving_bytes": 1, "saving_at_most_bytes": 1, "rows": [[0, 0]]}
+    return piece | {"rows_total": 1, "fits": False, "evidence": "simulated", "effort": "none", "cost": "none"}
+
+
 def pieces(viewer: Viewer) -> list[str]:
     found = until(lambda: viewer.get("advice-piece").all_inner_texts(), bool, "no advice")
     return [str(text) for text in found]
 
 
-def test_each_piece_of_advice_shows_its_saving_and_its_change(shown: Viewer, standalone: Host) -> None:
+def open_first(viewer: Viewer) -> None:
+    pieces(viewer)
+    viewer.get("advice-piece").first.click()
+
+
+def test_each_change_is_a_line_with_its_saving_and_opens_to_its_reason_and_code(
+    shown: Viewer, standalone: Host
+) -> None:
     expected = advice_of(standalone)
     assert len(expected) > 1
-    if len(pieces(shown)) < len(expected):
-        shown.get("more-advice").click()
-    texts = until(lambda: pieces(shown), lambda found: len(found) == len(expected), "not all the advice")
+    texts = pieces(shown)
+    assert len(texts) == len(expected)
     for text, piece in zip(texts, expected, strict=True):
-        assert piece["title"] in text
-        assert piece["sentence"] in text
-        assert piece["change"] in text
-    exact = shown.get("advice-piece").locator(".piece-saving b").evaluate_all("all => all.map(one => one.title)")
-    assert exact == [bounds(piece) for piece in expected]
+        assert piece["title"] in text and piece["cost"] in text and piece["effort"] in text
+    exact = shown.get("advice").get_by_test_id("saving").evaluate_all("all => all.map(one => one.title)")
+    assert [text.partition(":")[0] for text in exact] == [bounds(piece) for piece in expected]
+    assert shown.get("advice-detail").count() == 0
+    open_first(shown)
+    detail = shown.get("advice-detail").inner_text()
+    assert expected[0]["sentence"] in detail and expected[0]["change"] in detail
+    shown.get("advice-piece").first.click()
+    until(shown.get("advice-detail").count, lambda count: count == 0, "it stays open")
 
 
 def bounds(piece: dict[str, Any]) -> str:
-    """Return the saving in bytes; from the least to the most where the compiler decides."""
-    least, most = piece["saving_at_least"], piece["saving_at_most"]
-    return f"{least:,} bytes" if least == most else f"{least:,} bytes to {most:,} bytes"
+    """Return what is safe to count on, in bytes, and the most where that is another figure."""
+    least, most = piece["saving_bytes"], piece["saving_at_most_bytes"]
+    return f"{least:,} bytes" if least == most else f"{least:,} bytes, up to {most:,} bytes"
+
+
+def test_advice_is_used_by_keyboard_sorted_and_searched(shown: Viewer, standalone: Host) -> None:
+    expected = advice_of(standalone)
+    pieces(shown)
+    grid = shown.get("advice").get_by_role("grid")
+    grid.focus()
+    for key in ("ArrowDown", "ArrowDown", "Enter"):
+        grid.press(key)
+    until(shown.get("advice-detail").count, lambda count: count == 1, "Enter opens nothing")
+    assert expected[1]["sentence"] in shown.get("advice-detail").inner_text()
+    shown.get("advice").get_by_role("button", name="Change", exact=True).click()
+    titles = [text.partition("\n")[0] for text in pieces(shown)]
+    assert titles == sorted(titles, key=str.lower)
+    shown.get("advice").get_by_test_id("table-search").fill(expected[0]["title"])
+    until(lambda: len(pieces(shown)), lambda count: count == 1, "not searched")
 
 
 def test_the_change_is_copied_verbatim(shown: Viewer, standalone: Host) -> None:
-    pieces(shown)
+    open_first(shown)
     shown.get("copy-change").first.click()
     copied = until(lambda: str(shown.frame.evaluate("navigator.clipboard.readText()")), bool, "nothing was copied")
     assert copied == advice_of(standalone)[0]["change"]
@@ -80,7 +113,7 @@ def test_the_change_is_copied_verbatim(shown: Viewer, standalone: Host) -> None:
 
 def test_the_buffers_of_a_piece_of_advice_filter_every_chart(shown: Viewer, standalone: Host) -> None:
     first = advice_of(standalone)[0]
-    pieces(shown)
+    open_first(shown)
     before = shown.picture()
     shown.get("advice-rows").first.click()
     only = until(shown.state, lambda state: "only" in state, "no filter in the address")
@@ -92,15 +125,35 @@ def test_the_buffers_of_a_piece_of_advice_filter_every_chart(shown: Viewer, stan
     shown.wait_until_ready()
     chip = until(lambda: shown.text("filter-chip"), bool, "the filter is gone")
     assert f"{first['rows_total']} chosen" in chip
+    open_first(shown)
     shown.get("advice-rows").first.click()
     shown.wait_for_state(only=None)
+
+
+def test_where_a_program_does_not_fit_the_changes_with_which_it_does_come_first(
+    standalone: Host, browser: Browser
+) -> None:
+    context = new_context(browser)
+    found = {"pieces": [0, 1], "after_bytes": 12 << 20, "fits": True, "evidence": "simulated"}
+    answer = {"advice": [piece_of("Donate"), piece_of("Offload")], "peak_bytes": 20 << 20}
+    answer |= {"limit_bytes": 16 << 20, "fits_with": found}
+    context.route("**/api/advice?*", lambda route: route.fulfill(json=answer))
+    page = context.new_page()
+    page.goto(standalone.address(START))
+    viewer = Viewer(page).wait_until_ready()
+    text = until(lambda: viewer.text("fits-with"), bool, "no set")
+    assert text == "Fits with Donate + Offload: 12.00 MiB of 16.00 MiB together, simulated"
+    assert [line.split("\n")[3] for line in pieces(viewer)] == ["no", "no"]
+    viewer.get("fits-with").get_by_role("button").click()
+    until(viewer.get("advice-detail").count, lambda count: count == 2, "its pieces stay closed")
+    context.close()
 
 
 def test_a_program_without_advice_has_a_message(standalone: Host, browser: Browser) -> None:
     context = new_context(browser)
 
     def nothing(route: Route) -> None:
-        route.fulfill(json={"advice": [], "peak_bytes": 1})
+        route.fulfill(json={"advice": [], "peak_bytes": 1, "limit_bytes": None, "fits_with": None})
 
     context.route("**/api/advice?*", nothing)
     page = context.new_page()
@@ -127,23 +180,15 @@ def test_names_that_are_markup_stay_text(standalone: Host, browser: Browser) -> 
     context = new_context(browser)
 
     def hostile(route: Route) -> None:
-        piece = {"kind": "donation", "title": MARKUP, "sentence": MARKUP, "change": MARKUP, "bytes": 1}
-        piece |= {
-            "saving_of": "peak",
-            "before_bytes": 2,
-            "after_bytes": 1,
-            "saving_bytes": 1,
-            "new_peak_bytes": 1,
-            "rows": [[0, 0]],
-            "rows_total": 1,
-        }
-        route.fulfill(json={"advice": [piece], "peak_bytes": 2})
+        answer = {"advice": [piece_of(MARKUP)], "peak_bytes": 2, "limit_bytes": None, "fits_with": None}
+        route.fulfill(json=answer)
 
     context.route("**/api/advice?*", hostile)
     page = context.new_page()
     page.goto(standalone.address({**START, "run": HOSTILE, "module": module}))
     viewer = Viewer(page).wait_until_ready()
-    assert pieces(viewer)[0].count(MARKUP) == 3
+    open_first(viewer)
+    assert viewer.get("advice").inner_text().count(MARKUP) == 3
     assert page.evaluate("window.pwned") is None
     context.close()
 

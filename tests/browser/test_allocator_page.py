@@ -161,7 +161,7 @@ def test_rows_are_grouped_by_call_stack_with_distinct_names(busy: Host, page: Pa
 
 @pytest.mark.parametrize("run", [LEAK, SMALL])
 def test_the_csv_adds_up_to_the_bytes_in_use_and_has_times(busy: Host, page: Page, tmp_path: Path, run: str) -> None:
-    viewer = open_run(page, busy, run, group="none")
+    viewer = open_run(page, busy, run, group="none", below="buffers")
     saved = tmp_path / "allocations.csv"
     viewer.download("Save CSV").save_as(saved)
     lines = list(csv.DictReader(saved.read_text().splitlines()))
@@ -197,7 +197,7 @@ def test_holes_are_listed_and_link_to_the_blocks_that_pin_them(busy: Host, page:
 
 def test_a_hovered_hole_shows_its_size_and_its_neighbors(busy: Host, page: Page) -> None:
     viewer = open_run(page, busy, SMALL, layout="address")
-    plot, tooltip = viewer.plot(), viewer.get("timeline").locator(".tooltip")
+    plot, tooltip = viewer.plot(), viewer.get("timeline").locator(".timeline-foot > span")
     for down in range(5, 100, 5):
         page.mouse.move(*plot.at(0.5, down / 100))
         viewer.rest()
@@ -220,12 +220,12 @@ def test_the_address_map_only_counts_addresses_that_were_used(busy: Host, page: 
         reached = max(reached, offset + size)
         used += size if rows["start"][row] <= position < rows["end"][row] else 0
     viewer = open_run(page, busy, LEAK, chart="address", position=str(position))
-    use_text = f"{bytes_text(mapped)}, {used / mapped:.0%} in use"
+    use_text = f"{used / mapped:.0%} in use"
     address_map = viewer.get("address-map")
     until(
         lambda: address_map.count() and address_map.inner_text(),
-        lambda text: use_text in str(text),
-        f"not {use_text}",
+        lambda text: use_text in str(text) and bytes_text(mapped) in str(text),
+        f"not {use_text} of {bytes_text(mapped)}",
     )
 
 

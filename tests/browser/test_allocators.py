@@ -31,7 +31,7 @@ def profile(leaking: Host, browser: Browser) -> Iterator[Viewer]:
 
 
 def live_bytes(viewer: Viewer) -> str:
-    return viewer.frame.get_by_text(" in use in ").inner_text().partition(" in use")[0]
+    return viewer.text("live-heading").partition(" in use")[0]
 
 
 def test_groups_add_up_to_the_bytes_in_use_at_every_position(profile: Viewer) -> None:
@@ -54,13 +54,13 @@ def test_a_window_is_the_same_on_either_axis(profile: Viewer) -> None:
     until(profile.state, lambda state: "zoom" in state, "no zoom in the address")
     zoom = profile.state()["zoom"]
     blocks = profile.picture()
-    profile.get("axis-choice").get_by_role("button", name="Time").click()
+    profile.get("axis-choice").select_option("time")
     profile.wait_for_state(axis="time", zoom=zoom)
     assert profile.picture() != blocks
     profile.page.reload()
     profile.wait_until_ready()
     assert profile.state()["zoom"] == zoom
-    profile.get("axis-choice").get_by_role("button", name="Events").click()
+    profile.get("axis-choice").select_option("events")
     profile.wait_for_state(axis=None, zoom=zoom)
     profile.page.mouse.move(1, 1)
     assert profile.picture()[0] == blocks[0]

@@ -125,7 +125,11 @@ def test_the_series_shows_the_leak_and_links_to_each_profile(open_page: Open) ->
     points.nth(2).click()
     viewer.wait_for_state(host="memory3")
     viewer.wait_until_ready()
-    assert at(viewer, "headline").inner_text().startswith("4.04 MiB")
+    headline = at(viewer, "headline")
+    assert headline.inner_text().startswith("Leak: ") and "bad" in str(headline.get_attribute("class"))
+    assert "4.04 MiB" in viewer.frame.locator("main").inner_text()
+    above = "[...document.querySelectorAll('.growth-series, .call-graph')].map(each => each.className)"
+    assert viewer.frame.evaluate(above) == ["growth-series", "call-graph"]
 
 
 def test_devices_of_one_file_are_shown_separately_or_together_and_names_stay_text(open_page: Open) -> None:

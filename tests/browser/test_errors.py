@@ -77,7 +77,6 @@ def test_figures_and_unlisted_bytes(page: Viewer, files: Host) -> None:
     assert page.text("live-heading") == "19.3 GiB needed: 17.0 GiB in 6 buffers, 2.23 GiB not listed by the text"
     assert "not listed" in page.text("unexplained") and "2.23 GiB" in page.text("unexplained")
     assert page.get("address-map").count() == 0  # the text has no addresses
-    assert page.get("timeline-link").count() == 0
 
 
 def test_chunks_are_drawn_by_address(page: Viewer, files: Host) -> None:

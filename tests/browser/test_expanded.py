@@ -34,14 +34,14 @@ def wait_for_attribute(line: Locator, name: str, value: str) -> None:
     until(lambda: line.get_attribute(name), lambda found: found == value, f"{name} is not {value}")
 
 
-def test_a_group_stays_closed_until_it_is_opened_again(open_page: Open) -> None:
-    viewer = open_page(grouped="true")
+def test_a_group_stays_open_until_it_is_closed_again(open_page: Open) -> None:
+    viewer = open_page(group="role")
     group = viewer.get("group-line").filter(has_text="activation")
-    assert group.get_attribute("aria-expanded") == "true"
+    assert group.get_attribute("aria-expanded") == "false"
     group.click()
-    wait_for_attribute(group, "aria-expanded", "false")
-    opened = until(viewer.state, lambda state: "opened" in state, "no closed group in the address")["opened"]
-    wait_for_attribute(reload(viewer).get("group-line").filter(has_text="activation"), "aria-expanded", "false")
+    wait_for_attribute(group, "aria-expanded", "true")
+    opened = until(viewer.state, lambda state: "opened" in state, "no open group in the address")["opened"]
+    wait_for_attribute(reload(viewer).get("group-line").filter(has_text="activation"), "aria-expanded", "true")
     assert viewer.state()["opened"] == opened
     viewer.get("group-line").filter(has_text="activation").click()
     viewer.wait_for_state(opened=None)

@@ -12,17 +12,17 @@ SIZE = r"[\d.,]+ [KMGT]?i?B"
 
 
 def test_a_search_finds_the_same_bytes_in_the_flame_graph_and_the_table(go_to: Open) -> None:
-    """Copies of the mlp's arguments have no op_name; functions named mlp are in no model path."""
     viewer = go_to(tab="memory_viewer", run=TRAIN, module=LARGEST, chart="flame")
     before = ""
-    for word in ("mlp", "forward"):
+    for word in ("mlp", "logits"):
         viewer.get("tree-search").fill(word)
         viewer.get("table-search").fill(word)
 
         def both() -> tuple[str, str]:
+            viewer.get("tree-search")  # opens its tab
+            until(viewer.get("tree-found").count, bool, "nothing is found")
             return viewer.get("tree-found").all_inner_texts()[0].partition(" in ")[0], summary(viewer)
 
-        until(viewer.get("tree-found").count, bool, "nothing is found")
         before, _ = until(both, lambda found, known=before: found[0] == found[1] != known, word)  # type: ignore[misc]
 
 

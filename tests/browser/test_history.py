@@ -22,7 +22,7 @@ class Step:
 def read(viewer: Viewer) -> Step:
     viewer.wait_until_ready()
     viewer.rest()
-    tab = viewer.frame.locator("[role=tab][aria-selected=true]").inner_text()
+    tab = viewer.frame.locator("[aria-label=Views] [role=tab][aria-selected=true]").inner_text()
     # The test's own address names the first tab, which the page leaves out.
     state = {key: value for key, value in viewer.state().items() if (key, value) != ("tab", "overview")}
     return Step(state, tab, viewer.frame.locator("main").inner_text()[:200])
@@ -72,12 +72,12 @@ def test_back_and_forward_restore_tabs_modules_and_pairs(overview: Viewer) -> No
 @pytest.mark.parametrize("host", ["standalone", "tensorboard"], indirect=True, scope="session")
 def test_rapid_clicks_lose_no_entry_and_add_none(overview: Viewer) -> None:
     before = entries(overview)
-    tabs = ("memory_viewer", "compare", "snapshots", "memory_viewer")
+    tabs = ("memory_viewer", "compare", "overview", "memory_viewer")
     click = "tabs => tabs.forEach(tab => document.querySelector(`[data-testid=tab-${tab}]`).click())"
     overview.frame.evaluate(click, tabs)
     overview.wait_for_state(tab="memory_viewer", module=LARGEST)
     read(overview)
-    for tab in ("snapshots", "compare", "memory_viewer"):
+    for tab in ("overview", "compare", "memory_viewer"):
         overview.page.go_back()
         overview.wait_for_state(tab=tab)
     overview.page.evaluate("history.go(-1); history.go(2)")

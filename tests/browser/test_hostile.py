@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -28,13 +27,15 @@ from support.browser.logs import (
 from support.browser.pages import Open, new_context
 from support.browser.viewer import Viewer, until
 
+from tb_memplugin.questions.kinds.verdict import verdict_text
+
 
 def test_a_damaged_host_is_named_and_the_other_one_works(go_to: Open, host: Host) -> None:
     viewer = go_to(run=DAMAGED)
     problem = viewer.text("problem")
     assert f"{BAD_HOST}.xplane.pb" in problem
     assert len(problem) > len(f"{BAD_HOST}.xplane.pb") + 10, "a file without a reason"
-    assert viewer.text("headline") == recording(host, DAMAGED, LARGEST).meta["headline"]
+    assert viewer.headline() == verdict_text(recording(host, DAMAGED, LARGEST).meta["verdict"])
     if host.name != "xprof":  # its sidebar has the hosts
         assert viewer.get("host-picker").input_value() == GOOD_HOST
     viewer.wait_for_state(host=GOOD_HOST)
@@ -73,16 +74,18 @@ def test_a_link_with_invalid_state_shows_the_page(go_to: Open) -> None:
     assert 0 <= int(viewer.text("inspected-position")) < 99999999
 
 
-@pytest.mark.parametrize("search", [r"(\w?){40}!", r"(\w|\w){25}!", "(.*)*(.*)*(.*)*!"])
+@pytest.mark.parametrize(
+    ("host", "search"),
+    [("standalone", r"(\w?){40}!"), ("tensorboard", r"(\w|\w){25}!"), ("xprof", "(.*)*(.*)*(.*)*!")],
+    indirect=["host"],
+)
 def test_a_link_with_a_slow_expression_leaves_the_page_usable(go_to: Open, search: str) -> None:
     viewer = go_to(run=TRAIN, module=LARGEST, search=search)
     alert = viewer.get("buffer-table").get_by_role("alert")
     until(alert.count, bool, "the search does not end")
     assert "takes too long" in alert.inner_text()
-    began = time.monotonic()
     viewer.get("table-search").fill("fusion")
     until(lambda: viewer.table(), bool, "no rows")
-    assert time.monotonic() - began < 30
     assert alert.count() == 0
 
 
@@ -90,16 +93,15 @@ def test_markup_in_names_stays_text(open_at: Open, host: Host, tmp_path: Path) -
     module = f"{HOSTILE_MODULE}(2)"
     viewer = open_at(run=HOSTILE)
     expected = recording(host, HOSTILE, module)
-    assert MARKUP in viewer.text("headline")
-    assert viewer.text("headline") == expected.meta["headline"]
+    assert viewer.headline() == verdict_text(expected.meta["verdict"])
     assert viewer.get("module-picker").input_value() == module
     viewer.picture()
     row = expected.uncovered()[0]
     name = expected.rows["name"][row]
     assert MARKUP in name
     viewer.page.mouse.move(*expected.point(row, viewer.plot()))
-    tooltip = viewer.get("timeline").locator(".tooltip")
-    until(tooltip.count, bool, "no tooltip")
+    tooltip = viewer.get("under-pointer")
+    until(tooltip.count, bool, "nothing is under the pointer")
     assert name in tooltip.inner_text()
     assert SCRIPT in tooltip.inner_text()
     viewer.page.mouse.click(*expected.point(row, viewer.plot()))
@@ -109,12 +111,12 @@ def test_markup_in_names_stays_text(open_at: Open, host: Host, tmp_path: Path) -
     assert f"make_demo.py{MARKUP}" in details
     assert any(MARKUP in line["Name"] and SCRIPT in line["Op name"] for line in viewer.table())
     viewer.page.mouse.move(*viewer.curve().at(0.5, 0.5))
-    until(lambda: viewer.get("usage-chart").inner_text(), lambda text: MARKUP in text, "no instruction at the curve")
+    until(lambda: viewer.get("panel").inner_text(), lambda text: MARKUP in text, "no instruction at the curve")
     viewer.get("module-picker").click()
     assert MARKUP in viewer.options().first.inner_text()
     viewer.get("module-picker").press("Escape")
     saved = tmp_path / "timeline.svg"
-    viewer.download("SVG").save_as(saved)
+    viewer.save_picture("allocation-timeline", "svg").save_as(saved)
     titles = [title.text or "" for title in ElementTree.parse(saved).iter("{http://www.w3.org/2000/svg}title")]
     assert any(title.startswith(name) for title in titles)
     assert viewer.frame.locator("img, script:has-text('pwned')").count() == 0

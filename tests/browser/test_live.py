@@ -20,7 +20,7 @@ from support.watched_job import WatchedJob, watched_job
 pytest.importorskip("jax")
 
 SERVERS = {"standalone": open_standalone, "tensorboard": open_tensorboard, "xprof": open_xprof}
-START_SECONDS = 60
+START_SECONDS = 120
 
 
 @dataclass(frozen=True)
@@ -57,14 +57,14 @@ def followed(request: pytest.FixtureRequest, tmp_path: Path, browser: Browser) -
     logs = tmp_path / "logs"
     shutil.copytree(DEMO / "oom", logs / "oom")
     with watched_job(logs, tmp_path) as job:
-        deadline = time.monotonic() + START_SECONDS
-        while not (files := list(logs.rglob("*.watch"))) or files[0].stat().st_size < 1000:
-            assert time.monotonic() < deadline, (tmp_path / "job.log").read_text()
-            time.sleep(0.1)
-        run = f"device_profiles/{files[0].parent.name}"
         name = getattr(request, "param", "standalone")
+        # The server starts while the job imports JAX.
         with SERVERS[name](logs, tmp_path) as host, open_pages(host, browser, tab="memory_profile") as open_at:
-            yield Followed(job, host, open_at(run=run), logs)
+            deadline = time.monotonic() + START_SECONDS
+            while not (files := list(logs.rglob("*.watch"))) or files[0].stat().st_size < 1000:
+                assert time.monotonic() < deadline, (tmp_path / "job.log").read_text()
+                time.sleep(0.1)
+            yield Followed(job, host, open_at(run=f"device_profiles/{files[0].parent.name}"), logs)
 
 
 @pytest.mark.parametrize("followed", HOSTS, indirect=True)

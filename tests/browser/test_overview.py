@@ -117,9 +117,9 @@ def test_the_table_shows_the_answer_of_the_server(train: Viewer, server: Host) -
 def test_a_line_opens_its_recording_and_back_returns(train: Viewer) -> None:
     train.get("recordings-table").get_by_role("button", name=SMALL).click()
     train.wait_for_state(tab="memory_viewer", module=SMALL, space="HBM")
-    until(lambda: train.text("headline"), lambda text: SMALL in text, "not opened")
+    until(lambda: train.get("module-picker").input_value(), lambda name: name == SMALL, "not opened")
     train.page.go_back()
-    train.wait_for_state(tab=None, run=TRAIN, module=None)
+    train.wait_for_state(tab="overview", run=TRAIN, module=None)
     until(lambda: train.get("recordings-table").count(), bool, "Back did not return to the overview")
 
 
@@ -168,4 +168,4 @@ def test_it_is_the_first_tab_of_every_host(go_to: Open, host: Host) -> None:
     assert viewer.frame.get_by_role("tab").first.inner_text() == "Overview"
     viewer.get("recordings-table").get_by_role("button", name=SMALL).click()
     viewer.wait_for_state(module=SMALL)
-    until(lambda: viewer.text("headline"), lambda text: SMALL in text, "not opened")
+    until(lambda: viewer.get("module-picker").input_value(), lambda name: name == SMALL, "not opened")

@@ -65,14 +65,14 @@ def save_chart(
     page.emulate_media(color_scheme="dark")
     page.goto(host.address(state))
     viewer = Viewer(page).wait_until_ready()
+    viewer.get(chart).wait_for()  # opens its tab
     found = []
     for ending in ("svg", "png"):
-        with page.expect_download() as download:
-            viewer.get(f"save-{chart}-{ending}").first.click()
-        name = download.value.suggested_filename
+        download = viewer.save_picture(chart, ending)
+        name = download.suggested_filename
         assert name.startswith(state["run"].replace("/", "_")) and name.endswith(f".{ending}")
         path = folder / f"{chart}.{ending}"
-        download.value.save_as(path)
+        download.save_as(path)
         found.append(path)
     assert page.title() != "owned"
     return found[0], found[1]

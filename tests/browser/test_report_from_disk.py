@@ -20,6 +20,7 @@ from support.browser.viewer import Viewer, until
 from support.servers import BIN, DEMO
 
 from benchmarks import generate
+from tb_memplugin.questions.kinds.verdict import verdict_text
 
 LONG = "synthetic_5000/cpu"  # more positions than the usage chart has buckets
 T = TypeVar("T")
@@ -112,7 +113,7 @@ def both(offline: Offline, file: Path, served: Host, browser: Browser) -> Iterat
 
 def test_a_report_shows_the_same_as_the_server(both: Both) -> None:
     report, page = both(run=TRAIN, module=LARGEST)
-    assert report.text("headline") == page.text("headline")
+    assert report.headline() == page.headline()
     assert report.figures() == page.figures() != {}
     report.assert_picture(page.picture())
     wait_until_equal(report.table, page.table)
@@ -150,7 +151,7 @@ def test_an_address_restores_the_same_picture(offline: Offline, file: Path, serv
 def test_trees_open(both: Both) -> None:
     report, page = both(run=TRAIN, module=LARGEST)
     for viewer in (report, page):
-        viewer.frame.get_by_role("button", name="Tree table").click()
+        viewer.get("chart").get_by_role("button", name="Tree table").click()
         until(viewer.get("tree-table").get_by_role("row").count, lambda count: count > 3, "no lines in the tree")
     wait_until_equal(report.get("tree-table").inner_text, page.get("tree-table").inner_text)
 
@@ -176,7 +177,7 @@ def curve(viewer: Viewer) -> str:
 
 def test_an_allocator_has_its_tab(both: Both) -> None:
     report, page = both(tab="memory_profile", run="leak/cpu")
-    assert report.text("headline") == page.text("headline")
+    assert report.headline() == page.headline()
     until(page.get("growth").inner_text, lambda text: "leak" in text, "no leak")
     wait_until_equal(report.get("growth").inner_text, page.get("growth").inner_text)
 
@@ -214,15 +215,15 @@ def test_functions_that_need_a_server_are_not_offered(offline: Offline, file: Pa
 def test_one_recording_opens_in_its_tab(offline: Offline, served: Host) -> None:
     logs = served.server.log.with_name("logs")
     viewer = offline.open(export(logs, "one.html", "--recording", f"^{TRAIN}.*jit_loss"))
-    assert viewer.frame.get_by_role("tab").all_inner_texts() == ["Program"]
-    assert viewer.text("headline") == recording(served, TRAIN, SMALL).meta["headline"]
+    assert viewer.frame.get_by_role("tablist", name="Views").get_by_role("tab").all_inner_texts() == ["Program"]
+    assert viewer.headline() == verdict_text(recording(served, TRAIN, SMALL).meta["verdict"])
     assert viewer.text("report-sign").startswith("Report, 1 of ")
 
 
 def test_markup_in_names_stays_text(offline: Offline, file: Path, served: Host) -> None:
     viewer = offline.open(file, tab="memory_viewer", run=HOSTILE)
     expected = recording(served, HOSTILE, f"{HOSTILE_MODULE}(2)")
-    assert viewer.text("headline") == expected.meta["headline"]
+    assert viewer.headline() == verdict_text(expected.meta["verdict"])
     viewer.picture()
     viewer.page.mouse.click(*expected.point(expected.uncovered()[0], viewer.plot()))
     details = viewer.details()
@@ -235,7 +236,7 @@ def test_markup_in_names_stays_text(offline: Offline, file: Path, served: Host) 
 def test_pictures_are_saved(offline: Offline, file: Path, tmp_path: Path) -> None:
     viewer = offline.open(file, tab="memory_viewer", run=TRAIN)
     viewer.picture()
-    for kind, start in (("PNG", b"\x89PNG"), ("SVG", b"<svg")):
+    for kind, start in (("png", b"\x89PNG"), ("svg", b"<svg")):
         saved = tmp_path / kind
-        viewer.download(kind).save_as(saved)
+        viewer.save_picture("allocation-timeline", kind).save_as(saved)
         assert start in saved.read_bytes()[:200]

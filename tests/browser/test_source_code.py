@@ -16,6 +16,7 @@ FILE = "make_demo.py"
 
 def select_buffer(viewer: Viewer) -> None:
     """Select a buffer whose frames are lines of the demo's code, which lies in the logdir."""
+    viewer.get("table-group").select_option("none")
     viewer.get("buffer-table").locator(".virtual-line", has_text=FILE).first.click()
     viewer.details()
 

@@ -21,7 +21,7 @@ def canvases(viewer: Viewer) -> list[str]:
 # A chart has the same code in each host, and a host reports its theme to all charts in the same way.
 @pytest.mark.parametrize(
     ("host", "chart"),
-    [("standalone", "bars"), ("tensorboard", "flame"), ("xprof", "treemap")],
+    [("standalone", "tree"), ("tensorboard", "flame"), ("xprof", "treemap")],
     indirect=["host"],
     scope="session",
 )

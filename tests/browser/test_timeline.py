@@ -23,10 +23,10 @@ def expected(host: Host) -> Recording:
     return recording(host)
 
 
-def test_the_link_opens_a_timeline_that_can_be_shared(viewer: Viewer, expected: Recording, browser: Browser) -> None:
-    with viewer.page.expect_popup() as popup:
-        viewer.get("timeline-link").click()
-    timeline = Viewer(popup.value).wait_until_ready()
+def test_charts_in_the_full_window_can_be_shared(viewer: Viewer, expected: Recording, browser: Browser) -> None:
+    viewer.get("timeline-fullscreen").click()
+    viewer.wait_for_state(full="true")
+    timeline = viewer
     assert timeline.get("headline").count() == 0
     timeline.picture()
     row = expected.uncovered()[3]
@@ -116,7 +116,8 @@ def test_wheel_drag_and_minimap(viewer: Viewer, expected: Recording) -> None:
     mouse.move(across + 50, down, steps=4)
     mouse.up()
     dragged, _ = viewer.windows()
-    assert dragged[0] == pytest.approx(moved[0] + 50 * expected.length / plot.width, abs=0.5)
+    wide = viewer.box("timeline-minimap").width
+    assert dragged[0] == pytest.approx(moved[0] + 50 * expected.length / wide, abs=1)
     assert dragged[1] - dragged[0] == pytest.approx(moved[1] - moved[0], abs=0.02)
     viewer.get("timeline-all").click()
     assert viewer.windows() == ([], [])
@@ -202,17 +203,17 @@ def shapes(svg: Path) -> dict[str, int]:
 
 def test_files_full_window_and_other_buffers(viewer: Viewer, expected: Recording, tmp_path: Path) -> None:
     svg, more = tmp_path / "timeline.svg", tmp_path / "more.svg"
-    viewer.download("SVG").save_as(svg)
+    viewer.save_picture("allocation-timeline", "svg").save_as(svg)
     names = shapes(svg)
     largest = [expected.rows["name"][row] for row in expected.uncovered()[:20]]
     assert all(name in names for name in largest)
     saved = tmp_path / "timeline.png"
-    viewer.download("PNG").save_as(saved)
+    viewer.save_picture("allocation-timeline", "png").save_as(saved)
     check_png(saved.read_bytes(), at_least=viewer.plot().width)
     before = viewer.picture()
-    viewer.get("timeline-show-all").check()
+    viewer.get("timeline-regions").select_option("all")
     until(viewer.picture, lambda picture: picture[0] != before[0], "the same blocks")
-    viewer.download("SVG").save_as(more)
+    viewer.save_picture("allocation-timeline", "svg").save_as(more)
     added = set(shapes(more)) - set(names)
     others = set(expected.rows["name"]) - {expected.rows["name"][row] for row in expected.temporaries()}
     assert len(added & others) > 10
@@ -221,7 +222,7 @@ def test_files_full_window_and_other_buffers(viewer: Viewer, expected: Recording
     until(viewer.get("headline").count, lambda count: count == 0, "the page is still there")
     viewer.wait_for_state(full="true")
     height = viewer.box("timeline-plot").height
-    assert height > 500
+    assert height > 300
     viewer.frame.locator("body").press("f")
     until(viewer.get("headline").count, bool, "the page does not come back")
     viewer.wait_for_state(full=None)
@@ -232,7 +233,7 @@ def check_png(content: bytes, at_least: float) -> None:
     assert content.startswith(b"\x89PNG\r\n\x1a\n")
     width, height = int.from_bytes(content[16:20], "big"), int.from_bytes(content[20:24], "big")
     assert width >= at_least
-    assert height > 300
+    assert height > 100
     pixels, at = b"", 8
     while at < len(content):
         size, kind = int.from_bytes(content[at : at + 4], "big"), content[at + 4 : at + 8]
@@ -242,12 +243,12 @@ def check_png(content: bytes, at_least: float) -> None:
     assert len(set(zlib.decompress(pixels))) > 50
 
 
-def test_a_tooltip_names_the_block_under_the_pointer(viewer: Viewer, expected: Recording) -> None:
+def test_the_panel_shows_the_block_under_the_pointer(viewer: Viewer, expected: Recording) -> None:
     row = expected.uncovered()[0]
     viewer.page.mouse.move(*expected.point(row, viewer.plot()))
-    tooltip = viewer.get("timeline").locator(".tooltip")
-    until(tooltip.count, bool, "no tooltip")
+    tooltip = viewer.get("under-pointer")
+    until(tooltip.count, bool, "nothing under the pointer")
     assert expected.rows["name"][row] in tooltip.inner_text()
     assert expected.rows["shape"][row] in tooltip.inner_text()
     viewer.page.mouse.move(1, 1)
-    until(tooltip.count, lambda count: count == 0, "the tooltip stays")
+    until(tooltip.count, lambda count: count == 0, "it stays")

@@ -83,9 +83,9 @@ def stack(leaking: Host) -> Stack:
 
 
 def test_by_age_is_the_default_layout(viewer: Viewer) -> None:
-    pressed = viewer.get("timeline-layout").locator("[aria-pressed=true]")
-    assert pressed.inner_text() == "By age"
-    assert "memory in use" in str(pressed.get_attribute("title"))
+    layout = viewer.get("timeline-layout")
+    assert layout.input_value() == "age"
+    assert "memory in use" in str(layout.get_attribute("title"))
 
 
 def test_the_top_edge_is_the_bytes_in_use_at_every_event(viewer: Viewer, stack: Stack) -> None:
@@ -120,7 +120,7 @@ def test_a_block_is_hovered_and_selected_after_it_moves_down(viewer: Viewer, sta
     position, bottom, top = places[place]
     across, down = (position + 0.5) / stack.length, 1 - (bottom + top) / 2 / max(stack.in_use())
     viewer.page.mouse.move(*plot.at(across, down))
-    until(viewer.get("timeline").locator(".tooltip").count, bool, "nothing is under the pointer")
+    until(viewer.get("under-pointer").count, bool, "nothing is under the pointer")
     viewer.page.mouse.down()
     viewer.page.mouse.up()
     viewer.wait_for_state(selected=str(row))
@@ -142,9 +142,8 @@ def test_the_memory_that_programs_reserve_is_a_block_too(browser: Browser, tmp_p
         viewer.picture()
         # At the second event, two allocations of 1 MiB are below 6 MiB of reserved memory.
         page.mouse.move(*viewer.plot().at(0.75, 0.5))
-        tooltip = viewer.get("timeline").locator(".tooltip")
-        until(tooltip.count, bool, "nothing is under the pointer")
-        text = tooltip.inner_text()
+        tooltip = viewer.get("timeline").locator(".timeline-foot > span")
+        text = until(tooltip.inner_text, lambda text: "stack" in text, "nothing is under the pointer")
         assert "stack, or unexplained by any allocation" in text and "6.00 MiB" in text
         page.mouse.move(*viewer.plot().at(0.75, 0.8))
         until(tooltip.inner_text, lambda text: "1.00 MiB" in text, "no allocation below the reserved memory")

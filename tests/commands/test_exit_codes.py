@@ -151,6 +151,6 @@ def test_pipes_sockets_and_devices_are_refused_at_once(kind: str, suffix: str, t
             listener.bind(str(path))
     else:
         path.symlink_to("/dev/zero")
-    began = time.monotonic()
+    began = time.process_time()
     assert cli.main(["summary", str(path)]) == 2
-    assert time.monotonic() - began < 30
+    assert time.process_time() - began < 10

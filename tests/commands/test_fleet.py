@@ -104,7 +104,8 @@ def test_faults_of_an_older_capture_are_not_hidden(tmp_path: Path, capsys: pytes
     assert "of 2 captures checked" in capsys.readouterr().out
     assert run("fleet", tmp_path) == 0
     (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("left out"))
-    found = f"1 file with problems: {damaged}; leaks on {leak}; outliers on {outlier}; another program on {other}"
+    found = f"1 file with problems: {damaged}; leaks on 1 host: {leak}; outliers on 1 host: {outlier}; "
+    found += f"another program on 1 host: {other}"
     assert line.endswith(found)
 
 

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from concurrent.futures import BrokenExecutor, CancelledError
 from multiprocessing import active_children
 from pathlib import Path
@@ -66,9 +65,7 @@ def test_a_program_ends_without_the_tasks_that_wait(tmp_path: Path) -> None:
         "    tasks = [processes.submit(time.sleep, 0.2) for _ in range(1000)]\n"
         "    tasks[0].result()\n"
     )
-    started = time.monotonic()
-    subprocess.run([sys.executable, str(tmp_path / "script.py")], check=True, timeout=100)
-    assert time.monotonic() - started < 60
+    subprocess.run([sys.executable, str(tmp_path / "script.py")], check=True, timeout=150)  # the tasks take 200 seconds
 
 
 def test_what_waits_is_canceled_at_the_end() -> None:

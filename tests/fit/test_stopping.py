@@ -64,8 +64,8 @@ def test_no_process_stays_and_finished_candidates_are_kept(number: signal.Signal
     assert wait_until(lambda: len(list(tmp_path.glob("started*"))) == 2 and len(list(log.glob("*/fit.json"))) == 1)
     assert len(running(marker)) >= 6  # the command, its server, and two steps that forked
     fit.send_signal(number)
-    printed, errors = fit.communicate(timeout=30)
-    assert wait_until(lambda: not running(marker), 10), running(marker)
+    printed, errors = fit.communicate(timeout=120)
+    assert wait_until(lambda: not running(marker)), running(marker)
     assert not list(temporary.glob("tb_memplugin_fit_*"))
     assert json.loads(next(log.glob("*/fit.json")).read_text())["knobs"] == {"batch": 8}
     if number != signal.SIGKILL:

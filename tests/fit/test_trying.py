@@ -11,7 +11,7 @@ import pytest
 
 from tb_memplugin.fit.advice import COMBINED, AdviceToTry, Trial
 from tb_memplugin.model.fit import Candidate, Knobs, LargestValue, MemoryLine, Outcome
-from tb_memplugin.questions.fit.tried import tried_json, tried_lines
+from tb_memplugin.questions.fit.tried import ESTIMATED, tried_json, tried_lines
 
 GIB = 2**30
 LIMIT = 16 * GIB
@@ -86,7 +86,7 @@ def test_microbatches_are_searched_among_values_that_they_divide() -> None:
     pieces = [AdviceToTry("Set microbatches=2", 0, (PARTS,)), AdviceToTry("Donate state", 0, (DONATE,))]
     tried, donated, _ = trial(machine, answer=answer(machine, 124), devices=4).run(pieces)
     text = "\n".join(tried_lines([tried, donated]))
-    assert "Tried at v5e:2x2 remat=none, batch=124" in text and "3.750 GiB at 120  124 → 256" in text
+    assert "at v5e:2x2 remat=none, batch=124" in text and "3.750 GiB at 120  124 → 256" in text
     assert tried.error == ""
     assert (dict(tried.before.candidate.knobs)["batch"], tried.saving_bytes) == (120, 120 * GIB // 32)
     assert tried.new_value == 256
@@ -98,7 +98,24 @@ def test_without_code_to_change_the_value_is_estimated_on_the_line_and_not_beyon
     small, large = trial(machine).run([AdviceToTry("Offload", GIB), AdviceToTry("Remat", 1000 * GIB)])
     assert (small.new_value, large.new_value) == (144, VALUES[-1])
     assert not small.is_compiled and len(machine.calls) == 1
-    assert "128 → about 144" in "\n".join(tried_lines([small]))
+    lines = list(tried_lines([small, large]))
+    assert lines.index(ESTIMATED) == 3 and "128 → about 144" in lines[5]
+    assert large.at_end and lines[6].endswith("128 → at least 1024, the end of the range")
+
+
+def test_what_is_compiled_and_what_is_estimated_are_apart() -> None:
+    pieces = [AdviceToTry("Offload", GIB), AdviceToTry("Donate state", 0, (DONATE,))]
+    lines = list(tried_lines(trial(Machine()).run(pieces)))
+    below = lines.index(ESTIMATED)
+    assert any("Donate state" in line for line in lines[:below])
+    assert any("Offload" in line for line in lines[below:])
+
+
+def test_a_compiled_value_at_the_end_of_the_range_says_so() -> None:
+    machine = Machine()
+    (tried,) = trial(machine, values=range(4, 161, 4)).run([AdviceToTry("Donate state", 4 * GIB, (DONATE,))])
+    assert tried.at_end and tried_json(tried)["at_end"]
+    assert "128 → at least 160, the end of the range" in "\n".join(tried_lines([tried]))
 
 
 def test_where_memory_follows_no_line_the_value_is_estimated_from_what_is_known() -> None:
@@ -145,7 +162,9 @@ def test_a_change_that_needs_more_memory_is_not_part_of_what_is_combined() -> No
     pieces = [AdviceToTry("Donate state", 0, (DONATE,)), AdviceToTry("Shard state", 0, (SHARD,))]
     _, sharded = trial(machine, compile=worse).run(pieces)
     assert sharded.new_value is None and sharded.saving_bytes is not None and sharded.saving_bytes < 0
-    assert "below 128" in "\n".join(tried_lines([sharded]))
+    text = "\n".join(tried_lines([sharded]))
+    assert "below 128" in text
+    assert "none: needs 14.00 GiB more" in text
 
 
 def test_without_advice_a_line_says_so() -> None:

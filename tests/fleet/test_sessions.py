@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tb_memplugin.fleet.sessions import began_at, captures, rule_text
+from tb_memplugin.fleet.sessions import began_at, captures, host_count, rule_text
 from tb_memplugin.logdir import HostFile, Run, Stages
 
 
@@ -82,3 +82,27 @@ def test_stages_of_a_dump_are_no_files() -> None:
     stages = HostFile("/log/dump", "", 0, "", stages=Stages(5))
     (capture,) = captures([Run("dump", (stages,), "/log/dump", "/log")])
     assert capture.files == []
+
+
+@pytest.mark.parametrize(
+    ("folder", "files", "count"),
+    [
+        ("run", ["memory1.prof", "memory2.prof", "memory10.prof"], 1),
+        ("run", ["snapshot_1.pickle", "snapshot_2.pickle", "other.pickle"], 2),
+        ("run", ["rank0.pickle", "rank1.pickle"], 2),
+        ("run", ["10.0.0.1.xplane.pb", "10.0.0.2.xplane.pb"], 2),
+        ("dump", ["compile.oom.txt", ""], 1),
+        ("device_profiles/2027_01_15_08_00_00_node_7", ["node_7.watch", "memory_step_10.prof"], 1),
+    ],
+)
+def test_files_that_one_process_saved_are_no_hosts(folder: str, files: list[str], count: int) -> None:
+    found = [
+        HostFile(
+            f"/log/{folder}/{name}",
+            name.partition(".")[0] if name.endswith(".oom.txt") else name.rpartition(".")[0],
+            1,
+            "1-1",
+        )
+        for name in files
+    ]
+    assert host_count(Run(folder, tuple(found), f"/log/{folder}", "/log")) == count

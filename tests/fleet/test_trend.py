@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import gzip
+import os
 from pathlib import Path
 
 import pytest
+from programs.stored import FOLDER
 from support.changed import changed_logdir
 from support.in_process import InProcess
+from support.pprof_files import Frame, Sample, write
+from support.watch_files import MIB, saw_tooth, watch_bytes
 
 from benchmarks.pods.pod import Pod, write_trend
+from tb_memplugin.analysis.usage.live_set import UNEXPLAINED
 from tb_memplugin.fleet.scan import Scan
 from tb_memplugin.fleet.sessions import captures
 from tb_memplugin.fleet.summarize import use_of
 from tb_memplugin.fleet.trend import changes_between, trend
 from tb_memplugin.logdir import HostFile, find_runs
 from tb_memplugin.logdir.files import host_file
-from tb_memplugin.model.fleet import Rise
+from tb_memplugin.model.fleet import Rise, TrendChange
+from tb_memplugin.model.kinds import TrendBy
 from tb_memplugin.questions.fleet.words import rise_text
 from tb_memplugin.readers import open_file
 
@@ -46,6 +53,41 @@ def test_a_program_that_grew_has_the_cause_beside_the_lines(tmp_path: Path) -> N
     found = changes_between(stored_program("recomputed", tmp_path), stored_program("base", tmp_path), True)
     text = rise_text(Rise(0, 1, found.lines, causes=found.causes))
     assert text.startswith("`layer_*` saves one more activation (`f32[32768,1024]`, 3 layers, +384 MiB); ")
+
+
+def test_unrelated_programs_of_one_name_have_series_of_their_own(tmp_path: Path) -> None:
+    """Name programs of three jobs alike. Two captures of one job have a source file in common."""
+    jobs = {"lm_1": "lm_unrolled.h100", "vision": "resnet.h100", "lm_2": "lm_scanned.h100"}
+    for age, (run, stored) in enumerate(jobs.items()):
+        (tmp_path / run).mkdir()
+        path = tmp_path / run / "jit_train_step.hlo.pb"
+        path.write_bytes(gzip.decompress((FOLDER / f"{stored}.hlo.pb.gz").read_bytes()))
+        os.utime(path, (10**9 + age, 10**9 + age))
+    found = trend(captures(find_runs(str(tmp_path))), Scan(InProcess), by=TrendBy.CAPTURE)
+    assert {series.name: [point.capture for point in series.points] for series in found} == {
+        "jit_train_step of lm_2": ["lm_1", "lm_2"],
+        "jit_train_step of vision": ["vision"],
+    }
+
+
+def test_memories_of_different_jobs_and_of_different_measurements_are_not_joined(tmp_path: Path) -> None:
+    sizes = {"lm/2026_11_18_04_00_00": 8, "lm/2026_11_19_04_00_00": 9, "vision/2026_11_20_04_00_00": 900}
+    for run, size in sizes.items():
+        (tmp_path / run).mkdir(parents=True)
+        write(tmp_path / run, [Sample([Frame("step")], size * MIB)])
+    (tmp_path / "lm/2026_11_21_04_00_00").mkdir()
+    (tmp_path / "lm/2026_11_21_04_00_00/job.watch").write_bytes(watch_bytes({"cuda:0": saw_tooth(60)}))
+    found = trend(captures(find_runs(str(tmp_path))), Scan(InProcess))
+    assert {series.name: [point.peak_bytes // MIB for point in series.points] for series in found} == {
+        "HBM of vision/2026_11_20_04_00_00": [900],
+        "HBM of lm/2026_11_21_04_00_00": [900],
+        "HBM of lm/2026_11_19_04_00_00": [8, 9],
+    }
+
+
+def test_growth_that_no_allocation_explains_is_stated_as_such() -> None:
+    text = rise_text(Rise(0, 1, (TrendChange(UNEXPLAINED, 0, 2**30),)))
+    assert text == "+1.00 GiB explained by no allocation"
 
 
 def stored_program(name: str, folder: Path) -> tuple[HostFile, str]:

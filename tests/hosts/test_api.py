@@ -57,7 +57,7 @@ def test_runs() -> None:
     [run] = [run for run in answer["runs"] if run["name"] == RUN]
     modified = (DEMO / "train_step/plugins/profile/cpu/localhost.xplane.pb").stat().st_mtime_ns
     facts = {"name": RUN, "hosts": ["localhost"], "modified_ns": modified, "peak_bytes": None}
-    assert run == {**facts, "by_host": False, "sessions": 1}
+    assert run == {**facts, "by_host": False, "sessions": 1, "host_count": 1}
     assert answer["message"] is None
 
 

@@ -178,10 +178,12 @@ def test_a_client_that_asks_gets_the_progress_of_reading(logdir: Path, monkeypat
         file = reader.catalog.runs()[0].files[0]._replace(size=1000)
         with reader.catalog.progress.files("slow", [file, file._replace(path="other")]):
             reader.catalog.progress.finished("slow", file)
-            time.sleep(0.5)
+            until = time.monotonic() + 60
+            while not reported and time.monotonic() < until:
+                time.sleep(0.01)
 
     replace_answer(monkeypatch, read_slowly)
-    reported = []
+    reported: list[tuple[float, float | None, str | None]] = []
 
     async def use(client: Client) -> None:
         async def note(progress: float, total: float | None, message: str | None) -> None:

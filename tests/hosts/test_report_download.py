@@ -31,7 +31,7 @@ def test_a_run_is_sent_as_the_report_that_export_writes(client: Client) -> None:
     assert "sandbox" in answer.headers["Content-Security-Policy"]
     recordings = Catalog(str(DEMO)).listing(RUN).recordings
     written = io.BytesIO()
-    report.write(written, f"Memory report of {RUN}", recordings, recordings, report.MAX_BYTES)
+    report.Report(f"Memory report of {RUN}", recordings, recordings, report.MAX_BYTES).write(written)
     assert len(recordings) > 1
     assert answer.get_data() == written.getvalue()
 

@@ -100,9 +100,9 @@ def outcomes(builder: CaseBuilder, target: str, folder: Path, missed: bool = Fal
             continue
         tried.append(knobs)
         after, saving = peak(compile_with(knobs)).bytes, piece.saving
-        low, high = getattr(saving, "at_least", saving.bytes), getattr(saving, "at_most", saving.bytes)
+        low, high = saving.at_least, saving.at_most
         yield Outcome(
-            name, target, str(piece.kind), piece.title, place, saving.bytes, low, high, peak(base).bytes, after
+            name, target, str(piece.kind), piece.title, place, saving.expected, low, high, peak(base).bytes, after
         )
     for title, knobs in builder.changes.items() if missed else ():
         if knobs not in tried:

@@ -56,8 +56,7 @@ def promises(stored: Stored) -> Iterator[Promise]:
             seen.add(name)
             real = stored.facts["reserved"]["0"] - stored.facts["changes"][name]["reserved"]["0"]
             saving = piece.saving
-            low, high = getattr(saving, "at_least", saving.bytes), getattr(saving, "at_most", saving.bytes)
-            yield Promise(stored, piece.title, saving.bytes, low, high, real)
+            yield Promise(stored, piece.title, saving.expected, saving.at_least, saving.at_most, real)
 
 
 def carries_out(name: str, piece: Advice) -> bool:

@@ -35,7 +35,6 @@ from tb_memplugin.questions.run.overview import overview
 from tb_memplugin.questions.xprof.memory_profile import memory_profile
 from tb_memplugin.questions.xprof.memory_viewer import memory_viewer
 from tb_memplugin.regex import Regex
-from tb_memplugin.sizes import bytes_text
 
 MIB = 2**20
 SIZE = re.compile(r"\d+(?:\.\d+)? (?:B|[KMGT]iB)")
@@ -132,9 +131,9 @@ def _of_first_view(meta: dict[str, Any], tables: Any, summarized: Any) -> Iterat
         yield "capacity_bytes", "figures", figures["capacity"]
     if "usage" in tables and len(tables["usage"]["live_max"]):
         yield "peak_bytes", "usage chart", int(max(tables["usage"]["live_max"]))
-    if summarized["peak_bytes"] and meta["out_of_memory"] is None:
-        yield "peak in the headline", "headline", bytes_text(summarized["peak_bytes"]) in SIZE.findall(meta["headline"])
-        yield "peak in the headline", "expected", True
+    if "verdict" in meta:  # a device profile's first view has none
+        yield "peak_bytes", "verdict", meta["verdict"]["used_bytes"]
+    yield "peak_bytes", "first view's summary", summarized["peak_bytes"]
 
 
 def _of_position(recording: Recording, source: Source, tables: Any, at: int, live: Any) -> Iterator[Fact]:
@@ -199,7 +198,6 @@ def _of_advice(answer: Any) -> Iterator[Fact]:
         yield name, "after and saving", piece["after_bytes"] + piece["saving_bytes"]
         if piece["saving_of"] == "peak":
             yield "peak_bytes", name, piece["before_bytes"]
-            yield name, "new peak and saving", piece["new_peak_bytes"] + piece["saving_bytes"]
 
 
 def _of_xprof(recording: Recording) -> Iterator[Fact]:

@@ -58,8 +58,8 @@ def kinds(recording: Recording) -> set[AdviceKind]:
 def assert_close(advice: Advice, before: Recording, after: Recording) -> None:
     """Check that the promised saving is what the compiler then saves."""
     real = peak(before).bytes - peak(after).bytes
-    assert advice.saving_bytes == peak(before).bytes - advice.new_peak_bytes
-    assert abs(advice.saving_bytes - real) <= CLOSE * real, f"{advice.saving_bytes / real:.3f} of the real saving"
+    assert advice.saving.before == peak(before).bytes
+    assert abs(advice.saving.expected - real) <= CLOSE * real, f"{advice.saving.expected / real:.3f} of the real saving"
 
 
 # Models.

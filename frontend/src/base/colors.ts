@@ -1,53 +1,23 @@
-/**
- * Role colors, the same in every chart. The hues are the Okabe-Ito set, which people with any common kind of
- * color blindness can distinguish. Lightness is adjusted to contrast with a white and with a near-black page.
- * Numbers are 0xRRGGBB, in the order of ROLES in payload/recording/roles.ts.
- */
-const LIGHT = [
-  0x8d9299, // unknown: gray
-  0x0072b2, // parameter: blue
-  0x56b4e9, // optimizer state: sky
-  0x5d6bd0, // input: indigo
-  0xd55e00, // gradient: vermillion
-  0xe69f00, // activation: orange
-  0xcc79a7, // output: pink
-  0xc8b400, // constant: yellow, darkened
-  0x009e73, // temporary: green
-  0x7b5ea7, // executable: violet
-  0x96755b, // thread-local: brown
-  0x00606b, // state: dark teal
-] as const;
+import { ROLE_COLORS } from "./role_colors";
 
-const DARK = [
-  0x8d9299, // unknown
-  0x2f8fd0, // parameter
-  0x7cc7f2, // optimizer state
-  0x8490ee, // input
-  0xe9742b, // gradient
-  0xf0b429, // activation
-  0xd98bb8, // output
-  0xe8dc52, // constant
-  0x1fb68a, // temporary
-  0x9d82c9, // executable
-  0xb08c70, // thread-local
-  0xa5eef0, // state
-] as const;
+const LIGHT = ROLE_COLORS.map(([light]) => light);
+const DARK = ROLE_COLORS.map(([, dark]) => dark);
 
-/**
- * Colors of sizes, for rows without roles. Each differs from every role's color by at least 32 in CIE Lab, in which
- * a difference of 2 is visible and neighboring roles differ by 20.
- */
+/** Scale of sizes, for rows without roles: of the viridis scale, from what is near to the page to what stands out. */
 const SIZES_LIGHT = [
-  0x980028, 0x506800, 0xc0d088, 0xf88078, 0x900068, 0x00e0e8, 0x783800, 0xf8b878, 0x783848, 0xe090f8,
+  0x89d447, 0x55c467, 0x2fb07d, 0x209c89, 0x25858e, 0x2e6f8e, 0x38578b, 0x423d83, 0x472172, 0x440154,
 ] as const;
 
 const SIZES_DARK = [
-  0x980030, 0x305000, 0x880870, 0x703800, 0x005048, 0x683848, 0x78b048, 0xf87878, 0x403898, 0x908018,
+  0x3a548b, 0x306a8e, 0x287d8e, 0x22928b, 0x26a684, 0x37b878, 0x61c95f, 0x93d641, 0xc8e029, 0xfde725,
 ] as const;
 
 /** Number of the first size color in `rowColors`, and how many there are. */
 export const FIRST_SIZE_COLOR = LIGHT.length;
 export const SIZE_COLORS = SIZES_LIGHT.length;
+
+/** Added to a color for memory that is reserved for a buffer before it is written, or after its last use. */
+export const RESERVED = 32;
 
 /** Return the colors of blocks: those of roles, then those of sizes. */
 export function rowColors(dark: boolean): readonly number[] {

@@ -29,6 +29,13 @@ export function formatLeft(left: number): string {
   return left < 0 ? `${formatBytes(-left)} over` : formatBytes(left);
 }
 
+/** Format a part of a whole: "3.67 of 15.8 GiB", or "512 MiB of 15.8 GiB" where the units differ. */
+export function formatBytesOf(part: number, whole: number): string {
+  const [number, unit] = formatBytes(part).split(" ");
+  const total = formatBytes(whole);
+  return `${total.endsWith(` ${unit}`) ? number : formatBytes(part)} of ${total}`;
+}
+
 /** Format the exact figure for tooltips and the clipboard: "1,234,567 bytes". */
 export function formatExact(bytes: number): string {
   return `${formatCount(bytes)} bytes`;

@@ -1,7 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { fixtureRows } from "../payload/recording/fixture";
 import type { Rows } from "../payload/recording/rows";
-import { findAtOffset, holeAt, holesAt, layoutSegments, segmentPieces, unplacedBytes } from "./address_map";
+import {
+  findAtOffset,
+  holeAt,
+  holesAt,
+  layoutSegments,
+  rowInRegions,
+  rowsByEvent,
+  segmentPieces,
+  unplacedBytes,
+} from "./address_map";
 import { regionsOf, rowsOf } from "./fixture";
 
 const rows = fixtureRows([
@@ -39,12 +48,14 @@ describe("layoutSegments", () => {
     ]);
   });
 
-  it("computes the first address from the first chunk, unless regions are joined addresses", () => {
-    const places = { region: () => NaN, address: (row: number) => 1000 + rows.offset[row] };
-    const addresses = (of: typeof regions): number[] =>
-      layoutSegments(rows, all(rows), of, 0, places).map(({ address }) => address);
-    expect(addresses(regions)).toEqual([1000, 1000, NaN]);
-    expect(addresses({ ...regions, bounded: false })).toEqual([NaN, NaN, NaN]);
+  it("adds up the chunks whose free waits for other streams", () => {
+    const waiting = fixtureRows([
+      { size: 10, region: 0, offset: 0, start: 0, last_used: 2, end: 6 },
+      { size: 20, region: 0, offset: 10, start: 0, end: 6 },
+    ]);
+    const at = (position: number): number =>
+      layoutSegments(waiting, all(waiting), regions, position)[0].awaiting;
+    expect([at(1), at(2), at(5)]).toEqual([0, 10, 10]);
   });
 
   it("leaves out rows without a known offset", () => {
@@ -57,6 +68,23 @@ describe("layoutSegments", () => {
 
   it("leaves out rows outside every region", () => {
     expect([first, full, empty].flatMap(({ chunks }) => [...chunks])).not.toContain(3);
+  });
+});
+
+describe("events", () => {
+  it("have the row that they allocate or free, or whose free they request", () => {
+    const freed = fixtureRows([
+      { start: -1, last_used: 2, end: 4 },
+      { start: 1, last_used: 3, end: 3 },
+      { start: 4, end: 9 },
+    ]);
+    expect([...rowsByEvent(freed, 6)]).toEqual([-1, 1, 0, 1, 2, -1]);
+  });
+});
+
+describe("regions", () => {
+  it("have a row, if any is in them", () => {
+    expect([...rowInRegions(rows, regions)]).toEqual([0, 2, -1]);
   });
 });
 

@@ -1,9 +1,12 @@
-import type { Addresses, Regions, Rows } from "../payload/recording/rows";
+import type { Regions, Rows } from "../payload/recording/rows";
 
 /** A reserved range of addresses and the chunks in use there, by address. */
 export interface Segment {
+  region: number;
   size: number;
   used: number;
+  /** Bytes of the chunks whose free waits for other streams. */
+  awaiting: number;
   /** Row numbers, by offset. */
   chunks: Uint32Array;
   hole: FreeRange;
@@ -18,7 +21,7 @@ export interface FreeRange {
 }
 
 /** A filled piece of a segment in pixels; `row` is its chunk, or -1 if several chunks share the piece. */
-export interface SegmentPiece {
+interface SegmentPiece {
   x: number;
   width: number;
   color: number;
@@ -26,43 +29,58 @@ export interface SegmentPiece {
 }
 
 const NO_FREE_RANGE: FreeRange = { from: 0, to: 0 };
-const NO_ADDRESSES: Addresses = { region: () => NaN, address: () => NaN };
+
+/** Return whether a live row's free has been requested, and waits for other streams. */
+export function awaitsFree({ last_used, end }: Rows, row: number, position: number): boolean {
+  return last_used[row] <= position && last_used[row] < end[row] - 1;
+}
 
 /**
  * Return each region that exists at a position as a segment, in region order, with the live rows at known
  * addresses in it. `hole` is the largest free range; empty if the segment is full.
  */
-export function layoutSegments(
-  rows: Rows,
-  live: Uint32Array,
-  regions: Regions,
-  position: number,
-  places: Addresses = NO_ADDRESSES,
-): Segment[] {
+export function layoutSegments(rows: Rows, live: Uint32Array, regions: Regions, position: number): Segment[] {
   const inside = Array.from({ length: regions.length }, (): number[] => []);
   for (const row of live) if (rows.offset[row] >= 0) inside[rows.region[row]]?.push(row);
-  const there = inside.map(
-    (_, region) => regions.start[region] <= position && position < regions.end[region],
-  );
-  const existing = inside.map((chunks, region) => ({ chunks, region })).filter(({ region }) => there[region]);
+  const existing = inside
+    .map((chunks, region) => ({ chunks, region }))
+    .filter(({ region }) => regionExists(regions, region, position));
   return existing.map(({ chunks, region }) => {
-    chunks.sort((a, b) => rows.offset[a] - rows.offset[b]);
-    // Regions that were joined by cutting out unused addresses have no single first address.
-    const addressKnown = regions.bounded && chunks.length > 0;
-    const found = {
+    const segment = {
+      region,
       size: regions.size[region],
       used: 0,
-      chunks: Uint32Array.from(chunks),
+      awaiting: 0,
+      chunks: Uint32Array.from(chunks).sort((a, b) => rows.offset[a] - rows.offset[b]),
       hole: NO_FREE_RANGE,
-      address: addressKnown ? places.address(chunks[0]) - rows.offset[chunks[0]] : NaN,
+      address: regions.address[region],
     };
-    for (const row of chunks) found.used += rows.size[row];
-    for (let place = 0; place <= chunks.length; place++) {
-      const hole = gapBefore(found, rows, place);
-      if (hole.to - hole.from > found.hole.to - found.hole.from) found.hole = hole;
+    for (const row of chunks) {
+      segment.used += rows.size[row];
+      if (awaitsFree(rows, row, position)) segment.awaiting += rows.size[row];
     }
-    return found;
+    for (let place = 0; place <= chunks.length; place++) {
+      const hole = gapBefore(segment, rows, place);
+      if (hole.to - hole.from > segment.hole.to - segment.hole.from) segment.hole = hole;
+    }
+    return segment;
   });
+}
+
+/** Return a row in each region, which names the region's pool; -1 for none. */
+export function rowInRegions(rows: Rows, regions: Regions): Int32Array {
+  const found = new Int32Array(regions.length).fill(-1);
+  for (let row = rows.length - 1; row >= 0; row--) if (rows.region[row] >= 0) found[rows.region[row]] = row;
+  return found;
+}
+
+/** Return the row that each event of an allocator allocates, frees, or requests to free; -1 for none. */
+export function rowsByEvent({ start, last_used, end }: Rows, length: number): Int32Array {
+  const found = new Int32Array(length).fill(-1);
+  for (const events of [last_used, end, start])
+    for (let row = 0; row < events.length; row++)
+      if (events[row] >= 0 && events[row] < length) found[events[row]] = row;
+  return found;
 }
 
 /**

@@ -1,3 +1,4 @@
+import { formatShare } from "../base/units";
 import type { FitCandidate, FitStep } from "../payload/generated/answers";
 import { ROLES } from "../payload/generated/constants";
 import { knobText, STATE_TEXT, stateOf } from "../payload/responses/fit";
@@ -7,6 +8,8 @@ export interface LargestLine {
   choice: number;
   /** The largest that fits; null if none does. */
   largest: FitCandidate | null;
+  /** The largest is the last that was compiled: a larger one may fit. */
+  isEnd: boolean;
   /** The largest before the compiler runs instructions twice. */
   without: FitCandidate | null;
   /** The candidate to name: the largest, else the first. */
@@ -14,13 +17,14 @@ export interface LargestLine {
 }
 
 export function largestLines({ choices, candidates }: FitStep): LargestLine[] {
-  return choices.flatMap(({ candidate, without_recomputation: without }, choice) => {
+  return choices.flatMap(({ candidate, at_end: isEnd, without_recomputation: without }, choice) => {
     const named =
       candidate === null ? candidates.find((each) => each.choice === choice) : candidates[candidate];
     if (named === undefined) return [];
     return {
       choice,
       largest: candidate === null ? null : candidates[candidate],
+      isEnd,
       without: without === null ? null : candidates[without],
       named,
     };
@@ -50,6 +54,6 @@ export function boundBy({ parts, roles, peak_bytes: peak }: FitCandidate): strin
   const texts = named
     .slice(0, MAX_PARTS)
     .filter(({ bytes }) => bytes / peak >= MIN_SHARE)
-    .map(({ name, bytes }) => `${name} ${Math.round((100 * bytes) / peak)}%`);
+    .map(({ name, bytes }) => `${name} ${formatShare(bytes, peak)}`);
   return texts.length === 0 ? null : texts.join(", ");
 }

@@ -47,6 +47,7 @@ export function regionsOf(regions: readonly { size: number; temporary: boolean; 
   return {
     length: regions.length,
     index: Float64Array.from(regions.keys()),
+    address: Float64Array.from(bases, (first) => 1000 + first),
     kind: textColumn(regions.map(({ kind }) => kind ?? "temporary")),
     size: Float64Array.from(regions, ({ size }) => size),
     base: Float64Array.from(bases),
@@ -63,6 +64,7 @@ export function overviewRow(id: string, more: Partial<OverviewRow> = {}): Overvi
     ...makeSummary(id, { peak_bytes: 100, reserved_bytes: 100 }),
     needed_bytes: 100,
     headroom_bytes: null,
+    small: false,
     role: null,
     part: null,
     remedy: null,

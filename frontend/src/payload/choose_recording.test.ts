@@ -37,6 +37,19 @@ describe("chooseProgram", () => {
     expect(chosen?.id).toBe("run|b|jit_step(7)|VMEM");
   });
 
+  it("opens no program where a name is that of several files", () => {
+    const run = ["a", "b"].map((file) => recording("", `jit_step (${file})`, "HBM", 900));
+    const choose = (module: string) => chooseProgram(run, { ...ANY, module });
+    for (const name of ["jit_step", "jit_step(7)"])
+      expect(choose(name)).toMatchObject({
+        chosen: null,
+        missing: `2 programs of this run are of the HLO module ${name}.`,
+      });
+    expect(choose("jit_step (b)").chosen?.id).toBe("run||jit_step (b)|HBM");
+    expect(choose("jit_step (gone)").missing).toBe("This run has no HLO module jit_step (gone).");
+    expect(chooseProgram(RUN, { ...ANY, module: "jit_step(8)" }).chosen).toBeNull();
+  });
+
   it("reports what is missing and keeps the lists of options", () => {
     expect(chooseProgram(RUN, { ...ANY, module: "jit_gone" }).missing).toBe(
       "This run has no HLO module jit_gone.",
@@ -53,6 +66,7 @@ describe("chooseProgram", () => {
       modules: [],
       spaces: [],
       chosen: null,
+      module: "",
       missing: null,
     });
   });
@@ -91,6 +105,24 @@ describe("chooseMemory", () => {
       "This tab has no data of host z in this run.",
     );
     expect(chooseAllocator([run[0]], ANY)).toMatchObject({ chosen: null, missing: null });
+  });
+});
+
+describe("recordings of one host and memory", () => {
+  const run = ["snapshot", "timeline"].map((title) => ({
+    ...recording("rank0", title, "cuda:0", 90),
+    kind: "torch_snapshot",
+    axis: "TIME",
+  }));
+  const choose = (module: string) => chooseMemory("TIME")(run, { host: "rank0", module, space: "cuda:0" });
+
+  it("are chosen by their titles, which the URL then needs", () => {
+    expect(choose("timeline")).toMatchObject({ chosen: { title: "timeline" }, module: "timeline" });
+    expect(choose("")).toMatchObject({ chosen: null, missing: "rank0 has 2 recordings of memory cuda:0." });
+    expect(chooseMemory("TIME")(run.slice(1), { host: "", module: "", space: "" })).toMatchObject({
+      chosen: { title: "timeline" },
+      module: "",
+    });
   });
 });
 

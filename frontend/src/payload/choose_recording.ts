@@ -22,6 +22,8 @@ export interface RecordingOptions {
   /** Memory spaces of the selected module. */
   spaces: Summary[];
   chosen: Summary | null;
+  /** What the URL needs beside host and memory to name the chosen one. */
+  module: string;
   /** Message for the page when the selection does not exist. */
   missing: string | null;
 }
@@ -38,15 +40,24 @@ export function chooseProgram(
   const modules = distinct(onHost.map((recording) => recording.title)).flatMap(
     (title) => onHost.find((recording) => recording.title === title) ?? [],
   );
-  const chosenModule = (module === "" ? modules[0] : findModule(modules, module))?.title;
+  const matches = module === "" ? modules.slice(0, 1) : findModules(modules, module);
+  const chosenModule = matches.length === 1 ? matches[0].title : undefined;
   const spaces = onHost.filter((recording) => recording.title === chosenModule);
   const wanted = memorySpaceName(space);
   const chosen = wanted === "" ? spaces[0] : spaces.find((recording) => recording.memory === wanted);
-  return { hosts, modules, spaces, chosen: chosen ?? null, missing: missing() };
+  return {
+    hosts,
+    modules,
+    spaces,
+    chosen: chosen ?? null,
+    module: chosenModule ?? module,
+    missing: missing(),
+  };
 
   function missing(): string | null {
     if (programs.length === 0 || chosen !== undefined) return null;
     if (onHost.length === 0) return `This run has no programs of host ${host}.`;
+    if (matches.length > 1) return `${matches.length} programs of this run are of the HLO module ${module}.`;
     if (chosenModule === undefined) return `This run has no HLO module ${module}.`;
     return `${chosenModule} uses no memory in ${wanted}.`;
   }
@@ -57,7 +68,7 @@ export function chooseProgram(
  * fullest memory comes first. A standalone file, such as a snapshot, counts as a host.
  */
 export function chooseMemory(axis: "TIME" | "INSTANT") {
-  return (recordings: Summary[], { host, space }: RecordingChoice): RecordingOptions => {
+  return (recordings: Summary[], { host, module, space }: RecordingChoice): RecordingOptions => {
     const fullest = recordings
       .filter((recording) => recording.axis === axis)
       .sort((a, b) => fullness(b) - fullness(a));
@@ -65,13 +76,25 @@ export function chooseMemory(axis: "TIME" | "INSTANT") {
     const chosenHost = host === "" ? fullest[0]?.host : host;
     const onHost = fullest.filter((recording) => recording.host === chosenHost);
     const spaces = onHost.slice().sort((a, b) => byNumber(a.memory, b.memory));
-    const chosen = space === "" ? onHost[0] : onHost.find((recording) => recording.memory === space);
-    return { hosts, modules: [], spaces, chosen: chosen ?? null, missing: missing() };
+    const found =
+      space === "" ? onHost.slice(0, 1) : onHost.filter((recording) => recording.memory === space);
+    const titled = module === "" ? found : found.filter((recording) => recording.title === module);
+    const chosen = titled.length === 1 ? titled[0] : null;
+    const isNamed = onHost.filter((recording) => recording.memory === chosen?.memory).length > 1;
+    return {
+      hosts,
+      modules: [],
+      spaces,
+      chosen,
+      module: isNamed && chosen !== null ? chosen.title : "",
+      missing: missing(),
+    };
 
     function missing(): string | null {
-      if (fullest.length === 0 || chosen !== undefined) return null;
+      if (fullest.length === 0 || chosen !== null) return null;
       if (onHost.length === 0) return `This tab has no data of host ${host} in this run.`;
-      return `${chosenHost} has no memory ${space}.`;
+      if (titled.length > 1) return `${chosenHost} has ${titled.length} recordings of memory ${space}.`;
+      return `${chosenHost} has no memory ${[module, space].filter(Boolean).join(", ")}.`;
     }
   };
 }
@@ -81,13 +104,19 @@ function fullness({ peak_bytes, capacity_bytes }: Summary): number {
   return capacity_bytes === null || capacity_bytes === 0 ? 0 : peak_bytes / capacity_bytes;
 }
 
-/** Find a module by its title, or by its name without the program id, which some links omit. */
-function findModule(modules: Summary[], name: string): Summary | undefined {
-  return (
-    modules.find((module) => module.title === name) ??
-    modules.find((module) => module.title.replace(/\(\d+\)$/, "") === name)
-  );
+/** Return the module with a title, or else all with a name: some links have no program id, or are of fewer files. */
+function findModules(modules: Summary[], name: string): Summary[] {
+  const titled = modules.filter(({ title }) => title === name);
+  if (titled.length > 0) return titled;
+  const bare = name.replace(PROGRAM_ID, "");
+  // Another id is that of another program.
+  const nameOf = (title: string): string => (bare === name ? title.replace(PROGRAM_ID, "") : title);
+  return modules.filter(({ title }) => nameOf(title).replace(FILE, "") === bare);
 }
+
+/** Ends of titles: a program's id on the device, and what tells files with equal modules apart. */
+const PROGRAM_ID = /(?<=\S)\(\d+\)$/;
+const FILE = / \(.*\)$/;
 
 function distinct(texts: string[]): string[] {
   return [...new Set(texts)];

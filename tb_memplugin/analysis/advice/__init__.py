@@ -1,4 +1,4 @@
-"""Changes that lower the peak of a recording, and the order in which to try them."""
+"""Changes that lower the peak of a recording, the largest saving first."""
 
 from __future__ import annotations
 
@@ -8,12 +8,19 @@ from tb_memplugin.analysis.advice.jax import donation, dtype, microbatching, rem
 from tb_memplugin.analysis.advice.jax.idle_arguments import advise_late_free, advise_offload
 from tb_memplugin.analysis.advice.jax.shapes import advise_oversized, advise_padding
 from tb_memplugin.analysis.advice.jax.unneeded import advise_outputs, advise_unused
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, allow_for_recomputation, in_order
+from tb_memplugin.analysis.advice.model import (
+    Advice,
+    AdviceKind,
+    Cost,
+    Effort,
+    allow_for_recomputation,
+    in_order,
+)
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 
-__all__ = ["Advice", "AdviceKind", "advise"]
+__all__ = ["Advice", "AdviceKind", "Cost", "Effort", "advise"]
 
 ADVISERS = (
     donation.advise,
@@ -38,7 +45,7 @@ ADVISERS = (
 
 @memoize
 def advise(recording: Recording) -> list[Advice]:
-    """Return all advice, in the order in which to try it.
+    """Return all advice, the largest saving first.
 
     Each change is simulated on its own: savings are not additive.
     Out-of-memory messages get no advice: they contain no schedule to simulate.
@@ -46,4 +53,4 @@ def advise(recording: Recording) -> list[Advice]:
     if recording.out_of_memory is not None and recording.axis is Axis.INSTANT:
         return []
     pieces = (piece for adviser in ADVISERS for piece in adviser(recording))
-    return in_order(recording, (allow_for_recomputation(recording, piece) for piece in pieces))
+    return in_order(allow_for_recomputation(recording, piece) for piece in pieces)

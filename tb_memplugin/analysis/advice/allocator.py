@@ -20,6 +20,7 @@ from tb_memplugin.analysis.ownership.source_lines import frame_text, user_frames
 from tb_memplugin.analysis.replay.what_if import lifetimes, replace_lifetimes
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import group_by_site, live_rows
+from tb_memplugin.analysis.usage.steps import steps
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
@@ -38,7 +39,7 @@ FREE_TORCH_STATE = "update the old tensors in place, or delete them before alloc
 
 def advise_earlier_steps(recording: Recording) -> Iterator[Advice]:
     """Yield one piece for each line of user code, for all of its sizes and operations together."""
-    found = leaks(recording) if recording.clock is not None else None
+    found = leaks(recording) if len(steps(recording).position) else None
     if found is None or found.sites is None:
         return
     for (verdict, source), sites in _sites_by_line(recording, found.sites).items():
@@ -152,5 +153,5 @@ def _advise_holes(recording: Recording, live: I64, held: int, lost: int, change:
         change=change,
         rows=sort_by_size(recording, live),
         bytes=int(recording.allocations.charge[live].sum()),
-        saving=Saving(lost, peak(recording).bytes, lost, lost, reserved=held),
+        saving=Saving(held, lost, lost, lost, of="reserved"),
     )

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
-from enum import IntEnum, StrEnum
+from enum import StrEnum
+from typing import Literal
 
 import numpy as np
 
 from tb_memplugin.analysis.replay.compiler_recomputation import compiler_recomputation
-from tb_memplugin.analysis.replay.what_if import Change, peak_after
+from tb_memplugin.analysis.replay.what_if import Change, always, combine, peak_after
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.accelerators import TPUS
 from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text, counted
@@ -38,21 +40,30 @@ class AdviceKind(StrEnum):
     UNUSED = "unused"
 
 
-class Cost(IntEnum):
+class Cost(StrEnum):
     """Cost of a kind of change, besides the work of making it; the cheapest first."""
 
-    FREE = 0  # same results in the same time
-    TIME = 1  # same results, with more computation or communication
-    RESULTS = 2  # other roundings, or another model
-    TRANSFERS = 3  # copies between host and device in every step
+    NONE = "none"  # same results in the same time
+    TIME = "time"  # same results, with more computation or communication
+    RESULTS = "rounding or results"  # other roundings, or another model
+    TRANSFERS = "transfers"  # copies between host and device in every step
+
+
+class Effort(StrEnum):
+    """Work of making a kind of change; the least first."""
+
+    NONE = "none"  # an environment variable
+    ARGUMENT = "one argument"
+    LINES = "a few lines"
+    RESTRUCTURE = "restructure"  # other functions, or another model
 
 
 COSTS = {
-    AdviceKind.DONATION: Cost.FREE,
-    AdviceKind.UNUSED: Cost.FREE,
-    AdviceKind.OUTPUTS: Cost.FREE,
-    AdviceKind.LATE_FREE: Cost.FREE,
-    AdviceKind.FRAGMENTATION: Cost.FREE,
+    AdviceKind.DONATION: Cost.NONE,
+    AdviceKind.UNUSED: Cost.NONE,
+    AdviceKind.OUTPUTS: Cost.NONE,
+    AdviceKind.LATE_FREE: Cost.NONE,
+    AdviceKind.FRAGMENTATION: Cost.NONE,
     AdviceKind.SCHEDULE: Cost.TIME,
     AdviceKind.REPLICATION: Cost.TIME,
     AdviceKind.REMATERIALIZATION: Cost.TIME,
@@ -62,35 +73,73 @@ COSTS = {
     AdviceKind.OVERSIZED: Cost.TIME,
     AdviceKind.OFFLOAD: Cost.TRANSFERS,
 }
-LARGE_SHARE = 10  # a tenth of the peak: below it, only changes that are free are worth making first
-MIN_FREE_SHARE = 50  # a fiftieth of the peak: below it, not even those
+EFFORTS = {
+    AdviceKind.FRAGMENTATION: Effort.NONE,
+    AdviceKind.DONATION: Effort.ARGUMENT,
+    AdviceKind.UNUSED: Effort.ARGUMENT,
+    AdviceKind.SCHEDULE: Effort.ARGUMENT,
+    AdviceKind.OUTPUTS: Effort.LINES,
+    AdviceKind.LATE_FREE: Effort.LINES,
+    AdviceKind.REPLICATION: Effort.LINES,
+    AdviceKind.REMATERIALIZATION: Effort.LINES,
+    AdviceKind.MICROBATCHING: Effort.LINES,
+    AdviceKind.DTYPE: Effort.LINES,
+    AdviceKind.PADDING: Effort.RESTRUCTURE,
+    AdviceKind.OVERSIZED: Effort.RESTRUCTURE,
+    AdviceKind.OFFLOAD: Effort.RESTRUCTURE,
+}
+
+
+NEARLY = 1.02  # times the least saving; a second figure that is closer says nothing
 
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """Bytes by which a change lowers the peak, and the peak after it.
+    """Bytes by which a change lowers the peak, which is `before`; or what an allocator reserves at the peak.
 
-    Where the compiler decides how much a change saves, `at_least` and `at_most` bound it; else they equal `bytes`.
-    `reserved` are the bytes that an allocator reserves at the peak, for a change that lowers them and not the peak.
+    Where the compiler decides how much a change saves, `at_least` is safe to count on, and it saves up to `at_most`;
+    else both equal `expected`. `replay` is the change of the live bytes that saves least, to replay it with others, and
+    with it the peak is at least `floor`. Without a replay, a change is not combined with others.
+
+    XLA repeats operations where a program would not fit else. `if_repeated` and `repeating` are what is saved, and the
+    change, if it repeats as many as now. `replay` may be about a program in which it repeats none.
     """
 
-    bytes: int
-    new_peak: int
+    before: int
+    expected: int
     at_least: int
     at_most: int
-    reserved: int | None = None
+    of: Literal["peak", "reserved"] = "peak"
+    compiled: bool = False  # a compile has shown it; of what is reserved
+    replay: Change | None = None
+    floor: int = 0
+    if_repeated: int = 0
+    repeating: Change | None = None
 
     @property
-    def before(self) -> int:
-        """The bytes that the saving is a part of: the peak, or the reserved bytes."""
-        return self.bytes + self.new_peak if self.reserved is None else self.reserved
+    def room(self) -> int:
+        """The bytes less that a program can do with: they decide whether it fits."""
+        return max(self.at_least, self.if_repeated)
+
+    @property
+    def up_to(self) -> int:
+        """The second figure; the first one where both are nearly equal."""
+        return self.at_most if self.at_most > NEARLY * self.at_least else self.at_least
 
     @property
     def effect(self) -> str:
         """The saving as the predicate of a sentence."""
-        if self.at_least == self.at_most:
-            return f"lowers the peak by {bytes_text(self.bytes)}"
-        return f"lowers the peak by {bytes_text(self.at_least)} to {bytes_text(self.at_most)}"
+        if self.compiled:
+            return f"lowers what the program reserves by {bytes_text(self.at_least)}, as compiled"
+        return f"lowers the peak by {range_text(self.at_least, self.up_to)}"
+
+
+def range_text(safe: int, up_to: int) -> str:
+    """Return `217 MiB (up to 834 MiB)`; one figure where both are the same, `up to 834 MiB` where none is safe."""
+    low, high = bytes_text(safe), bytes_text(up_to)
+    if low == high:
+        return low
+    return f"{low} (up to {high})" if safe else f"up to {high}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,8 +147,8 @@ class Advice:
     """A change to the code, its reason and its saving.
 
     `rows` are the allocations concerned, largest first, and `bytes` is their sum. Fragmentation is not part of live
-    bytes; its saving is the memory in gaps, a part of the reserved bytes, and the new peak is the old one. `edits`
-    carry the advice out without a change of the user's code, as `tb-memplugin fit --try` does.
+    bytes; its saving is the memory in gaps, a part of the reserved bytes. `edits` carry the advice out without a change
+    of the user's code, as `tb-memplugin fit --try` does.
     """
 
     kind: AdviceKind
@@ -113,11 +162,20 @@ class Advice:
 
     @property
     def saving_bytes(self) -> int:
-        return self.saving.bytes
+        """What is safe to count on."""
+        return self.saving.at_least
+
+    def with_saving(self, saving: Saving) -> Advice:
+        """Return the piece with another saving, also in its sentence."""
+        return replace(self, sentence=self.sentence.replace(self.saving.effect, saving.effect), saving=saving)
 
     @property
-    def new_peak_bytes(self) -> int:
-        return self.saving.new_peak
+    def cost(self) -> Cost:
+        return COSTS[self.kind]
+
+    @property
+    def effort(self) -> Effort:
+        return EFFORTS[self.kind]
 
 
 def saving(recording: Recording, expected: Change, *bounds: Change) -> Saving | None:
@@ -126,38 +184,38 @@ def saving(recording: Recording, expected: Change, *bounds: Change) -> Saving | 
     `bounds` are the same change under other decisions of the compiler: the saving is between the least and the most of
     all of them. If even one of them saves nothing, the change may cost memory, and there is no saving to report.
     """
-    before = peak(recording).bytes
-    after = [peak_after(recording, change).bytes for change in (expected, *bounds)]
-    found = Saving(before - after[0], after[0], before - max(after), before - min(after))
-    return found if is_worthwhile(recording, found.at_least) else None
+    before, changes = peak(recording).bytes, (expected, *bounds)
+    saved = [before - peak_after(recording, change).bytes for change in changes]
+    return promise(recording, *saved, replay=changes[saved.index(min(saved))])
 
 
-def promise(recording: Recording, expected: int, *bounds: int) -> Saving | None:
-    """Return a saving of so many bytes, between the bounds; None if it is too small to report."""
-    found = (expected, *bounds)
-    promised = Saving(expected, peak(recording).bytes - expected, min(found), max(found))
-    return promised if is_worthwhile(recording, promised.at_least) else None
+def promise(
+    recording: Recording, expected: int, *bounds: int, replay: Change | None = None, floor: int = 0
+) -> Saving | None:
+    """Return a saving of so many bytes, between the bounds; None if it is too small to report.
 
-
-def cost_of(piece: Advice) -> Cost:
-    """Return what a piece costs."""
-    return COSTS.get(piece.kind, Cost.RESULTS)
-
-
-def in_order(recording: Recording, pieces: Iterable[Advice]) -> list[Advice]:
-    """Return pieces in the order in which to try them.
-
-    Free changes come first, then changes that save at least a tenth of the peak, by their cost, then all others. Free
-    changes that save little are among the others. Among equals, the largest saving comes first.
+    `replay` is about the change that saves least. Where it saves more by itself, the rest is memory that stays.
     """
-    top = peak(recording).bytes
+    before, found = peak(recording).bytes, (expected, *bounds)
+    least = min(found)
+    if not is_worthwhile(recording, least):
+        return None
+    saving = Saving(before, expected, least, max(found), replay=replay, floor=floor)
+    return safe_replay(recording, saving)
 
-    def key(piece: Advice) -> tuple[int, int]:
-        cost = cost_of(piece)
-        share = MIN_FREE_SHARE if cost is Cost.FREE else LARGE_SHARE
-        return cost if share * piece.saving_bytes >= top else len(Cost), -piece.saving_bytes
 
-    return sorted(pieces, key=key)
+def safe_replay(recording: Recording, saved: Saving) -> Saving:
+    """Return a saving whose replay saves no more by itself than what is safe to count on: the rest stays."""
+    if saved.replay is None:
+        return saved
+    stays = saved.before - saved.at_least - peak_after(recording, saved.replay).bytes
+    return replace(saved, replay=combine(saved.replay, always(recording, stays))) if stays > 0 else saved
+
+
+def in_order(pieces: Iterable[Advice]) -> list[Advice]:
+    """Return pieces by what is safe to count on, the largest first; of equal ones the cheaper, then the easier."""
+    costs, efforts = list(Cost), list(Effort)
+    return sorted(pieces, key=lambda one: (-one.saving_bytes, costs.index(one.cost), efforts.index(one.effort)))
 
 
 def is_worthwhile(recording: Recording, size: int) -> bool:
@@ -167,6 +225,15 @@ def is_worthwhile(recording: Recording, size: int) -> bool:
 def sort_by_size(recording: Recording, rows: I64) -> I64:
     """Sort rows by size, largest first."""
     return rows[np.argsort(-recording.allocations.size[rows], kind="stable")]
+
+
+def results_text(recording: Recording, rows: I64, both: I64) -> str:
+    """Return a clause on the results that return arguments in other memory, as these count twice; else nothing."""
+    table, kind = recording.allocations, recording.regions.kind
+    regions = np.setdiff1d(table.region[both], table.region[rows])
+    results = regions[(kind[regions] & RegionKind.OUTPUT) != 0]
+    size = int(recording.regions.size[results].sum())
+    return f", and {bytes_text(size)} of results return the new values" if is_worthwhile(recording, size) else ""
 
 
 def row_name(recording: Recording, row: int) -> str:
@@ -193,21 +260,30 @@ EXACT = (AdviceKind.FRAGMENTATION, AdviceKind.MICROBATCHING)
 
 
 def allow_for_recomputation(recording: Recording, piece: Advice) -> Advice:
-    """Return a piece that promises no more than holds if the compiler then repeats fewer operations.
+    """Return a piece that promises no more than holds if the compiler then repeats fewer operations."""
+    saved = after_recomputation(recording, piece.saving, [piece.kind])
+    if saved is piece.saving:
+        return piece
+    note = (
+        f" The compiler runs {counted(compiler_recomputation(recording).operations, 'operation')} twice to make the "
+        "program fit; then it runs fewer of them twice, so the peak may fall by less."
+    )
+    found = piece.with_saving(saved)
+    return replace(found, sentence=found.sentence + note)
+
+
+def after_recomputation(recording: Recording, saved: Saving, kinds: Collection[AdviceKind]) -> Saving:
+    """Return what changes of these kinds save for sure where the compiler repeats operations.
 
     It repeats operations only until the program fits. A smaller program needs less of that, so that a change saves time
     instead of memory. In a program that still does not fit, it may choose others.
     """
-    found, saved, limit = compiler_recomputation(recording), piece.saving, memory_limit(recording)
-    if piece.kind in EXACT or not is_worthwhile(recording, found.saved_bytes):
-        return piece
-    excess = saved.bytes + saved.new_peak - limit if saved.new_peak <= limit else 0
+    found, limit = compiler_recomputation(recording), memory_limit(recording)
+    if not set(kinds) - {*EXACT} or not is_worthwhile(recording, found.saved_bytes):
+        return saved
+    excess = saved.before - limit if saved.before - saved.expected <= limit else 0
     at_least = min(max(saved.at_least - found.saved_bytes, excess, 0), saved.at_least)
-    note = (
-        f" The compiler runs {counted(found.operations, 'operation')} twice to make the program fit; then it runs "
-        "fewer of them twice, so the peak may fall by less."
-    )
-    return replace(piece, sentence=piece.sentence + note, saving=replace(saved, at_least=at_least))
+    return replace(saved, at_least=at_least, if_repeated=saved.at_least)
 
 
 def memory_limit(recording: Recording) -> int:

@@ -12,7 +12,7 @@ from tb_memplugin.analysis.leaks.over_steps import retained_gradients
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.ownership.source_lines import frame_text, framework_frames
 from tb_memplugin.analysis.ownership.torch_roles import made_in_backward, optimizer_steps
-from tb_memplugin.analysis.replay.what_if import NO_CHANGE, Change, combine, lifetimes, replace_lifetimes
+from tb_memplugin.analysis.replay.what_if import NO_CHANGE, Change, combine, lifetimes, new_memory, replace_lifetimes
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import I64, largest_per, smallest_per
 from tb_memplugin.model.kinds import Role
@@ -30,7 +30,7 @@ def advise_gradients(recording: Recording) -> Iterator[Advice]:
     for begin, until in _iterations_after_steps(recording):
         waiting = gradients[(rows.start[gradients] < begin) & (rows.end[gradients] > begin)]
         back = np.minimum(_recreate_positions(recording, waiting, begin, until), rows.end[waiting])
-        absent.append(Change(np.full(len(waiting), begin), back, -rows.charge[waiting]))
+        absent.append(Change(np.full(len(waiting), begin), back, -rows.charge[waiting], rows.canonical[waiting]))
     saved = saving(recording, combine(*absent))
     live = gradients[rows.live_at(position)[gradients]]
     if saved is None or not len(live):
@@ -105,8 +105,8 @@ def advise_microbatches(recording: Recording) -> Iterator[Advice]:
         title="Use two microbatches",
         sentence=f"{counted(len(live), 'activation')}, {bytes_text(size)}, "
         f"{agree(len(live), 'is', 'are')} kept for the backward pass at the peak. Most activations scale with the "
-        f"batch. Computing half of the batch at a time lowers the peak by at least {bytes_text(saved.bytes)}; this "
-        "includes the accumulated gradients. More parts save more.",
+        f"batch. Computing half of the batch at a time {saved.effect} or more; this includes "
+        "the accumulated gradients. More parts save more.",
         change="for part in batch.chunk(2): (loss_of(model, part) / 2).backward()  # then one optimizer.step()",
         rows=sort_by_size(recording, live),
         bytes=size,
@@ -126,7 +126,7 @@ def _accumulated_gradients(recording: Recording, activations: I64, gradients: I6
     # An activation that starts when all earlier ones have ended opens a forward pass.
     opens = first[np.arange(len(first)) == np.searchsorted(ends, first, side="right")]
     begin = np.append(-1, opens)[np.searchsorted(opens, rows.start[made], side="right")]
-    return Change(begin, rows.start[made], rows.charge[made])
+    return Change(begin, rows.start[made], rows.charge[made], rows.canonical[made])
 
 
 MAX_SITES = 16  # lines to simulate, those with the most activations first
@@ -158,8 +158,8 @@ def advise_checkpoint(recording: Recording) -> Iterator[Advice]:
     found = [saved for saved in tried if saved is not None]
     if not found:
         return
-    enough = AS_GOOD * max(saved.saving.bytes for saved in found)
-    best = max((saved for saved in found if saved.saving.bytes >= enough), key=lambda saved: saved.place.depth)
+    enough = AS_GOOD * max(saved.saving.at_least for saved in found)
+    best = max((saved for saved in found if saved.saving.at_least >= enough), key=lambda saved: saved.place.depth)
     size, line = int(rows.charge[best.rows].sum()), frame_text(recording.stacks, best.place.frame)
     yield Advice(
         kind=AdviceKind.REMATERIALIZATION,
@@ -212,7 +212,8 @@ def _checkpoint_site(recording: Recording, kept: I64, place: _CallSite) -> _Site
     again = np.maximum(_recompute_positions(recording, start[first], over, end, turn, dropped), over)
     absent = dropped & (end > over[turn])
     until = np.minimum(again[turn], end)[absent]
-    gone = Change(over[turn][absent], until, -rows.charge[inside[absent]])
+    dropped_rows = inside[absent]
+    gone = Change(over[turn][absent], until, -rows.charge[dropped_rows], rows.canonical[dropped_rows])
     saved = saving(recording, combine(gone, _recompute_bytes(recording, place, start[first], over, again)))
     at = peak(recording).position
     there = inside[absent & (start <= at) & (at < end)]
@@ -242,4 +243,4 @@ def _recompute_bytes(recording: Recording, place: _CallSite, begin: I64, over: I
     turn = np.searchsorted(begin, rows.start[short], side="right") - 1
     short, turn = short[rows.end[short] <= over[turn]], turn[rows.end[short] <= over[turn]]
     largest = largest_per(turn, rows.charge[short], len(begin))
-    return Change(again, again + 1, largest)
+    return new_memory(again, again + 1, largest)

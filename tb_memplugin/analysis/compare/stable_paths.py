@@ -49,11 +49,11 @@ def group_rows(columns: Iterable[Codes]) -> RowGroups:
     return RowGroups(key, first)
 
 
-PROGRAM_NUMBER = re.compile(r"(\(\d+\)|\.\d+)$")
+PROGRAM_NUMBER = re.compile(r"(\(\d+\)|\.\d+| \(module \d+(, time \d+)?\))$")
 
 
 def program_name(title: str) -> str:
-    """Return the name of a program or of a file: `jit_step` of `jit_step.2(34)`, without folders."""
+    """Return the name of a program or of a file: `jit_step` of `jit_step.2(34)` and of `jit_step (module 7)`."""
     name = base_name(title)
     while found := PROGRAM_NUMBER.search(name):
         name = name[: found.start()]

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_memplugin.analysis.leaks.classify import MIN_RISES, SiteTable, Verdict, classify, theil_sen_slope
+from tb_memplugin.analysis.leaks.without_steps import PART_UNIT, equal_parts, grows_throughout
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.ownership.torch_roles import optimizer_steps
@@ -81,10 +82,20 @@ def leaking_sites(recording: Recording) -> Leaks:
 
 def _measure(recording: Recording, only_leaks: bool) -> Leaks:
     when = steps(recording)
-    count = len(when.position)
-    if not count:
-        return Leaks(when, 0, when.position, 0, 0, None)
-    rows = recording.allocations
+    if len(when.position):
+        return _over_steps(recording, when, only_leaks)
+    parts = equal_parts(recording, when)
+    found = Leaks(when, 0, when.position, 0, 0, None) if parts is None else _over_steps(recording, parts, True)
+    if parts is None or found.sites is None:
+        return found
+    grows = grows_throughout(recording, parts, found.sites.row, found.sites.verdict)
+    per_unit = PART_UNIT / (int(parts.position[0]) + 1)
+    sites = LeakSites._make(column[grows] for column in found.sites)
+    return found._replace(sites=sites._replace(bytes_per_step=sites.bytes_per_step * per_unit))
+
+
+def _over_steps(recording: Recording, when: Steps, only_leaks: bool) -> Leaks:
+    rows, count = recording.allocations, len(when.position)
     first, last = np.searchsorted(when.position, rows.start), np.searchsorted(when.position, rows.end)
     own = np.flatnonzero((rows.start >= 0) & (rows.charge > 0) & (first < count))
     later = rows.charge * ((last == count) & (rows.end < recording.length))

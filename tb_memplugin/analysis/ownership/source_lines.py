@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_memplugin.analysis.memoize import memoize
+from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.model.arrays import I32, I64, Mask
-from tb_memplugin.model.kinds import Axis
+from tb_memplugin.model.kinds import Axis, Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Stacks
 from tb_memplugin.model.text import Text
@@ -150,12 +151,16 @@ def heaviest_line(recording: Recording) -> HeaviestLine | None:
     return HeaviestLine(base_name(found[0].line), found[0].bytes) if found else None
 
 
-def heavy_lines(recording: Recording, position: int, most: int | None) -> tuple[list[HeaviestLine], int]:
+def heavy_lines(
+    recording: Recording, position: int, most: int | None, role: Role | None = None
+) -> tuple[list[HeaviestLine], int]:
     """Return the `most` lines with the most live bytes, by the user's innermost frames, and the number of all lines.
 
-    A row whose name is a line, as `track()` names arrays, counts for that line.
+    A row whose name is a line, as `track()` names arrays, counts for that line. With a role, its rows only.
     """
     live = live_rows(recording, position)
+    if role is not None:
+        live = live[roles(recording)[live] == role]
     charge, files = recording.allocations.charge[live], recording.stacks.file
     frame = of_rows(user_frames(recording), recording.allocations.stack[live])
     known = np.r_[files.nonempty, False][frame]

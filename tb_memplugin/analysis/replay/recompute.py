@@ -9,7 +9,7 @@ import numpy as np
 from tb_memplugin.analysis.dataflow.graph import CsrGraph
 from tb_memplugin.analysis.replay.program_graph import ProgramGraph
 from tb_memplugin.analysis.replay.schedule_graph import ScheduleGraph
-from tb_memplugin.model.arrays import I32, I64, Mask, marked, smallest_per
+from tb_memplugin.model.arrays import I32, I64, Mask, largest_per, marked, smallest_per
 from tb_memplugin.model.lazy import cached_property
 
 
@@ -71,6 +71,14 @@ class Recomputation:
         """The values that are only recomputed for the backward pass, and no longer kept for it."""
         value = self.program.reader[0]
         return np.setdiff1d(value[self._replaced_reads[0]], value[self._passed_on]).astype(np.int64)
+
+    def absent(self, values: I32) -> tuple[I32, I32]:
+        """Return, for values that are recomputed, the node after which each is dropped, and the one that needs it."""
+        value, node = self.program.reader
+        kept = ~(self._replaced_reads[0] | self._replaced_reads[1])
+        read = largest_per(value[kept], node[kept], len(self._made_in), -1)[values]
+        last = np.maximum(read, self.program.value_node[values])
+        return last.astype(np.int32), self._first_reader[self._made_in[values]].astype(np.int32)
 
     @cached_property
     def unclear_values(self) -> I64:

@@ -12,18 +12,22 @@ import numpy as np
 
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.usage.live_bytes import Peak, usage
-from tb_memplugin.model.arrays import I64, Mask, marked, sum_over_time
+from tb_memplugin.model.arrays import I32, I64, Mask, marked, sum_over_time
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.native.hlo.shared_bytes import union_over_time
 
 
 class Change(NamedTuple):
-    """Bytes added to the live bytes (removed if negative) at positions start <= p < end."""
+    """Bytes added to the live bytes (removed if negative) at positions start <= p < end.
+
+    `memory` is the row whose bytes they are (its canonical row), or -1 for bytes that are no row's.
+    """
 
     start: I64
     end: I64
     bytes: I64
+    memory: I32 | I64
 
 
 class RowLifetimes(NamedTuple):
@@ -39,7 +43,7 @@ class RowLifetimes(NamedTuple):
 
 
 NO_ROWS = np.empty(0, dtype=np.int64)
-NO_CHANGE = Change(NO_ROWS, NO_ROWS, NO_ROWS)
+NO_CHANGE = Change(NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS)
 NO_LIFETIMES = RowLifetimes(NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS)
 
 
@@ -48,9 +52,14 @@ def combine(*parts: Change) -> Change:
     return Change(*(np.concatenate(columns) for columns in zip(NO_CHANGE, *parts, strict=True)))
 
 
+def new_memory(start: I64, end: I64, size: I64) -> Change:
+    """Return the change by further allocations."""
+    return Change(start, end, size, np.full(len(size), -1))
+
+
 def always(recording: Recording, size: int) -> Change:
-    """Return a change by `size` bytes throughout the program."""
-    return Change(*(np.array([number]) for number in (-1, recording.length, size)))
+    """Return the change by so many bytes throughout the program."""
+    return new_memory(*(np.array([number]) for number in (-1, recording.length, size)))
 
 
 def concatenate_lifetimes(*parts: RowLifetimes) -> RowLifetimes:
@@ -134,7 +143,7 @@ def replace_lifetimes(recording: Recording, rows: I64, lifetimes_after: RowLifet
     )
     after = _charges(recording, concatenate_lifetimes(stay, longer.take(longer.end > longer.start)))
     charged = sharing[table.charge[sharing] > 0]
-    before = Change(table.start[charged], table.end[charged], -table.charge[charged])
+    before = Change(table.start[charged], table.end[charged], -table.charge[charged], table.canonical[charged])
     return combine(before, after)
 
 
@@ -152,7 +161,9 @@ def shrink_regions(recording: Recording, regions: I64, keep: I64 | int, removed:
     guests = np.flatnonzero(table.offset + table.size > limit[table.region])
     guests = guests[~np.isin(guests, removed)]
     evicted = _charges(recording, lifetimes(recording).take(guests))
-    return combine(Change(*everywhere, freed), place_in_outputs(recording, evicted, limit))
+    freed_there = Change(everywhere[0], everywhere[1], freed, table.canonical[carrier])
+    evicted = evicted._replace(memory=np.full(len(evicted.bytes), -1))
+    return combine(freed_there, place_in_outputs(recording, evicted, limit))
 
 
 def resize_rows(recording: Recording, rows: I64, size: I64) -> Change:
@@ -188,12 +199,12 @@ def place_in_outputs(recording: Recording, new: Change, limit: I64 | None = None
         need = sum_over_time(recording.length, new.start[of_width], new.end[of_width], new.bytes[of_width])
         fitted += np.clip(room, 0, need)
     at = np.flatnonzero(np.diff(fitted, prepend=0))
-    return combine(new, Change(at, np.r_[at[1:], recording.length][: len(at)], -fitted[at]))
+    return combine(new, new_memory(at, np.r_[at[1:], recording.length][: len(at)], -fitted[at]))
 
 
 def needed_bytes(recording: Recording, wanted: RowLifetimes) -> I64:
     """Return the bytes at each position that these lifetimes need, without any other rows."""
-    return sum_over_time(recording.length, *_charges(recording, wanted))
+    return sum_over_time(recording.length, *_charges(recording, wanted)[:3])
 
 
 @memoize
@@ -241,7 +252,7 @@ def _same_bytes(length: int, shared: I64, lives: RowLifetimes) -> Change:
     apart = shared * (length + 2)
     covered = np.r_[0, np.maximum.accumulate(apart + end)[:-1]][: len(end)]
     begin = np.minimum(np.maximum(start, covered - apart), end)
-    return Change(begin - 1, end - 1, lives.bytes)
+    return Change(begin - 1, end - 1, lives.bytes, shared)
 
 
 def _union(shared: I64, offset: I64, lives: RowLifetimes) -> Change:
@@ -252,4 +263,4 @@ def _union(shared: I64, offset: I64, lives: RowLifetimes) -> Change:
     order = np.lexsort((-begins, position, shared[lifetime]))  # begins before ends: reused bytes stay live
     change = union_over_time(shared, offset, lives.bytes, lifetime[order], begins[order])
     at = position[order]
-    return Change(at, np.full(len(at), np.iinfo(np.int64).max), change)
+    return Change(at, np.full(len(at), np.iinfo(np.int64).max), change, shared[lifetime[order]])

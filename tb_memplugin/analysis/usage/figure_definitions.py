@@ -22,12 +22,13 @@ class Definition(NamedTuple):
 
 
 PROGRAM = {
-    "live_peak": Definition("Live peak", "The most bytes that buffers need at one position."),
+    "live_peak": Definition("Peak", "The most bytes that buffers need at one position."),
     "reserved": Definition(
         "Reserved",
         "The memory that the program requests from the device: the sum of its buffer allocations. Compilers compare it "
         "with their limit.",
     ),
+    "capacity": Definition("Limit", "What a program may reserve on this device."),
     "reported_peak": Definition(
         "JAX total peak",
         "JAX's peak_memory_in_bytes, computed for this file over all memories: on TPU, the sum of HBM, VMEM and host. "
@@ -50,7 +51,7 @@ PROGRAM = {
 }
 ALLOCATOR = {
     "live_peak": Definition("Peak", "The most bytes in use at one event, heap and stack together."),
-    "capacity": Definition("Capacity", "The size of this memory: in use, reserved and free together."),
+    "capacity": Definition("Limit", "The size of this memory: in use, reserved and free together."),
     "reported_peak": Definition(
         "Lifetime peak",
         "The most bytes in use since the allocator was created, as it reports; it may predate the profile.",
@@ -88,6 +89,11 @@ TORCH = {
         "Within reach",
         "Memory that this process could use when it last ran out: its reserved memory and the device's free memory.",
     ),
+    "possible_state": Definition(
+        "Possible state",
+        "Live at the peak, of unknown role, and older than the trace, in blocks of the size of gradients or of the "
+        "optimizer's state: parameters, gradients or state of earlier steps.",
+    ),
     "live_before": Definition(
         "Older than the trace", "Memory in use when the trace starts; its allocation site is unknown."
     ),
@@ -105,13 +111,13 @@ DEVICE_PROFILE = {
         "Bytes in use by neither an array nor an executable: running programs, and the runtime itself.",
     ),
     "reported_peak": Definition("Lifetime peak", "The most bytes in use since the process started."),
-    "capacity": Definition("Capacity", "The memory of this device that the allocator may use."),
+    "capacity": Definition("Limit", "The memory of this device that the allocator may use."),
 }
 WATCH = {
     "live_peak": Definition(
         "Peak", "The most bytes in use at a sample, or between two samples by the allocator's own counter."
     ),
-    "capacity": Definition("Capacity", "The memory of this device that the allocator may use."),
+    "capacity": Definition("Limit", "The memory of this device that the allocator may use."),
     "reported_peak": Definition(
         "Lifetime peak",
         "The most bytes in use since the process started, as the allocator reports; it may predate the first sample.",
@@ -124,7 +130,7 @@ WATCH = {
 }
 OUT_OF_MEMORY = {
     "live_peak": Definition("In use, or Needed", "Memory in use, or needed by the program, according to the text."),
-    "capacity": Definition("Capacity", "The size of this memory."),
+    "capacity": Definition("Limit", "The size of this memory."),
     "asked": Definition("Requested", "The size of the request that failed."),
     "missing": Definition(
         "Shortfall", "Bytes that must be freed for the request to fit, if all free memory were one block."

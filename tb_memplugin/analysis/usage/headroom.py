@@ -110,6 +110,12 @@ def headroom(recording: Recording) -> Headroom:
     return Headroom(needed, capacity, source, capacity - needed)
 
 
+def fits_after(recording: Recording, saved: int) -> bool | None:
+    """Return whether a recording fits its memory if it needs so many bytes less; None if the memory is unknown."""
+    left = headroom(recording).left
+    return None if left is None else left + saved >= 0
+
+
 def with_device_limits(recordings: Sequence[Recording]) -> list[Recording]:
     """Return the recordings of a file, with the device programs' capacity lowered to their allocator's limit.
 

@@ -121,6 +121,7 @@ def figures(recording: Recording) -> list[Figure]:
     return [
         define(PROGRAM, "live_peak", top.bytes),
         define(PROGRAM, "reserved", reserved_bytes(recording)),
+        define(PROGRAM, "capacity", recording.capacity),
         *reported,
         define(PROGRAM, "arguments", region_bytes(RegionKind.PARAMETER)),
         define(PROGRAM, "outputs", region_bytes(RegionKind.OUTPUT)),

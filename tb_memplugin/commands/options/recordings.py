@@ -69,9 +69,12 @@ def buffers(parser: argparse.ArgumentParser) -> None:
 
 
 def advice(parser: argparse.ArgumentParser) -> None:
-    """List changes that lower the peak, with the code to write and the bytes that each saves.
+    """List changes that lower the peak, the largest saving first, with the code to write.
 
-    Each change is simulated on its own; savings are not additive.
+    Each change is simulated on its own; savings are not additive. For a program
+    that does not fit, the smallest set of changes with which it fits comes first.
+    Where `tb-memplugin fit --try` compiled a change, its figure replaces the
+    estimate.
 
     examples:
       tb-memplugin advice /tmp/xprof

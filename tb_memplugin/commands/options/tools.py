@@ -21,6 +21,8 @@ def serve(parser: argparse.ArgumentParser) -> None:
     )
     server_options(parser, 6007)
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
+    # For `%memory` in notebooks: the page may be in a notebook's frame, and the server ends when its input is closed.
+    parser.add_argument("--in-notebook", action="store_true", help=argparse.SUPPRESS)
 
 
 def xprof(parser: argparse.ArgumentParser) -> None:

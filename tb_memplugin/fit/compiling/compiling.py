@@ -160,7 +160,7 @@ def _wrong_backend(program: Recording, wanted: Backend) -> str:
 
 def _target_files(dump: Path) -> dict[str, bytes]:
     """Return the small files beside a dump that describe its target, by their paths from the dump's folder."""
-    dumped = dumped_file(str(dump)).dumped
+    dumped = dumped_file(str(dump)).program
     paths = [Path(path) for path in (dumped.beside if dumped is not None else ()) if path.endswith(TARGETS)]
     return {str(path.relative_to(dump.parent)): path.read_bytes() for path in paths if path.is_file()}
 

@@ -158,7 +158,7 @@ def summary(reader: LogdirReader, path: str, top: int) -> object:
 def explain(reader: LogdirReader, path: str, recording: str | None, at: str | None, top: int) -> object:
     chosen, listing = reader.recording(path, recording)
     problems = listing.problems if recording is None else ()
-    return explain_answer(chosen, listing.recordings, asked(path, top), at, problems)
+    return explain_answer(chosen, listing.recordings, asked(path, top), at, problems, reader.fits().outcomes)
 
 
 @tool(
@@ -213,7 +213,8 @@ def compare_runs(
     RECORDING,
 )
 def advice(reader: LogdirReader, path: str, recording: str | None, top: int) -> object:
-    return advice_answer(reader.recording(path, recording, choose_with_allocations)[0], asked(path, top))
+    chosen = reader.recording(path, recording, choose_with_allocations)[0]
+    return advice_answer(chosen, asked(path, top), reader.fits().outcomes)
 
 
 @tool(

@@ -32,7 +32,9 @@ class SummaryJson(TypedDict):
     kind: str
     """`program`, `allocator`, `device_profile`, `torch_snapshot`, `torch_timeline`, `oom` or `watch`."""
     title: str
-    """The program with its id, the allocator, or the file."""
+    """The program with its id, or with its file where several have modules of one name; the allocator, or the file."""
+    backend: str
+    """`CPU`, `GPU` or `TPU`: the XLA backend that compiled the program; `unknown` for other recordings."""
     run: str
     """The run in the logdir; empty for a file."""
     host: str
@@ -154,6 +156,8 @@ class SiteJson(TypedDict):
     shape: str
     dtype: str
     size: int | None
+    source: str
+    """The user's innermost source line; empty where it is unknown."""
     stack: list[StackFrameJson]
     """The innermost frame comes first."""
 

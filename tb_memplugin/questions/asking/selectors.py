@@ -24,7 +24,7 @@ def choose_with_allocations(
     recordings: Sequence[Recording], wanted: str | None, path: str, problems: Iterable[AboutFile] = ()
 ) -> Recording:
     """Return a recording as `choose` does, by default the largest one with allocations. InputError for a curve."""
-    with_allocations = [recording for recording in recordings if not recording.kind.is_sampled]
+    with_allocations = [one for one in recordings if not one.kind.is_sampled and len(one.allocations)]
     found = choose(with_allocations if wanted is None and with_allocations else recordings, wanted, path, problems)
     if found.kind.is_sampled:
         remedy = "give a snapshot of its run; `kill -USR1 <process id>` makes a running job save one"

@@ -23,6 +23,7 @@ class RunHosts(NamedTuple):
     peak_bytes: int | None = None  # the largest; None: the run has not been read
     by_host: bool = False  # it is read host by host
     sessions: int = 1  # of its capture
+    host_count: int = 1  # without the files that one process saved
 
 
 class Unreadable(NamedTuple):

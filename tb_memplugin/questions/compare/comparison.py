@@ -10,6 +10,7 @@ import numpy as np
 
 from tb_memplugin.analysis.compare.comparison import CompareBy, Comparison, Entries, Step, compare
 from tb_memplugin.analysis.compare.facts import take_pairs
+from tb_memplugin.analysis.compare.stable_paths import program_name
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.usage.live_set import UNEXPLAINED, share
 from tb_memplugin.model.arrays import U8
@@ -207,7 +208,7 @@ def pairs(a: Sequence[Recording], b: Sequence[Recording]) -> list[Pair]:
     if len(a) == len(b) == 1:
         return [(a[0], b[0])]
     rest_a, rest_b = list(a), list(b)
-    found = take_pairs(rest_a, rest_b, _identity)
+    found = take_pairs(rest_a, rest_b, _identity) + take_pairs(rest_a, rest_b, _named)
     return found or (take_pairs(rest_a, rest_b, _device) if _is_profile(a) and _is_profile(b) else [])
 
 
@@ -224,6 +225,11 @@ def _device(recording: Recording) -> tuple[str, ...]:
 def _identity(recording: Recording) -> tuple[str, ...]:
     """Return kind, title and memory. A title is without the program's id, which differs after every change."""
     return (recording.kind, PROGRAM_ID.sub("", recording.title), recording.memory)
+
+
+def _named(recording: Recording) -> tuple[str, ...]:
+    """Return the same without the number of a dump's module, which differs after every change of another module."""
+    return (recording.kind, program_name(recording.title), recording.memory)
 
 
 def _moment(recording: Recording, position: int, total: int) -> ComparedSideJson:

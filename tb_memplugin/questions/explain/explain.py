@@ -10,14 +10,16 @@ from tb_memplugin.analysis.usage.figure_definitions import Figure
 from tb_memplugin.analysis.usage.live_bytes import count_stacks, peak
 from tb_memplugin.analysis.usage.live_set import breakdown, bytes_by_role, figures, live_rows, share
 from tb_memplugin.analysis.usage.steps import step_at
+from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.json_types import FigureJson, OutOfMemoryJson, SiteJson, SummaryJson, figure_json
 from tb_memplugin.questions.asking.selectors import position_of
-from tb_memplugin.questions.kinds import device_profile, leaks, memory_profile, memory_viewer, watched
+from tb_memplugin.questions.kinds import device_profile, leaks, memory_profile
 from tb_memplugin.questions.kinds.joins import RuntimeToProgramJson, joins
+from tb_memplugin.questions.kinds.verdict import verdict, verdict_text
 from tb_memplugin.questions.oom import failure as oom
-from tb_memplugin.questions.recording.advice import AdviceJson, advice
+from tb_memplugin.questions.recording.advice import AdviceListJson, advice
 from tb_memplugin.questions.recording.kernels import KernelJson, has_kernels, kernels
 from tb_memplugin.questions.recording.sites import site
 from tb_memplugin.questions.recording.summary import summary
@@ -85,7 +87,7 @@ class ExplainedMoment(TypedDict):
     source: list[TreeLineJson]
     function: list[TreeLineJson]
     out_of_memory: NotRequired[OutOfMemoryJson]
-    advice: NotRequired[list[AdviceJson]]
+    advice: NotRequired[AdviceListJson]
     kernels: NotRequired[list[KernelJson]]
     buffers: NotRequired[list[Group]]
     buffers_total: NotRequired[int]
@@ -97,19 +99,28 @@ class ExplainedMoment(TypedDict):
     leaks: NotRequired[leaks.LeaksJson]
 
 
-def explain(recording: Recording, at: str | None = None, others: Sequence[Recording] = ()) -> ExplainedMoment:
+def explain(
+    recording: Recording,
+    at: str | None = None,
+    others: Sequence[Recording] = (),
+    outcomes: Sequence[Outcome] = (),
+) -> ExplainedMoment:
     """Explain the peak of a recording, or the moment `at`, in JSON-compatible values.
 
     `others` are the other recordings of the logdir; an allocator is matched with the programs of its run and host.
+    `outcomes` are the candidates of fits there.
     InputError where `at` is not a moment of the recording.
     """
     position = peak(recording).position if at is None else position_of(recording, at)
     failure = oom.out_of_memory(recording) if recording.kind.is_failure else None
-    answer = _everywhere(recording, position, *_heading(recording, others))
+    advised = failure is None and not recording.kind.has_call_graph
+    changes = advice(recording, outcomes) if advised else None
+    line = verdict_text(verdict(recording, others=others), changes)
+    answer = _everywhere(recording, position, line, _figures(recording))
     if failure is not None:
         answer["out_of_memory"] = failure
-    elif not recording.kind.has_call_graph:
-        answer["advice"] = advice(recording)["advice"]
+    if changes is not None:
+        answer["advice"] = changes
         if has_kernels(recording):
             answer["kernels"] = kernels(recording)["kernels"]
         if recording.axis is not Axis.TIME:
@@ -125,17 +136,13 @@ def explain(recording: Recording, at: str | None = None, others: Sequence[Record
     return answer
 
 
-def _heading(recording: Recording, others: Sequence[Recording]) -> tuple[str, list[Figure]]:
-    """Return the headline and the figures of the page."""
+def _figures(recording: Recording) -> list[Figure]:
+    """Return the figures of the page."""
     if recording.kind.is_failure and recording.out_of_memory is not None:
-        return oom.headline(recording), oom.figures(recording)
+        return oom.figures(recording)
     if recording.kind.has_call_graph:
-        return device_profile.headline(recording), device_profile.figures(recording)
-    if recording.axis is not Axis.TIME:
-        return memory_viewer.headline(recording), figures(recording)
-    if recording.kind.is_sampled:
-        return watched.headline(recording, others), watched.figures(recording)
-    return memory_profile.headline(recording), memory_profile.figures(recording)
+        return device_profile.figures(recording)
+    return figures(recording) if recording.axis is not Axis.TIME else memory_profile.figures(recording)
 
 
 def _same_host(one: Recording, other: Recording) -> bool:

@@ -8,6 +8,7 @@ from typing import Final, Literal, NotRequired, TypedDict, TypeVar, cast
 from tb_memplugin.analysis.leaks.over_snapshots import snapshots_of
 from tb_memplugin.analysis.ownership.source_lines import heavy_lines
 from tb_memplugin.analysis.usage.live_set import share
+from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, AnswerJson, Asked, Question, bounded, fewer
@@ -23,6 +24,7 @@ from tb_memplugin.questions.explain.explain import ExplainedMoment, LiveAmountJs
 from tb_memplugin.questions.kinds.joins import RuntimeToProgramJson
 from tb_memplugin.questions.kinds.leaks import LeaksJson, VerdictName
 from tb_memplugin.questions.oom.failure import programs_of
+from tb_memplugin.questions.recording.advice import AdviceLineJson, FitsWithJson
 from tb_memplugin.questions.recording.kernels import KernelJson
 from tb_memplugin.questions.recording.tree import TreeLineJson, heaviest_chains
 from tb_memplugin.questions.records import record, records
@@ -37,21 +39,6 @@ class LineShareJson(TypedDict):
     """Live bytes that it allocated."""
     share: float
     """Its share of all live bytes."""
-
-
-class AdviceLineJson(TypedDict):
-    """A change that lowers the peak; `advice` explains it and has the code."""
-
-    kind: str
-    """The kind of change, such as `donation`."""
-    title: str
-    """The change in a few words."""
-    saving_bytes: int
-    """The bytes by which this change alone lowers the peak, or with `saving_of: reserved`, the reserved bytes."""
-    saving_of: str
-    """The figure that the change lowers: `peak`, or `reserved` for memory in gaps between buffers."""
-    new_peak_bytes: int
-    """The peak with this change alone."""
 
 
 class LiveSiteJson(TypedDict):
@@ -100,9 +87,9 @@ class LeakAnswerJson(TypedDict):
     retained_gradients: list[str]
     """Sentences about gradients that survive into the next step."""
     unit: str
-    """The name of a step: `step` or another unit of the recording."""
+    """What growth is stated per: `step`, a run of a program, or `1,000 events` of a recording without either."""
     steps: int
-    """The number of steps."""
+    """The number of steps, or of equal parts of a recording without steps."""
     warm_up_steps: int
     """The first steps, which are left out."""
     verdicts: dict[VerdictName, int]
@@ -135,7 +122,9 @@ class ExplainAnswerJson(AnswerJson):
     function: list[TreeLineJson]
     """The heaviest jitted functions; empty for a program."""
     advice: NotRequired[list[AdviceLineJson]]
-    """Changes that lower the peak, in the order in which to try them."""
+    """The changes that lower the peak, the largest saving first."""
+    fits_with: NotRequired[FitsWithJson | None]
+    """The changes to make first where it does not fit; null if it fits, or the limit is unknown."""
     buffers: NotRequired[list[LiveSiteJson]]
     """For a program: the largest live buffers."""
     groups: NotRequired[list[LiveSiteJson]]
@@ -171,13 +160,15 @@ def explain_answer(
     asked: Asked,
     at: str | None = None,
     problems: Iterable[AboutFile] = (),
+    outcomes: Sequence[Outcome] = (),
 ) -> ExplainAnswerJson:
     """Explain the peak of a recording, or the moment `at`. `others` are the recordings of the same path.
 
-    `problems` are those of the path's files, if no recording was asked for: a larger peak may be in one of them.
+    `problems`: of the files of the path, where no recording was asked for: a larger peak may be in them.
+    `outcomes`: the candidates of fits there.
     InputError where `at` is not a moment of the recording.
     """
-    found = explain(recording, at, others)
+    found = explain(recording, at, others, outcomes)
     most, omitted = fewer(asked.top), OmittedJson()
     lines, lines_total = heavy_lines(recording, found["at"]["position"], asked.top)
     omitted["lines"] = max(lines_total - len(lines), 0)
@@ -205,7 +196,8 @@ def explain_answer(
         "next": asked.next(*_questions(recording, others, found, asked)),
     }
     if "advice" in found:
-        answer["advice"] = records(AdviceLineJson, found["advice"])
+        answer["advice"] = records(AdviceLineJson, found["advice"]["advice"])
+        answer["fits_with"] = found["advice"]["fits_with"]
     if "buffers" in found:
         answer["buffers"] = records(LiveSiteJson, found["buffers"][:most])
         omitted["buffers"] = found["buffers_total"] - len(answer["buffers"])
@@ -244,6 +236,7 @@ def _rounded(value: T) -> T:
 def _questions(
     recording: Recording, others: Sequence[Recording], found: ExplainedMoment, asked: Asked
 ) -> list[Question | None]:
+    has_advice = "advice" in found and bool(found["advice"]["advice"])
     own, at = recording.id, {} if found["at"]["peak"] else {"at": f"#{found['at']['position']}"}
     if recording.kind.is_sampled:
         why = "who holds the memory, by the newest snapshot of this run"
@@ -252,7 +245,7 @@ def _questions(
     failed = [program.id for program in programs_of(recording, others)[:1]]
     return [
         *(asked.question("explain", "the program that did not fit, with its buffers", program) for program in failed),
-        asked.question("advice", "how to lower the peak: sentences and code", own) if found.get("advice") else None,
+        asked.question("advice", "how to lower the peak: sentences and code", own) if has_advice else None,
         asked.question("buffers", "the largest buffers, one by one", own, **at) if len(recording.allocations) else None,
         asked.question("explain", "the memory of this run over time, with leaks", timed.id)
         if timed is not None and recording.axis is not Axis.TIME

@@ -16,7 +16,7 @@ from tb_memplugin.questions.recording.advice import lines as advice_lines
 from tb_memplugin.questions.recording.kernels import rows as kernel_rows
 from tb_memplugin.questions.recording.tree import UNEXPLAINED_OF, TreeLineJson
 from tb_memplugin.questions.recording.tree import lines as tree_lines
-from tb_memplugin.sizes import bytes_text, counted
+from tb_memplugin.sizes import bytes_text, counted, percent_text
 
 MAX_LINES = 20  # of sites and of findings; JSON contains all sites
 MIN_KEPT_SHARE = 0.01  # of the peak; smaller sites that are kept for one step are left out
@@ -31,12 +31,15 @@ def lines(answer: ExplainedMoment) -> Iterator[str]:
         if not at["bytes"]:
             return  # the text contains only the size of the failed request
     yield ""
-    yield f"{bytes_text(at['bytes'])} {_state(answer)}:"
+    name = " in ".join(filter(None, (answer["recording"]["title"], answer["recording"]["memory"])))
+    yield f"{name}: {bytes_text(at['bytes'])} {_state(answer)}:"
     yield ""
     if any(role["role"] != "unknown" for role in answer["roles"]):
-        roles = [[bytes_text(role["bytes"]), f"{role['share']:.1%}", role["role"]] for role in answer["roles"]]
+        roles = [
+            [bytes_text(role["bytes"]), percent_text(role["share"], digits=1), role["role"]] for role in answer["roles"]
+        ]
         if "unexplained" in answer and (rest := answer["unexplained"])["bytes"]:
-            roles.append([bytes_text(rest["bytes"]), f"{rest['share']:.1%}", _unexplained(answer)])
+            roles.append([bytes_text(rest["bytes"]), percent_text(rest["share"], digits=1), _unexplained(answer)])
         yield from align([["bytes", "share", "role"], *roles], 2)
         yield ""
     marks = answer["recording"]["kind"].startswith("torch")  # PyTorch has no jitted functions
@@ -49,9 +52,9 @@ def lines(answer: ExplainedMoment) -> Iterator[str]:
         yield from align(list(kernel_rows(answer["kernels"])), 2)
         yield ""
     yield from _buffers(answer) if "buffers" in answer else _groups(answer)
-    if pieces := answer.get("advice"):
+    if "advice" in answer and answer["advice"]["advice"]:
         yield ""
-        yield from advice_lines(pieces)
+        yield from advice_lines(answer["advice"])
 
 
 def _tree(tree: Sequence[TreeLineJson], heading: str, unknown: str, separator: str | None) -> Iterator[str]:
@@ -83,20 +86,16 @@ def _buffers(answer: ExplainedMoment) -> Iterator[str]:
     cells = [
         [
             bytes_text(row["bytes"]),
-            f"{row['share']:.1%}",
+            percent_text(row["share"], digits=1),
             row["op"],
             row["shape"],
-            _frame(row),
+            row["source"] or "-",
             row["op_name"] or row["name"] or "-",
         ]
         for row in answer["buffers"]
     ]
     yield from align([["bytes", "share", "op", "shape", "source", "name"], *cells], 2)
     yield from _more(answer["buffers_total"] - len(cells), "buffer")
-
-
-def _frame(row: Group) -> str:
-    return next((f"{frame['file']}:{frame['line']}" for frame in row["stack"] if frame["file"]), "-")
 
 
 def _groups(answer: ExplainedMoment) -> Iterator[str]:
@@ -107,7 +106,7 @@ def _groups(answer: ExplainedMoment) -> Iterator[str]:
         shown.append((before["bytes"], before["share"], "-", "-", BEFORE))
     if rest["bytes"]:
         shown.append((rest["bytes"], rest["share"], "-", "-", _unexplained(answer)))
-    cells = [[bytes_text(size), f"{part:.1%}", *texts] for size, part, *texts in shown]
+    cells = [[bytes_text(size), percent_text(part, digits=1), *texts] for size, part, *texts in shown]
     yield from align([["bytes", "share", "count", "shape", "site"], *cells], 3)
     yield from _more(len(rows) - MAX_LINES, "site", "; --json lists all")
     if "leaks" not in answer:
@@ -162,7 +161,8 @@ def _findings(leaks: LeaksJson, peak_bytes: int) -> Iterator[str]:
     yield from leaks["retained_gradients"]
     for finding in (leaking + kept)[:MAX_LINES]:
         yield ""
-        yield f"{finding['verdict']} ({finding['confidence']:.0%}): {finding['site']} {finding['shape']}".rstrip()
+        sure = percent_text(finding["confidence"])
+        yield f"{finding['verdict']} ({sure}): {finding['site']} {finding['shape']}".rstrip()
         yield f"    {finding['sentence']}"
 
 

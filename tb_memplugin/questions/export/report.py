@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.numbered_names import counted_host
 from tb_memplugin.questions.asking.endpoint import Endpoint, Query, endpoints
 from tb_memplugin.questions.asking.source import (
     NO_CANDIDATES,
@@ -34,12 +35,19 @@ class ReportRecordings:
 
     def runs(self) -> list[RunHosts]:
         hosts: dict[str, set[str]] = {}
+        counted: dict[str, set[str | tuple[str, ...]]] = {}
         peaks: dict[str, int] = {}
         for recording in self.contained:
             name = _run_name(recording)
             hosts.setdefault(name, set()).add(recording.host)
+            counted.setdefault(name, set())
+            if recording.host:
+                counted[name].add(counted_host(recording.host, recording.kind.is_snapshot))
             peaks[name] = max(peaks.get(name, 0), peak(recording).bytes)
-        return [RunHosts(name, sorted(hosts[name]), None, peaks[name]) for name in sorted(hosts, reverse=True)]
+        return [
+            RunHosts(name, sorted(hosts[name]), peak_bytes=peaks[name], host_count=len(counted[name]))
+            for name in sorted(hosts, reverse=True)
+        ]
 
     def run(self, name: str, host: str | None = None) -> RunRecordings:
         found = [recording for recording in self.contained if _run_name(recording) == name]

@@ -73,6 +73,8 @@ class FitLargestJson(FitChoiceJson):
 
     candidate: int | None
     """Index into the step's `candidates`; null where none fits."""
+    at_end: bool
+    """True where it is the last value that was compiled: a larger one may fit."""
     without_recomputation: int | None
     """As `candidate`, for the largest value for which the compiler runs no instruction twice."""
     sentences: list[str]
@@ -122,6 +124,7 @@ def _step(step: FitStep) -> FitStepJson:
             {
                 **_choice(choice),
                 "candidate": None if one.largest is None else index[id(one.largest)],
+                "at_end": one.at_end,
                 "without_recomputation": _without_recomputation(step, one, choices[choice], index),
                 "sentences": list(sentences(one)),
             }
@@ -164,9 +167,12 @@ def _sentence(step: FitStep, target: str, answers: Mapping[KnobChoice, LargestVa
         f"{step.value(best)} is the largest {step.searched} that fits on {target}{_named(choice)}: "
         f"it reserves {bytes_text(best.reserved_bytes or 0, digits=4)}{_left(best)}."
     )
+    if answers[choice].at_end:
+        text += f" No larger {step.searched} was compiled, so a larger one may fit."
     changed, larger = fitting[0]
     if _number(step.value(larger)) > _number(step.value(best)):
-        text += f" With a change{_named(changed)} it is {step.value(larger)}."
+        end = ", the end of the range" if answers[changed].at_end else ""
+        text += f" With a change{_named(changed)} it is {step.value(larger)}{end}."
     return text
 
 

@@ -12,41 +12,53 @@ from tb_memplugin.questions.fit.words import candidate_text, size_text
 from tb_memplugin.questions.records import record
 from tb_memplugin.sizes import bytes_text
 
-CODE = "estimated, needs a change of code"
+ESTIMATED = "Estimated, not compiled, as each needs a change of your code:"
 
 
 def tried_lines(tried: Sequence[Tried]) -> Iterator[str]:
-    """Yield a table for each answer, and a line for each piece that could not be compiled."""
+    """Yield tables for each answer, and a line for each piece that could not be compiled."""
     if not tried:
         yield from ("", "Nothing to try: no known change would lower the peak.")
     for _, group in groupby(tried, key=lambda one: (one.target, one.knobs)):
         pieces = list(group)
         # A change of the number of microbatches may require another batch, so another piece has the usual one.
         first = next((one for one in pieces if not any(text.startswith("set:") for text in one.changes)), pieces[0])
+        found = [one for one in pieces if not one.error]
+        compiled, estimated = ([one for one in found if one.is_compiled is wanted] for wanted in (True, False))
         yield ""
-        yield f"Tried at {candidate_text(first.before)}, {size_text(first.before.reserved_bytes)} reserved:"
-        searched = [f"largest {first.searched}"] if first.searched else []
-        rows = [["change", "saves", *searched, ""]]
-        rows += [_row(one, first) for one in pieces if not one.error]
-        if len(rows) > 1:
-            yield from align(rows, 0)
+        reserved = size_text(first.before.reserved_bytes)
+        yield f"Compiled with changes, at {candidate_text(first.before)}, {reserved} reserved:"
+        yield from _table(compiled, first) if compiled else ["no change that needs none of your code"]
+        if estimated:
+            yield ESTIMATED
+            yield from _table(estimated, first)
         yield from (f"{one.title}: {one.error}" for one in pieces if one.error)
 
 
+def _table(tried: Sequence[Tried], first: Tried) -> Iterator[str]:
+    searched = [f"largest {first.searched}"] if first.searched else []
+    yield from align([["change", "saves", *searched], *(_row(one, first) for one in tried)], 0)
+
+
 def _row(one: Tried, first: Tried) -> list[str]:
-    saving = "unknown" if one.saving_bytes is None else bytes_text(one.saving_bytes, digits=4)
     about = "" if one.is_compiled else "about "
-    if not one.searched:
-        value = []
-    elif one.new_value == one.value:
-        value = [str(one.value or "none")]
-    elif one.new_value is None and one.value is not None:
-        value = [f"below {one.value}"]
-    else:
-        value = [f"{one.value or 'none'} → {about}{one.new_value or 'none'}"]
     at, answer = (dict(outcome.candidate.knobs).get(one.searched) for outcome in (one.before, first.before))
-    saves = f"{about}{saving}{f' at {at}' if at != answer else ''}"
-    return [one.title, saves, *value, "compiled" if one.is_compiled else CODE]
+    saves = f"{about}{_saving(one.saving_bytes)}{f' at {at}' if at != answer else ''}"
+    return [one.title, saves, *([_value(one, about)] if one.searched else [])]
+
+
+def _saving(saved: int | None) -> str:
+    if saved is None:
+        return "unknown"
+    return bytes_text(saved, digits=4) if saved >= 0 else f"none: needs {bytes_text(-saved, digits=4)} more"
+
+
+def _value(one: Tried, about: str) -> str:
+    """Return the largest value, or how it changes."""
+    if one.new_value is None and one.value is not None:
+        return f"below {one.value}"
+    reached = f"at least {one.new_value}, the end of the range" if one.at_end else f"{about}{one.new_value or 'none'}"
+    return reached.removeprefix("about ") if one.new_value == one.value else f"{one.value or 'none'} → {reached}"
 
 
 class TriedJson(TypedDict):
@@ -70,6 +82,8 @@ class TriedJson(TypedDict):
     """The largest value that fits without the change."""
     new_value: Knob | None
     """The largest value that fits with it."""
+    at_end: bool
+    """True where `new_value` is the last one that was searched: a larger one may fit."""
     saving_bytes: int | None
     """The reserved bytes that it saves; where they are estimated, those of the peak."""
     promised_bytes: int

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from textwrap import shorten
 
+from markupsafe import Markup
+
 from tb_memplugin.model.fit import LargestValue, MemoryLine, Outcome
+from tb_memplugin.questions.asking.html import table
 from tb_memplugin.questions.asking.text_table import align
-from tb_memplugin.sizes import bytes_text, counted
+from tb_memplugin.sizes import bytes_text, counted, percent_text
 
 MAX_PARTS = 3
 MAX_ERROR = 200  # characters of an error beside other answers
@@ -15,17 +18,36 @@ MAX_ERROR = 200  # characters of an error beside other answers
 
 def lines(found: Sequence[LargestValue], chosen: Sequence[str]) -> Iterator[str]:
     """Yield the table, and sentences about its rows. `chosen` are the knobs whose values differ."""
-    several = len({one.target for one in found}) > 1 or any(one.smaller for one in found)
-    searched = next((one.searched for one in found if one.searched), "")
-    yield from align(_rows(found, chosen, searched, several), 0)
+    yield from align(_rows(found, chosen), 0)
     yield ""
+    yield from _below(found, chosen)
+
+
+def html(found: Sequence[LargestValue]) -> Markup:
+    """Return the same for a notebook."""
+    knobs = [dict(one.knobs) for one in found]
+    chosen = [name for name in (knobs[0] if knobs else ()) if len({each.get(name) for each in knobs}) > 1]
+    heading, *rows = _rows(found, chosen)
+    texts = (Markup("<p>{}</p>").format(text) for text in _below(found, chosen))
+    return table(heading, rows) + Markup("").join(texts)
+
+
+def _have_several_targets(found: Sequence[LargestValue]) -> bool:
+    return len({one.target for one in found}) > 1 or any(one.smaller for one in found)
+
+
+def _below(found: Sequence[LargestValue], chosen: Sequence[str]) -> Iterator[str]:
+    """Yield the sentences below the table."""
+    several = _have_several_targets(found)
     for one in found:
         name = ", ".join([*([one.target] if several else []), *(f"{dict(one.knobs)[name]}" for name in chosen)])
         yield from (f"{name}: {text}" if name else text for text in sentences(one))
     yield from _caveats(found)
 
 
-def _rows(found: Sequence[LargestValue], chosen: Sequence[str], searched: str, several: bool) -> list[list[str]]:
+def _rows(found: Sequence[LargestValue], chosen: Sequence[str]) -> list[list[str]]:
+    several = _have_several_targets(found)
+    searched = next((one.searched for one in found if one.searched), "")
     headings = [f"largest {searched}"] if searched else ["fits"]
     headings += ["reserved", "left", *(["without recomputation by the compiler"] if searched else []), "bound by"]
     rows = [[*(["target"] if several else []), *chosen, *headings]]
@@ -56,7 +78,7 @@ def size_text(size: int | None) -> str:
 def parts_text(outcome: Outcome) -> str:
     """Return the largest parts of the peak, as in `activations of layer_* (71 %), logits (20 %)`."""
     peak = outcome.peak_bytes or 1
-    return ", ".join(f"{part.name} ({part.bytes / peak:.0%})" for part in outcome.parts[:MAX_PARTS])
+    return ", ".join(f"{part.name} ({percent_text(part.bytes, peak)})" for part in outcome.parts[:MAX_PARTS])
 
 
 def sentences(one: LargestValue) -> Iterator[str]:
@@ -114,7 +136,11 @@ def _recomputation(one: LargestValue) -> str:
     texts = []
     for outcome in shown:
         value = dict(outcome.candidate.knobs).get(one.searched)
-        flops = f" ({outcome.rematerialized_flops:.1%} of the operations)" if outcome.rematerialized_flops else ""
+        flops = (
+            f" ({percent_text(outcome.rematerialized_flops, digits=1)} of the operations)"
+            if outcome.rematerialized_flops
+            else ""
+        )
         at = f" at {value}" if one.searched else ""
         texts.append(f"{counted(outcome.rematerialized, 'instruction')}{at}{flops}")
     return f"; above, XLA recomputes: {', '.join(texts)}"

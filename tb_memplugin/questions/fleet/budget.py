@@ -10,7 +10,7 @@ from tb_memplugin.model.fleet import DEVICE_MEMORY, Fleet, KnownCapture
 from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, AnswerJson, Asked, bounded
 from tb_memplugin.questions.fleet.capture import FileProblemJson, LeftOutCaptureJson, left_out_json, problems_json
 from tb_memplugin.questions.fleet.words import cause_text
-from tb_memplugin.sizes import bytes_text, counted
+from tb_memplugin.sizes import bytes_text, counted, percent_text
 
 MAX_LEFT_OUT = 10  # lines
 
@@ -78,14 +78,17 @@ def fleet_budget(
 def fleet_budget_lines(answer: FleetBudgetJson) -> Iterator[str]:
     """Format the check as lines of text."""
     limits = [f"a peak of {bytes_text(answer['limit_bytes'])}"] if answer["limit_bytes"] is not None else []
-    limits += [f"a spread of {answer['max_spread']:.1%}"] if answer["max_spread"] is not None else []
+    limits += (
+        [f"a spread of {percent_text(answer['max_spread'], digits=1)}"] if answer["max_spread"] is not None else []
+    )
     several = f" of {counted(answer['captures'], 'capture')}" if answer["captures"] > 1 else ""
     count = f"{counted(answer['devices'], 'device')}{several}"
     if not answer["broken"]:
-        yield f"Within {' and '.join(limits)}: {count} checked, spread {answer['spread']:.1%}."
+        yield f"Within {' and '.join(limits)}: {count} checked, spread {percent_text(answer['spread'], digits=1)}."
     for found in answer["broken"]:
         if found["spread"] is not None:
-            yield f"{found['capture']}: the peaks of {found['name']} have a spread of {found['spread']:.1%}"
+            spread = percent_text(found["spread"], digits=1)
+            yield f"{found['capture']}: the peaks of {found['name']} have a spread of {spread}"
         else:
             verb = "reserves" if found["kind"] == "reserved" else "peaks at"
             above = bytes_text(found["above_bytes"])

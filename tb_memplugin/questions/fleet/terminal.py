@@ -150,4 +150,4 @@ class FleetProgress:
 def bar(count: int, total: int, seconds: float) -> str:
     """Return the bar as a line of text."""
     filled = WIDTH * count // max(total, 1)
-    return f"[{'#' * filled}{'-' * (WIDTH - filled)}] {count:,} of {total:,} files, {seconds:.0f} s"
+    return f"[{'#' * filled}{'-' * (WIDTH - filled)}] {count:,} of {counted(total, 'file')}, {seconds:.0f} s"

@@ -15,10 +15,11 @@ from tb_memplugin.analysis.fleet.answer import (
     is_usual,
 )
 from tb_memplugin.analysis.fleet.peaks import Peaks, SiteCause
+from tb_memplugin.analysis.usage.live_set import UNEXPLAINED
 from tb_memplugin.model.fleet import Device, FileSeries, Fleet, KnownCapture, Rise, TrendChange
 from tb_memplugin.numbered_names import natural_key
 from tb_memplugin.questions.compare.causes import cause_text as change_cause_text
-from tb_memplugin.sizes import MINUS, bytes_text, counted, signed_bytes
+from tb_memplugin.sizes import MINUS, bytes_text, counted, percent_text, signed_bytes
 
 MAX_NAMES = 12
 FEW = 0.5  # a cause on less than this share of the hosts is described by their number, a choice
@@ -42,16 +43,22 @@ def joined_text(fleet: Fleet, rule: str) -> str:
 
 
 def worst_parts(memory: MemoryAnswer) -> list[str]:
-    """Return the device with the largest peak: its name, its peak, and its distance from the median."""
+    """Return the device with the largest peak: its name, its peak, and its distance from the median.
+
+    Of several devices with one peak, none is the worst.
+    """
     device, distance = memory.peaks.worst, memory.peaks.distance(memory.peaks.worst)
     found = device.summary
     capacity = f" of {bytes_text(found.capacity_bytes)}" if found.capacity_bytes else ""
     planned = "" if found.measured else " (plan of its largest program)"
-    parts = [device.name, f"{bytes_text(found.peak_bytes)}{capacity}{planned}"]
-    if len(memory.peaks.devices) == 1:
-        return parts
+    size, devices = f"{bytes_text(found.peak_bytes)}{capacity}{planned}", len(memory.peaks.devices)
+    if devices == 1:
+        return [device.name, size]
+    if memory.peaks.smallest_bytes == memory.peaks.largest_bytes:
+        return [f"{all_of(devices, 'devices')} are equal", size]
     median = f"median {found.device if found.device in memory.peaks.apart else 'device'}"
-    return [*parts, f"{bytes_text(distance)} above the {median}" if distance > 0 else f"equal to the {median}"]
+    above = f"{bytes_text(distance)} above the {median}" if distance > 0 else f"equal to the {median}"
+    return [device.name, size, above]
 
 
 def median_text(memory: MemoryAnswer) -> str:
@@ -61,9 +68,8 @@ def median_text(memory: MemoryAnswer) -> str:
         return ""
     far = len({device.host for device in peaks.outliers})
     outliers = f"outliers on {counted(far, 'host')}" if far else "no outliers"
-    return (
-        f"{bytes_text(peaks.median_bytes)} · p95 {bytes_text(peaks.p95_bytes)} · spread {peaks.spread:.1%} · {outliers}"
-    )
+    spread = f"spread {percent_text(peaks.spread, digits=1)}"
+    return f"{bytes_text(peaks.median_bytes)} · p95 {bytes_text(peaks.p95_bytes)} · {spread} · {outliers}"
 
 
 def outlier_text(memory: MemoryAnswer, device: Device, hosts: int) -> str:
@@ -181,13 +187,18 @@ def faults_text(known: KnownCapture) -> str:
     lists: list[tuple[str, Sequence[str]]] = [
         (f"{counted(len(missing), 'host')} missing:", missing),
         (f"{counted(len(damaged), 'file')} with problems:", damaged),
-        ("leaks on", [host for leak in answer.leaks for host in leak.hosts]),
+        _on_hosts("leaks", [host for leak in answer.leaks for host in leak.hosts]),
     ]
     if known.is_complete:
-        lists.append(("outliers on", [device.host for memory in answer.memories for device in memory.peaks.outliers]))
-        lists.append(("another program on", [other.host for other in answer.other_programs]))
+        far = [device.host for memory in answer.memories for device in memory.peaks.outliers]
+        lists.append(_on_hosts("outliers", far))
+        lists.append(_on_hosts("another program", [other.host for other in answer.other_programs]))
     every = [*known.hosts, *missing]
     return "; ".join(f"{label} {hosts_text(ordered(hosts), every)}" for label, hosts in lists if hosts)
+
+
+def _on_hosts(what: str, hosts: Sequence[str]) -> tuple[str, Sequence[str]]:
+    return f"{what} on {counted(len(set(hosts)), 'host')}:", hosts
 
 
 def ordered(hosts: Sequence[str]) -> list[str]:
@@ -207,6 +218,8 @@ def rise_text(rise: Rise) -> str:
 
 
 def _change_text(change: TrendChange) -> str:
+    if change.text == UNEXPLAINED:
+        return f"{signed_bytes(change.bytes_after - change.bytes_before)} {UNEXPLAINED}"
     if not change.bytes_before:
         return f"{change.text}, {bytes_text(change.bytes_after)}, new"
     return f"{change.text}, from {bytes_text(change.bytes_before)} to {bytes_text(change.bytes_after)}"

@@ -15,6 +15,7 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
 from tb_memplugin.questions.asking.json_types import CaveatJson, FigureJson, OutOfMemoryJson, SummaryJson, figure_json
 from tb_memplugin.questions.asking.payload import Table, compact, encode
+from tb_memplugin.questions.kinds.verdict import RecordingVerdictJson, roles_follow, verdict, verdict_follows
 from tb_memplugin.questions.oom import failure as oom
 from tb_memplugin.questions.recording.columns import OF_DATA_FLOW
 from tb_memplugin.questions.recording.summary import summary
@@ -23,9 +24,6 @@ from tb_memplugin.questions.recording.tables import address_table, row_table
 # More rows than a screen shows. The others follow in a second request, so that the first answer is small for programs
 # of any size.
 FIRST_ROWS = 512
-# Positions of a program. Roles of a longer one take longer than the rest of its first view, so api/headline and
-# api/rows have them. Roles of a shorter one take milliseconds.
-MAX_LENGTH_WITH_ROLES = 20_000
 
 
 class AxisInfoJson(TypedDict):
@@ -46,7 +44,7 @@ class FirstViewMetaJson(TypedDict):
 
     recording: SummaryJson
     axis: AxisInfoJson
-    headline: str
+    verdict: RecordingVerdictJson
     figures: list[FigureJson]
     caveats: list[CaveatJson]
     peak: PeakJson
@@ -54,20 +52,15 @@ class FirstViewMetaJson(TypedDict):
     out_of_memory: OutOfMemoryJson | None
 
 
-def roles_follow(recording: Recording) -> bool:
-    """Return whether the first view of a recording leaves out roles, which take long to find."""
-    return recording.program is not None and recording.length > MAX_LENGTH_WITH_ROLES
-
-
-def encode_first_view(recording: Recording, headline: str, figures: Sequence[Figure], usage: Table) -> bytes:
-    """Return the headline and figures, `usage` in buckets, and the largest `rows` that are live at the peak."""
+def encode_first_view(recording: Recording, figures: Sequence[Figure], usage: Table) -> bytes:
+    """Return the verdict and figures, `usage` in buckets, and the largest `rows` that are live at the peak."""
     top = peak(recording)
     largest = live_rows(recording, top.position)[:FIRST_ROWS]
     summarized = summary(recording)
     meta: FirstViewMetaJson = {
         "recording": summarized,
         "axis": {"kind": recording.axis.value, "length": recording.length},
-        "headline": headline,
+        "verdict": verdict(recording, outline=verdict_follows(recording)),
         "figures": [*map(figure_json, figures)],
         "caveats": summarized["caveats"],
         "peak": {"position": top.position},

@@ -8,6 +8,7 @@ import numpy as np
 
 from tb_memplugin.analysis.leaks.classify import Verdict
 from tb_memplugin.analysis.leaks.over_steps import Leaks, LeakSites, leaks
+from tb_memplugin.analysis.leaks.without_steps import EVENTS
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
@@ -18,7 +19,7 @@ from tb_memplugin.questions.asking.source import Recordings
 from tb_memplugin.questions.kinds.torch_profile import retained_gradients_sentences
 from tb_memplugin.questions.kinds.watched import growth_message
 from tb_memplugin.questions.recording.sites import leaking, line_text, site
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.sizes import bytes_text, percent_text
 
 MAX_FINDINGS = 200
 CURVE_POINTS = 64  # of the small chart of a finding
@@ -151,11 +152,13 @@ def _later(found: Leaks, sites: LeakSites, i: int) -> str:
     part = float(sites.freed_later[i])
     if part < 0.005:
         return ""
-    return f" {part:.0%} of that was freed after the last {found.steps.unit}: the loop may only be lagging."
+    return f" {percent_text(part)} of that was freed after the last {found.steps.unit}: the loop may only be lagging."
 
 
 def several(unit: str) -> str:
-    """Return the plural of a unit: `steps`, `runs of jit_f`."""
+    """Return the plural of a unit: `steps`, `runs of jit_f`, or what a recording without steps is measured in."""
+    if unit == EVENTS:
+        return "parts of the recording"
     return unit.replace("run", "runs", 1) if unit.startswith("run ") else f"{unit}s"
 
 

@@ -1,4 +1,4 @@
-"""The first view of a recording over time: its figures, its headline, and the largest allocations at the peak."""
+"""The first view of a recording over time: its figures, its verdict, and the largest allocations at the peak."""
 
 from __future__ import annotations
 
@@ -14,11 +14,9 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import ReportedMemory
 from tb_memplugin.questions.asking.endpoint import InReport, endpoint
 from tb_memplugin.questions.asking.inputs import RECORDING
-from tb_memplugin.questions.kinds import leaks, torch_profile, watched
+from tb_memplugin.questions.kinds import torch_profile, watched
 from tb_memplugin.questions.kinds.first_view import encode_first_view
-from tb_memplugin.questions.recording.sites import most_from
 from tb_memplugin.questions.recording.usage import FIRST_BUCKETS, usage_over_time
-from tb_memplugin.sizes import bytes_text, counted
 
 HEAP_PEAK = "Lifetime peak of the heap"  # where the allocator has a stack, which the figure excludes
 LOWER_BOUND = "The largest hole between live blocks at the peak; a larger request may have succeeded beyond them."
@@ -29,39 +27,7 @@ def first_view(recording: Recording) -> bytes:
     """Return the first view of a recording over time."""
     recording = recording.outline  # the rest takes longer to read, and follows with api/rows
     usage = usage_over_time(recording, 0, recording.length, FIRST_BUCKETS)
-    return encode_first_view(recording, headline(recording, outline=True), figures(recording), usage)
-
-
-def headline(recording: Recording, *, outline: bool = False) -> str:
-    """Return the peak, the line with the most memory, leaks, and the memory that was never freed, in sentences.
-
-    Lines and leaks are left out of an outline's headline.
-    """
-    if recording.kind.is_sampled:
-        return watched.headline(recording)
-    lines = [most_from(recording), leaks.headline(recording)] if not outline else []
-    if recording.kind.is_torch:
-        return " ".join(filter(None, [torch_profile.headline(recording), *lines]))
-    top = peak(recording)
-    of = f" of {bytes_text(recording.capacity)}" if recording.capacity else ""
-    when = _seconds(recording, top.position)
-    moved = traffic(recording)
-    reserved = _at(recording.reported, top.position)["reserved"]
-    # Allocations and frees do not include the stack, which may be the whole peak and reserved to the end.
-    stack = f", {bytes_text(reserved)} of it reserved as stack by programs" if reserved else ""
-    kept = f"{bytes_text(moved.never_freed_bytes)} of the new memory was not freed by the end"
-    sentences = [
-        f"Peak {bytes_text(top.bytes)}{of} on {recording.memory}, {when} into the profile{stack}.",
-        *lines,
-        f"{counted(moved.allocations, 'allocation')} and {counted(moved.frees, 'free')}; "
-        f"{kept if moved.never_freed_bytes else 'all of the new memory was freed by the end'}.",
-    ]
-    return " ".join(filter(None, sentences))
-
-
-def _seconds(recording: Recording, position: int) -> str:
-    clock = recording.clock
-    return f"{clock[position] / 1e9:.3f} s" if clock is not None and len(clock) else "0 s"
+    return encode_first_view(recording, figures(recording), usage)
 
 
 def figures(recording: Recording) -> list[Figure]:

@@ -9,39 +9,10 @@ from tb_memplugin.analysis.fragmentation import fragmentation
 from tb_memplugin.analysis.leaks.over_steps import possible_state_bytes, retained_gradients
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.usage.figure_definitions import TORCH, Figure, define
-from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes, traffic
-from tb_memplugin.analysis.usage.live_set import bytes_by_role
+from tb_memplugin.analysis.usage.live_bytes import peak, traffic
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.sizes import bytes_text, percent_text
-
-
-def headline(recording: Recording) -> str:
-    """Return the peak and its roles, in sentences."""
-    top = peak(recording)
-    parts = [f"Peak {bytes_text(top.bytes)} allocated"]
-    if recording.reserved is not None:
-        parts.append(f" of {bytes_text(reserved_bytes(recording))} reserved")
-    parts.append(f" on {recording.memory}")
-    live = bytes_by_role(recording, top.position)
-    whole = max(top.bytes, sum(live.values()))  # rows may exceed the bytes in use
-    known = [
-        f"{percent_text(size, whole)} {role.name.lower().replace('_', ' ')}"
-        for role, size in live.items()
-        if size * 100 >= top.bytes
-    ]
-    parts.append(f": {', '.join(known)}." if known else ".")
-    old = possible_state_bytes(recording, top.position)
-    if old * 100 >= top.bytes > 0:
-        parts.append(
-            f" Of the unknown memory, {bytes_text(old)} predates the trace, in blocks of the size of gradients or "
-            "the optimizer's state: parameters, gradients or state of earlier steps."
-        )
-    if recording.out_of_memory is not None and recording.out_of_memory.asked is not None:
-        free = recording.out_of_memory.free
-        left = f", {bytes_text(free)} free" if free is not None else ""
-        parts.append(f" Out of memory: {bytes_text(recording.out_of_memory.asked)} requested{left}.")
-    return "".join(parts)
+from tb_memplugin.sizes import bytes_text
 
 
 def figures(recording: Recording) -> list[Figure]:
@@ -64,6 +35,7 @@ def figures(recording: Recording) -> list[Figure]:
         define(TORCH, "freed", moved.freed_bytes, f"Freed in {moved.frees:,}"),
         *within_reach(recording),
         define(TORCH, "live_before", moved.live_before_bytes),
+        define(TORCH, "possible_state", possible_state_bytes(recording, top.position)),
         define(TORCH, "never_freed", moved.never_freed_bytes, f"Not freed: {moved.never_freed:,}"),
     ]  # fmt: skip
 

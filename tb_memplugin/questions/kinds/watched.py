@@ -11,37 +11,9 @@ from tb_memplugin.analysis.leaks.classify import MIN_SAMPLES_OF_STEPS, MIN_WINDO
 from tb_memplugin.analysis.leaks.over_snapshots import rise
 from tb_memplugin.analysis.usage.figure_definitions import WATCH, Figure, define
 from tb_memplugin.analysis.usage.live_bytes import peak, usage
-from tb_memplugin.analysis.usage.steps import step_at
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.source import Recordings
-from tb_memplugin.sizes import bytes_text, percent_text
-
-
-def headline(recording: Recording, others: Iterable[Recording] | None = None) -> str:
-    """Return the peak, growth of the memory between steps, and whether the file is finished, in sentences.
-
-    `others`: as of growth_sentence.
-    """
-    top = peak(recording)
-    of = (
-        f" of {bytes_text(recording.capacity)} ({percent_text(top.bytes, recording.capacity)})"
-        if recording.capacity
-        else ""
-    )
-    step = step_at(recording, top.position)
-    when = f"{time_text(recording, top.position)} after the start{f', in {step}' if step else ''}"
-    last = time_text(recording, recording.length - 1)
-    ended = (
-        f"Not finished: the job runs, or was killed after the last sample, {last} after the start."
-        if recording.is_live
-        else f"Finished {last} after the start."
-    )
-    parts = [
-        f"Peak {bytes_text(top.bytes)}{of} on {recording.memory}, {when}.",
-        growth_sentence(recording, others),
-        ended,
-    ]
-    return " ".join(filter(None, parts))
+from tb_memplugin.sizes import bytes_text
 
 
 def growth_sentence(recording: Recording, others: Iterable[Recording] | None = None) -> str:
@@ -91,12 +63,6 @@ def growth_message(recording: Recording, source: Recordings | None = None) -> st
     if not found.grows:
         return f"The least memory in use{' between steps' if found.unit == 'step' else ''} does not grow."
     return growth_sentence(recording, None if source is None else source.run_of(recording))
-
-
-def time_text(recording: Recording, position: int) -> str:
-    """Return the time of a position since the start, such as `3.2 s` or `5 h 12 min`."""
-    clock = recording.clock
-    return _duration_text(float(clock[position]) / 1e9 if clock is not None and 0 <= position < len(clock) else 0.0)
 
 
 def _duration_text(seconds: float) -> str:

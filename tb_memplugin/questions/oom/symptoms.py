@@ -7,13 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.usage.live_set import share
 from tb_memplugin.model.arrays import Mask
 from tb_memplugin.model.caveats import CaveatCode
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Allocations
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.sizes import bytes_text, percent_text
 
 OVERSIZED_SHARE = 0.5  # a choice: one buffer above this share of the capacity is far more often a mistake than not
 BACKWARD = ("jvp(", "transpose(")
@@ -39,7 +38,7 @@ def _oversized_buffer(recording: Recording) -> Iterator[tuple[int, str]]:
         yield (
             size,
             f"One buffer, {_name(recording, row)} {rows.shape[row]}, takes {bytes_text(size)}, "
-            f"{share(size, capacity):.0%} of the memory. The usual reasons are a missing sharding, so that every "
+            f"{percent_text(size, capacity)} of the memory. The usual reasons are a missing sharding, so that every "
             "device has the whole buffer, or a jax.debug.print.",
         )
 

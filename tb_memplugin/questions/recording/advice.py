@@ -3,76 +3,137 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal, TypedDict
 
 import numpy as np
 
-from tb_memplugin.analysis.advice import advise
+from tb_memplugin.analysis.advice import Advice, Cost, Effort, advise
+from tb_memplugin.analysis.advice.compiled import compiled_savings, with_compiled
+from tb_memplugin.analysis.advice.fitting import fitting_set
+from tb_memplugin.analysis.advice.model import range_text
+from tb_memplugin.analysis.usage.headroom import fits_after, headroom
 from tb_memplugin.analysis.usage.live_bytes import caveats, peak
 from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, AnswerJson, Asked, bounded
 from tb_memplugin.questions.asking.endpoint import EACH_CHOICE, endpoint
-from tb_memplugin.questions.asking.inputs import RECORDING
-from tb_memplugin.questions.asking.json_types import CaveatJson, OmittedJson, caveat_json
+from tb_memplugin.questions.asking.inputs import RECORDING, RUNS
+from tb_memplugin.questions.asking.json_types import CaveatJson, caveat_json
+from tb_memplugin.questions.asking.source import Runs
 from tb_memplugin.questions.records import record
 from tb_memplugin.sizes import bytes_text, percent_text
 
 MAX_LINES = 5  # pieces printed in the terminal
+Evidence = Literal["simulated", "compiled"]
 
 
-class AdviceJson(TypedDict):
-    """One change that lowers the peak: its rows and its saving."""
+class AdviceLineJson(TypedDict):
+    """A change that lowers the peak: its saving, and what it takes."""
 
     kind: str
+    """The kind of change, such as `donation`."""
     title: str
-    sentence: str
-    change: str
-    """The change as code, of several lines if need be; may be empty."""
-    bytes: int
+    """The change in a few words."""
     saving_bytes: int
-    saving_at_least: int
-    """The least that the change saves where the compiler decides, else `saving_bytes`; and the most, likewise."""
-    saving_at_most: int
-    new_peak_bytes: int
+    """What it saves by itself, as far as is safe to count on."""
+    saving_at_most_bytes: int
+    """What it saves at most, where the compiler decides; else `saving_bytes`."""
     saving_of: Literal["peak", "reserved"]
-    """The figure that the change lowers: the peak of live bytes, or the bytes that the allocator reserves then."""
+    """The figure that it lowers: the peak, or what an allocator reserves at the peak, for memory in gaps."""
     before_bytes: int
-    """The bytes of `saving_of` now, and after the change."""
+    """That figure now."""
     after_bytes: int
+    """`before_bytes` less `saving_bytes`."""
+    fits: bool | None
+    """Whether the recording fits its memory with this change alone; null if the memory is unknown."""
+    evidence: Evidence
+    """`compiled` where a compile has shown the saving, else `simulated` on the recording."""
+    effort: Effort
+    """The work of making the change."""
+    cost: Cost
+    """What the change costs in each step."""
+
+
+class AdviceJson(AdviceLineJson):
+    """A change that lowers the peak, with its reason, its code and its buffers."""
+
+    sentence: str
+    """The reason why it helps."""
+    change: str
+    """The code to write."""
+    bytes: int
+    """The bytes of the buffers it concerns."""
     rows: list[tuple[int, int]]
-    """Ranges of row numbers: the first and the last of each."""
+    """The buffers it concerns: ranges of rows of the recording, the first and the last of each."""
     rows_total: int
+    """The number of buffers that it concerns."""
+
+
+class FitsWithJson(TypedDict):
+    """The smallest set of changes with which a program fits, simulated together."""
+
+    pieces: list[int]
+    """Numbers of the changes in `advice`, from 0."""
+    after_bytes: int
+    """The bytes that must fit with all of them."""
+    fits: bool
+    """False if no set is enough: then it is the one that saves most."""
+    evidence: Evidence
+    """`compiled` where a compile has shown it, else `simulated`."""
 
 
 class AdviceListJson(TypedDict):
-    """All advice about a recording, in the order in which to try it."""
+    """All changes that lower the peak of a recording, the largest saving first."""
 
     peak_bytes: int
+    """The recording's peak."""
+    limit_bytes: int | None
+    """The memory that it must fit; null if unknown."""
+    fits_with: FitsWithJson | None
+    """The changes to make first where it does not fit; null if it fits, or the limit is unknown."""
     advice: list[AdviceJson]
+    """The changes, each simulated on its own, the largest saving first."""
 
 
-@endpoint("advice", RECORDING, report=EACH_CHOICE)
-def advice(recording: Recording) -> AdviceListJson:
-    """Return all advice about a recording, in the order in which to try it, with the rows that each is about."""
+@endpoint("advice", RECORDING, RUNS, report=EACH_CHOICE)
+def advice_in_logdir(recording: Recording, runs: Runs) -> AdviceListJson:
+    """Return all advice about a recording, the largest saving first, and the changes with which it fits."""
+    return advice(recording, runs.fit().outcomes if recording.kind.has_program else ())
+
+
+def advice(recording: Recording, outcomes: Sequence[Outcome] = ()) -> AdviceListJson:
+    """Return all advice about a recording; `outcomes` are the candidates of fits in its logdir."""
+    compiled = compiled_savings(recording, outcomes)
+    pieces = with_compiled(recording, advise(recording), compiled)
+    found = fitting_set(recording, pieces, compiled)
     return {
         "peak_bytes": peak(recording).bytes,
-        "advice": [
-            record(
-                AdviceJson,
-                piece,
-                kind=piece.kind.value,
-                saving_at_least=piece.saving.at_least,
-                saving_at_most=piece.saving.at_most,
-                saving_of="peak" if piece.saving.reserved is None else "reserved",
-                before_bytes=piece.saving.before,
-                after_bytes=piece.saving.before - piece.saving_bytes,
-                rows=_ranges(piece.rows),
-                rows_total=len(piece.rows),
-            )
-            for piece in advise(recording)
-        ],
+        "limit_bytes": headroom(recording).capacity,
+        "fits_with": None if found is None else record(FitsWithJson, found, evidence=_evidence(found.compiled)),
+        "advice": [_piece(recording, piece) for piece in pieces],
     }
+
+
+def _piece(recording: Recording, piece: Advice) -> AdviceJson:
+    saved = piece.saving
+    return record(
+        AdviceJson,
+        piece,
+        kind=piece.kind.value,
+        saving_at_most_bytes=saved.up_to,
+        saving_of=saved.of,
+        before_bytes=saved.before,
+        after_bytes=saved.before - piece.saving_bytes,
+        fits=fits_after(recording, saved.room if saved.of == "peak" or saved.compiled else 0),
+        evidence=_evidence(saved.compiled),
+        rows=_ranges(piece.rows),
+        rows_total=len(piece.rows),
+    )
+
+
+def _evidence(compiled: bool) -> Evidence:
+    return "compiled" if compiled else "simulated"
 
 
 def _ranges(rows: I64) -> list[tuple[int, int]]:
@@ -83,97 +144,63 @@ def _ranges(rows: I64) -> list[tuple[int, int]]:
     return list(zip(ordered[first].tolist(), ordered[last].tolist(), strict=True))
 
 
-def advice_lines(recording: Recording) -> Iterator[str]:
-    """Yield the advice as text, in the order in which to try it; nothing where there is no advice."""
-    yield from lines(advice(recording)["advice"])
-
-
-def lines(pieces: Sequence[AdviceJson]) -> Iterator[str]:
-    """Yield lines of text for pieces of advice. Names are raw: the caller removes control characters."""
+def lines(found: AdviceListJson) -> Iterator[str]:
+    """Yield lines of text for advice. Names are raw: the caller removes control characters."""
+    pieces = found["advice"]
     if not pieces:
         return
-    yield "Advice, each change simulated on its own:"
-    for piece in pieces[:MAX_LINES]:
-        saved = piece["saving_bytes"]
-        of = " of reserved" if piece["saving_of"] == "reserved" else ""
+    if found["fits_with"] is not None:
+        yield fits_with_text(found)
         yield ""
-        yield f"  {bytes_text(-saved)} ({percent_text(saved, piece['before_bytes'])}{of})  {piece['title']}"
+    yield "Advice, each change simulated on its own, the largest saving first:"
+    for piece in pieces[:MAX_LINES]:
+        yield ""
+        yield f"  {saving_line(piece)}  {piece['title']}"
         yield f"      {piece['sentence']}"
+        yield f"      Effort: {piece['effort']}. Cost: {piece['cost']}."
         yield from (f"      {line}" for line in piece["change"].splitlines())
     if len(pieces) > MAX_LINES:
         yield ""
         yield f"and {len(pieces) - MAX_LINES:,} more; --json lists all"
 
 
-class AdvicePieceJson(TypedDict):
-    """One change, each simulated on its own."""
-
-    kind: str
-    """The kind of change, such as `donation`."""
-    title: str
-    """The change in a few words."""
-    sentence: str
-    """The reason why it helps."""
-    change: str
-    """The code to write."""
-    bytes: int
-    """The bytes of the buffers it concerns."""
-    saving_bytes: int
-    """By how much the peak falls with this change alone; of `reserved`, by how much less is reserved."""
-    saving_at_least_bytes: int
-    """The least saving where the compiler decides; equals `saving_bytes` where it does not."""
-    saving_at_most_bytes: int
-    """The most saving where the compiler decides; equals `saving_bytes` where it does not."""
-    saving_of: str
-    """The figure that the change lowers: `peak`, or `reserved` for memory in gaps between buffers."""
-    before_bytes: int
-    """The peak now; of `reserved`, what the allocator reserves at the peak."""
-    after_bytes: int
-    """`before_bytes` less `saving_bytes`."""
-    rows: list[list[int]]
-    """The buffers it concerns, as pairs of a first and a last row of the recording."""
-    rows_total: int
-    """The number of buffers that it concerns."""
-    omitted: NotRequired[OmittedJson]
+def fits_with_text(found: AdviceListJson) -> str:
+    """Return `Fits with: Use four microbatches of 64: 14.80 GiB of 15.75 GiB, simulated`."""
+    best = found["fits_with"]
+    assert best is not None
+    titles = " + ".join(found["advice"][number]["title"] for number in best["pieces"])
+    needs = f"{bytes_text(best['after_bytes'], 4)} of {bytes_text(found['limit_bytes'], 4)}, {best['evidence']}"
+    return f"Fits with: {titles}: {needs}" if best["fits"] else f"Does not fit even with: {titles}: {needs}"
 
 
-class AdviceAnswerJson(AnswerJson):
-    """The changes that lower the peak, in the order in which to try them."""
+def saving_line(piece: AdviceLineJson) -> str:
+    """Return `-217 MiB (up to -834 MiB), 6% of the peak`."""
+    saved, most = piece["saving_bytes"], piece["saving_at_most_bytes"]
+    of = "reserved" if piece["saving_of"] == "reserved" else "the peak"
+    compiled = ", compiled" if piece["evidence"] == "compiled" else ""
+    return f"{range_text(-saved, -most)}, {percent_text(saved, piece['before_bytes'])} of {of}{compiled}"
+
+
+class AdviceAnswerJson(AnswerJson, AdviceListJson):
+    """The changes that lower the peak of a recording, the largest saving first."""
 
     recording: str
     """The recording's id."""
-    peak_bytes: int
-    """Its peak."""
     caveats: list[CaveatJson]
     """Of the recording."""
-    advice: list[AdvicePieceJson]
-    """Changes that lower the peak, in the order in which to try them."""
-    omitted: NotRequired[OmittedJson]
 
 
-def advice_answer(recording: Recording, asked: Asked) -> AdviceAnswerJson:
-    """Return the first pieces of advice about a recording."""
-    found = advice(recording)
-    pieces = [_piece(piece) for piece in found["advice"]]
-    rows = [piece["rows"][0][0] for piece in pieces[:1] if piece["rows"]]
+def advice_answer(recording: Recording, asked: Asked, outcomes: Sequence[Outcome] = ()) -> AdviceAnswerJson:
+    """Return the first pieces of advice about a recording; `outcomes` are the candidates of fits in its logdir."""
+    found = advice(recording, outcomes)
+    rows = [piece["rows"][0][0] for piece in found["advice"][:1] if piece["rows"]]
     answer: AdviceAnswerJson = {
         "schema_version": SCHEMA_VERSION,
         "recording": recording.id,
-        "peak_bytes": found["peak_bytes"],
+        **found,
         "caveats": [*map(caveat_json, caveats(recording))],
-        "advice": pieces,
         "next": asked.next(
             *(asked.question("buffers", "a buffer of the first piece of advice", recording.id, row=row) for row in rows)
         ),
     }
     return bounded(answer, asked.top)
-
-
-def _piece(piece: AdviceJson) -> AdvicePieceJson:
-    return record(
-        AdvicePieceJson,
-        piece,
-        saving_at_least_bytes=piece["saving_at_least"],
-        saving_at_most_bytes=piece["saving_at_most"],
-        rows=[list(pair) for pair in piece["rows"]],
-    )

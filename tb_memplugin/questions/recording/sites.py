@@ -57,6 +57,7 @@ def site(recording: Recording, row: int) -> SiteJson:
         "shape": rows.shape[row],
         "dtype": rows.dtype[row],
         "size": int(rows.size[row]),
+        "source": source_lines(recording)[row],
         "stack": stack_frames(recording, int(rows.stack[row])),
     }
 

@@ -28,6 +28,7 @@ def summary(recording: Recording) -> SummaryJson:
         "id": recording.id,
         "kind": recording.kind.value,
         "title": recording.title,
+        "backend": recording.backend.value,
         "run": recording.run,
         "host": recording.host,
         "memory": recording.memory,

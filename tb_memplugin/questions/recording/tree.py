@@ -15,7 +15,7 @@ from tb_memplugin.questions.asking.endpoint import EACH_CHOICE, endpoint
 from tb_memplugin.questions.asking.inputs import RECORDING, Choice, Flag
 from tb_memplugin.questions.asking.payload import Table, encode
 from tb_memplugin.questions.asking.text_table import align
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.sizes import bytes_text, percent_text
 
 # An allocator's counters include the stacks that programs reserve.
 UNEXPLAINED_OF = {
@@ -118,7 +118,7 @@ def lines(nodes: Sequence[TreeLineJson], separator: str | None = "/") -> Iterato
     for depth, chain in shown:
         last = chain[-1]
         label = separator.join(map(_label, chain)) if separator else _label(last)
-        cells.append([bytes_text(last["bytes"]), f"{last['share']:.1%}", f"{'  ' * depth}{label}"])
+        cells.append([bytes_text(last["bytes"]), percent_text(last["share"], digits=1), f"{'  ' * depth}{label}"])
     yield from align(cells, 2) if cells else ["nothing"]
     if hidden := len(nodes) - sum(len(found.nodes) for found in shown):
         yield f"and {hidden:,} smaller; --json --top all lists all"

@@ -1,4 +1,4 @@
-"""A run at a glance: a row for each recording, the least headroom first, and the programs that share a memory."""
+"""A run at a glance: a row for each recording, by the used share of its limit, and the programs that share a memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from tb_memplugin.questions.asking.json_types import CaveatJson, ProblemJson, Su
 from tb_memplugin.questions.asking.source import Runs
 from tb_memplugin.questions.oom.failure import sentences
 from tb_memplugin.questions.recording.summary import summary
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.questions.run.order import Fitted, ordered
+from tb_memplugin.sizes import bytes_text, percent_text
 
 
 class RoleShareJson(TypedDict):
@@ -47,6 +48,8 @@ class OverviewRowJson(SummaryJson):
     """Bytes that must fit: reserved by a program, or the peak of an allocator."""
     headroom_bytes: int | None
     """Negative if the program does not fit; null if the capacity is unknown."""
+    small: bool
+    """True: a memory that needs less than 1 % of the largest."""
     role: RoleShareJson | None
     part: PartShareJson | None
     remedy: str | None
@@ -86,7 +89,7 @@ class CoResidencyJson(TypedDict):
 
 
 class OverviewJson(TypedDict):
-    """Overview of a run, the recording with the least headroom first."""
+    """Overview of a run, the recording that uses the largest share of its limit first."""
 
     headline: str
     rows: list[OverviewRowJson]
@@ -109,23 +112,23 @@ def overview_of_run(runs: Runs, run: str) -> OverviewJson:
 def overview_figures(runs: Runs, run: str) -> OverviewJson:
     """Return a run's overview without roles, parts and shared memories, which take seconds for large programs."""
     found, failed = each(runs.run(run).recordings, _figures)
-    entries = sorted(found, key=lambda entry: _tightness(entry.recording, entry.room))
-    return _answer(entries, [], problems_json(failed))
+    return _answer(found, [], problems_json(failed))
 
 
 def overview(recordings: Sequence[Recording]) -> OverviewJson:
     """Return the overview of all recordings of a run."""
     found, failed = each(recordings, _entry)
-    entries = sorted(found, key=lambda entry: _tightness(entry.recording, entry.room))
-    ordered = [entry.recording for entry in entries]
-    sharing, not_shared = usable(ordered, _together)
-    return _answer(entries, _together(sharing), problems_json(failed, not_shared))
+    sharing, not_shared = usable([entry.recording for entry in found], _together)
+    return _answer(found, _together(sharing), problems_json(failed, not_shared))
 
 
-def _answer(entries: Sequence[_Entry], together: list[CoResidencyJson], problems: list[ProblemJson]) -> OverviewJson:
-    ordered = [entry.recording for entry in entries]
+def _answer(found: Sequence[_Entry], together: list[CoResidencyJson], problems: list[ProblemJson]) -> OverviewJson:
+    shown, small = ordered(found)
+    entries = [*shown, *small]
+    for entry in small:
+        entry.row["small"] = True
     return {
-        "headline": headline(ordered, {entry.recording.id: entry.room for entry in entries}),
+        "headline": headline(entries),
         "rows": [entry.row for entry in entries],
         "together": together,
         "caveats": [caveat for entry in entries for caveat in entry.doubts],
@@ -171,27 +174,17 @@ def _readable(recording: Recording) -> Recording:
         return recording.outline
 
 
-def _tightness(recording: Recording, room: Headroom) -> tuple[bool, bool, int, int, str]:
-    """Return a sort key: the least headroom first, then the largest peak. Recordings without headroom come last.
-
-    Compilers fill on-chip memory with copies of what is in main memory, so little room there is no warning.
-    """
-    top = peak(recording).bytes
-    fits_on_chip = not recording.is_main_memory and room.left is not None and room.left >= 0
-    return (room.left is None, fits_on_chip, room.left or 0, -top, recording.id)
-
-
-def headline(ordered: Sequence[Recording], room: dict[str, Headroom]) -> str:
-    """Return a sentence about the recording with the least headroom, the first of `ordered`."""
-    if not ordered:
+def headline(entries: Sequence[Fitted]) -> str:
+    """Return a sentence about the first recording, which uses the largest share of its limit."""
+    if not entries:
         return "This run has no recordings."
-    many = f"{len(ordered):,} recordings. " if len(ordered) > 1 else ""
-    first = ordered[0]
-    name, known = _name(first), room[first.id]
+    many = f"{len(entries):,} recordings. " if len(entries) > 1 else ""
+    first, known = entries[0].recording, entries[0].room
+    name = _name_of_equal(entries)
     if first.out_of_memory is not None:
         return f"{many}{' '.join(sentences(first)[:2])}"
     if known.left is None or known.capacity is None:
-        top = max(ordered, key=lambda recording: peak(recording).bytes)
+        top = max(entries, key=lambda entry: peak(entry.recording).bytes).recording
         unknown = "Device capacity is not recorded in this run."
         return f"{many}The largest peak is {bytes_text(peak(top).bytes)}, of {_name(top)}. {unknown}"
     if known.left < 0:
@@ -200,10 +193,31 @@ def headline(ordered: Sequence[Recording], room: dict[str, Headroom]) -> str:
             f"{bytes_text(-known.left)} too much."
         )
     return (
-        f"{many}{name} has the least headroom: it {_verb(first)} {bytes_text(known.needed)} of "
-        f"{bytes_text(known.capacity)} ({share(known.needed, known.capacity):.1%}), and "
+        f"{many}{name} uses the largest share of its limit: it {_verb(first)} {bytes_text(known.needed)} of "
+        f"{bytes_text(known.capacity)} ({percent_text(known.needed, known.capacity, 1)}), and "
         f"{bytes_text(known.left)} is left."
     )
+
+
+def _name_of_equal(entries: Sequence[Fitted]) -> str:
+    """Return the name of the first recording, without one host or device where several are equal."""
+    first, room = entries[0].recording, entries[0].room
+
+    def is_equal(other: Fitted) -> bool:
+        same_program = not first.kind.has_program or (first.title, first.memory) == (
+            other.recording.title,
+            other.recording.memory,
+        )
+        return same_program and other.recording.kind is first.kind and other.room == room
+
+    equal = [other.recording for other in entries if is_equal(other)]
+    hosts, memories = {other.host for other in equal}, {other.memory for other in equal}
+    if len(equal) < 2 or (len(hosts) == 1 and len(memories) == 1):
+        return _name(first)
+    if len(hosts) > 1 and (first.kind.has_program or len(memories) == 1):
+        name = _name(first) if first.kind.has_program else first.memory
+        return f"{name} on each of {len(hosts):,} equal hosts"
+    return f"Each of {len(equal):,} equal memories, such as {_name(first)},"
 
 
 def _verb(recording: Recording) -> str:
@@ -225,6 +239,7 @@ def _row_of_figures(recording: Recording, room: Headroom) -> OverviewRowJson:
         "capacity_bytes": room.capacity,
         "capacity_source": room.source,
         "headroom_bytes": room.left,
+        "small": False,
         "role": None,
         "part": None,
         # From the text of an out-of-memory failure. The other advice takes longer, and the page requests it separately.

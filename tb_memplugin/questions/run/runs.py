@@ -11,6 +11,7 @@ from tb_memplugin.questions.asking.json_types import ProblemJson, SummaryJson, p
 from tb_memplugin.questions.asking.source import ReadingProgress, Runs
 from tb_memplugin.questions.recording.summary import summaries
 from tb_memplugin.questions.records import records
+from tb_memplugin.questions.run.order import opening
 
 
 class RunJson(TypedDict):
@@ -18,6 +19,9 @@ class RunJson(TypedDict):
 
     name: str
     hosts: list[str]
+    """The hosts, or the files of snapshots, by which its recordings are chosen."""
+    host_count: int
+    """The number of hosts; snapshots whose names differ only in a number that is no rank count once."""
     modified_ns: int | None
     """The modification time of its newest file, since 1970; null where it is unknown."""
     peak_bytes: int | None
@@ -54,6 +58,8 @@ class ListingJson(TypedDict):
     """By host: why it has no recording over time. Empty where any host has one."""
     notes: list[str]
     """Sentences about what is not listed, without being a problem."""
+    opens: str | None
+    """The id of the recording that uses the largest share of its limit; null where that is not clear."""
     has_fleet: bool
     """True: the run is of several hosts, or of several devices with memory of one kind."""
 
@@ -82,6 +88,7 @@ def recordings(logdir: Runs, run: str, host: str) -> ListingJson:
             for host, reason in found.empty.items()
         },
         "notes": list(found.notes),
+        "opens": opening(found.recordings),
         "has_fleet": found.has_fleet,
     }
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import zlib
+
 import numpy as np
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.native.protobuf.messages import Plan, scan
-from tb_memplugin.native.text.spans import Spans
-from tb_memplugin.protos.hlo_fields import HloModuleProto, HloProto
-from tb_memplugin.readers.common.budget import ReadBudget, decompress
+from tb_memplugin.protos.hlo_fields import HloProto
+from tb_memplugin.readers.common.budget import GZIP_FORMAT, GZIP_MAGIC, ReadBudget, decompress
 from tb_memplugin.readers.hlo.module.tables import ALLOCATIONS, MAX_BYTES
 from tb_memplugin.readers.hlo.recordings import memory_name
 
@@ -25,19 +27,22 @@ SIZES = Plan(
         f"{ALLOCATIONS}.parameter_shape_index",
     ),
 )
-_OTHERS = (f"hlo_module.{field.name}" for field in HloModuleProto.fields if field.name != "name")
-NAME = Plan(HloProto, skip=("buffer_assignment", *_OTHERS))
+# A module and its name are the first fields of the first message in a file.
+NAME = re.compile(rb"\x0a[\x80-\xff]{0,9}[\x00-\x7f]\x0a(?:([\x00-\x7f])|([\x80-\xff])([\x01-\x7f]))", re.DOTALL)
+HEAD_BYTES = 32 << 10  # with a name of 16,383 bytes, the longest that NAME matches
 
 
-def module_name(data: bytes | memoryview, path: str) -> str:
-    """Return the name of a program's module; empty where the file is damaged."""
-    budget = ReadBudget(data, path)
-    try:
-        content = decompress(data, budget)
-        name: Spans = scan(content, NAME, budget=budget)[""]["hlo_module.name"]
-    except (ValueError, InputError):
+def module_name(head: bytes) -> str:
+    """Return the name of a program's module, from the beginning of its file; empty where the file is damaged."""
+    if head.startswith(GZIP_MAGIC):
+        try:
+            head = zlib.decompressobj(GZIP_FORMAT).decompress(head, HEAD_BYTES)
+        except zlib.error:
+            return ""
+    if (found := NAME.match(head)) is None:
         return ""
-    return name.text_at(content)
+    length = found[1][0] if found[1] else (found[2][0] & 127) + (found[3][0] << 7)
+    return head[found.end() : found.end() + length].decode("utf-8", "replace")
 
 
 def reserved_by_memory(data: bytes | memoryview, path: str) -> dict[str, int]:

@@ -38,11 +38,10 @@ def check(recording: Recording) -> None:
 
 def check_piece(recording: Recording, found: Advice) -> None:
     top = peak(recording).bytes
-    assert found.saving_bytes > 0
-    assert 0 <= found.new_peak_bytes <= top
-    assert 0 < found.saving.at_least <= found.saving_bytes <= found.saving.at_most <= top
+    assert 0 < found.saving_bytes <= found.saving.expected <= found.saving.at_most <= found.saving.before
+    assert found.saving_bytes <= found.saving.up_to <= found.saving.at_most
     if found.kind is not model.AdviceKind.FRAGMENTATION:
-        assert found.saving_bytes == top - found.new_peak_bytes
+        assert found.saving.before == top
     size = recording.allocations.size[found.rows]
     if found.kind not in (
         model.AdviceKind.FRAGMENTATION,
@@ -75,22 +74,28 @@ def test_tensors(path: Path, however_small: None) -> None:
 
 
 @every_subject
-def test_free_changes_come_first_and_then_the_largest_of_each_cost(name: str) -> None:
+def test_the_largest_saving_comes_first(name: str) -> None:
     for recording in recordings(name, True):
-        pieces, top = advise(recording), peak(recording).bytes
-        keys = []
-        for found in pieces:
-            cost = model.cost_of(found)
-            large = (50 if cost is model.Cost.FREE else 10) * found.saving_bytes >= top
-            keys.append((cost if large else len(model.Cost), -found.saving_bytes))
-        assert keys == sorted(keys)
-        assert all(found.saving.at_least >= model.MIN_BYTES for found in pieces)
+        saved = [found.saving_bytes for found in advise(recording)]
+        assert saved == sorted(saved, reverse=True)
+        assert all(size >= model.MIN_BYTES for size in saved)
+
+
+def test_of_equal_savings_the_cheapest_comes_first_and_then_the_easiest() -> None:
+    rows, saved = np.empty(0, dtype=np.int64), model.Saving(4, 2, 2, 2)
+    kinds = [model.AdviceKind.OFFLOAD, model.AdviceKind.OVERSIZED, model.AdviceKind.SCHEDULE, model.AdviceKind.DONATION]
+    pieces = [Advice(kind, "", "", "", rows, 0, saved) for kind in kinds]
+    assert [found.kind for found in model.in_order(pieces)] == kinds[::-1]
+
+
+def test_every_kind_has_a_cost_and_an_effort() -> None:
+    assert model.COSTS.keys() == model.EFFORTS.keys() == set(model.AdviceKind)
 
 
 def test_the_page_and_the_terminal_say_the_same() -> None:
     (recording,) = recordings("stored:train_step-jit_train_step(0)", True)
     answer = view.advice(recording)
-    lines = list(view.advice_lines(recording))
+    lines = list(view.lines(view.advice(recording)))
     assert answer["peak_bytes"] == peak(recording).bytes
     assert len(answer["advice"]) == len(advise(recording)) > 1
     for found, said in zip(answer["advice"], advise(recording), strict=True):
@@ -101,13 +106,13 @@ def test_the_page_and_the_terminal_say_the_same() -> None:
         for text in (found["title"], found["sentence"], *found["change"].splitlines()):
             assert any(text in line for line in lines)
     assert lines[0].startswith("Advice, each change")
-    assert lines[2].startswith("  \N{MINUS SIGN}416 MiB (55%)  Rematerialize layer_*")
+    assert lines[2].startswith("  \N{MINUS SIGN}416 MiB, 55% of the peak  Rematerialize layer_*")
 
 
 def test_where_nothing_helps_nothing_is_said() -> None:
     (recording,) = recordings("jax:sort", True)
     assert view.advice(recording)["advice"] == []
-    assert not list(view.advice_lines(recording))
+    assert not list(view.lines(view.advice(recording)))
 
 
 def test_over_http() -> None:

@@ -230,13 +230,6 @@ def test_replicated_arguments_on_eight_devices(sharded: bytes, named: bool) -> N
     assert weights.count(Role.GRADIENT) == 2 * LAYERS
 
 
-def test_unknown_is_said_and_shown() -> None:
-    from tb_memplugin.questions.kinds.memory_viewer import headline
-
-    assert "of unknown role" in headline(recording("product"))
-    assert "of unknown role" not in headline(recording("momentum"))
-
-
 def test_roles_of_other_kinds_are_their_sources() -> None:
     rows = [Row(8, 0, 4, role=Role.EXECUTABLE), Row(8, 1, 3, role=Role.ACTIVATION)]
     assert roles(of_rows(rows, 4)).tolist() == [Role.EXECUTABLE, Role.ACTIVATION]

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from support.recordings import Row, recording
 
 from tb_memplugin.analysis.replay.what_if import (
-    Change,
     RowLifetimes,
+    new_memory,
     peak_after,
     remove_rows,
     replace_lifetimes,
@@ -42,7 +42,7 @@ rows_of = st.lists(st.builds(lambda size, span: Row(size, *span), st.integers(1,
 def test_a_change_is_added_at_each_of_its_positions(
     rows: list[Row], changes: list[tuple[int, tuple[int, int]]]
 ) -> None:
-    change = Change(
+    change = new_memory(
         column(*(span[0] for _, span in changes)),
         column(*(span[1] for _, span in changes)),
         column(*(size for size, _ in changes)),

@@ -17,8 +17,7 @@ from tb_memplugin.model.kinds import RegionKind, Role
 from tb_memplugin.model.text import Text
 from tb_memplugin.questions.asking.payload import Table, compact, encode
 from tb_memplugin.questions.kinds import memory_viewer
-from tb_memplugin.questions.kinds.first_view import MAX_LENGTH_WITH_ROLES
-from tb_memplugin.questions.kinds.headline import complete_headline
+from tb_memplugin.questions.kinds.verdict import MAX_LENGTH_WITH_ROLES, complete_verdict, verdict_text
 from tb_memplugin.questions.recording import details, usage
 from tb_memplugin.questions.recording import tables as recording_tables
 from tb_memplugin.sizes import bytes_text
@@ -94,18 +93,20 @@ def test_first_view_has_the_answer_and_the_largest_live_rows() -> None:
     assert tables["rows"]["region_index"] == [1, 0, 2]
     assert np.isnan(tables["rows"]["address"]).all()
     assert tables["usage"]["live_max"] == [100, 196, 164, 100]
-    words = "Peak 196 B of 196 B reserved in jit_f(1), HBM: 51% parameters, 49% temporaries."
-    assert meta["headline"].startswith(words)
+    assert (meta["verdict"]["used_bytes"], meta["verdict"]["role"], meta["verdict"]["role_bytes"]) == (
+        196,
+        "parameters",
+        100,
+    )
 
 
-def test_the_first_view_of_a_long_program_leaves_its_roles_to_the_complete_headline_and_all_rows() -> None:
+def test_the_first_view_of_a_long_program_leaves_its_roles_to_the_complete_verdict_and_all_rows() -> None:
     r = recording(ROWS, MAX_LENGTH_WITH_ROLES + 1, KINDS)
     meta, tables = decode(memory_viewer.first_view(r))
-    assert meta["headline"] == "Peak 196 B of 196 B reserved in jit_f(1), HBM."
+    assert (meta["verdict"]["used_bytes"], meta["verdict"]["role"]) == (196, "")
     assert not {"role", "copied"} & {*tables["rows"]}
     assert not {unwrap(roles), unwrap(dataflow_graph)} & {*r.memo}
-    complete = "Peak 196 B of 196 B reserved in jit_f(1), HBM: 51% parameters, 49% temporaries."
-    assert complete_headline(r)["headline"].startswith(complete)
+    assert complete_verdict(r)["role"] == "parameters"
     _, everything = decode(recording_tables.rows(r))
     assert everything["rows"]["role"] == [row.role for row in ROWS]
 
@@ -141,9 +142,9 @@ def test_details_name_the_stack_and_the_sharers() -> None:
     assert json.dumps(parameter)
 
 
-def test_a_program_that_uses_nothing_says_so() -> None:
+def test_a_program_that_uses_nothing_has_a_verdict() -> None:
     meta, _ = decode(memory_viewer.first_view(recording([], 0, [(0, RegionKind.TEMPORARY)])))
-    assert meta["headline"] == "jit_f(1) uses no HBM."
+    assert verdict_text(meta["verdict"]) == "Peak 0 B"
 
 
 @pytest.mark.parametrize(

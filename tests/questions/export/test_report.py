@@ -74,7 +74,9 @@ def unpacked(text: str) -> bytes:
 def written(path: Path, wanted: str = "", title: str = "t") -> Document:
     every, to = listing_of_path(str(path)).recordings, io.BytesIO()
     chosen = [recording for recording in every if wanted in recording.id]
-    held, size = report.write(to, title, chosen, every, report.MAX_BYTES)
+    written = report.Report(title, chosen, every, report.MAX_BYTES)
+    written.write(to)
+    held, size = len(written.contained), to.tell()
     assert (held, size) == (len(chosen), len(to.getvalue()))
     return Document(to.getvalue().decode())
 
@@ -113,7 +115,7 @@ def test_every_answer_is_the_servers(document: Document, client: Client) -> None
         assert answer.get_data() == content, key
     assert routes == {
         "runs", "recordings", "overview", "rows", "details", "advice", "tree", "memory_viewer", "memory_profile",
-        "leaks", "joins", "device_profile", "growth", "callgraph", "failed_program", "fit", "headline",
+        "leaks", "joins", "device_profile", "growth", "callgraph", "failed_program", "fit", "verdict",
     }  # fmt: skip
 
 

@@ -53,7 +53,9 @@ def test_a_search_has_a_choice_for_each_target_knob_and_change(tmp_path: Path) -
     assert step["headline"].startswith(
         "172 is the largest batch that fits on v5e:2x2 (remat=none): it reserves 3.698 GiB"
     )
-    assert step["headline"].endswith("is left. With a change (remat=none, donate state) it is 190.")
+    assert step["headline"].endswith(
+        "is left. With a change (remat=none, donate state) it is 190, the end of the range."
+    )
     for number, choice in enumerate(step["choices"]):
         values = [one["value"] for one in step["candidates"] if one["choice"] == number]
         assert values == sorted(values)
@@ -127,7 +129,17 @@ def test_a_change_that_adds_nothing_to_another_is_not_in_the_headline() -> None:
         reserving(candidate(batch=12, changes=both), 8),
         reserving(candidate(batch=12, changes=both[:1]), 9),
     )
-    assert found["steps"][0]["headline"].endswith("With a change (donate state) it is 12.")
+    assert found["steps"][0]["headline"].endswith("With a change (donate state) it is 12, the end of the range.")
+
+
+def test_a_largest_value_at_the_end_of_the_range_is_marked() -> None:
+    fits = [reserving(candidate(batch=batch), 9) for batch in (8, 256)]
+    [step] = answered(*fits)["steps"]
+    assert step["choices"][0]["at_end"]
+    assert step["headline"].endswith(" is left. No larger batch was compiled, so a larger one may fit.")
+    [step] = answered(*fits, reserving(candidate(batch=320), 17))["steps"]
+    assert not step["choices"][0]["at_end"]
+    assert "may fit" not in step["headline"]
 
 
 def test_of_equal_values_the_headline_names_the_one_with_the_most_memory_left() -> None:
@@ -185,7 +197,7 @@ def test_each_target_has_a_sentence(count: int, more: str) -> None:
     targets = ["v5e:2x2", "v5e:2x4", "v5e:4x4", "v5e:4x8", "v5e:8x8"][:count]
     [step] = answered(*(reserving(candidate(target, batch=8), 1) for target in targets))["steps"]
     assert step["headline"].count("largest batch") == 3
-    assert step["headline"].endswith(more or "is left.")
+    assert step["headline"].endswith(more or "a larger one may fit.")
 
 
 def test_roles_that_this_version_lacks_are_unknown() -> None:

@@ -26,7 +26,9 @@ def test_a_fleet_without_devices_is_one_line() -> None:
 
 def test_equal_devices() -> None:
     found = list(lines(fleet_of_peaks([GIB] * 3), "rule"))
-    assert found[1].endswith("equal to the median device") and "spread 0.0% · no outliers" in found[2]
+    assert found[1] == "worst     all 3 devices are equal   1.00 GiB of 32.0 GiB"
+    assert "spread 0.0% · no outliers" in found[2]
+    assert list(lines(fleet_of_peaks([GIB, GIB, 0]), "rule"))[1].endswith("equal to the median device")
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.kinds.memory_profile import first_view
+from tb_memplugin.questions.kinds.verdict import verdict_text
 from tb_memplugin.questions.recording.holes import holes
 from tb_memplugin.questions.recording.summary import summary
 from tb_memplugin.questions.recording.tables import rows
@@ -88,9 +89,7 @@ def test_every_figure(path: Path) -> None:
         }
         meta, _ = decode(first_view(recording))
         assert meta["peak"]["position"] == top
-        assert f"{len(allocated)} allocations and {len(freed)} frees" in meta["headline"]
-        assert ("all of the new memory was freed" in meta["headline"]) == (not held)
-        assert ("of it reserved as stack" in meta["headline"]) == (stats[top]["bytes_reserved"] > 0)
+        assert meta["verdict"]["used_bytes"] == used[top]
         labels = {figure["key"]: figure["label"] for figure in meta["figures"]}
         assert labels["freed_before"].endswith(f": {len(orphans):,}") and labels["never_freed"].endswith(
             f": {len(held):,}"
@@ -206,10 +205,7 @@ def test_a_small_log() -> None:
         "never_freed": 100,
     }  # fmt: skip
     meta, tables = decode(first_view(small()))
-    assert meta["headline"] == (
-        "Peak 163 B of 0.98 KiB on GPU_0_bfc, 2.000 s into the profile, 5 B of it reserved as stack by programs. "
-        "2 allocations and 2 frees; 100 B of the new memory was not freed by the end."
-    )
+    assert verdict_text(meta["verdict"]) == "163 B of 0.98 KiB"
     assert tables["rows"]["charge"] == [100, 50, 8]
     assert tables["rows"]["name"][1] == BEFORE
     assert "stack" not in tables["rows"]  # names of stacks are made of all rows: api/rows has them

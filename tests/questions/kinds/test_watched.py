@@ -18,7 +18,8 @@ from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.kinds.leaks import findings
-from tb_memplugin.questions.kinds.memory_profile import figures, first_view, headline
+from tb_memplugin.questions.kinds.memory_profile import figures, first_view
+from tb_memplugin.questions.kinds.verdict import verdict, verdict_text
 from tb_memplugin.readers import open_file
 from tb_memplugin.readers.watch_layout import DeviceColumn
 
@@ -33,14 +34,8 @@ def recording(
     return found
 
 
-def test_the_headline_has_peak_capacity_step_and_state() -> None:
-    assert headline(recording(saw_tooth(60))) == (
-        "Peak 900 MiB of 1.00 GiB (88%) on cuda:0, 3.0 s after the start, in step 0. "
-        "Not finished: the job runs, or was killed after the last sample, 59.0 s after the start."
-    )
-    assert headline(recording(saw_tooth(60), finished=True, seconds=300)).endswith(
-        "Finished 4 h 55 min after the start."
-    )
+def test_the_verdict_has_peak_and_limit() -> None:
+    assert verdict_text(verdict(recording(saw_tooth(60)))) == "900 MiB of 1.00 GiB"
 
 
 def test_figures_are_those_of_the_allocator() -> None:
@@ -65,8 +60,8 @@ def test_a_floor_that_grows_is_a_leak_with_its_rate(steps: bool) -> None:
     rate = found.bytes_per_unit if steps else found.bytes_per_unit * 4 / 3600
     assert rate == pytest.approx(MIB, rel=0.05)
     sentence = "between steps grows by 1.00 MiB per step" if steps else "The least memory in use grows by"
-    assert sentence in headline(leaking)
-    assert (findings(leaking)["message"] or "-") in headline(leaking)
+    assert sentence in verdict(leaking)["alarm"]
+    assert findings(leaking)["message"] == f"{verdict(leaking)['alarm']}."
 
 
 def test_the_rate_is_per_step_where_several_steps_are_between_two_samples() -> None:
@@ -80,10 +75,10 @@ def test_the_rate_is_per_step_where_several_steps_are_between_two_samples() -> N
 
 
 def test_a_floor_that_stays_or_stops_is_none() -> None:
-    assert "grows" not in headline(recording(saw_tooth(400)))
+    assert verdict(recording(saw_tooth(400)))["alarm"] == ""
     grown = saw_tooth(100, growth=MIB)
     stopped = recording([*grown, *[dict(grown[-4 + number % 4]) for number in range(300)]])
-    assert "grows" not in headline(stopped)
+    assert verdict(stopped)["alarm"] == ""
     assert findings(stopped)["message"] == "The least memory in use between steps does not grow."
     few = recording(saw_tooth(24, growth=MIB))
     assert floor_growth(few) is None and "9 marked steps in 45 samples" in (findings(few)["message"] or "")
@@ -97,7 +92,7 @@ def test_summary_and_explain_show_a_curve(tmp_path: Path, capsys: pytest.Capture
     assert "device_profiles/2027_01_15_08_00_00_host0_7" in capsys.readouterr().out
     assert main(["explain", str(path)]) == 0
     shown = capsys.readouterr().out
-    assert "Not finished" in shown and "see the run's snapshots" in shown and "Leaks" not in shown
+    assert "900 MiB of 1.00 GiB" in shown and "see the run's snapshots" in shown and "Leaks" not in shown
     assert main(["check", str(tmp_path), "--max-peak", "800MiB"]) == 1
     for command in ("buffers", "advice"):
         assert main([command, str(tmp_path)]) == 2
@@ -134,13 +129,13 @@ def test_a_leak_names_the_line_that_grows_over_the_snapshots_of_its_device(
         (path.parent / f"memory_{step:08d}.prof").write_bytes(writer.profile.SerializeToString())
     explain = ["explain", str(tmp_path), "--json"]
     assert main(explain) == 0
-    line = f"a leak; most from train.py:61, 78.0 MiB of the 78.0 MiB between the snapshots {first} and {last}."
+    line = f"a leak; most from train.py:61, 78.0 MiB of the 78.0 MiB between the snapshots {first} and {last}"
     assert line in json.loads(capsys.readouterr().out)["headline"]
     catalog = Catalog(str(tmp_path))
     [run] = catalog.runs()
     [curve] = [each for each in catalog.listing(run.name).recordings if each.kind is RecordingKind.WATCH]
     answer = Client(MemoryApp(catalog)).get("/api/leaks", query_string={"id": curve.id}).json
-    assert answer is not None and answer["message"].endswith(line)
+    assert answer is not None and answer["message"].endswith(f"{line}.")
     for name in ("memory_00000040.prof", "memory_00000090.prof"):
         (path.parent / name).unlink()
     assert main(explain) == 0

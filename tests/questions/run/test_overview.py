@@ -30,6 +30,7 @@ from tb_memplugin.model.text import Text
 from tb_memplugin.questions.explain.explain import explain
 from tb_memplugin.questions.recording.summary import summary
 from tb_memplugin.questions.run import overview as overview_module
+from tb_memplugin.questions.run.order import opening
 from tb_memplugin.questions.run.overview import overview, overview_figures, overview_of_run
 from tb_memplugin.source_files import SourceFiles
 
@@ -214,20 +215,66 @@ def test_the_biggest_part_of_an_allocator_is_a_function_or_a_line() -> None:
     assert heaviest_layer(dataclasses.replace(step, allocations=rows)) == HeaviestLayer("layer (model.py:20)", 1, 8)
 
 
-def test_the_tightest_comes_first_and_what_is_unknown_last() -> None:
-    roomy, tight = device("GPU_0_bfc", 10**6), dataclasses.replace(device("gpu_host_bfc", 2100), host="b")
+def test_main_memories_come_first_by_the_used_share_of_their_limits() -> None:
+    roomy, pool = device("GPU_0_bfc", 10**6), dataclasses.replace(device("gpu_host_bfc", 2100), host="b")
     unknown = dataclasses.replace(evaluate(), host="c")
     larger = dataclasses.replace(train_step(), host="c")
-    answer = overview([roomy, unknown, larger, tight])
-    assert [row["id"] for row in answer["rows"]] == [tight.id, roomy.id, larger.id, unknown.id]
-    assert [row["headroom_bytes"] for row in answer["rows"]] == [52, 10**6 - 2048, None, None]
+    answer = overview([pool, unknown, larger, roomy])
+    assert [row["id"] for row in answer["rows"]] == [roomy.id, larger.id, unknown.id, pool.id]
+    assert [row["headroom_bytes"] for row in answer["rows"]] == [10**6 - 2048, None, None, 52]
     assert answer["headline"] == (
-        "4 recordings. gpu_host_bfc of b has the least headroom: "
-        "it needs 2.00 KiB of 2.05 KiB (97.5%), and 52 B is left."
+        "4 recordings. GPU_0_bfc of host uses the largest share of its limit: "
+        "it needs 2.00 KiB of 977 KiB (0.2%), and 975 KiB is left."
     )
     [place] = answer["together"]
     assert place["measured"] == []
     assert place["sentence"].startswith("At most 5.91 KiB, from the 2 programs that are in this run; whether all")
+
+
+def test_small_memories_come_last_and_lead_no_headline() -> None:
+    """A pool of 8 of 8 bytes is full, and a VMEM with 1 byte left is on the chip."""
+    main = dataclasses.replace(train_step(), capacity=12_036)
+    chip = program("jit_train(1)", [("fusion", "", 5999, TEMPORARY)], "VMEM")
+    assert chip.program is not None
+    chip = dataclasses.replace(chip, program=dataclasses.replace(chip.program, memory_space=1), capacity=6000)
+    answer = overview([small_pool(), chip, main])
+    assert [(row["memory"], row["small"]) for row in answer["rows"]] == [
+        ("HBM", False),
+        ("VMEM", False),
+        ("gpu_host_bfc", True),
+    ]
+    assert answer["headline"].startswith("3 recordings. jit_train(1) in HBM uses the largest share of its limit")
+
+
+def test_equal_hosts_and_devices_have_no_worst_one() -> None:
+    hosts = [dataclasses.replace(device("GPU_0_bfc", 10**6), host=f"h{i}") for i in range(8)]
+    assert "GPU_0_bfc on each of 8 equal hosts uses" in overview(hosts)["headline"]
+    programs = [dataclasses.replace(train_step(), host=f"h{i}", capacity=12_036) for i in range(8)]
+    assert "jit_train(1) in HBM on each of 8 equal hosts uses" in overview(programs)["headline"]
+    devices = [device(f"GPU_{i}_bfc", 10**6) for i in range(8)]
+    assert "Each of 8 equal memories, such as GPU_0_bfc of host, uses" in overview(devices)["headline"]
+    assert "of h1 uses" in overview([*hosts[:1], dataclasses.replace(hosts[1], capacity=5000)])["headline"]
+
+
+def test_the_page_opens_at_what_clearly_uses_most_of_its_limit() -> None:
+    step, other = train_step(), evaluate()
+    tight, roomy = dataclasses.replace(step, capacity=7000), dataclasses.replace(other, capacity=7000)
+    error = dataclasses.replace(step, kind=RecordingKind.OUT_OF_MEMORY, title="error", out_of_memory=OutOfMemory())
+    too_large = dataclasses.replace(step, capacity=6000)
+    assert opening([]) is None
+    assert opening([step]) == step.id
+    assert opening([roomy, tight]) == tight.id
+    assert opening([tight, dataclasses.replace(tight, host="other")]) is None
+    assert opening([step, other]) is None  # no limit is known
+    assert opening([roomy, error]) == error.id
+    assert opening([error, roomy, too_large]) == too_large.id  # it has the buffers
+    assert opening([small_pool(), tight]) == tight.id
+
+
+def small_pool() -> Recording:
+    """Return a pool in host memory that is full with eight bytes."""
+    made = allocator([Block("x", 8, 0, None)], 1)
+    return dataclasses.replace(made, memory="gpu_host_bfc", capacity=8)
 
 
 def test_roles_and_shares_are_of_the_peak() -> None:

@@ -25,6 +25,7 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.explain.explain import explain
 from tb_memplugin.questions.explain.explain_text import lines
 from tb_memplugin.questions.kinds import memory_viewer
+from tb_memplugin.questions.kinds.verdict import verdict, verdict_text
 from tb_memplugin.questions.recording import details, tables, usage
 from tb_memplugin.readers.oom_text import read_oom_text
 
@@ -303,7 +304,7 @@ def test_whatever_was_read_can_be_asked_everything(path: Path) -> None:
             usage.usage(recording, 0, 1, 1)
             assert advise(recording) == []
             json.dumps(explain(recording), allow_nan=False)
-            assert next(iter(lines(explain(recording)))) == memory_viewer.headline(recording)
+            assert next(iter(lines(explain(recording)))) == verdict_text(verdict(recording))
             for row in range(min(len(recording.allocations), 3)):
                 assert details.details(recording, row)["row"] == row
             for by in Classification:

@@ -17,9 +17,22 @@ PATIENCE_MS = PATIENCE_SECONDS * 1000
 # URLs of our page in a frame: of a TensorBoard plugin, and in XProf.
 FRAMES = ("plugin_entry.html?name=memory", "/memory/index.html")
 # Margins of the plots in CSS pixels, as in src/views/timeline/geometry.ts and the usage chart.
-GUTTER_LEFT, GUTTER_RIGHT, AXIS_HEIGHT = 64, 16, 22
+GUTTER_LEFT, GUTTER_RIGHT, AXIS_HEIGHT = 74, 16, 36
 # Levels of 255. Skia caches the ends of dashes, which changed pixels by up to 4; a shifted label changes them by 100.
 DASH_NOISE = 8
+
+# Elements of the tabs below the charts.
+BELOW = {
+    **dict.fromkeys(("advice", "advice-piece", "advice-rows", "copy-change"), "advice"),
+    **dict.fromkeys(("chart", "live-heading", "flame-graph", "treemap", "sandwich", "tree-table"), "breakdown"),
+    **dict.fromkeys(("sandwich-list", "sandwich-callers", "sandwich-callees", "crumbs"), "breakdown"),
+    **dict.fromkeys(("address-map", "tree-search", "tree-canvas", "classification"), "breakdown"),
+    **dict.fromkeys(("buffer-table", "buffer-row", "group-line", "table-search", "table-group"), "buffers"),
+    "kernels": "kernels",
+    "growth": "growth",
+    "more-findings": "growth",
+    "executions": "programs",
+}
 
 T = TypeVar("T")
 
@@ -94,6 +107,11 @@ class Viewer:
         self.wait_until_ready(expected)
 
     def get(self, testid: str) -> Locator:
+        """Return an element; one of a tab below the charts after the tab was opened."""
+        if (tab := BELOW.get(testid)) is not None:
+            button = self.frame.get_by_test_id(f"below-{tab}")
+            if button.count() and button.get_attribute("aria-selected") != "true":
+                button.click()
         return self.frame.get_by_test_id(testid)
 
     def text(self, testid: str) -> str:
@@ -156,7 +174,9 @@ class Viewer:
     def plot(self) -> Box:
         """Return the area of the timeline's blocks, without gutters and axis."""
         box = self.box("timeline-plot")
-        return Box(box.left + GUTTER_LEFT, box.top, box.width - GUTTER_LEFT - GUTTER_RIGHT, box.height - AXIS_HEIGHT)
+        # The page draws in whole pixels.
+        width, height = round(box.width), round(box.height)
+        return Box(box.left + GUTTER_LEFT, box.top, width - GUTTER_LEFT - GUTTER_RIGHT, height - AXIS_HEIGHT)
 
     def curve(self) -> Box:
         """Return the area in which uPlot draws."""
@@ -236,10 +256,23 @@ class Viewer:
             self.frame.get_by_role("button", name=button, exact=True).click()
         return saved.value
 
+    def save_picture(self, chart: str, ending: str) -> Download:
+        """Save a chart, such as `usage-chart`, as `svg` or `png`."""
+        self.get("share").click()
+        with self.page.expect_download(timeout=PATIENCE_MS) as saved:
+            self.get(f"save-{chart}-{ending}").click()
+        self.frame.locator("body").press("Escape")
+        return saved.value
+
+    def headline(self) -> str:
+        """Return the verdict as a line, without the best change, which comes later."""
+        spans = self.get("headline").locator("span").all_inner_texts()
+        return " \N{MIDDLE DOT} ".join(span for span in spans if not span.startswith(("best: ", "fits with ")))
+
     # --- the table ---
 
     def table(self) -> list[dict[str, str]]:
-        """Return the visible lines of the buffer table, top to bottom: full texts by heading."""
+        """Return the visible lines of the buffer table, top to bottom: full texts by heading. Ungroup them first."""
         read = """table => {
           const headings = [...table.querySelectorAll('[role=columnheader]')].map(h => h.innerText.trim());
           const lines = [...table.querySelectorAll('.virtual-line')];
@@ -252,7 +285,10 @@ class Viewer:
             ]))];
           });
         }"""
-        rows: list[dict[str, str]] = self.get("buffer-table").evaluate(read)
+        table = self.get("buffer-table")
+        if not table.get_by_test_id("buffer-row").count():
+            self.get("table-group").select_option("none")
+        rows: list[dict[str, str]] = table.evaluate(read)
         return rows
 
 

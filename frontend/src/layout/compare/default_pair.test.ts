@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Summary } from "../../payload/generated/answers";
 import { makeSummary } from "../../payload/responses/fixture";
-import { comparableRecordings, defaultPair } from "./default_pair";
+import { comparableRecordings, defaultPair, hasSame } from "./default_pair";
 
 const summary = (id: string, more: Partial<Summary> = {}): Summary =>
   makeSummary(id, { title: "jit_f(1)", run: "r", host: "h", ...more });
@@ -17,6 +17,14 @@ describe("defaultPair", () => {
   it("compares the same program of the previous run, whatever its id", () => {
     const before = [summary("old g", { title: "jit_g(7)" }), summary("old f", { title: "jit_f(9)" })];
     expect(defaultPair([summary("f")], before)).toEqual({ a: "old f", b: "f", at_a: null });
+  });
+
+  it("compares with no program of another backend", () => {
+    const [tpu, gpu] = ["TPU", "GPU"].map((backend) => summary(backend, { backend }));
+    expect([hasSame([tpu], [gpu]), hasSame([tpu], [gpu, tpu])]).toEqual([false, true]);
+    expect(defaultPair([tpu], [gpu])).toEqual({ a: "TPU", b: "TPU", at_a: 0 });
+    const dumped = ["module 7", "module 9"].map((of) => summary(of, { title: `jit_f (${of})` }));
+    expect(hasSame(dumped.slice(0, 1), dumped.slice(1))).toBe(true);
   });
 
   it("compares with the same host of another run, even if other hosts ran the program too", () => {

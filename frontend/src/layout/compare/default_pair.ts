@@ -9,9 +9,16 @@ export interface RecordingPair {
   at_a: number | null;
 }
 
-/** A program's id changes with each compilation, so titles are compared without it. */
-function seriesKey({ kind, title, memory }: Summary): string {
-  return [kind, kind === "device_profile" ? "" : title.replace(/\(\d+\)$/, ""), memory].join("|");
+/** A program's id, and its number in a dump, change with each compilation, so titles are compared without them. */
+function seriesKey({ kind, title, memory, backend }: Summary): string {
+  const name = title.replace(/\(\d+\)$| \(module \d+.*\)$/, "");
+  return [kind, kind === "device_profile" ? "" : name, memory, backend].join("|");
+}
+
+/** Return whether another run has a recording of the same program and backend, or of the same memory. */
+export function hasSame(now: readonly Summary[], others: readonly Summary[]): boolean {
+  const keys = new Set(others.map(seriesKey));
+  return now.some((recording) => keys.has(seriesKey(recording)));
 }
 
 /** Hosts that run the same program are no series: a difference between hosts is rarely a change over time. */

@@ -115,9 +115,19 @@ const devices = fleetDevices([
 describe("shades by distance from the median", () => {
   it("reach from the farthest device below to the farthest above", () => {
     const { shade, from, ticks } = shadesOf(devices, [0, 1, 2], 1000, "median");
-    expect([...shade]).toEqual([-0.5, 0, 1, 0]);
+    expect([...shade]).toEqual([-1, 0, 1, 0]);
     expect(from).toBe(-1);
-    expect(ticks.map(({ label }) => label)).toEqual(["−200 B", "median", "+200 B"]);
+    expect(ticks.map(({ label }) => label)).toEqual(["−100 B", "median", "+200 B"]);
+  });
+
+  it("give an outlier below the full color, beside a large one above, and where it is near to a large median", () => {
+    const far = fleetDevices([
+      { host: "a", peak: 58_000, fromMedian: -2000, cause: "train.py:10" },
+      { host: "b", peak: 60_000, fromMedian: 0 },
+      { host: "c", peak: 150_000, fromMedian: 90_000, cause: "train.py:12" },
+    ]);
+    expect([...shadesOf(far, [0, 1, 2], 60_000, "median").shade]).toEqual([-1, 0, 1]);
+    expect([...shadesOf(far, [0, 1], 60_000, "median").shade.slice(0, 2)]).toEqual([-1, 0]);
   });
 
   it("stay near the middle for the noise of a healthy fleet", () => {

@@ -154,7 +154,7 @@ export function shortNames(names: readonly string[]): string[] {
 /** The meaning of the cells' colors. */
 export type ShadeBy = "median" | "capacity";
 
-/** Distances from the median up to this share, a choice, get less than the full color: noise stays pale. */
+/** Without outliers, distances up to this share of the median, a choice, are pale, as they are noise. */
 const MIN_DISTANCE = 0.05;
 /** The scale of shares of capacity begins at a multiple of this. */
 const SHARE_STEP = 0.1;
@@ -178,21 +178,38 @@ export function shadesOf(
   return by === "median" ? byDistance(devices, rows, median) : byCapacity(devices, rows);
 }
 
-function byDistance(
-  { from_median_bytes: distance, length }: FleetDevices,
-  rows: ArrayLike<number>,
-  median: number,
-): Shades {
-  let top = Math.max(MIN_DISTANCE * median, 1);
-  for (let at = 0; at < rows.length; at++) top = Math.max(top, Math.abs(distance[rows[at]]));
+function byDistance(devices: FleetDevices, rows: ArrayLike<number>, median: number): Shades {
+  const { from_median_bytes: distance, length } = devices;
+  const below = fullDistance(devices, rows, median, -1);
+  const above = fullDistance(devices, rows, median, 1);
   const shade = new Float64Array(length);
-  for (let at = 0; at < rows.length; at++) shade[rows[at]] = distance[rows[at]] / top;
+  for (let at = 0; at < rows.length; at++) {
+    const row = rows[at];
+    shade[row] = distance[row] / (distance[row] < 0 ? below : above);
+  }
   const ticks = [
-    { at: -1, label: formatBytes(-top) },
+    { at: -1, label: formatBytes(-below) },
     { at: 0, label: "median" },
-    { at: 1, label: `+${formatBytes(top)}` },
+    { at: 1, label: `+${formatBytes(above)}` },
   ];
   return { shade, from: -1, ticks };
+}
+
+/** Return the distance on a side of the median that has the full color. An outlier above does not fade one below. */
+function fullDistance(
+  { from_median_bytes: distance, outlier }: FleetDevices,
+  rows: ArrayLike<number>,
+  median: number,
+  side: 1 | -1,
+): number {
+  let largest = 1;
+  let isFar = false;
+  for (let at = 0; at < rows.length; at++) {
+    const own = side * distance[rows[at]];
+    largest = Math.max(largest, own);
+    if (own > 0 && outlier[rows[at]] === 1) isFar = true;
+  }
+  return isFar ? largest : Math.max(largest, MIN_DISTANCE * median);
 }
 
 function byCapacity(

@@ -105,6 +105,8 @@ export function applyPlacement(
     regions: {
       length: 1,
       index: new Float64Array(1),
+      // Joined by cutting out unused addresses, it has no single first address.
+      address: Float64Array.of(NaN),
       kind: new TextColumn(Uint32Array.of(0), NAMELESS),
       size: Float64Array.of(height),
       base: new Float64Array(1),

@@ -62,10 +62,16 @@ describe("parseSizeFilter", () => {
 });
 
 describe("lines", () => {
+  const inOrder = (members: readonly number[]): readonly number[] => members;
   const bySize = Uint32Array.of(1, 0, 2, 3);
 
   it("folds buffers below 16 KiB into one line that expands", () => {
-    const folded = tableLines(rows, bySize, { by: "none", foldsSmall: true, isOpen: () => false });
+    const folded = tableLines(rows, bySize, {
+      by: "none",
+      allocator: false,
+      isOpen: () => false,
+      sort: inOrder,
+    });
     expect(folded).toEqual([
       { kind: "row", row: 1 },
       { kind: "row", row: 0 },
@@ -73,8 +79,9 @@ describe("lines", () => {
     ]);
     const open = tableLines(rows, bySize, {
       by: "none",
-      foldsSmall: true,
-      isOpen: (_, key) => key === "small",
+      allocator: false,
+      isOpen: (key) => key === "small",
+      sort: inOrder,
     });
     expect(open.slice(3)).toEqual([
       { kind: "row", row: 2 },
@@ -85,15 +92,16 @@ describe("lines", () => {
   it("does not fold a single small buffer", () => {
     const lines = tableLines(rows, Uint32Array.of(1, 2), {
       by: "none",
-      foldsSmall: true,
+      allocator: false,
       isOpen: () => false,
+      sort: inOrder,
     });
     expect(lines.map((line) => line.kind)).toEqual(["row", "row"]);
   });
 
   it("groups by role, largest first, and collapses", () => {
-    const isOpen = (_: string, key: string): boolean => key !== "role-8";
-    const lines = tableLines(rows, bySize, { by: "role", foldsSmall: true, isOpen });
+    const isOpen = (key: string): boolean => key !== "role-8";
+    const lines = tableLines(rows, bySize, { by: "role", allocator: false, isOpen, sort: inOrder });
     expect(lines.map((line) => (line.kind === "row" ? line.row : line))).toMatchObject([
       { kind: "group", key: "role-1", label: "parameter", count: 1, bytes: 128 * KIB, open: true },
       1,
@@ -102,7 +110,12 @@ describe("lines", () => {
   });
 
   it("folds nothing for an allocator, whose small allocations may be many", () => {
-    const lines = tableLines(rows, bySize, { by: "none", foldsSmall: false, isOpen: () => false });
+    const lines = tableLines(rows, bySize, {
+      by: "none",
+      allocator: true,
+      isOpen: () => false,
+      sort: inOrder,
+    });
     expect(lines.map((line) => line.kind)).toEqual(["row", "row", "row", "row"]);
   });
 });

@@ -1,3 +1,4 @@
+import { RESERVED } from "../../base/colors";
 import { indices, lowerBound, radixSortBy } from "../../base/sort";
 import type { Regions, Rows } from "../../payload/recording/rows";
 import type { Axis } from "../axis/axis";
@@ -60,29 +61,40 @@ export function hasBlock(rows: Rows, regions: Regions, row: number, show: ShownR
   return rows.size[row] > 0 && rows.offset[row] >= 0 && isShown(regions, rows.region[row], show);
 }
 
-/** Return one block for each row with bytes in a visible region; `clock` as in Axis. */
+/**
+ * Return one block for each row with bytes in a visible region; `clock` as in Axis. With `reserved`, also blocks for
+ * the time in which the memory of a row counts as live, before the row is written and after its last use.
+ */
 export function timelineBlocks(
   rows: Rows,
   regions: Regions,
   length: number,
   show: ShownRegions,
   clock: Float64Array | null = null,
+  reserved = false,
 ): Blocks {
-  const blocks = emptyBlocks(rows.length);
+  const blocks = emptyBlocks(rows.length * (reserved ? 3 : 1));
   const last = Math.max(length - 1, 0);
   let count = 0;
-  for (let row = 0; row < rows.length; row++) {
-    if (!hasBlock(rows, regions, row, show)) continue;
-    const start = Math.min(Math.max(rows.defined[row], 0), last);
-    const end = Math.max(start + 1, Math.min(rows.last_used[row] + 1, length));
+  const append = (row: number, start: number, end: number, color: number): void => {
     const bottom = regions.base[rows.region[row]] + rows.offset[row];
     blocks.start[count] = clock === null ? start : clock[start];
     blocks.end[count] = clock === null ? end : clock[end];
     blocks.bottom[count] = bottom;
     blocks.top[count] = bottom + rows.size[row];
-    blocks.color[count] = rows.color[row];
+    blocks.color[count] = color;
     blocks.row[count] = row;
     count += 1;
+  };
+  for (let row = 0; row < rows.length; row++) {
+    if (!hasBlock(rows, regions, row, show)) continue;
+    const start = Math.min(Math.max(rows.defined[row], 0), last);
+    const end = Math.max(start + 1, Math.min(rows.last_used[row] + 1, length));
+    append(row, start, end, rows.color[row]);
+    if (!reserved || rows.charge[row] === 0) continue;
+    const [from, to] = [Math.max(rows.start[row], 0), Math.min(rows.end[row], length)];
+    if (from < start) append(row, from, start, RESERVED + rows.color[row]);
+    if (end < to) append(row, end, to, RESERVED + rows.color[row]);
   }
   blocks.length = count;
   return blocks;
@@ -124,11 +136,12 @@ const lengthClass = (life: number): number =>
 
 /** Sort blocks by class, then by start; equal blocks keep their order. */
 export function indexBlocks(blocks: Blocks): TimelineIndex {
-  const { length, start, end } = blocks;
+  const { length, start, end, color } = blocks;
   const lives = new Uint8Array(length);
   const first = new Int32Array(CLASSES + 1);
   for (let i = 0; i < length; i++) {
-    lives[i] = lengthClass(end[i] - start[i]);
+    // Reserved memory is drawn first: others that share it are written meanwhile.
+    lives[i] = color[i] >= RESERVED ? 0 : lengthClass(end[i] - start[i]);
     first[lives[i] + 1] += 1;
   }
   for (let k = 0; k < CLASSES; k++) first[k + 1] += first[k];

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { RESERVED } from "../../base/colors";
 import { positionAxis } from "../axis/axis";
 import type { View } from "../axis/view";
 import { type BufferLike, regionsOf, rowsOf } from "../fixture";
@@ -45,6 +46,32 @@ describe("timelineBlocks", () => {
     expect([...top.slice(0, 3)]).toEqual([40, 150, 190]);
     expect([...color.slice(0, 3)]).toEqual([8, 8, 1]);
     expect([...row.slice(0, 3)]).toEqual([0, 1, 2]);
+  });
+
+  it("has paler blocks while memory is reserved for a row that is not written or no longer used", () => {
+    const rows = rowsOf([
+      { size: 30, defined: 4, last_used: 6, offset: 0, role: 6 },
+      { size: 30, defined: 7, last_used: 9, offset: 0, role: 8 },
+    ]);
+    const held = {
+      ...rows,
+      start: Int32Array.of(-1, 7),
+      end: Int32Array.of(10, 10),
+      charge: Float64Array.of(30, 0),
+    };
+    const { blocks } = indexBlocks(timelineBlocks(held, regions, 10, "all", null, true));
+    const found = Array.from({ length: blocks.length }, (_, i) => [
+      blocks.color[i],
+      blocks.start[i],
+      blocks.end[i],
+    ]);
+    // Reserved memory comes first, so that what is written in it is drawn over it.
+    expect(found).toEqual([
+      [RESERVED + 6, 0, 4],
+      [RESERVED + 6, 7, 10],
+      [6, 4, 7],
+      [8, 7, 10],
+    ]);
   });
 
   it("leaves out parameters, outputs and constants unless they are requested", () => {

@@ -1,3 +1,4 @@
+import { RESERVED } from "../../base/colors";
 import type { Span, TimelineBox, View } from "../axis/view";
 import { type Blocks, type TimelineIndex, visitRuns } from "./blocks";
 
@@ -115,13 +116,18 @@ export function boxInPixels(
 }
 
 /**
- * Return the indices of at most `limit` rectangles with room for a label of `width` x `height` pixels,
- * largest areas first.
+ * Return the indices of at most `limit` rectangles of written memory with room for a label of `width` x `height`
+ * pixels, largest areas first.
  */
 export function labelCandidates(rects: Rects, width: number, height: number, limit: number): number[] {
   const found: number[] = [];
   for (let i = 0; i < rects.length; i++)
-    if (rects.x1[i] - rects.x0[i] >= width && rects.y1[i] - rects.y0[i] >= height) found.push(i);
+    if (
+      rects.color[i] < RESERVED &&
+      rects.x1[i] - rects.x0[i] >= width &&
+      rects.y1[i] - rects.y0[i] >= height
+    )
+      found.push(i);
   const area = (i: number): number => (rects.x1[i] - rects.x0[i]) * (rects.y1[i] - rects.y0[i]);
   if (found.length > limit) found.sort((a, b) => area(b) - area(a));
   return found.slice(0, limit);

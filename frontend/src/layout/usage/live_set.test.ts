@@ -1,14 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { fixtureRows } from "../../payload/recording/fixture";
 import {
-  barSegments,
-  bufferAt,
-  bufferBar,
   bytesByRole,
   bytesOver,
   hasRoles,
   liveAt,
+  liveBetween,
   liveBytes,
+  mostBetween,
   sharersAt,
 } from "./live_set";
 
@@ -28,6 +27,19 @@ describe("the live set", () => {
     expect(at(5)).toEqual([0, 3]);
     expect(at(9)).toEqual([0, 3]);
     expect(at(10)).toEqual([]);
+  });
+
+  it("of a range contains the buffers that are live at any of its positions", () => {
+    expect([...liveBetween(rows, 0, 1)]).toEqual([0]);
+    expect([...liveBetween(rows, 4, 5)]).toEqual([0, 1, 3]);
+    for (const [first, last] of [
+      [0, 9],
+      [4, 5],
+      [6, 6],
+    ] as const) {
+      const at = Array.from({ length: last - first + 1 }, (_, i) => liveBytes(rows, liveAt(rows, first + i)));
+      expect(mostBetween(rows, liveBetween(rows, first, last), first, last)).toBe(Math.max(...at));
+    }
   });
 
   it("separates buffers whose memory is charged to another one", () => {
@@ -58,68 +70,5 @@ describe("the live set", () => {
       );
     for (const only of [Uint8Array.of(1, 1, 1, 1), Uint8Array.of(0, 1, 1, 0)])
       expect([...bytesOver(rows, 10, only)]).toEqual(at(only));
-  });
-});
-
-const barRows = fixtureRows([
-  { size: 30, requested: 10, role: 8, defined: 5 },
-  { size: 50, role: 1, defined: -1 },
-  { size: 20, requested: 15, role: 6, defined: 2 },
-]);
-const LIVE = Uint32Array.of(0, 1, 2);
-
-describe("bufferBar", () => {
-  it("sorts by program order, by size and by padding", () => {
-    expect([...bufferBar(barRows, LIVE, "program").rows]).toEqual([1, 2, 0]);
-    expect([...bufferBar(barRows, LIVE, "size").rows]).toEqual([1, 0, 2]);
-    expect([...bufferBar(barRows, LIVE, "size").edges]).toEqual([0, 50, 80, 100]);
-    const padding = bufferBar(barRows, LIVE, "padding");
-    expect([...padding.rows]).toEqual([0, 2]);
-    expect([...padding.edges]).toEqual([0, 20, 25]);
-  });
-});
-
-describe("bufferAt", () => {
-  const bar = bufferBar(barRows, LIVE, "size");
-  it.each([
-    [0, 0],
-    [49.9, 0],
-    [50, 1],
-    [99, 2],
-    [100, -1],
-    [-1, -1],
-  ])("byte %d is in buffer %d", (at, place) => {
-    expect(bufferAt(bar, at)).toBe(place);
-  });
-
-  it("finds nothing in an empty bar", () => {
-    expect(bufferAt(bufferBar(barRows, new Uint32Array(0), "size"), 0)).toBe(-1);
-  });
-});
-
-describe("barSegments", () => {
-  it("draws buffers of a pixel or more as their own segments", () => {
-    expect(barSegments(bufferBar(barRows, LIVE, "size"), barRows, 200)).toEqual([
-      { x: 0, width: 100, color: 1, row: 1 },
-      { x: 100, width: 60, color: 8, row: 0 },
-      { x: 160, width: 40, color: 6, row: 2 },
-    ]);
-  });
-
-  it("gathers narrower buffers under the color with the most bytes", () => {
-    const drawn = barSegments(bufferBar(barRows, LIVE, "size"), barRows, 1);
-    expect(drawn).toEqual([{ x: 0, width: 1, color: 1, row: -1 }]);
-  });
-
-  it("covers the bar with at most two segments for each pixel", () => {
-    const many = fixtureRows(Array.from({ length: 1000 }, (_, i) => ({ size: 1 + (i % 7), role: i % 3 })));
-    const bar = bufferBar(
-      many,
-      Uint32Array.from({ length: 1000 }, (_, i) => i),
-      "program",
-    );
-    const drawn = barSegments(bar, many, 50);
-    expect(drawn.length).toBeLessThanOrEqual(100);
-    expect(drawn.reduce((sum, { width }) => sum + width, 0)).toBeCloseTo(50, 9);
   });
 });

@@ -13,7 +13,6 @@ import type {
   Fit,
   FleetTrend,
   Growth,
-  Headline,
   Holes,
   Kernels,
   Leaks,
@@ -22,6 +21,7 @@ import type {
   Overview,
   PasteResult,
   Progress,
+  RecordingVerdict,
   Runs,
   RuntimeToProgram,
   SourceCode,
@@ -79,10 +79,6 @@ export interface FleetTrendQuery {
 }
 
 export interface GrowthQuery {
-  id: string;
-}
-
-export interface HeadlineQuery {
   id: string;
 }
 
@@ -161,12 +157,14 @@ export interface UsageQuery {
   buckets?: number;
 }
 
+export interface VerdictQuery {
+  id: string;
+}
+
 /** A method for each endpoint. */
 export function createClient(fetch: Fetch) {
   return {
-    /**
-     * Return all advice about a recording, in the order in which to try it, with the rows that each is about.
-     */
+    /** Return all advice about a recording, the largest saving first, and the changes with which it fits. */
     advice: (query: AdviceQuery, signal: Signal): Promise<AdviceList> =>
       requestJson<AdviceList>(fetch, "advice", { ...query }, signal),
     /**
@@ -214,9 +212,6 @@ export function createClient(fetch: Fetch) {
     /** Return the series of `recording`: a point for each profile, and its call sites, leaks first. */
     growth: (query: GrowthQuery, signal: Signal): Promise<Growth> =>
       requestJson<Growth>(fetch, "growth", { ...query }, signal),
-    /** Return the headline with roles and the line that has the most memory, and over time with leaks. */
-    headline: (query: HeadlineQuery, signal: Signal): Promise<Headline> =>
-      requestJson<Headline>(fetch, "headline", { ...query }, signal),
     /** Return the holes at a position, largest first; -1 is before the first position. */
     holes: (query: HolesQuery, signal: Signal): Promise<Holes> =>
       requestJson<Holes>(fetch, "holes", { ...query }, signal),
@@ -284,5 +279,11 @@ export function createClient(fetch: Fetch) {
     /** Return the usage of positions [start, end) in at most `count` buckets, as the table `usage`. */
     usage: (query: UsageQuery, signal: Signal): Promise<Tables> =>
       requestTables(fetch, "usage", { ...query }, signal),
+    /**
+     * Return the verdict with roles, lines and leaks, which take longer to read than the rest of the first
+     * view.
+     */
+    verdict: (query: VerdictQuery, signal: Signal): Promise<RecordingVerdict> =>
+      requestJson<RecordingVerdict>(fetch, "verdict", { ...query }, signal),
   };
 }

@@ -66,6 +66,14 @@ export type Classification = (typeof CLASSIFICATIONS)[number];
 export const COMPARE_BY = ["role", "model", "source"] as const;
 export type CompareBy = (typeof COMPARE_BY)[number];
 
+/** Cost of a kind of change, besides the work of making it; the cheapest first. */
+export const COSTS = ["none", "time", "rounding or results", "transfers"] as const;
+export type Cost = (typeof COSTS)[number];
+
+/** Work of making a kind of change; the least first. */
+export const EFFORTS = ["none", "one argument", "a few lines", "restructure"] as const;
+export type Effort = (typeof EFFORTS)[number];
+
 /** The parts of a frame that identify a node, as pprof's granularities. */
 export const GRANULARITIES = ["function", "filefunction", "file", "line"] as const;
 export type Granularity = (typeof GRANULARITIES)[number];

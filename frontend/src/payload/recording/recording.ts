@@ -1,4 +1,4 @@
-import type { Caveat, Figure, OutOfMemory, Summary } from "../generated/answers";
+import type { Caveat, Figure, OutOfMemory, RecordingVerdict, Summary } from "../generated/answers";
 import { REPORTED, type ReportedFigure, STEP_SPAN } from "../generated/constants";
 import type { ColumnsOf, Table, Tables } from "../tables/tables";
 import { blankColumn, dictionaryOf, NO_TEXT, TextColumn } from "../tables/text_column";
@@ -132,7 +132,7 @@ function lastAtOrBefore(values: Float64Array, value: number): number {
 export interface FirstView {
   recording: Summary;
   length: number;
-  headline: string;
+  verdict: RecordingVerdict;
   figures: Figure[];
   caveats: Caveat[];
   /** The out-of-memory failure; null unless the recording is an error. */
@@ -158,7 +158,7 @@ export interface RecordingData {
 interface FirstViewMeta {
   recording: Summary;
   axis: { length: number };
-  headline: string;
+  verdict: RecordingVerdict;
   figures: Figure[];
   caveats: Caveat[];
   out_of_memory: OutOfMemory | null;

@@ -55,26 +55,25 @@ export function rowLifetime(rows: Rows, row: number, times: Float64Array | null)
   return times[Math.min(rows.end[row], last)] - times[Math.max(rows.start[row], 0)];
 }
 
-/**
- * Return one color for each size: repeated requests of the same size usually have the same purpose, even if
- * the profile does not name it. Different sizes may share a color. Color 0, gray, marks rows older than the recording.
- */
+/** Return a color of the scale of sizes for each row. Color 0, gray, marks rows older than the recording. */
 function sizeColors({ length, size, start }: Omit<Rows, "color">): Uint8Array {
   const colors = new Uint8Array(length);
   for (let row = 0; row < length; row++) if (start[row] >= 0) colors[row] = colorOfSize(size[row]);
   return colors;
 }
 
+/** The second color of the scale starts at 4 KiB, and each further one at four times as many bytes. */
 function colorOfSize(bytes: number): number {
-  // Sizes are multiples of powers of two, so their low digits carry little information. 61 shares no factor
-  // with 2 or 10.
-  return FIRST_SIZE_COLOR + ((Math.floor(bytes / 64) % 61) % SIZE_COLORS);
+  const step = Math.floor(Math.log2(Math.max(bytes, 1)) / 2) - 5;
+  return FIRST_SIZE_COLOR + Math.min(Math.max(step, 0), SIZE_COLORS - 1);
 }
 
 /** Columns of regions, and what each is an array of. */
 export const REGION_COLUMNS = {
   /** Source's id: a number or an address. */
   index: "f64",
+  /** First address; NaN if unknown. */
+  address: "f64",
   kind: "text",
   size: "f64",
   /** Offset in bytes on the timeline's y axis. */

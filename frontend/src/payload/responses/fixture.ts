@@ -1,4 +1,4 @@
-import type { FitCandidate, FitStep, Run, Summary } from "../generated/answers";
+import type { Advice, AdviceList, FitCandidate, FitStep, Run, Summary } from "../generated/answers";
 import { encodeTables } from "../recording/fixture";
 import { decodeTables } from "../tables/tables";
 import { type Fleet, type FleetDevices, type FleetHost, readFleet } from "./fleet";
@@ -67,6 +67,7 @@ export function fitStep(candidates: FitCandidate[], searched = "batch"): FitStep
         change,
         sentences: [],
         candidate: best(fitting),
+        at_end: own.at(-1)?.fits === true,
         without_recomputation: best(fitting.filter(({ rematerialized }) => rematerialized === 0)),
       };
     }),
@@ -195,6 +196,7 @@ export function makeRun(more: Partial<Run>): Run {
     modified_ns: null,
     peak_bytes: null,
     by_host: false,
+    host_count: 1,
     sessions: 1,
     ...more,
   };
@@ -206,6 +208,7 @@ export function makeSummary(id: string, more: Partial<Summary> = {}): Summary {
     id,
     kind: "program",
     title: id,
+    backend: "unknown",
     run: "run",
     host: "host",
     memory: "HBM",
@@ -241,3 +244,31 @@ export const TWO_CHOICES = fitStep([
     change: "donate state",
   }),
 ]);
+
+/** A piece of advice with unremarkable values, for tests. */
+export function makeAdvice(title: string, more: Partial<Advice> = {}): Advice {
+  return {
+    kind: "donation",
+    title,
+    sentence: `${title}.`,
+    change: "code",
+    bytes: 1,
+    saving_bytes: 10,
+    saving_at_most_bytes: more.saving_bytes ?? 10,
+    saving_of: "peak",
+    before_bytes: 100,
+    after_bytes: 90,
+    fits: null,
+    evidence: "simulated",
+    effort: "one argument",
+    cost: "none",
+    rows: [[0, 0]],
+    rows_total: 1,
+    ...more,
+  };
+}
+
+/** The advice about a recording, for tests. */
+export function makeAdviceList(advice: Advice[], more: Partial<AdviceList> = {}): AdviceList {
+  return { peak_bytes: 100, limit_bytes: null, fits_with: null, advice, ...more };
+}

@@ -1,14 +1,36 @@
-import type { CallNodes, OverviewRow, Summary } from "../generated/answers";
+import { formatBytes } from "../../base/units";
+import type { AdviceLine, AdviceList, CallNodes, OverviewRow, Summary } from "../generated/answers";
 
-/** The advice to try first for a recording. */
-export interface TopAdvice {
-  title: string;
-  sentence: string;
-  saving_bytes: number;
+/** Advice by recording id; absent if it is unknown or still loading. */
+export type AdviceById = ReadonlyMap<string, AdviceList>;
+
+/** Format what a change saves: `−217 MiB (up to −834 MiB)`; `up to −834 MiB` where nothing is safe to count on. */
+export function savingText({
+  saving_bytes: safe,
+  saving_at_most_bytes: most,
+}: Pick<AdviceLine, "saving_bytes" | "saving_at_most_bytes">): string {
+  const [low, high] = [formatBytes(safe), formatBytes(most)];
+  if (low === high) return `−${low}`;
+  return safe === 0 ? `up to −${high}` : `−${low} (up to −${high})`;
 }
 
-/** Advice by recording id: null if there is none, absent if it is unknown or still loading. */
-export type AdviceById = ReadonlyMap<string, TopAdvice | null>;
+/** Return the best change of a recording in words: the set with which it fits, else what saves most; null: none. */
+export function bestChange(list: AdviceList): { title: string; saving: string; about: string } | null {
+  const { advice, fits_with: needed, limit_bytes: limit } = list;
+  if (needed !== null && limit !== null) {
+    const pieces = needed.pieces.map((number) => advice[number]);
+    const titles = pieces.map(({ title }) => title).join(" + ");
+    return {
+      title: `${needed.fits ? "fits with" : "does not fit even with"} ${titles}`,
+      saving: `${formatBytes(needed.after_bytes, 4)} of ${formatBytes(limit, 4)}`,
+      about: pieces.map(({ sentence }) => sentence).join(" "),
+    };
+  }
+  if (advice.length === 0) return null;
+  const [best] = advice;
+  const compiled = best.evidence === "compiled" ? " compiled" : "";
+  return { title: best.title, saving: savingText(best) + compiled, about: best.sentence };
+}
 
 /**
  * Return the name of a recording in a list: a program's or file's title, or the memory's name for memory over

@@ -1,11 +1,14 @@
+import { RESERVED } from "../../base/colors";
+
 /** Tints of a role's color. Rows use them in turn, so that neighbors of one role can be distinguished. */
 export const SHADES = 4;
 
 /** Share of the background in each tint. */
 const TINTS = [0, 0.24, 0.12, 0.36];
 
-/** Share of the background in blocks that do not match the search, and in the edges of blocks. */
+/** Share of the background in blocks that do not match the search, in reserved memory, and in the edges of blocks. */
 const DIM_SHARE = 0.82;
+const RESERVED_SHARE = 0.7;
 const EDGE_SHARE = 0.6;
 
 /** Colors as pixels, 0xAABBGGRR. A block uses `fill[colorIndex(...)]`, and `edge` with the same index. */
@@ -29,17 +32,17 @@ export function makePalette(
   roles: readonly number[],
 ): Palette {
   const back = pixelOf(background);
-  const fill = new Uint32Array(roles.length * SHADES * 2);
+  const fill = new Uint32Array((RESERVED + roles.length) * SHADES * 2);
   const edge = new Uint32Array(fill.length);
   roles.forEach((role, number) => {
     TINTS.forEach((tint, shade) => {
       const plain = mixPixels(pixelOf(role), back, tint);
       const dim = mixPixels(plain, back, DIM_SHARE);
+      const edges = [mixPixels(plain, back, EDGE_SHARE), mixPixels(dim, back, EDGE_SHARE)];
       fill.set([plain, dim], colorIndex(number, shade, false));
-      edge.set(
-        [mixPixels(plain, back, EDGE_SHARE), mixPixels(dim, back, EDGE_SHARE)],
-        colorIndex(number, shade, false),
-      );
+      edge.set(edges, colorIndex(number, shade, false));
+      fill.set([mixPixels(plain, back, RESERVED_SHARE), dim], colorIndex(RESERVED + number, shade, false));
+      edge.set([plain, edges[1]], colorIndex(RESERVED + number, shade, false));
     });
   });
   return { background: back, region: pixelOf(region), regionEdge: pixelOf(regionEdge), fill, edge };

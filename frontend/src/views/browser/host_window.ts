@@ -4,16 +4,25 @@ import type { SidebarLists, XprofBridge } from "../../base/xprof_bridge";
 
 /**
  * The outermost window, whose URL users copy and whose theme surrounds the page. TensorBoard and XProf show the page
- * in a frame of their own origin; elsewhere it is the page's own window.
+ * in a frame of their own origin; elsewhere it is the page's own window, also in a notebook's output.
  */
 export function hostWindow(): Window {
   try {
-    if (window.parent !== window && window.parent.location.origin === window.location.origin)
+    if (
+      window.parent !== window &&
+      notebookTheme() === null &&
+      window.parent.location.origin === window.location.origin
+    )
       return window.parent;
   } catch {
     // The parent has another origin, so it cannot be read.
   }
   return window;
+}
+
+/** Return the theme of the notebook that shows the page in an output; null elsewhere. */
+export function notebookTheme(): string | null {
+  return window.frameElement?.getAttribute("data-notebook-theme") ?? null;
 }
 
 /** Return whether XProf shows the page, in place of one of its tools. */

@@ -85,8 +85,8 @@ function roleColumn({ rows, dark }: Source): Column<number> {
 }
 
 /** Requested bytes that are those of the size, of all rows, are no second figure. */
-function isExact({ size, requested, length }: Rows): boolean {
-  return length > 1 && size.every((bytes, row) => bytes === requested[row]);
+function isExact({ size, requested }: Rows): boolean {
+  return size.every((bytes, row) => bytes === requested[row]);
 }
 
 /** Columns of addresses, which are saved only, and empty where unknown. */
@@ -113,18 +113,20 @@ export function bufferColumns(source: Source, length: number | null): BufferColu
   const { rows } = source;
   const exact = isExact(rows);
   const isMoment = length === null ? "" : null;
-  const columns = [
+  const named = [
     declared("name", (row) => rows.name.at(row), {
       about: "HLO instruction, with its tuple index",
       track: "minmax(140px, 1.2fr)",
     }),
     roleColumn(source),
+  ];
+  const sized = [
     declared("size", (row) => rows.size[row], { track: "76px" }),
     declared("requested", (row) => rows.requested[row], {
       heading: "Unpadded",
       about: "Bytes of the shape, without padding",
       track: "76px",
-      constant: exact ? "as Size" : null,
+      constant: exact ? "" : null,
     }),
     column<number>(
       "count",
@@ -134,7 +136,7 @@ export function bufferColumns(source: Source, length: number | null): BufferColu
       (row) => expansion(rows, row).toFixed(3),
       {
         track: "56px",
-        constant: exact ? "1.00×" : null,
+        constant: exact ? "" : null,
         order: (row) => expansion(rows, row),
         cell: (row) => {
           const times = expansion(rows, row);
@@ -142,6 +144,8 @@ export function bufferColumns(source: Source, length: number | null): BufferColu
         },
       },
     ),
+  ];
+  const others = [
     textColumn(rows, "shape", "minmax(120px, 1fr)"),
     textColumn(rows, "op", "88px"),
     opNameColumn(rows, "minmax(140px, 1.6fr)"),
@@ -158,7 +162,8 @@ export function bufferColumns(source: Source, length: number | null): BufferColu
     }),
     ...addressColumns(source),
   ];
-  return { columns, saved: columns };
+  // Sizes come first, so that the name of a group, often a long path, has the remaining width.
+  return { columns: [...sized, ...named, ...others], saved: [...named, ...sized, ...others] };
 }
 
 /** Return the columns for an allocator's allocations. `times` are those of its events, null until they have loaded. */
@@ -196,7 +201,7 @@ export function allocationColumns(source: Source, times: Float64Array | null): B
     }),
     declared("requested", (row) => Math.min(requested[row], charge[row]), {
       track: "82px",
-      constant: isExact(rows) ? "as Size" : null,
+      constant: isExact(rows) ? "" : null,
       order: (row) => requested[row],
       cell: (row) => <Bytes of={requested[row]} />,
     }),
@@ -245,7 +250,6 @@ export function allocationColumns(source: Source, times: Float64Array | null): B
     },
   );
   return {
-    // Sizes come first, so that the name of a group, often a long path, has the remaining width.
     columns: [...sized, ...named, ...texts, at, born, held],
     saved: [
       ...[...named, ...sized, ...texts, at],

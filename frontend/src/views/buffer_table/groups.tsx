@@ -1,40 +1,49 @@
 import type { ComponentChildren, JSX } from "preact";
 import { formatBytes, formatCounted, formatExact, formatShare } from "../../base/units";
 import type { GroupKey, TableLine } from "../../layout/table/table_lines";
-import { useTerms } from "../data/terms";
+import { type Terms, useTerms } from "../data/terms";
 import { Bytes, type Column } from "../tables/columns";
 
+/** What rows can be grouped by, and its name in a sentence. */
 const GROUPS: readonly (readonly [GroupKey, string])[] = [
-  ["name", "name"],
-  ["op_name", "function"],
-  ["op", "region"],
   ["source", "source line"],
+  ["role", "role"],
+  ["op_name", ""],
+  ["name", "name"],
+  ["op", "region"],
   ["stack", "stack"],
   ["step", "step of allocation"],
   ["shape", "shape"],
   ["dtype", "type"],
-  ["role", "role"],
+  ["size", "size and role"],
   ["none", "nothing"],
 ];
 
-/** Choice of the grouping of an allocator's allocations. */
+/** Return the name of a grouping; by the function or the model path, as the column is called. */
+function groupLabel(key: GroupKey, { op_name }: Terms): string {
+  return GROUPS.find(([known]) => known === key)?.[1] || op_name.toLowerCase();
+}
+
+/** Choice of the grouping of a table. */
 export function GroupChoice(props: {
   group: GroupKey;
-  /** Groupings with more than one group. */
+  /** Groupings that the rows have values for. */
   keys: readonly GroupKey[];
   onPick: (group: GroupKey) => void;
 }): JSX.Element {
+  const { group, keys, onPick } = props;
+  const terms = useTerms();
   return (
     <label class="toggle">
       Grouped by
       <select
         data-testid="table-group"
-        value={props.group}
-        onChange={(event) => props.onPick(event.currentTarget.value as GroupKey)}
+        value={group}
+        onChange={(event) => onPick(event.currentTarget.value as GroupKey)}
       >
-        {GROUPS.filter(([key]) => props.keys.includes(key) || key === props.group).map(([key, label]) => (
+        {GROUPS.filter(([key]) => keys.includes(key) || key === group).map(([key]) => (
           <option key={key} value={key}>
-            {label}
+            {groupLabel(key, terms)}
           </option>
         ))}
       </select>
@@ -42,51 +51,72 @@ export function GroupChoice(props: {
   );
 }
 
+/** What the profile does not record, once: rows without a value are grouped by size and role. */
+export function MissingNote(props: {
+  lines: readonly TableLine[];
+  group: GroupKey;
+  /** No name, line or stack is known of any row. */
+  nameless: boolean;
+}): JSX.Element | null {
+  const { lines, group, nameless } = props;
+  const terms = useTerms();
+  const missing = lines.filter((line) => line.kind === "group" && !line.known);
+  const count = missing.reduce((sum, line) => sum + (line.kind === "group" ? line.count : 0), 0);
+  const text =
+    count > 0
+      ? `${formatCounted(count, terms.item, terms.items)} without a ${groupLabel(group, terms)}: ` +
+        "grouped by size and role."
+      : nameless && group === "size"
+        ? `The profile has no names, source lines or stacks of its ${terms.items}.`
+        : "";
+  return text === "" ? null : (
+    <p class="muted constant-columns" data-testid="missing-note">
+      {text}
+    </p>
+  );
+}
+
 interface Props {
   line: Exclude<TableLine, { kind: "row" }>;
-  /** Total in use, for a group's share; null to omit shares. */
-  total: number | null;
+  /** Beginning of all labels, which is left out. */
+  folder: string;
+  /** Total in use, for a group's share. */
+  total: number;
   columns: readonly Column<number>[];
   template: string;
   onToggle: () => void;
 }
 
 /** Heading of a group; a click expands or collapses it. */
-export function GroupLine({ line, total, columns, template, onToggle }: Props): JSX.Element {
+export function GroupLine({ line, folder, total, columns, template, onToggle }: Props): JSX.Element {
   const terms = useTerms();
-  const count = formatCounted(line.count, terms.item, terms.items);
-  const sums = line.kind === "group" && total !== null;
+  const isGroup = line.kind === "group";
   return (
     <GroupRow>
       <button
-        class={`fold fold-${line.kind} ${sums ? "fold-sums" : ""}`}
+        class={`fold fold-${line.kind}`}
         data-testid={`${line.kind}-line`}
         aria-expanded={line.open}
-        style={sums ? { gridTemplateColumns: template } : {}}
+        style={{ gridTemplateColumns: template }}
         onClick={onToggle}
       >
-        {sums && <Sums {...{ bytes: line.bytes, requested: line.requested, columns }} />}
-        <span
-          class="fold-label"
-          style={sums ? spanFromName(columns) : {}}
-          title={line.kind === "group" ? line.label : ""}
-        >
-          {sums && <Share part={line.bytes} whole={total} />}
+        <Sums bytes={line.bytes} requested={isGroup ? line.requested : null} columns={columns} />
+        <span class="fold-label" style={spanFromName(columns)} title={isGroup ? line.label : ""}>
+          {isGroup && <Share part={line.bytes} whole={total} />}
           <span aria-hidden="true">{line.open ? "▾" : "▸"}</span>
           {/* Paths begin alike: where there is no room, their beginning gives way. */}
           <span class="from-end">
-            <bdi>{line.kind === "small" ? "smaller than 16 KiB" : line.label}</bdi>
+            <bdi>{isGroup ? shortened(line.label, folder) : "smaller than 16 KiB"}</bdi>
           </span>
-          {sums && <span class="muted">{count}</span>}
+          <span class="muted">{formatCounted(line.count, terms.item, terms.items)}</span>
         </span>
-        {!sums && (
-          <span class="muted">
-            {count}, <Bytes of={line.bytes} />
-          </span>
-        )}
       </button>
     </GroupRow>
   );
+}
+
+function shortened(label: string, folder: string): string {
+  return label.startsWith(folder) ? label.slice(folder.length) : label;
 }
 
 /** Row with one cell: a grid may contain rows only. */
@@ -110,7 +140,7 @@ export function UnexplainedLine({ bytes, total, columns, template }: Unexplained
   const terms = useTerms();
   return (
     <GroupRow testid="unexplained">
-      <div class="fold fold-group fold-sums" style={{ gridTemplateColumns: template }}>
+      <div class="fold fold-group" style={{ gridTemplateColumns: template }}>
         <Sums {...{ bytes, requested: null, columns }} />
         <span class="fold-label" style={spanFromName(columns)}>
           <Share part={bytes} whole={total} />

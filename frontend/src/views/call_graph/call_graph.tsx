@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { type Store, useStore } from "../../base/store";
-import { formatBytes, formatCount, formatExact } from "../../base/units";
+import { formatBytes, formatCount, formatCounted, formatExact } from "../../base/units";
 import { layoutCallGraph } from "../../layout/call_graph";
 import type { Api } from "../../payload/api";
 import type { CallGraph } from "../../payload/generated/answers";
@@ -9,6 +9,7 @@ import type { CallgraphQuery } from "../../payload/generated/client";
 import { nodeName } from "../../payload/responses/names";
 import { useDraft } from "../browser/use_draft";
 import { useLastFetched } from "../data/use_fetched";
+import { FullWindow } from "../browser/full_window";
 import type { ViewState } from "../state/view_state";
 import { Choice, Toggle } from "../widgets/choice";
 import { ErrorMessage } from "../widgets/message";
@@ -148,15 +149,19 @@ export function CallGraphSection({ api, id, base, devices, fileName, store, onRe
       {error !== null && <ErrorMessage error={error} />}
       {graph !== null && picture !== null && error === null && (
         <>
-          <div class={node >= 0 ? "call-graph-body with-neighbors" : "call-graph-body"}>
-            <GraphPicture
-              {...{ graph, picture, fileName }}
-              picked={node}
-              onPick={pick}
-              change={base !== ""}
-            />
-            {node >= 0 && <Neighbors {...{ graph, node, fixed, store }} change={base !== ""} onPick={pick} />}
-          </div>
+          <FullWindow of="call graph">
+            <div class={node >= 0 ? "call-graph-body with-neighbors" : "call-graph-body"}>
+              <GraphPicture
+                {...{ graph, picture, fileName }}
+                picked={node}
+                onPick={pick}
+                change={base !== ""}
+              />
+              {node >= 0 && (
+                <Neighbors {...{ graph, node, fixed, store }} change={base !== ""} onPick={pick} />
+              )}
+            </div>
+          </FullWindow>
           <TopTable {...{ graph, store }} picked={node} onPick={pick} fileName={`${fileName}-top.csv`} />
         </>
       )}
@@ -183,7 +188,7 @@ function findNode({ nodes }: CallGraph, selectedName: string): number {
 function summary(graph: CallGraph, change: boolean): JSX.Element {
   const { total, shown, unplaced, not_drawn: left, nodes_total: count } = graph;
   const parts = [
-    `${formatCount(count - left.nodes)} of ${formatCount(count)} functions drawn`,
+    `${formatCount(count - left.nodes)} of ${formatCounted(count, "function")} drawn`,
     left.nodes > 0 && left.largest === 0 && "the others have no bytes",
     left.largest > 0 && `each of the others has ${formatBytes(left.largest)} or less`,
     !change && shown !== total && `${formatBytes(shown)} of ${formatBytes(total)} pass focus and ignore`,

@@ -15,6 +15,7 @@ import { type CallGraphLayout as Layout, curvePath, type FunctionBox } from "../
 import type { CallGraph } from "../../payload/generated/answers";
 import { nodeName } from "../../payload/responses/names";
 import { useWidth } from "../browser/use_size";
+import { useFullWindow } from "../browser/full_window";
 import { copySvg } from "../drawing/picture";
 import { SavePicture } from "../drawing/save_picture";
 import { ButtonGroup } from "../widgets/choice";
@@ -31,6 +32,8 @@ interface Props {
 }
 
 const MAX_HEIGHT = 620;
+/** Height of what is around it in the full window. */
+const AROUND = 60;
 const MIN_SCALE = 0.15;
 const MAX_SCALE = 3;
 const ZOOM = 1.25;
@@ -48,7 +51,8 @@ export function GraphPicture({ graph, picture, picked, onPick, change, fileName 
   const drawing = useRef<SVGSVGElement>(null);
   const width = useWidth(frame);
   const [zoom, setZoom] = useState<number | null>(null);
-  const whole = Math.min(width / Math.max(picture.width, 1), MAX_HEIGHT / Math.max(picture.height, 1));
+  const maxHeight = useFullWindow() ? window.innerHeight - AROUND : MAX_HEIGHT;
+  const whole = Math.min(width / Math.max(picture.width, 1), maxHeight / Math.max(picture.height, 1));
   const fit = width === 0 ? 1 : Math.min(1, Math.max(whole, MIN_SCALE));
   const scale = zoom ?? Math.max(fit, Math.min(MIN_READABLE_SCALE, 1));
   useEffect(() => setZoom(null), [picture]);
@@ -105,7 +109,7 @@ export function GraphPicture({ graph, picture, picked, onPick, change, fileName 
         ref={frame}
         class="call-graph-frame"
         data-testid="call-graph"
-        style={{ maxHeight: `${MAX_HEIGHT}px` }}
+        style={{ maxHeight: `${maxHeight}px` }}
         onPointerDown={(event) => startDrag(event, event.currentTarget)}
       >
         <svg

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
-import { formatBytes, formatCount, formatExact } from "../../base/units";
+import { formatBytes, formatCount, formatCounted, formatExact } from "../../base/units";
 import { formatPercent } from "../../layout/call_graph";
 import type { Sorting } from "../../layout/url_values";
 import type { CallGraph } from "../../payload/generated/answers";
@@ -75,7 +75,7 @@ export function TopTable({ graph, picked, onPick, fileName, store }: Props): JSX
         label="Functions"
         testid="top-row"
         noun="function"
-        summary={(shown) => `${formatCount(shown)} of ${formatCount(graph.nodes_total)} functions`}
+        summary={(shown) => `${formatCount(shown)} of ${formatCounted(graph.nodes_total, "function")}`}
         isSelected={(node) => node === picked}
         onSelect={onPick}
         open={onPick}

@@ -3,6 +3,7 @@ import { useMemo } from "preact/hooks";
 import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted, formatExact, formatSigned } from "../../base/units";
 import { CHANGE_LABELS, delta, entryName, entryTexts } from "../../layout/compare/change_table";
+import { shortNames } from "../../layout/short_names";
 import { sameText } from "../../layout/table/fields";
 import type { Sorting } from "../../layout/url_values";
 import type { ComparedEntry, Comparison } from "../../payload/generated/answers";
@@ -17,9 +18,10 @@ import { Role } from "../widgets/role";
 /** Columns of changes. Empty ones and those equal in all rows are left out: device profiles have no roles or shapes. */
 export function changeColumns(entries: readonly ComparedEntry[], dark: boolean): Column<ComparedEntry>[] {
   const role = (entry: ComparedEntry): string => ROLES[entry.role];
+  const short = shortNames(entries.flatMap((entry) => [entry.site, entry.source]));
   const name = (text: string): JSX.Element => (
     <span title={text}>
-      <Middle text={text} />
+      <Middle text={short(text)} />
     </span>
   );
   const known = ({ role: number }: ComparedEntry): boolean => number !== 0;
@@ -58,10 +60,12 @@ export function changeColumns(entries: readonly ComparedEntry[], dark: boolean):
     savedColumn("shape_before", (entry) => entry.shape_before),
     column("name", "site", "Site", "Op name or allocation site", ({ site }) => site, {
       track: "minmax(180px, 1.4fr)",
+      cell: ({ site }) => name(site),
     }),
     column("name", "source", "Source", "Innermost line of your own code", ({ source }) => source, {
       track: "minmax(140px, 1fr)",
       constant: sameText(entries, ({ source }) => source),
+      cell: ({ source }) => name(source),
     }),
   ];
 }

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { type Store, useStore } from "../../base/store";
 import { findSelectedChange } from "../../layout/compare/change_table";
-import { defaultPair, type RecordingPair } from "../../layout/compare/default_pair";
+import { defaultPair, hasSame, type RecordingPair } from "../../layout/compare/default_pair";
 import type { Api } from "../../payload/api";
 import type { ComparedSide, Comparison, Listing, Runs } from "../../payload/generated/answers";
 import type { ChangeCausesQuery, CompareQuery } from "../../payload/generated/client";
@@ -156,18 +156,31 @@ function usePair(
   const a = useStore(store, (state) => state.a);
   const b = useStore(store, (state) => state.b);
   const at_a = useStore(store, (state) => state.at_a);
-  const place = runs.runs.findIndex(({ name }) => name === run);
-  // The previous run; the oldest run has only a later one.
-  const isLater = place + 1 >= runs.runs.length;
-  const other = runs.runs.at(isLater ? place - 1 : place + 1)?.name ?? run;
+  const names = runs.runs.map(({ name }) => name);
+  const place = names.indexOf(run);
+  // The previous runs, the latest first; then those after it.
+  const near = [...names.slice(place + 1), ...names.slice(0, Math.max(place, 0)).reverse()].slice(
+    0,
+    MAX_READ,
+  );
   const open = a === "" || b === "";
   const alone = useMemo(() => defaultPair(listing.recordings, []), [listing]);
-  const needed = open && alone !== null && alone.a === alone.b && other !== run ? other : null;
-  const compared = useFetched(needed, (name, signal) => api.recordings({ run: name }, signal));
+  const needed = open && alone !== null && alone.a === alone.b && near.length > 0 ? near : null;
+  const compared = useFetched(needed && JSON.stringify(needed), async (key, signal) => {
+    for (const name of JSON.parse(key) as string[]) {
+      const { recordings } = await api.recordings({ run: name }, signal);
+      if (hasSame(listing.recordings, recordings)) return { name, recordings };
+    }
+    return { name: "", recordings: [] };
+  });
   return useMemo(() => {
     if (!open) return { a, b, at_a };
     const waiting = needed !== null && compared.value === null && compared.error === null;
-    const others = needed === null && other === run ? null : (compared.value?.recordings ?? []);
+    const others = near.length === 0 ? null : (compared.value?.recordings ?? []);
+    const isLater = names.indexOf(compared.value?.name ?? "") < place;
     return waiting ? null : defaultPair(listing.recordings, others, isLater);
-  }, [open, a, b, at_a, needed, isLater, listing, compared.value, compared.error]);
+  }, [open, a, b, at_a, near.join("\n"), listing, compared.value, compared.error]);
 }
+
+/** Runs that are read to find one with the same program. */
+const MAX_READ = 4;

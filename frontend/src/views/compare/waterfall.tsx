@@ -3,6 +3,7 @@ import { useMemo } from "preact/hooks";
 import { type Store, useStore } from "../../base/store";
 import { formatBytes, formatCount, formatExact, formatSigned } from "../../base/units";
 import { stepName } from "../../layout/compare/change_table";
+import { shortNames } from "../../layout/short_names";
 import { type Waterfall, waterfall, type WaterfallBar } from "../../layout/compare/waterfall";
 import type { Comparison } from "../../payload/generated/answers";
 import { type Picture, withLightTheme } from "../drawing/picture";
@@ -10,6 +11,7 @@ import { SavePicture } from "../drawing/save_picture";
 import { fitText, SvgSurface } from "../drawing/surface";
 import type { ViewState } from "../state/view_state";
 import { Choice } from "../widgets/choice";
+import { Middle } from "../widgets/middle";
 
 const LINE = 22;
 const BAR = 16;
@@ -30,17 +32,16 @@ function drawWaterfall({ bars, origin }: Waterfall): Picture {
     return { ink: read("--ink"), total: read("--muted"), grown: read("--bad"), shrunk: read("--good") };
   });
   surface.font = BOLD;
-  const labels = Math.min(
-    Math.max(...bars.map(({ label }) => surface.measureText(label).width)),
-    WIDEST_LABEL,
-  );
+  const short = shortNames(bars.map(({ label }) => label));
+  const names = bars.map(({ label }) => short(label));
+  const labels = Math.min(Math.max(...names.map((name) => surface.measureText(name).width)), WIDEST_LABEL);
   const left = labels + GAP;
   bars.forEach((bar, i) => {
     const middle = i * LINE + LINE / 2;
     surface.font = bar.kind === "total" ? BOLD : PLAIN;
     surface.fillStyle = colors.ink;
     surface.textAlign = "end";
-    surface.fillText(fitText(surface, bar.label, labels), labels, middle);
+    surface.fillText(fitText(surface, names[i], labels), labels, middle);
     surface.fillText(figure(bar), left + TRACK + GAP + FIGURES, middle);
     const [from, to] = [Math.min(bar.from, bar.to), Math.max(bar.from, bar.to)];
     surface.fillStyle = colors[bar.kind];
@@ -82,6 +83,7 @@ export function WaterfallSection(props: { comparison: Comparison; store: Store<V
   const chosen = useStore(store, (state) => state.compare_by);
   const { a, b, steps } = comparison;
   const chart = useMemo(() => waterfall(a.bytes, b.bytes, steps), [comparison]);
+  const short = useMemo(() => shortNames(chart.bars.map(({ label }) => label)), [chart]);
   return (
     <section aria-label="From A to B">
       <header class="section-head">
@@ -103,21 +105,30 @@ export function WaterfallSection(props: { comparison: Comparison; store: Store<V
       </header>
       <ol class={chart.origin > 0 ? "waterfall cut" : "waterfall"} data-testid="waterfall">
         {chart.bars.map((bar, i) => (
-          <Bar key={`${i} ${bar.label}`} bar={bar} store={store} />
+          <Bar key={`${i} ${bar.label}`} {...{ bar, store }} text={short(bar.label)} />
         ))}
       </ol>
     </section>
   );
 }
 
-function Bar({ bar, store }: { bar: WaterfallBar; store: Store<ViewState> }): JSX.Element {
+interface BarProps {
+  bar: WaterfallBar;
+  /** The label, cut to what tells it apart. */
+  text: string;
+  store: Store<ViewState>;
+}
+
+function Bar({ bar, text, store }: BarProps): JSX.Element {
   const name = stepName(bar);
   const open = useStore(store, (state) => state.selected_change === name);
   const [left, right] = [Math.min(bar.from, bar.to), Math.max(bar.from, bar.to)];
   const total = bar.kind === "total";
   const parts = (
     <>
-      <span class="label">{bar.label}</span>
+      <span class="label" title={bar.label}>
+        <Middle text={text} />
+      </span>
       <span class="track">
         <i style={{ left: `${100 * left}%`, width: `${100 * (right - left)}%` }} />
       </span>

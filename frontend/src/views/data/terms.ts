@@ -1,5 +1,6 @@
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
+import type { Axis } from "../../layout/axis/axis";
 import type { Summary } from "../../payload/generated/answers";
 
 /** Terms for a kind of recording: programs have buffers and positions, allocators have allocations and events. */
@@ -14,8 +15,6 @@ export interface Terms {
   requested: string;
   /** The part of a size beyond the requested bytes. */
   excess: string;
-  /** Name of the initial order of rows. */
-  order: string;
   /** Headings of the columns `op` and `op_name`. */
   op: string;
   op_name: string;
@@ -36,7 +35,6 @@ export const PROGRAM_TERMS: Terms = {
   live: "live",
   requested: "unpadded",
   excess: "padding",
-  order: "program order",
   op: "Op",
   op_name: "Op name",
   function_label: "jitted function",
@@ -53,7 +51,6 @@ export const ALLOCATOR_TERMS: Terms = {
   live: "in use",
   requested: "requested",
   excess: "rounding",
-  order: "order of events",
   op: "Region",
   op_name: "Function",
   function_label: "jitted function",
@@ -84,7 +81,6 @@ export const SNAPSHOT_TERMS: Terms = {
   live: "in use",
   requested: "unpadded",
   excess: "padding",
-  order: "order in the file",
   op: "Op",
   op_name: "Op name",
   function_label: "jitted function",
@@ -103,6 +99,11 @@ export const TermsContext = createContext(PROGRAM_TERMS);
 
 export function useTerms(): Terms {
   return useContext(TermsContext);
+}
+
+/** Return the title of the x axis. */
+export function axisTitle({ position, extent }: Terms, { clock }: Axis): string {
+  return clock === null ? `${position} in the ${extent}` : `time since the ${extent} began`;
 }
 
 /** Capitalize the first letter. */

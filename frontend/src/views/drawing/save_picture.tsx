@@ -1,9 +1,7 @@
 import { createContext, type JSX, type RefObject } from "preact";
-import { useContext, useState } from "preact/hooks";
-import { messageOf } from "../../base/errors";
+import { useContext, useEffect, useRef } from "preact/hooks";
 import { saveBlob } from "../browser/export";
 import { capitalize } from "../data/terms";
-import { ButtonGroup } from "../widgets/choice";
 import { type LegendEntry, type Picture, pngOf, svgText } from "./picture";
 import { SvgSurface } from "./surface";
 
@@ -80,13 +78,58 @@ export function pictureFileName(run: string, of: string): string {
   return named.replaceAll(/[^\w.()-]+/g, "_").slice(0, 150);
 }
 
+export type PictureFormat = "svg" | "png";
+
+/** A chart that is on the page, which the Share menu lists. */
+export interface SavableChart {
+  /** Name of the chart, such as "flame graph". */
+  of: string;
+  /** Save the chart as a file. Resolves to the file's name, or to null while the chart is empty. */
+  save: (format: PictureFormat) => Promise<string | null>;
+}
+
+const charts = new Set<SavableChart>();
+
+/** Return the charts on the page, each name once. */
+export function savableCharts(): SavableChart[] {
+  return [...new Map([...charts].map((chart) => [chart.of, chart])).values()];
+}
+
 interface Props {
   /** Name of the chart, such as "flame graph". */
   of: string;
   /** File name without suffix. */
   fileName: string;
   /** Null while the chart is empty. */
-  draw: () => Picture | null;
+  draw: (format: PictureFormat) => Picture | null | Promise<Picture | null>;
+}
+
+/** List a chart in the Share menu: it is saved with its title and legend, on a light background in either theme. */
+export function SavePicture(props: Props): null {
+  const names = useContext(PictureNamesContext);
+  const latest = useRef({ ...props, names });
+  latest.current = { ...props, names };
+  useEffect(() => {
+    const chart = { of: props.of, save: (format: PictureFormat) => savePicture(latest.current, format) };
+    charts.add(chart);
+    return () => void charts.delete(chart);
+  }, [props.of]);
+  return null;
+}
+
+async function savePicture(
+  { of, fileName, draw, names }: Props & { names: () => PictureNames },
+  format: PictureFormat,
+): Promise<string | null> {
+  const drawn = await draw(format);
+  if (drawn === null) return null;
+  const { run, lines } = names();
+  const drawing = titledPicture(drawn, [capitalize(of), ...lines]);
+  const blob =
+    format === "png" ? await pngOf(drawing) : new Blob([svgText(drawing)], { type: "image/svg+xml" });
+  const name = `${pictureFileName(run, fileName)}.${format}`;
+  saveBlob(blob, name);
+  return name;
 }
 
 interface DrawingProps extends Omit<Props, "draw"> {
@@ -95,56 +138,11 @@ interface DrawingProps extends Omit<Props, "draw"> {
   draw: (drawing: SVGSVGElement) => Picture;
 }
 
-/** Buttons that save the first drawing of an element. */
+/** List the first drawing of an element in the Share menu. */
 export function SaveDrawing({ place, draw, ...names }: DrawingProps): JSX.Element {
   const drawFirst = (): Picture | null => {
     const drawing = place.current?.querySelector("svg") ?? null;
     return drawing === null ? null : draw(drawing);
   };
   return <SavePicture {...names} draw={drawFirst} />;
-}
-
-const FORMATS = [
-  { format: "svg", label: "SVG", about: "as vector graphics" },
-  { format: "png", label: "PNG", about: "as an image" },
-] as const;
-
-/** Buttons that save a chart with its title and legend as SVG or PNG, on a light background in either theme. */
-export function SavePicture({ of, fileName, draw }: Props): JSX.Element {
-  const [failed, setFailed] = useState("");
-  const names = useContext(PictureNamesContext);
-  const save = async (format: "svg" | "png"): Promise<void> => {
-    const drawn = draw();
-    if (drawn === null) return;
-    const { run, lines } = names();
-    const drawing = titledPicture(drawn, [capitalize(of), ...lines]);
-    const blob =
-      format === "png" ? await pngOf(drawing) : new Blob([svgText(drawing)], { type: "image/svg+xml" });
-    saveBlob(blob, `${pictureFileName(run, fileName)}.${format}`);
-  };
-  return (
-    <ButtonGroup label={`Save the ${of}`}>
-      {FORMATS.map(({ format, label, about }) => (
-        <button
-          key={format}
-          aria-label={`${of}, ${label}`}
-          title={failed || `Save the ${of} ${about}`}
-          data-testid={`save-${of.replaceAll(" ", "-")}-${format}`}
-          onClick={() => {
-            save(format).then(
-              () => setFailed(""),
-              (error: unknown) => setFailed(`Not saved: ${messageOf(error)}`),
-            );
-          }}
-        >
-          {label}
-        </button>
-      ))}
-      {failed !== "" && (
-        <span class="muted" role="alert">
-          {failed}
-        </span>
-      )}
-    </ButtonGroup>
-  );
 }

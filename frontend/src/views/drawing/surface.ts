@@ -145,5 +145,16 @@ export function pageColors(page = document.documentElement): PageColors {
  * Space left and right of a plot, in CSS pixels. The usage chart, its span lanes and the timeline share it, so that a
  * position has the same x in all of them.
  */
-export const GUTTER_LEFT = 64;
+export const GUTTER_LEFT = 74;
 export const GUTTER_RIGHT = 16;
+
+/** Draw the title of a y axis in the gutter, upwards, with its middle at `y`. */
+export function drawSideTitle(context: CanvasRenderingContext2D, text: string, y: number): void {
+  context.save();
+  context.translate(2, y);
+  context.rotate(-Math.PI / 2);
+  context.textAlign = "center";
+  context.textBaseline = "top";
+  context.fillText(text, 0, 0);
+  context.restore();
+}

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { candidateTexts, largestLines } from "../../layout/fit_table";
-import { TWO_CHOICES } from "../../payload/responses/fixture";
+import { fitStep, TWO_CHOICES } from "../../payload/responses/fixture";
 import { savedLines, sortedBy } from "../tables/fixture";
 import { candidateColumns } from "./candidate_columns";
 import { largestColumns } from "./largest_table";
@@ -54,6 +54,11 @@ describe("the table of largest values", () => {
     expect(values("knob:batch")).toEqual([52, null]);
     expect(values("without")).toEqual([8, null]);
     expect(values("knob:remat")).toEqual(["none", "full"]);
+  });
+
+  it("states where the largest value is the end of the range", () => {
+    expect(lines.map(({ isEnd }) => isEnd)).toEqual([false, false]);
+    expect(largestLines(fitStep(candidates.slice(0, 2))).map(({ isEnd }) => isEnd)).toEqual([true]);
   });
 
   it("is saved", () => {

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { useStore } from "../../base/store";
-import { formatCount } from "../../base/units";
+import { formatCount, formatCounted } from "../../base/units";
 import { candidateTexts } from "../../layout/fit_table";
 import type { FitCandidate } from "../../payload/generated/answers";
 import { stepName } from "../../payload/responses/fit";
@@ -47,7 +47,7 @@ export function CandidatesTable({ step, store, actions }: SectionProps): JSX.Ele
         noun="candidate"
         fileName={`${stepName(step).replaceAll(/[^\w.-]+/g, "_")}_candidates.csv`}
         summary={(found) =>
-          `${formatCount(found)} of ${formatCount(length)} candidates` +
+          `${formatCount(found)} of ${formatCounted(length, "candidate")}` +
           (ticked === "" ? "" : ". Tick another one to compare")
         }
         isSelected={({ run }) => run === shown}

@@ -40,7 +40,7 @@ export function LargestTable({ step, store, actions }: SectionProps): JSX.Elemen
 export function largestColumns(step: FitStep): Column<LargestLine>[] {
   const { searched } = step;
   const largest = (line: LargestLine) => line.largest;
-  const value = knobColumn(searched, (each) => each.value, { numeric: true, track: "minmax(96px, .6fr)" });
+  const value = knobColumn(searched, (each) => each.value, { numeric: true, track: "minmax(150px, .6fr)" });
   const recomputed = {
     ...RECOMPUTED,
     csv: "recomputed",
@@ -57,7 +57,14 @@ export function largestColumns(step: FitStep): Column<LargestLine>[] {
         line.largest === null ? (
           <span class="fit-bad">{largestText(undefined, line.named)}</span>
         ) : (
-          <b>{String(line.largest.value)}</b>
+          <>
+            <b>{String(line.largest.value)}</b>
+            {line.isEnd && (
+              <span class="muted" title={`No larger ${searched} was compiled: one may fit`}>
+                {" end of the range"}
+              </span>
+            )}
+          </>
         ),
     },
     partColumn(RESERVED, largest),

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { formatCount } from "../../base/units";
+import { formatCount, formatCounted } from "../../base/units";
 import type { Api } from "../../payload/api";
 import type { FleetMemory, FleetMeta } from "../../payload/generated/answers";
 import type { Fleet } from "../../payload/responses/fleet";
@@ -56,7 +56,7 @@ export function ScanProgress({
   const text =
     then !== undefined && total > 0 && done === total
       ? `${then}, ${elapsed}`
-      : `Reading ${formatCount(done)} of ${formatCount(total)} files, ${elapsed}`;
+      : `Reading ${formatCount(done)} of ${formatCounted(total, "file")}, ${elapsed}`;
   return (
     <div class="fleet-reading" data-testid="fleet-reading">
       <progress aria-label="Files read" max={Math.max(total, 1)} value={done} />

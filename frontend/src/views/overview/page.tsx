@@ -8,7 +8,8 @@ import type { CoResidency, Listing, OverviewRow, ResidentProgram } from "../../p
 import type { AdviceById } from "../../payload/responses/names";
 import { useFetched, useLastFetched } from "../data/use_fetched";
 import type { PageProps } from "../data/use_recording";
-import { AssumedCapacity, Headline } from "../page/headline";
+import { AssumedCapacity } from "../page/assumed_capacity";
+import { Headline } from "../page/headline";
 import { openRecording } from "../state/open_recording";
 import type { ViewState } from "../state/view_state";
 import { ErrorMessage, Message, Notes } from "../widgets/message";
@@ -18,7 +19,7 @@ import { RecordingsTable } from "./recordings_table";
 /** Advice reads every buffer, so only these rows have it; other recordings show theirs when they are opened. */
 const MAX_ADVISED = 24;
 
-/** Fetch the best change for each of the first rows, once for equal hosts, and one at a time to spare the server. */
+/** Fetch the advice about each of the first rows, once for equal hosts, and one at a time to spare the server. */
 function useAdvice(api: Api, rows: readonly OverviewRow[] | null): AdviceById {
   const [advice, setAdvice] = useState<AdviceById>(new Map());
   useEffect(() => {
@@ -29,7 +30,7 @@ function useAdvice(api: Api, rows: readonly OverviewRow[] | null): AdviceById {
       for (const { id, equal = [] } of wanted.slice(0, MAX_ADVISED)) {
         // The recording's own page shows the error.
         const found = await api.advice({ id }, abort.signal).then(
-          ({ advice }) => advice.at(0) ?? null,
+          (list) => list,
           () => undefined,
         );
         if (abort.signal.aborted) return;
@@ -140,7 +141,7 @@ interface Props extends PageProps {
   listing: Listing;
 }
 
-/** Every program and memory of a run, least headroom first, and the programs that shared a memory. */
+/** Every program and memory of a run, the largest share of its limit first, and the programs that shared a memory. */
 export function OverviewPage({ api, run, listing, store, dark, onState }: Props): JSX.Element {
   // Roles and parts read every buffer, so the rows are shown without them first. A report has all at once.
   const figures = useFetched(api.report === null ? run : null, (name, signal) =>

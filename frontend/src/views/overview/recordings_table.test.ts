@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { overviewRow } from "../../layout/fixture";
 import { fieldTexts } from "../../layout/table/fields";
 import type { OverviewRow } from "../../payload/generated/answers";
+import { makeAdvice, makeAdviceList } from "../../payload/responses/fixture";
 import type { AdviceById } from "../../payload/responses/names";
 import { savedLines, sortedBy } from "../tables/fixture";
 import { overviewColumns } from "./recordings_table";
@@ -14,10 +15,10 @@ const train = overviewRow("jit_train(1)", {
   part: { name: "layer_*", repeats: 48, bytes: 2000, share: 0.4 },
 });
 const ALLOCATOR = { kind: "allocator", axis: "TIME", title: "allocator" } as const;
-const gpu2 = overviewRow("b", { ...ALLOCATOR, memory: "GPU_2_bfc", headroom_bytes: -5 });
+const gpu2 = overviewRow("b", { ...ALLOCATOR, memory: "GPU_2_bfc", headroom_bytes: -5, capacity_bytes: 95 });
 const gpu10 = overviewRow("a", { ...ALLOCATOR, memory: "GPU_10_bfc" });
 const ROWS = [gpu10, train, gpu2];
-const ADVICE: AdviceById = new Map([["a", { title: "=donate", sentence: "", saving_bytes: 9 }]]);
+const ADVICE: AdviceById = new Map([["a", makeAdviceList([makeAdvice("=donate", { saving_bytes: 9 })])]]);
 
 const columns = overviewColumns(ROWS, ADVICE, false, () => undefined, false);
 const sorted = (key: string, descending = false): string[] =>
@@ -26,8 +27,8 @@ const sorted = (key: string, descending = false): string[] =>
 describe("the overview table", () => {
   it("sorts numerically, with unknown values last in both directions", () => {
     expect(sorted("name")).toEqual(["b", "a", "jit_train(1)"]);
-    expect(sorted("left")).toEqual(["b", "jit_train(1)", "a"]);
-    expect(sorted("left", true)).toEqual(["jit_train(1)", "b", "a"]);
+    expect(sorted("used")).toEqual(["jit_train(1)", "b", "a"]);
+    expect(sorted("used", true)).toEqual(["b", "jit_train(1)", "a"]);
     expect(sorted("advice", true)[0]).toBe("a");
   });
 
@@ -52,19 +53,13 @@ describe("the overview table", () => {
 
   it("leaves out what all rows have in common, and figures that no row has", () => {
     const shown = (rows: OverviewRow[]): (string | null | undefined)[] =>
-      ["memory", "host", "needed", "capacity", "role"].map(
+      ["memory", "host", "used", "role"].map(
         (key) =>
           overviewColumns(rows, ADVICE, false, () => undefined, false).find((each) => each.key === key)
             ?.constant,
       );
-    expect(shown([gpu10])).toEqual([null, "", "", "", ""]);
-    expect(shown([gpu10, gpu10])).toEqual(["GPU_10_bfc", "host", "", "", ""]);
-    expect(shown([gpu10, { ...train, host: "other", needed_bytes: 6000 }])).toEqual([
-      null,
-      null,
-      null,
-      null,
-      null,
-    ]);
+    expect(shown([gpu10])).toEqual([null, "", "", ""]);
+    expect(shown([gpu10, gpu10])).toEqual(["GPU_10_bfc", "host", "", ""]);
+    expect(shown([gpu10, { ...train, host: "other" }])).toEqual([null, null, null, null]);
   });
 });

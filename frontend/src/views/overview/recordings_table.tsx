@@ -3,6 +3,7 @@ import { useMemo } from "preact/hooks";
 import { type Store, useStore } from "../../base/store";
 import {
   formatBytes,
+  formatBytesOf,
   formatCount,
   formatCounted,
   formatExact,
@@ -10,10 +11,11 @@ import {
   formatShare,
 } from "../../base/units";
 import { type FoldedRow, foldHosts } from "../../layout/overview";
+import { shortNames } from "../../layout/short_names";
 import { sameText } from "../../layout/table/fields";
 import type { OverviewRow } from "../../payload/generated/answers";
 import { ROLES } from "../../payload/generated/constants";
-import { type AdviceById, partText, recordingName } from "../../payload/responses/names";
+import { type AdviceById, bestChange, partText, recordingName } from "../../payload/responses/names";
 import { openRecording } from "../state/open_recording";
 import type { ViewProps, ViewState } from "../state/view_state";
 import { CellLink, type Column, column, Room, savedColumn } from "../tables/columns";
@@ -32,8 +34,6 @@ const KINDS: Record<string, string> = {
   watch: "Device memory over time",
 };
 
-const MIN_RATIO = 1.01;
-
 /** Columns that are empty or equal in every row are left out; the headline names what is unknown. */
 export function overviewColumns(
   rows: readonly OverviewRow[],
@@ -43,6 +43,11 @@ export function overviewColumns(
   pending: boolean,
 ): Column<FoldedRow>[] {
   const unknown = <span class="muted">{pending ? "…" : "–"}</span>;
+  const bestOf = (id: string): ReturnType<typeof bestChange> => {
+    const list = advice.get(id);
+    return list === undefined ? null : bestChange(list);
+  };
+  const short = shortNames(rows.map(recordingName));
   const ifSome = (has: (row: OverviewRow) => boolean): "" | null => (rows.some(has) ? null : "");
   return [
     column<FoldedRow>("name", "name", "Recording", "Compiled program, or allocator", recordingName, {
@@ -54,7 +59,9 @@ export function overviewColumns(
           title={`${KINDS[row.kind] ?? row.kind}: ${recordingName(row)}. Click to open it.`}
           onClick={() => onOpen(row)}
         >
-          <Middle text={recordingName(row) + (isFolded(row) ? ` ×${formatCount(row.equal.length)}` : "")} />
+          <Middle
+            text={short(recordingName(row)) + (isFolded(row) ? ` ×${formatCount(row.equal.length)}` : "")}
+          />
         </CellLink>
       ),
     }),
@@ -82,42 +89,20 @@ export function overviewColumns(
     }),
     column(
       "bytes",
-      "needed",
-      "Needs",
+      "used",
+      "Used of the limit",
       "Memory that must fit: what a program reserves, or an allocator's peak",
       (row) => row.needed_bytes,
       {
         csv: "needed_bytes",
-        track: "76px",
-        constant: ifSome((row) => row.needed_bytes > MIN_RATIO * row.peak_bytes),
-      },
-    ),
-    column(
-      "bytes",
-      "capacity",
-      "Capacity",
-      "Size of the memory, and where the figure comes from",
-      (row) => row.capacity_bytes,
-      {
-        csv: "capacity_bytes",
-        track: "80px",
-        constant: ifSome((row) => row.capacity_bytes !== null),
-        cell: capacity,
-      },
-    ),
-    column(
-      "bytes",
-      "left",
-      "Left",
-      "Capacity minus needed memory; the bar shows needed memory",
-      (row) => row.headroom_bytes,
-      {
-        csv: "left_bytes",
-        track: "126px",
+        track: "minmax(168px, 1fr)",
         constant: ifSome((row) => row.headroom_bytes !== null),
-        cell: headroom,
+        order: usedShare,
+        cell: usedOfLimit,
       },
     ),
+    savedColumn("capacity_bytes", (row) => row.capacity_bytes),
+    savedColumn("left_bytes", (row) => row.headroom_bytes),
     column(
       "text",
       "role",
@@ -158,15 +143,15 @@ export function overviewColumns(
       "text",
       "advice",
       "Best change",
-      "The change that lowers the peak most, and the bytes it saves",
-      ({ id }) => advice.get(id)?.title ?? null,
+      "The change that lowers the peak most, and the bytes it saves; or the changes with which a program fits",
+      ({ id }) => bestOf(id)?.title ?? null,
       {
         track: "minmax(150px, 1.5fr)",
-        order: ({ id }) => advice.get(id)?.saving_bytes ?? null,
+        order: ({ id }) => advice.get(id)?.advice.at(0)?.saving_bytes ?? null,
         cell: (row) => topAdvice(row, advice),
       },
     ),
-    savedColumn("saving_bytes", ({ id }) => advice.get(id)?.saving_bytes ?? null),
+    savedColumn("saving_bytes", ({ id }) => advice.get(id)?.advice.at(0)?.saving_bytes ?? null),
   ];
 }
 
@@ -175,19 +160,22 @@ function isFolded(row: FoldedRow): row is Required<FoldedRow> {
   return row.equal !== undefined && row.equal.length > 1;
 }
 
-function capacity({ capacity_bytes: bytes, capacity_source: source }: OverviewRow): JSX.Element {
-  if (bytes === null)
+function usedShare({ headroom_bytes: left, needed_bytes: needed, capacity_bytes: whole }: OverviewRow) {
+  return left === null || whole === null ? null : needed / whole;
+}
+
+function usedOfLimit(row: OverviewRow): JSX.Element {
+  const { headroom_bytes: left, needed_bytes: needed, capacity_bytes: whole, capacity_source: source } = row;
+  if (left === null)
     return (
       <span class="muted" title="Memory capacity is not recorded in this run.">
         unknown
       </span>
     );
-  return <span title={`${formatExact(bytes)}: ${source}`}>{formatBytes(bytes)}</span>;
-}
-
-function headroom({ headroom_bytes: left, needed_bytes: needed, capacity_bytes: whole }: OverviewRow) {
-  const used = left === null || whole === null ? null : needed / whole;
-  return <Room used={used} title={formatExact(left ?? 0)} text={formatLeft(left ?? 0)} />;
+  if (whole === null) return <span class="room lacking">{formatLeft(left)}</span>;
+  const text = `${formatBytesOf(needed, whole)}, ${formatShare(needed, whole)}`;
+  const rest = left < 0 ? formatLeft(left) : `${formatBytes(left)} left`;
+  return <Room used={needed / whole} text={text} title={`${rest} of ${formatExact(whole)}: ${source}`} />;
 }
 
 function largestPart(row: OverviewRow): JSX.Element | null {
@@ -202,12 +190,13 @@ function largestPart(row: OverviewRow): JSX.Element | null {
 
 function topAdvice(row: OverviewRow, advice: AdviceById): JSX.Element {
   if (row.remedy !== null) return <span title={row.remedy}>{row.remedy}</span>;
-  const found = advice.get(row.id);
-  if (found === undefined) return <span class="muted" />;
+  const list = advice.get(row.id);
+  if (list === undefined) return <span class="muted" />;
+  const found = bestChange(list);
   if (found === null) return <span class="muted">nothing found</span>;
   return (
-    <span title={found.sentence}>
-      <b>{`−${formatBytes(found.saving_bytes)}`}</b> {found.title}
+    <span title={found.about}>
+      <b>{found.saving}</b> {found.title}
     </span>
   );
 }
@@ -220,19 +209,29 @@ interface Props extends ViewProps {
   run: string;
 }
 
-/** Table of a run's recordings, in the server's order of least headroom; a click or Enter opens one. */
+/**
+ * Table of a run's recordings, in the server's order; a click or Enter opens one. Small memories are one line below it,
+ * which opens them; a search finds them too.
+ */
 export function RecordingsTable({ rows, pending, advice, run, store, dark }: Props): JSX.Element {
   const open = (row: OverviewRow): void => openRecording(store, row);
-  const columns = useMemo(
-    () => overviewColumns(rows, advice, dark, open, pending),
-    [rows, advice, dark, pending],
-  );
   const each = useStore(store, (state) => state.each_host);
-  const equal = useMemo(() => rows.length - foldHosts(rows).length, [rows]);
+  const isWhole = useStore(
+    store,
+    (state) => state.small_memories || state.search !== "" || state.size_filter !== "",
+  );
+  const small = useMemo(() => rows.filter((row) => row.small), [rows]);
+  const listed = useMemo(() => (isWhole ? rows : rows.filter((row) => !row.small)), [rows, isWhole]);
+  const columns = useMemo(
+    () => overviewColumns(listed, advice, dark, open, pending),
+    [listed, advice, dark, pending],
+  );
+  const equal = useMemo(() => listed.length - foldHosts(listed).length, [listed]);
   return (
     <section class="recordings-table" data-testid="recordings-table" aria-label="Recordings of the run">
       <Table
-        {...{ store, columns, rows, open }}
+        {...{ store, columns, open }}
+        rows={listed}
         bytes={(row) => row.peak_bytes}
         {...(each ? {} : { fold: foldHosts })}
         options={equal > 0 || each ? <EachHost on={each} equal={equal} store={store} /> : undefined}
@@ -241,7 +240,25 @@ export function RecordingsTable({ rows, pending, advice, run, store, dark }: Pro
         noun="recording"
         fileName={`${run.replaceAll("/", "_")}_overview.csv`}
       />
+      {small.length > 0 && <SmallMemories small={small} store={store} />}
     </section>
+  );
+}
+
+/** Line that opens and closes the memories below 1 % of the largest. */
+function SmallMemories({ small, store }: { small: readonly OverviewRow[]; store: Store<ViewState> }) {
+  const open = useStore(store, (state) => state.small_memories);
+  const count = formatCounted(small.length, "small recording");
+  const most = formatBytes(Math.max(...small.map((row) => row.needed_bytes)));
+  return (
+    <button
+      class="link small-memories"
+      data-testid="small-memories"
+      aria-expanded={open}
+      onClick={() => store.set({ small_memories: !open })}
+    >
+      {open ? `Hide ${count}` : `Show ${count} below 1 % of the largest: up to ${most}`}
+    </button>
   );
 }
 

@@ -33,82 +33,20 @@ interface Props extends ViewProps {
 
 /** Details of one buffer: the row's values at once; call stack and sharers when they have loaded. */
 function Details(props: Props): JSX.Element {
-  const { api, id, number, row, rows, length, times, moment = false, store, dark } = props;
+  const { api, id, number, times, moment = false, store } = props;
   const terms = useTerms();
   const { value, error } = useFetched(`${id} ${number}`, (_, signal) =>
     api.details({ id, row: number }, signal),
   );
-  const padding = rows.size[row] - rows.requested[row];
   const addressed = times !== null || moment;
-  const inspect = (position: number): void =>
-    store.set({ position: Math.min(Math.max(position, 0), length - 1) });
   return (
     <Drawer
-      title={rowName(rows, row) || `Unnamed ${terms.item}`}
+      title={rowName(props.rows, props.row) || `Unnamed ${terms.item}`}
       label={`Selected ${terms.item}`}
       testid="details"
       onClose={() => store.set({ selected: null })}
     >
-      <dl class="facts">
-        {(times === null || rows.role[row] !== 0) && (
-          <Fact name="Role">
-            <RowRole {...{ rows, row, dark }} />
-          </Fact>
-        )}
-        <Fact name="Size">
-          <b>{formatBytes(rows.size[row])}</b> <span class="muted">{formatExact(rows.size[row])}</span>
-          {rows.charge[row] === 0 && (
-            <p class="muted">
-              Adds nothing to the live bytes: its memory is counted with another buffer, or not counted.
-            </p>
-          )}
-        </Fact>
-        <Fact name={capitalize(terms.requested)}>
-          {formatBytes(rows.requested[row])}
-          {padding > 0 && (
-            <span class="wasteful">
-              {` ${formatBytes(padding)} ${terms.excess}, ${expansion(rows, row).toFixed(2)}× expansion`}
-            </span>
-          )}
-        </Fact>
-        <Fact name="Shape">
-          {rows.shape.at(row) !== "" && (
-            <code>
-              {times !== null && rows.dtype.at(row)}
-              {rows.shape.at(row)}
-            </code>
-          )}
-        </Fact>
-        <Fact name={terms.op}>
-          {rows.op.at(row) !== "" ? (
-            <code>{rows.op.at(row)}</code>
-          ) : (
-            terms.default_op !== "" && terms.default_op
-          )}
-        </Fact>
-        <Fact name={terms.op_name}>{rows.op_name.at(row) !== "" && <code>{rows.op_name.at(row)}</code>}</Fact>
-        {rows.copied.at(row) !== "" && (
-          <Fact name="Copy of">
-            <code>{rows.copied.at(row)}</code>
-          </Fact>
-        )}
-        <Fact name="Source">{rows.source.at(row) !== "" && <code>{rows.source.at(row)}</code>}</Fact>
-        {!moment && (
-          <Lifetime
-            {...{ rows, row, length, times }}
-            details={value}
-            onInspect={inspect}
-            onPick={(picked) => store.set({ selected: picked })}
-          />
-        )}
-        {value?.region != null && value.offset_bytes >= 0 && (
-          <Fact name={addressed ? "Address" : "Allocation"}>
-            {!addressed &&
-              `${value.region.kind} #${value.region.index}, ${formatBytes(value.region.size_bytes)}; at offset `}
-            <Address {...{ details: value, addressed }} />
-          </Fact>
-        )}
-      </dl>
+      <RowFacts {...props} details={value} />
       {error !== null && <ErrorMessage error={error} />}
       {value === null && error === null && (
         <p class="muted">Reading {addressed ? "the stack" : "stack and sharers"}…</p>
@@ -127,6 +65,91 @@ function Details(props: Props): JSX.Element {
         </>
       )}
     </Drawer>
+  );
+}
+
+type FactsProps = Pick<Props, "rows" | "row" | "length" | "times" | "moment" | "store" | "dark"> & {
+  /** Null until they have loaded, and for a row under the pointer. */
+  details: BufferDetails | null;
+};
+
+/** What the columns of a row contain. */
+export function RowFacts({
+  rows,
+  row,
+  length,
+  times,
+  moment = false,
+  details,
+  store,
+  dark,
+}: FactsProps): JSX.Element {
+  const terms = useTerms();
+  const padding = rows.size[row] - rows.requested[row];
+  const addressed = times !== null || moment;
+  const inspect = (position: number): void =>
+    store.set({ position: Math.min(Math.max(position, 0), length - 1) });
+  return (
+    <dl class="facts">
+      {(times === null || rows.role[row] !== 0) && (
+        <Fact name="Role">
+          <RowRole {...{ rows, row, dark }} />
+        </Fact>
+      )}
+      <Fact name="Size">
+        <b>{formatBytes(rows.size[row])}</b> <span class="muted">{formatExact(rows.size[row])}</span>
+        {rows.charge[row] === 0 && (
+          <p class="muted">
+            Adds nothing to the live bytes: its memory is counted with another buffer, or not counted.
+          </p>
+        )}
+      </Fact>
+      <Fact name={capitalize(terms.requested)}>
+        {formatBytes(rows.requested[row])}
+        {padding > 0 && (
+          <span class="wasteful">
+            {` ${formatBytes(padding)} ${terms.excess}, ${expansion(rows, row).toFixed(2)}× expansion`}
+          </span>
+        )}
+      </Fact>
+      <Fact name="Shape">
+        {rows.shape.at(row) !== "" && (
+          <code>
+            {times !== null && rows.dtype.at(row)}
+            {rows.shape.at(row)}
+          </code>
+        )}
+      </Fact>
+      <Fact name={terms.op}>
+        {rows.op.at(row) !== "" ? (
+          <code>{rows.op.at(row)}</code>
+        ) : (
+          terms.default_op !== "" && terms.default_op
+        )}
+      </Fact>
+      <Fact name={terms.op_name}>{rows.op_name.at(row) !== "" && <code>{rows.op_name.at(row)}</code>}</Fact>
+      {rows.copied.at(row) !== "" && (
+        <Fact name="Copy of">
+          <code>{rows.copied.at(row)}</code>
+        </Fact>
+      )}
+      <Fact name="Source">{rows.source.at(row) !== "" && <code>{rows.source.at(row)}</code>}</Fact>
+      {!moment && (
+        <Lifetime
+          {...{ rows, row, length, times }}
+          details={details}
+          onInspect={inspect}
+          onPick={(picked) => store.set({ selected: picked })}
+        />
+      )}
+      {details?.region != null && details.offset_bytes >= 0 && (
+        <Fact name={addressed ? "Address" : "Allocation"}>
+          {!addressed &&
+            `${details.region.kind} #${details.region.index}, ${formatBytes(details.region.size_bytes)}; at offset `}
+          <Address {...{ details, addressed }} />
+        </Fact>
+      )}
+    </dl>
   );
 }
 
@@ -166,6 +189,12 @@ function Lifetime({ rows, row, length, times, details, onInspect, onPick }: Life
       <Fact name={times === null ? "Defined at" : "Allocated"}>
         {place(rows.defined[row], details?.defined.instruction)}
       </Fact>
+      {times === null && rows.charge[row] > 0 && Math.max(rows.start[row], 0) < rows.defined[row] && (
+        <Fact name="Reserved from">
+          {place(rows.start[row], undefined)}
+          <p class="muted">Counts as live from here, before it is written: pale on the timeline.</p>
+        </Fact>
+      )}
       {times === null ? (
         <>
           <Fact name="Last used at">{place(rows.last_used[row], details?.last_used.instruction)}</Fact>
@@ -195,17 +224,15 @@ function Lifetime({ rows, row, length, times, details, onInspect, onPick }: Life
 }
 
 interface FrameProps {
-  /** Full-window timeline. */
-  full?: boolean;
   /** Side panel; null if nothing is selected. */
   drawer: JSX.Element | null;
   children: ComponentChildren;
 }
 
 /** Page with a side panel for the selected item. */
-export function PageFrame({ full = false, drawer, children }: FrameProps): JSX.Element {
+export function PageFrame({ drawer, children }: FrameProps): JSX.Element {
   return (
-    <div class={`${full ? "full" : "page"} ${drawer === null ? "" : "with-details"}`}>
+    <div class={drawer === null ? "page" : "page with-details"}>
       <div class="content">{children}</div>
       {drawer}
     </div>

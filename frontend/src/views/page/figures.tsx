@@ -1,60 +1,69 @@
 import type { JSX } from "preact";
-import { useMemo } from "preact/hooks";
+import { useContext, useMemo } from "preact/hooks";
 import { cssColor, roleColors } from "../../base/colors";
 import { formatBytes, formatExact, formatShare } from "../../base/units";
 import { bytesByRole, liveAt } from "../../layout/usage/live_set";
 import type { Figure, OutOfMemory } from "../../payload/generated/answers";
-import { ROLES } from "../../payload/generated/constants";
 import type { FirstView } from "../../payload/recording/recording";
+import { PrintingContext } from "../browser/printing";
 import type { AvailableRows } from "../data/use_recording";
+import type { ViewProps } from "../state/view_state";
+import { AssumedCapacity } from "./assumed_capacity";
+import { RoleFilter } from "./row_filter";
 
-/** Bar of the live peak by role, within reserved memory and capacity. */
-function PeakBar(props: { view: FirstView; available: AvailableRows; dark: boolean }): JSX.Element {
-  const { view, available, dark } = props;
-  const allocator = view.recording.kind === "allocator" || view.recording.kind === "watch";
-  const program = view.recording.kind === "program";
+/** Roles with less of the peak are in the panel only. */
+const MIN_SHARE = 0.005;
+
+interface PeakProps extends ViewProps {
+  view: FirstView;
+  available: AvailableRows;
+}
+
+/** Bar of the peak by role in proportion of the limit, and its legend, whose entries filter. */
+function PeakBar({ view, available, store, dark }: PeakProps): JSX.Element {
   const { capacity_bytes: capacity, peak_bytes: peak, reserved_bytes } = view.recording;
-  const reserved = reserved_bytes ?? peak;
-  const whole = Math.max(capacity ?? 0, reserved, peak, 1);
-  const parts = useMemo(() => {
-    const live = liveAt(available.rows, view.peak);
-    const byRole = bytesByRole(available.rows, live);
-    const unknown = available.rows.roles_follow || (allocator && byRole.size < 2);
-    return unknown ? [] : [...byRole];
-  }, [available, view]);
+  const whole = Math.max(capacity ?? 0, reserved_bytes ?? 0, peak, 1);
+  const roles = useMemo(
+    () =>
+      [...bytesByRole(available.rows, liveAt(available.rows, view.peak))].filter(([, bytes]) => bytes > 0),
+    [available, view],
+  );
+  const follow = available.rows.roles_follow;
+  const known = !follow && roles.some(([role]) => role !== 0);
   const colors = roleColors(dark);
   const width = (bytes: number): string => `${(100 * bytes) / whole}%`;
-  const words = allocator
-    ? `Peak ${formatBytes(peak)}` +
-      (capacity === null ? "" : `, ${formatShare(peak, capacity)} of ${formatBytes(capacity)} capacity`)
-    : `Live peak ${formatBytes(peak)}` +
-      (reserved_bytes === null
-        ? ""
-        : `, ${formatShare(peak, reserved)} of ${formatBytes(reserved)} reserved`) +
-      (capacity === null
-        ? ""
-        : program
-          ? `; reserved is ${formatShare(reserved, capacity)} of the limit ${formatBytes(capacity)}` +
-            (reserved > capacity ? `, ${formatBytes(reserved - capacity)} too much` : "")
-          : `, capacity ${formatBytes(capacity)}`);
-  const { capacity_source: source } = view.recording;
+  const words =
+    `Peak ${formatBytes(peak)}` +
+    (capacity === null ? "" : `, ${formatShare(peak, capacity)} of the limit of ${formatBytes(capacity)}`);
   return (
     <div class="peak-bar">
-      <div class="peak-bar-track" role="img" aria-label={words}>
-        <i class="reserved" style={{ width: width(reserved) }} />
+      <div class="peak-bar-track" role="img" aria-label={words} title={words}>
+        <i class="reserved" style={{ width: width(reserved_bytes ?? peak) }} />
         <div class="peak" style={{ width: width(peak) }}>
-          {parts.map(([role, bytes]) => (
-            <i
-              key={role}
-              title={`${ROLES[role]} ${formatBytes(bytes)}, ${formatShare(bytes, peak)} of the peak`}
-              style={{ width: `${(100 * bytes) / Math.max(peak, 1)}%`, background: cssColor(colors[role]) }}
-            />
-          ))}
+          {known &&
+            roles.map(([role, bytes]) => (
+              <i
+                key={role}
+                style={{ width: `${(100 * bytes) / peak}%`, background: cssColor(colors[role]) }}
+              />
+            ))}
         </div>
+        {capacity !== null && capacity < whole && <i class="end" style={{ left: width(capacity) }} />}
       </div>
-      <p title={capacity !== null && source !== "" ? `${formatBytes(capacity)}: ${source}` : undefined}>
-        {words}
-      </p>
+      {(known || follow) && (
+        <ul class="categories" aria-label="Live bytes at the peak by role">
+          {roles
+            .filter(([, bytes]) => known && bytes >= MIN_SHARE * peak)
+            .map(([role, bytes]) => (
+              <li key={role}>
+                <RoleFilter role={role} dark={dark} store={store}>
+                  {" "}
+                  <b>{formatBytes(bytes)}</b>
+                </RoleFilter>
+              </li>
+            ))}
+        </ul>
+      )}
     </div>
   );
 }
@@ -91,9 +100,11 @@ function OutOfMemoryBar({
   );
 }
 
-/** Peak bar and figures, each with a definition as its tooltip. */
-export function Figures(props: { view: FirstView; available: AvailableRows; dark: boolean }): JSX.Element {
-  const { view, available, dark } = props;
+/** Figures beside the bar; the others are under "Details". */
+const MAIN_FIGURES = ["live_peak", "reserved", "capacity"];
+
+/** Peak bar with its legend, three figures, and the other figures under "Details", each with a definition. */
+export function Figures({ view, available, store, dark }: PeakProps): JSX.Element {
   const { kind, peak_bytes: peak, reserved_bytes: reserved, capacity_bytes: capacity } = view.recording;
   const total =
     kind === "allocator" || kind === "watch" || (kind === "oom" && capacity !== null)
@@ -101,24 +112,41 @@ export function Figures(props: { view: FirstView; available: AvailableRows; dark
       : { bytes: reserved ?? peak, label: reserved === null ? "of the peak" : "of reserved memory" };
   // Unknown and zero answer no question; caveats name what is unknown.
   const shown = view.figures.filter(({ bytes }) => bytes !== null && bytes !== 0);
+  const [main, others] = [true, false].map((isMain) =>
+    shown.filter(({ key }) => MAIN_FIGURES.includes(key) === isMain),
+  );
   return (
     <section class="figures" aria-label="Figures">
       {view.out_of_memory === null ? (
-        <PeakBar view={view} available={available} dark={dark} />
+        <PeakBar {...{ view, available, store, dark }} />
       ) : (
         <OutOfMemoryBar view={view} outOfMemory={view.out_of_memory} />
       )}
-      <dl class={shown.length > MAX_IN_ONE_LINE ? "two-lines" : ""}>
-        {shown.map((figure) => (
+      <dl>
+        {main.map((figure) => (
           <FigureCell key={figure.key} figure={figure} whole={total} />
         ))}
       </dl>
+      <AssumedCapacity recordings={[view.recording]} store={store} />
+      {others.length > 0 && <OtherFigures figures={others} whole={total} />}
     </section>
   );
 }
 
-/** Figures that fit side by side without cutting their labels. */
-const MAX_IN_ONE_LINE = 9;
+/** The other figures, in a popup so that nothing moves; printed, they are open. */
+function OtherFigures({ figures, whole }: { figures: readonly Figure[]; whole: Total }): JSX.Element {
+  const printing = useContext(PrintingContext);
+  return (
+    <details class="other-figures" data-testid="other-figures" open={printing}>
+      <summary>Details</summary>
+      <dl>
+        {figures.map((figure) => (
+          <FigureCell key={figure.key} figure={figure} whole={whole} />
+        ))}
+      </dl>
+    </details>
+  );
+}
 
 interface Total {
   bytes: number | null;

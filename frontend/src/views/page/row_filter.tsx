@@ -16,11 +16,13 @@ import { Role } from "../widgets/role";
 import { LazyTrees, LazyTreesContext, treeKey } from "./lazy_trees";
 
 /** The row filter that applies to all charts. */
-interface FilteredRows {
+export interface FilteredRows {
   /** Description of the rows; empty without a filter. */
   label: string;
   /** 1 for each row that passes; null for all rows. */
   rows: Uint8Array | null;
+  /** The filter lists rows by number. */
+  listsRows?: boolean;
   /** Reason why the filter has no effect. */
   error: string | null;
 }
@@ -53,7 +55,7 @@ function filterByRanges(ranges: readonly RowRange[], rows: Rows): FilteredRows {
   const mask = maskOf(ranges, rows.length);
   const count = mask.reduce((sum, chosen) => sum + chosen, 0);
   const name = count === 1 ? rows.name.at(mask.indexOf(1)) : "";
-  return { label: name || `${formatCount(count)} chosen`, rows: mask, error: null };
+  return { label: name || `${formatCount(count)} chosen`, rows: mask, listsRows: true, error: null };
 }
 
 function filterByRoles(roles: readonly number[], rows: Rows): FilteredRows {

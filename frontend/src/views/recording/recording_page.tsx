@@ -3,21 +3,26 @@ import { useEffect, useMemo } from "preact/hooks";
 import { type Store, useStore } from "../../base/store";
 import { type Axis, positionAxis, timeAxis } from "../../layout/axis/axis";
 import type { Api } from "../../payload/api";
-import type { Problem } from "../../payload/generated/answers";
+import type { Problem, RecordingVerdict } from "../../payload/generated/answers";
 import type { FirstView, Program, RecordingData } from "../../payload/recording/recording";
 import { prepareRenderer } from "../../render/workers/timeline_renderer";
 import { preparePlacement } from "../../render/workers/workers";
 import { Breakdown } from "../breakdown/breakdown";
-import { TermsContext, termsOf } from "../data/terms";
+import { Buffers } from "../buffer_table/buffers";
+import { capitalize, TermsContext, termsOf, useTerms } from "../data/terms";
 import { type Fetched, useFetched } from "../data/use_fetched";
-import { availableRows, type PageProps, useRecording } from "../data/use_recording";
+import { type AvailableRows, availableRows, type PageProps, useRecording } from "../data/use_recording";
 import { AdvicePanel } from "../page/advice";
-import { PageFrame, useDetails } from "../page/details";
+import { Below, type BelowTab } from "../page/below";
 import { Figures } from "../page/figures";
-import { AssumedCapacity, Headline } from "../page/headline";
+import { Caveats } from "../page/headline";
+import { Panel } from "./panel";
+import { RecordingFrame } from "./recording_frame";
 import { TreesScope } from "../page/row_filter";
+import { Verdict } from "../page/verdict";
 import type { Tab, ViewProps, ViewState } from "../state/view_state";
-import { UsageSection, type UsageSectionProps } from "../usage/usage_section";
+import { Executions } from "../usage/executions";
+import { UsageSection } from "../usage/usage_section";
 import { ErrorMessage } from "../widgets/message";
 import { KernelsPanel } from "./kernels_panel";
 import { StepGrowth } from "./step_growth";
@@ -30,36 +35,45 @@ function useAxis(store: Store<ViewState>, view: FirstView, program: Program | nu
   return useMemo(() => (times === null ? positionAxis(view.length) : timeAxis(times)), [times, view.length]);
 }
 
-interface RecordingSectionsProps extends UsageSectionProps {
-  problems: Problem[];
-}
-
-/** Sections of the page: headline, usage, breakdown and table. */
-function Sections(props: RecordingSectionsProps): JSX.Element {
-  const { api, view, available, program, spans, axis, problems, store, dark, children } = props;
-  // The lines with the most memory and with leaks are known once everything is read, roles sooner.
-  const follows = view.rows.roles_follow || (available.complete && view.recording.axis === "TIME");
-  const complete = useFetched(follows ? view.recording.id : null, (id, signal) =>
-    api.headline({ id }, signal),
+/** Return the tabs below the charts that have something to show. */
+function useTabs(props: LoadedProps & { available: AvailableRows; program: Program | null }): BelowTab[] {
+  const { api, view, all, store, available, program, dark } = props;
+  const { id, axis, kind } = view.recording;
+  const complete = all.value !== null;
+  const kernels = useFetched(kind === "program" ? id : null, (key, signal) =>
+    api.kernels({ id: key }, signal),
   );
-  return (
-    <>
-      <Headline
-        headline={complete.value?.headline ?? view.headline}
-        grows={view.rows.roles_follow && complete.value === null}
-        caveats={view.caveats}
-        problems={problems}
-      >
-        <Figures view={view} available={available} dark={dark} />
-        <AssumedCapacity recordings={[view.recording]} store={store} />
-      </Headline>
-      <UsageSection {...{ api, view, available, program, spans, axis, store, dark }}>{children}</UsageSection>
-      {view.recording.axis === "TIME" && <StepGrowth api={api} recording={view.recording} store={store} />}
-      <AdvicePanel api={api} id={available.complete ? view.recording.id : null} store={store} />
-      {view.recording.kind === "program" && <KernelsPanel api={api} id={view.recording.id} />}
-      <Breakdown view={view} available={available} program={program} store={store} dark={dark} />
-    </>
+  const leaks = useFetched(axis === "TIME" && complete ? id : null, (key, signal) =>
+    api.leaks({ id: key }, signal),
   );
+  const below = { view, available, program, store, dark };
+  const tabs: (BelowTab | false)[] = [
+    {
+      key: "advice",
+      label: "Advice",
+      contents: () => <AdvicePanel api={api} id={complete ? id : null} store={store} />,
+    },
+    { key: "breakdown", label: "Breakdown", contents: () => <Breakdown {...below} /> },
+    { key: "buffers", label: capitalize(useTerms().items), contents: () => <Buffers {...below} /> },
+    (kernels.value?.kernels.length ?? 0) > 0 && {
+      key: "kernels",
+      label: "Kernels",
+      contents: () => <KernelsPanel api={api} id={id} />,
+    },
+    leaks.value !== null &&
+      (leaks.value.steps > 0 || leaks.value.message !== null) && {
+        key: "growth",
+        label: "Growth",
+        contents: () => <StepGrowth api={api} recording={view.recording} store={store} />,
+      },
+    kind === "allocator" &&
+      complete && {
+        key: "programs",
+        label: "Programs",
+        contents: () => <Executions {...{ api, view, store }} />,
+      },
+  ];
+  return tabs.filter((tab) => tab !== false);
 }
 
 export type { PageState, Positions } from "../data/use_recording";
@@ -113,38 +127,42 @@ interface LoadedProps extends ViewProps {
   problems: Problem[];
 }
 
-/** The page or the full-window timeline, with the side panel of the selected buffer. */
-function Loaded({ api, view, all, early, problems, store, dark }: LoadedProps): JSX.Element {
+/** The first screen of a page, the panel beside it, and the tabs below; or only the charts in the full window. */
+function Loaded(props: LoadedProps): JSX.Element {
+  const { api, view, all, early, problems, store, dark } = props;
   const full = useStore(store, (state) => state.timeline_only);
   const available = useMemo(() => availableRows(view, all.value), [view, all.value]);
   const program = all.value?.program ?? null;
   const axis = useAxis(store, view, program);
-  const shared = { api, store, dark };
-  const times = program?.time_ns ?? null;
-  const drawer = useDetails({
-    ...shared,
-    id: view.recording.id,
-    available,
-    length: view.length,
-    times,
-    moment: false,
-  });
-  const timeline = (
-    <TimelineSection view={view} all={all} early={early} axis={axis} store={store} full={full} />
-  );
+  const tabs = useTabs({ ...props, available, program });
+  const verdict = useVerdict(api, view, available.complete);
+  const shared = { api, view, available, program, axis, store, dark };
   return (
-    <PageFrame full={full} drawer={drawer}>
-      {full ? (
-        timeline
-      ) : (
-        <Sections
-          {...shared}
-          {...{ view, available, program, axis, problems }}
-          spans={all.value?.spans ?? null}
-        >
-          {timeline}
-        </Sections>
-      )}
-    </PageFrame>
+    <RecordingFrame
+      full={full}
+      panel={<Panel {...shared} />}
+      top={
+        <>
+          <Verdict verdict={verdict} api={api} id={available.complete ? view.recording.id : null} />
+          <Figures {...{ view, available, store, dark }} />
+          <Caveats caveats={view.caveats} problems={problems} />
+        </>
+      }
+      charts={
+        <UsageSection {...shared} spans={all.value?.spans ?? null}>
+          <TimelineSection {...{ view, all, early, axis, store }} />
+        </UsageSection>
+      }
+      below={<Below tabs={tabs} store={store} />}
+    />
   );
+}
+
+/** Return the verdict; lines and leaks are known once everything is read, roles sooner. */
+function useVerdict(api: Api, view: FirstView, complete: boolean): RecordingVerdict {
+  const follows = view.rows.roles_follow || (complete && view.recording.axis === "TIME");
+  const { value } = useFetched(follows ? view.recording.id : null, (id, signal) =>
+    api.verdict({ id }, signal),
+  );
+  return value ?? view.verdict;
 }

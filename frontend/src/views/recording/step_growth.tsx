@@ -66,8 +66,9 @@ export function StepGrowth({ api, recording, store }: Props): JSX.Element {
   );
 }
 
-/** "step", or "run of train_step" if the profile has no steps. */
-const plural = (unit: string): string => unit.replace(/^\w+/, "$&s");
+/** "step", or "run of train_step" if the profile has no steps; without these, growth is stated per "1,000 events". */
+const plural = (unit: string): string =>
+  unit.endsWith("events") ? "parts of the recording" : unit.replace(/^\w+/, "$&s");
 
 function FindingList({ findings, store }: { findings: Finding[]; store: Store<ViewState> }): JSX.Element {
   return (

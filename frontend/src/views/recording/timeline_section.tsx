@@ -109,21 +109,16 @@ const NOT_PLACED: Placed = {
 };
 const PLACED = { ...NOT_PLACED, share: 1, done: true };
 
-const TIMELINE_HEIGHT = 360;
-/** Height including toolbar, minimap and legend. */
-const PLACEHOLDER_HEIGHT = TIMELINE_HEIGHT + 100;
-
 interface Props {
   view: FirstView;
   all: Fetched<RecordingData>;
   early: RecordingData | null;
   axis: Axis;
   store: Store<ViewState>;
-  full: boolean;
 }
 
-/** Timeline after all buffers have loaded and are placed; until then a placeholder of the same height. */
-export function TimelineSection({ view, all, early, axis, store, full }: Props): JSX.Element {
+/** Timeline after all buffers have loaded and are placed; until then a placeholder. */
+export function TimelineSection({ view, all, early, axis, store }: Props): JSX.Element {
   const terms = useTerms();
   const wanted = useStore(store, (state) => state.timeline_layout);
   const events = view.recording.axis === "TIME";
@@ -138,11 +133,7 @@ export function TimelineSection({ view, all, early, axis, store, full }: Props):
   if (all.error !== null) return <ErrorMessage error={all.error} />;
   if (placed === null)
     return (
-      <div
-        class="timeline-placeholder muted"
-        role="status"
-        style={{ height: full ? "100%" : `${PLACEHOLDER_HEIGHT}px` }}
-      >
+      <div class="timeline-placeholder muted" role="status">
         {failure !== null
           ? `The timeline cannot be drawn: ${failure}.`
           : all.value === null && share === 0
@@ -162,7 +153,6 @@ export function TimelineSection({ view, all, early, axis, store, full }: Props):
       peak={view.peak}
       placing={events ? layout : "regions"}
       busy={share < 1 ? share : null}
-      height={TIMELINE_HEIGHT}
     />
   );
 }

@@ -5,9 +5,11 @@ import { keepTimes, snapshotsOf } from "../../layout/live";
 import type { Problem, Summary } from "../../payload/generated/answers";
 import { TermsContext, termsOf } from "../data/terms";
 import { allRows, type Curve, type PageProps, useCurve } from "../data/use_recording";
-import { PageFrame } from "../page/details";
 import { Figures } from "../page/figures";
-import { AssumedCapacity, Headline } from "../page/headline";
+import { Caveats } from "../page/headline";
+import { Panel } from "./panel";
+import { RecordingFrame } from "./recording_frame";
+import { Verdict } from "../page/verdict";
 import { UsageSection } from "../usage/usage_section";
 import { ErrorMessage } from "../widgets/message";
 import { StepGrowth } from "./step_growth";
@@ -33,9 +35,7 @@ export function WatchPage({ summary, onState, ...shared }: Props): JSX.Element {
   if (curve === null) return <div class="placeholder" aria-busy="true" />;
   return (
     <TermsContext.Provider value={termsOf(summary)}>
-      <PageFrame drawer={null}>
-        <Sections {...shared} curve={curve} />
-      </PageFrame>
+      <Sections {...shared} curve={curve} />
     </TermsContext.Provider>
   );
 }
@@ -50,20 +50,24 @@ function Sections({ api, curve, recordings, problems, store, dark }: SectionsPro
     () => snapshotsOf(recordings, view.recording.memory),
     [recordings, view.recording.memory],
   );
+  const shared = { api, view, available, program: data.program, axis, store, dark };
   return (
-    <>
-      <Headline headline={view.headline} caveats={view.caveats} problems={problems}>
-        <Figures view={view} available={available} dark={dark} />
-        <AssumedCapacity recordings={[view.recording]} store={store} />
-      </Headline>
-      <UsageSection
-        {...{ api, view, available, axis, snapshots, store, dark }}
-        program={data.program}
-        spans={data.spans}
-      >
-        {null}
-      </UsageSection>
-      <StepGrowth api={api} recording={view.recording} store={store} />
-    </>
+    <RecordingFrame
+      full={false}
+      panel={<Panel {...shared} />}
+      top={
+        <>
+          <Verdict verdict={view.verdict} api={api} id={null} />
+          <Figures {...{ view, available, store, dark }} />
+          <Caveats caveats={view.caveats} problems={problems} />
+        </>
+      }
+      charts={
+        <UsageSection {...shared} snapshots={snapshots} spans={data.spans}>
+          {null}
+        </UsageSection>
+      }
+      below={<StepGrowth api={api} recording={view.recording} store={store} />}
+    />
   );
 }

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useEffect, useErrorBoundary, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useErrorBoundary, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Store, useStore } from "../../base/store";
 import { formatCount } from "../../base/units";
 import { liveOf } from "../../layout/live";
@@ -14,6 +14,7 @@ import {
 } from "../../payload/choose_recording";
 import type { Summary } from "../../payload/generated/answers";
 import type { RecordingsQuery } from "../../payload/generated/client";
+import { useSidebar } from "../browser/host_window";
 import { PrintingContext, usePrinting } from "../browser/printing";
 import { ComparePage } from "../compare/page";
 import { SourceCodeContext } from "../data/source_code";
@@ -27,6 +28,7 @@ import { OverviewPage } from "../overview/page";
 import { type PageState, type Positions, RecordingPage } from "../recording/recording_page";
 import { WatchPage } from "../recording/watch_page";
 import { SnapshotPage } from "../snapshots/device_profile";
+import { placeOfRecording } from "../state/open_recording";
 import { applyTheme, useDark } from "../state/theme";
 import type { Tab, ViewState } from "../state/view_state";
 import { ErrorMessage } from "../widgets/message";
@@ -61,8 +63,6 @@ function comparedText({ a, b }: ViewState): string {
 
 interface Props {
   api: Api;
-  /** URL of the standalone page, without a fragment. */
-  pageUrl: string;
   store: Store<ViewState>;
 }
 
@@ -81,7 +81,7 @@ const CHOOSERS: Record<Tab, ((recordings: Summary[], choice: RecordingChoice) =>
 const RUNS_INTERVAL_MS = 15_000;
 const LIVE_INTERVAL_MS = 2_000;
 
-export function App({ api, pageUrl, store }: Props): JSX.Element {
+export function App({ api, store }: Props): JSX.Element {
   const printing = usePrinting();
   const dark = useDark(store) && !printing;
   applyTheme(dark);
@@ -95,7 +95,8 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
   const [pasted, setPasted] = useState(0);
   const steps = useRef<Positions | null>(null);
   const contents = useRef<HTMLElement>(null);
-  const tab = useStore(store, (state) => state.tab);
+  const wantedTab = useStore(store, (state) => state.tab);
+  const tab = wantedTab === "" ? "overview" : wantedTab;
   const wantedRun = useStore(store, (state) => state.run);
   const host = useStore(store, (state) => state.host);
   const module = useStore(store, (state) => state.module);
@@ -109,7 +110,10 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
     (changes, _, signal) => changes.runs(signal),
     () => (report === null ? RUNS_INTERVAL_MS : null),
   );
-  const run = wantedRun === "" ? (runs.value?.runs[0]?.name ?? "") : wantedRun;
+  // Without a choice, XProf's sidebar is at its first session.
+  const session = useSidebar("").runs?.[0];
+  const newest = (runs.value?.runs.find(({ name }) => name === session) ?? runs.value?.runs[0])?.name ?? "";
+  const run = wantedRun === "" ? newest : wantedRun;
   const listed = tab === "overview" || report !== null ? "" : listedHost(runs.value, run, host);
   const isWaiting = run === "" || (host !== "" && runs.value === null);
   // The candidates of a fit are shown from their records, and devices of a fleet from summaries: no recording is read.
@@ -135,14 +139,15 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
   const chosen = error === null ? (options?.chosen ?? null) : null;
 
   useEffect(() => {
-    const named = chosen?.kind === "program" ? chosen.title : "";
-    document.title = chosen === null ? "Memory" : `${`${named} ${chosen.memory}`.trim()} · Memory`;
+    const named = chosen?.kind === "program" ? `${chosen.title} ` : "";
+    document.title = chosen === null ? "Memory" : `${named}${chosen.memory} · Memory`;
     // The user may have gone on since this was rendered.
     const now = store.get();
     if (now.tab !== tab || now.run !== wantedRun) return;
     if (now.host !== host || now.module !== module || now.space !== space) return;
     // Defaults are written to the URL, so that a shared link means the same after a newer run has appeared.
-    if (chosen !== null) store.fill({ run, host: chosen.host, module: named, space: chosen.memory });
+    if (chosen !== null)
+      store.fill({ run, host: chosen.host, module: options?.module ?? "", space: chosen.memory });
     else if (listing.value !== null && CHOOSERS[tab] === null) store.fill({ run });
   }, [chosen, listing.value, tab, wantedRun, host, module, space]);
   // An error in one recording must not hide the next.
@@ -159,9 +164,15 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
     // Without a program, there are only errors to show.
     if (noRuns && hasFit && tab === "overview") store.fill({ tab: "fit" });
   }, [noRuns, hasFit, tab]);
-  const available = tabsOf(report, has).includes(tab);
+  useLayoutEffect(() => {
+    if (wantedTab !== "" || listing.value === null) return;
+    const { recordings, opens } = listing.value;
+    const first = recordings.find(({ id }) => id === opens);
+    store.fill(first === undefined ? { tab: tabsOf(report, has)[0] } : placeOfRecording(first));
+  }, [wantedTab, listing.value]);
+  const available = wantedTab !== "" && tabsOf(report, has).includes(tab);
   const fullListing = CHOOSERS[tab] === null && available && error === null ? listing.value : null;
-  const empty = tab !== "fit" && (noRuns || (listing.value !== null && !available));
+  const empty = tab !== "fit" && (noRuns || (wantedTab !== "" && listing.value !== null && !available));
   const settled = error !== null || empty || options !== null || fullListing !== null;
   useEffect(() => {
     if (chosen === null && fullListing === null && (!isOfLogdir(tab) || error !== null || empty))
@@ -210,7 +221,7 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
         Skip to contents
       </button>
       <Header
-        {...{ api, run, options, pageUrl, report, has, store }}
+        {...{ api, run, options, report, has, store }}
         runs={runs.value}
         recordings={listing.value?.recordings ?? null}
         answers={listing.answers}

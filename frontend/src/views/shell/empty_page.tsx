@@ -42,7 +42,7 @@ export function EmptyPage({ api, run, runs, listing, options, tab, store, onPast
   }
   const [title, advice] =
     options.missing !== null
-      ? [options.missing, "Choose another one above."]
+      ? [options.missing, "Choose one above."]
       : recordings.length === 0 && problems.length > 0
         ? ["This run could not be read", "Its files have these problems:"]
         : [NOTHING[tab] ?? "", problems.length > 0 ? "Some files have problems:" : ADVICE[tab]];

@@ -4,9 +4,7 @@ import { type Store, useStore } from "../../base/store";
 import type { Api, Report } from "../../payload/api";
 import type { RecordingOptions } from "../../payload/choose_recording";
 import type { Runs, Summary } from "../../payload/generated/answers";
-import { isInXprof } from "../browser/host_window";
 import type { Answers } from "../data/use_fetched";
-import { fragmentOf, sharedUrl } from "../state/url";
 import type { ViewState } from "../state/view_state";
 import { nextTheme } from "./keys";
 import { LiveStatusLine } from "./live_status";
@@ -25,7 +23,6 @@ interface Props {
   options: RecordingOptions | null;
   /** Answers about the run's recordings. */
   answers: { readonly current: Answers };
-  pageUrl: string;
   report: Report | null;
   has: OptionalTabs;
   store: Store<ViewState>;
@@ -36,7 +33,7 @@ interface Props {
 const THEME_ICONS = { auto: "◐", light: "☀", dark: "☾" } as const;
 
 export function Header(props: Props): JSX.Element {
-  const { api, runs, run, recordings, options, answers, pageUrl, report, has, store } = props;
+  const { api, runs, run, recordings, options, answers, report, has, store } = props;
   const { onPaste, onHelp } = props;
   // The link contains the whole state, so it must be rendered after every change.
   const state = useStore(store, (all) => all);
@@ -52,8 +49,6 @@ export function Header(props: Props): JSX.Element {
     observer.observe(current);
     return () => observer.disconnect();
   }, []);
-  const timelineUrl = (shown: ViewState): string =>
-    isInXprof() ? sharedUrl(shown) : `${pageUrl}${fragmentOf(shown)}`;
   return (
     <header class="top" ref={header}>
       <h1>Memory</h1>
@@ -66,18 +61,7 @@ export function Header(props: Props): JSX.Element {
       {report === null && <LiveStatusLine {...{ recordings, answers, store }} />}
       <nav>
         {report !== null && <ReportBadge report={report} />}
-        {!state.timeline_only && hasTimeline(options?.chosen ?? null) && (
-          <a
-            data-testid="timeline-link"
-            href={timelineUrl({ ...state, timeline_only: true })}
-            target="_blank"
-            rel="noopener"
-            title="Open the allocation timeline in a new tab"
-          >
-            timeline
-          </a>
-        )}
-        {report === null && <ShareMenu api={api} run={run} store={store} />}
+        <ShareMenu api={api} run={report === null ? run : ""} store={store} />
         {report === null && (
           <button
             class="quiet paste-button"
@@ -111,9 +95,4 @@ export function Header(props: Props): JSX.Element {
       </nav>
     </header>
   );
-}
-
-/** Return whether a recording has allocations over its axis. */
-function hasTimeline(recording: Summary | null): boolean {
-  return recording !== null && recording.axis !== "INSTANT" && recording.kind !== "watch";
 }

@@ -20,7 +20,7 @@ interface Props {
 
 export function Pickers({ runs, run, recordings, options, store }: Props): JSX.Element {
   const peaks = useRef<RunPeaks>(new Map());
-  const { tab, host, module, space } = store.get();
+  const { tab, host, module } = store.get();
   // The recordings of one host do not have the peak of the run.
   if (recordings !== null && listedHost(runs, run, host) === "")
     peaks.current = withPeak(peaks.current, recordings);
@@ -36,9 +36,12 @@ export function Pickers({ runs, run, recordings, options, store }: Props): JSX.E
     label: recording.title,
     detail: formatBytes(recording.peak_bytes),
   }));
-  const spaces = (options?.spaces ?? []).map((recording) => ({
-    value: recording.memory,
-    label: recording.memory,
+  const offeredSpaces = options?.spaces ?? [];
+  const spaces = offeredSpaces.map((recording) => ({
+    value: recording.id,
+    label: offeredSpaces.some(({ id, memory }) => id !== recording.id && memory === recording.memory)
+      ? `${recording.memory} (${recording.title})`
+      : recording.memory,
     detail: detailOf(recording),
   }));
   return (
@@ -79,8 +82,11 @@ export function Pickers({ runs, run, recordings, options, store }: Props): JSX.E
           label={tab === "memory_viewer" ? "Memory space" : "Memory"}
           testid="space-picker"
           options={spaces}
-          value={chosen?.memory ?? space}
-          onPick={(name) => pick({ space: name })}
+          value={chosen?.id ?? ""}
+          onPick={(id) => {
+            const picked = offeredSpaces.find((recording) => recording.id === id);
+            if (picked !== undefined) pick({ space: picked.memory, module: picked.title });
+          }}
         />
       )}
     </div>

@@ -6,6 +6,8 @@ import { formatBytes } from "../../base/units";
 import type { Api } from "../../payload/api";
 import { copyText, saveBlob } from "../browser/export";
 import { printPage } from "../browser/printing";
+import { capitalize } from "../data/terms";
+import { type PictureFormat, type SavableChart, savableCharts } from "../drawing/save_picture";
 import { sharedUrl } from "../state/url";
 import type { ViewState } from "../state/view_state";
 
@@ -44,12 +46,12 @@ interface Props {
   store: Store<ViewState>;
 }
 
-/** Button with a menu: copy the link, save a report, print. */
+/** Button with a menu: copy the link, save a report or a chart, print. */
 export function ShareMenu({ api, run, store }: Props): JSX.Element {
   const root = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
   const [open, setOpen] = useState(false);
-  const { status, busy, copy, save, reset } = useShare(api, run, store);
+  const { status, busy, copy, save, picture, reset } = useShare(api, run, store);
   const close = (): void => {
     setOpen(false);
     button.current?.focus();
@@ -83,7 +85,7 @@ export function ShareMenu({ api, run, store }: Props): JSX.Element {
         data-testid="share"
         aria-haspopup="menu"
         aria-expanded={open}
-        title="Copy the link, save a report, or print"
+        title="Copy the link, save a report or a chart, or print"
         onClick={() => {
           if (!busy) reset();
           setOpen(!open);
@@ -109,6 +111,7 @@ export function ShareMenu({ api, run, store }: Props): JSX.Element {
                 onPick={save}
               />
             )}
+            <Charts onPick={picture} />
             <Item
               testid="share-print"
               label="Print…"
@@ -142,6 +145,33 @@ function Item({ testid, label, about, disabled = false, onPick }: ItemProps): JS
       {label}
       <span class="muted">{about}</span>
     </button>
+  );
+}
+
+const FORMATS = ["svg", "png"] as const;
+
+/** The charts on the page, each as a vector graphic or an image. */
+function Charts({ onPick }: { onPick: (chart: SavableChart, format: PictureFormat) => void }): JSX.Element {
+  return (
+    <>
+      {savableCharts().map((chart) => (
+        <div key={chart.of} class="share-picture" role="group" aria-label={chart.of}>
+          <span>{capitalize(chart.of)}</span>
+          {FORMATS.map((format) => (
+            <button
+              key={format}
+              role="menuitem"
+              tabindex={-1}
+              aria-label={`${chart.of}, ${format.toUpperCase()}`}
+              data-testid={`save-${chart.of.replaceAll(" ", "-")}-${format}`}
+              onClick={() => onPick(chart, format)}
+            >
+              {format.toUpperCase()}
+            </button>
+          ))}
+        </div>
+      ))}
+    </>
   );
 }
 
@@ -180,5 +210,11 @@ function useShare(api: Api, run: string, store: Store<ViewState>) {
       }, fail)
       .finally(() => setBusy(false));
   };
-  return { status, busy, copy, save, reset: () => setStatus("") };
+  const picture = (chart: SavableChart, format: PictureFormat): void => {
+    setStatus("Drawing…");
+    chart
+      .save(format)
+      .then((name) => setStatus(name === null ? "The chart is empty." : `Saved ${name}`), fail);
+  };
+  return { status, busy, copy, save, picture, reset: () => setStatus("") };
 }

@@ -2,9 +2,10 @@ import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import type { Summary } from "../../payload/generated/answers";
-import { aboutTab, recordingsOf, tabName } from "../state/tab_names";
+import { aboutTab, isOfOneRecording, recordingsOf, tabName } from "../state/tab_names";
 import type { Tab, ViewState } from "../state/view_state";
 import { NEW_RECORDING } from "../state/view_state";
+import { moveTabFocus } from "../widgets/tab_keys";
 
 /**
  * Go to another tab of the same run, and of the same host if that has data there. The selection is reset, as it means
@@ -25,38 +26,28 @@ interface Props {
   store: Store<ViewState>;
 }
 
-/** The tabs. Those without data in this run are dimmed; they open, and link to the tabs that have data. */
+/** The tabs of all recordings, then those of one. Of these, only the open one and those that have data are there. */
 export function Tabs({ tabs, recordings, store }: Props): JSX.Element {
   const open = useStore(store, (state) => state.tab);
+  const shown = tabs.filter((tab) => tab === open || recordingsOf(tab, recordings ?? [])?.length !== 0);
+  const firstOfOne = shown.find(isOfOneRecording);
+  const focused = shown.includes(open as Tab) ? open : shown[0];
   return (
-    <div class="tabs" role="tablist" aria-label="Views" onKeyDown={moveFocus}>
-      {tabs.map((tab) => {
-        const empty = recordings !== null && recordingsOf(tab, recordings)?.length === 0;
-        return (
-          <button
-            key={tab}
-            role="tab"
-            aria-selected={tab === open}
-            tabindex={tab === open ? 0 : -1}
-            data-testid={`tab-${tab}`}
-            data-empty={empty || undefined}
-            title={empty ? `No data in this run. ${aboutTab(tab)}` : aboutTab(tab)}
-            onClick={() => openTab(store, tab, recordings)}
-          >
-            {tabName(tab, recordings)}
-          </button>
-        );
-      })}
+    <div class="tabs" role="tablist" aria-label="Views" onKeyDown={moveTabFocus}>
+      {shown.map((tab) => (
+        <button
+          key={tab}
+          role="tab"
+          class={tab === firstOfOne && tab !== shown[0] ? "tab-group" : ""}
+          aria-selected={tab === open}
+          tabindex={tab === focused ? 0 : -1}
+          data-testid={`tab-${tab}`}
+          title={aboutTab(tab)}
+          onClick={() => openTab(store, tab, recordings)}
+        >
+          {tabName(tab, recordings)}
+        </button>
+      ))}
     </div>
   );
-}
-
-/** One stop of the Tab key for all tabs; arrows go from one to the next, Enter opens it: others may take long. */
-function moveFocus(event: KeyboardEvent): void {
-  const by = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity }[event.key];
-  if (by === undefined || !(event.currentTarget instanceof HTMLElement)) return;
-  const tabs = [...event.currentTarget.querySelectorAll<HTMLElement>("[role=tab]")];
-  const at = tabs.findIndex((tab) => tab === document.activeElement);
-  event.preventDefault();
-  tabs.at(Math.min(Math.max(at + by, 0), tabs.length - 1))?.focus();
 }

@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Store, useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted } from "../../base/units";
 import { liveAt } from "../../layout/usage/live_set";
@@ -8,7 +8,7 @@ import type { DeviceProfile, Problem, Summary } from "../../payload/generated/an
 import type { RecordingData } from "../../payload/recording/recording";
 import { CallGraphSection } from "../call_graph/call_graph";
 import { SNAPSHOT_TERMS, TermsContext } from "../data/terms";
-import { useFetched } from "../data/use_fetched";
+import { useFetched, useLastFetched } from "../data/use_fetched";
 import { allRows, type PageProps } from "../data/use_recording";
 import { PageFrame, useDetails } from "../page/details";
 import { FigureCell } from "../page/figures";
@@ -16,10 +16,10 @@ import { Headline } from "../page/headline";
 import { TreesScope } from "../page/row_filter";
 import { RecordingPage } from "../recording/recording_page";
 import { NEW_RECORDING, type ViewProps, type ViewState } from "../state/view_state";
-import { TreeCharts } from "../trees/tree_charts";
+import { TREE_CHARTS, TreeCharts, useTree } from "../trees/tree_charts";
 import { Choice } from "../widgets/choice";
 import { ErrorMessage } from "../widgets/message";
-import { GrowthSection } from "./device_profile_growth";
+import { GrowthSeries } from "./device_profile_growth";
 import { OomPage } from "./oom_page";
 
 export interface SnapshotProps extends PageProps {
@@ -29,35 +29,50 @@ export interface SnapshotProps extends PageProps {
   problems: Problem[];
 }
 
-/** Page of a device memory profile: live arrays and executables by call stack. */
+/** Page of a device memory profile: live arrays and executables by call stack. A leak of the series comes first. */
 export function DeviceProfilePage(props: SnapshotProps): JSX.Element {
   const { api, summary, snapshots, problems, store, dark, onState } = props;
   const { id } = summary;
   const profile = useFetched(id, (key, signal) => api.deviceProfile({ id: key }, signal));
+  const growth = useLastFetched(snapshots > 1 ? `${id} ${snapshots}` : null, (_, signal) =>
+    api.growth({ id }, signal),
+  );
   const all = useFetched(profile.value === null ? null : id, (key, signal) => api.rows({ id: key }, signal));
   const [graphReady, setGraphReady] = useState(false);
   const error = profile.error ?? all.error;
   const ready = profile.value !== null && all.value !== null && graphReady;
   useEffect(() => onState(error !== null ? "error" : ready ? "ready" : "loading", null), [error, ready]);
   if (profile.error !== null) return <ErrorMessage error={profile.error} />;
-  if (profile.value === null) return <div class="placeholder" aria-busy="true" />;
+  // What comes later would move what is below it.
+  if (profile.value === null || (snapshots > 1 && growth.waiting && growth.value === null))
+    return <div class="placeholder" aria-busy="true" />;
   const fileName = `${summary.title}-${summary.memory}`;
+  const leak = growth.value?.headline ?? null;
+  const { headline } = profile.value;
   return (
     <TermsContext.Provider value={SNAPSHOT_TERMS}>
       <TreesScope api={api} recording={summary} everything={all.value} store={store}>
         <Frame {...{ api, id, store, dark }} everything={all.value}>
-          <Headline headline={profile.value.headline} caveats={summary.caveats} problems={problems}>
+          <Headline
+            {...{ problems, headline: leak ?? headline, alarm: leak !== null }}
+            caveats={summary.caveats}
+          >
+            {leak !== null && <p class="muted">{headline}</p>}
             <Figures profile={profile.value} />
           </Headline>
+          {growth.error !== null && <ErrorMessage error={growth.error} />}
+          {growth.value !== null && growth.value.points.length > 1 && (
+            <GrowthSeries growth={growth.value} id={id} store={store} />
+          )}
           <Devices profile={profile.value} store={store} />
-          <CallGraphSection
-            {...{ api, id, fileName, store }}
-            base=""
-            devices={profile.value.devices.length}
-            onReady={setGraphReady}
-          />
-          <Trees all={all.value} fileName={fileName} store={store} dark={dark} />
-          <GrowthSection {...{ api, id, snapshots, store }} />
+          <Trees all={all.value} fileName={fileName} store={store} dark={dark}>
+            <CallGraphSection
+              {...{ api, id, fileName, store }}
+              base=""
+              devices={profile.value.devices.length}
+              onReady={setGraphReady}
+            />
+          </Trees>
         </Frame>
       </TreesScope>
     </TermsContext.Provider>
@@ -91,7 +106,7 @@ function Figures({ profile }: { profile: DeviceProfile }): JSX.Element {
       {when.length > 0 && <p class="muted">{when.join(", ")}</p>}
       <dl>
         {profile.figures
-          .filter(({ bytes }) => bytes !== null)
+          .filter(({ bytes }) => bytes !== null && bytes > 0)
           .map((figure) => (
             <FigureCell key={figure.key} figure={figure} whole={{ bytes: capacity, label: "of capacity" }} />
           ))}
@@ -143,49 +158,45 @@ function Devices({
   );
 }
 
-const CHARTS = [
-  { value: "flame", label: "Flame graph", about: "Width shows the bytes of a frame and its callees" },
-  {
-    value: "sandwich",
-    label: "Sandwich",
-    about: "Callers of one function above it, callees below it",
-  },
-  { value: "treemap", label: "Treemap", about: "Area shows the bytes of a frame and its callees" },
-  { value: "tree", label: "Tree table", about: "Hierarchy with numbers" },
-] as const;
-
 interface TreesProps extends ViewProps {
   /** Null until all rows have loaded. */
   all: RecordingData | null;
   fileName: string;
+  /** Sections below, which come once the height of the charts is known. */
+  children: ComponentChildren;
 }
 
 /** Trees of this device's call stacks: top-down and bottom-up. */
-function Trees({ all, fileName, store, dark }: TreesProps): JSX.Element {
+function Trees({ all, fileName, store, dark, children }: TreesProps): JSX.Element {
   const state = useStore(store, ({ chart }) => chart);
-  const chart = state === "bars" ? "flame" : state;
   const live = useMemo(() => (all === null ? new Uint32Array(0) : liveAt(all.rows, 0)), [all]);
+  const { tree, error } = useTree(store, all?.rows ?? null, false, true);
+  const isDrawn = useRef(false);
+  isDrawn.current ||= tree !== null || error !== null;
   return (
-    <section aria-label="Stacks">
-      <header class="section-head">
-        <h2>By what called it</h2>
-        <span class="spacer" />
-        <Choice
-          label="Chart"
-          testid="chart"
-          options={CHARTS}
-          value={chart}
-          onPick={(picked) => store.set({ chart: picked })}
+    <>
+      <section aria-label="Stacks">
+        <header class="section-head">
+          <h2>By call stack</h2>
+          <span class="spacer" />
+          <Choice
+            label="Chart"
+            testid="chart"
+            options={TREE_CHARTS}
+            value={state === "address" ? "flame" : state}
+            onPick={(picked) => store.set({ chart: picked })}
+          />
+        </header>
+        <TreeCharts
+          {...{ live, fileName, store, dark }}
+          rows={all?.rows ?? null}
+          program={all?.program ?? null}
+          unexplained={0}
+          compiled={false}
         />
-      </header>
-      <TreeCharts
-        {...{ live, fileName, store, dark }}
-        rows={all?.rows ?? null}
-        program={all?.program ?? null}
-        unexplained={0}
-        compiled={false}
-      />
-    </section>
+      </section>
+      {isDrawn.current && children}
+    </>
   );
 }
 

@@ -6,18 +6,16 @@ import { onPress } from "../../base/input";
 import type { Store } from "../../base/store";
 import { formatBytes, formatExact } from "../../base/units";
 import { type GrowthBand, growthChart } from "../../layout/compare/growth_chart";
-import type { Api } from "../../payload/api";
 import type { Growth, GrowthSite } from "../../payload/generated/answers";
 import { mixPixels } from "../../render/frame/palette";
 import { saveText } from "../browser/export";
 import { useWidth } from "../browser/use_size";
-import { useLastFetched } from "../data/use_fetched";
 import { ByteAxis } from "../drawing/byte_axis";
+import { FullWindow, useFullWindow } from "../browser/full_window";
 import { copySvg, type Picture, withLightTheme } from "../drawing/picture";
 import { SaveDrawing } from "../drawing/save_picture";
 import { SvgSurface } from "../drawing/surface";
 import { NEW_RECORDING, type ViewState } from "../state/view_state";
-import { ErrorMessage } from "../widgets/message";
 
 const LINE_HEIGHT = 18;
 const SWATCH = 10;
@@ -53,22 +51,6 @@ function drawGrowth(chart: SVGSVGElement, bands: readonly GrowthBand[], { sites 
   return { width, height: height + (bands.length + 1) * LINE_HEIGHT, shapes: [...shapes, ...surface.shapes] };
 }
 
-interface Props {
-  api: Api;
-  id: string;
-  /** Number of snapshots in the run, which grows while its job runs. */
-  snapshots: number;
-  store: Store<ViewState>;
-}
-
-/** Growth over the device profiles of a run, by allocation site. Empty for a single profile. */
-export function GrowthSection({ api, id, snapshots, store }: Props): JSX.Element | null {
-  const { value, error } = useLastFetched(`${id} ${snapshots}`, (_, signal) => api.growth({ id }, signal));
-  if (error !== null) return <ErrorMessage error={error} />;
-  if (value === null || value.points.length < 2) return null;
-  return <Series growth={value} id={id} store={store} />;
-}
-
 const HEIGHT = 220;
 const LEFT = 76;
 const RIGHT = 16;
@@ -81,7 +63,8 @@ interface SeriesProps {
   store: Store<ViewState>;
 }
 
-function Series({ growth, id, store }: SeriesProps): JSX.Element {
+/** Growth over the device profiles of a run, by allocation site. */
+export function GrowthSeries({ growth, id, store }: SeriesProps): JSX.Element {
   const place = useRef<HTMLElement>(null);
   const [pointed, setPointed] = useState<number | null>(null);
   const chart = useMemo(() => growthChart(growth), [growth]);
@@ -100,7 +83,9 @@ function Series({ growth, id, store }: SeriesProps): JSX.Element {
     >
       <header class="section-head">
         <h2>Over the {growth.points.length} profiles of this run</h2>
-        <span class="muted">{growth.message ?? growth.headline ?? "No leaks between profiles."}</span>
+        <span class="muted">
+          {growth.message ?? (growth.headline === null && "No leaks between profiles.")}
+        </span>
         <span class="spacer" />
         <SaveDrawing
           of="growth chart"
@@ -110,7 +95,9 @@ function Series({ growth, id, store }: SeriesProps): JSX.Element {
         />
         <button onClick={() => saveText(csv(), "growth.csv")}>Save CSV</button>
       </header>
-      <Chart {...{ growth, id, store, pointed, onPoint: setPointed, bands: chart.bands }} chart={chart} />
+      <FullWindow of="growth chart">
+        <Chart {...{ growth, id, store, pointed, onPoint: setPointed, bands: chart.bands }} chart={chart} />
+      </FullWindow>
       <ol class="growth-sites" onMouseLeave={() => setPointed(null)}>
         {[...chart.bands].reverse().map((band) => {
           const site = band.site < 0 ? null : growth.sites[band.site];
@@ -147,11 +134,12 @@ interface ChartProps extends SeriesProps {
 function Chart({ growth, id, store, chart, pointed, onPoint }: ChartProps): JSX.Element {
   const place = useRef<HTMLDivElement>(null);
   const width = useWidth(place);
+  const height = useFullWindow() ? window.innerHeight - 60 : HEIGHT;
   const { points } = growth;
   const open = ({ host }: Growth["points"][number]): void => store.set({ host, ...NEW_RECORDING });
   const x = (i: number): number =>
     LEFT + (i * Math.max(width - LEFT - RIGHT, 0)) / Math.max(points.length - 1, 1);
-  const y = (bytes: number): number => TOP + (HEIGHT - TOP - BOTTOM) * (1 - bytes / chart.max);
+  const y = (bytes: number): number => TOP + (height - TOP - BOTTOM) * (1 - bytes / chart.max);
   const area = ({ bottom, top }: GrowthBand): string =>
     `M${top.map((bytes, i) => `${x(i)},${y(bytes)}`).join(" L")} L${bottom
       .map((bytes, i) => `${x(i)},${y(bytes)}`)
@@ -164,7 +152,7 @@ function Chart({ growth, id, store, chart, pointed, onPoint }: ChartProps): JSX.
   };
   return (
     <div ref={place} class="growth-chart">
-      <svg width={width} height={HEIGHT} role="group" aria-label="Bytes of each site in each profile">
+      <svg width={width} height={height} role="group" aria-label="Bytes of each site in each profile">
         <ByteAxis ticks={chart.ticks} left={LEFT} right={width - RIGHT} y={y} />
         {chart.bands.map((band, i) => (
           <path
@@ -190,12 +178,12 @@ function Chart({ growth, id, store, chart, pointed, onPoint }: ChartProps): JSX.
             onKeyDown={onPress(() => open(point))}
           >
             <title>{`${point.title}: ${formatBytes(point.bytes)}. Click to open it.`}</title>
-            <line x1={x(i)} x2={x(i)} y1={TOP} y2={HEIGHT - BOTTOM} />
+            <line x1={x(i)} x2={x(i)} y1={TOP} y2={height - BOTTOM} />
             <circle cx={x(i)} cy={y(point.bytes)} r={point.id === id ? 5 : 3.5} />
             {i % every === 0 && (
               <text
                 x={x(i)}
-                y={HEIGHT - 8}
+                y={height - 8}
                 text-anchor={i === 0 ? "start" : i === points.length - 1 ? "end" : "middle"}
               >
                 {name(i)}

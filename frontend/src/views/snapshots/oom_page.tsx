@@ -3,12 +3,12 @@ import { useMemo, useState } from "preact/hooks";
 import { messageOf } from "../../base/errors";
 import type { Store } from "../../base/store";
 import { formatBytes } from "../../base/units";
-import { liveAt } from "../../layout/usage/live_set";
 import type { Api } from "../../payload/api";
 import type { Problem, Summary } from "../../payload/generated/answers";
 import type { FirstView, RecordingData } from "../../payload/recording/recording";
 import { AddressMap } from "../breakdown/address_map";
 import { Breakdown } from "../breakdown/breakdown";
+import { Buffers } from "../buffer_table/buffers";
 import { copyText } from "../browser/export";
 import { SNAPSHOT_TERMS, type Terms, TermsContext } from "../data/terms";
 import { useFetched } from "../data/use_fetched";
@@ -144,10 +144,10 @@ function Loaded(props: Shared & { view: FirstView; everything: RecordingData | n
   });
   return (
     <PageFrame drawer={drawer}>
-      <Headline headline={view.headline} caveats={view.caveats} problems={problems}>
+      <Headline headline={view.verdict.alarm} caveats={view.caveats} problems={problems}>
         <OomHints sentences={view.out_of_memory?.sentences.slice(2).filter(isHint) ?? []} />
         <FailedProgram api={api} id={view.recording.id} store={store} />
-        <Figures view={view} available={available} dark={dark} />
+        <Figures view={view} available={available} store={store} dark={dark} />
       </Headline>
       {everything !== null && everything.regions.length > 0 && (
         <AddressMap
@@ -155,14 +155,17 @@ function Loaded(props: Shared & { view: FirstView; everything: RecordingData | n
           rows={everything.rows}
           regions={everything.regions}
           places={everything.addresses}
-          live={liveAt(everything.rows, view.peak)}
           position={view.peak}
+          length={view.length}
           outOfMemory={view.out_of_memory}
           fileName={`${view.recording.title}-addresses`}
         />
       )}
       {view.recording.peak_bytes > 0 && view.recording.allocations > 0 && (
-        <Breakdown {...shared} view={view} available={available} program={everything?.program ?? null} />
+        <>
+          <Breakdown {...shared} view={view} available={available} program={everything?.program ?? null} />
+          <Buffers {...shared} view={view} available={available} program={everything?.program ?? null} />
+        </>
       )}
     </PageFrame>
   );

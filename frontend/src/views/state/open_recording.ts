@@ -10,6 +10,19 @@ export const TAB_OF_AXIS: Record<string, Tab> = {
   INSTANT: "snapshots",
 };
 
+/** Return the part of the state that names a recording. */
+export function placeOfRecording(
+  recording: Summary,
+): Pick<ViewState, "tab" | "run" | "host" | "module" | "space"> {
+  return {
+    tab: TAB_OF_AXIS[recording.axis] ?? "memory_viewer",
+    run: recording.run,
+    host: recording.host,
+    module: recording.title,
+    space: recording.memory,
+  };
+}
+
 /** Open a recording at a position, in the tab of its kind. */
 export function openRecording(
   store: Store<ViewState>,
@@ -17,11 +30,7 @@ export function openRecording(
   at: Partial<Pick<ViewState, "position" | "selected">> = {},
 ): void {
   store.set({
-    tab: TAB_OF_AXIS[recording.axis] ?? "memory_viewer",
-    run: recording.run,
-    host: recording.host,
-    module: recording.kind === "program" ? recording.title : "",
-    space: recording.memory,
+    ...placeOfRecording(recording),
     search: "",
     timeline_only: false,
     ...NEW_RECORDING,

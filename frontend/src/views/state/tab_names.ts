@@ -20,7 +20,7 @@ const XPROF_NAMES: Partial<Record<Tab, string>> = {
 };
 
 const ABOUT: Record<Tab, string> = {
-  overview: "Every program and memory of the run, least headroom first",
+  overview: "Every program and memory of the run, the largest share of its limit first",
   memory_viewer: "Memory of a compiled program, in program order",
   memory_profile: "Memory of an allocator over time: allocator events, and PyTorch snapshots",
   snapshots: "Memory at one moment: device memory profiles, and out-of-memory errors",
@@ -30,9 +30,14 @@ const ABOUT: Record<Tab, string> = {
   fit: "Candidates of a fit: which programs fit on which accelerators, and the largest batch",
 };
 
+/** Return whether a tab shows one recording. */
+export function isOfOneRecording(tab: Tab): boolean {
+  return Object.values(TAB_OF_AXIS).includes(tab);
+}
+
 /** Return the recordings that a tab shows; null for a tab that shows more than recordings of one kind. */
 export function recordingsOf(tab: Tab, recordings: readonly Summary[]): readonly Summary[] | null {
-  if (!Object.values(TAB_OF_AXIS).includes(tab)) return null;
+  if (!isOfOneRecording(tab)) return null;
   return recordings.filter(({ axis }) => TAB_OF_AXIS[axis] === tab);
 }
 

@@ -1,6 +1,6 @@
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import { hostWindow } from "../browser/host_window";
+import { hostWindow, notebookTheme } from "../browser/host_window";
 import type { ViewState } from "./view_state";
 
 /** The theme is a personal preference: the browser stores it, and shared URLs omit it. */
@@ -30,7 +30,8 @@ const system = window.matchMedia("(prefers-color-scheme: dark)");
 function readHostTheme(): boolean {
   const { document } = hostWindow();
   const isTensorBoard = document.querySelector("tb-webapp") !== null;
-  return document.body.classList.contains("dark-mode") || (!isTensorBoard && system.matches);
+  const isDark = document.body.classList.contains("dark-mode") || notebookTheme() === "dark";
+  return isDark || (!isTensorBoard && system.matches);
 }
 
 /** Follow the theme of TensorBoard and of the system, whichever changed last, and remember the user's choice. */

@@ -22,6 +22,7 @@ const STATE: ViewState = {
   position: 120,
   selected: 0,
   zoom: [1.5, 90],
+  range: [20, 41],
   timeline_zoom: [0, 1024],
   usage_zoom: [512, 2048],
   search: "layer_\\d",
@@ -31,10 +32,11 @@ const STATE: ViewState = {
   expanded: "name-1x2y.small",
   tree_expanded: "a.1c",
   each_host: true,
-  group_by_role: true,
+  small_memories: true,
   show_sharing: true,
   timeline_regions: "all",
   timeline_only: true,
+  below: "buffers",
   paused: true,
   axis: "time",
   usage_range: "fit",
@@ -78,8 +80,9 @@ const STATE: ViewState = {
 };
 const FRAGMENT =
   "#tab=memory_profile&run=train/1&host=localhost&module=jit_step(7)&space=HBM&position=120&selected=0&zoom=1.5,90" +
-  "&yzoom=0,1024&bytes=512,2048&search=layer_%5Cd&size=%3E1MiB&sort=-size&tree_sort=name&opened=name-1x2y.small" +
-  "&tree_opened=a.1c&each_host=true&grouped=true&sharers=true&show=all&full=true&paused=true&axis=time" +
+  "&between=20,41&yzoom=0,1024&bytes=512,2048&search=layer_%5Cd&size=%3E1MiB&sort=-size&tree_sort=name" +
+  "&opened=name-1x2y.small" +
+  "&tree_opened=a.1c&each_host=true&small=true&sharers=true&show=all&full=true&below=buffers&paused=true&axis=time" +
   "&range=fit&curves=heap&capacity=16911433728&layout=address" +
   "&group=shape&chart=treemap&by=model&weight=time&merge=true&invert=true" +
   "&roots=true&around=step%20(train.py)&node=params/layer_3" +
@@ -170,7 +173,9 @@ describe("a reset", () => {
       selected: null,
       hovered: null,
       search_match: null,
+      pointed: null,
       zoom: null,
+      range: null,
       timeline_zoom: null,
       usage_zoom: null,
       sandwich_function: "",

@@ -5,14 +5,15 @@ import { CLASSIFICATIONS, COMPARE_BY, GRANULARITIES, TREND_BY } from "../../payl
 import type { FirstView } from "../../payload/recording/recording";
 import { choice, type Field, flag, integer, privateField, type Reset, text, window } from "./fields";
 
+/** Tabs of all recordings, and of one. */
 export const TABS = [
   "overview",
-  "memory_viewer",
-  "memory_profile",
-  "snapshots",
   "compare",
   "fit",
   "fleet",
+  "memory_viewer",
+  "memory_profile",
+  "snapshots",
 ] as const;
 export type Tab = (typeof TABS)[number];
 
@@ -23,9 +24,9 @@ export type Tab = (typeof TABS)[number];
 export const SCHEMA = {
   /**
    * All recordings of a run, programs as compiled, memory over time or at one moment, a comparison, a fit, or
-   * the devices of all hosts.
+   * the devices of all hosts. Empty: the page opens at what matters most.
    */
-  tab: choice("tab", TABS, "overview", { isPlace: true }),
+  tab: choice("tab", TABS, "", { isPlace: true }),
   /** Empty: the newest run, all hosts, the largest module, its largest memory space. */
   run: text("run", { isPlace: true }),
   host: text("host", { isPlace: true }),
@@ -37,8 +38,12 @@ export const SCHEMA = {
   selected: integer("selected", { reset: "recording", ofProgram: true }),
   hovered: privateField<number | null>(null, { reset: "recording" }),
   search_match: privateField<number | null>(null, { reset: "recording" }),
+  /** Position under the pointer, in the charts along the x axis. */
+  pointed: privateField<number | null>(null, { reset: "recording" }),
   /** Visible part of the x axis in positions (fractions allowed), the same in all charts along it; null is all. */
   zoom: window("zoom", { reset: "recording" }),
+  /** Part of the x axis whose live rows the breakdown and the table are about; null: the inspected position. */
+  range: window("between", { reset: "recording" }),
   /** Visible part of the timeline's y axis in bytes; null is all. */
   timeline_zoom: window("yzoom", { reset: "recording" }),
   /** Visible part of the usage chart's y axis in bytes; null is set by `usage_range`. */
@@ -58,8 +63,8 @@ export const SCHEMA = {
   tree_expanded: text("tree_opened", { reset: "recording", toUrl: truncateForUrl }),
   /** List programs of equal hosts one by one. */
   each_host: flag("each_host"),
-  /** Group a program's buffers by role. */
-  group_by_role: flag("grouped"),
+  /** List memories below 1 % of the largest, too. */
+  small_memories: flag("small"),
   /** List buffers that share the memory of a live buffer, too. */
   show_sharing: flag("sharers"),
   /** "all" draws parameters, outputs and constants on the timeline, too. */
@@ -69,6 +74,8 @@ export const SCHEMA = {
   theme: privateField<"auto" | "light" | "dark">("auto"),
   /** Theme of the host or the system, which "auto" follows. */
   host_dark: privateField(false),
+  /** Tab below the charts. */
+  below: choice("below", ["advice", "breakdown", "buffers", "kernels", "growth", "programs"], "advice"),
   /** Do not follow a running job. */
   paused: flag("paused"),
   /** X axis of an allocator: equally spaced events, or time. */
@@ -81,10 +88,10 @@ export const SCHEMA = {
   capacity: integer("capacity"),
   /** Y axis of an allocator's timeline: stacked by age, each block at a fixed height, or addresses. */
   timeline_layout: choice("layout", ["age", "stacked", "address"], "age"),
-  /** What an allocator's table groups its rows by. */
-  group: choice("group", GROUP_KEYS, "name"),
+  /** What a table groups its rows by; "auto": what most of their bytes have, source lines first. */
+  group: choice("group", GROUP_KEYS, "auto"),
   /** Chart of what is live at the inspected position. */
-  chart: choice("chart", ["bars", "flame", "sandwich", "treemap", "tree", "address"], "bars"),
+  chart: choice("chart", ["flame", "sandwich", "treemap", "tree", "address"], "flame"),
   /** What trees classify rows by; "auto" depends on the kind of recording. */
   classification: choice("by", CLASSIFICATIONS, "auto"),
   /** Weight of a row in a tree: its bytes, or its bytes times its lifetime. */

@@ -74,6 +74,8 @@ interface Props<Row> {
   options?: JSX.Element | undefined;
   /** Errors in the filter as typed. */
   errors: string[];
+  /** A remark above the lines. */
+  note?: JSX.Element;
   summary: string;
   csv: () => string;
   fileName: string;
@@ -91,7 +93,7 @@ interface Props<Row> {
 
 /** Lines below a toolbar to filter, copy and save, and headings that sort. */
 export function DataTable<Row>(props: Props<Row>): JSX.Element {
-  const { store, table, sized = true, options, errors, summary, csv, fileName, ...lines } = props;
+  const { store, table, sized = true, options, errors, note, summary, csv, fileName, ...lines } = props;
   const { search, size, sort, onSort, shown, template, constant } = table;
   return (
     <>
@@ -111,6 +113,7 @@ export function DataTable<Row>(props: Props<Row>): JSX.Element {
           ))}
         </p>
       )}
+      {note}
       <VirtualLines {...lines} head={<TableHead {...{ columns: shown, template, sort, onSort }} />} />
     </>
   );

@@ -1,7 +1,8 @@
 import type { JSX } from "preact";
 import { useContext, useEffect, useId, useRef, useState } from "preact/hooks";
-import { formatCount } from "../../base/units";
+import { formatCounted } from "../../base/units";
 import { PrintingContext } from "../browser/printing";
+import { useFullWindow } from "../browser/full_window";
 
 interface TableHeadProps<Key extends string> {
   columns: readonly { key: Key; heading: string; about: string; numeric: boolean }[];
@@ -44,8 +45,10 @@ const MARGIN_LINES = 8;
 /** Lines exchanged at a time, so that most scroll events change nothing. */
 const STEP = 4;
 const MAX_VISIBLE_LINES = 20;
+/** Height of what is above and below the lines in the full window. */
+const AROUND = 170;
 /** Lines on paper: some pages. */
-const MAX_PRINTED_LINES = 500;
+const MAX_PRINTED_LINES = 2000;
 
 interface Props {
   count: number;
@@ -73,7 +76,8 @@ export function VirtualLines(props: Props): JSX.Element {
   const id = useId();
   const scroller = useRef<HTMLDivElement>(null);
   const [scrolled, setScrolled] = useState(0);
-  const inSight = Math.min(MAX_VISIBLE_LINES, Math.max(count, 4));
+  const most = useFullWindow() ? Math.floor((window.innerHeight - AROUND) / LINE_HEIGHT) : MAX_VISIBLE_LINES;
+  const inSight = Math.min(most, Math.max(count, 4));
 
   useEffect(() => {
     const node = scroller.current;
@@ -133,7 +137,7 @@ export function VirtualLines(props: Props): JSX.Element {
         ))}
       </div>
       {printing && printed < count && (
-        <p class="muted">{formatCount(count - printed)} more lines; a saved CSV has all of them.</p>
+        <p class="muted">{formatCounted(count - printed, "more line")}; a saved CSV has all of them.</p>
       )}
     </div>
   );

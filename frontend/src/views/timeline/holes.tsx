@@ -100,19 +100,12 @@ function Line({ hole, scene, store, selected }: LineProps): JSX.Element {
   );
 }
 
-/** Tooltip of a hole. */
-export function HoleFacts({ hole, scene }: { hole: Hole; scene: Scene }): JSX.Element {
+/** A hole, and the allocations around it, in a line. */
+export function HoleText({ hole, scene }: { hole: Hole; scene: Scene }): JSX.Element {
   return (
     <>
-      <b>Hole of {formatBytes(hole.to - hole.from)}</b>
-      <span>
-        <span class="muted">below </span>
-        {nameOf(scene, hole.above)}
-      </span>
-      <span>
-        <span class="muted">above </span>
-        {nameOf(scene, hole.below)}
-      </span>
+      <b>Hole of {formatBytes(hole.to - hole.from)}</b> below {nameOf(scene, hole.above)}, above{" "}
+      {nameOf(scene, hole.below)}{" "}
     </>
   );
 }

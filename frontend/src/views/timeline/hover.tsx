@@ -1,70 +1,50 @@
 import type { JSX } from "preact";
-import { formatBytes, formatCount, formatCounted } from "../../base/units";
-import { ROLES } from "../../payload/generated/constants";
-import { rowName } from "../../payload/recording/rows";
+import { formatBytes, formatCount } from "../../base/units";
+import type { Hole } from "../../layout/address_map";
 import { formatTime } from "../../layout/axis/ticks";
-import { isSharedLater, lifetimeText, liveUntil } from "../widgets/position_text";
-import { useTerms, type Terms } from "../data/terms";
+import { rowName } from "../../payload/recording/rows";
+import { useTerms } from "../data/terms";
 import type { Scene } from "./drawing/scene";
+import { HoleText } from "./holes";
 
-/** Tooltip of a block. */
-export function BlockFacts({ scene, row }: { scene: Scene; row: number }): JSX.Element {
-  const { rows } = scene;
-  const terms = useTerms();
-  const padding = rows.size[row] - rows.requested[row];
-  return (
-    <>
-      <b>{rowName(rows, row) || `unnamed ${terms.item}`}</b>
-      <span>
-        {formatBytes(rows.size[row])}
-        {padding > 0 && ` (${formatBytes(padding)} ${terms.excess})`}
-        {rows.role[row] !== 0 && <span class="muted"> · {ROLES[rows.role[row]]}</span>}
-      </span>
-      <span>{rows.shape.at(row)}</span>
-      <span class="muted">{lifetimeOf(scene, row, terms)}</span>
-      {rows.op_name.at(row) !== "" && rows.op_name.at(row) !== rows.name.at(row) && (
-        <span>{rows.op_name.at(row)}</span>
-      )}
-      {rows.source.at(row) !== "" && <span class="muted">{rows.source.at(row)}</span>}
-    </>
-  );
+/** What is under the pointer. */
+export interface Pointed {
+  position: number;
+  byte: number;
+  /** A row, also one of live bytes that no table lists; -1 for none. */
+  row: number;
+  hole: Hole | null;
 }
 
-function lifetimeOf({ rows, program, length }: Scene, row: number, terms: Terms): string {
-  const [defined, lastUsed] = [rows.defined[row], rows.last_used[row]];
-  const from = defined < 0 ? `before the ${terms.extent}` : formatCount(defined);
-  const to = lastUsed >= length ? "after its end" : formatCount(lastUsed);
-  const positions = Math.min(lastUsed, length - 1) - Math.max(defined, 0) + 1;
-  const time = program.time_ns === null ? "" : `, ${lifetimeText(rows, row, program.time_ns)}`;
-  // Buffers that share its memory have blocks of their own.
-  const longer =
-    program.time_ns === null && isSharedLater(rows, row, length)
-      ? `, its memory to ${formatCount(liveUntil(rows, row, length))}`
-      : "";
-  return `lives ${from} to ${to}, ${formatCounted(positions, terms.position, terms.positions)}${longer}${time}`;
-}
-
-/** Status line below the plot: instruction and byte under the pointer. */
+/** Status line below the plot: what is under the pointer. */
 export function PointerText(props: {
   scene: Scene;
-  at: { position: number; byte: number } | null;
-  /** The timeline fills the window. */
+  at: Pointed | null;
+  /** The charts fill the window. */
   full: boolean;
 }): JSX.Element {
   const { scene, at, full } = props;
+  const terms = useTerms();
   if (at === null)
     return (
       <span class="muted">
-        {full ? "wheel: zoom, with Alt bytes, with Ctrl both" : "Ctrl + wheel: zoom, Alt + wheel: bytes"} · W
-        A S D: zoom and pan · drag: pan or select a range · click: select
+        {full ? "wheel: zoom" : "Ctrl + wheel: zoom"}, Alt + wheel: bytes · drag: pan or zoom to a range ·
+        click: keep in the panel
       </span>
     );
   const position = Math.min(Math.max(Math.floor(at.position), 0), scene.length - 1);
   const { program } = scene;
   const known = position < program.length;
   const times = program.time_ns;
+  const { rows } = scene;
   return (
     <span>
+      {at.row >= 0 && (
+        <b>
+          {rowName(rows, at.row) || `unnamed ${terms.item}`}, {formatBytes(rows.size[at.row])}{" "}
+        </b>
+      )}
+      {at.hole !== null && <HoleText scene={scene} hole={at.hole} />}
       <span class="muted">at </span>
       {formatCount(position)}
       {times !== null && known && `, ${formatTime(times[position])}`}

@@ -4,13 +4,12 @@ import type { View } from "../../layout/axis/view";
 import { centerOn, dragView, isInside, windowOnMap } from "../../layout/timeline/minimap";
 import type { TimelineRenderer } from "../../render/workers/timeline_renderer";
 import { useSize } from "../browser/use_size";
-import { GUTTER_LEFT, GUTTER_RIGHT } from "../drawing/surface";
 import type { TimelineColors } from "./drawing/colors";
 import { pixelRatio } from "./drawing/geometry";
 import type { Scene } from "./drawing/scene";
 import { putFrame } from "./plot";
 
-const HEIGHT = 40;
+const HEIGHT = 26;
 
 interface Props {
   scene: Scene;
@@ -69,7 +68,7 @@ export function Minimap({ scene, view, onView, renderer, highlighted, colors }: 
       class="timeline-map"
       data-testid="timeline-minimap"
       aria-hidden="true"
-      style={{ height: `${HEIGHT}px`, margin: `0 ${GUTTER_RIGHT}px 0 ${GUTTER_LEFT}px` }}
+      style={{ height: `${HEIGHT}px` }}
       onPointerDown={onPointerDown}
       onPointerMove={onPointerMove}
       onPointerUp={onPointerUp}

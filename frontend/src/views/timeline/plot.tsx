@@ -7,18 +7,16 @@ import { type View, viewAround } from "../../layout/axis/view";
 import { rowAt } from "../../render/frame/raster";
 import type { DrawnPicture, TimelineRenderer } from "../../render/workers/timeline_renderer";
 import { useSize } from "../browser/use_size";
-import { useTerms } from "../data/terms";
+import { axisTitle, useTerms } from "../data/terms";
 import { GUTTER_LEFT } from "../drawing/surface";
 import type { ViewState } from "../state/view_state";
-import { Tooltip } from "../widgets/tooltip";
 import type { TimelineColors } from "./drawing/colors";
-import { AXIS_HEIGHT, pictureSize, pixelRatio, valueAt } from "./drawing/geometry";
+import { pictureSize, pixelRatio, valueAt } from "./drawing/geometry";
 import { LABEL_HEIGHT, LABEL_WIDTH } from "./drawing/labels";
 import { drawOverlay, type Marks } from "./drawing/overlay";
 import { blockOf, rowsSharing, type Scene } from "./drawing/scene";
 import { bindGestures, type GestureHost, keyView } from "./gestures";
-import { HoleFacts } from "./holes";
-import { BlockFacts } from "./hover";
+import type { Pointed } from "./hover";
 
 /** Point in pixels of the picture. */
 interface Point {
@@ -37,9 +35,8 @@ interface Props {
   highlighted: Uint8Array | null;
   colors: TimelineColors;
   store: Store<ViewState>;
-  /** Position and byte under the pointer; null when it is not over the blocks. */
-  onPointer: (at: { position: number; byte: number } | null) => void;
-  height: string;
+  /** What is under the pointer changed; null when it is not over the blocks. */
+  onPointer: (at: Pointed | null) => void;
 }
 
 /** Plot of the blocks, with axes, labels, lines and outlines. */
@@ -76,6 +73,7 @@ export function Plot(props: Props): JSX.Element {
     });
   }, [renderer, scene.blocks, scene.show, scene.axis, view, size, ratio, highlighted, colors]);
 
+  // Blocks and holes are told apart by what is drawn.
   const hole = useMemo(() => {
     if (!scene.holes || pointer === null || hovered !== null) return null;
     const { along, byte } = valueAt(view, pictureSize(size), pointer.x, pointer.y);
@@ -92,7 +90,18 @@ export function Plot(props: Props): JSX.Element {
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     const marks = { position, selected, beside: [...sharers, ...beside], hovered, match, band };
     const { labels } = drawn.picture;
-    drawOverlay(ctx, { scene, view: drawn.picture.view, size, labels, ratio, highlighted, marks, colors });
+    const titles = { x: axisTitle(terms, scene.axis), y: scene.stack === null ? "address" : "live, by age" };
+    drawOverlay(ctx, {
+      scene,
+      view: drawn.picture.view,
+      size,
+      labels,
+      ratio,
+      highlighted,
+      marks,
+      titles,
+      colors,
+    });
   };
   useLayoutEffect(drawOver, [scene, size, position, selected, sharers, hole, hovered, match, band, colors]);
   const blockUnder = (x: number, y: number): number => {
@@ -102,10 +111,6 @@ export function Plot(props: Props): JSX.Element {
   const rowUnder = (x: number, y: number): number | null => {
     const row = blockUnder(x, y);
     return row < 0 || row >= scene.listed ? null : row;
-  };
-  const unlisted = ({ x, y }: Point): number | null => {
-    const row = blockUnder(x, y);
-    return row < scene.listed ? null : row;
   };
   // Blocks can move under a pointer at rest.
   const repick = (): void => {
@@ -125,10 +130,14 @@ export function Plot(props: Props): JSX.Element {
     });
   }, [renderer]);
 
-  const pointAt = ({ along, byte }: { along: number; byte: number }): { position: number; byte: number } => ({
-    position: scene.axis.positionAt(along),
-    byte,
-  });
+  const row = pointer === null ? -1 : blockUnder(pointer.x, pointer.y);
+  useLayoutEffect(() => {
+    if (pointer === null) props.onPointer(null);
+    else {
+      const { along, byte } = valueAt(view, pictureSize(size), pointer.x, pointer.y);
+      props.onPointer({ position: scene.axis.positionAt(along), byte, row, hole });
+    }
+  }, [pointer, row, hole, scene, view, size]);
 
   // Listeners outlive a render, so they read current values from here.
   const gestures: GestureHost = {
@@ -139,12 +148,10 @@ export function Plot(props: Props): JSX.Element {
       const { width, height } = pictureSize(size);
       const inside = x >= 0 && x < width && y >= 0 && y < height;
       setPointer(inside ? { x, y } : null);
-      props.onPointer(x >= 0 && x < width ? pointAt(valueAt(view, { width, height }, x, y)) : null);
       store.set({ hovered: inside ? rowUnder(x, y) : null });
     },
     leave: () => {
       setPointer(null);
-      props.onPointer(null);
       store.set({ hovered: null });
     },
     click: (x, y) => {
@@ -196,7 +203,6 @@ export function Plot(props: Props): JSX.Element {
   };
 
   const inner = pictureSize(size);
-  const told = hovered ?? (pointer === null || hole !== null ? null : unlisted(pointer));
   return (
     <div
       ref={host}
@@ -209,7 +215,6 @@ export function Plot(props: Props): JSX.Element {
         `${terms.positions}. Arrow keys pan, plus and minus zoom, as do W, A, S and D; n steps through the ` +
         `matches or the ${terms.items} at the inspected ${terms.position}, Enter selects.`
       }
-      style={{ height: props.height }}
       onKeyDown={onKeyDown}
     >
       <canvas
@@ -219,23 +224,8 @@ export function Plot(props: Props): JSX.Element {
         style={{ left: `${GUTTER_LEFT}px`, width: `${inner.width}px`, height: `${inner.height}px` }}
       />
       <canvas ref={overlay} class="timeline-overlay" data-testid="timeline-overlay" />
-      {pointer !== null && hole !== null && band === null && (
-        <Tooltip x={pointer.x + GUTTER_LEFT} y={tooltipTop(pointer.y, size.height)} width={size.width}>
-          <HoleFacts scene={scene} hole={hole} />
-        </Tooltip>
-      )}
-      {pointer !== null && told !== null && band === null && (
-        <Tooltip x={pointer.x + GUTTER_LEFT} y={tooltipTop(pointer.y, size.height)} width={size.width}>
-          <BlockFacts scene={scene} row={told} />
-        </Tooltip>
-      )}
     </div>
   );
-}
-
-/** The tooltip is above the pointer if there is room for its 130 pixels. */
-function tooltipTop(y: number, height: number): number {
-  return Math.max(Math.min(y + 8, height - AXIS_HEIGHT - 130), 0);
 }
 
 export function fitCanvas(canvas: HTMLCanvasElement, width: number, height: number): void {

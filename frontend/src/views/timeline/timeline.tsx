@@ -3,7 +3,15 @@ import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { isTyping } from "../../base/input";
 import { type Store, useStore } from "../../base/store";
 import type { Axis } from "../../layout/axis/axis";
-import { MIN_POSITIONS, restoreSpan, saveSpan, type View, viewAround, zoom } from "../../layout/axis/view";
+import {
+  MIN_POSITIONS,
+  restoreSpan,
+  saveSpan,
+  type TimelineBox,
+  type View,
+  viewAround,
+  zoom,
+} from "../../layout/axis/view";
 import type { AgeStack } from "../../layout/stacking/age_stack";
 import type { AllocationLayout } from "../../layout/stacking/stacking";
 import { prepareSearch, rowTexts } from "../../layout/table/table_filter";
@@ -14,16 +22,16 @@ import { PrintingContext } from "../browser/printing";
 import { useDeferred } from "../browser/use_draft";
 import { useTerms } from "../data/terms";
 import { useSearch } from "../data/use_search";
-import { PictureNamesContext } from "../drawing/save_picture";
-import { RowFilterContext } from "../page/row_filter";
+import { SavePicture } from "../drawing/save_picture";
+import { type FilteredRows, RowFilterContext } from "../page/row_filter";
 import { useDark } from "../state/theme";
 import type { ViewState } from "../state/view_state";
 import { readColors, type TimelineColors } from "./drawing/colors";
-import { savePicture } from "./drawing/save_timeline";
+import { drawTimeline } from "./drawing/save_timeline";
 import { blockOf, rowsAcross, type Scene, useRenderer, useScene } from "./drawing/scene";
 import { Holes } from "./holes";
-import { PointerText } from "./hover";
-import { Legend, pictureLegend } from "./legend";
+import { type Pointed, PointerText } from "./hover";
+import { pictureLegend } from "./legend";
 import { Minimap } from "./minimap";
 import { Plot } from "./plot";
 import { Toolbar } from "./toolbar";
@@ -48,26 +56,29 @@ interface Props {
   stack: AgeStack | null;
   /** Progress of a new layout, 0 to 1; null if none is being computed. */
   busy: number | null;
-  /** Height of the plot in CSS pixels; the full-window timeline fills the window. */
-  height: number;
 }
 
 /** Time in which the page shows a letter, in milliseconds. */
 const ECHO_MS = 20;
 
 /** Allocation timeline: each buffer is a block, its lifetime along x, its place in memory along y. */
-export function Timeline({ store, height, named, ...of }: Props): JSX.Element {
+export function Timeline({ store, named, ...of }: Props): JSX.Element {
   const { rows, regions } = of;
   const show = useRegions(store, of.placing);
   const full = useStore(store, (state) => state.timeline_only);
-  const scene = useScene({ ...of, show, holes: of.placing === "address" });
+  const scene = useScene({
+    ...of,
+    show,
+    holes: of.placing === "address",
+    reserves: of.placing === "regions",
+  });
   const { view, onView } = useView(scene, store);
   // The letter that was typed is shown first.
   const wanted = useStore(store, (state) => state.search);
   const typed = useDeferred(named ? wanted : "", ECHO_MS);
   const search = useSearch(typed, rows, rowTexts);
   const matches = useMemo(() => findMatches(rows, regions, show, search), [rows, regions, show, search]);
-  const [pointer, setPointer] = useState<{ position: number; byte: number } | null>(null);
+  const [pointer, setPointer] = useState<Pointed | null>(null);
   const filteredRows = useContext(RowFilterContext);
   const highlighted = useMemo(
     () => intersectHighlights(matches.highlighted, filteredRows.rows),
@@ -75,18 +86,20 @@ export function Timeline({ store, height, named, ...of }: Props): JSX.Element {
   );
   const { renderer, failure } = useRenderer(scene, highlighted);
   const colors = useColors(store);
-  const pictureNames = useContext(PictureNamesContext);
-
   const onMatch = (step: 1 | -1): void => goToMatch(scene, matches.rows, store, view, onView, step);
-  useMatchKeys(onMatch);
+  useMatchKeys(onMatch, () => {
+    const { search_match: match } = store.get();
+    if (match !== null && match < scene.listed) store.set({ selected: match });
+  });
+  const root = useRef<HTMLDivElement>(null);
+  useReveal(scene, filteredRows, store, onView, () => root.current?.parentElement);
   const shared = { scene, view, onView, renderer, highlighted, colors };
   return (
-    <div class={full ? "timeline timeline-full" : "timeline"} data-testid="timeline">
+    <div ref={root} class="timeline" data-testid="timeline">
       <Toolbar
         {...{ store, matches, onMatch }}
         placing={of.placing}
         busy={of.busy}
-        timed={of.program.time_ns !== null || !named}
         searching={search.typed !== wanted}
         onSearch={() => prepareSearch(rows)}
         onAll={() => onView(scene.extent)}
@@ -94,24 +107,23 @@ export function Timeline({ store, height, named, ...of }: Props): JSX.Element {
           const middle = (view.x[0] + view.x[1]) / 2;
           onView({ ...view, x: zoom(view.x, scene.extent.x, middle, factor, MIN_POSITIONS) });
         }}
-        onSave={(format) => {
-          if (renderer !== null)
-            void savePicture(
-              format,
-              { scene, renderer, highlighted, legend: pictureLegend(scene) },
-              pictureNames(),
-            );
-        }}
       />
-      <Plot {...shared} store={store} onPointer={setPointer} height={full ? "auto" : `${height}px`} />
-      <Minimap {...shared} />
+      <Plot {...shared} store={store} onPointer={setPointer} />
       <footer class="timeline-foot">
         <PointerText scene={scene} at={pointer} full={full} />
-        <span class="spacer" />
-        <Legend scene={scene} store={store} />
+        <Minimap {...shared} />
       </footer>
       {scene.holes && <Holes scene={scene} store={store} />}
       <EmptyTimeline scene={scene} failure={failure} />
+      <SavePicture
+        of="allocation timeline"
+        fileName="allocation-timeline"
+        draw={(format) =>
+          renderer === null
+            ? null
+            : drawTimeline({ scene, renderer, highlighted, legend: pictureLegend(scene) }, format === "png")
+        }
+      />
     </div>
   );
 }
@@ -174,19 +186,61 @@ function goToMatch(
   if (box !== null && search !== "") onView(viewAround(box, scene.extent));
 }
 
-/** Handle n and N, wherever the focus is, except while typing. */
-function useMatchKeys(onMatch: (step: 1 | -1) => void): void {
-  const latest = useRef(onMatch);
-  latest.current = onMatch;
+/** Handle n and N, and Enter for the current match, wherever the focus is, except on controls and while typing. */
+function useMatchKeys(onMatch: (step: 1 | -1) => void, onPick: () => void): void {
+  const latest = useRef({ onMatch, onPick });
+  latest.current = { onMatch, onPick };
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent): void => {
       if (isTyping(event) || event.ctrlKey || event.metaKey || event.altKey) return;
-      if (event.key === "n") latest.current(1);
-      else if (event.key === "N") latest.current(-1);
+      if (event.key === "n") latest.current.onMatch(1);
+      else if (event.key === "N") latest.current.onMatch(-1);
+      else if (event.key === "Enter" && document.activeElement?.matches("body, main") === true)
+        latest.current.onPick();
     };
     document.addEventListener("keydown", onKeyDown);
     return () => document.removeEventListener("keydown", onKeyDown);
   }, []);
+}
+
+/** Zoom to the rows of a new filter that lists rows, and scroll to them: advice is about a few of many. */
+function useReveal(
+  scene: Scene,
+  { rows, listsRows = false }: FilteredRows,
+  store: Store<ViewState>,
+  onView: (view: View) => void,
+  frame: () => Element | null | undefined,
+): void {
+  const shown = useRef(rows);
+  useEffect(() => {
+    if (shown.current === rows) return;
+    const box = rows === null || !listsRows ? null : boxAround(scene, rows);
+    if (box === null && rows !== null && listsRows && scene.reserves && scene.show === "temp") {
+      // None is a temporary: the next scene has them.
+      store.set({ timeline_regions: "all", timeline_zoom: null });
+      return;
+    }
+    shown.current = rows;
+    if (box === null) return;
+    onView(viewAround(box, scene.extent));
+    frame()?.scrollIntoView({ block: "nearest" });
+  }, [rows, scene]);
+}
+
+/** Return the box around the blocks of some rows; null if none of them has a block. */
+function boxAround(scene: Scene, rows: Uint8Array): TimelineBox | null {
+  let around = null as TimelineBox | null;
+  for (let row = 0; row < rows.length; row++) {
+    const box = rows[row] === 0 ? null : blockOf(scene, row);
+    if (box === null) continue;
+    around = {
+      start: Math.min(box.start, around?.start ?? Infinity),
+      end: Math.max(box.end, around?.end ?? -Infinity),
+      bottom: Math.min(box.bottom, around?.bottom ?? Infinity),
+      top: Math.max(box.top, around?.top ?? -Infinity),
+    };
+  }
+  return around;
 }
 
 /** Message in place of a picture. */
@@ -203,8 +257,7 @@ function EmptyTimeline({ scene, failure }: { scene: Scene; failure: string | nul
     if (scene.show === "all" || scene.regions.temporary[region] !== 0) return null;
   return (
     <p class="timeline-nothing">
-      This program has no temporaries in this memory. Tick “Parameters, outputs, constants” to see what it
-      holds.
+      This program has no temporaries in this memory. Choose “All memory” to see what it holds.
     </p>
   );
 }

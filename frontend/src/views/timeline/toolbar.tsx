@@ -4,14 +4,13 @@ import { formatCount, formatShare } from "../../base/units";
 import type { AllocationLayout } from "../../layout/stacking/stacking";
 import type { TimelineMatches } from "../../layout/timeline/search";
 import type { ViewState } from "../state/view_state";
-import { AxisChoice, ButtonGroup, Choice } from "../widgets/choice";
+import { ButtonGroup, Select } from "../widgets/choice";
+import { FullWindowIcon } from "../widgets/full_window_icon";
 
 interface Props {
   placing: "regions" | AllocationLayout;
   /** Same as in Timeline. */
   busy: number | null;
-  /** True if positions have timestamps. */
-  timed: boolean;
   store: Store<ViewState>;
   /** Matches of the last search that was answered, and whether another one is still running. */
   matches: TimelineMatches;
@@ -21,26 +20,21 @@ interface Props {
   onMatch: (step: 1 | -1) => void;
   onZoom: (factor: number) => void;
   onAll: () => void;
-  onSave: (format: "png" | "svg") => void;
 }
 
+/** Controls of the timeline, in the toolbar of the frame. */
 export function Toolbar(props: Props): JSX.Element {
-  const { placing, busy, timed, store, onZoom, onAll, onSave } = props;
+  const { placing, busy, store, onZoom, onAll } = props;
   const full = useStore(store, (state) => state.timeline_only);
-  // Alone in the window, it is the first heading below the page's.
-  const Heading = full ? "h2" : "h3";
   return (
-    <div class="toolbar timeline-toolbar">
-      <Heading>Allocation timeline</Heading>
-      <Search {...props} />
-      <span class="spacer" />
+    <div class="frame-tools">
       {busy !== null && (
         <span class="muted" role="status">
           placing {formatShare(busy, 1)}
         </span>
       )}
-      {timed && full && <AxisChoice store={store} />}
-      {placing === "regions" ? <ShowAll store={store} /> : <Layouts store={store} />}
+      {placing === "regions" ? <ShownRegions store={store} /> : <Layouts store={store} />}
+      <Search {...props} />
       <ButtonGroup label="Zoom">
         <button aria-label="Zoom out" title="Zoom out (−)" onClick={() => onZoom(2)}>
           −
@@ -52,40 +46,34 @@ export function Toolbar(props: Props): JSX.Element {
           All
         </button>
       </ButtonGroup>
-      <ButtonGroup label="Save the timeline">
-        <button title="Save the visible part as an image" onClick={() => onSave("png")}>
-          PNG
-        </button>
-        <button title="Save the visible part as vector graphics" onClick={() => onSave("svg")}>
-          SVG
-        </button>
-      </ButtonGroup>
       <button
         data-testid="timeline-fullscreen"
         aria-pressed={full}
-        title="Full-window timeline on, off (f)"
+        aria-label="Full window"
+        title="Charts in the full window: on, off ( f )"
         onClick={() => store.set({ timeline_only: !full })}
       >
-        {full ? "Back to the page" : "Full window"}
+        <FullWindowIcon />
       </button>
     </div>
   );
 }
 
-function ShowAll({ store }: Pick<Props, "store">): JSX.Element {
+const REGIONS = [
+  { value: "temp", label: "Temporaries", about: "Memory that the program uses for a part of its run" },
+  { value: "all", label: "All memory", about: "Parameters, outputs and constants too" },
+] as const;
+
+function ShownRegions({ store }: Pick<Props, "store">): JSX.Element {
   const show = useStore(store, (state) => state.timeline_regions);
   return (
-    <label class="toggle" title="Show memory that is held for the whole program">
-      <input
-        type="checkbox"
-        data-testid="timeline-show-all"
-        checked={show === "all"}
-        onChange={(event) =>
-          store.set({ timeline_regions: event.currentTarget.checked ? "all" : "temp", timeline_zoom: null })
-        }
-      />
-      Parameters, outputs, constants
-    </label>
+    <Select
+      label="Blocks"
+      testid="timeline-regions"
+      options={REGIONS}
+      value={show}
+      onPick={(picked) => store.set({ timeline_regions: picked, timeline_zoom: null })}
+    />
   );
 }
 
@@ -114,7 +102,7 @@ const LAYOUTS = [
 function Layouts({ store }: Pick<Props, "store">): JSX.Element {
   const layout = useStore(store, (state) => state.timeline_layout);
   return (
-    <Choice
+    <Select
       label="Blocks"
       testid="timeline-layout"
       options={LAYOUTS}
@@ -139,7 +127,7 @@ function Search({ store, matches, searching, onSearch, onMatch }: Props): JSX.El
         type="search"
         data-testid="timeline-search"
         aria-label="Search buffers by text or regular expression"
-        placeholder="Search: text or regex"
+        placeholder="Text or regex"
         spellcheck={false}
         value={search}
         onFocus={onSearch}

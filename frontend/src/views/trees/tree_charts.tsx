@@ -16,6 +16,7 @@ import type { Program } from "../../payload/recording/recording";
 import type { Rows } from "../../payload/recording/rows";
 import { useTerms } from "../data/terms";
 import { useFetched } from "../data/use_fetched";
+import { FullWindow, useFullWindow } from "../browser/full_window";
 import { defaultClassification, LazyTreesContext, treeKey, type TreeKind } from "../page/lazy_trees";
 import type { ViewProps, ViewState } from "../state/view_state";
 import { ErrorMessage } from "../widgets/message";
@@ -24,6 +25,21 @@ import { type Actions, actionsOf, type Scene, useTreeScene } from "./scene";
 import { TreeCanvas } from "./tree_canvas";
 import { TreeTable } from "./tree_table";
 import { Crumbs, TreeToolbar } from "./tree_toolbar";
+
+export const TREE_CHARTS = [
+  {
+    value: "flame",
+    label: "Flame graph",
+    about: "Hierarchy; width shows the weight, largest first (left-heavy)",
+  },
+  {
+    value: "sandwich",
+    label: "Sandwich",
+    about: "Callers of one function above it, callees below it",
+  },
+  { value: "treemap", label: "Treemap", about: "Hierarchy; area shows the weight" },
+  { value: "tree", label: "Tree table", about: "Hierarchy with numbers" },
+] as const;
 
 interface FlameGraphProps {
   scene: Scene;
@@ -73,6 +89,8 @@ function useLevels({ tree, weights, top }: Scene, folds: Folds, unfolded: boolea
 }
 
 const HEIGHT = 460;
+/** Height of the controls above and below it in the full window. */
+const CONTROLS = 130;
 
 interface TreeMapProps {
   scene: Scene;
@@ -86,14 +104,14 @@ interface TreeMapProps {
 /** Treemap: the area of a node is its weight, children are inside their parents. */
 function TreeMap({ scene, actions, roles, fileName, dark }: TreeMapProps): JSX.Element {
   const { tree, weights, top } = scene;
+  const height = useFullWindow() ? Math.max(window.innerHeight - CONTROLS, HEIGHT) : HEIGHT;
   const layout = useCallback(
-    (width: number) => treemap(tree, weights.total, top, width, HEIGHT),
-    [tree, weights, top],
+    (width: number) => treemap(tree, weights.total, top, width, height),
+    [tree, weights, top, height],
   );
   return (
     <TreeCanvas
-      {...{ scene, actions, layout, roles, fileName, dark }}
-      height={HEIGHT}
+      {...{ scene, actions, layout, roles, fileName, dark, height }}
       nested
       label="Treemap"
       testid="treemap"
@@ -196,24 +214,27 @@ function Charts({
   const roles = useMemo(() => hasRoles(rows), [rows]);
   const named = `${fileName}-by-${treeKey(kind).replaceAll(" ", "-")}`;
   const shared = { scene, actions, roles, dark, fileName: named };
+  const label = TREE_CHARTS.find(({ value }) => value === chart)?.label ?? TREE_CHARTS[0].label;
   return (
-    <div class="tree-charts">
-      <TreeToolbar by={kind.by} scene={scene} lasting={program.length > 1} store={store} />
-      {chart !== "sandwich" && <Crumbs scene={scene} actions={actions} />}
-      {chart === "sandwich" ? (
-        <Sandwich {...shared} rows={rows} live={live} store={store} />
-      ) : chart === "treemap" ? (
-        <TreeMap {...shared} />
-      ) : chart === "tree" ? (
-        <TreeTable {...shared} store={store} />
-      ) : (
-        <FlameGraph
-          {...shared}
-          bottomUp={kind.invert}
-          unfolded={unfolded}
-          onUnfold={() => store.set({ root_frames: true })}
-        />
-      )}
-    </div>
+    <FullWindow of={label.toLowerCase()}>
+      <div class="tree-charts">
+        <TreeToolbar by={kind.by} scene={scene} lasting={program.length > 1} store={store} />
+        {chart !== "sandwich" && <Crumbs scene={scene} actions={actions} />}
+        {chart === "sandwich" ? (
+          <Sandwich {...shared} rows={rows} live={live} store={store} />
+        ) : chart === "treemap" ? (
+          <TreeMap {...shared} />
+        ) : chart === "tree" ? (
+          <TreeTable {...shared} store={store} />
+        ) : (
+          <FlameGraph
+            {...shared}
+            bottomUp={kind.invert}
+            unfolded={unfolded}
+            onUnfold={() => store.set({ root_frames: true })}
+          />
+        )}
+      </div>
+    </FullWindow>
   );
 }

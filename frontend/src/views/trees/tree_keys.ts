@@ -1,5 +1,5 @@
 import { isPinch, onMoveKeys, onWheel, zoomFactor } from "../../base/input";
-import { formatCount, formatShare } from "../../base/units";
+import { formatCounted, formatShare } from "../../base/units";
 import { childrenOf, shortLabel } from "../../layout/tree/tree";
 import { ROLES } from "../../payload/generated/constants";
 import { type Actions, boxOfNode, type Scene } from "./scene";
@@ -13,7 +13,7 @@ export function describe(scene: Scene, node: number): Record<string, string | nu
     shortLabel(tree, node),
     unit.format(total[node]),
     `${formatShare(total[node], total[0])} of the total`,
-    `${formatCount(count[node])} rows`,
+    formatCounted(count[node], "row"),
     ...(role[node] === 0 ? [] : [`mostly ${ROLES[role[node]]}`]),
   ];
   return {

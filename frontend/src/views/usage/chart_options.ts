@@ -3,18 +3,25 @@ import type { Axis } from "../../layout/axis/axis";
 import { byteTicks, labelCenter } from "../../layout/axis/ticks";
 import type { Span } from "../../layout/axis/view";
 import type { CurveKey, UsageSeries } from "../../layout/usage/usage_series";
-import { GUTTER_LEFT, GUTTER_RIGHT, type PageColors } from "../drawing/surface";
+import { drawSideTitle, GUTTER_LEFT, GUTTER_RIGHT, type PageColors } from "../drawing/surface";
 import { curveStyle, DASHES } from "./curves";
 
-export const X_AXIS_HEIGHT = 24;
-export const TOP = 10;
+/** Heights of the x axis: with ticks and a title, and where a timeline below has them. */
+export const X_AXIS_HEIGHT = 36;
+export const NO_AXIS_HEIGHT = 8;
+export const TOP = 8;
 const X_LABEL_GAP = 4;
+const X_TITLE_GAP = 18;
 
 interface Parts {
   width: number;
   height: number;
   /** The x axis, which changes while a job runs. */
   axis: () => Axis;
+  /** Title of the x axis; empty where a timeline below has the axis. */
+  title: string;
+  /** Title of the y axis. */
+  live: string;
   /** Visible ranges of the x axis and of bytes. */
   window: Span;
   bytes: Span;
@@ -63,7 +70,7 @@ export function usageOptions(parts: Parts, colors: PageColors): uPlot.Options {
     axes: [
       {
         ...axis,
-        size: X_AXIS_HEIGHT,
+        size: parts.title === "" ? NO_AXIS_HEIGHT : X_AXIS_HEIGHT,
         gap: 2,
         splits: (chart, _axis, min, max) =>
           parts
@@ -78,13 +85,13 @@ export function usageOptions(parts: Parts, colors: PageColors): uPlot.Options {
         size: GUTTER_LEFT,
         gap: 6,
         splits: (chart, _axis, min, max) =>
-          byteTicks([min, max], chart.height / 36).map((tick) => tick.value),
-        values: (chart, splits) => labelsOf(byteTicks, chart.scales["y"], splits, chart.height / 36),
+          byteTicks([min, max], chart.height / 28).map((tick) => tick.value),
+        values: (chart, splits) => labelsOf(byteTicks, chart.scales["y"], splits, chart.height / 28),
       },
     ],
     series: [{}, ...parts.shown.flatMap((key) => curveSeries(key, parts))],
     hooks: {
-      drawAxes: [(chart) => drawXLabels(chart, parts.axis(), axis)],
+      drawAxes: [(chart) => drawLabels(chart, parts, axis)],
       draw: [parts.draw],
       setCursor: [parts.onCursor],
       setSelect: [
@@ -98,8 +105,8 @@ export function usageOptions(parts: Parts, colors: PageColors): uPlot.Options {
   };
 }
 
-/** Draw the labels of the x axis, within the chart. */
-function drawXLabels(chart: uPlot, { ticks }: Axis, look: { stroke: string; font: string }): void {
+/** Draw the titles of the axes, and the labels of the x axis, within the chart. */
+function drawLabels(chart: uPlot, parts: Parts, look: { stroke: string; font: string }): void {
   const { ctx, bbox, scales } = chart;
   const { min = 0, max = 1 } = scales["x"] ?? {};
   const ratio = devicePixelRatio;
@@ -109,34 +116,52 @@ function drawXLabels(chart: uPlot, { ticks }: Axis, look: { stroke: string; font
   ctx.fillStyle = look.stroke;
   ctx.textAlign = "center";
   ctx.textBaseline = "top";
-  const top = (bbox.top + bbox.height) / ratio + X_LABEL_GAP;
-  for (const { value, label } of ticks([min, max], chart.width / 110)) {
+  const [top, height] = [bbox.top / ratio, bbox.height / ratio];
+  drawSideTitle(ctx, parts.live, top + height / 2);
+  const labels = parts.title === "" ? [] : parts.axis().ticks([min, max], chart.width / 110);
+  for (const { value, label } of labels) {
     const x = chart.valToPos(value, "x", true) / ratio;
-    ctx.fillText(label, labelCenter(x, ctx.measureText(label).width, chart.width), top);
+    const center = labelCenter(x, ctx.measureText(label).width, chart.width);
+    ctx.fillText(label, center, top + height + X_LABEL_GAP);
   }
+  ctx.fillText(parts.title, (bbox.left + bbox.width / 2) / ratio, top + height + X_TITLE_GAP);
   ctx.restore();
 }
 
-/** Return the columns of a chart: x, then the maximum and minimum of each curve. */
+/** Return the columns of a chart: x, then the maximum of each curve. */
 export function usageColumns({ x, curves }: UsageSeries): Float64Array[] {
-  return [x, ...curves.flatMap(({ max, min }) => [max, min])];
+  return [x, ...curves.map(({ max }) => max)];
 }
 
-/** The maximum is a curve's line; the minimum is paler. */
-function curveSeries(key: CurveKey, { stepped, dark }: Parts): uPlot.Series[] {
-  if (key === "ceiling" || key === "limit") return [];
-  const { color, dash, width } = curveStyle(key, dark);
-  const stroke = color.startsWith("--")
+/** Return the CSS color of a curve. */
+export function strokeOf(key: CurveKey, dark: boolean): string {
+  const { color } = curveStyle(key, dark);
+  return color.startsWith("--")
     ? getComputedStyle(document.documentElement).getPropertyValue(color).trim()
     : color;
-  const scale = key === "fragmentation" ? "share" : "y";
-  const line = { scale, points: { show: false }, dash: [...DASHES[dash]] };
-  const apart: uPlot.Series.PathBuilder = (chart, series, from, to) =>
-    chart.data[series] === chart.data[series - 1] ? null : stepped(chart, series, from, to);
+}
+
+/** The line of a curve is its maximum; marks.ts draws the range down to its minimum. */
+function curveSeries(key: CurveKey, { stepped, dark }: Parts): uPlot.Series[] {
+  if (key === "ceiling" || key === "limit") return [];
+  const { dash, width } = curveStyle(key, dark);
+  const stroke = strokeOf(key, dark);
   return [
-    { ...line, paths: stepped, stroke, width, ...(key === "live" ? { fill: `${stroke}22` } : {}) },
-    { ...line, paths: apart, stroke: `${stroke}66`, width: Math.min(width, 1) },
+    {
+      scale: scaleOf(key),
+      points: { show: false },
+      dash: [...DASHES[dash]],
+      paths: stepped,
+      stroke,
+      width,
+      ...(key === "live" ? { fill: `${stroke}22` } : {}),
+    },
   ];
+}
+
+/** Return the y scale of a curve. */
+export function scaleOf(key: CurveKey): "share" | "y" {
+  return key === "fragmentation" ? "share" : "y";
 }
 
 function labelsOf(

@@ -1,12 +1,17 @@
 import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
 import { cssColor, roleColors } from "../../base/colors";
 import { useStore } from "../../base/store";
-import { formatBytes, formatCount, formatShare } from "../../base/units";
-import { type Axis, stepAt } from "../../layout/axis/axis";
-import { formatTime } from "../../layout/axis/ticks";
-import { type CurveKey, shownCurves, toggleCurve, type UsageSeries } from "../../layout/usage/usage_series";
+import { formatBytes } from "../../base/units";
+import {
+  availableCurves,
+  type CurveKey,
+  isNear,
+  shownCurves,
+  toggleCurve,
+} from "../../layout/usage/usage_series";
 import { ROLES } from "../../payload/generated/constants";
-import type { FirstView, Program } from "../../payload/recording/recording";
+import type { FirstView } from "../../payload/recording/recording";
 import { type Terms, useTerms } from "../data/terms";
 import type { ViewProps } from "../state/view_state";
 
@@ -86,6 +91,20 @@ function limitText({ capacity_bytes, capacity_source }: FirstView["recording"]):
   return capacity_source === "" ? bytes : `${bytes}, ${capacity_source}`;
 }
 
+/** Return the curves that a recording has. */
+export function useCurves({ usage, recording }: FirstView): readonly CurveKey[] {
+  const { axis, kind, capacity_bytes, reserved_bytes } = recording;
+  return useMemo(() => {
+    const curves = availableCurves(
+      usage,
+      axis !== "TIME" || capacity_bytes !== null,
+      kind === "program" && isNear(capacity_bytes, reserved_bytes),
+    );
+    // Samples of a job have no requested bytes.
+    return curves.filter((key) => kind !== "watch" || key !== "requested");
+  }, [usage, recording]);
+}
+
 interface LegendProps extends ViewProps {
   view: FirstView;
   known: readonly CurveKey[];
@@ -120,41 +139,5 @@ export function CurveLegend({ view, known, store, dark }: LegendProps): JSX.Elem
         );
       })}
     </ul>
-  );
-}
-
-interface Props {
-  view: FirstView;
-  series: UsageSeries;
-  position: number;
-  axis: Axis;
-  program: Program | null;
-}
-
-/** Tooltip of the position under the pointer. */
-export function UsageHover({ view, series, position, axis, program }: Props): JSX.Element {
-  const terms = useTerms();
-  const step = stepAt(series.x, axis.at(position));
-  const known = program !== null && position < program.length;
-  return (
-    <>
-      <b>{(known && program.name.at(position)) || `${terms.position} ${formatCount(position)}`}</b>
-      {known && program.op_name.at(position) !== "" && <span>{program.op_name.at(position)}</span>}
-      <span class="muted">
-        {terms.position} {formatCount(position)}
-        {known && program.computation.at(position) !== "" && ` in ${program.computation.at(position)}`}
-        {known && program.time_ns !== null && `, ${formatTime(program.time_ns[position])}`}
-      </span>
-      {series.curves.map(({ key, max, min }) => {
-        const text = (value: number): string =>
-          key === "fragmentation" ? formatShare(value, 1) : formatBytes(value);
-        return (
-          <span key={key}>
-            {curveLabels(key, terms, view)[0]} {Number.isNaN(max[step]) ? "unknown" : text(max[step])}
-            {min[step] < max[step] && `, at least ${text(min[step])} nearby`}
-          </span>
-        );
-      })}
-    </>
   );
 }

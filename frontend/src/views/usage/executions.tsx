@@ -94,5 +94,6 @@ function summaryOf({ executable, unjoined }: RuntimeToProgram): string {
   const made = formatCounted(executable.allocations, "allocation");
   const all = `executions made ${made}, ${formatBytes(executable.bytes)} in all`;
   if (unjoined.allocations === 0) return all;
-  return `${all}; ${formatCount(unjoined.allocations)} of them, ${formatBytes(unjoined.bytes)}, match no program`;
+  const match = unjoined.allocations === 1 ? "matches" : "match";
+  return `${all}; ${formatCount(unjoined.allocations)} of them, ${formatBytes(unjoined.bytes)}, ${match} no program`;
 }

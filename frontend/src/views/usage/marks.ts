@@ -1,8 +1,10 @@
 import type uPlot from "uplot";
 import { cssColor, rowColors } from "../../base/colors";
 import type { Axis } from "../../layout/axis/axis";
+import type { UsageSeries } from "../../layout/usage/usage_series";
 import type { Rows } from "../../payload/recording/rows";
 import type { PageColors } from "../drawing/surface";
+import { scaleOf, strokeOf } from "./chart_options";
 
 /**
  * Draw the live bytes that pass the row filter as an area below the curve; each pixel column shows its maximum.
@@ -35,8 +37,26 @@ function maxIn(values: Float64Array, from: number, to: number): number {
   return maximum;
 }
 
+/** Fill the range between maximum and minimum of each step of a curve, where one step covers several positions. */
+function drawRange(chart: uPlot, { x, curves }: UsageSeries, dark: boolean): void {
+  const { ctx } = chart;
+  for (const { key, max, min } of curves) {
+    if (max === min) continue;
+    ctx.fillStyle = `${strokeOf(key, dark)}55`;
+    for (let step = 0; step + 1 < x.length; step++) {
+      if (!(max[step] > min[step])) continue;
+      const [left, right] = [chart.valToPos(x[step], "x", true), chart.valToPos(x[step + 1], "x", true)];
+      const top = chart.valToPos(max[step], scaleOf(key), true);
+      const bottom = chart.valToPos(min[step], scaleOf(key), true);
+      ctx.fillRect(left, top, Math.max(right - left, 1), bottom - top);
+    }
+  }
+}
+
 /** Marks over the curve, in positions and bytes; -1 for no buffer. */
 interface Marks {
+  /** The visible steps of the curves. */
+  series: UsageSeries;
   peak: number;
   peakBytes: number;
   position: number;
@@ -63,6 +83,7 @@ export function drawMarks(chart: uPlot, marks: Marks, colors: PageColors): void 
   ctx.clip();
   // uPlot leaves the dash pattern of its last curve set.
   ctx.setLineDash([]);
+  drawRange(chart, marks.series, marks.dark);
   if (marks.part !== null) drawFilteredArea(chart, marks.part, marks.axis, colors.accent);
   if (marks.hovered >= 0 && marks.hovered !== marks.selected) drawLife(chart, marks, marks.hovered, 0.25);
   if (marks.selected >= 0) drawLife(chart, marks, marks.selected, 0.55);

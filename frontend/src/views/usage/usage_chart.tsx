@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useContext, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useContext, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { useStore } from "../../base/store";
 import { formatBytes, formatCount } from "../../base/units";
@@ -16,18 +16,16 @@ import {
 } from "../../layout/usage/usage_series";
 import type { Api } from "../../payload/api";
 import type { Summary } from "../../payload/generated/answers";
-import type { FirstView, Program, Usage } from "../../payload/recording/recording";
-import { useWidth } from "../browser/use_size";
-import { useTerms } from "../data/terms";
+import type { FirstView, Usage } from "../../payload/recording/recording";
+import { useSize } from "../browser/use_size";
+import { axisTitle, useTerms } from "../data/terms";
 import { useFetched } from "../data/use_fetched";
 import type { AvailableRows } from "../data/use_recording";
 import type { Picture } from "../drawing/picture";
 import { GUTTER_LEFT, GUTTER_RIGHT, pageColors } from "../drawing/surface";
 import { RowFilterContext } from "../page/row_filter";
 import { usePosition, type ViewProps } from "../state/view_state";
-import { Tooltip } from "../widgets/tooltip";
-import { TOP, usageColumns, usageOptions, X_AXIS_HEIGHT } from "./chart_options";
-import { UsageHover } from "./curves";
+import { NO_AXIS_HEIGHT, TOP, usageColumns, usageOptions, X_AXIS_HEIGHT } from "./chart_options";
 import { bindPointer, onKey, startsBrush } from "./gestures";
 import { drawMarks } from "./marks";
 import { SnapshotMarks } from "./snapshot_marks";
@@ -63,14 +61,15 @@ function useUsage(api: Api, view: FirstView, zoom: Span): WindowedUsage {
   return fits && last.current !== null ? last.current : { usage: view.usage, end: view.length };
 }
 
-const HEIGHT = 220;
-const PLOT_EDGES = { top: TOP, height: HEIGHT - TOP - X_AXIS_HEIGHT };
+/** Height of a saved picture where the chart is low. */
+const MIN_PICTURE_HEIGHT = 220;
 
 interface Props extends ViewProps {
   api: Api;
   view: FirstView;
-  program: Program | null;
   axis: Axis;
+  /** A timeline below has the x axis. */
+  above: boolean;
   /** Available curves. */
   known: readonly CurveKey[];
   available: AvailableRows;
@@ -84,8 +83,8 @@ interface Props extends ViewProps {
 export function UsageChart({
   api,
   view,
-  program,
   axis,
+  above,
   known,
   available,
   snapshots = [],
@@ -95,14 +94,14 @@ export function UsageChart({
 }: Props): JSX.Element {
   const host = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | null>(null);
-  const width = useWidth(host);
+  const { width, height } = useSize(host);
   const zoom = useStore(store, (state) => state.zoom);
   const position = usePosition(store, view);
   const selected = available.indexOf(useStore(store, (state) => state.selected));
   const hovered = available.indexOf(useStore(store, (state) => state.hovered));
   const terms = useTerms();
   const range = useStore(store, (state) => state.usage_range);
-  const [cursor, setCursor] = useState<{ x: number; position: number } | null>(null);
+  const title = above ? "" : axisTitle(terms, axis);
 
   const window = axis.fromSaved(zoom);
   const positions: Span = [axis.positionAt(window[0]), axis.positionAt(window[1])];
@@ -142,6 +141,7 @@ export function UsageChart({
     [only, available, view],
   );
   const marks = {
+    series: visible,
     part,
     peak: view.peak,
     peakBytes: view.recording.peak_bytes,
@@ -159,7 +159,7 @@ export function UsageChart({
       ? null
       : drawUsage({
           ...{ view, series: visible, axis, window, bytes, ceiling, limit: most, position, terms, width },
-          height: HEIGHT,
+          height: Math.max(height, MIN_PICTURE_HEIGHT),
         });
   const curves = series.curves.map(({ key }) => key).join();
   // The chart outlives a render, so its callbacks read current values from here.
@@ -175,8 +175,10 @@ export function UsageChart({
       usageOptions(
         {
           width,
-          height: HEIGHT,
+          height,
           axis: () => current.current.shown.axis,
+          title,
+          live: terms.live,
           window,
           bytes,
           shown: series.curves.map(({ key }) => key),
@@ -186,11 +188,8 @@ export function UsageChart({
           onCursor: (plotted) => {
             const { left = -1 } = plotted.cursor;
             const { axis } = current.current.shown;
-            setCursor(
-              left < 0
-                ? null
-                : { x: left, position: Math.floor(axis.positionAt(plotted.posToVal(left, "x"))) },
-            );
+            const pointed = left < 0 ? null : Math.floor(axis.positionAt(plotted.posToVal(left, "x")));
+            if (pointed !== store.get().pointed) store.set({ pointed });
           },
           brushes: (event) => startsBrush(event, store),
           onBrush: (from, to) => {
@@ -216,11 +215,11 @@ export function UsageChart({
       chart.current = null;
     };
     // Of a running job the view and its axis change, and a drag goes on.
-  }, [width > 0, dark, curves]);
+  }, [width > 0, dark, curves, title]);
 
   useLayoutEffect(() => {
-    if (width > 0) chart.current?.setSize({ width, height: HEIGHT });
-  }, [width]);
+    if (width > 0) chart.current?.setSize({ width, height });
+  }, [width, height]);
   useLayoutEffect(() => {
     chart.current?.setData(columns, false);
     chart.current?.setScale("x", { min: window[0], max: window[1] });
@@ -243,7 +242,6 @@ export function UsageChart({
         `at most ${formatBytes(peak_bytes)} at ${terms.position} ${formatCount(view.peak)}. ` +
         `Arrow keys move the inspected ${terms.position}.`
       }
-      style={{ height: `${HEIGHT}px` }}
       onKeyDown={(event) => event.target === event.currentTarget && onKey(event, store, shown)}
     >
       <div ref={host} class="fill" />
@@ -251,13 +249,12 @@ export function UsageChart({
         <SnapshotMarks
           {...{ snapshots, series, axis, window, bytes, store }}
           beganNs={view.recording.time_ns}
-          plot={{ width: plotWidth, ...PLOT_EDGES }}
+          plot={{
+            width: plotWidth,
+            top: TOP,
+            height: height - TOP - (above ? NO_AXIS_HEIGHT : X_AXIS_HEIGHT),
+          }}
         />
-      )}
-      {cursor !== null && cursor.position >= 0 && cursor.position < view.length && (
-        <Tooltip x={cursor.x + GUTTER_LEFT} y={92} width={width}>
-          <UsageHover view={view} series={series} position={cursor.position} axis={axis} program={program} />
-        </Tooltip>
       )}
     </div>
   );

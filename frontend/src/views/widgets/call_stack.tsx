@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
+import { formatCounted } from "../../base/units";
 import type { StackFrame } from "../../payload/generated/answers";
 import { editorLink, EDITORS, isEditorTemplate, useEditor } from "../data/editor";
 import { type Code, useSourceCode } from "../data/source_code";
@@ -105,7 +106,7 @@ export function CallStack({ frames, title = "Stack" }: Props): JSX.Element {
       </ol>
       {shown.length < frames.length && (
         <button class="link" onClick={() => setAll(true)}>
-          {frames.length - shown.length} more frames
+          {formatCounted(frames.length - shown.length, "more frame")}
         </button>
       )}
     </section>

@@ -46,13 +46,36 @@ export function Choice<Value extends string>(props: Props<Value>): JSX.Element {
   );
 }
 
+/** Choice of one option in a list, for toolbars without room for all of them. */
+export function Select<Value extends string>(props: Props<Value>): JSX.Element {
+  const { label, testid, options, value, onPick } = props;
+  return (
+    <select
+      aria-label={label}
+      data-testid={testid}
+      value={value}
+      title={`${label}: ${options.find((option) => option.value === value)?.about ?? ""}`}
+      onChange={({ currentTarget: { value: picked } }) => {
+        const option = options.find((each) => each.value === picked);
+        if (option !== undefined) onPick(option.value);
+      }}
+    >
+      {options.map((option) => (
+        <option key={option.value} value={option.value} title={option.about}>
+          {option.label}
+        </option>
+      ))}
+    </select>
+  );
+}
+
 const AXES = [
   {
     value: "events",
     label: "Events",
     about: "Equally spaced events; bursts are spread out",
   },
-  { value: "time", label: "Time", about: "Time since the profile started" },
+  { value: "time", label: "Time", about: "Time since the recording began" },
 ] as const;
 
 const RANGES = [
@@ -74,11 +97,20 @@ interface AxisChoicesProps {
 
 /** Choices for the axes of an allocator's usage chart. */
 export function AxisChoices({ timed, capacity, store }: AxisChoicesProps): JSX.Element {
+  const axis = useStore(store, (state) => state.axis);
   const range = useStore(store, (state) => state.usage_range);
   return (
     <>
-      {timed && <AxisChoice store={store} />}
-      <Choice
+      {timed && (
+        <Select
+          label="X axis"
+          testid="axis-choice"
+          options={AXES}
+          value={axis}
+          onPick={(picked) => store.set({ axis: picked })}
+        />
+      )}
+      <Select
         label="Y axis"
         testid="range-choice"
         options={RANGES.filter(({ value }) => capacity || value !== "capacity")}
@@ -86,20 +118,6 @@ export function AxisChoices({ timed, capacity, store }: AxisChoicesProps): JSX.E
         onPick={(picked) => store.set({ usage_range: picked, usage_zoom: null })}
       />
     </>
-  );
-}
-
-/** Choice of events or time for the x axis of all charts. */
-export function AxisChoice({ store }: Pick<AxisChoicesProps, "store">): JSX.Element {
-  const axis = useStore(store, (state) => state.axis);
-  return (
-    <Choice
-      label="X axis"
-      testid="axis-choice"
-      options={AXES}
-      value={axis}
-      onPick={(picked) => store.set({ axis: picked })}
-    />
   );
 }
 

@@ -2,6 +2,7 @@ import type { JSX } from "preact";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { hasWords } from "../../base/search";
 import { formatCount } from "../../base/units";
+import { shortNames } from "../../layout/short_names";
 import { useSearch } from "../data/use_search";
 
 export interface Option {
@@ -33,6 +34,7 @@ export function Combobox({ label, testid, options: latest, value, onPick }: Prop
   const opened = useRef(latest);
   if (typed === null) opened.current = latest;
   const options = opened.current;
+  const short = useMemo(() => shortNames(options.map(({ label: name }) => name)), [options]);
   const [active, setActive] = useState(0);
   const list = useRef<HTMLUListElement>(null);
   const input = useRef<HTMLInputElement>(null);
@@ -63,6 +65,8 @@ export function Combobox({ label, testid, options: latest, value, onPick }: Prop
   };
   const pick = (option: Option | undefined): void => {
     setTyped(null);
+    // Keys are those of the page again.
+    input.current?.blur();
     if (option !== undefined && option.value !== value) onPick(option.value);
   };
   const onKeyDown = (event: KeyboardEvent): void => {
@@ -99,7 +103,7 @@ export function Combobox({ label, testid, options: latest, value, onPick }: Prop
           autocomplete="off"
           spellcheck={false}
           placeholder={open ? "Type to search" : ""}
-          value={typed ?? chosen?.label ?? value}
+          value={typed ?? short(chosen?.label ?? value)}
           title={chosen?.label ?? value}
           onFocus={(event) => event.currentTarget.select()}
           onInput={(event) => show(event.currentTarget.value)}
@@ -129,7 +133,7 @@ export function Combobox({ label, testid, options: latest, value, onPick }: Prop
               }}
               onMouseMove={() => setActive(first + i)}
             >
-              <span>{option.label}</span>
+              <span title={option.label}>{short(option.label)}</span>
               <span class="combobox-detail">{option.detail}</span>
             </li>
           ))}

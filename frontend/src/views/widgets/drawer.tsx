@@ -32,13 +32,14 @@ export function Drawer({ title, label, testid, onClose, children }: Props): JSX.
   );
 }
 
-/** Label and value; a missing value shows as unknown. */
-export function Fact({ name, children }: { name: string; children: ComponentChildren }): JSX.Element {
-  const empty = children === false || children === null || children === "";
+/** Label and value; nothing without a value. */
+export function Fact(props: { name: string; children: ComponentChildren }): JSX.Element | null {
+  const { name, children } = props;
+  if (children === false || children === null || children === "") return null;
   return (
     <>
       <dt>{name}</dt>
-      <dd>{empty ? <span class="muted">none in the profile</span> : children}</dd>
+      <dd>{children}</dd>
     </>
   );
 }

@@ -17,7 +17,7 @@ describe("dateText", () => {
 describe("runOptions", () => {
   it("has what is known", () => {
     const modified_ns = new Date(2026, 10, 2, 8, 5).getTime() * 1e6;
-    const runs = [makeRun({ modified_ns, peak_bytes: 1024, hosts: ["a", "b"] }), makeRun({ name: "x" })];
+    const runs = [makeRun({ modified_ns, peak_bytes: 1024, host_count: 2 }), makeRun({ name: "x" })];
     const details = runOptions(runs, new Map(), NOW).map(({ detail }) => detail);
     expect(details).toEqual(["2 hosts · 1.00 KiB · Nov 2, 08:05", ""]);
   });

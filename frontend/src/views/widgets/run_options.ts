@@ -13,10 +13,10 @@ export function withPeak(peaks: RunPeaks, recordings: readonly Summary[]): RunPe
 
 /** Return the options of a run picker: each run's date, hosts and largest peak, as far as they are known. */
 export function runOptions(runs: Runs["runs"], peaks: RunPeaks = new Map(), now = new Date()): Option[] {
-  return runs.map(({ name, hosts, modified_ns, peak_bytes }) => {
+  return runs.map(({ name, host_count: hosts, modified_ns, peak_bytes }) => {
     const peak = peaks.get(name) ?? peak_bytes;
     const details = [
-      hosts.length > 1 ? `${formatCount(hosts.length)} hosts` : "",
+      hosts > 1 ? `${formatCount(hosts)} hosts` : "",
       peak === null ? "" : formatBytes(peak),
       modified_ns === null ? "" : dateText(new Date(modified_ns / 1e6), now),
     ];

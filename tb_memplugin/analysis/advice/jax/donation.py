@@ -8,13 +8,28 @@ from dataclasses import replace
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, copied_on_gpu, is_worthwhile, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import (
+    Advice,
+    AdviceKind,
+    copied_on_gpu,
+    is_worthwhile,
+    safe_replay,
+    saving,
+    sort_by_size,
+)
 from tb_memplugin.analysis.advice.support.arguments import Argument, arguments, function_name
 from tb_memplugin.analysis.dataflow.graph import copies, dataflow_graph, row_of_value, uses
 from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.analysis.replay.what_if import Change, combine, lifetimes, rows_sharing_memory, shrink_regions
+from tb_memplugin.analysis.replay.what_if import (
+    Change,
+    combine,
+    lifetimes,
+    new_memory,
+    rows_sharing_memory,
+    shrink_regions,
+)
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.kinds import RegionKind, Role
@@ -37,13 +52,14 @@ def advise(recording: Recording) -> Iterator[Advice]:
     if saved is None:
         return
     size = int(recording.allocations.size[old].sum())
-    # If the compiler changes the order, the temporaries that share the results' memory may find room elsewhere.
-    least = min(saved.at_least, saved.bytes - _relaid_out(recording, new) // 2)
+    # In another order, the temporaries that share the results' memory may find room elsewhere.
+    least = min(saved.at_least, saved.expected - _relaid_out(recording, new) // 2)
     copied = least - copied_on_gpu(recording, old[roles(recording)[old] == Role.PARAMETER])
     least = copied if is_worthwhile(recording, copied) else least
     saved = replace(saved, at_least=least, at_most=min(max(saved.at_most, size), peak(recording).bytes))
     if not is_worthwhile(recording, least):
         return
+    saved = safe_replay(recording, saved)
     names = ", ".join(argument.name for argument in donated)
     count = len(donated)
     yield Advice(
@@ -151,7 +167,7 @@ def _donation_change(recording: Recording, old: I64, new: I64) -> Change:
     begin, read_at = uses(recording)
     last = np.array([read_at[begin[row] : begin[row + 1]].max(initial=-1) for row in old.tolist()], dtype=np.int64)
     read_late = last > first
-    copies = Change(first[read_late], last[read_late] + 1, own.bytes[old[read_late]])
+    copies = new_memory(first[read_late], last[read_late] + 1, own.bytes[old[read_late]])
     return combine(change, copies)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, cpu_note, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, cpu_note, results_text, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.arguments import arguments
 from tb_memplugin.analysis.advice.support.narrowing import (
     CAST,
@@ -25,7 +25,7 @@ from tb_memplugin.analysis.advice.support.narrowing import (
 from tb_memplugin.analysis.advice.support.passes import ProgramPasses, program_passes
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.analysis.replay.what_if import Change, combine, place_in_outputs
+from tb_memplugin.analysis.replay.what_if import Change, combine, new_memory, place_in_outputs
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.model.arrays import I64, Mask
@@ -73,8 +73,8 @@ def _advise_optimizer_state(recording: Recording, state: I64) -> Iterator[Advice
     yield Advice(
         kind=AdviceKind.DTYPE,
         title=f"Store {found.what} in bf16",
-        sentence=f"{bytes_text(size)} of {names} are {found.what} in {WIDE}. Storing {found.them} in bf16 "
-        f"{saved.effect}. {found.caution}",
+        sentence=f"{bytes_text(size)} of {names} are {found.what} in {WIDE}"
+        f"{results_text(recording, found.rows, both)}. Storing {found.them} in bf16 {saved.effect}. {found.caution}",
         change=found.code,
         rows=sort_by_size(recording, found.rows),
         bytes=size,
@@ -144,7 +144,7 @@ def _f32_values(recording: Recording, passes: ProgramPasses, wide: Mask) -> _Wid
     computed = np.flatnonzero(wide & ((made >= 0) & both[made] | (role == Role.ACTIVATION)) & ~passes.is_argument)
     weights = np.flatnonzero(wide & passes.is_argument & np.isin(role, (Role.PARAMETER, Role.INPUT)))
     last = passes.last_use(both)[weights]
-    casts = Change(passes.first_use(both)[weights[last >= 0]], last[last >= 0] + 1, size[weights[last >= 0]] // 2)
+    casts = new_memory(passes.first_use(both)[weights[last >= 0]], last[last >= 0] + 1, size[weights[last >= 0]] // 2)
     parameters = np.flatnonzero(passes.is_argument & (role == Role.PARAMETER))
     loss = int(passes.last_use(passes.within(Pass.FORWARD))[parameters].max(initial=-1))
     early = is_activation & (made >= 0) & (made < loss)

@@ -15,11 +15,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, is_worthwhile, promise, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import (
+    Advice,
+    AdviceKind,
+    Saving,
+    is_worthwhile,
+    promise,
+    results_text,
+    saving,
+    sort_by_size,
+)
 from tb_memplugin.analysis.advice.support.arguments import SMALL_SHARE, argument_parts, function_name
 from tb_memplugin.analysis.advice.support.passes import PRODUCTS, ProgramPasses, program_passes
 from tb_memplugin.analysis.dataflow.graph import row_of_value
-from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
+from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs, with_updated
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.replay.what_if import (
@@ -27,6 +36,7 @@ from tb_memplugin.analysis.replay.what_if import (
     always,
     combine,
     lifetimes,
+    new_memory,
     peak_after,
     remove_rows,
     shrink_regions,
@@ -188,9 +198,9 @@ def _in_two_programs(recording: Recording, passes: ProgramPasses, idle: IdleArgu
     estimated = own.bytes[row[argument]] * elements[returned] // np.maximum(elements[argument], 1)
     size = np.where(kept >= 0, own.bytes[kept], estimated)
     first, last = np.full(len(kept), -1), np.full(len(kept), recording.length)
-    before = Change(first, np.where(kept >= 0, own.start[kept], last), size)
-    after = Change(np.where(kept >= 0, own.end[kept], last), last, size)
-    return combine(without, before, after), combine(without, Change(first, last, size))
+    before = new_memory(first, np.where(kept >= 0, own.start[kept], last), size)
+    after = new_memory(np.where(kept >= 0, own.end[kept], last), last, size)
+    return combine(without, before, after), combine(without, new_memory(first, last, size))
 
 
 ACCELERATORS = (Backend.TPU, Backend.GPU)
@@ -232,7 +242,8 @@ def advise_offload(recording: Recording) -> Iterator[Advice]:
     yield Advice(
         kind=AdviceKind.OFFLOAD,
         title=f"Offload {names} to the host",
-        sentence=f"{bytes_text(size)} of {names} are first read after the peak. Computing the gradients in one "
+        sentence=f"{bytes_text(size)} of {names} are first read after the peak"
+        f"{results_text(recording, idle.rows, with_updated(recording, idle.rows))}. Computing the gradients in one "
         f"program and the update in another, and keeping {them} on the host except for the update, {saved.effect}. "
         "The cost is the transfer in both directions.",
         change=offload_code(idle.names, function_name(recording)),
@@ -264,6 +275,7 @@ def _offload_saving(recording: Recording, idle: IdleArguments) -> Saving | None:
     apart = combine(gone, remove_rows(recording, temporary))
     before, update = peak(recording).bytes, 2 * weights + int(table.size[idle.rows].sum())
     most = before - max(peak_after(recording, apart).bytes, update)
-    least = before - max(peak_after(recording, combine(apart, always(recording, gradients))).bytes, update)
+    with_gradients = combine(apart, always(recording, gradients))
+    least = before - max(peak_after(recording, with_gradients).bytes, update)
     expected = least if recording.backend is Backend.TPU else (least + most) // 2
-    return promise(recording, expected, least, most)
+    return promise(recording, expected, least, most, replay=with_gradients, floor=update)

@@ -1,12 +1,13 @@
-"""Advice to split the batch in two: tensors that scale with the batch are halved, and gradients are accumulated."""
+"""Advice to split the batch: tensors that scale with the batch shrink to a part, and gradients are accumulated."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, memory_limit, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, memory_limit, promise, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.batch import (
     Batch,
     BatchValues,
@@ -29,48 +30,64 @@ from tb_memplugin.analysis.replay.what_if import (
     combine,
     concatenate_lifetimes,
     lifetimes,
+    new_memory,
     peak_after,
     place_in_outputs,
     replace_lifetimes,
 )
+from tb_memplugin.analysis.usage.headroom import fits_after
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import agree, bytes_text, counted
 
-PARTS = 2
+# Numbers of parts, in words. Two save most of what more save, so only a program that does not fit is split into more.
+PARTS = {2: "two", 4: "four", 8: "eight", 16: "sixteen"}
+FRACTION = {2: "half", 4: "a fourth", 8: "an eighth", 16: "a sixteenth"}
 
 
 def microbatch_saving(
-    recording: Recording, values: BatchValues, copies: I64, delayed: tuple[int, int] | None
+    recording: Recording, values: BatchValues, copies: I64, delayed: tuple[int, int] | None, parts: int = 2
 ) -> Saving | None:
-    """Return the saving of two passes over half of the batch each.
+    """Return the saving of a pass over each part of the batch.
 
-    Values that the compiler recomputes to fit the whole batch are kept if half of the batch fits without.
+    What the compiler computes again to fit the whole batch, it keeps as far as a part of the batch then fits.
     """
     own = lifetimes(recording).take(values.scaled)
+    repeating = saving(recording, *_changes(recording, values, own, copies, delayed, parts))
     kept = keep_instead(recording, own)
-    if len(kept.row) < len(own.row):
-        changes = _changes(recording, values, kept, copies, delayed)
-        if peak_after(recording, changes[0]).bytes <= memory_limit(recording):
-            return saving(recording, *changes)
-    return saving(recording, *_changes(recording, values, own, copies, delayed))
+    if len(kept.row) == len(own.row) or repeating is None:
+        return repeating
+    changes, limit = _changes(recording, values, kept, copies, delayed, parts), memory_limit(recording)
+    excess = repeating.before - limit
+    if repeating.at_least < excess:  # it does not fit yet
+        return repeating
+    after = [peak_after(recording, change).bytes for change in changes]
+    least = repeating.before - max(after)
+    bounds = (repeating.before - after[0], least, repeating.before - min(after)) if after[0] <= limit else (excess,)
+    found = promise(recording, *bounds, replay=changes[after.index(max(after))])
+    return found and replace(found, if_repeated=repeating.at_least, repeating=repeating.replay)
 
 
 def _changes(
-    recording: Recording, values: BatchValues, whole: RowLifetimes, copies: I64, delayed: tuple[int, int] | None
+    recording: Recording,
+    values: BatchValues,
+    whole: RowLifetimes,
+    copies: I64,
+    delayed: tuple[int, int] | None,
+    parts: int,
 ) -> list[Change]:
-    """Return the change by two passes over half of the batch each, between which the sum of gradients stays.
+    """Return the change by a pass over each part of the batch, between which the sum of gradients stays.
 
-    The first change is the expected one. The compiler decides whether each gradient is added to the sum once it is
-    computed, or waits for the end as it does now. A loop over layers collects the gradients of all layers before they
-    are added. Values computed from weights alone, such as casts, and `copies`, are computed before the loop. Half of
-    the batch halves the rows `whole`.
+    The first change is the expected one. Each gradient is added to the sum once it is computed, or waits for the end as
+    it does now: the compiler decides.
+    A loop over layers collects the gradients of all layers before they are added. What is computed from weights alone,
+    such as casts, is computed before the loop, as are `copies`. `whole` is what a part of the batch needs a part of.
     """
     table, own = recording.allocations, lifetimes(recording)
     size = table.size[whole.row]
-    half = whole._replace(bytes=size // PARTS)
+    part = whole._replace(bytes=size // parts)
     waiting, stacked = own.take(values.gradients), own.take(values.stacked)
     at_once = own.take(np.setdiff1d(values.gradients, values.stacked))
     computed = at_once._replace(end=np.minimum(at_once.end, at_once.start + 1))
@@ -78,12 +95,12 @@ def _changes(
     before = own.take(values.invariant)
     before = before._replace(start=np.full(len(before.row), -1), end=np.maximum(before.end, values.end))
     rows = np.concatenate([values.scaled, values.gradients, values.invariant])
-    copied = Change(np.full(len(copies), -1), np.full(len(copies), values.end), copies)
+    copied = new_memory(np.full(len(copies), -1), np.full(len(copies), values.end), copies)
     placed = place_in_outputs(recording, copied)
     added = concatenate_lifetimes(computed, summed, stacked)
-    cases = [(half, added, placed), (half, waiting, placed), (half, added, copied)]
+    cases = [(part, added, placed), (part, waiting, placed), (part, added, copied)]
     if delayed is not None:
-        cases.append((whole._replace(bytes=size * delayed[0] // delayed[1]), added, placed))
+        cases.append((whole._replace(bytes=size * 2 * delayed[0] // (delayed[1] * parts)), added, placed))
     changes = []
     for examples, gradients, further in cases:
         after = concatenate_lifetimes(examples, before, gradients.take(gradients.end > gradients.start))
@@ -95,11 +112,11 @@ def _changes(
 def _total(recording: Recording, trained: I64, end: int) -> Change:
     """Return the sum of gradients, as large as the trained arguments. GPUs keep it in idle memory of results."""
     count, size = len(trained), recording.allocations.size[trained]
-    total = Change(np.full(count, -1), np.full(count, end), size)
+    total = new_memory(np.full(count, -1), np.full(count, end), size)
     return total if recording.backend is Backend.TPU else place_in_outputs(recording, total)
 
 
-INTERLEAVED = "  # every second example: each device splits its own"
+INTERLEAVED = "  # the examples of each part lie apart: each device splits its own"
 # Examples per part. For fewer than a TPU's tile has rows, XLA moves parts of the images to the batch, with copies and
 # halos (its space-to-batch conversion), so that half of the batch may need more memory.
 MIN_CONVOLVED = 8
@@ -114,13 +131,13 @@ CODE = """def mean_gradients(params, batch):
 
     zeros = jnp.zeros(()), jax.tree.map(jnp.zeros_like, params)
     total, _ = jax.lax.scan(add, zeros, parts)
-    return jax.tree.map(lambda a: a / 2, total)
+    return jax.tree.map(lambda a: a / {parts}, total)
 
 value, grads = mean_gradients(params, batch)  # instead of jax.value_and_grad(loss)(params, batch)"""
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
-    """Yield a piece for a training step whose inputs have a batch dimension that splits in two on each device.
+    """Yield a piece for a training step whose inputs have a batch dimension that splits on each device.
 
     Programs that accumulate gradients already get none.
     """
@@ -130,18 +147,25 @@ def advise(recording: Recording) -> Iterator[Advice]:
     given = np.flatnonzero(passes.is_argument & (roles(recording) == Role.INPUT))
     rows, inputs = used_inputs(graph, step, given)
     batch = find_batch(recording, graph, step, rows)
-    if batch is None or batch.size % PARTS:
+    if batch is None:
         return
     convolves = _convolves(passes)
-    if convolves and recording.backend is Backend.TPU and batch.size // PARTS < MIN_CONVOLVED:
-        return
     values = batch_values(recording, graph, step, passes, inputs, batch.size)
     share = DELAYED_SHARE if convolves and recording.backend is Backend.GPU else None
     copied = recording.allocations.size[batch.rows] if batch.devices > 1 else NO_ROWS
     further = np.concatenate([cast_bytes(recording, graph), copied])
-    saved = microbatch_saving(recording, values, further, share) if len(values.scaled) else None
-    if saved is not None:
-        yield _advice(recording, batch, values, saved)
+    least = MIN_CONVOLVED if convolves and recording.backend is Backend.TPU else 1
+    found: tuple[int, Saving] | None = None
+    for parts in PARTS if len(values.scaled) else ():
+        if batch.size % parts or batch.size // parts < least:
+            break
+        saved = microbatch_saving(recording, values, further, share, parts)
+        if saved is not None and (found is None or saved.room > found[1].room):
+            found = parts, saved
+        if found is None or fits_after(recording, found[1].room) is not False:
+            break
+    if found is not None:
+        yield _advice(recording, batch, values, *found)
 
 
 def _convolves(passes: ProgramPasses) -> bool:
@@ -153,28 +177,28 @@ def _convolves(passes: ProgramPasses) -> bool:
     return bool(counts[0] > counts[1])
 
 
-def _advice(recording: Recording, batch: Batch, values: BatchValues, saved: Saving) -> Advice:
+def _advice(recording: Recording, batch: Batch, values: BatchValues, parts: int, saved: Saving) -> Advice:
     table, scaled = recording.allocations, values.scaled
     size, total = int(table.size[scaled].sum()), int(table.size[values.trained].sum())
-    on_device = f", {batch.size // PARTS} on each device" if batch.devices > 1 else ""
+    on_device = f", {batch.size // parts} on each device" if batch.devices > 1 else ""
     part_of = f", {batch.size} on each device" if batch.devices > 1 else ""
     return Advice(
         kind=AdviceKind.MICROBATCHING,
-        title=f"Use two microbatches of {batch.whole // PARTS}{on_device}",
+        title=f"Use {PARTS[parts]} microbatches of {batch.whole // parts}{on_device}",
         sentence=f"{counted(len(scaled), 'tensor')} of the forward and backward passes "
-        f"{agree(len(scaled), 'scales', 'scale')} with the batch of {batch.whole}{part_of}. Computing half of the "
-        f"batch at a time {saved.effect}; this includes {bytes_text(total)} to accumulate gradients. The loss must be "
-        "a mean over examples. More parts save more.",
-        change=CODE.format(split=_split(batch), reason=INTERLEAVED if batch.devices > 1 else ""),
+        f"{agree(len(scaled), 'scales', 'scale')} with the batch of {batch.whole}{part_of}. Computing "
+        f"{FRACTION[parts]} of the batch at a time {saved.effect}; this includes {bytes_text(total)} to accumulate "
+        "gradients. The loss must be a mean over examples. More parts save more.",
+        change=CODE.format(split=_split(batch, parts), parts=parts, reason=INTERLEAVED if batch.devices > 1 else ""),
         rows=sort_by_size(recording, scaled),
         bytes=size,
         saving=saved,
     )
 
 
-def _split(batch: Batch) -> str:
-    """Return the code that gives each input a first dimension of two parts."""
-    before, after = ("-1, 2", 1) if batch.devices > 1 else ("2, -1", 0)
+def _split(batch: Batch, parts: int) -> str:
+    """Return the code that gives each input a first dimension of the parts."""
+    before, after = (f"-1, {parts}", 1) if batch.devices > 1 else (f"{parts}, -1", 0)
     at = batch.dimension
     shape = f"a.reshape({f'*a.shape[:{at}], ' if at else ''}{before}, *a.shape[{at + 1}:])"
     return f"lambda a: {shape}" if at + after == 0 else f"lambda a: jnp.moveaxis({shape}, {at + after}, 0)"

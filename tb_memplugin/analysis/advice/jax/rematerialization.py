@@ -37,6 +37,13 @@ from tb_memplugin.analysis.ownership.source_lines import frame_text, framework_f
 from tb_memplugin.analysis.replay.program_graph import ProgramGraph, program_graph
 from tb_memplugin.analysis.replay.recompute import LayerNodes, Recomputation
 from tb_memplugin.analysis.replay.schedule_graph import lower_peak
+from tb_memplugin.analysis.replay.what_if import (
+    Change,
+    RowLifetimes,
+    concatenate_lifetimes,
+    lifetimes,
+    replace_lifetimes,
+)
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import F64, I32, I64, Mask, largest_per, marked, smallest_per
 from tb_memplugin.model.program import Backend
@@ -167,10 +174,8 @@ UNDONE = (
     "the saving is smaller, because the compiler merges the recomputation with the original, unless jax.jit gets "
     "compiler_options={'xla_disable_hlo_passes': 'cse_barrier_expander'}"
 )
-# These were tried on the 74 stored programs, which get 248 pieces and whose 39 stored changes keep 33 promises.
-CLEARLY = 1.1  # a saving is a range from this factor on; 1.05 and 1.2 give the same pieces, 1.5 breaks a promise
-# If the graph's peak is higher than the program's by this factor, the compiler shares memory in ways that the graph
-# lacks. 1.1 gives the same pieces, 1.2 two more and 1.02 two fewer, one of which keeps its promise.
+ORDERED = " That is more than these tensors take, as the rest can then run in an order that frees memory sooner."
+CLEARLY = 1.1  # times as much; less is no better, and not worth a range
 INEXACT = 1.05
 IN_ORDER = 0.9  # the compiler changes the program's order a little: 0.7 to 0.95 keep all promises, 1.0 breaks one
 
@@ -186,20 +191,20 @@ def advise(recording: Recording) -> Iterator[Advice]:
     of_scans = list(scans.advise(recording, passes))
     program = program_graph(recording)
     if program is not None:
-        yield from _around_layers(program, passes, max((piece.saving_bytes for piece in of_scans), default=0))
+        yield from _around_layers(program, passes, max((piece.saving.expected for piece in of_scans), default=0))
     yield from of_scans
 
 
 def _around_layers(program: ProgramGraph, passes: ProgramPasses, by_scans: int) -> list[Advice]:
     """Return pieces on layers outside of scans, which save `by_scans` bytes."""
     found = [piece for layers in passes.layers if (piece := _advise_layers(program, passes, layers))]
-    most = max((piece.saving_bytes for piece in found), default=0)
-    # If recomputing named layers saves nothing, another part of the same code hardly saves anything.
+    most = max((piece.saving.expected for piece in found), default=0)
+    # Where layers have names and recomputing them saves nothing, another part of the same code hardly does.
     layers = repeated_layers(program.recording, passes) if found or not passes.layers else None
     other = _advise_layers(program, passes, layers) if layers is not None else None
-    if other and other.saving_bytes > max(CLEARLY * most, by_scans):
+    if other and other.saving.expected > max(CLEARLY * most, by_scans):
         return [other]
-    return [piece for piece in found if 2 * piece.saving_bytes > most]
+    return [piece for piece in found if 2 * piece.saving.expected > most]
 
 
 def _advise_layers(program: ProgramGraph, passes: ProgramPasses, layers: Layers) -> Advice | None:
@@ -213,13 +218,14 @@ def _advise_layers(program: ProgramGraph, passes: ProgramPasses, layers: Layers)
         for values in (wrapped.dropped_values, wrapped.unclear_values)
     )
     size = int(rows.size[dropped].sum())
-    saved = _saving(wrapped) if size > int(rows.size[unclear].sum()) else None
+    replay = replace_lifetimes(recording, dropped, _until_recomputed(wrapped, dropped))
+    saved = _saving(wrapped, replay) if size > int(rows.size[unclear].sum()) else None
     if saved is None:
         return None
     sentence = (
         f"The forward pass of {layers.several} keeps {counted(len(dropped), 'tensor')}, {bytes_text(size)}, "
         f"for the backward pass. Keeping only each layer's inputs, and recomputing the rest, {saved.effect}. The cost "
-        "is one more forward pass."
+        f"is one more forward pass.{ORDERED * (saved.at_least > size)}"
     )
     kept = _products(recording, passes)
     cheap = _saving(Recomputation(program, nodes, kept)) if np.isin(kept, wrapped.dropped_values).any() else None
@@ -262,8 +268,20 @@ def _products(recording: Recording, passes: ProgramPasses) -> I64:
     return np.flatnonzero(products[passes.values.producer])
 
 
-def _saving(layers: Recomputation) -> Saving | None:
-    """Return the saving by recomputing layers, if the compiler finds an order with a low peak.
+def _until_recomputed(layers: Recomputation, dropped: I64) -> RowLifetimes:
+    """Return the two lifetimes of each dropped row: up to its last read by the forward pass, and from when it is
+    computed again on.
+    """
+    program = layers.program
+    first, last = (program.position[node] for node in layers.absent(program.data.value[dropped]))
+    own = lifetimes(program.recording).take(dropped)
+    return concatenate_lifetimes(
+        own._replace(end=np.clip(first + 1, own.start, own.end)), own._replace(start=np.clip(last, own.start, own.end))
+    )
+
+
+def _saving(layers: Recomputation, replay: Change | None = None) -> Saving | None:
+    """Return what recomputing layers saves, if the compiler finds an order with a low peak.
 
     The saving is less if the compiler finds none, or if it found such an order for the program without recomputation.
     """
@@ -279,4 +297,4 @@ def _saving(layers: Recomputation) -> Saving | None:
     bounds = [alike] if CLEARLY * alike < saved else []
     if CLEARLY * in_order < saved and is_worthwhile(layers.program.recording, in_order):
         bounds.append(int(IN_ORDER * in_order))
-    return promise(layers.program.recording, saved, *bounds)
+    return promise(layers.program.recording, saved, *bounds, replay=replay)

@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, row_name, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, results_text, row_name, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.arguments import argument_parts, arguments, function_name
 from tb_memplugin.analysis.dataflow.graph import DataflowGraph, copies, dataflow_graph, row_of_value, uses
 from tb_memplugin.analysis.dataflow.input_output_pairs import with_updated
 from tb_memplugin.analysis.dataflow.training_step import TrainingPhase, training_step
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.analysis.replay.what_if import Change, always, combine, resize_rows
+from tb_memplugin.analysis.replay.what_if import Change, always, combine, new_memory, resize_rows
 from tb_memplugin.model.arrays import I64, Mask, dimensions
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.program import ArgumentShardings, Backend, MeshAxis
@@ -140,7 +140,8 @@ def _advise_axis(recording: Recording, split: Shardable) -> Advice | None:
     return Advice(
         kind=AdviceKind.REPLICATION,
         title=f"Shard {', '.join(names)} over {f'{axis!r}, ' if axis else ''}{devices:,} devices",
-        sentence=f"Each device holds {bytes_text(size)} of {', '.join(names)} that {of_axis} can split: the largest is "
+        sentence=f"Each device holds {bytes_text(size)} of {', '.join(names)} that {of_axis} can split"
+        f"{results_text(recording, split.rows, with_updated(recording, split.rows))}. The largest is "
         f"{row_name(recording, int(ordered[0]))}, in dimension {dimension}. Sharding {agree(len(names), 'it', 'them')} "
         f"{saved.effect} per device.{cost}",
         change=CODE.format(
@@ -219,7 +220,7 @@ def _gathered(recording: Recording, split: Shardable) -> tuple[Change, Change]:
 
 
 def _change(rows: list[tuple[int, int, int]]) -> Change:
-    return Change(*np.array(rows, dtype=np.int64).reshape(-1, 3).T)
+    return new_memory(*np.array(rows, dtype=np.int64).reshape(-1, 3).T)
 
 
 def _passes_that_gather(recording: Recording) -> Mask:

@@ -24,7 +24,7 @@ from tb_memplugin.model.arrays import I64, marked
 from tb_memplugin.model.dataflow import Derivation
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.sizes import agree, bytes_text
+from tb_memplugin.sizes import agree, bytes_text, percent_text
 
 # `f32[4096,129]{1,0:T(8,128)}`: dimensions, their order from the innermost, and the tile of the innermost ones.
 TILED = re.compile(r"(\w+)\[([\d,]{1,200})\]\{([\d,]{1,100}):T\(([\d,]{1,100})\)")
@@ -82,7 +82,7 @@ def _advise_shape(recording: Recording, code: int, live: I64, padding: I64) -> A
         kind=AdviceKind.PADDING,
         title=f"Padding of {shape.partition('{')[0]}",
         sentence=f"{count} of shape {shape} {agree(len(live), 'takes', 'take')} {bytes_text(size)} at the peak; "
-        f"{bytes_text(wasted)} of it ({wasted / max(size, 1):.0%}) is padding. A shape that fills its tiles "
+        f"{bytes_text(wasted)} of it ({percent_text(wasted, max(size, 1))}) is padding. A shape that fills its tiles "
         f"{saved.effect}.",
         change="; ".join(
             f"dimension {one.number} is {one.extent}, and the tiles have {one.tile}: make it {one.below}"
@@ -148,7 +148,7 @@ def advise_oversized(recording: Recording) -> Iterator[Advice]:
         return
     yield Advice(
         kind=AdviceKind.OVERSIZED,
-        title=f"One tensor is {size / whole:.0%} of {of}",
+        title=f"One tensor is {percent_text(size, whole)} of {of}",
         sentence=f"{row_name(recording, largest)}, {table.shape[largest]}, takes {bytes_text(size)}"
         f"{f'; {of} is' if size > whole else ' of'} {bytes_text(whole)}. Computing it in {PARTS} parts "
         f"{saved.effect}.",

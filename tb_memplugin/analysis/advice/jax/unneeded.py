@@ -148,8 +148,11 @@ def _advise_results(
     table, own = recording.allocations, lifetimes(recording).take(rows)
     regions = np.unique(table.region[rows]).astype(np.int64)
     removed = shrink_regions(recording, regions, 0, np.union1d(rows, _in_loops(recording, rows)))
-    shorter = [(Change(own.start, np.maximum(until, own.start), own.bytes), more) for until, more in cases]
-    saved = saving(recording, *(combine(removed, kept, more) for kept, more in shorter))
+    shorter = [
+        combine(removed, Change(own.start, np.maximum(until, own.start), own.bytes, table.canonical[rows]), more)
+        for until, more in cases
+    ]
+    saved = saving(recording, *shorter)
     if saved is None:
         return None
     size, ordered = int(table.size[rows].sum()), sort_by_size(recording, rows)

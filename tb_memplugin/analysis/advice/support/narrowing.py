@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, cpu_note, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, cpu_note, results_text, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.arguments import SMALL_SHARE, argument_parts, arguments
 from tb_memplugin.analysis.advice.support.passes import ProgramPasses
 from tb_memplugin.analysis.dataflow.graph import dataflow_graph, row_of_value
@@ -110,7 +110,8 @@ def advise_inference(recording: Recording, passes: ProgramPasses, rows: I64) -> 
     yield Advice(
         kind=AdviceKind.DTYPE,
         title=f"Store {names_text} in bf16",
-        sentence=f"{names_text} {agree(count, 'takes', 'take')} {bytes_text(size)} in {WIDE}, and this program does "
+        sentence=f"{names_text} {agree(count, 'takes', 'take')} {bytes_text(size)} in {WIDE}"
+        f"{results_text(recording, rows, stored)}, and this program does "
         f"not train {agree(count, 'it', 'them')}. Storing {agree(count, 'it', 'them')} in bf16 {saved.effect}."
         f"{cpu_note(recording, WIDENED)}",
         change=f"{CAST}{names_text} = {', '.join(f'narrow({name})' for name in names)}  # once, before the call; cast "
@@ -213,4 +214,4 @@ def or_another_order(recording: Recording, saved: Saving) -> Saving:
     if (program := program_graph(recording)) is None:
         return replace(saved, at_most=min(saved.at_most, peak(recording).bytes))
     by_order = program.graph.peak(program.graph.own_order) - program.graph.peak(program.lower_order)
-    return replace(saved, at_most=min(saved.at_most + min(by_order, saved.bytes), peak(recording).bytes))
+    return replace(saved, at_most=min(saved.at_most + min(by_order, saved.expected), peak(recording).bytes))

@@ -17,6 +17,7 @@ from tb_memplugin.analysis.replay.program_graph import ProgramGraph, body_graph,
 from tb_memplugin.analysis.replay.scan_recompute import ScanRecomputation
 from tb_memplugin.analysis.replay.scan_stacks import ScanStacks
 from tb_memplugin.analysis.replay.schedule_graph import Loops, lower_peak, program_loops
+from tb_memplugin.analysis.replay.what_if import Change, remove_rows
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import I32
 from tb_memplugin.model.recording import Recording
@@ -109,10 +110,10 @@ def _recomputation(
 def _around_body(
     recording: Recording, loops: Loops, parent: int, place: str, found: list[ScanRecomputation]
 ) -> Advice | None:
-    saved = _saving(recording, loops, parent, found)
+    rows = np.concatenate([scan.stacks.dropped.memory for scan in found])
+    saved = _saving(recording, loops, parent, found, remove_rows(recording, rows))
     if saved is None:
         return None
-    rows = np.concatenate([scan.stacks.dropped.memory for scan in found])
     size = int(recording.allocations.size[rows].sum())
     counts = " and ".join(str(count) for count in sorted({scan.stacks.iterations for scan in found}))
     scan = f"a scan over {counts} iterations" if len(found) == 1 else f"{len(found):,} scans over {counts} iterations"
@@ -130,8 +131,10 @@ def _around_body(
     )
 
 
-def _saving(recording: Recording, loops: Loops, parent: int, found: list[ScanRecomputation]) -> Saving | None:
-    """Return the saving of the scans: at least, without a better order, and at most, if the compiler finds the best."""
+def _saving(
+    recording: Recording, loops: Loops, parent: int, found: list[ScanRecomputation], replay: Change
+) -> Saving | None:
+    """Return what the scans save, and at least and at most if the compiler finds no better order, or the best one."""
     before = found[0].parent.graph
     saved = []
     for shrinks, early in ((0.5, False), (0.0, False), (1.0, False), (1.0, True)):
@@ -140,7 +143,7 @@ def _saving(recording: Recording, loops: Loops, parent: int, found: list[ScanRec
         change = after.peak(order) - before.peak(before.own_order)
         saved.append(-_outside(recording, loops, parent, change))
     exact = max(saved) <= CLEARLY * min(saved)
-    return promise(recording, saved[0], *(() if exact else saved[1:]))
+    return promise(recording, saved[0], *(() if exact else saved[1:]), replay=replay)
 
 
 def _outside(recording: Recording, loops: Loops, loop: int, change: int) -> int:

@@ -36,6 +36,7 @@ from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
 from tb_memplugin.readers.oom_text.failure import MAX_TOTAL_BYTES, Failure, Rows, last_matches, segments, size_of
 from tb_memplugin.sizes import PRINTED as SIZE
+from tb_memplugin.sizes import percent_text
 
 FRAME = re.compile(r"\bxla\.(execute|buffer)\{([^}\n]{0,600})\}")
 ARGUMENT = re.compile(r"(\w{1,40})=([^,}\n]{1,300})")
@@ -195,5 +196,8 @@ def _occupancy(block: str) -> tuple[Caveat, ...]:
         return ()
     part = line[0].count("*") / len(line[0])
     return (
-        Caveat(CaveatCode.OCCUPANCY, f"The allocator's occupancy line shows about {part:.0%} of its memory in use"),
+        Caveat(
+            CaveatCode.OCCUPANCY,
+            f"The allocator's occupancy line shows about {percent_text(part)} of its memory in use",
+        ),
     )

@@ -2,8 +2,8 @@ import type { View } from "../../../layout/axis/view";
 import type { Size } from "../../browser/use_size";
 import { GUTTER_LEFT, GUTTER_RIGHT } from "../../drawing/surface";
 
-/** Height of the x axis in CSS pixels. */
-export const AXIS_HEIGHT = 22;
+/** Height of the x axis with its title, in CSS pixels. */
+export const AXIS_HEIGHT = 36;
 
 /** Return the size of the blocks' picture inside a plot of this size with its gutters and axis. */
 export function pictureSize({ width, height }: Size): Size {

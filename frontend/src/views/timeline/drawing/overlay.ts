@@ -6,7 +6,7 @@ import { rowName } from "../../../payload/recording/rows";
 import { colorIndex, rgbOf, SHADES } from "../../../render/frame/palette";
 import type { Labels } from "../../../render/painter/picture";
 import type { Size } from "../../browser/use_size";
-import { GUTTER_LEFT } from "../../drawing/surface";
+import { drawSideTitle, GUTTER_LEFT } from "../../drawing/surface";
 import type { TimelineColors } from "./colors";
 import { pictureSize } from "./geometry";
 import { drawLabels } from "./labels";
@@ -33,6 +33,8 @@ export interface Overlay {
   ratio: number;
   highlighted: Uint8Array | null;
   marks: Marks;
+  /** Titles of the axes. */
+  titles: { x: string; y: string };
   colors: TimelineColors;
 }
 
@@ -70,7 +72,7 @@ function labelOf(
 
 function drawAxes(
   ctx: CanvasRenderingContext2D,
-  { scene, view, size, colors }: Overlay,
+  { scene, view, size, colors, titles }: Overlay,
   picture: Size,
 ): void {
   ctx.fillStyle = colors.muted;
@@ -93,6 +95,8 @@ function drawAxes(
     ctx.lineTo(x, picture.height + 4);
     ctx.fillText(label, labelCenter(x, ctx.measureText(label).width, size.width), picture.height + 7);
   }
+  ctx.fillText(titles.x, GUTTER_LEFT + picture.width / 2, picture.height + 22);
+  drawSideTitle(ctx, titles.y, picture.height / 2);
   ctx.stroke();
 }
 

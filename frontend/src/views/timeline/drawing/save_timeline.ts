@@ -6,9 +6,7 @@ import type { FrameBuffer } from "../../../render/frame/raster";
 import type { PaintOrder, VectorParts } from "../../../render/painter/picture";
 import { blockShapes, escapeXml, textureShapes } from "../../../render/painter/svg";
 import type { TimelineRenderer } from "../../../render/workers/timeline_renderer";
-import { saveBlob } from "../../browser/export";
-import { type LegendEntry, type Picture, pngOf, svgText, withLightTheme } from "../../drawing/picture";
-import { pictureFileName, type PictureNames, titledPicture } from "../../drawing/save_picture";
+import { type LegendEntry, type Picture, withLightTheme } from "../../drawing/picture";
 import { GUTTER_LEFT, GUTTER_RIGHT, shorten } from "../../drawing/surface";
 import { readColors, type TimelineColors } from "./colors";
 import { AXIS_HEIGHT, pixelRatio } from "./geometry";
@@ -22,20 +20,11 @@ interface SaveParts {
   legend: readonly LegendEntry[];
 }
 
-/** Download the visible part of the plot, with title and legend, on a light background in either theme. */
-export async function savePicture(
-  format: "png" | "svg",
-  saved: SaveParts,
-  { run, lines }: PictureNames,
-): Promise<void> {
-  const picture = titledPicture(await draw(saved, format === "png"), ["Allocation timeline", ...lines]);
-  const blob =
-    format === "png" ? await pngOf(picture) : new Blob([svgText(picture)], { type: "image/svg+xml" });
-  saveBlob(blob, `${pictureFileName(run, "allocation-timeline")}.${format}`);
-}
-
-/** `image`: blocks too small to be shapes are an image, which is drawn faster than as many shapes. */
-async function draw(saved: SaveParts, image: boolean): Promise<Picture> {
+/**
+ * Draw the visible part of the plot for a file, in the colors of the light theme. With `image`, blocks too small to be
+ * shapes are an image, which is drawn faster than as many shapes.
+ */
+export async function drawTimeline(saved: SaveParts, image: boolean): Promise<Picture> {
   const { scene, renderer, highlighted, legend } = saved;
   // The order that drew the current picture.
   const order = renderer.drawn.plot?.order;

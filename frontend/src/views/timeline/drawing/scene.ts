@@ -28,6 +28,8 @@ export interface Scene {
   length: number;
   peak: number;
   show: ShownRegions;
+  /** True if memory can be live before a row is written, or after its last use: in compiled programs. */
+  reserves: boolean;
   /** True if rows are placed by address, so that gaps between them are free memory. */
   holes: boolean;
   /** Stack of rows by age, whose heights change over time; null if each row has a fixed place. */
@@ -99,11 +101,11 @@ export function useRenderer(scene: Scene, highlighted: Uint8Array | null): Rende
     return () => made.close();
   }, []);
   // During render rather than in an effect: the charts' effects, which order pictures, run first.
-  const { blocks, rows, regions, length, show, axis, stack } = scene;
+  const { blocks, rows, regions, length, show, axis, stack, reserves } = scene;
   useMemo(() => {
     const bands = regionBands(regions, show);
     if (stack !== null) renderer?.setRowsByAge(stack.rows, axis.clock, bands);
-    else renderer?.setBlocks(timelineBlocks(rows, regions, length, show, axis.clock), bands);
+    else renderer?.setBlocks(timelineBlocks(rows, regions, length, show, axis.clock, reserves), bands);
   }, [renderer, blocks, length, show, axis, stack]);
   useMemo(() => renderer?.setHighlighted(highlighted), [renderer, highlighted]);
   return { renderer, failure };

@@ -1,29 +1,8 @@
-import type { JSX } from "preact";
-import { useMemo } from "preact/hooks";
-import type { Store } from "../../base/store";
 import { hasBlock } from "../../layout/timeline/blocks";
 import { hasStack } from "../../layout/usage/live_set";
 import { ROLES } from "../../payload/generated/constants";
 import { type LegendEntry, roleLegend } from "../drawing/picture";
-import { RoleFilter } from "../page/row_filter";
-import { useDark } from "../state/theme";
-import type { ViewState } from "../state/view_state";
 import type { Scene } from "./drawing/scene";
-
-/** Roles of the blocks, with their colors; a click on one restricts all charts to it. */
-export function Legend({ scene, store }: { scene: Scene; store: Store<ViewState> }): JSX.Element {
-  const dark = useDark(store);
-  const roles = useMemo(() => rolesOf(scene), [scene]);
-  const words = useMemo(() => legendOf(scene), [scene]);
-  if (roles.every((role) => role === 0)) return <span class="timeline-legend muted">{words}</span>;
-  return (
-    <span class="timeline-legend">
-      {roles.map((role) => (
-        <RoleFilter key={role} role={role} dark={dark} store={store} />
-      ))}
-    </span>
-  );
-}
 
 /** Return the legend of a saved picture. */
 export function pictureLegend(scene: Scene): LegendEntry[] {
@@ -34,7 +13,7 @@ export function pictureLegend(scene: Scene): LegendEntry[] {
 /** Legend for recordings without roles, where colors stand for sizes. */
 function legendOf({ program, holes }: Scene): string {
   const stack = !hasStack(program) ? "" : holes ? "; the stack has no address" : ", and stack";
-  return `one color per size; gray: live before the recording${stack}`;
+  return `the stronger the color, the larger; gray: live before the recording${stack}`;
 }
 
 function rolesOf({ rows, regions, show }: Scene): number[] {

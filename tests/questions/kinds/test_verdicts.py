@@ -1,4 +1,4 @@
-"""Headlines name source lines: the one with the most memory at the peak, and the one that leaks."""
+"""Verdicts name a role and a source line: those with the most memory at the peak, and the line that leaks."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from support.servers import DEMO
 
 from tb_memplugin.analysis.leaks.classify import Verdict
 from tb_memplugin.analysis.leaks.over_steps import leaks
+from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.ownership.source_lines import FRAMEWORK_PATH, heaviest_line, source_lines
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.catalog.catalog import Catalog
+from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.kinds import memory_profile, memory_viewer
-from tb_memplugin.questions.kinds.headline import complete_headline
+from tb_memplugin.questions.kinds.verdict import complete_verdict, verdict, verdict_text
 from tb_memplugin.questions.recording.sites import leaking
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.sizes import bytes_of_text, percent_text
 
 
 def largest(run: str, kind: str) -> Recording:
@@ -38,10 +39,38 @@ def test_the_line_with_the_most_is_that_of_a_plain_sum_over_live_rows(run: str) 
     del held[""]
     line, size = held.most_common(1)[0]
     assert heaviest_line(of) == (line, size)
-    assert f"Most from {line}, {bytes_text(size)}." in memory_viewer.headline(of)
 
 
-def test_the_line_in_the_headline_has_the_bytes_that_rows_of_the_table_have_together() -> None:
+@pytest.mark.parametrize("run", ["train_step", "v5e_train_step", "h100_train_step"])
+def test_the_verdict_names_the_role_with_the_most_bytes_and_its_own_line(run: str) -> None:
+    of = largest(run, "program")
+    rows, at, found = of.allocations, peak(of).position, verdict(of)
+    live = np.flatnonzero((rows.start <= at) & (at < rows.end))
+    role = max(set(roles(of)[live].tolist()), key=lambda each: int(rows.charge[live[roles(of)[live] == each]].sum()))
+    mine = live[roles(of)[live] == role]
+    assert found["role"].startswith(Role(role).label)
+    assert found["role_bytes"] == rows.charge[mine].sum()
+    held = Counter[str]()
+    for row in mine.tolist():
+        held[Path(source_lines(of)[row]).name] += int(rows.charge[row])
+    assert held[found["line"]] == found["line_bytes"] == max(held.values())
+    assert found["used_bytes"] == peak(of).bytes
+    share = percent_text(found["role_bytes"], found["used_bytes"])
+    assert verdict_text(found).endswith(f" \N{MIDDLE DOT} {found['role']} {share}, {found['line']}")
+
+
+def test_a_program_that_does_not_fit_says_by_how_much_it_exceeds_its_limit() -> None:
+    found = verdict(largest("v5e_out_of_memory", "program"))
+    assert found["over_bytes"] > 0
+    assert verdict_text(found) == "21.4 GiB over the limit of 15.8 GiB"
+
+
+def test_sizes_of_one_unit_share_it() -> None:
+    assert bytes_of_text(3 << 29, 16 << 30) == "1.50 of 16.0 GiB"
+    assert bytes_of_text(3 << 19, 16 << 30) == "1.50 MiB of 16.0 GiB"
+
+
+def test_the_heaviest_line_has_the_bytes_that_rows_of_the_table_have_together() -> None:
     of = largest("v5e_train_step", "program")
     most = heaviest_line(of)
     assert most is not None
@@ -50,13 +79,12 @@ def test_the_line_in_the_headline_has_the_bytes_that_rows_of_the_table_have_toge
     assert most.bytes == sum(int(rows.charge[row]) for row in live if Path(lines[row]).name == most.line)
 
 
-def test_a_leak_is_named_in_the_headline_of_everything_but_not_of_the_outline() -> None:
+def test_a_leak_takes_the_place_of_the_line_but_not_in_an_outline() -> None:
     of = largest("leak", "allocator")
-    words = "Leak: make_leak_demo.py:61 grows 2.00 MiB per step."
-    assert words in memory_profile.headline(of)
-    assert words in complete_headline(of)["headline"]
-    assert "Leak" not in memory_profile.headline(of.outline, outline=True)
-    assert "eak:" not in memory_profile.headline(largest("leak_mended", "allocator"))
+    assert verdict_text(verdict(of)) == "Leak: make_leak_demo.py:61 grows 2.00 MiB per step"
+    assert complete_verdict(of) == verdict(of)
+    assert verdict_text(verdict(of.outline, outline=True)).startswith("Peak ")
+    assert verdict(largest("leak_mended", "allocator"))["alarm"] == ""
 
 
 def test_sites_of_one_line_leak_together_and_other_lines_are_counted() -> None:

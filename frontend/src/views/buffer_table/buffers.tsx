@@ -1,0 +1,27 @@
+import type { JSX } from "preact";
+import { LiveHeading, type LiveProps, useLiveRows } from "../page/live_rows";
+import { BufferTable } from "./buffer_table";
+
+/** Table of what is live at the inspected position, or in the selected range, below a heading that says so. */
+export function Buffers({ view, available, program, store, dark }: LiveProps): JSX.Element {
+  const of = useLiveRows({ view, available, program, store });
+  const { axis, title, memory } = view.recording;
+  return (
+    <section aria-label="Buffers" data-testid="buffers">
+      <header class="section-head">
+        <LiveHeading {...{ view, available, program, store, of }} testid="buffers-heading" />
+      </header>
+      <BufferTable
+        {...{ available, store, dark }}
+        allocator={axis === "TIME"}
+        moment={axis === "INSTANT"}
+        position={of.first}
+        live={of.filtered}
+        unexplained={of.unexplainedShown}
+        times={program?.time_ns ?? null}
+        length={view.length}
+        fileName={`${title}-${memory}-at-${of.first}.csv`}
+      />
+    </section>
+  );
+}

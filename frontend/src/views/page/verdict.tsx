@@ -1,0 +1,45 @@
+import type { JSX } from "preact";
+import { formatBytes, formatBytesOf, formatShare } from "../../base/units";
+import type { Api } from "../../payload/api";
+import type { AdviceList, RecordingVerdict } from "../../payload/generated/answers";
+import { bestChange } from "../../payload/responses/names";
+import { useFetched } from "../data/use_fetched";
+
+/** Return the parts of the verdict, as questions/kinds/verdict.py: verdict_text does. */
+function partsOf(verdict: RecordingVerdict): string[] {
+  const { used_bytes: used, limit_bytes: limit, over_bytes: over, role, line, alarm } = verdict;
+  if (alarm !== "") return [alarm];
+  const usage = limit === null ? `Peak ${formatBytes(used)}` : formatBytesOf(used, limit);
+  if (over > 0) return [`${formatBytes(over)} over the limit of ${formatBytes(limit ?? 0)}`];
+  if (role !== "")
+    return [usage, `${role} ${formatShare(verdict.role_bytes, used)}${line === "" ? "" : `, ${line}`}`];
+  return line === "" ? [usage] : [usage, `most from ${line}, ${formatBytes(verdict.line_bytes)}`];
+}
+
+/** Return the best change as text, as verdict.py: best_text does; empty where there is none. */
+function bestText(list: AdviceList): string {
+  const best = bestChange(list);
+  if (best === null) return "";
+  return list.fits_with === null ? `best: ${best.title} ${best.saving}` : `${best.title}: ${best.saving}`;
+}
+
+interface Props {
+  verdict: RecordingVerdict;
+  api: Api;
+  /** Id of the recording; null where advice is not known yet. */
+  id: string | null;
+}
+
+/** The verdict in one line, which is high enough for the advice that comes later. */
+export function Verdict({ verdict, api, id }: Props): JSX.Element {
+  const { value } = useFetched(id, (key, signal) => api.advice({ id: key }, signal));
+  const isBad = verdict.alarm !== "" || verdict.over_bytes > 0;
+  const parts = [...partsOf(verdict), ...(value === null ? [] : [bestText(value)])].filter(Boolean);
+  return (
+    <p class={isBad ? "verdict-line bad" : "verdict-line"} data-testid="headline" title={parts.join(" · ")}>
+      {parts.map((part, i) => (
+        <span key={i}>{part}</span>
+      ))}
+    </p>
+  );
+}

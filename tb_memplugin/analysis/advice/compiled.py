@@ -1,0 +1,62 @@
+"""Advice that was compiled: what it saves then takes the place of the estimate, and what saves nothing is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, in_order, is_worthwhile
+from tb_memplugin.analysis.usage.live_bytes import reserved_bytes
+from tb_memplugin.model.fit import MICROBATCHES, Outcome
+from tb_memplugin.model.recording import Recording
+
+Edits = frozenset[str]
+
+
+def compiled_savings(recording: Recording, outcomes: Sequence[Outcome]) -> dict[Edits, Saving]:
+    """Return what compiles of the recording's step with further changes save, by the changes.
+
+    `outcomes` are the candidates of the logdir. The recording is one of them if its file is in the
+    run of one, and it reserves as much.
+    """
+    own = next((one for one in outcomes if _is_of(recording, one)), None)
+    return {} if own is None else dict(_savings(own, outcomes))
+
+
+def _is_of(recording: Recording, outcome: Outcome) -> bool:
+    within_run = bool(outcome.run) and f"/{outcome.run}/" in f"/{recording.source}"
+    return within_run and recording.is_main_memory and outcome.reserved_bytes == reserved_bytes(recording)
+
+
+def _savings(own: Outcome, outcomes: Sequence[Outcome]) -> Iterator[tuple[Edits, Saving]]:
+    of, before = own.candidate, own.reserved_bytes or 0
+    for other in outcomes:
+        one, edits = other.candidate, frozenset(other.candidate.changes)
+        is_same = (one.step, one.target, one.knobs) == (of.step, of.target, of.knobs)
+        if is_same and edits > frozenset(of.changes) and other.compared_bytes is not None:
+            saved = before - other.compared_bytes
+            yield edits - frozenset(of.changes), Saving(before, saved, saved, saved, "reserved", compiled=True)
+
+
+def with_compiled(recording: Recording, pieces: Sequence[Advice], savings: Mapping[Edits, Saving]) -> list[Advice]:
+    """Return advice with the savings that compiles have shown, without what they refute."""
+    found = [_replaced(piece, _compiled(piece, savings)) for piece in pieces]
+    return in_order(one for one in found if not one.saving.compiled or is_worthwhile(recording, one.saving_bytes))
+
+
+def _replaced(piece: Advice, saved: Saving | None) -> Advice:
+    return piece if saved is None else piece.with_saving(replace(saved, replay=piece.saving.replay))
+
+
+def _compiled(piece: Advice, savings: Mapping[Edits, Saving]) -> Saving | None:
+    if piece.edits:
+        return savings.get(frozenset(piece.edits))
+    if piece.kind is not AdviceKind.MICROBATCHING:
+        return None
+    return next((saved for edits, saved in savings.items() if len(edits) == 1 and _splits_batch(*edits)), None)
+
+
+def _splits_batch(edit: str) -> bool:
+    """Return whether a change sets a number of parts of the batch."""
+    name = edit.removeprefix("set:").partition("=")[0]
+    return edit.startswith("set:") and name.lower() in MICROBATCHES
