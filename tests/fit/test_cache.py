@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from fit.steps import compile_step, write_code, write_step
 from tb_memplugin.fit.cache import SETTINGS, Cache
 from tb_memplugin.fit.compile_task import Compiled, Limits
 from tb_memplugin.fit.compiling import compiling
-from tb_memplugin.fit.inputs import names_digest
+from tb_memplugin.fit.inputs import CLOCK_SECONDS, names_digest
 from tb_memplugin.model.fit import Candidate, Outcome
 
 BUILDS = """
@@ -42,8 +43,15 @@ def nothing_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiling, "_run", run)
 
 
+def write_old_step(folder: Path) -> str:
+    """Write a step, and wait until it is older than a process that starts then. A newer one may have changed since."""
+    step = write_step(folder)
+    time.sleep(2 * CLOCK_SECONDS)
+    return step
+
+
 def test_the_same_question_starts_nothing(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    step = write_step(tmp_path)
+    step = write_old_step(tmp_path)
     first = compile_step(step, batch=16)
     nothing_starts(monkeypatch)
     second = compile_step(step, batch=16)
@@ -109,7 +117,7 @@ def test_a_file_that_appears_in_the_current_folder_makes_a_new_question(
 def test_variables_of_terminals_and_sessions_ask_the_same_question(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    step = write_step(tmp_path)
+    step = write_old_step(tmp_path)
     compile_step(step)
     for name in ("PWD", "TERM", "TERM_PROGRAM", "SSH_TTY", "DBUS_SESSION_BUS_ADDRESS"):
         monkeypatch.setenv(name, "another")
@@ -162,7 +170,7 @@ def test_errors_of_the_step_and_timeouts_are_not_cached(tmp_path: Path, folder: 
 
 
 def test_damaged_entries_are_compiled_again(tmp_path: Path, folder: Path) -> None:
-    step = write_step(tmp_path)
+    step = write_old_step(tmp_path)
     first = compile_step(step)
     for damage in (b"", b"PK", os.urandom(500)):
         for path in folder.glob("*/*.program"):
