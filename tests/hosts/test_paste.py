@@ -39,7 +39,7 @@ def test_a_text_becomes_a_run_with_all_views(client: Client) -> None:
     assert recording["kind"] == "oom" and recording["run"] == answer["run"] != ""
     runs = client.get("/api/runs").json
     unknown = {"modified_ns": None, "peak_bytes": None}
-    pasted = {"name": answer["run"], "hosts": [""], **unknown, "by_host": False, "sessions": 1, "host_count": 1}
+    pasted = {"name": answer["run"], "hosts": [""], **unknown, "by_host": False, "sessions": 1, "host_count": 0}
     assert runs is not None and runs["runs"] == [pasted]
     listed = client.get("/api/recordings", query_string={"run": answer["run"]}).json
     assert listed is not None and listed["recordings"] == [recording]

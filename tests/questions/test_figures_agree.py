@@ -19,6 +19,7 @@ from support.profiles import DAMAGED
 from support.servers import DATA, DEMO, TESTS
 
 from tb_memplugin.analysis.ownership.classification import Classification
+from tb_memplugin.analysis.usage.headroom import headroom
 from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.formats import format_of
 from tb_memplugin.model.kinds import Axis
@@ -96,6 +97,7 @@ def facts(recording: Recording, source: Source, *, advised: bool) -> Iterator[Fa
     top = summarized["peak_position"]
     yield from _of_summary("summary", summarized)
     yield from _of_summary("overview", row)
+    yield "needed_bytes", "headroom", headroom(recording).needed
     if view is not None:
         yield from _of_first_view(view[0], view[1], summarized)
     rows = decode(_ask(source, "rows", id=recording.id))[1]
@@ -132,7 +134,9 @@ def _of_first_view(meta: dict[str, Any], tables: Any, summarized: Any) -> Iterat
     if "usage" in tables and len(tables["usage"]["live_max"]):
         yield "peak_bytes", "usage chart", int(max(tables["usage"]["live_max"]))
     if "verdict" in meta:  # a device profile's first view has none
-        yield "peak_bytes", "verdict", meta["verdict"]["used_bytes"]
+        # Kernels reserve on-chip memory, and failures ask for some, without anything that is live.
+        used = "peak_bytes" if summarized["peak_bytes"] else "needed_bytes"
+        yield used, "verdict", meta["verdict"]["used_bytes"]
     yield "peak_bytes", "first view's summary", summarized["peak_bytes"]
 
 

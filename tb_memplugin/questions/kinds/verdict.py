@@ -30,7 +30,7 @@ class RecordingVerdictJson(TypedDict):
     """The verdict on a recording. `verdict_text` and the page make the same line of it."""
 
     used_bytes: int
-    """The peak."""
+    """The peak; the bytes that must fit where nothing is live, as in on-chip memory that kernels reserve."""
     limit_bytes: int | None
     over_bytes: int
     """By how much the bytes that must fit exceed the limit; 0 where they fit, or where no limit is known."""
@@ -74,7 +74,7 @@ def verdict(
     lines, _ = ([], 0) if outline else heavy_lines(recording, top.position, 1, role or None)
     line = lines[0] if lines and lines[0].bytes >= max(MIN_SHARE * top.bytes, 1) else None
     return {
-        "used_bytes": top.bytes or room.needed,  # kernels reserve on-chip memory without a buffer
+        "used_bytes": top.bytes or room.needed,
         "limit_bytes": room.capacity,
         "over_bytes": max(-(room.left or 0), 0),
         "role": _plural(role) if role else "",

@@ -1000,7 +1000,7 @@ export interface Reason {
 
 /** The verdict on a recording. `verdict_text` and the page make the same line of it. */
 export interface RecordingVerdict {
-  /** The peak. */
+  /** The peak; the bytes that must fit where nothing is live, as in on-chip memory that kernels reserve. */
   used_bytes: number;
   limit_bytes: number | null;
   /** By how much the bytes that must fit exceed the limit; 0 where they fit, or where no limit is known. */
