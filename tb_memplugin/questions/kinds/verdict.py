@@ -115,7 +115,7 @@ def best_text(found: AdviceListJson) -> str:
         needed = found["fits_with"]
         titles = " + ".join(found["advice"][number]["title"] for number in needed["pieces"])
         size = f"{bytes_text(needed['after_bytes'], 4)} of {bytes_text(found['limit_bytes'], 4)}"
-        return f"{'fits with' if needed['fits'] else 'does not fit even with'} {titles}: {size}"
+        return f"{'fits with' if needed['fits'] else 'does not fit even with'}: {titles}: {size}"
     if not found["advice"]:
         return ""
     best = found["advice"][0]

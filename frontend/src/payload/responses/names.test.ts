@@ -34,11 +34,11 @@ describe("the best change", () => {
     const set: FitsWith = { pieces: [0, 1], after_bytes: 90 * MIB, fits: true, evidence: "simulated" };
     const list = makeAdviceList([offload, donate], { limit_bytes: 100 * MIB, fits_with: set });
     expect(bestChange(list)).toEqual({
-      title: "fits with Offload + Donate",
+      title: "fits with: Offload + Donate",
       saving: "90.00 MiB of 100.0 MiB",
       about: "Offload. Donate.",
     });
     const best = bestChange({ ...list, fits_with: { ...set, fits: false } });
-    expect(best?.title).toBe("does not fit even with Offload + Donate");
+    expect(best?.title).toBe("does not fit even with: Offload + Donate");
   });
 });

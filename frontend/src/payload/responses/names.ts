@@ -21,7 +21,7 @@ export function bestChange(list: AdviceList): { title: string; saving: string; a
     const pieces = needed.pieces.map((number) => advice[number]);
     const titles = pieces.map(({ title }) => title).join(" + ");
     return {
-      title: `${needed.fits ? "fits with" : "does not fit even with"} ${titles}`,
+      title: `${needed.fits ? "fits with" : "does not fit even with"}: ${titles}`,
       saving: `${formatBytes(needed.after_bytes, 4)} of ${formatBytes(limit, 4)}`,
       about: pieces.map(({ sentence }) => sentence).join(" "),
     };
