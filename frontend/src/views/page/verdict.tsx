@@ -4,6 +4,16 @@ import type { Api } from "../../payload/api";
 import type { AdviceList, RecordingVerdict } from "../../payload/generated/answers";
 import { bestChange } from "../../payload/responses/names";
 import { useFetched } from "../data/use_fetched";
+import { Middle } from "../widgets/middle";
+
+/** Letters of a colon and a line number. */
+const LINE_NUMBER = 5;
+
+interface Part {
+  text: string;
+  /** Letters at the end that are shown however narrow the line is: a line number, or a saving. */
+  end: number;
+}
 
 /** Return the parts of the verdict, as questions/kinds/verdict.py: verdict_text does. */
 function partsOf(verdict: RecordingVerdict): string[] {
@@ -16,11 +26,12 @@ function partsOf(verdict: RecordingVerdict): string[] {
   return line === "" ? [usage] : [usage, `most from ${line}, ${formatBytes(verdict.line_bytes)}`];
 }
 
-/** Return the best change as text, as verdict.py: best_text does; empty where there is none. */
-function bestText(list: AdviceList): string {
+/** Return the best change, as verdict.py: best_text does; null where there is none. */
+function bestPart(list: AdviceList): Part | null {
   const best = bestChange(list);
-  if (best === null) return "";
-  return list.fits_with === null ? `best: ${best.title} ${best.saving}` : `${best.title}: ${best.saving}`;
+  if (best === null) return null;
+  const text = list.fits_with === null ? `best: ${best.title} ${best.saving}` : `${best.title}: ${best.saving}`;
+  return { text, end: best.saving.length };
 }
 
 interface Props {
@@ -34,11 +45,13 @@ interface Props {
 export function Verdict({ verdict, api, id }: Props): JSX.Element {
   const { value } = useFetched(id, (key, signal) => api.advice({ id: key }, signal));
   const isBad = verdict.alarm !== "" || verdict.over_bytes > 0;
-  const parts = [...partsOf(verdict), ...(value === null ? [] : [bestText(value)])].filter(Boolean);
+  const best = value === null ? null : bestPart(value);
+  const parts: Part[] = partsOf(verdict).map((text) => ({ text, end: LINE_NUMBER }));
+  if (best !== null) parts.push(best);
   return (
-    <p class={isBad ? "verdict-line bad" : "verdict-line"} data-testid="headline" title={parts.join(" · ")}>
+    <p class={isBad ? "verdict-line bad" : "verdict-line"} data-testid="headline" title={parts.map(({ text }) => text).join(" · ")}>
       {parts.map((part, i) => (
-        <span key={i}>{part}</span>
+        <span key={i}>{i === 0 ? part.text : <Middle {...part} />}</span>
       ))}
     </p>
   );
