@@ -266,7 +266,7 @@ class Viewer:
 
     def headline(self) -> str:
         """Return the verdict as a line, without the best change, which comes later."""
-        spans = self.get("headline").locator("span").all_inner_texts()
+        spans = self.get("headline").locator(":scope > span").all_text_contents()
         return " \N{MIDDLE DOT} ".join(span for span in spans if not span.startswith(("best: ", "fits with: ")))
 
     # --- the table ---

@@ -30,7 +30,8 @@ function partsOf(verdict: RecordingVerdict): string[] {
 function bestPart(list: AdviceList): Part | null {
   const best = bestChange(list);
   if (best === null) return null;
-  const text = list.fits_with === null ? `best: ${best.title} ${best.saving}` : `${best.title}: ${best.saving}`;
+  const text =
+    list.fits_with === null ? `best: ${best.title} ${best.saving}` : `${best.title}: ${best.saving}`;
   return { text, end: best.saving.length };
 }
 
@@ -49,7 +50,11 @@ export function Verdict({ verdict, api, id }: Props): JSX.Element {
   const parts: Part[] = partsOf(verdict).map((text) => ({ text, end: LINE_NUMBER }));
   if (best !== null) parts.push(best);
   return (
-    <p class={isBad ? "verdict-line bad" : "verdict-line"} data-testid="headline" title={parts.map(({ text }) => text).join(" · ")}>
+    <p
+      class={isBad ? "verdict-line bad" : "verdict-line"}
+      data-testid="headline"
+      title={parts.map(({ text }) => text).join(" · ")}
+    >
       {parts.map((part, i) => (
         <span key={i}>{i === 0 ? part.text : <Middle {...part} />}</span>
       ))}

@@ -15,7 +15,7 @@ export function Middle({ text, end = TAIL }: Props): JSX.Element {
   const letters = Array.from(text.slice(-2 * end));
   const tail = text.length > end + TAIL ? letters.slice(-end).join("") : "";
   return (
-    <bdi class="middle" style={end === TAIL ? undefined : { "--end": end }}>
+    <bdi class="middle">
       <span>{text.slice(0, text.length - tail.length)}</span>
       {tail !== "" && <span>{tail}</span>}
     </bdi>
