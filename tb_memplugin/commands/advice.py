@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from tb_memplugin.commands.output import asked, chosen_recording, outcomes_beside
+from tb_memplugin.commands.output import asked, chosen_recording
+from tb_memplugin.commands.stored_fits import outcomes_beside
 from tb_memplugin.commands.terminal import print_answer, printable
 from tb_memplugin.questions.asking.selectors import choose_with_allocations
 from tb_memplugin.questions.recording.advice import advice, advice_answer, lines

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 
-from tb_memplugin.commands.output import asked, chosen_recording, outcomes_beside
+from tb_memplugin.commands.output import asked, chosen_recording
+from tb_memplugin.commands.stored_fits import outcomes_beside
 from tb_memplugin.commands.terminal import print_answer, printable
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.explain.explain import explain

@@ -10,18 +10,15 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from types import FrameType
 from typing import BinaryIO, cast
 
 from tb_memplugin.catalog.dumps import skipped_text
-from tb_memplugin.catalog.fit_records import records_of_path
 from tb_memplugin.catalog.listing import Listing, listing_of_path, listing_of_stream
 from tb_memplugin.catalog.reading import Progress
 from tb_memplugin.commands.terminal import print_answer, printable, shown_on_terminal
 from tb_memplugin.errors import FAILURES, InputError
 from tb_memplugin.logdir import is_read_with, is_remote
-from tb_memplugin.model.fit import RECORD, Outcome
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, Asked, bounded
 from tb_memplugin.questions.asking.files import ExportAnswerJson
@@ -79,13 +76,6 @@ def chosen_recording(arguments: argparse.Namespace, chooser: Chooser | None = No
     wanted = arguments.recording
     listing = listing_of(arguments.path, wanted and (lambda recording_id: is_wanted(recording_id, wanted)))
     return (chooser or choose)(listing.recordings, wanted, arguments.path, listing.problems), listing
-
-
-def outcomes_beside(recording: Recording) -> Sequence[Outcome]:
-    """Return the candidates of the fit that a program on this disk is one of, else none."""
-    folders = Path(recording.source).parents if recording.kind.has_program else ()
-    logdir = next((folder.parent for folder in folders if (folder / RECORD).is_file()), None)
-    return () if logdir is None else records_of_path(str(logdir)).outcomes
 
 
 def print_problems(problems: Sequence[ProblemJson]) -> None:

@@ -1,16 +1,18 @@
-"""Answers from what a logdir contains, for the command `fit`: candidates of earlier fits, or a recording."""
+"""Answers from what a logdir contains: candidates of earlier fits, or for the command `fit` a recording."""
 
 from __future__ import annotations
 
 import argparse
 import os
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from tb_memplugin.catalog.fit_records import FitRecords, records_of_path
 from tb_memplugin.commands.output import asked, chosen_recording, print_problems
 from tb_memplugin.commands.terminal import print_answer, printable, show
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.fit import Outcome
+from tb_memplugin.model.fit import RECORD, Outcome
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.asked import bounded
 from tb_memplugin.questions.asking.json_types import problems_json
 from tb_memplugin.questions.asking.selectors import choose_main_memory
@@ -22,6 +24,13 @@ from tb_memplugin.sizes import bytes_text
 
 # Options of compiling, by their names as arguments.
 COMPILING = {"vary": "--vary", "budget": "--budget", "prove": "--prove", "to": "--to", "tries": "--try"}
+
+
+def outcomes_beside(recording: Recording) -> Sequence[Outcome]:
+    """Return the candidates of the fit that a program on this disk is one of, else none."""
+    folders = Path(recording.source).parents if recording.kind.has_program else ()
+    logdir = next((folder.parent for folder in folders if (folder / RECORD).is_file()), None)
+    return () if logdir is None else records_of_path(str(logdir)).outcomes
 
 
 def is_stored(step: str) -> bool:

@@ -58,6 +58,24 @@ def test_a_range_of_the_axis_restricts_charts_and_table_until_it_is_cleared(demo
     until(lambda: viewer.text("live-heading"), lambda text: text == peak, "still restricted")
 
 
+def test_a_drag_on_the_axis_selects_a_range_and_a_click_inspects(at: Open) -> None:
+    viewer = at(**PROGRAM, zoom="0,100", below="breakdown")
+    plot = viewer.plot()
+    mouse, below = viewer.page.mouse, plot.top + plot.height + 10
+    mouse.move(plot.left + 0.2 * plot.width, below)
+    mouse.down()
+    mouse.move(plot.left + 0.4 * plot.width, below)
+    mouse.move(plot.left + 0.6 * plot.width, below)
+    mouse.up()
+    until(lambda: viewer.state().get("between"), bool, "no range")
+    first, last = map(float, viewer.state()["between"].split(","))
+    assert (round(first), round(last)) == (20, 60)
+    until(lambda: viewer.text("live-heading"), lambda text: "live between 2" in text, "not restricted")
+    mouse.click(plot.left + 0.5 * plot.width, below)
+    state = viewer.wait_for_state(position="50")
+    assert "between" in state
+
+
 def test_f_shows_the_chart_under_the_pointer_in_the_full_window_until_escape(at: Open) -> None:
     viewer = at(**PROGRAM, chart="treemap", below="breakdown")
     before = viewer.box("treemap")

@@ -158,3 +158,24 @@ export function drawSideTitle(context: CanvasRenderingContext2D, text: string, y
   context.fillText(text, 0, 0);
   context.restore();
 }
+
+/** Left and right, or top and bottom. */
+type Edges = readonly number[];
+
+/** Draw a veil over what lies outside of a selected part of the x axis, with lines at its ends. */
+export function veil(
+  ctx: CanvasRenderingContext2D,
+  [left, right]: Edges,
+  [from, to]: Edges,
+  [top, bottom]: Edges,
+  { surface, ink }: Pick<PageColors, "surface" | "ink">,
+): void {
+  const [start, end] = [from, to].map((x) => Math.min(Math.max(x, left), right));
+  ctx.fillStyle = surface;
+  ctx.globalAlpha = 0.65;
+  ctx.fillRect(left, top, start - left, bottom - top);
+  ctx.fillRect(end, top, right - end, bottom - top);
+  ctx.globalAlpha = 1;
+  ctx.fillStyle = ink;
+  for (const x of [start, end - 1]) ctx.fillRect(x, top, 1, bottom - top);
+}

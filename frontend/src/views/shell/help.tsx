@@ -34,6 +34,7 @@ const POINTER: readonly (readonly [string, string])[] = [
   ["Shift + wheel", "pan a chart, as a sideways wheel does"],
   ["Drag", "pan; when fully zoomed out: zoom to the selected range"],
   ["Shift + drag", "zoom to the selected range"],
+  ["drag on the x axis", "select a range: charts and tables below are about what is live in it"],
   ["Double click", "reset zoom; on a block of the timeline: zoom to that block"],
 ];
 

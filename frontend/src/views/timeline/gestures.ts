@@ -27,14 +27,16 @@ export interface GestureHost {
   leave: () => void;
   click: (x: number, y: number) => void;
   doubleClick: (x: number, y: number) => void;
-  /** Press or drag on the x axis. */
+  /** Click on the x axis. */
   inspect: (x: number) => void;
+  /** Drag on the x axis, which selects the part between two points. */
+  select: (x0: number, x1: number) => void;
   /** The zoom selection; null when it ends. */
   band: (edges: readonly [number, number, number, number] | null) => void;
 }
 
 interface Press {
-  kind: "pan" | "band" | "inspect";
+  kind: "pan" | "band" | "select";
   x: number;
   y: number;
   view: View;
@@ -56,9 +58,8 @@ export function bindGestures(element: HTMLElement, host: GestureHost): () => voi
     const onAxis = y >= pictureSize(size).height;
     // When fully zoomed out there is nothing to pan, as on the usage chart.
     const marks = event.shiftKey || showsAll(host);
-    press = { kind: onAxis ? "inspect" : marks ? "band" : "pan", x, y, view, moved: false };
+    press = { kind: onAxis ? "select" : marks ? "band" : "pan", x, y, view, moved: false };
     element.setPointerCapture(event.pointerId);
-    if (onAxis) host.inspect(x);
   };
   const onMove = (event: PointerEvent): void => {
     const { x, y } = pointOf(event);
@@ -69,7 +70,7 @@ export function bindGestures(element: HTMLElement, host: GestureHost): () => voi
     press.moved ||= Math.hypot(x - press.x, y - press.y) >= CLICK_SLACK;
     if (!press.moved) return;
     host.hold();
-    if (press.kind === "inspect") host.inspect(x);
+    if (press.kind === "select") host.band([press.x, 0, x, pictureSize(host.current().size).height]);
     else if (press.kind === "band") host.band([press.x, press.y, x, y]);
     else host.show(panView(host, press.view, press.x - x, press.y - y));
     element.classList.toggle("panning", press.kind === "pan");
@@ -82,7 +83,9 @@ export function bindGestures(element: HTMLElement, host: GestureHost): () => voi
       host.band(null);
       if (moved) host.show(bandView(host, press, x, y));
     }
-    if (!moved && kind !== "inspect") host.click(x, y);
+    if (kind === "select" && moved) host.select(press.x, x);
+    else if (!moved && kind === "select") host.inspect(x);
+    else if (!moved) host.click(x, y);
     release();
   };
   const release = (): void => {

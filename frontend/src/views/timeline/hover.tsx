@@ -28,8 +28,8 @@ export function PointerText(props: {
   if (at === null)
     return (
       <span class="muted">
-        {full ? "wheel: zoom" : "Ctrl + wheel: zoom"}, Alt + wheel: bytes · drag: pan or zoom to a range ·
-        click: keep in the panel
+        {full ? "Wheel" : "Ctrl + wheel"}: zoom · drag: pan or zoom, on the axis select a range · click: keep
+        in the panel
       </span>
     );
   const position = Math.min(Math.max(Math.floor(at.position), 0), scene.length - 1);

@@ -52,6 +52,7 @@ export function Plot(props: Props): JSX.Element {
   const selected = useStore(store, (state) => state.selected);
   const hovered = useStore(store, (state) => state.hovered);
   const match = useStore(store, (state) => state.search_match);
+  const range = useStore(store, (state) => state.range);
   const position = useStore(store, (state) => state.position) ?? scene.peak;
   const sharers = useMemo(
     () => (blockOf(scene, selected) === null || selected === null ? [] : rowsSharing(scene, selected)),
@@ -88,7 +89,7 @@ export function Plot(props: Props): JSX.Element {
     if (!ctx || !drawn) return;
     fitCanvas(ctx.canvas, size.width * ratio, size.height * ratio);
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
-    const marks = { position, selected, beside: [...sharers, ...beside], hovered, match, band };
+    const marks = { position, range, selected, beside: [...sharers, ...beside], hovered, match, band };
     const { labels } = drawn.picture;
     const titles = { x: axisTitle(terms, scene.axis), y: scene.stack === null ? "address" : "live, by age" };
     drawOverlay(ctx, {
@@ -103,7 +104,19 @@ export function Plot(props: Props): JSX.Element {
       colors,
     });
   };
-  useLayoutEffect(drawOver, [scene, size, position, selected, sharers, hole, hovered, match, band, colors]);
+  useLayoutEffect(drawOver, [
+    scene,
+    size,
+    position,
+    range,
+    selected,
+    sharers,
+    hole,
+    hovered,
+    match,
+    band,
+    colors,
+  ]);
   const blockUnder = (x: number, y: number): number => {
     const drawn = renderer?.drawn.plot;
     return drawn ? rowAt(drawn.picture.frame, x * ratio, y * ratio) : -1;
@@ -164,6 +177,10 @@ export function Plot(props: Props): JSX.Element {
       if (box !== null) store.set({ selected: row });
       onView(box === null ? scene.extent : viewAround(box, scene.extent));
     },
+    select: (x0, x1) => {
+      const [from, to] = [x0, x1].map((x) => valueAt(view, pictureSize(size), x, 0).along);
+      store.set({ range: scene.axis.toSaved([Math.min(from, to), Math.max(from, to)]) });
+    },
     inspect: (x) => {
       const { width, height } = pictureSize(size);
       const { along } = valueAt(view, { width, height }, x, 0);
@@ -187,6 +204,7 @@ export function Plot(props: Props): JSX.Element {
       click: (x, y) => current.current.click(x, y),
       doubleClick: (x, y) => current.current.doubleClick(x, y),
       inspect: (x) => current.current.inspect(x),
+      select: (x0, x1) => current.current.select(x0, x1),
       band: (edges) => current.current.band(edges),
     });
   }, []);

@@ -1,9 +1,10 @@
 import type uPlot from "uplot";
 import { cssColor, rowColors } from "../../base/colors";
 import type { Axis } from "../../layout/axis/axis";
+import type { Span } from "../../layout/axis/view";
 import type { UsageSeries } from "../../layout/usage/usage_series";
 import type { Rows } from "../../payload/recording/rows";
-import type { PageColors } from "../drawing/surface";
+import { type PageColors, veil } from "../drawing/surface";
 import { scaleOf, strokeOf } from "./chart_options";
 
 /**
@@ -60,6 +61,8 @@ interface Marks {
   peak: number;
   peakBytes: number;
   position: number;
+  /** Selected range of positions. */
+  range: Span | null;
   /** An allocator's capacity, or what a program reserves, if its line is shown. */
   ceiling: number | null;
   /** What a program may reserve, if its line is shown. */
@@ -89,6 +92,10 @@ export function drawMarks(chart: uPlot, marks: Marks, colors: PageColors): void 
   if (marks.selected >= 0) drawLife(chart, marks, marks.selected, 0.55);
   if (marks.ceiling !== null) drawCeiling(chart, marks.ceiling, colors);
   if (marks.limit !== null) drawLimit(chart, marks.limit, colors);
+  if (marks.range !== null) {
+    const [from, to] = marks.axis.fromSaved(marks.range).map((value) => chart.valToPos(value, "x", true));
+    veil(ctx, [left, left + width], [from, to], [top, top + height], colors);
+  }
   drawPosition(chart, marks, colors);
   if (marks.position !== marks.peak) drawPeak(chart, marks, colors);
   ctx.restore();

@@ -101,6 +101,7 @@ export function UsageChart({
   const hovered = available.indexOf(useStore(store, (state) => state.hovered));
   const terms = useTerms();
   const range = useStore(store, (state) => state.usage_range);
+  const selectedRange = useStore(store, (state) => state.range);
   const title = above ? "" : axisTitle(terms, axis);
 
   const window = axis.fromSaved(zoom);
@@ -146,6 +147,7 @@ export function UsageChart({
     peak: view.peak,
     peakBytes: view.recording.peak_bytes,
     position,
+    range: selectedRange,
     ceiling,
     limit: most,
     rows: available.rows,
@@ -229,7 +231,7 @@ export function UsageChart({
   }, [bytes[0], bytes[1]]);
   useLayoutEffect(() => {
     chart.current?.redraw(false);
-  }, [position, selected, hovered, view, available, part]);
+  }, [position, selectedRange, selected, hovered, view, available, part]);
 
   return (
     <div

@@ -1,12 +1,12 @@
 import { inkOn } from "../../../base/colors";
 import { byteTicks, labelCenter } from "../../../layout/axis/ticks";
-import type { TimelineBox, View } from "../../../layout/axis/view";
+import type { Span, TimelineBox, View } from "../../../layout/axis/view";
 import { boxInPixels, xPixel, yPixel } from "../../../layout/timeline/rects";
 import { rowName } from "../../../payload/recording/rows";
 import { colorIndex, rgbOf, SHADES } from "../../../render/frame/palette";
 import type { Labels } from "../../../render/painter/picture";
 import type { Size } from "../../browser/use_size";
-import { drawSideTitle, GUTTER_LEFT } from "../../drawing/surface";
+import { drawSideTitle, GUTTER_LEFT, veil } from "../../drawing/surface";
 import type { TimelineColors } from "./colors";
 import { pictureSize } from "./geometry";
 import { drawLabels } from "./labels";
@@ -15,6 +15,8 @@ import { piecesOf, type Scene } from "./scene";
 /** Items drawn over the picture. Row numbers; null for none. */
 export interface Marks {
   position: number;
+  /** Selected range of positions. */
+  range: Span | null;
   selected: number | null;
   /** Rows that share the selected row's memory, or the rows around the hole under the pointer. */
   beside: readonly number[];
@@ -54,6 +56,7 @@ export function drawOverlay(ctx: CanvasRenderingContext2D, overlay: Overlay): vo
   ctx.clip();
   drawRegionNames(ctx, overlay, picture);
   drawLabels(ctx, overlay.labels, overlay.ratio, (row) => labelOf(overlay, row));
+  drawRange(ctx, overlay, picture);
   drawLines(ctx, overlay, picture);
   drawOutlines(ctx, overlay, picture);
   drawBand(ctx, overlay);
@@ -127,6 +130,17 @@ function drawRegionNames(
     ctx.fillStyle = colors.muted;
     ctx.fillText(text, picture.width - 7, top + 10);
   }
+}
+
+/** Draw a veil over what lies outside of the selected range. */
+function drawRange(
+  ctx: CanvasRenderingContext2D,
+  { scene, view, marks, colors }: Overlay,
+  { width, height }: Size,
+): void {
+  if (marks.range === null) return;
+  const [from, to] = scene.axis.fromSaved(marks.range).map((value) => xPixel(value, view.x, width));
+  veil(ctx, [0, width], [from, to], [0, height], colors);
 }
 
 function drawLines(ctx: CanvasRenderingContext2D, overlay: Overlay, picture: Size): void {
