@@ -24,7 +24,7 @@ from playwright.sync_api import Page, sync_playwright
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 DEMO = ROOT / "demo_logdir"
-RUN = "run=train_step/cpu&host=localhost&module=jit_train_step(0)&space=HBM"
+RUN = "run=v5e_train_step&module=jit_train_step&space=HBM"
 VIEWS = {
     "memory_viewer": (f"#{RUN}", 1400, 1180),
     "timeline": (f"#{RUN}&full=true", 1400, 760),

@@ -4,13 +4,12 @@ import { type Store, useStore } from "../../base/store";
 import { formatBytes, formatCounted, formatExact, formatShare } from "../../base/units";
 import { fieldTexts, matchingRows, rowsCsv, sortRows } from "../../layout/table/fields";
 import { type Sorting, writeFilter } from "../../layout/url_values";
-import type { Api } from "../../payload/api";
 import type { Advice, AdviceList, FitsWith } from "../../payload/generated/answers";
 import { savingText } from "../../payload/responses/names";
 import { copyText } from "../browser/export";
 import { PrintingContext } from "../browser/printing";
 import { useTerms } from "../data/terms";
-import { useFetched } from "../data/use_fetched";
+import type { Fetched } from "../data/use_fetched";
 import { useSearch } from "../data/use_search";
 import type { ViewState } from "../state/view_state";
 import { Bytes, CellLink, type Column, column, savedColumn } from "../tables/columns";
@@ -20,15 +19,13 @@ import { TableHead } from "../tables/virtual_lines";
 import { ErrorMessage } from "../widgets/message";
 
 interface Props {
-  api: Api;
-  /** Id of the recording; null until the first view has loaded. */
-  id: string | null;
+  advice: Fetched<AdviceList>;
+  id: string;
   store: Store<ViewState>;
 }
 
 /** Changes that lower the peak: what each saves and takes, and on expansion its reason and its code. */
-export function AdvicePanel({ api, id, store }: Props): JSX.Element {
-  const { value, error } = useFetched(id, (key, signal) => api.advice({ id: key }, signal));
+export function AdvicePanel({ advice: { value, error }, id, store }: Props): JSX.Element {
   return (
     <section aria-label="Advice" data-testid="advice" aria-busy={value === null && error === null}>
       {error !== null && <ErrorMessage error={error} />}
@@ -37,7 +34,7 @@ export function AdvicePanel({ api, id, store }: Props): JSX.Element {
         <p class="muted">No known change would lower this peak.</p>
       )}
       {value !== null && value.advice.length > 0 && (
-        <AdviceTable key={id} list={value} store={store} name={id ?? ""} />
+        <AdviceTable key={id} list={value} store={store} name={id} />
       )}
     </section>
   );

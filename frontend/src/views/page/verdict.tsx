@@ -1,9 +1,7 @@
 import type { JSX } from "preact";
 import { formatBytes, formatBytesOf, formatShare } from "../../base/units";
-import type { Api } from "../../payload/api";
 import type { AdviceList, RecordingVerdict } from "../../payload/generated/answers";
 import { bestChange } from "../../payload/responses/names";
-import { useFetched } from "../data/use_fetched";
 import { Middle } from "../widgets/middle";
 
 /** Letters of a colon and a line number. */
@@ -37,16 +35,14 @@ function bestPart(list: AdviceList): Part | null {
 
 interface Props {
   verdict: RecordingVerdict;
-  api: Api;
-  /** Id of the recording; null where advice is not known yet. */
-  id: string | null;
+  /** Null until it is known. */
+  advice: AdviceList | null;
 }
 
 /** The verdict in one line, which is high enough for the advice that comes later. */
-export function Verdict({ verdict, api, id }: Props): JSX.Element {
-  const { value } = useFetched(id, (key, signal) => api.advice({ id: key }, signal));
+export function Verdict({ verdict, advice }: Props): JSX.Element {
   const isBad = verdict.alarm !== "" || verdict.over_bytes > 0;
-  const best = value === null ? null : bestPart(value);
+  const best = advice === null ? null : bestPart(advice);
   const parts: Part[] = partsOf(verdict).map((text) => ({ text, end: LINE_NUMBER }));
   if (best !== null) parts.push(best);
   return (

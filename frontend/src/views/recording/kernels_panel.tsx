@@ -1,15 +1,9 @@
 import type { JSX } from "preact";
 import { formatBytes } from "../../base/units";
-import type { Api } from "../../payload/api";
 import type { Kernel } from "../../payload/generated/answers";
-import { useFetched } from "../data/use_fetched";
-import { ErrorMessage } from "../widgets/message";
 
-/** On-chip memory by Pallas kernel and by window. Nothing for a program without kernels. */
-export function KernelsPanel({ api, id }: { api: Api; id: string }): JSX.Element | null {
-  const { value, error } = useFetched(id, (key, signal) => api.kernels({ id: key }, signal));
-  if (error !== null) return <ErrorMessage error={error} />;
-  if (!value || value.kernels.length === 0) return null;
+/** On-chip memory by Pallas kernel and by window */
+export function KernelsPanel({ kernels }: { kernels: readonly Kernel[] }): JSX.Element {
   return (
     <section aria-label="Kernels" data-testid="kernels">
       <header class="section-head">
@@ -25,7 +19,7 @@ export function KernelsPanel({ api, id }: { api: Api; id: string }): JSX.Element
             <th scope="col">Operand</th>
           </tr>
         </thead>
-        {value.kernels.map((kernel) => (
+        {kernels.map((kernel) => (
           <KernelRows key={kernel.name} kernel={kernel} />
         ))}
       </table>

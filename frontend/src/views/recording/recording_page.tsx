@@ -3,7 +3,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import { type Store, useStore } from "../../base/store";
 import { type Axis, positionAxis, timeAxis } from "../../layout/axis/axis";
 import type { Api } from "../../payload/api";
-import type { Problem, RecordingVerdict } from "../../payload/generated/answers";
+import type { AdviceList, Problem, RecordingVerdict } from "../../payload/generated/answers";
 import type { FirstView, Program, RecordingData } from "../../payload/recording/recording";
 import { prepareRenderer } from "../../render/workers/timeline_renderer";
 import { preparePlacement } from "../../render/workers/workers";
@@ -36,8 +36,10 @@ function useAxis(store: Store<ViewState>, view: FirstView, program: Program | nu
 }
 
 /** Return the tabs below the charts that have something to show. */
-function useTabs(props: LoadedProps & { available: AvailableRows; program: Program | null }): BelowTab[] {
-  const { api, view, all, store, available, program, dark } = props;
+function useTabs(
+  props: LoadedProps & { available: AvailableRows; program: Program | null; advice: Fetched<AdviceList> },
+): BelowTab[] {
+  const { api, view, all, store, available, program, advice, dark } = props;
   const { id, axis, kind } = view.recording;
   const complete = all.value !== null;
   const kernels = useFetched(kind === "program" ? id : null, (key, signal) =>
@@ -46,19 +48,20 @@ function useTabs(props: LoadedProps & { available: AvailableRows; program: Progr
   const leaks = useFetched(axis === "TIME" && complete ? id : null, (key, signal) =>
     api.leaks({ id: key }, signal),
   );
+  const found = kernels.value?.kernels ?? [];
   const below = { view, available, program, store, dark };
   const tabs: (BelowTab | false)[] = [
     {
       key: "advice",
       label: "Advice",
-      contents: () => <AdvicePanel api={api} id={complete ? id : null} store={store} />,
+      contents: () => <AdvicePanel advice={advice} id={id} store={store} />,
     },
     { key: "breakdown", label: "Breakdown", contents: () => <Breakdown {...below} /> },
     { key: "buffers", label: capitalize(useTerms().items), contents: () => <Buffers {...below} /> },
-    (kernels.value?.kernels.length ?? 0) > 0 && {
+    found.length > 0 && {
       key: "kernels",
       label: "Kernels",
-      contents: () => <KernelsPanel api={api} id={id} />,
+      contents: () => <KernelsPanel kernels={found} />,
     },
     leaks.value !== null &&
       (leaks.value.steps > 0 || leaks.value.message !== null) && {
@@ -134,7 +137,10 @@ function Loaded(props: LoadedProps): JSX.Element {
   const available = useMemo(() => availableRows(view, all.value), [view, all.value]);
   const program = all.value?.program ?? null;
   const axis = useAxis(store, view, program);
-  const tabs = useTabs({ ...props, available, program });
+  const advice = useFetched(available.complete ? view.recording.id : null, (id, signal) =>
+    api.advice({ id }, signal),
+  );
+  const tabs = useTabs({ ...props, available, program, advice });
   const verdict = useVerdict(api, view, available.complete);
   const shared = { api, view, available, program, axis, store, dark };
   return (
@@ -143,7 +149,7 @@ function Loaded(props: LoadedProps): JSX.Element {
       panel={<Panel {...shared} />}
       top={
         <>
-          <Verdict verdict={verdict} api={api} id={available.complete ? view.recording.id : null} />
+          <Verdict verdict={verdict} advice={advice.value} />
           <Figures {...{ view, available, store, dark }} />
           <Caveats caveats={view.caveats} problems={problems} />
         </>
