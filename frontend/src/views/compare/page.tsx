@@ -158,11 +158,15 @@ function usePair(
   const at_a = useStore(store, (state) => state.at_a);
   const names = runs.runs.map(({ name }) => name);
   const place = names.indexOf(run);
-  // The previous runs, the latest first; then those after it.
-  const near = [...names.slice(place + 1), ...names.slice(0, Math.max(place, 0)).reverse()].slice(
-    0,
-    MAX_READ,
-  );
+  // In turns the previous runs and those after it, the nearest first.
+  const distance = (name: string): number => {
+    const earlier = names.indexOf(name) - place;
+    return earlier > 0 ? 2 * earlier - 1 : -2 * earlier;
+  };
+  const near = names
+    .filter((name) => name !== run)
+    .sort((x, y) => distance(x) - distance(y))
+    .slice(0, MAX_READ);
   const open = a === "" || b === "";
   const alone = useMemo(() => defaultPair(listing.recordings, []), [listing]);
   const needed = open && alone !== null && alone.a === alone.b && near.length > 0 ? near : null;
@@ -183,4 +187,4 @@ function usePair(
 }
 
 /** Runs that are read to find one with the same program. */
-const MAX_READ = 4;
+const MAX_READ = 6;

@@ -56,7 +56,7 @@ export function adviceColumns({ advice, fits_with: needed }: AdviceList): Column
       "Saving",
       "What the change saves by itself: as far as is safe to count on, and at most. Savings do not add up",
       ({ saving_bytes }) => saving_bytes,
-      { csv: "saving_bytes", track: "250px", cell: (piece) => <Saving piece={piece} /> },
+      { csv: "saving_bytes", track: "minmax(90px, 250px)", cell: (piece) => <Saving piece={piece} /> },
     ),
     savedColumn("saving_at_most_bytes", ({ saving_at_most_bytes: most }) => most),
     savedColumn("saving_of", ({ saving_of }) => saving_of),
@@ -69,7 +69,7 @@ export function adviceColumns({ advice, fits_with: needed }: AdviceList): Column
       ({ after_bytes }) => after_bytes,
       {
         csv: "after_bytes",
-        track: "140px",
+        track: "minmax(80px, 140px)",
         cell: ({ after_bytes: after, saving_of }) => (
           <Bytes
             of={after}
