@@ -134,9 +134,14 @@ export function FleetPage({ api, run, store, dark, onState }: Props): JSX.Elemen
         />
       )}
       {found !== undefined && <Devices {...shared} found={found} key={memory} />}
-      <Hosts {...shared} />
-      <Trend {...{ api, store }} captures={fleet.meta.captures.length} />
-      <Captures {...shared} />
+      {/* Not before what stands above them. */}
+      {(found !== undefined || !fleet.meta.running) && (
+        <>
+          <Hosts {...shared} />
+          <Trend {...{ api, store }} captures={fleet.meta.captures.length} />
+          <Captures {...shared} />
+        </>
+      )}
     </PageFrame>
   );
 }
