@@ -49,7 +49,7 @@ export function UsageSection(props: UsageSectionProps): JSX.Element {
         {source === "allocator" && <TraceViewerLink store={store} />}
         <SavePicture of="usage chart" fileName={`${title}-${memory}-usage`} draw={() => picture.current()} />
       </header>
-      <div class={program === null && kind === "TIME" ? "frame-lanes loading" : "frame-lanes"}>
+      <div class={kind === "TIME" && source !== "watch" ? "frame-lanes timed" : "frame-lanes"}>
         {spans !== null && program?.time_ns != null && (
           <SpanLanes spans={spans} times={program.time_ns} axis={axis} store={store} />
         )}
