@@ -44,7 +44,7 @@ def test_roles_that_load_later_complete_the_headline_and_move_nothing(large: Hos
         for route in held:
             route.continue_()
         viewer.wait_until_ready()
-        whole = until(viewer.headline, lambda text: " parameters" in text, "no roles in the headline")
+        whole = until(viewer.headline, lambda text: " activations " in text, "no roles in the headline")
         assert whole.startswith(headline)
         until(viewer.get("buffer-row").first.locator(".role").count, bool, "no roles in the table")
         assert sections.evaluate_all(SECTIONS) == before

@@ -40,6 +40,7 @@ def test_a_frame_shows_its_code_and_opens_in_an_editor(open_at: Open, host: Host
     viewer.get("editor-choice").first.select_option("VS Code")
     link = viewer.get("editor-link").first.get_attribute("href") or ""
     assert link.startswith("vscode://file/") and link.endswith(f"/{FILE}:{number}")
+    viewer.rest()
     viewer.page.reload()
     viewer.wait_until_ready()
     assert viewer.get("editor-link").first.get_attribute("href") == link  # the browser remembers it

@@ -3,6 +3,7 @@ import { compileSearch } from "../../base/search";
 import { fixtureRows } from "../../payload/recording/fixture";
 import type { Program } from "../../payload/recording/recording";
 import { fixtureForest } from "../../payload/responses/fixture";
+import { filterRows } from "../table/table_filter";
 import { liveAt } from "../usage/live_set";
 import { invert } from "./sandwich";
 import {
@@ -13,6 +14,7 @@ import {
   pathNodes,
   pathOf,
   rowsBelow,
+  rowsBelowMatches,
   searchTree,
   type Tree,
   type TreeMatches,
@@ -187,7 +189,7 @@ describe("searchTree", () => {
     expect(find("nothing")).toMatchObject({ nodes: 0, weight: 0 });
   });
 
-  it("finds rows by their own texts and by the labels above them", () => {
+  it("finds the same rows as the table, by their own texts and by the labels above them", () => {
     const named = fixtureRows([
       { size: 100, op_name: "jit(step)/mlp/dot" },
       { size: 32, name: "copy.1" },
@@ -201,6 +203,8 @@ describe("searchTree", () => {
     const search = compileSearch("mlp");
     const weighed = { rows: named, live: all, column: named.charge, rest: 0 };
     const found = searchTree(named_tree, weights.total, search, weighed);
+    const listed = filterRows(named, all, search, "", rowsBelowMatches(named_tree, search));
+    expect([...listed.rows]).toEqual([0, 1, 2]);
     expect(found.weight).toBe(140);
     expect(found.highlighted?.[findNode(named_tree, "forward/dot")]).toBe(1);
   });

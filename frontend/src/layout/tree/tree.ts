@@ -206,6 +206,12 @@ function matchNames(tree: Tree, search: Search): (node: number) => boolean {
   };
 }
 
+/** Return 1 for each row below a node whose label matches. */
+export function rowsBelowMatches(tree: Tree, search: Search): Uint8Array {
+  const below = nodesBelowMatches(tree, search);
+  return Uint8Array.from(tree.leaf, (node) => below[node]);
+}
+
 /** Find the rows with a match in a text of their own or in a label above them, and the nodes of these rows. */
 export function searchTree(
   tree: Tree,

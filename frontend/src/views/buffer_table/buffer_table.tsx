@@ -1,18 +1,21 @@
 import type { JSX } from "preact";
 import { useContext, useMemo } from "preact/hooks";
-import { useStore } from "../../base/store";
+import type { Search } from "../../base/search";
+import { type Store, useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted } from "../../base/units";
 import { rowsCsv, sortRows } from "../../layout/table/fields";
 import { filterRows, rowTexts } from "../../layout/table/table_filter";
 import { commonFolder, firstGroup, groupKeys, tableLines } from "../../layout/table/table_lines";
+import { rowsBelowMatches, treeTexts } from "../../layout/tree/tree";
 import { readExpanded, type Sorting, toggleExpanded } from "../../layout/url_values";
 import { liveBytes, sharersAt } from "../../layout/usage/live_set";
 import { PrintingContext } from "../browser/printing";
 import { capitalize, useTerms } from "../data/terms";
 import type { AvailableRows } from "../data/use_recording";
 import { useSearch } from "../data/use_search";
-import type { ViewProps } from "../state/view_state";
+import type { ViewProps, ViewState } from "../state/view_state";
 import { DataTable, stepLine, TableRow, useTable } from "../tables/data_table";
+import { useTree } from "../trees/tree_charts";
 import { Toggle } from "../widgets/choice";
 import { allocationColumns, bufferColumns } from "./columns";
 import { GroupChoice, GroupLine, MissingNote, UnexplainedLine } from "./groups";
@@ -38,6 +41,26 @@ interface Props extends ViewProps {
   fileName: string;
 }
 
+/** Return the search, and 1 for each row below a label that matches in the tree of the breakdown. */
+function useRowSearch(
+  typed: string,
+  { rows, complete }: AvailableRows,
+  compiled: boolean,
+  store: Store<ViewState>,
+): { search: Search; found: Uint8Array | null } {
+  const { tree } = useTree(store, complete ? rows : null, compiled, typed !== "");
+  const searched = useMemo(() => ({ rows, tree }), [rows, tree]);
+  const search = useSearch(typed, searched, (of) => [
+    ...rowTexts(of.rows),
+    ...(of.tree === null ? [] : treeTexts(of.tree)),
+  ]);
+  const found = useMemo(
+    () => (tree === null || search.empty ? null : rowsBelowMatches(tree, search)),
+    [tree, search],
+  );
+  return { search, found };
+}
+
 /** Table of the buffers live at the inspected position: sorted, filtered, grouped, copied and saved. */
 export function BufferTable(props: Props): JSX.Element {
   const { available, live, unexplained, allocator, moment, times, position, length, fileName, store, dark } =
@@ -61,8 +84,11 @@ export function BufferTable(props: Props): JSX.Element {
   }, [allocator, moment, available, times, length, terms, dark]);
   const table = useTable(store, columns, LARGEST_FIRST);
   const { size, sort, shown, template } = table;
-  const search = useSearch(table.search, rows, rowTexts);
-  const filtered = useMemo(() => filterRows(rows, wanted, search, size), [rows, wanted, search, size]);
+  const { search, found } = useRowSearch(table.search, available, !allocator && !moment, store);
+  const filtered = useMemo(
+    () => filterRows(rows, wanted, search, size, found),
+    [rows, wanted, search, size, found],
+  );
   const automatic = useMemo(() => firstGroup(rows, allocator), [rows, allocator]);
   const group = chosen === "auto" ? automatic : chosen;
   const sortBy = (members: readonly number[]): readonly number[] => {

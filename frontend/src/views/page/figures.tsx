@@ -29,6 +29,8 @@ function PeakBar({ view, available, store, dark }: PeakProps): JSX.Element {
     [available, view],
   );
   const follow = available.rows.roles_follow;
+  // Also once they have come, so that nothing moves.
+  const space = view.rows.roles_follow ? "categories follow" : "categories";
   const known = !follow && roles.some(([role]) => role !== 0);
   const colors = roleColors(dark);
   const width = (bytes: number): string => `${(100 * bytes) / whole}%`;
@@ -51,7 +53,7 @@ function PeakBar({ view, available, store, dark }: PeakProps): JSX.Element {
         {capacity !== null && capacity < whole && <i class="end" style={{ left: width(capacity) }} />}
       </div>
       {(known || follow) && (
-        <ul class="categories" aria-label="Live bytes at the peak by role">
+        <ul class={space} aria-label="Live bytes at the peak by role">
           {roles
             .filter(([, bytes]) => known && bytes >= MIN_SHARE * peak)
             .map(([role, bytes]) => (

@@ -12,6 +12,7 @@ import { rowName } from "../../payload/recording/rows";
 import { capitalize, useTerms } from "../data/terms";
 import type { AvailableRows } from "../data/use_recording";
 import { usePosition, type ViewProps } from "../state/view_state";
+import { TraceViewerLink } from "../widgets/xprof_link";
 import { curveLabels, useCurves } from "../usage/curves";
 import { RowFacts, useDetails } from "../page/details";
 import { RoleFilter } from "../page/row_filter";
@@ -124,7 +125,8 @@ function Moment({
         {known && (program.computation.at(position) !== "" || program.time_ns !== null) && (
           <p class="muted">
             {program.computation.at(position) !== "" && `in ${program.computation.at(position)} `}
-            {program.time_ns !== null && `at ${formatTime(program.time_ns[position])}`}
+            {program.time_ns !== null && `at ${formatTime(program.time_ns[position])} `}
+            {view.recording.kind === "allocator" && <TraceViewerLink store={store} />}
           </p>
         )}
       </div>

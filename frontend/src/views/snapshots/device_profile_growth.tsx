@@ -151,7 +151,7 @@ function Chart({ growth, id, store, chart, pointed, onPoint }: ChartProps): JSX.
     return step === null ? title.replace(/\.[^.]*$/, "") : `step ${step}`;
   };
   return (
-    <div ref={place} class="growth-chart">
+    <div ref={place} class="growth-chart" data-testid="growth-chart">
       <svg width={width} height={height} role="group" aria-label="Bytes of each site in each profile">
         <ByteAxis ticks={chart.ticks} left={LEFT} right={width - RIGHT} y={y} />
         {chart.bands.map((band, i) => (

@@ -153,7 +153,7 @@ interface ShownTree {
   error: Error | null;
 }
 
-/** Return the tree that the state selects; without one if it is not wanted. */
+/** Return the tree that the state selects, which is loaded once it is wanted. */
 export function useTree(
   store: Store<ViewState>,
   rows: Rows | null,

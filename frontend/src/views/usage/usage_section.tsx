@@ -10,7 +10,6 @@ import type { Picture } from "../drawing/picture";
 import { SavePicture } from "../drawing/save_picture";
 import type { ViewProps } from "../state/view_state";
 import { AxisChoices } from "../widgets/choice";
-import { TraceViewerLink } from "../widgets/xprof_link";
 import { CurveLegend, useCurves } from "./curves";
 import { SpanLanes } from "./span_lanes";
 import { UsageChart } from "./usage_chart";
@@ -46,10 +45,9 @@ export function UsageSection(props: UsageSectionProps): JSX.Element {
       <header class="frame-head">
         <CurveLegend view={view} known={known} store={store} dark={dark} />
         {kind === "TIME" && <AxisChoices timed={timed} capacity={known.includes("ceiling")} store={store} />}
-        {source === "allocator" && <TraceViewerLink store={store} />}
         <SavePicture of="usage chart" fileName={`${title}-${memory}-usage`} draw={() => picture.current()} />
       </header>
-      <div class={program === null && kind === "TIME" ? "frame-lanes loading" : "frame-lanes"}>
+      <div class={kind === "TIME" && source !== "watch" ? "frame-lanes timed" : "frame-lanes"}>
         {spans !== null && program?.time_ns != null && (
           <SpanLanes spans={spans} times={program.time_ns} axis={axis} store={store} />
         )}
