@@ -23,8 +23,8 @@ from tb_memplugin.errors import FAILURES, InputError
 from tb_memplugin.logdir import is_read_with, is_remote
 from tb_memplugin.model.fit import RECORD, Outcome
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, Asked, bounded
-from tb_memplugin.questions.asking.files import ExportAnswerJson
+from tb_memplugin.questions.asking.asked import Asked
+from tb_memplugin.questions.asking.files import ExportAnswerJson, WrittenFileJson
 from tb_memplugin.questions.asking.json_types import ProblemJson, problems_json
 from tb_memplugin.questions.asking.selectors import Chooser, choose, is_wanted
 from tb_memplugin.regex import Regex
@@ -39,14 +39,8 @@ def print_written(
     file: str, rows: int | None, recordings: Sequence[str], problems: Sequence[ProblemJson], question: Asked
 ) -> None:
     """Print the answer of a command that wrote a file: its rows (None: a report), and ids of what it contains."""
-    answer: ExportAnswerJson = {
-        "schema_version": SCHEMA_VERSION,
-        "file": {"path": file, "bytes": os.path.getsize(file), "rows": rows},
-        "recordings": list(recordings),
-        "problems": list(problems),
-        "next": [],
-    }
-    print_answer(bounded(answer, question.top))
+    written: WrittenFileJson = {"path": file, "bytes": os.path.getsize(file), "rows": rows}
+    print_answer(question.answer(ExportAnswerJson, file=written, recordings=recordings, problems=problems))
 
 
 STDIN = "standard input"

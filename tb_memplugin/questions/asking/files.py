@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import TypedDict
 
 from tb_memplugin.questions.asking.asked import AnswerJson
-from tb_memplugin.questions.asking.json_types import OmittedJson, ProblemJson
+from tb_memplugin.questions.asking.json_types import ProblemJson
 
 
 class CachedSummariesJson(TypedDict):
@@ -65,7 +65,6 @@ class ExportAnswerJson(AnswerJson):
     """The ids of the recordings in it, or the names of captures."""
     problems: list[ProblemJson]
     """The recordings that cannot be exported."""
-    omitted: NotRequired[OmittedJson]
 
 
 class HookAnswerJson(AnswerJson):

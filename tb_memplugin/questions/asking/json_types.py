@@ -94,9 +94,6 @@ class LeftOutProgramsJson(TypedDict):
     """The most that one of them reserves."""
 
 
-OmittedJson = dict[str, int]  # by key, the items that a list would have without --top
-
-
 class FigureJson(TypedDict):
     """A number of bytes with its label and a sentence that defines it."""
 

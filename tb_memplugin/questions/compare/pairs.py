@@ -10,8 +10,8 @@ from tb_memplugin.analysis.isolate import Failed, failure
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.changes import ChangeCause
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, AnswerJson, Asked, Question, bounded, selector
-from tb_memplugin.questions.asking.json_types import AboutFile, CaveatJson, OmittedJson, ProblemJson, problems_json
+from tb_memplugin.questions.asking.asked import AnswerJson, Asked, OmittedJson, Question, selector
+from tb_memplugin.questions.asking.json_types import AboutFile, CaveatJson, ProblemJson, problems_json
 from tb_memplugin.questions.asking.selectors import no_recordings, position_of
 from tb_memplugin.questions.compare.causes import NamedCauseJson, named_cause_json
 from tb_memplugin.questions.compare.comparison import (
@@ -139,22 +139,6 @@ class CompareAnswerJson(AnswerJson):
     """One per pair of recordings, the largest change first."""
     problems: list[ProblemJson]
     """The pairs that cannot be compared."""
-    omitted: NotRequired[OmittedJson]
-
-
-def compare(
-    pairs: Sequence[Pair],
-    asked: Asked,
-    other: str,
-    by: str = "role",
-    at_a: str | None = None,
-    at_b: str | None = None,
-) -> CompareAnswerJson:
-    """Compare pairs of recordings of the path of `asked` and of `other`, at their peaks or at other moments.
-
-    InputError where a moment is outside its recording.
-    """
-    return compare_answer(*compared_pairs(pairs, at_a, at_b, by), asked, other, by)
 
 
 def compare_answer(
@@ -162,13 +146,8 @@ def compare_answer(
 ) -> CompareAnswerJson:
     """Return comparisons, the largest change first, and the pairs that cannot be compared."""
     found = sorted(comparisons, key=lambda one: -abs(one.comparison["b"]["bytes"] - one.comparison["a"]["bytes"]))
-    answer: CompareAnswerJson = {
-        "schema_version": SCHEMA_VERSION,
-        "comparisons": [_comparison(one) for one in found],
-        "problems": problems,
-        "next": asked.next(*_questions(found, asked, other, by)),
-    }
-    return bounded(answer, asked.top)
+    listed, further = [_comparison(one) for one in found], _questions(found, asked, other, by)
+    return asked.answer(CompareAnswerJson, comparisons=listed, problems=problems, next=further)
 
 
 def _comparison(explained: ExplainedComparison) -> ComparisonAnswerJson:

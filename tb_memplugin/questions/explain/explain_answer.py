@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final, Literal, NotRequired, TypedDict, TypeVar, cast
+from typing import Any, Literal, NotRequired, TypedDict, TypeVar, cast
 
 from tb_memplugin.analysis.leaks.over_snapshots import snapshots_of
 from tb_memplugin.analysis.ownership.source_lines import heavy_lines
@@ -11,10 +11,9 @@ from tb_memplugin.analysis.usage.live_set import share
 from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, AnswerJson, Asked, Question, bounded, fewer
+from tb_memplugin.questions.asking.asked import AnswerJson, Asked, OmittedJson, Question, fewer
 from tb_memplugin.questions.asking.json_types import (
     AboutFile,
-    OmittedJson,
     OutOfMemoryJson,
     ProblemJson,
     SummaryJson,
@@ -143,7 +142,6 @@ class ExplainAnswerJson(AnswerJson):
     """For an error: the request, the free memory, and the cause."""
     problems: NotRequired[list[ProblemJson]]
     """Without `--recording`: the files of the path that cannot be read; a larger peak may be in them."""
-    omitted: NotRequired[OmittedJson]
 
 
 T = TypeVar("T")
@@ -151,7 +149,6 @@ T = TypeVar("T")
 REPORTED_VERDICTS = ("leak", "kept one step")  # sites with other verdicts do not grow
 SHARE_DIGITS = 4
 OF_RECORDING = ("live_peak", "reserved", "capacity", "reported_peak")  # figures that summaries have
-COPIED: Final = ("kernels", "joins", "out_of_memory", "before", "unexplained")
 
 
 def explain_answer(
@@ -178,41 +175,30 @@ def explain_answer(
         omitted[key] = len(found[key]) - sum(len(chain.nodes) for chain in chains)
         return [chain.line(separator) for chain in chains]
 
-    answer: ExplainAnswerJson = {
-        "schema_version": SCHEMA_VERSION,
-        "headline": found["headline"],
-        "recording": found["recording"],
-        "at": found["at"],
+    short: dict[str, Any] = {
         "figures_bytes": {
             figure["key"]: figure["bytes"] for figure in found["figures"] if figure["key"] not in OF_RECORDING
         },
-        "roles": found["roles"],
-        "lines": [
-            {"line": one.line, "bytes": one.bytes, "share": share(one.bytes, found["at"]["bytes"])} for one in lines
-        ],
+        "lines": [record(LineShareJson, one, share=share(one.bytes, found["at"]["bytes"])) for one in lines],
         "model": tree("model", "/"),
         "source": tree("source", None),
         "function": tree("function", ": "),
-        "next": asked.next(*_questions(recording, others, found, asked)),
     }
     if "advice" in found:
-        answer["advice"] = records(AdviceLineJson, found["advice"]["advice"])
-        answer["fits_with"] = found["advice"]["fits_with"]
+        short["advice"] = records(AdviceLineJson, found["advice"]["advice"])
+        short["fits_with"] = found["advice"]["fits_with"]
     if "buffers" in found:
-        answer["buffers"] = records(LiveSiteJson, found["buffers"][:most])
-        omitted["buffers"] = found["buffers_total"] - len(answer["buffers"])
+        short["buffers"] = records(LiveSiteJson, found["buffers"][:most])
+        omitted["buffers"] = found["buffers_total"] - len(short["buffers"])
     if "groups" in found:
-        answer["groups"] = records(LiveSiteJson, found["groups"][:most])
-        omitted["groups"] = len(found["groups"]) - len(answer["groups"])
+        short["groups"] = records(LiveSiteJson, found["groups"][:most])
+        omitted["groups"] = len(found["groups"]) - len(short["groups"])
     if "leaks" in found:
-        answer["leaks"] = _leaks(found["leaks"])
-    for key in COPIED:
-        if key in found:
-            answer[key] = found[key]
+        short["leaks"] = _leaks(found["leaks"])
     if unread := problems_json(problems):
-        answer["problems"] = unread
-    answer["omitted"] = omitted
-    return bounded(_rounded(answer), asked.top)
+        short["problems"] = unread
+    further = _questions(recording, others, found, asked)
+    return asked.answer(ExplainAnswerJson, _rounded({**found, **short}), omitted=omitted, next=further)
 
 
 def _leaks(found: LeaksJson) -> LeakAnswerJson:

@@ -10,8 +10,8 @@ from tb_memplugin.model.accelerators import accelerator_name
 from tb_memplugin.model.fit import CandidateJson, Knob, LargestValue, Outcome, OutcomeJson, Tried
 from tb_memplugin.model.largest_value import answer as answer_of
 from tb_memplugin.model.largest_value import fit_steps
-from tb_memplugin.questions.asking.asked import MORE, SCHEMA_VERSION, AnswerJson, Asked, Question, bounded
-from tb_memplugin.questions.asking.json_types import AboutFile, OmittedJson, ProblemJson, problems_json
+from tb_memplugin.questions.asking.asked import MORE, AnswerJson, Asked, OmittedJson, Question
+from tb_memplugin.questions.asking.json_types import AboutFile, ProblemJson, problems_json
 from tb_memplugin.questions.compare.budget import NeedJson
 from tb_memplugin.questions.fit.tried import TriedJson, tried_json
 from tb_memplugin.questions.records import record
@@ -82,7 +82,6 @@ class FitAnswerJson(AnswerJson):
     """Facts that the figures of `chips` leave out."""
     problems: list[ProblemJson]
     """Of a logdir: the records that cannot be read."""
-    omitted: NotRequired[OmittedJson]
 
 
 def candidates(outcomes: Iterable[Outcome], targets: Sequence[str], knobs: Mapping[str, str]) -> list[Outcome]:
@@ -118,16 +117,14 @@ def fit_answer(
 
     Further questions are about `programs`, the runs that contain their program (None: all).
     """
-    answer: FitAnswerJson = {
-        "schema_version": SCHEMA_VERSION,
-        "largest": [_largest(one) for one in found],
-        "candidates": [_candidate(one) for one in sorted(outcomes, key=_distance)],
-        "problems": problems_json(problems),
-        "next": asked.next(*_questions(outcomes, found, asked, programs)),
-    }
-    if tried is not None:
-        answer["tried"] = [tried_json(one) for one in tried]
-    return bounded(answer, asked.top)
+    return asked.answer(
+        FitAnswerJson,
+        largest=[_largest(one) for one in found],
+        candidates=[_candidate(one) for one in sorted(outcomes, key=_distance)],
+        problems=problems_json(problems),
+        next=_questions(outcomes, found, asked, programs),
+        **({} if tried is None else {"tried": [tried_json(one) for one in tried]}),
+    )
 
 
 def _largest(one: LargestValue) -> LargestJson:
@@ -199,10 +196,8 @@ class CheckStepAnswerJson(AnswerJson):
 
     checked: list[CheckedCandidateJson]
     """One for each target."""
-    omitted: NotRequired[OmittedJson]
 
 
 def check_step_answer(found: Sequence[CheckedCandidateJson], asked: Asked) -> CheckStepAnswerJson:
     """Return the check of a step. Its programs are not kept, so nothing more can be asked about them."""
-    answer: CheckStepAnswerJson = {"schema_version": SCHEMA_VERSION, "checked": list(found), "next": []}
-    return bounded(answer, asked.top)
+    return asked.answer(CheckStepAnswerJson, checked=found)

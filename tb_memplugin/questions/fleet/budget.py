@@ -7,7 +7,7 @@ from typing import TypedDict
 
 from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer
 from tb_memplugin.model.fleet import DEVICE_MEMORY, Fleet, KnownCapture
-from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, AnswerJson, Asked, bounded
+from tb_memplugin.questions.asking.asked import AnswerJson, Asked
 from tb_memplugin.questions.fleet.capture import FileProblemJson, LeftOutCaptureJson, left_out_json, problems_json
 from tb_memplugin.questions.fleet.words import cause_text
 from tb_memplugin.sizes import bytes_text, counted, percent_text
@@ -163,9 +163,5 @@ class CheckFleetAnswerJson(AnswerJson, FleetBudgetJson):
 
 def check_fleet_answer(found: FleetBudgetJson, asked: Asked) -> CheckFleetAnswerJson:
     """Return the check of a fleet."""
-    answer: CheckFleetAnswerJson = {
-        **found,
-        "schema_version": SCHEMA_VERSION,
-        "next": asked.next(asked.question("fleet", "the worst devices, and why they differ")),
-    }
-    return bounded(answer, asked.top)
+    further = [asked.question("fleet", "the worst devices, and why they differ")]
+    return asked.answer(CheckFleetAnswerJson, found, next=further)
