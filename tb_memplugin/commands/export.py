@@ -27,7 +27,7 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.json_types import problems_json
 from tb_memplugin.questions.asking.selectors import no_recordings
-from tb_memplugin.questions.asking.source import FitOutcomes, Unreadable
+from tb_memplugin.questions.asking.source import FitOutcomes
 from tb_memplugin.questions.export.formats import can_write_parquet, write_csv, write_json, write_parquet
 from tb_memplugin.questions.export.rows import exportable
 from tb_memplugin.sizes import bytes_text, counted
@@ -80,7 +80,7 @@ def _write_report(
 
     name = os.path.basename(os.path.normpath(arguments.path))
     fits = records_of_path(arguments.path)
-    candidates = FitOutcomes(fits.outcomes, [Unreadable(problem.file, problem.text) for problem in fits.problems])
+    candidates = FitOutcomes(fits.outcomes, fits.problems)
     max_bytes = sys.maxsize if arguments.recording else report.MAX_BYTES
     found = report.Report(f"Memory report of {name}", selected, every, max_bytes, candidates)
     found.write(stream)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import Protocol, TypedDict
 
-from tb_memplugin.analysis.usage.figure_definitions import Figure
-from tb_memplugin.model.caveats import Caveat
+from tb_memplugin.questions.records import records
 
 
 class CaveatJson(TypedDict):
@@ -18,10 +18,6 @@ class CaveatJson(TypedDict):
     """The caveat as a sentence."""
     bytes: int | None
     """The number of bytes that it affects."""
-
-
-def caveat_json(caveat: Caveat) -> CaveatJson:
-    return {"code": caveat.code, "text": caveat.text, "bytes": caveat.bytes}
 
 
 class SummaryJson(TypedDict):
@@ -170,9 +166,4 @@ class AboutFile(Protocol):
 
 def problems_json(*lists: Iterable[AboutFile]) -> list[ProblemJson]:
     """Return lists of problems as one for JSON."""
-    return [{"file": problem.file, "text": problem.text} for problems in lists for problem in problems]
-
-
-def figure_json(figure: Figure) -> FigureJson:
-    """Return a figure for JSON."""
-    return {"key": figure.key, "label": figure.label, "bytes": figure.bytes, "text": figure.text}
+    return records(ProblemJson, chain(*lists))

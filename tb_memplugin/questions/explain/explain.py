@@ -13,7 +13,7 @@ from tb_memplugin.analysis.usage.steps import step_at
 from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.asking.json_types import FigureJson, OutOfMemoryJson, SiteJson, SummaryJson, figure_json
+from tb_memplugin.questions.asking.json_types import FigureJson, OutOfMemoryJson, SiteJson, SummaryJson
 from tb_memplugin.questions.asking.selectors import position_of
 from tb_memplugin.questions.kinds import device_profile, leaks, memory_profile
 from tb_memplugin.questions.kinds.joins import RuntimeToProgramJson, joins
@@ -24,6 +24,7 @@ from tb_memplugin.questions.recording.kernels import KernelJson, has_kernels, ke
 from tb_memplugin.questions.recording.sites import site
 from tb_memplugin.questions.recording.summary import summary
 from tb_memplugin.questions.recording.tree import TreeLineJson, weighted_nodes
+from tb_memplugin.questions.records import records
 
 MAX_BUFFERS = 20  # listed buffers of a program
 
@@ -47,32 +48,26 @@ class MomentJson(TypedDict):
     """True at the peak."""
 
 
-class LiveRoleJson(TypedDict):
-    """The live bytes of one role."""
-
-    role: str
-    """The role, in lower case."""
-    bytes: int
-    """Live bytes with this role."""
-    share: float
-    """Its share of all live bytes."""
-
-
 class LiveAmountJson(TypedDict):
     """Some of the live bytes."""
 
     bytes: int
-    """The bytes."""
+    """The live bytes."""
     share: float
     """Their share of all live bytes."""
 
 
-class Group(SiteJson):
+class LiveRoleJson(LiveAmountJson):
+    """The live bytes of one role."""
+
+    role: str
+    """The role, in lower case."""
+
+
+class Group(SiteJson, LiveAmountJson):
     """A buffer, or the live allocations of a site."""
 
     allocations: int
-    bytes: int
-    share: float
 
 
 class ExplainedMoment(TypedDict):
@@ -154,7 +149,7 @@ def _everywhere(recording: Recording, position: int, headline: str, numbers: Seq
     total = breakdown(recording, position).whole
     return {
         "headline": headline,
-        "figures": [*map(figure_json, numbers)],
+        "figures": records(FigureJson, numbers),
         "recording": summary(recording),
         "at": moment(recording, position),
         "roles": [

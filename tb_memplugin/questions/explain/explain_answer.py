@@ -29,18 +29,14 @@ from tb_memplugin.questions.recording.tree import TreeLineJson, heaviest_chains
 from tb_memplugin.questions.records import record, records
 
 
-class LineShareJson(TypedDict):
+class LineShareJson(LiveAmountJson):
     """The live bytes of a source line, the user's innermost one."""
 
     line: str
     """The source line, `folder/train.py:12`."""
-    bytes: int
-    """Live bytes that it allocated."""
-    share: float
-    """Its share of all live bytes."""
 
 
-class LiveSiteJson(TypedDict):
+class LiveSiteJson(LiveAmountJson):
     """A buffer, or the live allocations of a site; `row` selects it in `buffers`."""
 
     row: int
@@ -51,10 +47,6 @@ class LiveSiteJson(TypedDict):
     """The shape with its layout."""
     allocations: int
     """The number of allocations that it stands for."""
-    bytes: int
-    """Their live bytes."""
-    share: float
-    """Their share of all live bytes."""
 
 
 class LeakLineJson(TypedDict):

@@ -13,13 +13,14 @@ from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
-from tb_memplugin.questions.asking.json_types import CaveatJson, FigureJson, OutOfMemoryJson, SummaryJson, figure_json
+from tb_memplugin.questions.asking.json_types import CaveatJson, FigureJson, OutOfMemoryJson, SummaryJson
 from tb_memplugin.questions.asking.payload import Table, compact, encode
 from tb_memplugin.questions.kinds.verdict import RecordingVerdictJson, roles_follow, verdict, verdict_follows
 from tb_memplugin.questions.oom import failure as oom
 from tb_memplugin.questions.recording.columns import OF_DATA_FLOW
 from tb_memplugin.questions.recording.summary import summary
 from tb_memplugin.questions.recording.tables import address_table, row_table
+from tb_memplugin.questions.records import records
 
 # More rows than a screen shows. The others follow in a second request, so that the first answer is small for programs
 # of any size.
@@ -61,7 +62,7 @@ def encode_first_view(recording: Recording, figures: Sequence[Figure], usage: Ta
         "recording": summarized,
         "axis": {"kind": recording.axis.value, "length": recording.length},
         "verdict": verdict(recording, outline=verdict_follows(recording)),
-        "figures": [*map(figure_json, figures)],
+        "figures": records(FigureJson, figures),
         "caveats": summarized["caveats"],
         "peak": {"position": top.position},
         "regions": len(recording.regions),

@@ -254,15 +254,15 @@ def planned(recording: Recording, row: int, programs: Sequence[Recording]) -> Pl
     rows = program.allocations
     inside = np.flatnonzero(rows.region == region)
     inside = inside[np.argsort(-rows.size[inside], kind="stable")]
-    return {
-        "recording": program.id,
-        "title": program.title,
-        "memory": program.memory,
-        "kind": RegionKind(int(program.regions.kind[region])).label,
-        "size": int(program.regions.size[region]),
-        "buffers": [
+    return record(
+        PlannedAllocationJson,
+        program,
+        recording=program.id,
+        kind=RegionKind(int(program.regions.kind[region])).label,
+        size=int(program.regions.size[region]),
+        buffers=[
             {"row": i, "name": rows.name[i], "op_name": rows.op_name[i], "size": int(rows.size[i])}
             for i in inside[:MAX_PLANNED_BUFFERS].tolist()
         ],
-        "buffers_total": len(inside),
-    }
+        buffers_total=len(inside),
+    )
