@@ -62,7 +62,8 @@ class SummaryCache:
 
     def programs(self, wanted: Iterable[str]) -> dict[str, ProgramSummary]:
         """Return the summaries of programs by fingerprint."""
-        return self._read("program", dict.fromkeys(wanted, READER_VERSION), lambda _, content: _program(*content))
+        versions = dict.fromkeys(wanted, READER_VERSION)
+        return self._read("program", versions, lambda _, content: _with_sites(ProgramSummary, content))
 
     def put(self, files: Iterable[FileSummary], programs: Iterable[ProgramSummary]) -> None:
         """Store summaries. Those of files that may be readable a moment later are left out."""
@@ -189,21 +190,11 @@ def _content(file: FileSummary) -> list[Any]:
 
 
 def _file(file: HostFile, devices: list[Any], programs: list[Any], problem: str, *moment: Any) -> FileSummary:
-    found = tuple(_device(*values) for values in devices), tuple(ProgramUse(*values) for values in programs)
-    return FileSummary(file.path, file.size, file.stamp, file.host, "", *found, problem, False, *moment)
+    measured = tuple(_with_sites(DeviceSummary, values) for values in devices)
+    uses = tuple(ProgramUse(*values) for values in programs)
+    return FileSummary(file.path, file.size, file.stamp, file.host, "", measured, uses, problem, False, *moment)
 
 
-def _device(
-    name: str, memory: str, measured: bool, peak: int, capacity: int, sites: list[Any], *rest: Any
-) -> DeviceSummary:
-    return DeviceSummary(name, memory, measured, peak, capacity, _sites(sites), *rest)
-
-
-def _program(
-    fingerprint: str, memory: str, peak: int, reserved: int, capacity: int, sites: list[Any], *rest: Any
-) -> ProgramSummary:
-    return ProgramSummary(fingerprint, memory, peak, reserved, capacity, _sites(sites), *rest)
-
-
-def _sites(sites: list[Any]) -> tuple[Site, ...]:
-    return tuple(Site(text, size) for text, size in sites)
+def _with_sites(kind: Callable[..., T], values: list[Any]) -> T:
+    """Return the summary of a device or a program; the sixth of its values are sites."""
+    return kind(*values[:5], tuple(Site(text, size) for text, size in values[5]), *values[6:])

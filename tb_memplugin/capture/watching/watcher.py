@@ -103,15 +103,15 @@ def watch(
         raise ValueError(f"every is {every}: give the seconds between two samples")
     if not 0 < at <= 1:
         raise ValueError(f"at is {at}: give a share of the capacity, such as 0.9")
-    return Watch(logdir, every, at, port, tensorboard)
+    return Watch(logdir, every, at, Outputs(port, tensorboard))
 
 
 class Watch:
     """A job's watch: a context manager, or `start()` and `stop()`."""
 
-    def __init__(self, logdir: LogDir, every: float, at: float, port: int | None, tensorboard: bool) -> None:
-        self._logdir, self._every, self._at = logdir, every, at
-        self._port, self._tensorboard = port, tensorboard
+    def __init__(self, logdir: LogDir, every: float, at: float, outputs: Outputs) -> None:
+        self._logdir, self._at, self._outputs = logdir, at, outputs
+        self.every = every  # seconds between two samples
         self._clock = WatchClock()
         self._step = UNKNOWN, UNKNOWN  # number, and when it began, in nanoseconds since 1970
         self._thread: _WatchThread | None = None
@@ -121,8 +121,8 @@ class Watch:
         """Begin to watch. Never raises. A watch that runs already goes on."""
         if self._running() is None:
             with Quietly(FAILED):
-                recorder = SampleRecorder(self._logdir, int(self._every * NS), self._at, self._clock)
-                thread = _WatchThread(recorder, self, Outputs(self._port, self._tensorboard))
+                recorder = SampleRecorder(self._logdir, int(self.every * NS), self._at, self._clock)
+                thread = _WatchThread(recorder, self, self._outputs)
                 thread.start()
                 self._thread, self._process = thread, os.getpid()
                 self._restore = on_signal(lambda: thread.messages.put(_Message.SNAPSHOT))
@@ -169,11 +169,6 @@ class Watch:
                 raise TypeError(f"a number is of type {type(number).__name__}: count the steps in Python")
             return min(int(number), MAX_STEP), began
         return UNKNOWN, UNKNOWN
-
-    @property
-    def every(self) -> float:
-        """Return the seconds between two samples."""
-        return self._every
 
     def _running(self) -> _WatchThread | None:
         """Return the thread; None also in a fork, where it does not exist."""

@@ -160,20 +160,22 @@ class FiguresJson(TypedDict):
     """Bytes at the peak, by role."""
 
 
-class BaselineRecordingJson(TypedDict):
-    """A recording of a baseline."""
+class NamedMemoryJson(TypedDict):
+    """The names of a recording that stay the same between compiles."""
 
-    id: str
-    """The recording's id."""
     name: str
     """The program or memory, without numbers of compilers."""
     kind: str
     """As in [Recording](#recording)."""
     memory: str
     """As in [Recording](#recording)."""
-    peak_bytes: int
-    reserved_bytes: int | None
-    roles_bytes: Mapping[str, int]
+
+
+class BaselineRecordingJson(NamedMemoryJson, FiguresJson):
+    """A recording of a baseline."""
+
+    id: str
+    """The recording's id."""
 
 
 class BaselineFileJson(TypedDict):
@@ -198,19 +200,13 @@ class BaselineAnswerJson(AnswerJson):
     """The files and recordings that could not be read."""
 
 
-class BaselineCheckedJson(TypedDict):
+class BaselineCheckedJson(NamedMemoryJson):
     """A recording and its baseline."""
 
     id: str
     """The recording's id."""
-    name: str
-    """The program or memory, without numbers of compilers."""
     name_before: str
     """Its name in the baseline."""
-    kind: str
-    """As in [Recording](#recording)."""
-    memory: str
-    """As in [Recording](#recording)."""
     status: Status
     """`above` or `within` the tolerance, or `below` the baseline by more than that."""
     exceeded: list[str]
@@ -229,15 +225,9 @@ class BaselineCheckedJson(TypedDict):
     """The change of the peak that no cause explains."""
 
 
-class UnmatchedJson(TypedDict):
+class UnmatchedJson(NamedMemoryJson):
     """A recording without a baseline, or a baseline without a recording."""
 
-    name: str
-    """The program or memory."""
-    kind: str
-    """As in [Recording](#recording)."""
-    memory: str
-    """As in [Recording](#recording)."""
     peak_bytes: int
     """Peak live bytes."""
     reserved_bytes: int | None

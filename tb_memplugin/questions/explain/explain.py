@@ -70,26 +70,40 @@ class Group(SiteJson, LiveAmountJson):
     allocations: int
 
 
-class ExplainedMoment(TypedDict):
-    """The live memory at a moment, with complete lists. `buffers` are a program's, `groups` those of other kinds."""
+class LiveMemoryJson(TypedDict):
+    """The live memory of a recording at one moment."""
 
     headline: str
-    figures: list[FigureJson]
+    """The answer in a sentence or two."""
     recording: SummaryJson
+    """The recording that is explained, with its caveats."""
     at: MomentJson
+    """The explained position: the peak, or `--at`."""
     roles: list[LiveRoleJson]
+    """The live bytes by role."""
+    before: NotRequired[LiveAmountJson]
+    """Bytes that were allocated before the recording started."""
+    unexplained: NotRequired[LiveAmountJson]
+    """Bytes in use that no allocation explains."""
+    kernels: NotRequired[list[KernelJson]]
+    """For VMEM: the Pallas kernels, the one that takes most first."""
+    joins: NotRequired[RuntimeToProgramJson]
+    """For an allocator: the compiled programs that own the live allocations."""
+    out_of_memory: NotRequired[OutOfMemoryJson]
+    """For an error: the request, the free memory, and the cause."""
+
+
+class ExplainedMoment(LiveMemoryJson):
+    """The live memory at a moment, with complete lists. `buffers` are a program's, `groups` those of other kinds."""
+
+    figures: list[FigureJson]
     model: list[TreeLineJson]
     source: list[TreeLineJson]
     function: list[TreeLineJson]
-    out_of_memory: NotRequired[OutOfMemoryJson]
     advice: NotRequired[AdviceListJson]
-    kernels: NotRequired[list[KernelJson]]
     buffers: NotRequired[list[Group]]
     buffers_total: NotRequired[int]
     groups: NotRequired[list[Group]]
-    before: NotRequired[LiveAmountJson]
-    unexplained: NotRequired[LiveAmountJson]
-    joins: NotRequired[RuntimeToProgramJson]
     stacks: NotRequired[dict[str, int]]
     leaks: NotRequired[leaks.LeaksJson]
 

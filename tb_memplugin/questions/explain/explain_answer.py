@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NotRequired, TypedDict, TypeVar, cast
+from typing import Any, Literal, NotRequired, TypeVar, cast
 
 from tb_memplugin.analysis.leaks.over_snapshots import snapshots_of
 from tb_memplugin.analysis.ownership.source_lines import heavy_lines
@@ -12,19 +12,11 @@ from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.asked import AnswerJson, Asked, OmittedJson, Question, fewer
-from tb_memplugin.questions.asking.json_types import (
-    AboutFile,
-    OutOfMemoryJson,
-    ProblemJson,
-    SummaryJson,
-    problems_json,
-)
-from tb_memplugin.questions.explain.explain import ExplainedMoment, LiveAmountJson, LiveRoleJson, MomentJson, explain
-from tb_memplugin.questions.kinds.joins import RuntimeToProgramJson
-from tb_memplugin.questions.kinds.leaks import LeaksJson, VerdictName
+from tb_memplugin.questions.asking.json_types import AboutFile, ProblemJson, problems_json
+from tb_memplugin.questions.explain.explain import ExplainedMoment, LiveAmountJson, LiveMemoryJson, explain
+from tb_memplugin.questions.kinds.leaks import GrowthOverStepsJson, LeaksJson, SiteVerdictJson
 from tb_memplugin.questions.oom.failure import programs_of
 from tb_memplugin.questions.recording.advice import AdviceLineJson, FitsWithJson
-from tb_memplugin.questions.recording.kernels import KernelJson
 from tb_memplugin.questions.recording.tree import TreeLineJson, heaviest_chains
 from tb_memplugin.questions.records import record, records
 
@@ -49,7 +41,7 @@ class LiveSiteJson(LiveAmountJson):
     """The number of allocations that it stands for."""
 
 
-class LeakLineJson(TypedDict):
+class LeakLineJson(SiteVerdictJson):
     """An allocation site over steps, with its verdict."""
 
     row: int
@@ -58,52 +50,22 @@ class LeakLineJson(TypedDict):
     """The innermost source line, or the best other name."""
     shape: str
     """The shape, or `various`."""
-    verdict: VerdictName
-    """`leak` or `kept one step`."""
-    sentence: str
-    """The verdict with its evidence."""
-    bytes_per_step: float
-    """The growth."""
-    confidence: float
-    """From 0 to 1."""
-    live_bytes: int
-    """The bytes of the allocations that are live at the end."""
 
 
-class LeakAnswerJson(TypedDict):
+class LeakAnswerJson(GrowthOverStepsJson):
     """Growth from step to step; `findings` are the sites that leak, and those that keep memory for a step."""
 
-    message: str | None
-    """The reason why there are no findings."""
-    retained_gradients: list[str]
-    """Sentences about gradients that survive into the next step."""
-    unit: str
-    """What growth is stated per: `step`, a run of a program, or `1,000 events` of a recording without either."""
-    steps: int
-    """The number of steps, or of equal parts of a recording without steps."""
-    warm_up_steps: int
-    """The first steps, which are left out."""
-    verdicts: dict[VerdictName, int]
-    """The number of sites per verdict that has any."""
     findings: list[LeakLineJson]
     """The sites that leak, then those that keep memory for a step."""
     omitted: NotRequired[OmittedJson]
 
 
-class ExplainAnswerJson(AnswerJson):
+class ExplainAnswerJson(AnswerJson, LiveMemoryJson):
     """The live memory of a recording at one moment."""
 
-    headline: str
-    """The answer in a sentence or two."""
-    recording: SummaryJson
-    """The recording that is explained, with its caveats."""
-    at: MomentJson
-    """The explained position: the peak, or `--at`."""
     figures_bytes: dict[str, int | None]
     """The figures of the page, at the peak or of the whole recording, by name: `padding`, `fragmented`, ..., beside
     those that `recording` has; the [glossary](glossary.md) defines them."""
-    roles: list[LiveRoleJson]
-    """The live bytes by role."""
     lines: list[LineShareJson]
     """The live bytes by the user's innermost source line."""
     model: list[TreeLineJson]
@@ -120,18 +82,8 @@ class ExplainAnswerJson(AnswerJson):
     """For a program: the largest live buffers."""
     groups: NotRequired[list[LiveSiteJson]]
     """For other kinds: the live allocations by site, role and shape."""
-    before: NotRequired[LiveAmountJson]
-    """Bytes that were allocated before the recording started."""
-    unexplained: NotRequired[LiveAmountJson]
-    """Bytes in use that no allocation explains."""
-    kernels: NotRequired[list[KernelJson]]
-    """For VMEM: the Pallas kernels, the one that takes most first."""
     leaks: NotRequired[LeakAnswerJson]
     """For an allocator: growth from step to step."""
-    joins: NotRequired[RuntimeToProgramJson]
-    """For an allocator: the compiled programs that own the live allocations."""
-    out_of_memory: NotRequired[OutOfMemoryJson]
-    """For an error: the request, the free memory, and the cause."""
     problems: NotRequired[list[ProblemJson]]
     """Without `--recording`: the files of the path that cannot be read; a larger peak may be in them."""
 

@@ -15,7 +15,7 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.endpoint import InReport, endpoint
 from tb_memplugin.questions.asking.inputs import PROGRAMS, RECORDING, Integer, last_row
 from tb_memplugin.questions.asking.json_types import StackFrameJson
-from tb_memplugin.questions.asking.payload import encode
+from tb_memplugin.questions.asking.payload import columns_of, encode
 from tb_memplugin.questions.recording.columns import facts
 from tb_memplugin.questions.recording.sites import stack_frames
 from tb_memplugin.questions.records import record
@@ -160,12 +160,7 @@ def _of_every_row(recording: Recording, programs: Sequence[Recording]) -> bytes:
                 "freed_stack": none if recording.free_stack is None else recording.free_stack,
                 "planned": plan,
             },
-            "frames": {
-                "parent": stacks.parent,
-                "function": stacks.function,
-                "file": stacks.file,
-                "line": stacks.line,
-            },
+            "frames": columns_of(stacks, ("parent", "function", "file", "line")),
         },
     )
 

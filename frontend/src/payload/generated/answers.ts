@@ -154,6 +154,18 @@ export interface Capture {
   step: number | null;
 }
 
+/** The hosts of a capture, and the files that cannot be read. */
+export interface CaptureHosts {
+  /** Its first session. */
+  name: string;
+  /** The number of hosts with a file. */
+  hosts: number;
+  /** Hosts without a file, by the gaps in numbered names. */
+  missing: string[];
+  /** The files that cannot be read, or not completely. */
+  problems: FileProblem[];
+}
+
 /** A capture that can be read as a fleet. */
 export interface CaptureName {
   name: string;
@@ -352,13 +364,9 @@ export interface Figure {
 }
 
 /** A file that cannot be read, or not completely. */
-export interface FileProblem {
+export interface FileProblem extends Problem {
   /** The host. */
   host: string;
-  /** The path of the file. */
-  file: string;
-  /** The fault and its remedy. */
-  text: string;
 }
 
 /** Files whose names differ in numbers only, with the same devices. */
@@ -374,16 +382,11 @@ export interface FileSeries {
 }
 
 /** The memory of one allocation site over steps. Sites with several shapes have no size. */
-export interface Finding extends Site {
-  verdict: Verdict;
-  sentence: string;
-  bytes_per_step: number;
-  confidence: number;
+export interface Finding extends Site, SiteVerdict {
   evidence_steps: number;
   survived_steps: number;
   freed_later_share: number;
   allocations: number;
-  live_bytes: number;
   /** Live bytes at each of `curve_steps`. */
   curve: number[];
 }
@@ -480,17 +483,11 @@ export interface FitsWith {
 }
 
 /** One capture: a file for each host, of one session or several. */
-export interface FleetCapture {
-  /** Its first session. */
-  name: string;
+export interface FleetCapture extends CaptureHosts {
   /** The folders that are joined, in order of time. */
   sessions: Session[];
   /** Files whose names differ in numbers only, with the same devices. */
   series: FileSeries[];
-  /** The number of hosts with a file. */
-  hosts: number;
-  /** Hosts without a file, by the gaps in numbered names. */
-  missing: string[];
   /** The same, as ranges of numbers. */
   missing_ranges: HostRange[];
   /** The memory of devices first, named `HBM` whatever their allocator is called. */
@@ -501,8 +498,6 @@ export interface FleetCapture {
   programs: FleetProgram[];
   /** The hosts that lack a program that most hosts have. */
   other_programs: OtherProgram[];
-  /** The files that cannot be read, or not completely. */
-  problems: FileProblem[];
 }
 
 /** A device with its peak, and its distance from the median device. */
@@ -636,6 +631,24 @@ export interface Growth {
   rest: number[];
 }
 
+/** Growth from step to step. */
+export interface GrowthOverSteps {
+  /** The reason why there are no findings. */
+  message: string | null;
+  /** Sentences about gradients that survive into the next step. */
+  retained_gradients: string[];
+  /**
+   * What growth is stated per: `step`, a run of a program, or `1,000 events` of a recording without either.
+   */
+  unit: string;
+  /** The number of steps, or of equal parts of a recording without steps. */
+  steps: number;
+  /** The first steps, which are left out. */
+  warm_up_steps: number;
+  /** The number of sites per verdict that has any. */
+  verdicts: Record<Verdict, number>;
+}
+
 /** One profile of a series. */
 export interface GrowthPoint {
   id: string;
@@ -739,18 +752,10 @@ export interface KindBytes {
   allocations: number;
 }
 
-/** Leak findings, the fastest growth first. */
-export interface Leaks {
-  /** The reason for having no findings, or the source of the steps; null without either. */
-  message: string | null;
-  /** Gradients and optimizer state that survive an iteration of the training loop, in sentences. */
-  retained_gradients: string[];
-  unit: string;
-  steps: number;
-  warm_up_steps: number;
+/** Leak findings, the fastest growth first. Without any, `message` may be the source of the steps. */
+export interface Leaks extends GrowthOverSteps {
   within_step: number;
   sites_left_out: number;
-  verdicts: Record<Verdict, number>;
   curve_steps: number[];
   findings: Finding[];
 }
@@ -1150,6 +1155,20 @@ export interface SiteCause {
   hosts: number;
   /** The cause in words. */
   text: string;
+}
+
+/** The verdict on an allocation site over steps. */
+export interface SiteVerdict {
+  /** `leak` or `kept one step`. */
+  verdict: Verdict;
+  /** The verdict with its evidence. */
+  sentence: string;
+  /** The growth. */
+  bytes_per_step: number;
+  /** From 0 to 1. */
+  confidence: number;
+  /** The bytes of the allocations that are live at the end. */
+  live_bytes: number;
 }
 
 /** The code of each frame; null where its file is not readable. */
