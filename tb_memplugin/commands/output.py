@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 from typing import BinaryIO, cast
@@ -107,6 +108,14 @@ def check_output(file: str, path: str, force: bool) -> None:
         raise InputError("The output file is a folder", file, "give the name of a file in it")
     if os.path.lexists(file) and not force:
         raise InputError("The output file exists", file, "choose another name, or overwrite it with --force")
+
+
+def check_format(file: str, suffixes: Sequence[str]) -> None:
+    """Raise InputError where a file has none of the suffixes, or a package to write its format is missing."""
+    if not file.endswith(tuple(suffixes)):
+        raise InputError("Unknown output format", file, f"use one of the suffixes {', '.join(suffixes)}")
+    if file.endswith(".parquet") and find_spec("pyarrow") is None:
+        raise InputError("Parquet needs pyarrow", file, "run `pip install pyarrow`, or write .csv or .json")
 
 
 @contextmanager

@@ -90,16 +90,11 @@ class SummaryCache:
 
     def content(self) -> CacheContent:
         """Return the number of summaries, and the size on disk."""
-        counts = [0, 0]
-
-        def count(database: sqlite3.Connection) -> None:
-            for number, kind in enumerate(("file", "program")):
-                query = "SELECT count(*) FROM summaries WHERE kind = ?"
-                counts[number] = database.execute(query, (kind,)).fetchone()[0]
-
+        counts: dict[str, int] = {}
+        query = "SELECT kind, count(*) FROM summaries GROUP BY kind"
         if (self.folder / FILE).exists():
-            self._with_database(count)
-        return CacheContent(self.folder, counts[0], counts[1], self._bytes(), self.most)
+            self._with_database(lambda database: counts.update(database.execute(query)))
+        return CacheContent(self.folder, counts.get("file", 0), counts.get("program", 0), self._bytes(), self.most)
 
     def clear(self) -> None:
         """Delete the database."""

@@ -22,7 +22,7 @@ from queue import Empty, SimpleQueue
 from types import FrameType, TracebackType
 from typing import Self
 
-from tb_memplugin.capture.guard import Quietly
+from tb_memplugin.capture.guard import quietly
 from tb_memplugin.capture.new_files import LogDir
 from tb_memplugin.capture.profile_run import is_out_of_memory
 from tb_memplugin.capture.watching.recorder import Outputs, SampleRecorder, WatchClock, open_outputs
@@ -120,7 +120,7 @@ class Watch:
     def start(self) -> Self:
         """Begin to watch. Never raises. A watch that runs already goes on."""
         if self._running() is None:
-            with Quietly(FAILED):
+            with quietly(FAILED):
                 recorder = SampleRecorder(self._logdir, int(self.every * NS), self._at, self._clock)
                 thread = _WatchThread(recorder, self, self._outputs)
                 thread.start()
@@ -134,7 +134,7 @@ class Watch:
         if (thread := self._running()) is None:
             return
         self._thread = None
-        with Quietly("watching could not be ended in order"):
+        with quietly("watching could not be ended in order"):
             self._restore()
             atexit.unregister(self.stop)
             thread.messages.put(_Message.STOP)
@@ -156,7 +156,7 @@ class Watch:
         thread = self._running()
         if isinstance(error, Exception) and thread is not None and is_out_of_memory(error):
             thread.messages.put(_Message.OUT_OF_MEMORY)
-            with Quietly(FAILED):
+            with quietly(FAILED):
                 save_after(self._logdir, error)
         self.stop()
 
@@ -164,7 +164,7 @@ class Watch:
     def current_step(self) -> tuple[int, int]:
         """Return the number of the step that runs and when it began, in nanoseconds since 1970; -1 without steps."""
         number, began = self._step
-        with Quietly("steps are not marked in the memory curve"):
+        with quietly("steps are not marked in the memory curve"):
             if not isinstance(number, Real):
                 raise TypeError(f"a number is of type {type(number).__name__}: count the steps in Python")
             return min(int(number), MAX_STEP), began
@@ -195,10 +195,10 @@ class _WatchThread(threading.Thread):
         self._recorder.outputs = open_outputs(self._outputs, self._recorder.folder)
         event = RecordEvent.SAMPLE
         while event is not RecordEvent.FINISHED:
-            with Quietly(FAILED):
+            with quietly(FAILED):
                 self._sample(event)
             event = self._next_event()
-        with Quietly(FAILED):
+        with quietly(FAILED):
             self._recorder.sample(self._watched.current_step, RecordEvent.FINISHED)
         self._recorder.close()
 

@@ -8,32 +8,24 @@ from tb_memplugin.questions.asking.asked import AnswerJson
 from tb_memplugin.questions.asking.json_types import ProblemJson
 
 
-class CachedSummariesJson(TypedDict):
-    """The summaries that `fleet` keeps in the user's cache folder."""
-
-    folder: str
-    """The folder."""
-    files: int
-    """The number of files with a summary."""
-    programs: int
-    """The number of programs with a summary."""
-    bytes: int
-    """The size on disk."""
-    limit_bytes: int
-    """The size that it may have."""
-
-
 class CachedProgramsJson(TypedDict):
     """The compiled programs that `fit` keeps in the user's cache folder."""
 
     folder: str
     """The folder."""
     programs: int
-    """The number of compiled programs."""
+    """The number of programs."""
     bytes: int
     """The size on disk."""
     limit_bytes: int
     """The size that it may have."""
+
+
+class CachedSummariesJson(CachedProgramsJson):
+    """The summaries that `fleet` keeps in the user's cache folder."""
+
+    files: int
+    """The number of files with a summary."""
 
 
 class CacheAnswerJson(AnswerJson):

@@ -195,9 +195,14 @@ class FileOf(NamesRecording):
         return [recording for recording in found if recording.kind.has_program or not self.programs]
 
 
-class _RunOfRecording(Input):
-    def read(self, call: Call, before: Sequence[Any]) -> Sequence[Recording]:
-        return call.source.recordings.run_of(before[0])
+@dataclass(frozen=True)
+class FromRequest(Input):
+    """What a function finds in the request and the inputs declared before it."""
+
+    find: Callable[[Call, Sequence[Any]], Any]
+
+    def read(self, call: Call, before: Sequence[Any]) -> Any:
+        return self.find(call, before)
 
 
 @dataclass(frozen=True)
@@ -211,16 +216,12 @@ class Part(Input):
         return getattr(call.source, self.part)
 
 
-class _Body(Input):
-    def read(self, call: Call, before: Sequence[Any]) -> bytes:
-        return call.body
-
-
 RECORDING = RecordingOf("id")
 OUTLINE = RecordingOf("id", outline=True)  # for answers without call stacks, names and spans
 FILE = FileOf("id")
 PROGRAMS = FileOf("id", programs=True)
-SAME_RUN = _RunOfRecording()  # all recordings of the run of the first argument
+# All recordings of the run of the first argument.
+SAME_RUN = FromRequest(lambda call, before: call.source.recordings.run_of(before[0]))
 RECORDINGS = Part("recordings")
 RUNS = Part("runs", Reads.LISTING)
 FLEETS = Part("fleets", Reads.LISTING)
@@ -228,7 +229,7 @@ UPLOADS = Part("uploads", Reads.LARGE_FILES)
 CODE = Part("code", Reads.SMALL_FILES)
 PROGRESS = Part("progress")
 RUN = FreeText("run")
-BODY = _Body()  # of a POST
+BODY = FromRequest(lambda call, before: call.body)  # of a POST
 
 
 def last_position(recording: Recording, *_: Any) -> int:

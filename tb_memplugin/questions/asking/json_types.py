@@ -138,19 +138,29 @@ class StackFrameJson(TypedDict):
     """The line."""
 
 
-class SiteJson(TypedDict):
-    """An allocation site, and the allocation that stands for it."""
+class RowTextsJson(TypedDict):
+    """The texts of a buffer or allocation."""
 
     row: int
-    site: str
+    """The row in the recording."""
     name: str
+    """The buffer's or allocation's name."""
     op: str
+    """The instruction's opcode, or the operator."""
     op_name: str
+    """The model path."""
     shape: str
-    dtype: str
-    size: int | None
+    """The shape with its layout."""
     source: str
     """The user's innermost source line; empty where it is unknown."""
+
+
+class SiteJson(RowTextsJson):
+    """An allocation site, and the allocation that stands for it."""
+
+    site: str
+    dtype: str
+    size: int | None
     stack: list[StackFrameJson]
     """The innermost frame comes first."""
 

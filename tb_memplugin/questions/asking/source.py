@@ -72,6 +72,18 @@ class CaptureNameJson(TypedDict):
     """The known faults, in words; empty without any."""
 
 
+class ReadingJson(TypedDict):
+    """How many files are read. Ask again while it is `running`."""
+
+    done: int
+    """The number of files that are read."""
+    total: int
+    seconds: float
+    running: bool
+    problem: str
+    """The reason why the reading ended without an answer; else empty."""
+
+
 class FleetReading(NamedTuple):
     """Part of a capture that has been read, and all captures, newest first."""
 

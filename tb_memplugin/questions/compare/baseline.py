@@ -15,7 +15,7 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.asked import AnswerJson, Asked, Question
 from tb_memplugin.questions.asking.json_types import ProblemJson, problems_json
 from tb_memplugin.questions.compare.baseline_file import Tolerance, write_command
-from tb_memplugin.questions.compare.causes import CauseJson, DifferenceJson, explanation_json
+from tb_memplugin.questions.compare.causes import ExplanationJson, explanation_json
 from tb_memplugin.questions.records import record
 
 MAX_RECORDINGS = 64
@@ -200,7 +200,7 @@ class BaselineAnswerJson(AnswerJson):
     """The files and recordings that could not be read."""
 
 
-class BaselineCheckedJson(NamedMemoryJson):
+class BaselineCheckedJson(NamedMemoryJson, ExplanationJson):
     """A recording and its baseline."""
 
     id: str
@@ -217,12 +217,6 @@ class BaselineCheckedJson(NamedMemoryJson):
     """The figures of the baseline."""
     now: FiguresJson
     """The figures of the recording."""
-    causes: list[CauseJson]
-    """The causes, the largest growth first; their bytes are additive."""
-    differences: list[DifferenceJson]
-    """The largest changes of arrays at the peak that no cause explains."""
-    unexplained_bytes: int
-    """The change of the peak that no cause explains."""
 
 
 class UnmatchedJson(NamedMemoryJson):

@@ -15,14 +15,12 @@ from tb_memplugin.questions.asking.json_types import AboutFile, CaveatJson, Prob
 from tb_memplugin.questions.asking.selectors import no_recordings, position_of
 from tb_memplugin.questions.compare.causes import NamedCauseJson, named_cause_json
 from tb_memplugin.questions.compare.comparison import (
-    ChangedJson,
     ChangedSiteJson,
-    ChangeKind,
     CompareBy,
+    ComparedJson,
     ComparedSideJson,
     ComparisonJson,
     Pair,
-    WaterfallStepJson,
     compared,
     pairs,
 )
@@ -105,27 +103,15 @@ class SideAnswerJson(TypedDict):
     """The caveats of the recording."""
 
 
-class ComparisonAnswerJson(TypedDict):
+class ComparisonAnswerJson(ComparedJson):
     """The changes between a pair of recordings, largest first."""
 
-    verdict: str
-    """The result in a word."""
-    headline: str
-    """The result in a sentence."""
     a: SideAnswerJson
     """The recording before."""
     b: SideAnswerJson
     """The recording after."""
-    by: str
-    """The groups that the steps are of: `role`, `model` or `source`."""
-    steps: list[WaterfallStepJson]
-    """The steps from the bytes of A to the bytes of B, the largest change first."""
-    changes: dict[ChangeKind, ChangedJson]
-    """The entries by kind of change: `only_a`, `only_b`, `grown`, `shrunk` and `same`."""
     entries: list[ChangedSiteJson]
     """The changes, largest first."""
-    entries_total: int
-    """The number of entries that changed."""
     causes: list[NamedCauseJson]
     """The causes of the change between the peaks of two programs, the largest first; none for other recordings and
     other moments."""

@@ -65,7 +65,10 @@ def buffers(recording: Recording, asked: Asked, at: str | None = None, match: st
         about(recording),
         {"matching": match} if match else {},
         at=moment(recording, position),
-        buffers=[_live(recording, row) for row in shown],
+        buffers=[
+            record(LiveBufferJson, facts(recording, row, ("row", *TEXTS)), bytes=int(recording.allocations.charge[row]))
+            for row in shown
+        ],
         buffers_total=len(rows),
         buffers_bytes=int(recording.allocations.charge[rows].sum()),
         omitted={"buffers": len(rows) - len(shown)},
@@ -89,12 +92,6 @@ def _functions(recording: Recording, rows: I64) -> Text:
     frames[known] = source_frames(recording)[leaf[known]]
     codes = np.r_[stacks.function.codes, np.int32(-1)][frames]
     return Text(codes, stacks.function.strings)
-
-
-def _live(recording: Recording, row: int) -> LiveBufferJson:
-    return record(
-        LiveBufferJson, **facts(recording, row, ("row", *TEXTS)), bytes=int(recording.allocations.charge[row])
-    )
 
 
 def one_buffer(recording: Recording, row: int, asked: Asked) -> BufferAnswerJson:

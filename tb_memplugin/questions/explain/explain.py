@@ -81,6 +81,12 @@ class LiveMemoryJson(TypedDict):
     """The explained position: the peak, or `--at`."""
     roles: list[LiveRoleJson]
     """The live bytes by role."""
+    model: list[TreeLineJson]
+    """The heaviest model paths, with repeated layers merged."""
+    source: list[TreeLineJson]
+    """The heaviest source lines with their callers."""
+    function: list[TreeLineJson]
+    """The heaviest jitted functions; empty for a program."""
     before: NotRequired[LiveAmountJson]
     """Bytes that were allocated before the recording started."""
     unexplained: NotRequired[LiveAmountJson]
@@ -97,9 +103,6 @@ class ExplainedMoment(LiveMemoryJson):
     """The live memory at a moment, with complete lists. `buffers` are a program's, `groups` those of other kinds."""
 
     figures: list[FigureJson]
-    model: list[TreeLineJson]
-    source: list[TreeLineJson]
-    function: list[TreeLineJson]
     advice: NotRequired[AdviceListJson]
     buffers: NotRequired[list[Group]]
     buffers_total: NotRequired[int]
@@ -135,7 +138,8 @@ def explain(
         if recording.axis is not Axis.TIME:
             _add_buffers(answer, recording, position)
             return answer
-        programs = [other for other in others if other.kind.has_program and _same_host(other, recording)]
+        own = [other for other in others if (other.run, other.host) == (recording.run, recording.host)]
+        programs = [other for other in own if other.kind.has_program]
         if recording.kind.runs_programs and programs:
             answer["joins"] = joins(recording, programs, position)
         if not recording.kind.is_sampled:  # a curve has no allocations: its snapshots have the lines
@@ -152,10 +156,6 @@ def _figures(recording: Recording) -> list[Figure]:
     if recording.kind.has_call_graph:
         return device_profile.figures(recording)
     return figures(recording) if recording.axis is not Axis.TIME else memory_profile.figures(recording)
-
-
-def _same_host(one: Recording, other: Recording) -> bool:
-    return (one.run, one.host) == (other.run, other.host)
 
 
 def _everywhere(recording: Recording, position: int, headline: str, numbers: Sequence[Figure]) -> ExplainedMoment:

@@ -68,12 +68,6 @@ class ExplainAnswerJson(AnswerJson, LiveMemoryJson):
     those that `recording` has; the [glossary](glossary.md) defines them."""
     lines: list[LineShareJson]
     """The live bytes by the user's innermost source line."""
-    model: list[TreeLineJson]
-    """The heaviest model paths, with repeated layers merged."""
-    source: list[TreeLineJson]
-    """The heaviest source lines with their callers."""
-    function: list[TreeLineJson]
-    """The heaviest jitted functions; empty for a program."""
     advice: NotRequired[list[AdviceLineJson]]
     """The changes that lower the peak, the largest saving first."""
     fits_with: NotRequired[FitsWithJson | None]

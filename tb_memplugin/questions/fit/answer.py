@@ -13,7 +13,7 @@ from tb_memplugin.model.largest_value import fit_steps
 from tb_memplugin.questions.asking.asked import MORE, AnswerJson, Asked, OmittedJson, Question
 from tb_memplugin.questions.asking.json_types import AboutFile, ProblemJson, problems_json
 from tb_memplugin.questions.compare.budget import NeedJson
-from tb_memplugin.questions.fit.tried import TriedJson, tried_json
+from tb_memplugin.questions.fit.tried import SearchJson, TriedJson, tried_json
 from tb_memplugin.questions.records import record
 
 
@@ -36,15 +36,9 @@ class ChipFitJson(TypedDict):
     """The limit minus the need; negative where it does not fit."""
 
 
-class LargestJson(TypedDict):
+class LargestJson(SearchJson):
     """The largest value of a knob that fits, for a target and a choice of the other knobs."""
 
-    target: str
-    """The target, or the smallest slice that fits."""
-    knobs: dict[str, Knob]
-    """The values of the knobs that are not searched."""
-    vary: str | None
-    """The knob that is searched."""
     value: Knob | None
     """Its largest value that fits; null if none does."""
     value_without_recomputation: int | None
@@ -86,17 +80,14 @@ class FitAnswerJson(AnswerJson):
 
 def candidates(outcomes: Iterable[Outcome], targets: Sequence[str], knobs: Mapping[str, str]) -> list[Outcome]:
     """Return the candidates for one of the targets, with these values of knobs; a chip stands for all of its sizes."""
-    return [one for one in outcomes if _is_for(one, targets) and knobs.items() <= _texts(one).items()]
+    found = [one for one in outcomes if _is_for(one, targets)]
+    return [one for one in found if knobs.items() <= {name: str(of) for name, of in one.candidate.knobs}.items()]
 
 
 def _is_for(outcome: Outcome, targets: Sequence[str]) -> bool:
     own = outcome.candidate.target
     named = {":".join((accelerator_name(chip), *size)) for chip, *size in (text.split(":") for text in targets)}
     return not targets or own in named or own.partition(":")[0] in named
-
-
-def _texts(outcome: Outcome) -> dict[str, str]:
-    return {name: str(value) for name, value in outcome.candidate.knobs}
 
 
 def largest_values(outcomes: Iterable[Outcome]) -> list[LargestValue]:

@@ -50,7 +50,10 @@ def chips_that_fit(recording: Recording, asked: Asked, targets: Sequence[str] = 
         candidates=[],
         recording=needed,
         chips=sorted(found, key=lambda chip: (not chip["fits"], abs(chip["left_bytes"]))),
-        caveats=[_caveat(recording), *([_gpu_caveat(recording)] if GPUS.keys() & limits.keys() else [])],
+        caveats=[
+            OF_PROGRAM if recording.kind.has_program else OF_PEAK,
+            *([_gpu_caveat(recording)] if GPUS.keys() & limits.keys() else []),
+        ],
         problems=[],
         next=[
             asked.question("advice", "changes that lower the peak", recording.id) if advisable else None,
@@ -62,10 +65,6 @@ def chips_that_fit(recording: Recording, asked: Asked, targets: Sequence[str] = 
 def _limit(chip: str, recording: Recording) -> int | None:
     """Return the bytes of a chip that the recording's framework may use."""
     return GPUS[chip].device_memory_size if chip in GPUS and recording.kind.is_torch else capacity_of(chip)
-
-
-def _caveat(recording: Recording) -> str:
-    return OF_PROGRAM if recording.kind.has_program else OF_PEAK
 
 
 def _gpu_caveat(recording: Recording) -> str:

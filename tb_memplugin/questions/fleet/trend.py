@@ -10,7 +10,7 @@ from tb_memplugin.model.kinds import TrendBy
 from tb_memplugin.questions.asking.asked import AnswerJson, Asked
 from tb_memplugin.questions.asking.endpoint import endpoint
 from tb_memplugin.questions.asking.inputs import FLEETS, Choice
-from tb_memplugin.questions.asking.source import Fleets
+from tb_memplugin.questions.asking.source import Fleets, ReadingJson
 from tb_memplugin.questions.fleet.words import rise_text
 from tb_memplugin.questions.records import record
 
@@ -67,15 +67,10 @@ class TrendAnswerJson(AnswerJson):
     """Memories, then programs, the largest first."""
 
 
-class FleetTrendJson(TypedDict):
+class FleetTrendJson(ReadingJson):
     """The trend over all captures, and how many files are read; without series until all are."""
 
     series: list[TrendSeriesJson]
-    done: int
-    total: int
-    seconds: float
-    running: bool
-    problem: str
 
 
 @endpoint("fleet_trend", FLEETS, Choice("by", TrendBy), live=True)

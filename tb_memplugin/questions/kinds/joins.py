@@ -35,8 +35,8 @@ class AmountJson(TypedDict):
     """Their bytes."""
 
 
-class LinkedProgramJson(AmountJson):
-    """A program that ran or whose planned memory was allocated; `running` is about the requested position."""
+class ProgramNameJson(TypedDict):
+    """A program in one memory."""
 
     recording: str
     """The id of the program's recording."""
@@ -44,23 +44,22 @@ class LinkedProgramJson(AmountJson):
     """Its title."""
     memory: str
     """Its memory."""
+
+
+class LinkedProgramJson(AmountJson, ProgramNameJson):
+    """A program that ran or whose planned memory was allocated; `running` is about the requested position."""
+
     running: bool
     """True if it runs at the position."""
     runs: int | None
     """The number of its runs in the profile; null if executions are not recorded."""
 
 
-class StackJson(TypedDict):
+class StackJson(ProgramNameJson):
     """The stack that is reserved at the requested position, and the program whose temporaries it holds."""
 
     bytes: int
     """The size of the stack."""
-    recording: str
-    """The id of the program's recording."""
-    title: str
-    """Its title."""
-    memory: str
-    """Its memory."""
     temporary_bytes: int
     """Its temporaries, which the stack holds."""
 

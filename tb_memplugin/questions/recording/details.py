@@ -14,7 +14,7 @@ from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.endpoint import InReport, endpoint
 from tb_memplugin.questions.asking.inputs import PROGRAMS, RECORDING, Integer, last_row
-from tb_memplugin.questions.asking.json_types import StackFrameJson
+from tb_memplugin.questions.asking.json_types import RowTextsJson, StackFrameJson
 from tb_memplugin.questions.asking.payload import columns_of, encode
 from tb_memplugin.questions.recording.columns import facts
 from tb_memplugin.questions.recording.sites import stack_frames
@@ -87,23 +87,11 @@ class PlannedAllocationJson(TypedDict):
     buffers_total: int
 
 
-class NamedRowJson(TypedDict):
+class NamedRowJson(RowTextsJson):
     """The texts of a buffer or allocation; `row` selects it in `buffers --row`."""
 
-    row: int
-    """The row in the recording."""
-    name: str
-    """The buffer's or allocation's name."""
-    op: str
-    """The instruction's opcode, or the operator."""
-    op_name: str
-    """The model path."""
     role: str
     """The role, in lower case."""
-    shape: str
-    """The shape with its layout."""
-    source: str
-    """The user's innermost source line; empty where it is unknown."""
 
 
 class BufferJson(NamedRowJson):
