@@ -22,8 +22,8 @@ from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.kinds.device_profile import device_profile
+from tb_memplugin.questions.kinds.first_view import first_view as memory_viewer
 from tb_memplugin.questions.kinds.memory_profile import first_view as memory_profile
-from tb_memplugin.questions.kinds.memory_viewer import first_view as memory_viewer
 
 
 class FirstView(NamedTuple):

@@ -33,23 +33,13 @@ if TYPE_CHECKING:
 
 # The functions add the options of commands; their docstrings are the help.
 COMMANDS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
-    "serve": tools.serve,
-    "xprof": tools.xprof,
-    "summary": recordings.summary,
-    "explain": recordings.explain,
-    "buffers": recordings.buffers,
-    "advice": recordings.advice,
-    "compare": recordings.compare,
-    "check": budgets.check,
-    "baseline": budgets.baseline,
-    "fit": budgets.fit,
-    "fleet": budgets.fleet,
-    "export": recordings.export,
-    "cache": tools.cache,
-    "schema": tools.schema,
-    "mcp": tools.mcp,
-    "skill": tools.skill,
-    "hook": tools.hook,
+    options.__name__: options
+    for options in (
+        *(tools.serve, tools.xprof),
+        *(recordings.summary, recordings.explain, recordings.buffers, recordings.advice, recordings.compare),
+        *(budgets.check, budgets.baseline, budgets.fit, budgets.fleet),
+        *(recordings.export, tools.cache, tools.schema, tools.mcp, tools.skill, tools.hook),
+    )
 }
 
 DESCRIPTION = """\

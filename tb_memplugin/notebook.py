@@ -14,7 +14,10 @@ from collections import Counter
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
+from markupsafe import Markup
+
 from tb_memplugin.errors import InputError
+from tb_memplugin.questions.asking.html import document, folded, table
 from tb_memplugin.sizes import bytes_text, counted
 
 HEIGHT = 800  # of the page's frame, in pixels
@@ -115,19 +118,12 @@ class Before:
 
     def difference(self) -> str:
         """Return what was compiled since, and what stays live of it, as HTML."""
-        from markupsafe import Markup
-
-        from tb_memplugin.questions.asking.html import document
-
         if "jax" not in sys.modules:
             return document([Markup("<p>JAX is not imported, so nothing was compiled.</p>")])
         return document([self._compiled(), self._live()])
 
-    def _compiled(self) -> Any:
-        from markupsafe import Markup
-
+    def _compiled(self) -> Markup:
         from tb_memplugin.capture.programs import main_memory
-        from tb_memplugin.questions.asking.html import folded, table
         from tb_memplugin.questions.explain.explain_html import explanation
 
         known = set(map(id, self._programs))
@@ -146,11 +142,7 @@ class Before:
             return heading + listed
         return heading + listed + largest
 
-    def _live(self) -> Any:
-        from markupsafe import Markup
-
-        from tb_memplugin.questions.asking.html import folded, table
-
+    def _live(self) -> Markup:
         known = {id(array) for kept in self._arrays if (array := kept()) is not None}
         sizes, counts = Counter[str](), Counter[str]()
         for array in _arrays():
@@ -208,7 +200,6 @@ def _line(array: Any) -> str:
 
 
 def _recording_html(recording: Any) -> str:
-    from tb_memplugin.questions.asking.html import document
     from tb_memplugin.questions.explain.explain_html import explanation
 
     return document([explanation(recording)])

@@ -29,24 +29,22 @@ class Budget:
         read, or where the check fails: only a budget that is exceeded is a failed test without an error.
         """
         __tracebackhide__ = True  # pytest then points at the line of the test
+        from tb_memplugin.errors import InputError
+
         is_path = isinstance(subject, str | os.PathLike)
         try:
             if is_path:
                 check = _check_path(os.fspath(subject), self.limit, recording)
             else:
                 check = _check_program(subject, self.limit)
+        except InputError:
+            raise
         except Exception as error:
-            raise _input_error(error, os.fspath(subject) if is_path else type(subject).__name__) from error
+            where = os.fspath(subject) if is_path else type(subject).__name__
+            what = "The budget could not be checked"
+            raise InputError(what, where, f"{type(error).__name__}: {error}") from error
         if check:
             pytest.fail(check, pytrace=False)
-
-
-def _input_error(error: Exception, where: str) -> Exception:
-    from tb_memplugin.errors import InputError
-
-    if isinstance(error, InputError):
-        return InputError(error.what, error.where, error.remedy)
-    return InputError("The budget could not be checked", where, f"{type(error).__name__}: {error}")
 
 
 @pytest.fixture

@@ -58,11 +58,6 @@ def memory_fraction() -> float:
         return DEFAULT_FRACTION
 
 
-def gpu_capacity(chip: str) -> int:
-    """Return the bytes of a device that JAX allocates from."""
-    return int(GPUS[chip].device_memory_size * memory_fraction())
-
-
 def gpu_caveats(chip: str) -> tuple[str, ...]:
     """Return what a figure compiled without a GPU leaves out."""
     memory = GPUS[chip].device_memory_size / 2**30
@@ -153,7 +148,8 @@ def capacity_of(chip: str) -> int | None:
     """Return the bytes that a device's programs may reserve; None where the host's memory is the limit."""
     if chip in TPUS:
         return TPUS[chip].capacity
-    return gpu_capacity(chip) if chip in GPUS else None
+    # JAX allocates from a part of a GPU's memory.
+    return int(GPUS[chip].device_memory_size * memory_fraction()) if chip in GPUS else None
 
 
 def _exists(target: Target) -> bool:

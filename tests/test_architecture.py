@@ -64,7 +64,7 @@ ALLOWED: dict[str, set[str]] = {
 # Likewise the rooms of `questions`.
 BASE = {"asking", "records"}
 QUESTIONS: dict[str, set[str]] = {
-    "asking": set(),
+    "asking": {"records"},
     "records": set(),
     "recording": BASE,
     "oom": {*BASE, "recording"},

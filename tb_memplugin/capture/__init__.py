@@ -30,20 +30,14 @@ __all__ = [
     "watch",
 ]
 
-_MODULES = {
-    "CompileOutOfMemory": "programs",
-    "assert_fits": "programs",
-    "compile": "programs",
-    "compiled": "programs",
-    "on_oom": "device_profiles",
-    "report": "programs",
-    "snapshot": "device_profiles",
-    "snapshot_every": "device_profiles",
-    "torch_memory": "torch_history",
-    "track": "live_arrays",
-    "Watch": "watching",
-    "watch": "watching",
+_NAMES = {
+    "device_profiles": ("on_oom", "snapshot", "snapshot_every"),
+    "live_arrays": ("track",),
+    "programs": ("CompileOutOfMemory", "assert_fits", "compile", "compiled", "report"),
+    "torch_history": ("torch_memory",),
+    "watching": ("Watch", "watch"),
 }
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

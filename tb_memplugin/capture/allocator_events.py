@@ -9,7 +9,7 @@ from typing import NamedTuple
 import jax
 import jaxlib
 
-from tb_memplugin.capture.guard import Quietly
+from tb_memplugin.capture.guard import quietly
 
 JAX_FOLDERS = tuple(os.path.dirname(str(module.__file__)) + os.sep for module in (jax, jaxlib))
 
@@ -60,7 +60,7 @@ def device_count(array: jax.Array) -> int:
 
 def memory_stats(device: jax.Device) -> dict[str, int] | None:
     """Return the device's memory counters, in bytes; None where it has none, as on CPU."""
-    with Quietly("memory counters could not be read"):
+    with quietly("memory counters could not be read"):
         counters = device.memory_stats()
         # Numbers only: the counters become part of a file.
         return {name: value for name, value in (counters or {}).items() if isinstance(value, int)} or None

@@ -22,7 +22,7 @@ from itertools import count
 import jax
 
 from tb_memplugin.capture.allocator_events import memory_stats
-from tb_memplugin.capture.guard import Quietly
+from tb_memplugin.capture.guard import quietly
 from tb_memplugin.capture.new_files import LogDir, create_file
 from tb_memplugin.capture.profile_run import FAILED, ProfileRun, is_out_of_memory, note_failure, run_of
 from tb_memplugin.capture.wire import fields, message, number
@@ -50,7 +50,7 @@ def snapshot(logdir: LogDir, *, step: int | None = None) -> str | None:
 
 def save_profile(logdir: LogDir, step: int | None, reason: str = "") -> str | None:
     """Save a snapshot as `snapshot` does, with the reason for it."""
-    with Quietly(FAILED):
+    with quietly(FAILED):
         run = _run(logdir)
         if not run.failures.is_pausing:
             with run.failures.attempt():

@@ -10,7 +10,6 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from types import TracebackType
 from typing import Any
 
 logger = logging.getLogger("tb_memplugin.capture")
@@ -52,36 +51,28 @@ def text_of(error: BaseException) -> str:
         return ""
 
 
-class Quietly:
-    """A context manager that turns exceptions of its block into warnings: `failure` is what could not be done.
+@contextmanager
+def quietly(failure: str) -> Iterator[None]:
+    """Turn exceptions of the block into warnings: `failure` is what could not be done.
 
     Only subclasses of Exception: Ctrl+C, and what a user's signal handler raises to end the training, pass.
     """
-
-    def __init__(self, failure: str) -> None:
-        self.failure = failure
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> bool:
-        if not isinstance(error, Exception):
-            return False
-        warn(self.failure, error)
-        return True
+    try:
+        yield
+    except Exception as error:
+        warn(failure, error)
 
 
 @contextmanager
 def annotated(failure: str, annotate: Callable[[], AbstractContextManager[Any]]) -> Iterator[None]:
     """Run the block inside an annotation of a profiler; without one where the profiler fails."""
     with ExitStack() as stack:
-        with Quietly(failure):
+        with quietly(failure):
             stack.enter_context(annotate())
         try:
             yield
         finally:
-            with Quietly(failure):
+            with quietly(failure):
                 stack.close()
 
 

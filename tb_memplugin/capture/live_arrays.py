@@ -34,7 +34,7 @@ from tb_memplugin.capture.allocator_events import (
     memory_stats,
     sharding_text,
 )
-from tb_memplugin.capture.guard import Quietly, annotated, warn
+from tb_memplugin.capture.guard import annotated, quietly, warn
 
 FAILED = "live arrays are not recorded until the next profile, and training continues"
 
@@ -77,7 +77,7 @@ def track(*, interval: float | None = 0.1) -> Iterator[Tracker]:
     watcher = threading.Thread(target=watch, args=(interval,), name="live arrays", daemon=True) if interval else None
     tracker.mark()
     if watcher:
-        with Quietly("live arrays are examined at step marks only, since a thread could not start"):
+        with quietly("live arrays are examined at step marks only, since a thread could not start"):
             watcher.start()
     try:
         yield tracker
@@ -113,7 +113,7 @@ class Tracker:
         """Examine the live arrays now, and write the changes since the last time. Never raises."""
         if self._process != os.getpid():  # a fork, where another thread's lock would never be released
             self._process, self._lock = os.getpid(), threading.Lock()
-        with Quietly(FAILED), self._lock:
+        with quietly(FAILED), self._lock:
             if not jax.profiler.TraceAnnotation.is_enabled():
                 self._forget()
                 self._failed = False
@@ -125,7 +125,7 @@ class Tracker:
     def _examine(self) -> None:
         """Write all changes. This is a function, so that its array references are gone when the lock is released."""
         arrays: list[jax.Array] | None = None
-        with Quietly("live arrays could not be listed, and training continues"):
+        with quietly("live arrays could not be listed, and training continues"):
             arrays = jax.live_arrays()
         if arrays is None:
             return  # nothing is changed yet, so that the next mark may succeed
@@ -139,7 +139,7 @@ class Tracker:
             self._add(array)
         for allocator in self._allocators.values():
             allocator.write_changes()
-        with Quietly("memory counters could not be written"):
+        with quietly("memory counters could not be written"):
             for device in jax.local_devices():
                 self._write_counters(device)
 

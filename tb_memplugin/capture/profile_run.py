@@ -74,14 +74,6 @@ def note_failure(
     `run`: returns the run of this process. `save`: writes a profile to a path without its suffix, and returns the path
     of the file.
     """
-    note = _save_with_text(logdir, error, run, save)
-    with suppress(Exception):  # of an error whose class has notes of its own
-        error.add_note(note)
-
-
-def _save_with_text(
-    logdir: LogDir, error: BaseException, run: Callable[[LogDir], ProfileRun], save: Callable[[str], str]
-) -> str:
     try:
         path = run(logdir).path(None, "")
         try:
@@ -89,7 +81,9 @@ def _save_with_text(
         finally:  # the text of the error is useful without a profile, too
             text = text_of(error) or describe(error)
             create_file(f"{os.path.splitext(path)[0]}.oom.txt", text.encode("utf-8", "backslashreplace"))
-        return f"Device memory was saved to {path}. To view it, run: tb-memplugin serve --logdir {logdir_text(logdir)}"
+        note = f"Device memory was saved to {path}. To view it, run: tb-memplugin serve --logdir {logdir_text(logdir)}"
     except Exception as failure:  # must not hide the original error
         warn(FAILED, failure)
-        return f"Device memory could not be saved: {describe(failure)}"
+        note = f"Device memory could not be saved: {describe(failure)}"
+    with suppress(Exception):  # of an error whose class has notes of its own
+        error.add_note(note)

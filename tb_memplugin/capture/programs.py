@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from jax.errors import JaxRuntimeError
 from jax.stages import Compiled, Lowered
 
-from tb_memplugin.capture.guard import Quietly, describe
+from tb_memplugin.capture.guard import describe, quietly
 from tb_memplugin.capture.new_files import (
     LogDir,
     create_file,
@@ -126,7 +126,7 @@ def _dump_folder(dump_to: str) -> Iterator[Path]:
             yield Path(temporary)
         finally:
             for file in sorted(Path(temporary).rglob("*")) if dump_to else ():
-                with Quietly(f"the dump could not be written to {dump_to}"):
+                with quietly(f"the dump could not be written to {dump_to}"):
                     if file.is_file():
                         replace_file(join(dump_to, *file.relative_to(temporary).parts), file.read_bytes())
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from tb_memplugin.capture.guard import Quietly, SlowFailures, annotated, warn
+from tb_memplugin.capture.guard import SlowFailures, annotated, quietly, warn
 from tb_memplugin.capture.new_files import LogDir, create_file, join, logdir_text, process_name, replace_file
 
 FOLDER = "torch_memory"
@@ -53,7 +53,7 @@ def torch_memory(logdir: LogDir, *, max_entries: int = MAX_ENTRIES, stacks: str 
         yield recorder
         return
     history: Any = torch.cuda.memory
-    with Quietly(NOT_RECORDED):
+    with quietly(NOT_RECORDED):
         history._record_memory_history(enabled="all", context="all", stacks=stacks, max_entries=max_entries)
         recorder.save_on_oom()
     try:
@@ -61,7 +61,7 @@ def torch_memory(logdir: LogDir, *, max_entries: int = MAX_ENTRIES, stacks: str 
     finally:
         recorder.save()
         recorder.done = True
-        with Quietly("PyTorch's recording of memory could not be ended"):
+        with quietly("PyTorch's recording of memory could not be ended"):
             history._record_memory_history(enabled=None)
 
 
@@ -93,7 +93,7 @@ class TorchMemory:
         Returns None where that fails, such as without a GPU: an exception would end the training, or hide the
         allocator's error.
         """
-        with Quietly(NOT_SAVED):
+        with quietly(NOT_SAVED):
             if _has_gpu() and not self._failures.is_pausing:
                 with self._failures.attempt():
                     return self._save(suffix)
@@ -121,12 +121,12 @@ class TorchMemory:
             if not self.done:
                 self.save(".oom")
 
-        with Quietly("no snapshot will be saved at the moment when memory runs out"):
+        with quietly("no snapshot will be saved at the moment when memory runs out"):
             attach(save)
 
 
 def _has_gpu() -> bool:
-    with Quietly(NOT_RECORDED):
+    with quietly(NOT_RECORDED):
         if torch.cuda.is_available():
             return True
         warn(NOT_RECORDED, NO_GPU)
@@ -135,7 +135,7 @@ def _has_gpu() -> bool:
 
 def _rank_name() -> str:
     """Return `rank3_`: of the process group, or else from the variable of the program that started the process."""
-    with Quietly("the rank of this process is unknown"):
+    with quietly("the rank of this process is unknown"):
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             return f"rank{int(torch.distributed.get_rank())}_"
     given = [os.environ.get(name, "") for name in RANK_VARIABLES]

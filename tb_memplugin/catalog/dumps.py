@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import NamedTuple
 
 from tb_memplugin import logdir
-from tb_memplugin.errors import InputError, ReadError
+from tb_memplugin.catalog.reading import read_once
 from tb_memplugin.logdir import HostFile
 from tb_memplugin.model.out_of_memory import DUMP_FLAGS
 from tb_memplugin.readers.hlo.reserved import reserved_by_memory
@@ -74,22 +73,10 @@ class LeftOut(NamedTuple):
         )
 
 
+@read_once(lambda file, error: dict[str, int]())
 def reserved(file: HostFile) -> dict[str, int]:
     """Return the bytes that a program reserves in each memory; empty where the file cannot be read."""
-    try:
-        return _reserved(file)
-    except ReadError:  # not cached
-        return {}
-
-
-@lru_cache(maxsize=50_000)
-def _reserved(file: HostFile) -> dict[str, int]:
-    try:
-        return reserved_by_memory(logdir.read_bytes(file), file.path)
-    except ReadError:
-        raise
-    except InputError:
-        return {}
+    return reserved_by_memory(logdir.read_bytes(file), file.path)
 
 
 def largest_programs(

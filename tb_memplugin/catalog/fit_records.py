@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from tb_memplugin import logdir
 from tb_memplugin.catalog.listing import Problem
+from tb_memplugin.catalog.reading import read_once
 from tb_memplugin.errors import InputError, ReadError
 from tb_memplugin.logdir import HostFile, Run
 from tb_memplugin.model.fit import Outcome
@@ -60,22 +60,13 @@ def read_records(runs: Sequence[Run]) -> FitRecords:
     return FitRecords(tuple(outcomes), tuple(problems), programs)
 
 
+def _problem(file: HostFile, error: InputError) -> Outcome | Problem:
+    return Problem(file.path, f"{error.what}: {error.remedy}", isinstance(error, ReadError))
+
+
+@read_once(_problem)
 def _read(file: HostFile) -> Outcome | Problem:
-    try:
-        return _read_once(file)
-    except ReadError as error:  # not cached
-        return Problem(file.path, f"{error.what}: {error.remedy}", may_pass=True)
-
-
-@lru_cache(maxsize=MAX_RECORDS)
-def _read_once(file: HostFile) -> Outcome | Problem:
-    """Read a record once for each version of the file. ReadError where the disk or the network fails."""
     if file.size > MAX_RECORD_BYTES:
         return Problem(file.path, "Not a record of a fit: it is too large. Delete the file")
-    try:
-        # Not the whole file, which may have grown.
-        return read_outcome(bytes(logdir.read_bytes(file, MAX_RECORD_BYTES)), file.path)
-    except ReadError:
-        raise
-    except InputError as error:
-        return Problem(file.path, f"{error.what}: {error.remedy}")
+    # Not the whole file, which may have grown.
+    return read_outcome(bytes(logdir.read_bytes(file, MAX_RECORD_BYTES)), file.path)

@@ -116,18 +116,15 @@ def listing_of_stream(stream: BinaryIO, source: str) -> Listing:
 
 def read_file(file: HostFile, run: str) -> Listing:
     """List the recordings of one file; damaged parts are problems."""
-    listing = Listing()
     if file.stages is not None:
         stages = SkippedStages(logdir.path_text(file.path), file.stages.count, file.stages.modules, numbered=True)
         return Listing(stages=(stages,))
     if file.unreadable:
-        listing.problems.append(Problem(file.path, file.unreadable))
-        return listing
+        return Listing(problems=[Problem(file.path, file.unreadable)])
     try:
         content, skipped = logdir.read_content(file)
     except Exception as error:
-        listing.problems.append(_problem(file.path, "", error))
-        return listing
+        return Listing(problems=[_problem(file.path, "", error)])
     return listing_of_content(file, run, content, skipped)
 
 
@@ -137,8 +134,7 @@ def listing_of_content(file: HostFile, run: str, content: bytes | memoryview, sk
     try:
         parts = readers.open_file(content, logdir.path_text(file.path), run=run, host=file.host, skipped=skipped)
     except Exception as error:
-        listing.problems.append(_problem(file.path, "", error))
-        return listing
+        return Listing(problems=[_problem(file.path, "", error)])
     for part in parts:
         try:
             recordings = _read_part(part, file)

@@ -6,10 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 
 from tb_memplugin import logdir
-from tb_memplugin.errors import InputError, ReadError
+from tb_memplugin.catalog.reading import read_once
 from tb_memplugin.logdir import HostFile, ProgramFile
 from tb_memplugin.logdir.names import HLO_PROTO
 from tb_memplugin.readers.hlo.reserved import HEAD_BYTES, module_name
@@ -73,20 +72,12 @@ def _module(file: HostFile) -> str:
     """Return the name of a program's module; empty where it cannot be read."""
     if named := KEY.fullmatch(_stem(logdir.path_text(file.path.rpartition("/")[2]))):
         return named[1]
-    try:
-        return _module_in(file)
-    except ReadError:  # not cached
-        return ""
+    return _module_in(file)
 
 
-@lru_cache(maxsize=50_000)
+@read_once(lambda file, error: "")
 def _module_in(file: HostFile) -> str:
-    try:
-        return module_name(bytes(logdir.read_bytes(file, HEAD_BYTES)))
-    except ReadError:
-        raise
-    except InputError:
-        return ""
+    return module_name(bytes(logdir.read_bytes(file, HEAD_BYTES)))
 
 
 def files_of_modules(files: Sequence[HostFile], modules: Iterable[str]) -> list[HostFile]:

@@ -1,16 +1,51 @@
-"""The progress of reading files, in bytes."""
+"""The progress of reading files, in bytes, and facts that are read once of each version of a file."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import lru_cache
+from typing import NamedTuple, TypeVar
 
 from tb_memplugin import logdir
+from tb_memplugin.errors import InputError, ReadError
 from tb_memplugin.logdir import HostFile
+
+T = TypeVar("T")
+Reader = Callable[[HostFile], T]
+
+
+MAX_FACTS = 50_000  # of one kind
+
+
+def read_once(failed: Callable[[HostFile, InputError], T]) -> Callable[[Reader[T]], Reader[T]]:
+    """Let a function read each version of a file once. It returns what `failed` makes of an InputError.
+
+    Failures of the disk and the network are not the file's own, and are not kept.
+    """
+
+    def decorate(read: Reader[T]) -> Reader[T]:
+        @lru_cache(MAX_FACTS)
+        def kept(file: HostFile) -> T:
+            try:
+                return read(file)
+            except ReadError:
+                raise
+            except InputError as error:
+                return failed(file, error)
+
+        def read_or_find(file: HostFile) -> T:
+            try:
+                return kept(file)
+            except ReadError as error:
+                return failed(file, error)
+
+        return read_or_find
+
+    return decorate
 
 
 class BytesRead(NamedTuple):

@@ -34,7 +34,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _table(found: BuffersAnswerJson) -> Iterator[str]:
     rows = [
-        [bytes_text(one["bytes"]), str(one["row"]), one["role"], one["shape"], one["source"] or "-", _name(one)]
+        [
+            *(bytes_text(one["bytes"]), str(one["row"]), one["role"], one["shape"]),
+            *(one["source"] or "-", one["op_name"] or one["name"] or "-"),
+        ]
         for one in found["buffers"]
     ]
     yield f"{counted(found['buffers_total'], 'live buffer')}, {bytes_text(found['buffers_bytes'])}:"
@@ -42,10 +45,6 @@ def _table(found: BuffersAnswerJson) -> Iterator[str]:
     yield from align([["bytes", "row", "role", "shape", "source", "name"], *rows], 2)
     if left := found["buffers_total"] - len(rows):
         yield f"and {counted(left, 'more buffer')}; --top all lists them"
-
-
-def _name(one: Mapping[str, Any]) -> str:
-    return str(one["op_name"] or one["name"] or "-")
 
 
 def _facts(one: Mapping[str, Any]) -> Iterator[str]:

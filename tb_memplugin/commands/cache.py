@@ -9,7 +9,8 @@ from tb_memplugin.commands.terminal import show as print_text
 from tb_memplugin.fit import cache as fit
 from tb_memplugin.fleet.cache import SummaryCache
 from tb_memplugin.questions.asking.asked import SCHEMA_VERSION
-from tb_memplugin.questions.asking.files import CacheAnswerJson
+from tb_memplugin.questions.asking.files import CacheAnswerJson, CachedSummariesJson
+from tb_memplugin.questions.records import record
 from tb_memplugin.sizes import bytes_text, counted
 
 
@@ -23,13 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         found: CacheAnswerJson = {
             "schema_version": SCHEMA_VERSION,
-            "fleet": {
-                "folder": str(of_fleet.folder),
-                "files": of_fleet.files,
-                "programs": of_fleet.programs,
-                "bytes": of_fleet.bytes,
-                "limit_bytes": of_fleet.most,
-            },
+            "fleet": record(CachedSummariesJson, of_fleet, folder=str(of_fleet.folder), limit_bytes=of_fleet.most),
             "fit": {"folder": str(programs.folder), "programs": compiled, "bytes": size, "limit_bytes": programs.most},
             "next": [],
         }

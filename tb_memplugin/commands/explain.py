@@ -23,22 +23,17 @@ def run(arguments: argparse.Namespace) -> int:
         question = asked(arguments, arguments.path)
         print_answer(explain_answer(chosen, recordings, question, arguments.at, problems, outcomes_beside(chosen)))
         return 0
-    hints = [*_program_hint(chosen, recordings), *_time_recording_hint(chosen, recordings)]
     found = explain(chosen, arguments.at, recordings, outcomes_beside(chosen))
-    print("\n".join(map(printable, [*lines(found), *hints])))
+    print("\n".join(map(printable, [*lines(found), *_hints(chosen, recordings)])))
     return 0
 
 
-def _program_hint(chosen: Recording, recordings: Sequence[Recording]) -> Iterator[str]:
-    """Point from a compiler's error without buffers to the program of that name in the logdir."""
+def _hints(chosen: Recording, recordings: Sequence[Recording]) -> Iterator[str]:
+    """Point from a compiler's error to its program, and from a program to the memory over time of its run."""
     for other in programs_of(chosen, recordings):
         yield ""
         yield f"The logdir contains {other.title}, with its buffers: --recording '{other.id}'"
-
-
-def _time_recording_hint(chosen: Recording, recordings: Sequence[Recording]) -> Iterator[str]:
-    """Point from a program to a recording over time of the same run, which shows leaks."""
-    other = next((r for r in recordings if r.axis == "TIME" and r.run == chosen.run), None)
-    if chosen.axis == "PROGRAM_ORDER" and other is not None:
+    over_time = next((r for r in recordings if r.axis == "TIME" and r.run == chosen.run), None)
+    if chosen.axis == "PROGRAM_ORDER" and over_time is not None:
         yield ""
-        yield f"This run also has memory over time, which shows leaks: --recording '{other.id}'"
+        yield f"This run also has memory over time, which shows leaks: --recording '{over_time.id}'"

@@ -14,6 +14,7 @@ from tb_memplugin.commands.options.shared import REPORT
 from tb_memplugin.commands.output import (
     asked,
     atomic_file,
+    check_format,
     check_output,
     compress,
     ending_by_signals,
@@ -27,8 +28,8 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.json_types import problems_json
 from tb_memplugin.questions.asking.selectors import no_recordings
-from tb_memplugin.questions.asking.source import FitOutcomes, Unreadable
-from tb_memplugin.questions.export.formats import can_write_parquet, write_csv, write_json, write_parquet
+from tb_memplugin.questions.asking.source import FitOutcomes
+from tb_memplugin.questions.export.formats import write_csv, write_json, write_parquet
 from tb_memplugin.questions.export.rows import exportable
 from tb_memplugin.sizes import bytes_text, counted
 
@@ -80,10 +81,10 @@ def _write_report(
 
     name = os.path.basename(os.path.normpath(arguments.path))
     fits = records_of_path(arguments.path)
-    candidates = FitOutcomes(fits.outcomes, [Unreadable(problem.file, problem.text) for problem in fits.problems])
+    candidates = FitOutcomes(fits.outcomes, fits.problems)
     max_bytes = sys.maxsize if arguments.recording else report.MAX_BYTES
     found = report.Report(f"Memory report of {name}", selected, every, max_bytes, candidates)
-    found.write(stream)
+    stream.writelines(found.pieces())
     written = len(found.contained)
     if written == len(selected):
         return counted(written, "recording"), written
@@ -93,12 +94,9 @@ def _write_report(
 
 def _writer(file: str) -> Writer | None:
     """Return the writer for the file's suffix, None for a report. InputError for a suffix that cannot be written."""
-    if not file.endswith(EXPORTED):
-        raise InputError("Unknown output format", file, f"use one of the suffixes {', '.join(EXPORTED)}")
+    check_format(file, EXPORTED)
     if file.endswith(REPORT):
         return None
-    if not file.endswith(".parquet"):
-        return write_csv if file.endswith((".csv", ".csv.gz")) else write_json
-    if not can_write_parquet():
-        raise InputError("Parquet needs pyarrow", file, "run `pip install pyarrow`, or write .csv or .json")
-    return write_parquet
+    if file.endswith(".parquet"):
+        return write_parquet
+    return write_csv if file.endswith((".csv", ".csv.gz")) else write_json

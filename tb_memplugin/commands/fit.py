@@ -67,25 +67,29 @@ def open_sweep(arguments: argparse.Namespace, logdir: Path, budget: int | None, 
 
 def answer(sweep: Sweep, quiet: bool) -> list[LargestValue]:
     """Run a sweep, with its progress on standard error."""
-    if quiet:
+    if not quiet:
+        targets = [(str(t), t.devices, t.capacity) for row in sweep.targets for t in row[:1]]
+        print(announcement(targets), file=sys.stderr)
+    with _progress(sweep, len(sweep.rows()), quiet):
         return sweep.run()
-    progress = FitProgress(sys.stderr, len(sweep.rows()), sweep.searched is not None)
-    print(announcement([(str(t), t.devices, t.capacity) for row in sweep.targets for t in row[:1]]), file=sys.stderr)
-    sweep.done, sweep.finished = progress.done, progress.finished
-    try:
-        return sweep.run()
-    finally:
-        progress.close()
 
 
 def try_advice(sweep: Sweep, found: Sequence[LargestValue], quiet: bool) -> list[Tried]:
     """Compile the answers with changes, with progress on standard error."""
+    with _progress(sweep, USUAL_PIECES * len(found), quiet):
+        return try_answers(sweep, found)
+
+
+@contextmanager
+def _progress(sweep: Sweep, rows: int, quiet: bool) -> Iterator[None]:
+    """Show the progress of a sweep until it has this number of answers."""
     if quiet:
-        return try_answers(sweep, found)
-    progress = FitProgress(sys.stderr, USUAL_PIECES * len(found), sweep.searched is not None)
-    sweep.done = progress.done
+        yield
+        return
+    progress = FitProgress(sys.stderr, rows, sweep.searched is not None)
+    sweep.done, sweep.finished = progress.done, progress.finished
     try:
-        return try_answers(sweep, found)
+        yield
     finally:
         progress.close()
 

@@ -10,7 +10,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from tb_memplugin.commands.options.shared import TABLES
-from tb_memplugin.commands.output import asked, atomic_file, check_output, compress, ending_by_signals, print_written
+from tb_memplugin.commands.output import (
+    asked,
+    atomic_file,
+    check_format,
+    check_output,
+    compress,
+    ending_by_signals,
+    print_written,
+)
 from tb_memplugin.commands.terminal import print_answer, printable
 from tb_memplugin.commands.terminal import show as print_text
 from tb_memplugin.errors import InputError
@@ -25,11 +33,11 @@ from tb_memplugin.logdir import find_runs
 from tb_memplugin.model.fleet import Fleet, KnownCapture
 from tb_memplugin.model.kinds import NumberedFiles, TrendBy
 from tb_memplugin.questions.asking.asked import Asked
-from tb_memplugin.questions.export.formats import can_write_parquet, write_csv_tables, write_parquet_tables
+from tb_memplugin.questions.export.formats import write_csv_tables, write_json_tables, write_parquet_tables
 from tb_memplugin.questions.fleet.answer import JoiningRules, fleet_answer
 from tb_memplugin.questions.fleet.capture import capture_json
-from tb_memplugin.questions.fleet.devices import fleet_table, write_rows_json
-from tb_memplugin.questions.fleet.terminal import FleetProgress, left_out_lines, lines, trend_lines
+from tb_memplugin.questions.fleet.devices import fleet_table
+from tb_memplugin.questions.fleet.terminal import fleet_progress, left_out_lines, lines, trend_lines
 from tb_memplugin.questions.fleet.trend import trend_answer
 from tb_memplugin.sizes import bytes_text, counted
 
@@ -71,8 +79,8 @@ def choose(arguments: argparse.Namespace, found: Sequence[Capture]) -> Sequence[
 
 def read(scan: Scan, captures: Sequence[Capture], quiet: bool) -> list[Fleet]:
     """Read captures, with progress on standard error."""
-    with FleetProgress(sys.stderr, quiet) as progress:
-        return scan.fleets(captures, progress.done)
+    with fleet_progress(sys.stderr, quiet) as done:
+        return scan.fleets(captures, done)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -96,10 +104,7 @@ def check_output_of(arguments: argparse.Namespace) -> None:
         return
     if arguments.trend:
         raise InputError("No table of a trend", "--to", "leave out --trend for rows of all captures, or use --json")
-    if not arguments.to.endswith(TABLES):
-        raise InputError("Unknown output format", arguments.to, f"use one of the suffixes {', '.join(TABLES)}")
-    if arguments.to.endswith(".parquet") and not can_write_parquet():
-        raise InputError("Parquet needs pyarrow", arguments.to, "run `pip install pyarrow`, or write .csv or .json")
+    check_format(arguments.to, TABLES)
     for logdir in arguments.logdirs:
         check_output(arguments.to, logdir, arguments.force)
 
@@ -124,8 +129,8 @@ def _asked(arguments: argparse.Namespace) -> Asked:
 
 
 def _show_trend(arguments: argparse.Namespace, scan: Scan, found: Sequence[Capture]) -> int:
-    with FleetProgress(sys.stderr, arguments.json) as progress:
-        found_series = trend(found, scan, progress.done, by := TrendBy(arguments.by))
+    with fleet_progress(sys.stderr, arguments.json) as done:
+        found_series = trend(found, scan, done, by := TrendBy(arguments.by))
     if arguments.json:
         print_answer(trend_answer(found_series, _asked(arguments)))
     else:
@@ -142,7 +147,7 @@ def _write(arguments: argparse.Namespace, fleets: Sequence[Fleet]) -> None:
         elif file.endswith((".csv", ".csv.gz")):
             write_csv_tables(iter([table]), compressed)
         else:
-            write_rows_json(table, compressed)
+            write_json_tables(iter([table]), compressed)
     rows = counted(len(table["kind"]), "row")
     if arguments.json:
         print_written(file, len(table["kind"]), [fleet.name for fleet in fleets], [], _asked(arguments))

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from types import FrameType
 from typing import BinaryIO, cast
 
@@ -20,8 +21,8 @@ from tb_memplugin.commands.terminal import print_answer, printable, shown_on_ter
 from tb_memplugin.errors import FAILURES, InputError
 from tb_memplugin.logdir import is_read_with, is_remote
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, Asked, bounded
-from tb_memplugin.questions.asking.files import ExportAnswerJson
+from tb_memplugin.questions.asking.asked import Asked
+from tb_memplugin.questions.asking.files import ExportAnswerJson, WrittenFileJson
 from tb_memplugin.questions.asking.json_types import ProblemJson, problems_json
 from tb_memplugin.questions.asking.selectors import Chooser, choose, is_wanted
 from tb_memplugin.regex import Regex
@@ -36,14 +37,8 @@ def print_written(
     file: str, rows: int | None, recordings: Sequence[str], problems: Sequence[ProblemJson], question: Asked
 ) -> None:
     """Print the answer of a command that wrote a file: its rows (None: a report), and ids of what it contains."""
-    answer: ExportAnswerJson = {
-        "schema_version": SCHEMA_VERSION,
-        "file": {"path": file, "bytes": os.path.getsize(file), "rows": rows},
-        "recordings": list(recordings),
-        "problems": list(problems),
-        "next": [],
-    }
-    print_answer(bounded(answer, question.top))
+    written: WrittenFileJson = {"path": file, "bytes": os.path.getsize(file), "rows": rows}
+    print_answer(question.answer(ExportAnswerJson, file=written, recordings=recordings, problems=problems))
 
 
 STDIN = "standard input"
@@ -103,6 +98,14 @@ def check_output(file: str, path: str, force: bool) -> None:
         raise InputError("The output file is a folder", file, "give the name of a file in it")
     if os.path.lexists(file) and not force:
         raise InputError("The output file exists", file, "choose another name, or overwrite it with --force")
+
+
+def check_format(file: str, suffixes: Sequence[str]) -> None:
+    """Raise InputError where a file has none of the suffixes, or a package to write its format is missing."""
+    if not file.endswith(tuple(suffixes)):
+        raise InputError("Unknown output format", file, f"use one of the suffixes {', '.join(suffixes)}")
+    if file.endswith(".parquet") and find_spec("pyarrow") is None:
+        raise InputError("Parquet needs pyarrow", file, "run `pip install pyarrow`, or write .csv or .json")
 
 
 @contextmanager

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from tb_memplugin.catalog.listing import Listing
@@ -25,29 +26,23 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_answer(summary_answer(found, problems, asked(arguments, arguments.path), listing.left_out))
     elif found:
-        notes = [*capacity_sources(listing), *no_event_reasons(listing), *left_out_lines(listing)]
-        print("\n".join([*table(found), *notes]))
+        notes = (_capacity_sources(listing), _no_event_reasons(listing), [dump.text for dump in listing.left_out])
+        paragraphs = [table(found), *(["", *map(printable, texts)] for texts in notes if texts)]
+        print("\n".join(chain(*paragraphs)))
     elif not problems:
         print("No recordings found: no compiled program with buffers, and no allocator events.")
     return 2 if problems and not found else 0
 
 
-def capacity_sources(listing: Listing) -> list[str]:
+def _capacity_sources(listing: Listing) -> Iterable[str]:
     """Return a line per capacity that the recordings do not contain themselves: where the figure comes from."""
     derived = [recording for recording in listing.recordings if recording.capacity and recording.capacity_source]
-    notes = dict.fromkeys(f"Capacity of {r.memory}, {bytes_text(r.capacity)}: {r.capacity_source}." for r in derived)
-    return ["", *map(printable, notes)] if notes else []
+    return dict.fromkeys(f"Capacity of {r.memory}, {bytes_text(r.capacity)}: {r.capacity_source}." for r in derived)
 
 
-def no_event_reasons(listing: Listing) -> list[str]:
+def _no_event_reasons(listing: Listing) -> Iterable[str]:
     """Return a line per reason why hosts have no memory over time."""
-    reasons = dict.fromkeys(f"No memory over time ({r.code}): {r.text} {r.remedy}" for r in listing.no_events.values())
-    return ["", *map(printable, reasons)] if reasons else []
-
-
-def left_out_lines(listing: Listing) -> list[str]:
-    """Return a line per dump of which only the largest programs are listed."""
-    return ["", *(left_out.text for left_out in listing.left_out)] if listing.left_out else []
+    return dict.fromkeys(f"No memory over time ({r.code}): {r.text} {r.remedy}" for r in listing.no_events.values())
 
 
 COLUMNS: dict[str, Callable[[Mapping[str, Any]], str]] = {

@@ -62,7 +62,8 @@ class SummaryCache:
 
     def programs(self, wanted: Iterable[str]) -> dict[str, ProgramSummary]:
         """Return the summaries of programs by fingerprint."""
-        return self._read("program", dict.fromkeys(wanted, READER_VERSION), lambda _, content: _program(*content))
+        versions = dict.fromkeys(wanted, READER_VERSION)
+        return self._read("program", versions, lambda _, content: _with_sites(ProgramSummary, content))
 
     def put(self, files: Iterable[FileSummary], programs: Iterable[ProgramSummary]) -> None:
         """Store summaries. Those of files that may be readable a moment later are left out."""
@@ -89,16 +90,11 @@ class SummaryCache:
 
     def content(self) -> CacheContent:
         """Return the number of summaries, and the size on disk."""
-        counts = [0, 0]
-
-        def count(database: sqlite3.Connection) -> None:
-            for number, kind in enumerate(("file", "program")):
-                query = "SELECT count(*) FROM summaries WHERE kind = ?"
-                counts[number] = database.execute(query, (kind,)).fetchone()[0]
-
+        counts: dict[str, int] = {}
+        query = "SELECT kind, count(*) FROM summaries GROUP BY kind"
         if (self.folder / FILE).exists():
-            self._with_database(count)
-        return CacheContent(self.folder, counts[0], counts[1], self._bytes(), self.most)
+            self._with_database(lambda database: counts.update(database.execute(query)))
+        return CacheContent(self.folder, counts.get("file", 0), counts.get("program", 0), self._bytes(), self.most)
 
     def clear(self) -> None:
         """Delete the database."""
@@ -189,21 +185,11 @@ def _content(file: FileSummary) -> list[Any]:
 
 
 def _file(file: HostFile, devices: list[Any], programs: list[Any], problem: str, *moment: Any) -> FileSummary:
-    found = tuple(_device(*values) for values in devices), tuple(ProgramUse(*values) for values in programs)
-    return FileSummary(file.path, file.size, file.stamp, file.host, "", *found, problem, False, *moment)
+    measured = tuple(_with_sites(DeviceSummary, values) for values in devices)
+    uses = tuple(ProgramUse(*values) for values in programs)
+    return FileSummary(file.path, file.size, file.stamp, file.host, "", measured, uses, problem, False, *moment)
 
 
-def _device(
-    name: str, memory: str, measured: bool, peak: int, capacity: int, sites: list[Any], *rest: Any
-) -> DeviceSummary:
-    return DeviceSummary(name, memory, measured, peak, capacity, _sites(sites), *rest)
-
-
-def _program(
-    fingerprint: str, memory: str, peak: int, reserved: int, capacity: int, sites: list[Any], *rest: Any
-) -> ProgramSummary:
-    return ProgramSummary(fingerprint, memory, peak, reserved, capacity, _sites(sites), *rest)
-
-
-def _sites(sites: list[Any]) -> tuple[Site, ...]:
-    return tuple(Site(text, size) for text, size in sites)
+def _with_sites(kind: Callable[..., T], values: list[Any]) -> T:
+    """Return the summary of a device or a program; the sixth of its values are sites."""
+    return kind(*values[:5], tuple(Site(text, size) for text, size in values[5]), *values[6:])

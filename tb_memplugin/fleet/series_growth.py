@@ -64,11 +64,9 @@ def _with_lines(curve: DeviceSummary, snapshot: DeviceSummary) -> DeviceSummary:
     """Return a curve's device with the lines of a snapshot, which may be of another moment than the peak."""
     peak = max(curve.peak_bytes, snapshot.peak_bytes)
     other = max(0, peak - sum(site.bytes for site in snapshot.sites))
+    leak = snapshot if snapshot.growth else curve
     found = replace(curve, peak_bytes=peak, sites=snapshot.sites, other_bytes=other)
-    if not snapshot.growth:
-        return found
-    leak = snapshot.growth, snapshot.growth_bytes, snapshot.growth_unit
-    return replace(found, growth=leak[0], growth_bytes=leak[1], growth_unit=leak[2])
+    return replace(found, growth=leak.growth, growth_bytes=leak.growth_bytes, growth_unit=leak.growth_unit)
 
 
 # Of more files, evenly spaced ones are compared: this limits the recordings in memory at one time.

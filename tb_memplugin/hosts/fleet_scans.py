@@ -25,6 +25,7 @@ from tb_memplugin.model.kinds import TrendBy
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.source import CaptureNameJson, FleetReading, TrendReading
 from tb_memplugin.questions.fleet.words import faults_text
+from tb_memplugin.questions.records import record
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -171,12 +172,12 @@ def _read(capture: Capture, thread: ScanThread[Fleet], scan: Scan) -> Fleet:
 
 
 def _name(known: KnownCapture) -> CaptureNameJson:
-    return {
-        "name": known.fleet.name,
-        "began": known.began,
-        "sessions": len(known.fleet.sessions),
-        "hosts": len(known.hosts),
-        "files": known.files,
-        "known_files": len(known.fleet.files),
-        "faults": faults_text(known),
-    }
+    return record(
+        CaptureNameJson,
+        known,
+        known.fleet,
+        sessions=len(known.fleet.sessions),
+        hosts=len(known.hosts),
+        known_files=len(known.fleet.files),
+        faults=faults_text(known),
+    )

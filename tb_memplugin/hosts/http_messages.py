@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -21,8 +21,9 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.model.lazy import cached_property
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIEnvironment
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
+Headers = list[tuple[str, str]]
 NOT_ASCII = re.compile(rb"[\x80-\xff]")
 
 
@@ -148,6 +149,18 @@ def json_response(value: Any, status: int = 200) -> Response:
 def error_response(status: int, error: InputError) -> Response:
     content = {"what": error.what, "where": error.where, "remedy": error.remedy}
     return json_response({"error": content}, status)
+
+
+def with_headers(app: WSGIApplication, change: Callable[[Headers], Headers]) -> WSGIApplication:
+    """Return an app whose responses have other headers."""
+
+    def changed(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        def start(status: str, headers: Headers, *error: Any) -> Any:
+            return start_response(status, change(headers), *error)
+
+        return app(environ, start)
+
+    return changed
 
 
 def finish(request: Request, response: Response) -> Response:

@@ -14,7 +14,8 @@ import threading
 from base64 import b64encode
 from collections.abc import Generator, Iterator, Sequence
 from hashlib import sha256
-from typing import Any, BinaryIO
+from itertools import chain
+from typing import Any
 
 from werkzeug.wrappers import Request, Response
 
@@ -77,10 +78,6 @@ class Report:
         self.contained: list[Recording] = []
         self._source = report_source(self.contained, every, candidates)
         self._every = every
-
-    def write(self, to: BinaryIO) -> None:
-        """Write the document. InputError where the page has not been built."""
-        to.writelines(self.pieces())
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the document. InputError before its first piece where the page has not been built."""
@@ -181,8 +178,11 @@ class ReportDownload:
         run = RUN.read(Call(request.args.to_dict(), self._source), ())
         if not self._slots.acquire(blocking=False):
             raise NotAccepted(503, "Other reports are being written", run, "try again when they are complete")
-        body = _Started(self._pieces(run))
+        pieces = self._pieces(run)
+        # The first piece is made at once, so that an error before it is answered with its status.
+        body = chain([next(pieces)], pieces)
         response = Response(body, content_type="text/html; charset=utf-8", headers=HEADERS)
+        response.call_on_close(pieces.close)
         response.headers["Content-Disposition"] = f'attachment; filename="{file_name(run)}"'
         return response
 
@@ -200,21 +200,6 @@ class ReportDownload:
             yield from Report(title, selected, every, MAX_BYTES, self._source.runs.fit()).pieces()
         finally:
             self._slots.release()
-
-
-class _Started:
-    """Pieces of a report. The first one is made at once, so that an error before it is answered with its status."""
-
-    def __init__(self, pieces: Generator[bytes]) -> None:
-        self._pieces = pieces
-        self._first = next(pieces)
-
-    def __iter__(self) -> Iterator[bytes]:
-        yield self._first
-        yield from self._pieces
-
-    def close(self) -> None:
-        self._pieces.close()
 
 
 def file_name(run: str) -> str:

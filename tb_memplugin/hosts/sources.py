@@ -6,8 +6,9 @@ whose profile records none.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.catalog.dumps import skipped_text
@@ -18,12 +19,9 @@ from tb_memplugin.model.recording import LazyRecording, Recording
 from tb_memplugin.questions.asking.source import (
     FitOutcomes,
     OpenedFile,
-    Recordings,
     RunHosts,
     RunRecordings,
-    Runs,
     Source,
-    Unreadable,
 )
 from tb_memplugin.source_files import SourceFiles
 
@@ -88,18 +86,16 @@ class CatalogRuns:
         run = self._catalog.run(name)
         is_part = host is None and is_read_by_host(run)
         listing = self._catalog.listing_of_run(first_hosts(run) if is_part else run, host)
-        problems = [Unreadable(problem.file, problem.text) for problem in listing.problems]
         notes = [left_out_text(run)] if is_part else []
         notes += [left_out.text for left_out in listing.left_out]
         further = skipped_text(listing.stages), self._catalog.dropped_text(name), self._catalog.links_text
         notes += filter(None, further)
-        empty = {host: reason._asdict() for host, reason in listing.no_events.items()}
-        fleet = self._fleets.has_fleet(run, listing.recordings)
-        return RunRecordings(listing.recordings, problems, empty, bool(listing.left_out), notes, fleet)
+        parts = listing.recordings, listing.problems, listing.no_events, bool(listing.left_out)
+        return RunRecordings(*parts, notes, self._fleets.has_fleet(run, listing.recordings))
 
     def fit(self) -> FitOutcomes:
         found = self._catalog.fit()
-        return FitOutcomes(found.outcomes, [Unreadable(problem.file, problem.text) for problem in found.problems])
+        return FitOutcomes(found.outcomes, found.problems)
 
 
 class CatalogUploads:
@@ -139,54 +135,25 @@ def assume(recording: Recording, capacity: int) -> Recording:
     return kept
 
 
-def assume_all(recordings: Sequence[Recording], capacity: int) -> list[Recording]:
-    return [assume(recording, capacity) for recording in recordings]
-
-
 def with_capacity(source: Source, capacity: int) -> Source:
     """Return a source whose main memories have an assumed capacity where they have none."""
-    return source._replace(
-        recordings=AssumedRecordings(source.recordings, capacity), runs=AssumedRuns(source.runs, capacity)
-    )
+    return Source(*(_AssumedPart(part, capacity) for part in source))
 
 
-@dataclass(frozen=True, slots=True)
-class AssumedRecordings:
-    """Recordings of another source. Implements questions.asking.source.Recordings."""
+class _AssumedPart:
+    """A part of another source, whose methods return recordings with an assumed capacity."""
 
-    stored: Recordings
-    capacity: int
+    def __init__(self, part: Any, capacity: int) -> None:
+        self._part = part
+        self._capacity = capacity
 
-    def recording(self, recording_id: str) -> Recording:
-        return assume(self.stored.recording(recording_id), self.capacity)
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._part, name)
+        return (lambda *arguments: self._assumed(found(*arguments))) if callable(found) else found
 
-    def file_of(self, recording_id: str) -> Sequence[Recording]:
-        return assume_all(self.stored.file_of(recording_id), self.capacity)
-
-    def run_of(self, recording: Recording) -> Sequence[Recording]:
-        return assume_all(self.stored.run_of(recording), self.capacity)
-
-    def programs(self, modules: Collection[str]) -> Sequence[Recording]:
-        return assume_all(self.stored.programs(modules), self.capacity)
-
-
-@dataclass(frozen=True, slots=True)
-class AssumedRuns:
-    """Runs of another source. Implements questions.asking.source.Runs."""
-
-    stored: Runs
-    capacity: int
-
-    @property
-    def logdir(self) -> str:
-        return self.stored.logdir
-
-    def runs(self) -> Sequence[RunHosts]:
-        return self.stored.runs()
-
-    def run(self, name: str, host: str | None = None) -> RunRecordings:
-        found = self.stored.run(name, host)
-        return found._replace(recordings=assume_all(found.recordings, self.capacity))
-
-    def fit(self) -> FitOutcomes:
-        return self.stored.fit()
+    def _assumed(self, value: Any) -> Any:
+        if isinstance(value, Recording):
+            return assume(value, self._capacity)
+        if isinstance(value, RunRecordings):
+            return value._replace(recordings=self._assumed(value.recordings))
+        return [*map(self._assumed, value)] if isinstance(value, list) else value

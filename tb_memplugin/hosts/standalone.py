@@ -7,13 +7,14 @@ import signal
 import sys
 import threading
 import webbrowser
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.api import MemoryApp
+from tb_memplugin.hosts.http_messages import Headers, with_headers
 from tb_memplugin.hosts.serving.addresses import HostNames, ProxiedNames, checked, listen, url_of
 from tb_memplugin.hosts.serving.server import serve as serve_app
 from tb_memplugin.logdir import has_runs
@@ -21,7 +22,7 @@ from tb_memplugin.questions.asking.source import Reads
 from tb_memplugin.source_files import checked_roots
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 # A notebook's own proxy makes the page a part of its origin. Without one, a browser on this machine reaches the port.
 # Colab shows outputs in frames of another origin.
@@ -57,7 +58,7 @@ def serve(
     below = BelowAnyPrefix(page)
     app = checked(below, (ProxiedNames() if in_notebook else HostNames(host, allowed)).accepts, ALLOW)
     if in_notebook:
-        app = framed_by_notebooks(app)
+        app = with_headers(app, _framed_by_notebooks)
         threading.Thread(target=end_with_input, daemon=True).start()
     url = url_of(host, listening)
 
@@ -89,18 +90,9 @@ class BelowAnyPrefix:
         return {**environ, "PATH_INFO": path.removeprefix(prefix)}
 
 
-def framed_by_notebooks(app: WSGIApplication) -> WSGIApplication:
+def _framed_by_notebooks(headers: Headers) -> Headers:
     """Let notebooks show the page in a frame."""
-
-    def framed(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        def start(status: str, headers: list[tuple[str, str]], *error: Any) -> Callable[[bytes], object]:
-            allowed = f"frame-ancestors {NOTEBOOKS}"
-            changed = [(name, value.replace("frame-ancestors", allowed)) for name, value in headers]
-            return start_response(status, changed, *error)
-
-        return app(environ, start)
-
-    return framed
+    return [(name, value.replace("frame-ancestors", f"frame-ancestors {NOTEBOOKS}")) for name, value in headers]
 
 
 def end_with_input() -> None:

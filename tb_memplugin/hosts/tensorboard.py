@@ -7,7 +7,7 @@ modules are imported in load(): TensorBoard logs its failures and continues.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 try:
@@ -18,7 +18,7 @@ except ImportError:  # a tool that lists entry points imports this module, too
     base_plugin = SimpleNamespace(TBLoader=object, TBPlugin=object)
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+    from _typeshed.wsgi import WSGIApplication, WSGIEnvironment
 
 NAME = "memory"
 # TensorBoard's page waits for this answer. A local logdir takes milliseconds, a remote one may take minutes.
@@ -46,7 +46,9 @@ class MemoryPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         self._search: threading.Thread | None = None
 
     def get_plugin_apps(self) -> Mapping[str, WSGIApplication]:
-        return {"/*": always_typed(self._app)}
+        from tb_memplugin.hosts.http_messages import with_headers
+
+        return {"/*": with_headers(self._app, always_typed)}
 
     def is_active(self) -> bool:
         """Return whether the logdir contains a profile; False while a slow logdir is still being searched."""
@@ -86,18 +88,10 @@ def _on_loopback(app: WSGIApplication, flags: Any) -> WSGIApplication:
     )
 
 
-def always_typed(app: WSGIApplication) -> WSGIApplication:
+def always_typed(headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """Add a Content-Type where there is none: TensorBoard requires it even for 304 Not Modified."""
-
-    def typed(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
-            if not any(name.lower() == "content-type" for name, _ in headers):
-                headers = [*headers, ("Content-Type", "text/plain")]
-            return start_response(status, headers, *rest)
-
-        return app(environ, start)
-
-    return typed
+    is_typed = any(name.lower() == "content-type" for name, _ in headers)
+    return headers if is_typed else [*headers, ("Content-Type", "text/plain")]
 
 
 def roots(context: Any) -> dict[str, str]:

@@ -229,12 +229,9 @@ class XProfApp:
         if self._tested and below in LISTS:
             return self._list(request, below)
         if below in ("", "/", "/index.html", "/local") or (below not in (*LISTS, "/data") and "." not in below):
-            return self._page(request)
+            # Our script shows our page over the tool's.
+            return with_script(self._stock, request.environ, self._script)
         return self._stock
-
-    def _page(self, request: Request) -> Response:
-        """Return XProf's page with our script, which shows our page over the tool's."""
-        return with_script(self._stock, request.environ, self._script)
 
     def _data(self, request: Request) -> WSGIApplication:
         """Answer XProf's memory tools with our numbers. Their timeline link leads to our timeline."""

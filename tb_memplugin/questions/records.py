@@ -24,7 +24,7 @@ def record(kind: type[T], /, *sources: object, **given: Any) -> T:
         record(FleetDeviceJson, device, device.summary, growth=device.summary.growth or None)
 
     A key whose type is another TypedDict, or a list of one, is copied in the same way from the object or objects of the
-    attribute; one that is given is used unchanged. A tuple becomes a list, as it would in JSON.
+    attribute; one that is given is used unchanged. A tuple or an array becomes a list, as it would in JSON.
     A key without a value, or a given value without a key, is a TypeError: types cannot be checked statically here.
     """
     keys = _keys(cast(Any, kind))
@@ -61,7 +61,7 @@ def _attribute(sources: tuple[object, ...], key: str) -> Any:
 def _copied(value: Any, nested: Any) -> Any:
     """Return an attribute's value for JSON. `nested`: the TypedDict of the value, or of its items."""
     if nested is None:
-        return list(value) if type(value) is tuple else value
+        return value.tolist() if hasattr(value, "tolist") else list(value) if type(value) is tuple else value
     if value is None or isinstance(value, Mapping):
         return value
     if isinstance(value, list) or type(value) is tuple:

@@ -13,7 +13,7 @@ from benchmarks.assignment import BestFitHeap
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.protos import hlo_pb2, xplane_pb2
-from tb_memplugin.questions.kinds.memory_viewer import first_view
+from tb_memplugin.questions.kinds.first_view import first_view
 
 SIZES = [250, 600, 1501]
 ALLOC, FREE, SHARE_WITH = range(3)

@@ -20,7 +20,6 @@ from tb_memplugin import cli
 from tb_memplugin.commands import output
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import is_read_with
-from tb_memplugin.questions.export import formats
 
 TEXTS = TESTS / "data" / "oom_texts"
 TRAIN = DEMO / "train_step"
@@ -107,7 +106,7 @@ def test_parquet_holds_what_csv_does(tmp_path: Path) -> None:
 def test_without_pyarrow_parquet_fails_with_a_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(formats, "find_spec", lambda name: None)
+    monkeypatch.setattr(output, "find_spec", lambda name: None)
     said = error_line(capsys, TRAIN, "--to", tmp_path / "rows.parquet")
     assert "Parquet needs pyarrow" in said and "`pip install pyarrow`, or write .csv or .json" in said
 

@@ -19,7 +19,7 @@ from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.hosts import http_messages, static
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.questions.asking.endpoint import ENDPOINTS
-from tb_memplugin.questions.kinds import memory_viewer
+from tb_memplugin.questions.kinds import first_view as memory_viewer
 from tb_memplugin.questions.recording import tables, usage
 
 RUN = "train_step/cpu"

@@ -14,7 +14,7 @@ from tb_memplugin.analysis.usage.live_bytes import peak, usage
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.protos.hlo_pb2 import HloProto
-from tb_memplugin.questions.kinds import memory_viewer
+from tb_memplugin.questions.kinds import first_view as memory_viewer
 from tb_memplugin.questions.recording import details, tables
 from tb_memplugin.questions.xprof import memory_viewer as xprof_memory_viewer
 from tb_memplugin.readers import open_file

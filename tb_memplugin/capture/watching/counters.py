@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from tb_memplugin.capture.guard import Quietly, text_of, warn
+from tb_memplugin.capture.guard import quietly, text_of, warn
 from tb_memplugin.readers.common.limits import MAX_BYTES
 from tb_memplugin.readers.watch_layout import UNKNOWN, CounterSource, DeviceColumn, WatchedDevice
 
@@ -54,21 +54,21 @@ class DeviceNames:
 
     def distinct(self, readings: Iterable[Reading]) -> list[Reading]:
         """Return the readings, where the name of a device that another framework uses has the framework's name, too."""
-        return [self._distinct(reading) for reading in readings]
-
-    def _distinct(self, reading: Reading) -> Reading:
-        name, source = reading.device.name, reading.device.source
-        framework = "PyTorch" if source is CounterSource.TORCH else "JAX"
-        if self._frameworks.setdefault(name, framework) == framework:
-            return reading
-        return reading._replace(device=WatchedDevice(f"{name} ({framework})", source))
+        found = []
+        for reading in readings:
+            name, source = reading.device.name, reading.device.source
+            framework = "PyTorch" if source is CounterSource.TORCH else "JAX"
+            if self._frameworks.setdefault(name, framework) != framework:
+                reading = reading._replace(device=WatchedDevice(f"{name} ({framework})", source))
+            found.append(reading)
+        return found
 
 
 def read_devices() -> list[Reading]:
     """Return the counters of all devices of this process that are in use. Never raises."""
     found: list[Reading] = []
     for read in (_read_jax, _read_torch):
-        with Quietly(FAILED):
+        with quietly(FAILED):
             found += read()
     return found
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from tb_memplugin.capture.guard import Quietly, logger, warn
+from tb_memplugin.capture.guard import logger, quietly, warn
 from tb_memplugin.capture.new_files import LogDir, is_remote, join, process_name
 from tb_memplugin.capture.watching.counters import DeviceNames, Reading, read_devices
 from tb_memplugin.capture.watching.curve import Curve, CurveFile
@@ -56,7 +56,7 @@ def open_outputs(wanted: Outputs, folder: Callable[[], str]) -> list[Output]:
     """Return the outputs that can be opened; the others are lines of the log. `folder`: of the run, when it exists."""
     found: list[Output] = []
     if wanted.port is not None:
-        with Quietly(NO_METRICS):
+        with quietly(NO_METRICS):
             try:
                 from tb_memplugin.capture.watching.metrics import LOOPBACK, PrometheusMetrics
 
@@ -66,7 +66,7 @@ def open_outputs(wanted: Outputs, folder: Callable[[], str]) -> list[Output]:
             except ImportError:
                 warn(NO_METRICS, "the package prometheus-client is missing: pip install 'tb-memplugin[watch]'")
     if wanted.tensorboard:
-        with Quietly(NO_SCALARS):
+        with quietly(NO_SCALARS):
             try:
                 from tb_memplugin.capture.watching.scalars import TensorBoardScalars
 
@@ -94,7 +94,7 @@ class SampleRecorder:
         self._logdir = logdir
         self._clock = clock
         self._curve = Curve(clock.now_ns(), interval_ns)
-        self._file = CurveFile(self._path)
+        self._file = CurveFile(lambda: join(self.folder(), f"{process_name()}.watch"))
         self._names = DeviceNames()
         self._triggers = Triggers(at)
         self.outputs: list[Output] = []
@@ -105,20 +105,17 @@ class SampleRecorder:
         """Return the folder of this process's run, which is created with the first call."""
         return watched_run(self._logdir).folder
 
-    def _path(self) -> str:
-        return join(self.folder(), f"{process_name()}.watch")
-
     def sample(self, step: tuple[int, int], event: RecordEvent = RecordEvent.SAMPLE) -> str:
         """Record a sample, and return the reason for a snapshot now; empty for none. `step`: number and begin in ns."""
         readings = self._names.distinct(read_devices())
         if not readings and not self._curve.count:
             return ""  # the job has not started its devices
-        with Quietly(NOT_WRITTEN):
+        with quietly(NOT_WRITTEN):
             head = self._clock.now_ns(), event, *step
             self._curve.add(head, {reading.device: reading.counters for reading in readings})
             self._file.write(self._curve, last=event is RecordEvent.FINISHED)
         for output in self.outputs:
-            with Quietly(NOT_SHOWN):
+            with quietly(NOT_SHOWN):
                 output.show(readings, step[0])
         reason = self._triggers.reason(readings, step[0])
         if time.monotonic() < self._saved + SNAPSHOT_SECONDS:
@@ -136,5 +133,5 @@ class SampleRecorder:
         """Close the file and the outputs."""
         closing: list[Any] = [self._file, *self.outputs]
         for each in closing:
-            with Quietly("watching could not be ended in order"):
+            with quietly("watching could not be ended in order"):
                 each.close()

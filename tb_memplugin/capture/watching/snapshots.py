@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tb_memplugin.capture.guard import Quietly
+from tb_memplugin.capture.guard import quietly
 from tb_memplugin.capture.new_files import LogDir, create_file
 from tb_memplugin.capture.profile_run import FAILED, ProfileRun, note_failure, run_of
 from tb_memplugin.capture.watching.counters import Reading, started_jax, started_torch
@@ -115,7 +115,7 @@ def save_snapshot(logdir: LogDir, step: int | None, reason: str) -> None:
 
         save_profile(logdir, step, reason)
     elif started_torch() is not None:
-        with Quietly(FAILED):
+        with quietly(FAILED):
             run = watched_run(logdir)
             if not run.failures.is_pausing:
                 with run.failures.attempt():

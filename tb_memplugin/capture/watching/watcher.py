@@ -22,7 +22,7 @@ from queue import Empty, SimpleQueue
 from types import FrameType, TracebackType
 from typing import Self
 
-from tb_memplugin.capture.guard import Quietly
+from tb_memplugin.capture.guard import quietly
 from tb_memplugin.capture.new_files import LogDir
 from tb_memplugin.capture.profile_run import is_out_of_memory
 from tb_memplugin.capture.watching.recorder import Outputs, SampleRecorder, WatchClock, open_outputs
@@ -103,15 +103,15 @@ def watch(
         raise ValueError(f"every is {every}: give the seconds between two samples")
     if not 0 < at <= 1:
         raise ValueError(f"at is {at}: give a share of the capacity, such as 0.9")
-    return Watch(logdir, every, at, port, tensorboard)
+    return Watch(logdir, every, at, Outputs(port, tensorboard))
 
 
 class Watch:
     """A job's watch: a context manager, or `start()` and `stop()`."""
 
-    def __init__(self, logdir: LogDir, every: float, at: float, port: int | None, tensorboard: bool) -> None:
-        self._logdir, self._every, self._at = logdir, every, at
-        self._port, self._tensorboard = port, tensorboard
+    def __init__(self, logdir: LogDir, every: float, at: float, outputs: Outputs) -> None:
+        self._logdir, self._at, self._outputs = logdir, at, outputs
+        self.every = every  # seconds between two samples
         self._clock = WatchClock()
         self._step = UNKNOWN, UNKNOWN  # number, and when it began, in nanoseconds since 1970
         self._thread: _WatchThread | None = None
@@ -120,9 +120,9 @@ class Watch:
     def start(self) -> Self:
         """Begin to watch. Never raises. A watch that runs already goes on."""
         if self._running() is None:
-            with Quietly(FAILED):
-                recorder = SampleRecorder(self._logdir, int(self._every * NS), self._at, self._clock)
-                thread = _WatchThread(recorder, self, Outputs(self._port, self._tensorboard))
+            with quietly(FAILED):
+                recorder = SampleRecorder(self._logdir, int(self.every * NS), self._at, self._clock)
+                thread = _WatchThread(recorder, self, self._outputs)
                 thread.start()
                 self._thread, self._process = thread, os.getpid()
                 self._restore = on_signal(lambda: thread.messages.put(_Message.SNAPSHOT))
@@ -134,7 +134,7 @@ class Watch:
         if (thread := self._running()) is None:
             return
         self._thread = None
-        with Quietly("watching could not be ended in order"):
+        with quietly("watching could not be ended in order"):
             self._restore()
             atexit.unregister(self.stop)
             thread.messages.put(_Message.STOP)
@@ -156,7 +156,7 @@ class Watch:
         thread = self._running()
         if isinstance(error, Exception) and thread is not None and is_out_of_memory(error):
             thread.messages.put(_Message.OUT_OF_MEMORY)
-            with Quietly(FAILED):
+            with quietly(FAILED):
                 save_after(self._logdir, error)
         self.stop()
 
@@ -164,16 +164,11 @@ class Watch:
     def current_step(self) -> tuple[int, int]:
         """Return the number of the step that runs and when it began, in nanoseconds since 1970; -1 without steps."""
         number, began = self._step
-        with Quietly("steps are not marked in the memory curve"):
+        with quietly("steps are not marked in the memory curve"):
             if not isinstance(number, Real):
                 raise TypeError(f"a number is of type {type(number).__name__}: count the steps in Python")
             return min(int(number), MAX_STEP), began
         return UNKNOWN, UNKNOWN
-
-    @property
-    def every(self) -> float:
-        """Return the seconds between two samples."""
-        return self._every
 
     def _running(self) -> _WatchThread | None:
         """Return the thread; None also in a fork, where it does not exist."""
@@ -200,10 +195,10 @@ class _WatchThread(threading.Thread):
         self._recorder.outputs = open_outputs(self._outputs, self._recorder.folder)
         event = RecordEvent.SAMPLE
         while event is not RecordEvent.FINISHED:
-            with Quietly(FAILED):
+            with quietly(FAILED):
                 self._sample(event)
             event = self._next_event()
-        with Quietly(FAILED):
+        with quietly(FAILED):
             self._recorder.sample(self._watched.current_step, RecordEvent.FINISHED)
         self._recorder.close()
 

@@ -54,7 +54,10 @@ def check(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--all-captures", action="store_true", help="every capture, in place of the newest")
     scan_options(parser)
     json_options(parser)
-    baseline_options(parser)
+    against = parser.add_argument_group("a baseline, in place of --max-peak")
+    against.add_argument("--baseline", metavar="FILE", help="a file that `tb-memplugin baseline` has written")
+    tolerance_option(against, "what the baseline contains")
+    against.add_argument("--markdown", action="store_true", help=MARKDOWN)
     compiling = parser.add_argument_group("a step to compile, in place of PATH")
     compiling.add_argument("--fit", metavar="FILE.py:FUNCTION", dest="step", help="see `tb-memplugin fit --help`")
     compiling_options(compiling)
@@ -76,26 +79,14 @@ def baseline(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--write", metavar="FILE", help="the file, which is replaced if it is a baseline (default: print it)"
     )
-    parser.add_argument(
-        "--tolerance",
-        metavar="LIMIT",
-        help="how much peak, reserved memory and roles may grow: 5%% or 100MiB "
-        "(default: that of the file which is replaced, or 2%%)",
-    )
+    tolerance_option(parser, "that of the file which is replaced, or 2%%")
     pattern_option(parser)
     json_options(parser)
 
 
-def baseline_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a check against a baseline."""
-    group = parser.add_argument_group("a baseline, in place of --max-peak")
-    group.add_argument("--baseline", metavar="FILE", help="a file that `tb-memplugin baseline` has written")
-    group.add_argument(
-        "--tolerance",
-        metavar="LIMIT",
-        help="how much peak, reserved memory and roles may grow: 5%% or 100MiB (default: what the baseline contains)",
-    )
-    group.add_argument("--markdown", action="store_true", help=MARKDOWN)
+def tolerance_option(parser: Parser, default: str) -> None:
+    text = "how much peak, reserved memory and roles may grow: 5%% or 100MiB"
+    parser.add_argument("--tolerance", metavar="LIMIT", help=f"{text} (default: {default})")
 
 
 def fit(parser: argparse.ArgumentParser) -> None:
@@ -206,13 +197,6 @@ def scan_options(parser: Parser) -> None:
     )
 
 
-def reading_options(parser: Parser) -> None:
-    """Add the options about who reads the files; `check` has options of these names for compiling."""
-    parser.add_argument("--jobs", type=int, help="files to read at a time (default: as many as cores)")
-    parser.add_argument("--scheduler", metavar="ADDRESS", help="read on a dask cluster, such as tcp://host:8786")
-    parser.add_argument("--no-cache", action="store_true", help="read again what is in the cache")
-
-
 def fleet(parser: argparse.ArgumentParser) -> None:
     """Find the worst device of many hosts, and why it differs from the others.
 
@@ -239,6 +223,9 @@ def fleet(parser: argparse.ArgumentParser) -> None:
         help="with --trend: a line for each (default: %(default)s)",
     )
     scan_options(parser)
-    reading_options(parser)
+    # `check` has options of these names for compiling.
+    parser.add_argument("--jobs", type=int, help="files to read at a time (default: as many as cores)")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="read on a dask cluster, such as tcp://host:8786")
+    parser.add_argument("--no-cache", action="store_true", help="read again what is in the cache")
     output_options(parser, "write a row for each device and program", TABLES, required=False)
     json_options(parser)

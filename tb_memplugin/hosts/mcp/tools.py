@@ -20,14 +20,15 @@ from tb_memplugin.questions.asking.arguments import (
     QuestionArgument,
 )
 from tb_memplugin.questions.asking.asked import Asked, NextJson, Question
+from tb_memplugin.questions.asking.json_types import problems_json
 from tb_memplugin.questions.asking.selectors import choose_main_memory, choose_with_allocations
-from tb_memplugin.questions.compare.pairs import compare
+from tb_memplugin.questions.compare.pairs import compare_answer, compared_pairs
 from tb_memplugin.questions.explain.buffers import buffers, one_buffer
 from tb_memplugin.questions.explain.explain_answer import explain_answer
 from tb_memplugin.questions.fit.answer import candidates, fit_answer, largest_values, no_candidates
 from tb_memplugin.questions.fit.chips import chips_that_fit
 from tb_memplugin.questions.recording.advice import advice_answer
-from tb_memplugin.questions.recording.summary import summary_of_path
+from tb_memplugin.questions.recording.summary import summaries, summary_answer
 
 JsonObject = dict[str, Any]
 Answer = TypeVar("Answer", bound=Callable[..., Any])
@@ -144,7 +145,8 @@ def asked(path: str, top: int) -> Asked:
 )
 def summary(reader: LogdirReader, path: str, top: int) -> object:
     listing = reader.listing(path)
-    return summary_of_path(listing.recordings, listing.problems, asked(path, top), listing.left_out)
+    found, failed = summaries(listing.recordings)
+    return summary_answer(found, [*problems_json(listing.problems), *failed], asked(path, top), listing.left_out)
 
 
 @tool(
@@ -202,7 +204,8 @@ def buffers_or_one(
 def compare_runs(
     reader: LogdirReader, a: str, b: str, recording: str | None, by: str, at_a: str | None, at_b: str | None, top: int
 ) -> object:
-    return compare(reader.pairs(a, b, recording or ""), asked(a, top), b, by, at_a, at_b)
+    compared = compared_pairs(reader.pairs(a, b, recording or ""), at_a, at_b, by)
+    return compare_answer(*compared, asked(a, top), b, by)
 
 
 @tool(

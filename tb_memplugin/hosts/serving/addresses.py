@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import ipaddress
-import json
 import os
 import re
 import socket
@@ -17,7 +16,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
+from werkzeug.wrappers import Response
+
 from tb_memplugin.errors import InputError
+from tb_memplugin.hosts.http_messages import error_response
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -180,13 +182,11 @@ def checked(app: WSGIApplication, accepts: Accepts, remedy: str) -> WSGIApplicat
         name = environ.get("HTTP_HOST", "")
         error = InputError("Unknown host name", name, remedy.format(name=host_name(name) or "NAME"))
         if "/api/" in environ.get("PATH_INFO", ""):
-            content = {"what": error.what, "where": error.where, "remedy": error.remedy}
-            body, kind = json.dumps({"error": content}).encode(), "application/json"
+            response = error_response(403, error)
         else:
-            body, kind = f"{error}\n".encode(), "text/plain; charset=utf-8"
-        headers = [("Content-Type", kind), ("Content-Length", str(len(body))), ("X-Content-Type-Options", "nosniff")]
-        start_response("403 Forbidden", headers)
-        return [] if environ.get("REQUEST_METHOD") == "HEAD" else [body]
+            response = Response(f"{error}\n", 403, content_type="text/plain; charset=utf-8")
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        return response(environ, start_response)
 
     return check
 

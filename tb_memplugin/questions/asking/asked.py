@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple, NotRequired, TypedDict, TypeVar, cast
 
 from tb_memplugin.errors import InputError, ReadError
+from tb_memplugin.questions.records import record
 
 SCHEMA_VERSION = 3
 TOP = 5  # items of a list, by default
@@ -17,6 +18,8 @@ POSITIONAL = ("path", "a", "b")
 UNUSABLE = re.compile("[\0\ud800-\udfff]")  # no argument of a process can contain these
 
 Given = str | int  # True for an option without a value
+OmittedJson = dict[str, int]  # by key, the items that a list would have without --top
+T = TypeVar("T")
 
 
 class NextJson(TypedDict):
@@ -39,6 +42,7 @@ class AnswerJson(TypedDict):
     """The version of these keys."""
     next: list[NextJson]
     """The commands that go deeper; empty where there are none."""
+    omitted: NotRequired[OmittedJson]
 
 
 class Question(NamedTuple):
@@ -81,6 +85,11 @@ class Asked(NamedTuple):
         """Return the questions that are not None; none about standard input, which can be read only once."""
         return [self.phrase(one) for one in questions if one is not None and STDIN not in one.arguments.values()]
 
+    def answer(self, kind: type[T], *sources: object, next: Iterable[Question | None] = (), **given: Any) -> T:
+        """Return an answer: a record (questions/records.py) with further questions, whose lists have `top` items."""
+        found = record(kind, *sources, schema_version=SCHEMA_VERSION, next=self.next(*next), **given)
+        return bounded(found, self.top)
+
     def question(self, command: str, why: str, recording_id: str | None = None, **arguments: Given) -> Question:
         """Return a question about the same path, or about one recording of it."""
         chosen = {} if recording_id is None else {"recording": selector(recording_id)}
@@ -98,7 +107,6 @@ LONG_TEXTS = {"id": MAX_SELECTOR, "recording": MAX_SELECTOR, "change": MAX_CODE}
 WHOLE = ("next", "omitted")
 COMPLETE = ("roles",)  # lists with an item for each kind, of which there are few
 
-T = TypeVar("T")
 ListLimits = tuple[int | None, ...]  # the limit of lists, of lists within their items, and so on
 
 

@@ -25,11 +25,6 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Query = dict[str, str | int]
 
 
-def every_recording(recording: Recording) -> bool:
-    """Accept any recording."""
-    return True
-
-
 @dataclass(frozen=True)
 class InReport:
     """Storage of an endpoint's answers in an offline report, for the recordings that `applies` accepts.
@@ -39,7 +34,7 @@ class InReport:
     `every` is called with the arguments of the inputs that name recordings.
     """
 
-    applies: Callable[[Recording], bool] = every_recording
+    applies: Callable[[Recording], bool] = lambda recording: True
     every: Callable[..., Any] | None = None
 
 

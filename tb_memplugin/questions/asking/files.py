@@ -2,25 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import TypedDict
 
 from tb_memplugin.questions.asking.asked import AnswerJson
-from tb_memplugin.questions.asking.json_types import OmittedJson, ProblemJson
-
-
-class CachedSummariesJson(TypedDict):
-    """The summaries that `fleet` keeps in the user's cache folder."""
-
-    folder: str
-    """The folder."""
-    files: int
-    """The number of files with a summary."""
-    programs: int
-    """The number of programs with a summary."""
-    bytes: int
-    """The size on disk."""
-    limit_bytes: int
-    """The size that it may have."""
+from tb_memplugin.questions.asking.json_types import ProblemJson
 
 
 class CachedProgramsJson(TypedDict):
@@ -29,11 +14,18 @@ class CachedProgramsJson(TypedDict):
     folder: str
     """The folder."""
     programs: int
-    """The number of compiled programs."""
+    """The number of programs."""
     bytes: int
     """The size on disk."""
     limit_bytes: int
     """The size that it may have."""
+
+
+class CachedSummariesJson(CachedProgramsJson):
+    """The summaries that `fleet` keeps in the user's cache folder."""
+
+    files: int
+    """The number of files with a summary."""
 
 
 class CacheAnswerJson(AnswerJson):
@@ -65,7 +57,6 @@ class ExportAnswerJson(AnswerJson):
     """The ids of the recordings in it, or the names of captures."""
     problems: list[ProblemJson]
     """The recordings that cannot be exported."""
-    omitted: NotRequired[OmittedJson]
 
 
 class HookAnswerJson(AnswerJson):

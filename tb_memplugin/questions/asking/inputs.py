@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.asking.source import Reads, Source
+from tb_memplugin.questions.asking.source import Reads, Recordings, Source
 
 # A limit of an integer: a number, or a function of the values of the inputs declared before it.
 Limit = int | Callable[..., int]
@@ -153,8 +153,24 @@ class Choice(Parameter):
             raise BadParameter("No such choice", f"{self.name}={text}", remedy) from None
 
 
+@dataclass(frozen=True)
 class NamesRecording(Parameter):
     """A parameter with the id of a recording."""
+
+    optional: bool = False  # None where the parameter is missing or empty
+
+    @property
+    def required(self) -> bool:
+        return not self.optional
+
+    def read(self, call: Call, before: Sequence[Any]) -> Any:
+        if self.optional and not call.query.get(self.name):
+            return None
+        return self.named(call.source.recordings, self.text(call))
+
+    @abstractmethod
+    def named(self, recordings: Recordings, recording_id: str) -> Any:
+        """Return what the id stands for."""
 
 
 @dataclass(frozen=True)
@@ -163,8 +179,8 @@ class RecordingOf(NamesRecording):
 
     outline: bool = False
 
-    def read(self, call: Call, before: Sequence[Any]) -> Recording:
-        recording = call.source.recordings.recording(self.text(call))
+    def named(self, recordings: Recordings, recording_id: str) -> Recording:
+        recording = recordings.recording(recording_id)
         return recording.outline if self.outline else recording
 
 
@@ -173,34 +189,20 @@ class FileOf(NamesRecording):
     """All recordings of the file that contains the recording with this id; or only the compiled programs."""
 
     programs: bool = False
-    optional: bool = False  # None where the parameter is missing or empty
 
-    @property
-    def required(self) -> bool:
-        return not self.optional
-
-    def read(self, call: Call, before: Sequence[Any]) -> Sequence[Recording] | None:
-        if self.optional and not call.query.get(self.name):
-            return None
-        found = call.source.recordings.file_of(self.text(call))
+    def named(self, recordings: Recordings, recording_id: str) -> Sequence[Recording]:
+        found = recordings.file_of(recording_id)
         return [recording for recording in found if recording.kind.has_program or not self.programs]
 
 
 @dataclass(frozen=True)
-class OptionalRecording(NamesRecording):
-    """The recording with this id, or None where the parameter is missing or empty."""
+class FromRequest(Input):
+    """What a function finds in the request and the inputs declared before it."""
 
-    @property
-    def required(self) -> bool:
-        return False
+    find: Callable[[Call, Sequence[Any]], Any]
 
-    def read(self, call: Call, before: Sequence[Any]) -> Recording | None:
-        return call.source.recordings.recording(self.text(call)) if call.query.get(self.name) else None
-
-
-class _RunOfRecording(Input):
-    def read(self, call: Call, before: Sequence[Any]) -> Sequence[Recording]:
-        return call.source.recordings.run_of(before[0])
+    def read(self, call: Call, before: Sequence[Any]) -> Any:
+        return self.find(call, before)
 
 
 @dataclass(frozen=True)
@@ -214,16 +216,12 @@ class Part(Input):
         return getattr(call.source, self.part)
 
 
-class _Body(Input):
-    def read(self, call: Call, before: Sequence[Any]) -> bytes:
-        return call.body
-
-
 RECORDING = RecordingOf("id")
 OUTLINE = RecordingOf("id", outline=True)  # for answers without call stacks, names and spans
 FILE = FileOf("id")
 PROGRAMS = FileOf("id", programs=True)
-SAME_RUN = _RunOfRecording()  # all recordings of the run of the first argument
+# All recordings of the run of the first argument.
+SAME_RUN = FromRequest(lambda call, before: call.source.recordings.run_of(before[0]))
 RECORDINGS = Part("recordings")
 RUNS = Part("runs", Reads.LISTING)
 FLEETS = Part("fleets", Reads.LISTING)
@@ -231,7 +229,7 @@ UPLOADS = Part("uploads", Reads.LARGE_FILES)
 CODE = Part("code", Reads.SMALL_FILES)
 PROGRESS = Part("progress")
 RUN = FreeText("run")
-BODY = _Body()  # of a POST
+BODY = FromRequest(lambda call, before: call.body)  # of a POST
 
 
 def last_position(recording: Recording, *_: Any) -> int:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import Protocol, TypedDict
 
-from tb_memplugin.analysis.usage.figure_definitions import Figure
-from tb_memplugin.model.caveats import Caveat
+from tb_memplugin.questions.records import records
 
 
 class CaveatJson(TypedDict):
@@ -18,10 +18,6 @@ class CaveatJson(TypedDict):
     """The caveat as a sentence."""
     bytes: int | None
     """The number of bytes that it affects."""
-
-
-def caveat_json(caveat: Caveat) -> CaveatJson:
-    return {"code": caveat.code, "text": caveat.text, "bytes": caveat.bytes}
 
 
 class SummaryJson(TypedDict):
@@ -94,9 +90,6 @@ class LeftOutProgramsJson(TypedDict):
     """The most that one of them reserves."""
 
 
-OmittedJson = dict[str, int]  # by key, the items that a list would have without --top
-
-
 class FigureJson(TypedDict):
     """A number of bytes with its label and a sentence that defines it."""
 
@@ -145,19 +138,29 @@ class StackFrameJson(TypedDict):
     """The line."""
 
 
-class SiteJson(TypedDict):
-    """An allocation site, and the allocation that stands for it."""
+class RowTextsJson(TypedDict):
+    """The texts of a buffer or allocation."""
 
     row: int
-    site: str
+    """The row in the recording."""
     name: str
+    """The buffer's or allocation's name."""
     op: str
+    """The instruction's opcode, or the operator."""
     op_name: str
+    """The model path."""
     shape: str
-    dtype: str
-    size: int | None
+    """The shape with its layout."""
     source: str
     """The user's innermost source line; empty where it is unknown."""
+
+
+class SiteJson(RowTextsJson):
+    """An allocation site, and the allocation that stands for it."""
+
+    site: str
+    dtype: str
+    size: int | None
     stack: list[StackFrameJson]
     """The innermost frame comes first."""
 
@@ -173,9 +176,4 @@ class AboutFile(Protocol):
 
 def problems_json(*lists: Iterable[AboutFile]) -> list[ProblemJson]:
     """Return lists of problems as one for JSON."""
-    return [{"file": problem.file, "text": problem.text} for problems in lists for problem in problems]
-
-
-def figure_json(figure: Figure) -> FigureJson:
-    """Return a figure for JSON."""
-    return {"key": figure.key, "label": figure.label, "bytes": figure.bytes, "text": figure.text}
+    return records(ProblemJson, chain(*lists))

@@ -9,7 +9,7 @@ offsets count from the end of the header.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from zlib import crc32
 
@@ -102,6 +102,11 @@ def _dictionary(strings: Strings, buffers: _Buffers) -> dict[str, int]:
         "bytes": buffers.add(strings.blob),
         "size": len(strings.blob),
     }
+
+
+def columns_of(source: object, names: Sequence[str]) -> Table:
+    """Return a table of the attributes of these names."""
+    return {name: getattr(source, name) for name in names}
 
 
 def narrow(column: npt.NDArray[np.int64]) -> I32:

@@ -12,6 +12,7 @@ from tb_memplugin.model.fleet import Fleet, TrendSeries
 from tb_memplugin.model.kinds import TrendBy
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import CodeLines
+from tb_memplugin.questions.asking.json_types import AboutFile
 
 
 class RunHosts(NamedTuple):
@@ -26,20 +27,13 @@ class RunHosts(NamedTuple):
     host_count: int = 1  # without the files that one process saved
 
 
-class Unreadable(NamedTuple):
-    """A file or a part of one that cannot be read, and what to do about it."""
-
-    file: str
-    text: str
-
-
 class RunRecordings(NamedTuple):
     """The recordings of a run, largest peak first, and the parts of the run that have none."""
 
     recordings: Sequence[Recording]
-    problems: Sequence[Unreadable] = ()
+    problems: Sequence[AboutFile] = ()
     # By host: the reason why it has no recording over time, as code, text and remedy.
-    empty: Mapping[str, Mapping[str, str]] = {}
+    empty: Mapping[str, object] = {}
     partial: bool = False  # recordings were left out of this list
     notes: Sequence[str] = ()  # sentences about what is not listed without being a problem
     has_fleet: bool = False  # it is of several hosts or devices
@@ -57,7 +51,7 @@ class FitOutcomes(NamedTuple):
     """The outcomes of the candidates of a fit, and the records that cannot be read."""
 
     outcomes: Sequence[Outcome] = ()
-    problems: Sequence[Unreadable] = ()
+    problems: Sequence[AboutFile] = ()
 
 
 NO_CANDIDATES = FitOutcomes()
@@ -76,6 +70,18 @@ class CaptureNameJson(TypedDict):
     """Files that have been read before; outliers and other programs are known if all have."""
     faults: str
     """The known faults, in words; empty without any."""
+
+
+class ReadingJson(TypedDict):
+    """How many files are read. Ask again while it is `running`."""
+
+    done: int
+    """The number of files that are read."""
+    total: int
+    seconds: float
+    running: bool
+    problem: str
+    """The reason why the reading ended without an answer; else empty."""
 
 
 class FleetReading(NamedTuple):

@@ -1,8 +1,16 @@
-"""Tables of aligned text for a terminal."""
+"""Tables of aligned text and bars for a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+WIDTH = 10
+
+
+def bar_text(done: int, total: int) -> str:
+    """Return a bar of progress."""
+    filled = WIDTH * done // max(total, 1)
+    return f"[{'#' * filled}{'-' * (WIDTH - filled)}]"
 
 
 def align(lines: Sequence[Sequence[str]], numeric_columns: int) -> list[str]:

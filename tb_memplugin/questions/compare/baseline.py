@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple, NotRequired, TypedDict
+from typing import Literal, NamedTuple, TypedDict
 
 from tb_memplugin.analysis.compare.causes import explain_change
 from tb_memplugin.analysis.compare.facts import facts, identity, match
@@ -12,10 +12,10 @@ from tb_memplugin.analysis.isolate import each
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.changes import Explanation, MemoryFacts
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, AnswerJson, Asked, Question, bounded
-from tb_memplugin.questions.asking.json_types import OmittedJson, ProblemJson, problems_json
+from tb_memplugin.questions.asking.asked import AnswerJson, Asked, Question
+from tb_memplugin.questions.asking.json_types import ProblemJson, problems_json
 from tb_memplugin.questions.compare.baseline_file import Tolerance, write_command
-from tb_memplugin.questions.compare.causes import CauseJson, DifferenceJson, explanation_json
+from tb_memplugin.questions.compare.causes import ExplanationJson, explanation_json
 from tb_memplugin.questions.records import record
 
 MAX_RECORDINGS = 64
@@ -160,20 +160,22 @@ class FiguresJson(TypedDict):
     """Bytes at the peak, by role."""
 
 
-class BaselineRecordingJson(TypedDict):
-    """A recording of a baseline."""
+class NamedMemoryJson(TypedDict):
+    """The names of a recording that stay the same between compiles."""
 
-    id: str
-    """The recording's id."""
     name: str
     """The program or memory, without numbers of compilers."""
     kind: str
     """As in [Recording](#recording)."""
     memory: str
     """As in [Recording](#recording)."""
-    peak_bytes: int
-    reserved_bytes: int | None
-    roles_bytes: Mapping[str, int]
+
+
+class BaselineRecordingJson(NamedMemoryJson, FiguresJson):
+    """A recording of a baseline."""
+
+    id: str
+    """The recording's id."""
 
 
 class BaselineFileJson(TypedDict):
@@ -196,22 +198,15 @@ class BaselineAnswerJson(AnswerJson):
     """The recordings in it, the largest peak first."""
     problems: list[ProblemJson]
     """The files and recordings that could not be read."""
-    omitted: NotRequired[OmittedJson]
 
 
-class BaselineCheckedJson(TypedDict):
+class BaselineCheckedJson(NamedMemoryJson, ExplanationJson):
     """A recording and its baseline."""
 
     id: str
     """The recording's id."""
-    name: str
-    """The program or memory, without numbers of compilers."""
     name_before: str
     """Its name in the baseline."""
-    kind: str
-    """As in [Recording](#recording)."""
-    memory: str
-    """As in [Recording](#recording)."""
     status: Status
     """`above` or `within` the tolerance, or `below` the baseline by more than that."""
     exceeded: list[str]
@@ -222,23 +217,11 @@ class BaselineCheckedJson(TypedDict):
     """The figures of the baseline."""
     now: FiguresJson
     """The figures of the recording."""
-    causes: list[CauseJson]
-    """The causes, the largest growth first; their bytes are additive."""
-    differences: list[DifferenceJson]
-    """The largest changes of arrays at the peak that no cause explains."""
-    unexplained_bytes: int
-    """The change of the peak that no cause explains."""
 
 
-class UnmatchedJson(TypedDict):
+class UnmatchedJson(NamedMemoryJson):
     """A recording without a baseline, or a baseline without a recording."""
 
-    name: str
-    """The program or memory."""
-    kind: str
-    """As in [Recording](#recording)."""
-    memory: str
-    """As in [Recording](#recording)."""
     peak_bytes: int
     """Peak live bytes."""
     reserved_bytes: int | None
@@ -262,7 +245,6 @@ class CheckBaselineAnswerJson(AnswerJson):
     """Recordings of the baseline that were not found. If nothing is above the tolerance, they make the exit code 2."""
     problems: list[ProblemJson]
     """The files and recordings that could not be checked."""
-    omitted: NotRequired[OmittedJson]
 
 
 def baseline_answer(
@@ -274,40 +256,29 @@ def baseline_answer(
 ) -> BaselineAnswerJson:
     """Return what a baseline contains, the largest peak first, and the check against it."""
     check = [Question("check", {"path": asked.path, "baseline": file["path"]}, "what grew since")] if file else []
-    answer: BaselineAnswerJson = {
-        "schema_version": SCHEMA_VERSION,
-        "file": file,
-        "tolerance": tolerance,
-        "recordings": [
-            record(BaselineRecordingJson, one, one.facts)
-            for one in sorted(found, key=lambda one: -one.facts.peak_bytes)
-        ],
-        "problems": problems,
-        "next": asked.next(*check),
-    }
-    return bounded(answer, asked.top)
+    ordered = sorted(found, key=lambda one: -one.facts.peak_bytes)
+    recordings = [record(BaselineRecordingJson, one, one.facts) for one in ordered]
+    return asked.answer(
+        BaselineAnswerJson, file=file, tolerance=tolerance, recordings=recordings, problems=problems, next=check
+    )
 
 
 def check_baseline_answer(found: BaselineCheck, asked: Asked) -> CheckBaselineAnswerJson:
     """Return the check, and further questions about the recording that grew the most."""
     checked = sorted(found.checked, key=lambda one: (ORDER[one.status], one.before.peak_bytes - one.now.peak_bytes))
-    answer: CheckBaselineAnswerJson = {
-        "schema_version": SCHEMA_VERSION,
-        "baseline": found.baseline,
-        "tolerance": found.tolerance.text,
-        "checked": [_checked_json(one) for one in checked],
-        "added": [record(UnmatchedJson, one, one.facts) for one in found.added],
-        "missing": [record(UnmatchedJson, one, one.facts) for one in found.missing],
-        "problems": found.problems,
-        "next": asked.next(
-            *(
-                asked.question("explain", f"what is live at the peak of {one.now.name}", one.id)
-                for one in checked[:1]
-                if one.status == "above"
-            )
-        ),
-    }
-    return bounded(answer, asked.top)
+    return asked.answer(
+        CheckBaselineAnswerJson,
+        found,
+        tolerance=found.tolerance.text,
+        checked=[_checked_json(one) for one in checked],
+        added=[record(UnmatchedJson, one, one.facts) for one in found.added],
+        missing=[record(UnmatchedJson, one, one.facts) for one in found.missing],
+        next=[
+            asked.question("explain", f"what is live at the peak of {one.now.name}", one.id)
+            for one in checked[:1]
+            if one.status == "above"
+        ],
+    )
 
 
 def _checked_json(one: CheckedRecording) -> BaselineCheckedJson:

@@ -83,15 +83,11 @@ def _headline(checked: CheckedRecording, quote: Quote) -> str:
         change = _change(before.reserved_bytes, now.reserved_bytes)
         figures.append(f"reserved {bytes_text(now.reserved_bytes)} ({change})")
     verdict = {
-        "above": f"above the baseline: {_listed([*checked.exceeded, *map(_role, checked.exceeded_roles)])}",
+        "above": f"above the baseline: {_listed([*checked.exceeded, *(f'role {r}' for r in checked.exceeded_roles)])}",
         "below": "below the baseline",
         "within": "within the tolerance",
     }[checked.status]
     return f"{name}: {', '.join(figures)}, {verdict}"
-
-
-def _role(role: str) -> str:
-    return f"role {role}"
 
 
 def _listed(texts: Sequence[str]) -> str:

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NotRequired, TypedDict
+from typing import TypedDict
 
 from tb_memplugin.analysis.isolate import each
 from tb_memplugin.analysis.usage.headroom import required_bytes
-from tb_memplugin.analysis.usage.live_bytes import caveats
 from tb_memplugin.model.out_of_memory import OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, AnswerJson, Asked, bounded
-from tb_memplugin.questions.asking.json_types import (
-    CaveatJson,
-    OmittedJson,
-    ProblemJson,
-    SummaryJson,
-    caveat_json,
-    problems_json,
-)
+from tb_memplugin.questions.asking.asked import AnswerJson, Asked
+from tb_memplugin.questions.asking.json_types import CaveatJson, ProblemJson, SummaryJson, problems_json
 from tb_memplugin.questions.explain.explain import explain
 from tb_memplugin.questions.explain.explain_text import lines
-from tb_memplugin.questions.recording.summary import summary
+from tb_memplugin.questions.recording.summary import caveats_json, summary
 from tb_memplugin.questions.records import record
 from tb_memplugin.regex import Regex
 from tb_memplugin.sizes import agree, bytes_text, counted
@@ -94,7 +86,7 @@ def need(recording: Recording) -> NeedJson:
         "id": recording.id,
         "needed_bytes": required_bytes(recording),
         "figure": _figure(recording),
-        "caveats": [*map(caveat_json, caveats(recording))],
+        "caveats": caveats_json(recording),
     }
 
 
@@ -144,21 +136,17 @@ def budget_lines(answer: BudgetJson) -> Iterator[str]:
 class CheckAnswerJson(AnswerJson, BudgetJson):
     """The recordings that were checked, the largest need first, and those above the budget."""
 
-    omitted: NotRequired[OmittedJson]
-
 
 def check_answer(found: BudgetJson, asked: Asked) -> CheckAnswerJson:
     """Return a check, and what to ask about the recording that is the most above the budget."""
     worst = found["broken"][:1]
-    answer: CheckAnswerJson = {
-        "schema_version": SCHEMA_VERSION,
-        "limit_bytes": found["limit_bytes"],
-        "checked": sorted(found["checked"], key=lambda one: -one["needed_bytes"]),
-        "broken": [{**one, "explanation": list(filter(None, one["explanation"]))} for one in found["broken"]],
-        "problems": found["problems"],
-        "next": asked.next(
+    return asked.answer(
+        CheckAnswerJson,
+        found,
+        checked=sorted(found["checked"], key=lambda one: -one["needed_bytes"]),
+        broken=[{**one, "explanation": list(filter(None, one["explanation"]))} for one in found["broken"]],
+        next=[
             *(asked.question("explain", "what takes the memory", one["id"]) for one in worst),
             *(asked.question("advice", "what would lower it", one["id"]) for one in worst),
-        ),
-    }
-    return bounded(answer, asked.top)
+        ],
+    )

@@ -223,8 +223,11 @@ class ExplanationJson(TypedDict):
     """Causes of a change, and the differences that remain."""
 
     causes: list[CauseJson]
+    """The causes, the largest growth first; their bytes are additive."""
     differences: list[DifferenceJson]
+    """The largest changes of arrays at the peak that no cause explains."""
     unexplained_bytes: int
+    """The change of the peak that no cause explains."""
 
 
 def explanation_json(explanation: Explanation) -> ExplanationJson:

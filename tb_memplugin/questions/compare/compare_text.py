@@ -36,7 +36,8 @@ def lines(found: ExplainedComparison) -> Iterator[str]:
     if changed:
         yield ""
         yield from align([["A", "B", "change", "", "shape", "site"], *changed[:MAX_ENTRIES]], NUMERIC_COLUMNS)
-        yield from _more(len(changed))
+        if (more := len(changed) - MAX_ENTRIES) > 0:
+            yield f"and {counted(more, 'more change')}; --json lists all"
     yield ""
     yield _count_sentence(answer)
 
@@ -111,12 +112,6 @@ def _count_sentence(answer: ComparisonJson) -> str:
         if (change := answer["changes"][kind])["entries"]
     ]
     return f"Allocation sites: {', '.join(parts)}." if parts else "Neither A nor B has live allocations."
-
-
-def _more(count: int) -> Iterator[str]:
-    if count > MAX_ENTRIES:
-        more = count - MAX_ENTRIES
-        yield f"and {counted(more, 'more change')}; --json lists all"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], plain_columns: int = NUMERIC_COLUMNS) -> Iterator[str]:

@@ -105,19 +105,29 @@ class ComparedEntryJson(ChangedSiteJson):
     """The step that contains its largest allocation; -1 for none."""
 
 
-class ComparisonJson(TypedDict):
-    """The changes between two recordings, the largest first."""
+class ComparedJson(TypedDict):
+    """The changes between two recordings."""
 
     verdict: str
+    """The result in a word."""
     headline: str
+    """The result in a sentence."""
+    by: CompareBy
+    """The groups that the steps are of: `role`, `model` or `source`."""
+    steps: list[WaterfallStepJson]
+    """The steps from the bytes of A to the bytes of B, the largest change first."""
+    changes: dict[ChangeKind, ChangedJson]
+    """The entries by kind of change: `only_a`, `only_b`, `grown`, `shrunk` and `same`."""
+    entries_total: int
+    """The number of entries that changed."""
+
+
+class ComparisonJson(ComparedJson):
+    """The changes between two recordings, the largest first. Those of the steps add up to that of the totals."""
+
     a: ComparedSideJson
     b: ComparedSideJson
-    by: CompareBy
-    steps: list[WaterfallStepJson]
-    """Their changes add up to the difference of the totals."""
-    changes: dict[ChangeKind, ChangedJson]
     entries: list[ComparedEntryJson]
-    entries_total: int
     left_out_bytes: int
 
 

@@ -10,19 +10,17 @@ from tb_memplugin.analysis.isolate import Failed, failure
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.changes import ChangeCause
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, AnswerJson, Asked, Question, bounded, selector
-from tb_memplugin.questions.asking.json_types import AboutFile, CaveatJson, OmittedJson, ProblemJson, problems_json
+from tb_memplugin.questions.asking.asked import AnswerJson, Asked, OmittedJson, Question, selector
+from tb_memplugin.questions.asking.json_types import AboutFile, CaveatJson, ProblemJson, problems_json
 from tb_memplugin.questions.asking.selectors import no_recordings, position_of
 from tb_memplugin.questions.compare.causes import NamedCauseJson, named_cause_json
 from tb_memplugin.questions.compare.comparison import (
-    ChangedJson,
     ChangedSiteJson,
-    ChangeKind,
     CompareBy,
+    ComparedJson,
     ComparedSideJson,
     ComparisonJson,
     Pair,
-    WaterfallStepJson,
     compared,
     pairs,
 )
@@ -105,27 +103,15 @@ class SideAnswerJson(TypedDict):
     """The caveats of the recording."""
 
 
-class ComparisonAnswerJson(TypedDict):
+class ComparisonAnswerJson(ComparedJson):
     """The changes between a pair of recordings, largest first."""
 
-    verdict: str
-    """The result in a word."""
-    headline: str
-    """The result in a sentence."""
     a: SideAnswerJson
     """The recording before."""
     b: SideAnswerJson
     """The recording after."""
-    by: str
-    """The groups that the steps are of: `role`, `model` or `source`."""
-    steps: list[WaterfallStepJson]
-    """The steps from the bytes of A to the bytes of B, the largest change first."""
-    changes: dict[ChangeKind, ChangedJson]
-    """The entries by kind of change: `only_a`, `only_b`, `grown`, `shrunk` and `same`."""
     entries: list[ChangedSiteJson]
     """The changes, largest first."""
-    entries_total: int
-    """The number of entries that changed."""
     causes: list[NamedCauseJson]
     """The causes of the change between the peaks of two programs, the largest first; none for other recordings and
     other moments."""
@@ -139,22 +125,6 @@ class CompareAnswerJson(AnswerJson):
     """One per pair of recordings, the largest change first."""
     problems: list[ProblemJson]
     """The pairs that cannot be compared."""
-    omitted: NotRequired[OmittedJson]
-
-
-def compare(
-    pairs: Sequence[Pair],
-    asked: Asked,
-    other: str,
-    by: str = "role",
-    at_a: str | None = None,
-    at_b: str | None = None,
-) -> CompareAnswerJson:
-    """Compare pairs of recordings of the path of `asked` and of `other`, at their peaks or at other moments.
-
-    InputError where a moment is outside its recording.
-    """
-    return compare_answer(*compared_pairs(pairs, at_a, at_b, by), asked, other, by)
 
 
 def compare_answer(
@@ -162,13 +132,8 @@ def compare_answer(
 ) -> CompareAnswerJson:
     """Return comparisons, the largest change first, and the pairs that cannot be compared."""
     found = sorted(comparisons, key=lambda one: -abs(one.comparison["b"]["bytes"] - one.comparison["a"]["bytes"]))
-    answer: CompareAnswerJson = {
-        "schema_version": SCHEMA_VERSION,
-        "comparisons": [_comparison(one) for one in found],
-        "problems": problems,
-        "next": asked.next(*_questions(found, asked, other, by)),
-    }
-    return bounded(answer, asked.top)
+    listed, further = [_comparison(one) for one in found], _questions(found, asked, other, by)
+    return asked.answer(CompareAnswerJson, comparisons=listed, problems=problems, next=further)
 
 
 def _comparison(explained: ExplainedComparison) -> ComparisonAnswerJson:

@@ -7,18 +7,19 @@ from typing import NotRequired
 import numpy as np
 
 from tb_memplugin.analysis.ownership.source_lines import source_frames
-from tb_memplugin.analysis.usage.live_bytes import caveats, peak
+from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
-from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, AnswerJson, Asked, bounded
-from tb_memplugin.questions.asking.json_types import CaveatJson, OmittedJson, StackFrameJson, caveat_json
+from tb_memplugin.questions.asking.asked import Asked
+from tb_memplugin.questions.asking.json_types import StackFrameJson
 from tb_memplugin.questions.asking.selectors import position_of
 from tb_memplugin.questions.explain.explain import MomentJson, moment
 from tb_memplugin.questions.recording.columns import EXPORTED, ChosenRows, facts
 from tb_memplugin.questions.recording.details import TEXTS, BufferJson, NamedRowJson, details
+from tb_memplugin.questions.recording.summary import RecordingAnswerJson, about
 from tb_memplugin.questions.records import record
 
 
@@ -29,15 +30,11 @@ class LiveBufferJson(NamedRowJson):
     """The bytes that it adds to the live bytes."""
 
 
-class BuffersAnswerJson(AnswerJson):
+class BuffersAnswerJson(RecordingAnswerJson):
     """The largest live buffers or allocations at one moment."""
 
-    recording: str
-    """The recording's id."""
     at: MomentJson
     """The position: the peak, or `--at`."""
-    caveats: list[CaveatJson]
-    """The caveats of the recording."""
     matching: NotRequired[str]
     """The value of `--match`, a text in name, model path, shape, role, function or source line."""
     buffers: list[LiveBufferJson]
@@ -46,17 +43,10 @@ class BuffersAnswerJson(AnswerJson):
     """The number of buffers or allocations, listed or not."""
     buffers_bytes: int
     """The bytes of all of them."""
-    omitted: NotRequired[OmittedJson]
 
 
-class BufferAnswerJson(AnswerJson, BufferJson):
+class BufferAnswerJson(RecordingAnswerJson, BufferJson):
     """One buffer or allocation in full. Positions are those of the recording's axis."""
-
-    recording: str
-    """The recording's id."""
-    caveats: list[CaveatJson]
-    """Of the recording."""
-    omitted: NotRequired[OmittedJson]
 
 
 def buffers(recording: Recording, asked: Asked, at: str | None = None, match: str | None = None) -> BuffersAnswerJson:
@@ -69,24 +59,21 @@ def buffers(recording: Recording, asked: Asked, at: str | None = None, match: st
     if match:
         rows = rows[_matching(recording, rows, match)]
     shown = rows[: asked.top].tolist()
-    answer: BuffersAnswerJson = {
-        "schema_version": SCHEMA_VERSION,
-        "recording": recording.id,
-        "at": moment(recording, position),
-        "caveats": [*map(caveat_json, caveats(recording))],
-        "buffers": [_live(recording, row) for row in shown],
-        "buffers_total": len(rows),
-        "buffers_bytes": int(recording.allocations.charge[rows].sum()),
-        "omitted": {"buffers": len(rows) - len(shown)},
-        "next": asked.next(
-            asked.question("buffers", "all that is known of the largest one", recording.id, row=shown[0])
-            if shown
-            else None,
-        ),
-    }
-    if match:
-        answer["matching"] = match
-    return bounded(answer, asked.top)
+    why = "all that is known of the largest one"
+    return asked.answer(
+        BuffersAnswerJson,
+        about(recording),
+        {"matching": match} if match else {},
+        at=moment(recording, position),
+        buffers=[
+            record(LiveBufferJson, facts(recording, row, ("row", *TEXTS)), bytes=int(recording.allocations.charge[row]))
+            for row in shown
+        ],
+        buffers_total=len(rows),
+        buffers_bytes=int(recording.allocations.charge[rows].sum()),
+        omitted={"buffers": len(rows) - len(shown)},
+        next=[asked.question("buffers", why, recording.id, row=row) for row in shown[:1]],
+    )
 
 
 def _matching(recording: Recording, rows: I64, match: str) -> I64:
@@ -107,12 +94,6 @@ def _functions(recording: Recording, rows: I64) -> Text:
     return Text(codes, stacks.function.strings)
 
 
-def _live(recording: Recording, row: int) -> LiveBufferJson:
-    return record(
-        LiveBufferJson, **facts(recording, row, ("row", *TEXTS)), bytes=int(recording.allocations.charge[row])
-    )
-
-
 def one_buffer(recording: Recording, row: int, asked: Asked) -> BufferAnswerJson:
     """Return everything that is known about a row. InputError for a row that the recording does not have."""
     if not 0 <= row < len(recording.allocations):
@@ -123,23 +104,16 @@ def one_buffer(recording: Recording, row: int, asked: Asked) -> BufferAnswerJson
     stack, inner = _from_own_line(recording, int(recording.allocations.stack[row]), found["stack"], asked.top)
     freed, inner_of_freed = _from_own_line(recording, freed_leaf, found["freed_stack"], asked.top)
     why = "the largest one that uses the same bytes"
-    answer: BufferAnswerJson = {
-        "schema_version": SCHEMA_VERSION,
-        "recording": recording.id,
-        "caveats": [*map(caveat_json, caveats(recording))],
-        **found,
-        "stack": stack,
-        "freed_stack": freed,
-        "omitted": {
-            "shares": found["shares_total"] - len(found["shares"]),
-            "stack": inner,
-            "freed_stack": inner_of_freed,
-        },
-        "next": asked.next(
-            *(asked.question("buffers", why, recording.id, row=one["row"]) for one in found["shares"][:1])
-        ),
-    }
-    return bounded(answer, asked.top)
+    shares = found["shares_total"] - len(found["shares"])
+    return asked.answer(
+        BufferAnswerJson,
+        about(recording),
+        found,
+        stack=stack,
+        freed_stack=freed,
+        omitted={"shares": shares, "stack": inner, "freed_stack": inner_of_freed},
+        next=[asked.question("buffers", why, recording.id, row=one["row"]) for one in found["shares"][:1]],
+    )
 
 
 def _from_own_line(

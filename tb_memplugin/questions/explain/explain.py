@@ -13,7 +13,7 @@ from tb_memplugin.analysis.usage.steps import step_at
 from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.asking.json_types import FigureJson, OutOfMemoryJson, SiteJson, SummaryJson, figure_json
+from tb_memplugin.questions.asking.json_types import FigureJson, OutOfMemoryJson, SiteJson, SummaryJson
 from tb_memplugin.questions.asking.selectors import position_of
 from tb_memplugin.questions.kinds import device_profile, leaks, memory_profile
 from tb_memplugin.questions.kinds.joins import RuntimeToProgramJson, joins
@@ -24,6 +24,7 @@ from tb_memplugin.questions.recording.kernels import KernelJson, has_kernels, ke
 from tb_memplugin.questions.recording.sites import site
 from tb_memplugin.questions.recording.summary import summary
 from tb_memplugin.questions.recording.tree import TreeLineJson, weighted_nodes
+from tb_memplugin.questions.records import records
 
 MAX_BUFFERS = 20  # listed buffers of a program
 
@@ -47,54 +48,65 @@ class MomentJson(TypedDict):
     """True at the peak."""
 
 
-class LiveRoleJson(TypedDict):
-    """The live bytes of one role."""
-
-    role: str
-    """The role, in lower case."""
-    bytes: int
-    """Live bytes with this role."""
-    share: float
-    """Its share of all live bytes."""
-
-
 class LiveAmountJson(TypedDict):
     """Some of the live bytes."""
 
     bytes: int
-    """The bytes."""
+    """The live bytes."""
     share: float
     """Their share of all live bytes."""
 
 
-class Group(SiteJson):
+class LiveRoleJson(LiveAmountJson):
+    """The live bytes of one role."""
+
+    role: str
+    """The role, in lower case."""
+
+
+class Group(SiteJson, LiveAmountJson):
     """A buffer, or the live allocations of a site."""
 
     allocations: int
-    bytes: int
-    share: float
 
 
-class ExplainedMoment(TypedDict):
-    """The live memory at a moment, with complete lists. `buffers` are a program's, `groups` those of other kinds."""
+class LiveMemoryJson(TypedDict):
+    """The live memory of a recording at one moment."""
 
     headline: str
-    figures: list[FigureJson]
+    """The answer in a sentence or two."""
     recording: SummaryJson
+    """The recording that is explained, with its caveats."""
     at: MomentJson
+    """The explained position: the peak, or `--at`."""
     roles: list[LiveRoleJson]
+    """The live bytes by role."""
     model: list[TreeLineJson]
+    """The heaviest model paths, with repeated layers merged."""
     source: list[TreeLineJson]
+    """The heaviest source lines with their callers."""
     function: list[TreeLineJson]
-    out_of_memory: NotRequired[OutOfMemoryJson]
-    advice: NotRequired[AdviceListJson]
+    """The heaviest jitted functions; empty for a program."""
+    before: NotRequired[LiveAmountJson]
+    """Bytes that were allocated before the recording started."""
+    unexplained: NotRequired[LiveAmountJson]
+    """Bytes in use that no allocation explains."""
     kernels: NotRequired[list[KernelJson]]
+    """For VMEM: the Pallas kernels, the one that takes most first."""
+    joins: NotRequired[RuntimeToProgramJson]
+    """For an allocator: the compiled programs that own the live allocations."""
+    out_of_memory: NotRequired[OutOfMemoryJson]
+    """For an error: the request, the free memory, and the cause."""
+
+
+class ExplainedMoment(LiveMemoryJson):
+    """The live memory at a moment, with complete lists. `buffers` are a program's, `groups` those of other kinds."""
+
+    figures: list[FigureJson]
+    advice: NotRequired[AdviceListJson]
     buffers: NotRequired[list[Group]]
     buffers_total: NotRequired[int]
     groups: NotRequired[list[Group]]
-    before: NotRequired[LiveAmountJson]
-    unexplained: NotRequired[LiveAmountJson]
-    joins: NotRequired[RuntimeToProgramJson]
     stacks: NotRequired[dict[str, int]]
     leaks: NotRequired[leaks.LeaksJson]
 
@@ -126,7 +138,8 @@ def explain(
         if recording.axis is not Axis.TIME:
             _add_buffers(answer, recording, position)
             return answer
-        programs = [other for other in others if other.kind.has_program and _same_host(other, recording)]
+        own = [other for other in others if (other.run, other.host) == (recording.run, recording.host)]
+        programs = [other for other in own if other.kind.has_program]
         if recording.kind.runs_programs and programs:
             answer["joins"] = joins(recording, programs, position)
         if not recording.kind.is_sampled:  # a curve has no allocations: its snapshots have the lines
@@ -145,16 +158,12 @@ def _figures(recording: Recording) -> list[Figure]:
     return figures(recording) if recording.axis is not Axis.TIME else memory_profile.figures(recording)
 
 
-def _same_host(one: Recording, other: Recording) -> bool:
-    return (one.run, one.host) == (other.run, other.host)
-
-
 def _everywhere(recording: Recording, position: int, headline: str, numbers: Sequence[Figure]) -> ExplainedMoment:
     """Return the part that all kinds have; the bytes of each breakdown add up to the total."""
     total = breakdown(recording, position).whole
     return {
         "headline": headline,
-        "figures": [*map(figure_json, numbers)],
+        "figures": records(FigureJson, numbers),
         "recording": summary(recording),
         "at": moment(recording, position),
         "roles": [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final, Literal, NotRequired, TypedDict, TypeVar, cast
+from typing import Any, Literal, NotRequired, TypeVar, cast
 
 from tb_memplugin.analysis.leaks.over_snapshots import snapshots_of
 from tb_memplugin.analysis.ownership.source_lines import heavy_lines
@@ -11,37 +11,24 @@ from tb_memplugin.analysis.usage.live_set import share
 from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, AnswerJson, Asked, Question, bounded, fewer
-from tb_memplugin.questions.asking.json_types import (
-    AboutFile,
-    OmittedJson,
-    OutOfMemoryJson,
-    ProblemJson,
-    SummaryJson,
-    problems_json,
-)
-from tb_memplugin.questions.explain.explain import ExplainedMoment, LiveAmountJson, LiveRoleJson, MomentJson, explain
-from tb_memplugin.questions.kinds.joins import RuntimeToProgramJson
-from tb_memplugin.questions.kinds.leaks import LeaksJson, VerdictName
+from tb_memplugin.questions.asking.asked import AnswerJson, Asked, OmittedJson, Question, fewer
+from tb_memplugin.questions.asking.json_types import AboutFile, ProblemJson, problems_json
+from tb_memplugin.questions.explain.explain import ExplainedMoment, LiveAmountJson, LiveMemoryJson, explain
+from tb_memplugin.questions.kinds.leaks import GrowthOverStepsJson, LeaksJson, SiteVerdictJson
 from tb_memplugin.questions.oom.failure import programs_of
 from tb_memplugin.questions.recording.advice import AdviceLineJson, FitsWithJson
-from tb_memplugin.questions.recording.kernels import KernelJson
 from tb_memplugin.questions.recording.tree import TreeLineJson, heaviest_chains
 from tb_memplugin.questions.records import record, records
 
 
-class LineShareJson(TypedDict):
+class LineShareJson(LiveAmountJson):
     """The live bytes of a source line, the user's innermost one."""
 
     line: str
     """The source line, `folder/train.py:12`."""
-    bytes: int
-    """Live bytes that it allocated."""
-    share: float
-    """Its share of all live bytes."""
 
 
-class LiveSiteJson(TypedDict):
+class LiveSiteJson(LiveAmountJson):
     """A buffer, or the live allocations of a site; `row` selects it in `buffers`."""
 
     row: int
@@ -52,13 +39,9 @@ class LiveSiteJson(TypedDict):
     """The shape with its layout."""
     allocations: int
     """The number of allocations that it stands for."""
-    bytes: int
-    """Their live bytes."""
-    share: float
-    """Their share of all live bytes."""
 
 
-class LeakLineJson(TypedDict):
+class LeakLineJson(SiteVerdictJson):
     """An allocation site over steps, with its verdict."""
 
     row: int
@@ -67,60 +50,24 @@ class LeakLineJson(TypedDict):
     """The innermost source line, or the best other name."""
     shape: str
     """The shape, or `various`."""
-    verdict: VerdictName
-    """`leak` or `kept one step`."""
-    sentence: str
-    """The verdict with its evidence."""
-    bytes_per_step: float
-    """The growth."""
-    confidence: float
-    """From 0 to 1."""
-    live_bytes: int
-    """The bytes of the allocations that are live at the end."""
 
 
-class LeakAnswerJson(TypedDict):
+class LeakAnswerJson(GrowthOverStepsJson):
     """Growth from step to step; `findings` are the sites that leak, and those that keep memory for a step."""
 
-    message: str | None
-    """The reason why there are no findings."""
-    retained_gradients: list[str]
-    """Sentences about gradients that survive into the next step."""
-    unit: str
-    """What growth is stated per: `step`, a run of a program, or `1,000 events` of a recording without either."""
-    steps: int
-    """The number of steps, or of equal parts of a recording without steps."""
-    warm_up_steps: int
-    """The first steps, which are left out."""
-    verdicts: dict[VerdictName, int]
-    """The number of sites per verdict that has any."""
     findings: list[LeakLineJson]
     """The sites that leak, then those that keep memory for a step."""
     omitted: NotRequired[OmittedJson]
 
 
-class ExplainAnswerJson(AnswerJson):
+class ExplainAnswerJson(AnswerJson, LiveMemoryJson):
     """The live memory of a recording at one moment."""
 
-    headline: str
-    """The answer in a sentence or two."""
-    recording: SummaryJson
-    """The recording that is explained, with its caveats."""
-    at: MomentJson
-    """The explained position: the peak, or `--at`."""
     figures_bytes: dict[str, int | None]
     """The figures of the page, at the peak or of the whole recording, by name: `padding`, `fragmented`, ..., beside
     those that `recording` has; the [glossary](glossary.md) defines them."""
-    roles: list[LiveRoleJson]
-    """The live bytes by role."""
     lines: list[LineShareJson]
     """The live bytes by the user's innermost source line."""
-    model: list[TreeLineJson]
-    """The heaviest model paths, with repeated layers merged."""
-    source: list[TreeLineJson]
-    """The heaviest source lines with their callers."""
-    function: list[TreeLineJson]
-    """The heaviest jitted functions; empty for a program."""
     advice: NotRequired[list[AdviceLineJson]]
     """The changes that lower the peak, the largest saving first."""
     fits_with: NotRequired[FitsWithJson | None]
@@ -129,21 +76,10 @@ class ExplainAnswerJson(AnswerJson):
     """For a program: the largest live buffers."""
     groups: NotRequired[list[LiveSiteJson]]
     """For other kinds: the live allocations by site, role and shape."""
-    before: NotRequired[LiveAmountJson]
-    """Bytes that were allocated before the recording started."""
-    unexplained: NotRequired[LiveAmountJson]
-    """Bytes in use that no allocation explains."""
-    kernels: NotRequired[list[KernelJson]]
-    """For VMEM: the Pallas kernels, the one that takes most first."""
     leaks: NotRequired[LeakAnswerJson]
     """For an allocator: growth from step to step."""
-    joins: NotRequired[RuntimeToProgramJson]
-    """For an allocator: the compiled programs that own the live allocations."""
-    out_of_memory: NotRequired[OutOfMemoryJson]
-    """For an error: the request, the free memory, and the cause."""
     problems: NotRequired[list[ProblemJson]]
     """Without `--recording`: the files of the path that cannot be read; a larger peak may be in them."""
-    omitted: NotRequired[OmittedJson]
 
 
 T = TypeVar("T")
@@ -151,7 +87,6 @@ T = TypeVar("T")
 REPORTED_VERDICTS = ("leak", "kept one step")  # sites with other verdicts do not grow
 SHARE_DIGITS = 4
 OF_RECORDING = ("live_peak", "reserved", "capacity", "reported_peak")  # figures that summaries have
-COPIED: Final = ("kernels", "joins", "out_of_memory", "before", "unexplained")
 
 
 def explain_answer(
@@ -178,41 +113,30 @@ def explain_answer(
         omitted[key] = len(found[key]) - sum(len(chain.nodes) for chain in chains)
         return [chain.line(separator) for chain in chains]
 
-    answer: ExplainAnswerJson = {
-        "schema_version": SCHEMA_VERSION,
-        "headline": found["headline"],
-        "recording": found["recording"],
-        "at": found["at"],
+    short: dict[str, Any] = {
         "figures_bytes": {
             figure["key"]: figure["bytes"] for figure in found["figures"] if figure["key"] not in OF_RECORDING
         },
-        "roles": found["roles"],
-        "lines": [
-            {"line": one.line, "bytes": one.bytes, "share": share(one.bytes, found["at"]["bytes"])} for one in lines
-        ],
+        "lines": [record(LineShareJson, one, share=share(one.bytes, found["at"]["bytes"])) for one in lines],
         "model": tree("model", "/"),
         "source": tree("source", None),
         "function": tree("function", ": "),
-        "next": asked.next(*_questions(recording, others, found, asked)),
     }
     if "advice" in found:
-        answer["advice"] = records(AdviceLineJson, found["advice"]["advice"])
-        answer["fits_with"] = found["advice"]["fits_with"]
+        short["advice"] = records(AdviceLineJson, found["advice"]["advice"])
+        short["fits_with"] = found["advice"]["fits_with"]
     if "buffers" in found:
-        answer["buffers"] = records(LiveSiteJson, found["buffers"][:most])
-        omitted["buffers"] = found["buffers_total"] - len(answer["buffers"])
+        short["buffers"] = records(LiveSiteJson, found["buffers"][:most])
+        omitted["buffers"] = found["buffers_total"] - len(short["buffers"])
     if "groups" in found:
-        answer["groups"] = records(LiveSiteJson, found["groups"][:most])
-        omitted["groups"] = len(found["groups"]) - len(answer["groups"])
+        short["groups"] = records(LiveSiteJson, found["groups"][:most])
+        omitted["groups"] = len(found["groups"]) - len(short["groups"])
     if "leaks" in found:
-        answer["leaks"] = _leaks(found["leaks"])
-    for key in COPIED:
-        if key in found:
-            answer[key] = found[key]
+        short["leaks"] = _leaks(found["leaks"])
     if unread := problems_json(problems):
-        answer["problems"] = unread
-    answer["omitted"] = omitted
-    return bounded(_rounded(answer), asked.top)
+        short["problems"] = unread
+    further = _questions(recording, others, found, asked)
+    return asked.answer(ExplainAnswerJson, _rounded({**found, **short}), omitted=omitted, next=further)
 
 
 def _leaks(found: LeaksJson) -> LeakAnswerJson:

@@ -6,7 +6,6 @@ import io
 import json
 import re
 from collections.abc import Iterator, Sequence
-from importlib.util import find_spec
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
@@ -62,17 +61,26 @@ def write_json(recordings: Sequence[Recording], stream: BinaryIO) -> None:
     for recording in recordings:
         fields = json.dumps(summary(recording), allow_nan=False)
         text.write(f'{before}{fields.removesuffix("}")}, "rows": [')
-        _write_rows(recording, text)
+        _write_rows(pieces(recording), text)
         text.write("\n]}")
         before = ",\n"
     text.write("\n]}\n")
     text.detach()  # flushes, and leaves the stream open
 
 
-def _write_rows(recording: Recording, text: TextIO) -> None:
+def write_json_tables(tables: Iterator[ExportTable], stream: BinaryIO) -> None:
+    """Write a list of objects, one a line; unknown values are null."""
+    text = io.TextIOWrapper(stream, encoding="utf-8", newline="\n")
+    text.write("[")
+    _write_rows(tables, text)
+    text.write("\n]\n")
+    text.detach()  # flushes, and leaves the stream open
+
+
+def _write_rows(tables: Iterator[ExportTable], text: TextIO) -> None:
     """Write one row per line."""
     before = "\n"
-    for piece in pieces(recording):
+    for piece in tables:
         # A template for numbers, and for texts that are JSON already.
         row = "{" + ", ".join(f'"{heading}": %s' for heading in piece) + "}"
         rows = zip(*(export_cells(column, json.dumps, "null") for column in piece.values()), strict=True)
@@ -83,10 +91,6 @@ def _write_rows(recording: Recording, text: TextIO) -> None:
 
 
 SUMMARIES = "tb_memplugin"  # the key in the file's metadata of the answer of `summary --json`
-
-
-def can_write_parquet() -> bool:
-    return find_spec("pyarrow") is not None
 
 
 def write_parquet(recordings: Sequence[Recording], stream: BinaryIO) -> None:
@@ -100,7 +104,7 @@ def write_parquet_tables(tables: Iterator[ExportTable], metadata: str, stream: B
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    batches = (_batch(pa, table) for table in tables)
+    batches = (pa.record_batch({name: _array(pa, column) for name, column in table.items()}) for table in tables)
     first = next(batches)
     # With Arrow's schema in the file, texts would be read as dictionaries that differ between row groups, and Arrow
     # cannot group by those.
@@ -108,10 +112,6 @@ def write_parquet_tables(tables: Iterator[ExportTable], metadata: str, stream: B
         writer.add_key_value_metadata({SUMMARIES: metadata})
         for batch in chain([first], batches):
             writer.write_batch(batch)
-
-
-def _batch(pa: Any, piece: ExportTable) -> pa.RecordBatch:
-    return pa.record_batch({name: _array(pa, column) for name, column in piece.items()})
 
 
 def _array(pa: Any, column: ExportColumn) -> pa.Array:

@@ -10,10 +10,10 @@ from tb_memplugin.model.accelerators import accelerator_name
 from tb_memplugin.model.fit import CandidateJson, Knob, LargestValue, Outcome, OutcomeJson, Tried
 from tb_memplugin.model.largest_value import answer as answer_of
 from tb_memplugin.model.largest_value import fit_steps
-from tb_memplugin.questions.asking.asked import MORE, SCHEMA_VERSION, AnswerJson, Asked, Question, bounded
-from tb_memplugin.questions.asking.json_types import AboutFile, OmittedJson, ProblemJson, problems_json
+from tb_memplugin.questions.asking.asked import MORE, AnswerJson, Asked, OmittedJson, Question
+from tb_memplugin.questions.asking.json_types import AboutFile, ProblemJson, problems_json
 from tb_memplugin.questions.compare.budget import NeedJson
-from tb_memplugin.questions.fit.tried import TriedJson, tried_json
+from tb_memplugin.questions.fit.tried import SearchJson, TriedJson, tried_json
 from tb_memplugin.questions.records import record
 
 
@@ -36,15 +36,9 @@ class ChipFitJson(TypedDict):
     """The limit minus the need; negative where it does not fit."""
 
 
-class LargestJson(TypedDict):
+class LargestJson(SearchJson):
     """The largest value of a knob that fits, for a target and a choice of the other knobs."""
 
-    target: str
-    """The target, or the smallest slice that fits."""
-    knobs: dict[str, Knob]
-    """The values of the knobs that are not searched."""
-    vary: str | None
-    """The knob that is searched."""
     value: Knob | None
     """Its largest value that fits; null if none does."""
     value_without_recomputation: int | None
@@ -82,22 +76,18 @@ class FitAnswerJson(AnswerJson):
     """Facts that the figures of `chips` leave out."""
     problems: list[ProblemJson]
     """Of a logdir: the records that cannot be read."""
-    omitted: NotRequired[OmittedJson]
 
 
 def candidates(outcomes: Iterable[Outcome], targets: Sequence[str], knobs: Mapping[str, str]) -> list[Outcome]:
     """Return the candidates for one of the targets, with these values of knobs; a chip stands for all of its sizes."""
-    return [one for one in outcomes if _is_for(one, targets) and knobs.items() <= _texts(one).items()]
+    found = [one for one in outcomes if _is_for(one, targets)]
+    return [one for one in found if knobs.items() <= {name: str(of) for name, of in one.candidate.knobs}.items()]
 
 
 def _is_for(outcome: Outcome, targets: Sequence[str]) -> bool:
     own = outcome.candidate.target
     named = {":".join((accelerator_name(chip), *size)) for chip, *size in (text.split(":") for text in targets)}
     return not targets or own in named or own.partition(":")[0] in named
-
-
-def _texts(outcome: Outcome) -> dict[str, str]:
-    return {name: str(value) for name, value in outcome.candidate.knobs}
 
 
 def largest_values(outcomes: Iterable[Outcome]) -> list[LargestValue]:
@@ -118,16 +108,14 @@ def fit_answer(
 
     Further questions are about `programs`, the runs that contain their program (None: all).
     """
-    answer: FitAnswerJson = {
-        "schema_version": SCHEMA_VERSION,
-        "largest": [_largest(one) for one in found],
-        "candidates": [_candidate(one) for one in sorted(outcomes, key=_distance)],
-        "problems": problems_json(problems),
-        "next": asked.next(*_questions(outcomes, found, asked, programs)),
-    }
-    if tried is not None:
-        answer["tried"] = [tried_json(one) for one in tried]
-    return bounded(answer, asked.top)
+    return asked.answer(
+        FitAnswerJson,
+        largest=[_largest(one) for one in found],
+        candidates=[_candidate(one) for one in sorted(outcomes, key=_distance)],
+        problems=problems_json(problems),
+        next=_questions(outcomes, found, asked, programs),
+        **({} if tried is None else {"tried": [tried_json(one) for one in tried]}),
+    )
 
 
 def _largest(one: LargestValue) -> LargestJson:
@@ -199,10 +187,8 @@ class CheckStepAnswerJson(AnswerJson):
 
     checked: list[CheckedCandidateJson]
     """One for each target."""
-    omitted: NotRequired[OmittedJson]
 
 
 def check_step_answer(found: Sequence[CheckedCandidateJson], asked: Asked) -> CheckStepAnswerJson:
     """Return the check of a step. Its programs are not kept, so nothing more can be asked about them."""
-    answer: CheckStepAnswerJson = {"schema_version": SCHEMA_VERSION, "checked": list(found), "next": []}
-    return bounded(answer, asked.top)
+    return asked.answer(CheckStepAnswerJson, checked=found)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.accelerators import ACCELERATORS, GPUS
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, Asked, bounded
+from tb_memplugin.questions.asking.asked import Asked
 from tb_memplugin.questions.compare.budget import need
 from tb_memplugin.questions.fit.answer import ChipFitJson, FitAnswerJson
 from tb_memplugin.targets import capacity_of, chip_of, memory_fraction
@@ -44,29 +44,27 @@ def chips_that_fit(recording: Recording, asked: Asked, targets: Sequence[str] = 
             "The limit of this target is the memory of its host", "cpu", f"name one of {', '.join(ACCELERATORS)}"
         )
     advisable = len(recording.allocations) > 0 and not all(chip["fits"] for chip in found)
-    answer: FitAnswerJson = {
-        "schema_version": SCHEMA_VERSION,
-        "largest": [],
-        "candidates": [],
-        "recording": needed,
-        "chips": sorted(found, key=lambda chip: (not chip["fits"], abs(chip["left_bytes"]))),
-        "caveats": [_caveat(recording), *([_gpu_caveat(recording)] if GPUS.keys() & limits.keys() else [])],
-        "problems": [],
-        "next": asked.next(
+    return asked.answer(
+        FitAnswerJson,
+        largest=[],
+        candidates=[],
+        recording=needed,
+        chips=sorted(found, key=lambda chip: (not chip["fits"], abs(chip["left_bytes"]))),
+        caveats=[
+            OF_PROGRAM if recording.kind.has_program else OF_PEAK,
+            *([_gpu_caveat(recording)] if GPUS.keys() & limits.keys() else []),
+        ],
+        problems=[],
+        next=[
             asked.question("advice", "changes that lower the peak", recording.id) if advisable else None,
             asked.question("explain", "what takes the memory", recording.id),
-        ),
-    }
-    return bounded(answer, asked.top)
+        ],
+    )
 
 
 def _limit(chip: str, recording: Recording) -> int | None:
     """Return the bytes of a chip that the recording's framework may use."""
     return GPUS[chip].device_memory_size if chip in GPUS and recording.kind.is_torch else capacity_of(chip)
-
-
-def _caveat(recording: Recording) -> str:
-    return OF_PROGRAM if recording.kind.has_program else OF_PEAK
 
 
 def _gpu_caveat(recording: Recording) -> str:

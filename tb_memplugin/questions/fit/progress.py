@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from tb_memplugin.model.fit import LargestValue, Outcome
+from tb_memplugin.questions.asking.text_table import bar_text
 from tb_memplugin.questions.fit.words import candidate_text, size_text
 from tb_memplugin.sizes import counted
 
-WIDTH = 10
 COMPILES_OF_A_SEARCH = 12
 
 
@@ -54,10 +54,8 @@ class FitProgress:
         total = max(
             self._done, self._done * self._rows // self._finished if self._finished else self._rows * self._each
         )
-        filled = WIDTH * self._done // max(total, 1)
         seconds = int(time.monotonic() - self._begun)
-        bar = "#" * filled + "-" * (WIDTH - filled)
-        return f"[{bar}] {self._done} of about {total}, {seconds // 60}:{seconds % 60:02d}"
+        return f"{bar_text(self._done, total)} {self._done} of about {total}, {seconds // 60}:{seconds % 60:02d}"
 
     def close(self) -> None:
         """Remove the bar."""

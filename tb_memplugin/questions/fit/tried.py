@@ -61,15 +61,20 @@ def _value(one: Tried, about: str) -> str:
     return reached.removeprefix("about ") if one.new_value == one.value else f"{one.value or 'none'} → {reached}"
 
 
-class TriedJson(TypedDict):
-    """A piece of advice that was carried out, or estimated where your code must change."""
+class SearchJson(TypedDict):
+    """A search of the largest value of a knob."""
 
     target: str
-    """The answer's target."""
+    """The target, or the smallest slice that fits."""
     knobs: dict[str, Knob]
-    """The values of its knobs that are not searched."""
+    """The values of the knobs that are not searched."""
     vary: str | None
     """The knob that is searched."""
+
+
+class TriedJson(SearchJson):
+    """A piece of advice that was carried out, or estimated where your code must change."""
+
     title: str
     """The piece of advice; the last one may be all that helped, together."""
     changes: list[str]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NotRequired, TypedDict
+from typing import TypedDict
 
 from tb_memplugin.analysis.fleet.answer import FleetAnswer
 from tb_memplugin.model.fleet import Device, Fleet, KnownCapture
-from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, AnswerJson, Asked, Question, bounded, selector
-from tb_memplugin.questions.asking.json_types import OmittedJson
+from tb_memplugin.questions.asking.asked import AnswerJson, Asked, Question, selector
 from tb_memplugin.questions.fleet.capture import FleetCaptureJson, LeftOutCaptureJson, capture_json, left_out_json
 
 
@@ -30,7 +29,6 @@ class FleetAnswerJson(AnswerJson, JoiningRules):
     """The captures that were read, newest first."""
     left_out: list[LeftOutCaptureJson]
     """The captures that were not read, newest first; empty with `--all`."""
-    omitted: NotRequired[OmittedJson]
 
 
 def fleet_answer(
@@ -38,16 +36,14 @@ def fleet_answer(
 ) -> FleetAnswerJson:
     """Return captures, with the devices of the largest peaks first, and what to ask about the worst device."""
     captures = [_largest_first(capture_json(fleet)) for fleet in fleets]
-    answer: FleetAnswerJson = {
-        "schema_version": SCHEMA_VERSION,
-        "rule": rules["rule"],
-        "tolerance_seconds": rules["tolerance_seconds"],
-        "series_rule": rules["series_rule"] if any(capture["series"] for capture in captures) else "",
-        "captures": captures,
-        "left_out": list(map(left_out_json, left_out)),
-        "next": asked.next(*_questions(fleets[:1], asked)),
-    }
-    return bounded(answer, asked.top)
+    return asked.answer(
+        FleetAnswerJson,
+        rules,
+        series_rule=rules["series_rule"] if any(capture["series"] for capture in captures) else "",
+        captures=captures,
+        left_out=list(map(left_out_json, left_out)),
+        next=_questions(fleets[:1], asked),
+    )
 
 
 def _largest_first(capture: FleetCaptureJson) -> FleetCaptureJson:

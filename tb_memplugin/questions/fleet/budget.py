@@ -7,7 +7,7 @@ from typing import TypedDict
 
 from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer
 from tb_memplugin.model.fleet import DEVICE_MEMORY, Fleet, KnownCapture
-from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, AnswerJson, Asked, bounded
+from tb_memplugin.questions.asking.asked import AnswerJson, Asked
 from tb_memplugin.questions.fleet.capture import FileProblemJson, LeftOutCaptureJson, left_out_json, problems_json
 from tb_memplugin.questions.fleet.words import cause_text
 from tb_memplugin.sizes import bytes_text, counted, percent_text
@@ -111,16 +111,22 @@ def _above(answer: FleetAnswer, memory: MemoryAnswer, limit: int | None) -> Iter
     for device in memory.peaks.devices:
         above = device.summary.peak_bytes - limit if limit is not None else 0
         if above > 0:
-            hosts = len(answer.fleet.hosts)
-            yield {
-                "capture": answer.fleet.name,
-                "kind": "peak",
-                "name": device.name,
-                "bytes": device.summary.peak_bytes,
-                "above_bytes": above,
-                "spread": None,
-                "explanation": [cause_text(cause, hosts) for cause in memory.causes(device)],
-            }
+            causes = [cause_text(cause, len(answer.fleet.hosts)) for cause in memory.causes(device)]
+            yield _broken(answer, "peak", device.name, device.summary.peak_bytes, above, causes)
+
+
+def _broken(
+    answer: FleetAnswer, kind: str, name: str, size: int, above: int, texts: list[str], spread: float | None = None
+) -> FleetBrokenJson:
+    return {
+        "capture": answer.fleet.name,
+        "kind": kind,
+        "name": name,
+        "bytes": size,
+        "above_bytes": above,
+        "spread": spread,
+        "explanation": texts,
+    }
 
 
 def _apart(answer: FleetAnswer, memory: MemoryAnswer, max_spread: float | None) -> Iterator[FleetBrokenJson]:
@@ -131,30 +137,18 @@ def _apart(answer: FleetAnswer, memory: MemoryAnswer, max_spread: float | None) 
     smallest = min(peaks.devices, key=lambda device: device.summary.peak_bytes)
     causes = [cause_text(cause, hosts) for end in (peaks.worst, smallest) for cause in memory.causes(end)]
     to = f"to {bytes_text(peaks.largest_bytes)} on {peaks.worst.name}"
-    yield {
-        "capture": answer.fleet.name,
-        "kind": "spread",
-        "name": peaks.memory,
-        "bytes": peaks.largest_bytes - peaks.smallest_bytes,
-        "above_bytes": round(peaks.largest_bytes - peaks.smallest_bytes - max_spread * peaks.median_bytes),
-        "spread": peaks.spread,
-        "explanation": [f"from {bytes_text(peaks.smallest_bytes)} on {smallest.name} {to}", *causes],
-    }
+    texts = [f"from {bytes_text(peaks.smallest_bytes)} on {smallest.name} {to}", *causes]
+    size = peaks.largest_bytes - peaks.smallest_bytes
+    above = round(size - max_spread * peaks.median_bytes)
+    yield _broken(answer, "spread", peaks.memory, size, above, texts, peaks.spread)
 
 
 def _programs(answer: FleetAnswer, limit: int | None) -> Iterator[FleetBrokenJson]:
     for program in answer.programs if limit is not None else ():
         above = program.use.reserved_bytes - (limit or 0)
         if above > 0:
-            yield {
-                "capture": answer.fleet.name,
-                "kind": "reserved",
-                "name": f"{program.use.module} on {counted(len(program.hosts), 'host')}",
-                "bytes": program.use.reserved_bytes,
-                "above_bytes": above,
-                "spread": None,
-                "explanation": [],
-            }
+            name = f"{program.use.module} on {counted(len(program.hosts), 'host')}"
+            yield _broken(answer, "reserved", name, program.use.reserved_bytes, above, [])
 
 
 class CheckFleetAnswerJson(AnswerJson, FleetBudgetJson):
@@ -163,9 +157,5 @@ class CheckFleetAnswerJson(AnswerJson, FleetBudgetJson):
 
 def check_fleet_answer(found: FleetBudgetJson, asked: Asked) -> CheckFleetAnswerJson:
     """Return the check of a fleet."""
-    answer: CheckFleetAnswerJson = {
-        **found,
-        "schema_version": SCHEMA_VERSION,
-        "next": asked.next(asked.question("fleet", "the worst devices, and why they differ")),
-    }
-    return bounded(answer, asked.top)
+    further = [asked.question("fleet", "the worst devices, and why they differ")]
+    return asked.answer(CheckFleetAnswerJson, found, next=further)

@@ -6,6 +6,7 @@ from typing import TypedDict
 
 from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer, OtherProgram, host_ranges
 from tb_memplugin.model.fleet import Device, Fleet, KnownCapture
+from tb_memplugin.questions.asking.json_types import ProblemJson
 from tb_memplugin.questions.fleet.devices import FleetDeviceJson, device_json, known
 from tb_memplugin.questions.fleet.words import (
     apart_texts,
@@ -161,15 +162,11 @@ class OtherProgramJson(TypedDict):
     """Host, module and difference in words."""
 
 
-class FileProblemJson(TypedDict):
+class FileProblemJson(ProblemJson):
     """A file that cannot be read, or not completely."""
 
     host: str
     """The host."""
-    file: str
-    """The path of the file."""
-    text: str
-    """The fault and its remedy."""
 
 
 class HostRangeJson(TypedDict):
@@ -183,19 +180,26 @@ class HostRangeJson(TypedDict):
     """The number of hosts; their numbers follow each other."""
 
 
-class FleetCaptureJson(TypedDict):
-    """One capture: a file for each host, of one session or several."""
+class CaptureHostsJson(TypedDict):
+    """The hosts of a capture, and the files that cannot be read."""
 
     name: str
     """Its first session."""
-    sessions: list[SessionJson]
-    """The folders that are joined, in order of time."""
-    series: list[FileSeriesJson]
-    """Files whose names differ in numbers only, with the same devices."""
     hosts: int
     """The number of hosts with a file."""
     missing: list[str]
     """Hosts without a file, by the gaps in numbered names."""
+    problems: list[FileProblemJson]
+    """The files that cannot be read, or not completely."""
+
+
+class FleetCaptureJson(CaptureHostsJson):
+    """One capture: a file for each host, of one session or several."""
+
+    sessions: list[SessionJson]
+    """The folders that are joined, in order of time."""
+    series: list[FileSeriesJson]
+    """Files whose names differ in numbers only, with the same devices."""
     missing_ranges: list[HostRangeJson]
     """The same, as ranges of numbers."""
     memories: list[FleetMemoryJson]
@@ -206,27 +210,17 @@ class FleetCaptureJson(TypedDict):
     """The distinct programs, those on the most hosts first."""
     other_programs: list[OtherProgramJson]
     """The hosts that lack a program that most hosts have."""
-    problems: list[FileProblemJson]
-    """The files that cannot be read, or not completely."""
 
 
-class LeftOutCaptureJson(TypedDict):
+class LeftOutCaptureJson(CaptureHostsJson):
     """A capture that is not read, and its known faults."""
 
-    name: str
-    """Its first session."""
     began: float
     """The time that its name states, in seconds since 1970; for other names, the time of its files."""
-    hosts: int
-    """The number of hosts with a file."""
     files: int
     """The number of files."""
     known_files: int
     """The number of files that have been read before; outliers and other programs are known if all have."""
-    missing: list[str]
-    """Hosts without a file, by the gaps in numbered names."""
-    problems: list[FileProblemJson]
-    """The files that cannot be read, or not completely."""
     outliers: list[str]
     """The devices far from the median, with their hosts."""
     leaks: list[str]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, BinaryIO, TypedDict, get_type_hints
+from typing import Any, TypedDict, get_type_hints
 
 import numpy as np
 
@@ -13,7 +11,7 @@ from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer
 from tb_memplugin.model.fleet import Device, Fleet
 from tb_memplugin.model.text import Text
 from tb_memplugin.questions.asking.payload import Column, Table
-from tb_memplugin.questions.export.rows import ExportTable, export_cells
+from tb_memplugin.questions.export.rows import ExportTable
 from tb_memplugin.questions.fleet.words import outlier_text
 from tb_memplugin.questions.recording.columns import Numbers
 from tb_memplugin.questions.records import record
@@ -112,15 +110,6 @@ def fleet_table(fleets: Sequence[Fleet]) -> ExportTable:
     """Return the rows of captures as columns for an export, in order of hosts."""
     rows = [row for fleet in fleets for row in _export_rows(FleetAnswer(fleet))]
     return {name: _export_column(kind, rows, name) for name, kind in get_type_hints(FleetExportRow).items()}
-
-
-def write_rows_json(table: ExportTable, stream: BinaryIO) -> None:
-    """Write a list of objects, one a line; unknown values are null."""
-    text = io.TextIOWrapper(stream, encoding="utf-8", newline="\n")
-    row = "{" + ", ".join(f'"{heading}": %s' for heading in table) + "}"
-    cells = zip(*(export_cells(column, json.dumps, "null") for column in table.values()), strict=True)
-    text.write("[\n" + ",\n".join(map(row.__mod__, cells)) + "\n]\n")
-    text.detach()  # flushes, and leaves the stream open
 
 
 def known(size: int) -> int | None:

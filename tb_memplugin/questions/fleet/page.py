@@ -11,7 +11,7 @@ from tb_memplugin.numbered_names import natural_key
 from tb_memplugin.questions.asking.endpoint import endpoint
 from tb_memplugin.questions.asking.inputs import FLEETS, FreeText
 from tb_memplugin.questions.asking.payload import Table, encode
-from tb_memplugin.questions.asking.source import CaptureNameJson, FleetReading, Fleets
+from tb_memplugin.questions.asking.source import CaptureNameJson, FleetReading, Fleets, ReadingJson
 from tb_memplugin.questions.fleet.capture import FleetCaptureJson, answer_json
 from tb_memplugin.questions.fleet.devices import device_table
 from tb_memplugin.questions.fleet.words import heading_text, joined_text, median_text, worst_parts
@@ -27,8 +27,8 @@ class MemoryTextJson(TypedDict):
     """Median, p95, spread and outliers; empty for a single device."""
 
 
-class FleetMetaJson(TypedDict):
-    """The answer of api/fleet beside its tables of devices and hosts. Ask again while it is `running`."""
+class FleetMetaJson(ReadingJson):
+    """The answer of api/fleet beside its tables of devices and hosts."""
 
     captures: list[CaptureNameJson]
     """All captures, newest first."""
@@ -36,13 +36,6 @@ class FleetMetaJson(TypedDict):
     """The rule by which sessions are joined, as a sentence."""
     series_rule: str
     """The rule by which files are one process, as a sentence."""
-    done: int
-    """The number of files that are read."""
-    total: int
-    seconds: float
-    running: bool
-    problem: str
-    """The reason why the reading ended without an answer; else empty."""
     capture: FleetCaptureJson | None
     """The capture, without the list of its devices; null until the first files are read."""
     heading: str

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from types import TracebackType
-from typing import Self, TextIO
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TextIO
 
 from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer
 from tb_memplugin.model.fleet import Device, Fleet, KnownCapture, TrendSeries
 from tb_memplugin.model.kinds import TrendBy
-from tb_memplugin.questions.asking.text_table import align
+from tb_memplugin.questions.asking.text_table import align, bar_text
 from tb_memplugin.questions.fleet.words import (
     apart_texts,
     cause_text,
@@ -113,41 +113,36 @@ def _of_series(series: TrendSeries, by: TrendBy) -> Iterator[str]:
     yield from align(table, 0)
 
 
-WIDTH = 10
 WAIT_SECONDS = 0.5  # before the first bar; cached summaries have been read by then
 EVERY_SECONDS = 0.2
 
 
-class FleetProgress:
-    """Counts files. The bar disappears at the end."""
+@contextmanager
+def fleet_progress(stream: TextIO, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """Yield a function that shows the number of files that are read, in a bar that disappears at the end."""
+    if quiet or not stream.isatty():
+        yield lambda count, total: None
+        return
+    begun = time.monotonic()
+    shown = begun + WAIT_SECONDS - EVERY_SECONDS
 
-    def __init__(self, stream: TextIO, quiet: bool) -> None:
-        self._stream, self._shown = stream, not quiet and stream.isatty()
-        self._begun = time.monotonic()
-        self._last = self._begun + WAIT_SECONDS - EVERY_SECONDS
+    def write(text: str) -> None:
+        stream.write(f"\r{text}\x1b[K")
+        stream.flush()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._shown:
-            self._write("")
-
-    def done(self, count: int, total: int) -> None:
-        """Show the number of files that are read."""
+    def done(count: int, total: int) -> None:
+        nonlocal shown
         now = time.monotonic()
-        if self._shown and now - self._last >= EVERY_SECONDS:
-            self._last = now
-            self._write(bar(count, total, now - self._begun))
+        if now - shown >= EVERY_SECONDS:
+            shown = now
+            write(bar(count, total, now - begun))
 
-    def _write(self, text: str) -> None:
-        self._stream.write(f"\r{text}\x1b[K")
-        self._stream.flush()
+    try:
+        yield done
+    finally:
+        write("")
 
 
 def bar(count: int, total: int, seconds: float) -> str:
     """Return the bar as a line of text."""
-    filled = WIDTH * count // max(total, 1)
-    return f"[{'#' * filled}{'-' * (WIDTH - filled)}] {count:,} of {counted(total, 'file')}, {seconds:.0f} s"
+    return f"{bar_text(count, total)} {count:,} of {counted(total, 'file')}, {seconds:.0f} s"

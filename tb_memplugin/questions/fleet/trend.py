@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NotRequired, TypedDict
+from typing import TypedDict
 
 from tb_memplugin.model.fleet import TrendSeries
 from tb_memplugin.model.kinds import TrendBy
-from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, AnswerJson, Asked, bounded
+from tb_memplugin.questions.asking.asked import AnswerJson, Asked
 from tb_memplugin.questions.asking.endpoint import endpoint
 from tb_memplugin.questions.asking.inputs import FLEETS, Choice
-from tb_memplugin.questions.asking.json_types import OmittedJson
-from tb_memplugin.questions.asking.source import Fleets
+from tb_memplugin.questions.asking.source import Fleets, ReadingJson
 from tb_memplugin.questions.fleet.words import rise_text
 from tb_memplugin.questions.records import record
 
@@ -66,18 +65,12 @@ class TrendAnswerJson(AnswerJson):
 
     series: list[TrendSeriesJson]
     """Memories, then programs, the largest first."""
-    omitted: NotRequired[OmittedJson]
 
 
-class FleetTrendJson(TypedDict):
+class FleetTrendJson(ReadingJson):
     """The trend over all captures, and how many files are read; without series until all are."""
 
     series: list[TrendSeriesJson]
-    done: int
-    total: int
-    seconds: float
-    running: bool
-    problem: str
 
 
 @endpoint("fleet_trend", FLEETS, Choice("by", TrendBy), live=True)
@@ -92,14 +85,11 @@ def trend_answer(series: Sequence[TrendSeries], asked: Asked) -> TrendAnswerJson
     found = list(map(series_json, series))
     rises = [point for one in found[:1] for point in one["points"] if point["because"]]
     worst = sorted(rises, key=lambda point: -point["rise_bytes"])[:1]
-    answer: TrendAnswerJson = {
-        "schema_version": SCHEMA_VERSION,
-        "series": [{**one, "points": _largest_changes(one["points"], asked.top)} for one in found],
-        "next": asked.next(
-            *(asked.question("explain", "what is live after the largest rise", point["recording"]) for point in worst)
-        ),
-    }
-    return bounded(answer, asked.top)
+    return asked.answer(
+        TrendAnswerJson,
+        series=[{**one, "points": _largest_changes(one["points"], asked.top)} for one in found],
+        next=[asked.question("explain", "what is live after the largest rise", point["recording"]) for point in worst],
+    )
 
 
 def series_json(series: TrendSeries) -> TrendSeriesJson:

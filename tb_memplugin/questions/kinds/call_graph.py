@@ -16,6 +16,7 @@ from tb_memplugin.analysis.call_graph import (
     diff_samples,
     live_samples,
 )
+from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.endpoint import InReport, endpoint
 from tb_memplugin.questions.asking.inputs import (
@@ -27,14 +28,16 @@ from tb_memplugin.questions.asking.inputs import (
     Flag,
     FreeText,
     Integer,
-    OptionalRecording,
+    RecordingOf,
 )
 from tb_memplugin.questions.asking.payload import compact
 from tb_memplugin.questions.kinds.device_profile import has_call_graph
+from tb_memplugin.questions.records import record
 
 MAX_LISTED = 5000  # functions in the table
 MAX_DRAWN = 300  # functions in one picture
 DRAWN = 60
+FIGURES = ("line", "flat", "cum", "flat_allocations", "cum_allocations")  # of functions
 
 
 class CallNodesJson(TypedDict):
@@ -97,7 +100,7 @@ class CallGraphJson(TypedDict):
     FreeText("hide", ""),
     Flag("fold", True),
     Flag("whole", False),
-    OptionalRecording("base"),
+    RecordingOf("base", optional=True),
     FileOf("base", optional=True),
     Integer("most", 1, MAX_DRAWN, default=DRAWN),
     report=InReport(has_call_graph),
@@ -136,37 +139,26 @@ def call_graph(
 
 
 def _encoded(found: CallGraph, by: Granularity) -> CallGraphJson:
-    nodes, calls = found.nodes, found.calls
+    nodes = found.nodes
     listed = slice(0, MAX_LISTED)  # functions in the picture come first: they are the largest
     function, file = (compact(text.take(np.arange(len(text))[listed])) for text in (nodes.function, nodes.file))
-    left = nodes.cum[MAX_LISTED:]
-    return {
-        "by": by,
-        "total": found.total,
-        "total_allocations": found.total_allocations,
-        "shown": found.shown,
-        "unplaced": found.unplaced,
-        "nodes": {
-            "function": [function[i] for i in range(len(function))],
-            "file": [file[i] for i in range(len(file))],
-            "line": nodes.line[listed].tolist(),
-            "flat": nodes.flat[listed].tolist(),
-            "cum": nodes.cum[listed].tolist(),
-            "flat_allocations": nodes.flat_allocations[listed].tolist(),
-            "cum_allocations": nodes.cum_allocations[listed].tolist(),
-            "drawn": found.drawn[listed].tolist(),
-        },
-        "nodes_total": len(nodes.flat),
-        "not_drawn": {
-            "nodes": int((~found.drawn).sum()),
-            "largest": int(np.abs(nodes.cum[~found.drawn]).max(initial=0)),
-        },
-        "not_listed": {"nodes": len(left), "largest": int(np.abs(left).max(initial=0))},
-        "calls": {
-            "caller": calls.caller.tolist(),
-            "callee": calls.callee.tolist(),
-            "bytes": calls.bytes.tolist(),
-            "allocations": calls.allocations.tolist(),
-            "residual": calls.residual.tolist(),
-        },
-    }
+    figures = {name: getattr(nodes, name)[listed] for name in FIGURES}
+    return record(
+        CallGraphJson,
+        found,
+        by=by,
+        nodes=record(
+            CallNodesJson,
+            figures,
+            function=[function[i] for i in range(len(function))],
+            file=[file[i] for i in range(len(file))],
+            drawn=found.drawn[listed].tolist(),
+        ),
+        nodes_total=len(nodes.flat),
+        not_drawn=_left_out(nodes.cum[~found.drawn]),
+        not_listed=_left_out(nodes.cum[MAX_LISTED:]),
+    )
+
+
+def _left_out(cum: I64) -> LeftOutJson:
+    return {"nodes": len(cum), "largest": int(np.abs(cum).max(initial=0))}

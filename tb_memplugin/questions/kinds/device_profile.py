@@ -13,14 +13,15 @@ from tb_memplugin.analysis.leaks.over_snapshots import Growth, find_series, grow
 from tb_memplugin.analysis.usage.figure_definitions import DEVICE_PROFILE, Figure, define
 from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak
 from tb_memplugin.model.kinds import Role
-from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.recording import CaptureInfo, Recording
 from tb_memplugin.numbered_names import natural_key
 from tb_memplugin.questions.asking.endpoint import InReport, endpoint
 from tb_memplugin.questions.asking.inputs import FILE, RECORDING, SAME_RUN
-from tb_memplugin.questions.asking.json_types import FigureJson, SummaryJson, figure_json
+from tb_memplugin.questions.asking.json_types import FigureJson, SummaryJson
 from tb_memplugin.questions.kinds.leaks import NAMES, VerdictName, sentence
 from tb_memplugin.questions.recording.sites import leaking, line_text, most_from, source_text
 from tb_memplugin.questions.recording.summary import summary
+from tb_memplugin.questions.records import record, records
 from tb_memplugin.sizes import bytes_text, counted
 
 
@@ -69,11 +70,8 @@ def device_profile(recording: Recording, file: Sequence[Recording]) -> DevicePro
     return {
         "recording": summary(recording),
         "headline": headline(recording),
-        "figures": [*map(figure_json, figures(recording))],
-        "taken": {
-            "time_ns": recording.capture_info.time_ns if recording.capture_info else None,
-            "step": recording.capture_info.step if recording.capture_info else None,
-        },
+        "figures": records(FigureJson, figures(recording)),
+        "taken": record(CaptureJson, recording.capture_info or CaptureInfo()),
         "devices": [
             {"id": other.id, "memory": other.memory, "bytes": peak(other).bytes, "kinds": kinds(other)}
             for other in sorted(file, key=lambda other: natural_key(other.memory))
@@ -185,14 +183,7 @@ def series(recording: Recording, recordings: Sequence[Recording]) -> GrowthJson:
         "message": found.leaks.steps.message or None,
         "headline": leaking(found.leaks, _lines(found)) or None,
         "points": [
-            {
-                "id": point.id,
-                "title": point.title,
-                "host": point.host,
-                "step": point.capture_info.step if point.capture_info else None,
-                "time_ns": point.capture_info.time_ns if point.capture_info else None,
-                "bytes": int(total),
-            }
+            record(GrowthPointJson, point, point.capture_info or CaptureInfo(), bytes=total)
             for point, total in zip(found.series, found.total.tolist(), strict=True)
         ],
         "sites": [

@@ -9,17 +9,21 @@ import numpy as np
 
 from tb_memplugin.analysis.usage.figure_definitions import Figure
 from tb_memplugin.analysis.usage.live_bytes import peak
-from tb_memplugin.analysis.usage.live_set import live_rows
+from tb_memplugin.analysis.usage.live_set import figures, live_rows
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
-from tb_memplugin.questions.asking.json_types import CaveatJson, FigureJson, OutOfMemoryJson, SummaryJson, figure_json
+from tb_memplugin.questions.asking.endpoint import InReport, endpoint
+from tb_memplugin.questions.asking.inputs import RECORDING
+from tb_memplugin.questions.asking.json_types import CaveatJson, FigureJson, OutOfMemoryJson, SummaryJson
 from tb_memplugin.questions.asking.payload import Table, compact, encode
 from tb_memplugin.questions.kinds.verdict import RecordingVerdictJson, roles_follow, verdict, verdict_follows
 from tb_memplugin.questions.oom import failure as oom
 from tb_memplugin.questions.recording.columns import OF_DATA_FLOW
 from tb_memplugin.questions.recording.summary import summary
 from tb_memplugin.questions.recording.tables import address_table, row_table
+from tb_memplugin.questions.recording.usage import FIRST_BUCKETS, usage_of_program
+from tb_memplugin.questions.records import records
 
 # More rows than a screen shows. The others follow in a second request, so that the first answer is small for programs
 # of any size.
@@ -52,7 +56,16 @@ class FirstViewMetaJson(TypedDict):
     out_of_memory: OutOfMemoryJson | None
 
 
-def encode_first_view(recording: Recording, figures: Sequence[Figure], usage: Table) -> bytes:
+@endpoint("memory_viewer", RECORDING, report=InReport(lambda r: r.axis is not Axis.TIME and not r.kind.has_call_graph))
+def first_view(recording: Recording) -> bytes:
+    """Return the first view of a program, or of an out-of-memory failure."""
+    recording = recording.outline  # the rest takes longer to read; api/rows returns it
+    numbers = figures(recording) if recording.out_of_memory is None else oom.figures(recording)
+    usage = usage_of_program(recording, 0, recording.length, FIRST_BUCKETS)
+    return encode_first_view(recording, numbers, usage)
+
+
+def encode_first_view(recording: Recording, numbers: Sequence[Figure], usage: Table) -> bytes:
     """Return the verdict and figures, `usage` in buckets, and the largest `rows` that are live at the peak."""
     top = peak(recording)
     largest = live_rows(recording, top.position)[:FIRST_ROWS]
@@ -61,7 +74,7 @@ def encode_first_view(recording: Recording, figures: Sequence[Figure], usage: Ta
         "recording": summarized,
         "axis": {"kind": recording.axis.value, "length": recording.length},
         "verdict": verdict(recording, outline=verdict_follows(recording)),
-        "figures": [*map(figure_json, figures)],
+        "figures": records(FigureJson, numbers),
         "caveats": summarized["caveats"],
         "peak": {"position": top.position},
         "regions": len(recording.regions),

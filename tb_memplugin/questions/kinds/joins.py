@@ -21,6 +21,7 @@ from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.endpoint import InReport, endpoint
 from tb_memplugin.questions.asking.inputs import PROGRAMS, RECORDING, Integer, last_position
+from tb_memplugin.questions.records import record
 
 MAX_STACKS = 1000  # in a report; a TPU has a few. Reports of more have none
 
@@ -34,8 +35,8 @@ class AmountJson(TypedDict):
     """Their bytes."""
 
 
-class LinkedProgramJson(AmountJson):
-    """A program that ran or whose planned memory was allocated; `running` is about the requested position."""
+class ProgramNameJson(TypedDict):
+    """A program in one memory."""
 
     recording: str
     """The id of the program's recording."""
@@ -43,23 +44,22 @@ class LinkedProgramJson(AmountJson):
     """Its title."""
     memory: str
     """Its memory."""
+
+
+class LinkedProgramJson(AmountJson, ProgramNameJson):
+    """A program that ran or whose planned memory was allocated; `running` is about the requested position."""
+
     running: bool
     """True if it runs at the position."""
     runs: int | None
     """The number of its runs in the profile; null if executions are not recorded."""
 
 
-class StackJson(TypedDict):
+class StackJson(ProgramNameJson):
     """The stack that is reserved at the requested position, and the program whose temporaries it holds."""
 
     bytes: int
     """The size of the stack."""
-    recording: str
-    """The id of the program's recording."""
-    title: str
-    """Its title."""
-    memory: str
-    """Its memory."""
     temporary_bytes: int
     """Its temporaries, which the stack holds."""
 
@@ -157,15 +157,15 @@ class _Linked:
 
     def answer(self, position: int) -> RuntimeToProgramJson:
         now = running_programs(self.recording, self.programs, position)
-        found: list[LinkedProgramJson] = [
-            {
-                "recording": self.programs[number].id,
-                "title": self.programs[number].title,
-                "memory": self.programs[number].memory,
-                "running": number in now,
-                "runs": self._runs[number],
-                **self._amounts[number],
-            }
+        found = [
+            record(
+                LinkedProgramJson,
+                self._amounts[number],
+                self.programs[number],
+                recording=self.programs[number].id,
+                running=number in now,
+                runs=self._runs[number],
+            )
             for number in sorted(self._with_titles(self._listed, now))
         ]
         return {
@@ -186,10 +186,10 @@ class _Linked:
         number = int(self.stack.program[position]) if 0 <= position < len(self.stack.program) else -1
         if number < 0:
             return None
-        return {
-            "bytes": int(self.stack.stack[position]),
-            "recording": self.programs[number].id,
-            "title": self.programs[number].title,
-            "memory": self.programs[number].memory,
-            "temporary_bytes": int(self.stack.temporary[number]),
-        }
+        return record(
+            StackJson,
+            self.programs[number],
+            recording=self.programs[number].id,
+            bytes=int(self.stack.stack[position]),
+            temporary_bytes=int(self.stack.temporary[number]),
+        )

@@ -34,35 +34,54 @@ NAMES: dict[Verdict, VerdictName] = {
 }
 
 
-class FindingJson(SiteJson):
-    """The memory of one allocation site over steps. Sites with several shapes have no size."""
+class SiteVerdictJson(TypedDict):
+    """The verdict on an allocation site over steps."""
 
     verdict: VerdictName
+    """`leak` or `kept one step`."""
     sentence: str
+    """The verdict with its evidence."""
     bytes_per_step: float
+    """The growth."""
     confidence: float
+    """From 0 to 1."""
+    live_bytes: int
+    """The bytes of the allocations that are live at the end."""
+
+
+class FindingJson(SiteJson, SiteVerdictJson):
+    """The memory of one allocation site over steps. Sites with several shapes have no size."""
+
     evidence_steps: int
     survived_steps: float
     freed_later_share: float
     allocations: int
-    live_bytes: int
     curve: list[int]
     """Live bytes at each of `curve_steps`."""
 
 
-class LeaksJson(TypedDict):
-    """Leak findings, the fastest growth first."""
+class GrowthOverStepsJson(TypedDict):
+    """Growth from step to step."""
 
     message: str | None
-    """The reason for having no findings, or the source of the steps; null without either."""
+    """The reason why there are no findings."""
     retained_gradients: list[str]
-    """Gradients and optimizer state that survive an iteration of the training loop, in sentences."""
+    """Sentences about gradients that survive into the next step."""
     unit: str
+    """What growth is stated per: `step`, a run of a program, or `1,000 events` of a recording without either."""
     steps: int
+    """The number of steps, or of equal parts of a recording without steps."""
     warm_up_steps: int
+    """The first steps, which are left out."""
+    verdicts: dict[VerdictName, int]
+    """The number of sites per verdict that has any."""
+
+
+class LeaksJson(GrowthOverStepsJson):
+    """Leak findings, the fastest growth first. Without any, `message` may be the source of the steps."""
+
     within_step: int
     sites_left_out: int
-    verdicts: dict[VerdictName, int]
     curve_steps: list[int]
     findings: list[FindingJson]
 

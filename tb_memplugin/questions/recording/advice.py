@@ -12,15 +12,15 @@ from tb_memplugin.analysis.advice.compiled import compiled_savings, with_compile
 from tb_memplugin.analysis.advice.fitting import fitting_set
 from tb_memplugin.analysis.advice.model import range_text
 from tb_memplugin.analysis.usage.headroom import fits_after, headroom
-from tb_memplugin.analysis.usage.live_bytes import caveats, peak
+from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.asking.asked import SCHEMA_VERSION, AnswerJson, Asked, bounded
+from tb_memplugin.questions.asking.asked import Asked
 from tb_memplugin.questions.asking.endpoint import EACH_CHOICE, endpoint
 from tb_memplugin.questions.asking.inputs import RECORDING, RUNS
-from tb_memplugin.questions.asking.json_types import CaveatJson, caveat_json
 from tb_memplugin.questions.asking.source import Runs
+from tb_memplugin.questions.recording.summary import RecordingAnswerJson, about
 from tb_memplugin.questions.records import record
 from tb_memplugin.sizes import bytes_text, percent_text
 
@@ -181,26 +181,14 @@ def saving_line(piece: AdviceLineJson) -> str:
     return f"{range_text(-saved, -most)}, {percent_text(saved, piece['before_bytes'])} of {of}{compiled}"
 
 
-class AdviceAnswerJson(AnswerJson, AdviceListJson):
+class AdviceAnswerJson(RecordingAnswerJson, AdviceListJson):
     """The changes that lower the peak of a recording, the largest saving first."""
-
-    recording: str
-    """The recording's id."""
-    caveats: list[CaveatJson]
-    """Of the recording."""
 
 
 def advice_answer(recording: Recording, asked: Asked, outcomes: Sequence[Outcome] = ()) -> AdviceAnswerJson:
     """Return the first pieces of advice about a recording; `outcomes` are the candidates of fits in its logdir."""
     found = advice(recording, outcomes)
     rows = [piece["rows"][0][0] for piece in found["advice"][:1] if piece["rows"]]
-    answer: AdviceAnswerJson = {
-        "schema_version": SCHEMA_VERSION,
-        "recording": recording.id,
-        **found,
-        "caveats": [*map(caveat_json, caveats(recording))],
-        "next": asked.next(
-            *(asked.question("buffers", "a buffer of the first piece of advice", recording.id, row=row) for row in rows)
-        ),
-    }
-    return bounded(answer, asked.top)
+    why = "a buffer of the first piece of advice"
+    further = [asked.question("buffers", why, recording.id, row=row) for row in rows]
+    return asked.answer(AdviceAnswerJson, about(recording), found, next=further)

@@ -14,8 +14,8 @@ from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.endpoint import InReport, endpoint
 from tb_memplugin.questions.asking.inputs import PROGRAMS, RECORDING, Integer, last_row
-from tb_memplugin.questions.asking.json_types import StackFrameJson
-from tb_memplugin.questions.asking.payload import encode
+from tb_memplugin.questions.asking.json_types import RowTextsJson, StackFrameJson
+from tb_memplugin.questions.asking.payload import columns_of, encode
 from tb_memplugin.questions.recording.columns import facts
 from tb_memplugin.questions.recording.sites import stack_frames
 from tb_memplugin.questions.records import record
@@ -87,23 +87,11 @@ class PlannedAllocationJson(TypedDict):
     buffers_total: int
 
 
-class NamedRowJson(TypedDict):
+class NamedRowJson(RowTextsJson):
     """The texts of a buffer or allocation; `row` selects it in `buffers --row`."""
 
-    row: int
-    """The row in the recording."""
-    name: str
-    """The buffer's or allocation's name."""
-    op: str
-    """The instruction's opcode, or the operator."""
-    op_name: str
-    """The model path."""
     role: str
     """The role, in lower case."""
-    shape: str
-    """The shape with its layout."""
-    source: str
-    """The user's innermost source line; empty where it is unknown."""
 
 
 class BufferJson(NamedRowJson):
@@ -160,12 +148,7 @@ def _of_every_row(recording: Recording, programs: Sequence[Recording]) -> bytes:
                 "freed_stack": none if recording.free_stack is None else recording.free_stack,
                 "planned": plan,
             },
-            "frames": {
-                "parent": stacks.parent,
-                "function": stacks.function,
-                "file": stacks.file,
-                "line": stacks.line,
-            },
+            "frames": columns_of(stacks, ("parent", "function", "file", "line")),
         },
     )
 
@@ -254,15 +237,15 @@ def planned(recording: Recording, row: int, programs: Sequence[Recording]) -> Pl
     rows = program.allocations
     inside = np.flatnonzero(rows.region == region)
     inside = inside[np.argsort(-rows.size[inside], kind="stable")]
-    return {
-        "recording": program.id,
-        "title": program.title,
-        "memory": program.memory,
-        "kind": RegionKind(int(program.regions.kind[region])).label,
-        "size": int(program.regions.size[region]),
-        "buffers": [
+    return record(
+        PlannedAllocationJson,
+        program,
+        recording=program.id,
+        kind=RegionKind(int(program.regions.kind[region])).label,
+        size=int(program.regions.size[region]),
+        buffers=[
             {"row": i, "name": rows.name[i], "op_name": rows.op_name[i], "size": int(rows.size[i])}
             for i in inside[:MAX_PLANNED_BUFFERS].tolist()
         ],
-        "buffers_total": len(inside),
-    }
+        buffers_total=len(inside),
+    )

@@ -8,6 +8,7 @@ from typing import TypedDict
 from tb_memplugin.questions.asking.endpoint import endpoint
 from tb_memplugin.questions.asking.inputs import CODE, BadParameter, FreeText
 from tb_memplugin.questions.asking.source import SourceCode
+from tb_memplugin.questions.records import record
 
 MAX_FRAMES = 64
 MAX_QUERY = 32_768
@@ -33,15 +34,8 @@ class SourceCodeJson(TypedDict):
 @endpoint("source_code", CODE, FreeText("frames"))
 def source_code(code: SourceCode, frames: str) -> SourceCodeJson:
     """Return the code around some frames, which the query lists as JSON: `[["train.py", 12], ...]`."""
-    return {"frames": [_code(code, file, line) for file, line in _frames(frames)]}
-
-
-def _code(code: SourceCode, file: str, line: int) -> CodeJson | None:
-    found = code.around(file, line)
-    if found is None:
-        return None
-    path, complete, first, lines = found
-    return {"path": path, "file": complete, "first": first, "lines": list(lines)}
+    found = [code.around(file, line) for file, line in _frames(frames)]
+    return {"frames": [None if each is None else record(CodeJson, each) for each in found]}
 
 
 def _frames(text: str) -> list[tuple[str, int]]:

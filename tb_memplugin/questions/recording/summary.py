@@ -2,53 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NotRequired, Protocol
+from collections.abc import Sequence
+from typing import NotRequired
 
 from tb_memplugin.analysis.isolate import each
 from tb_memplugin.analysis.usage.live_bytes import caveats, peak, reserved_bytes
 from tb_memplugin.model.recording import CaptureInfo, Recording
-from tb_memplugin.questions.asking.asked import MORE, SCHEMA_VERSION, AnswerJson, Asked, Question, bounded
+from tb_memplugin.questions.asking.asked import MORE, AnswerJson, Asked, Question
 from tb_memplugin.questions.asking.json_types import (
-    AboutFile,
+    CaveatJson,
     LeftOutProgramsJson,
-    OmittedJson,
     ProblemJson,
     SummaryJson,
-    caveat_json,
     problems_json,
 )
+from tb_memplugin.questions.records import record, records
 
 
 def summary(recording: Recording) -> SummaryJson:
     """Summarize a recording in JSON-compatible values; unknown figures are None."""
     top = peak(recording)
     taken = recording.capture_info or CaptureInfo()
-    return {
-        "id": recording.id,
-        "kind": recording.kind.value,
-        "title": recording.title,
-        "backend": recording.backend.value,
-        "run": recording.run,
-        "host": recording.host,
-        "memory": recording.memory,
-        "axis": recording.axis.value,
-        "length": recording.length,
-        "time_ns": taken.time_ns,
-        "end_ns": _end_ns(recording),
-        "step": taken.step,
-        "allocations": int(recording.allocation_counts().sum()),
-        "peak_bytes": top.bytes,
-        "peak_position": top.position,
-        "reserved_bytes": None if _reserved_unknown(recording) else reserved_bytes(recording),
-        "reported_peak_bytes": recording.reported_peak,
-        "capacity_bytes": recording.capacity,
-        "capacity_source": recording.capacity_source if recording.capacity else "",
-        "live": recording.is_live,
-        "interval_ns": recording.sampling.interval_ns if recording.sampling is not None else None,
-        "reason": (recording.capture_info and recording.capture_info.reason) or None,
-        "caveats": [*map(caveat_json, caveats(recording))],
-    }
+    return record(
+        SummaryJson,
+        recording,
+        taken,
+        end_ns=_end_ns(recording),
+        allocations=int(recording.allocation_counts().sum()),
+        peak_bytes=top.bytes,
+        peak_position=top.position,
+        reserved_bytes=None if _reserved_unknown(recording) else reserved_bytes(recording),
+        reported_peak_bytes=recording.reported_peak,
+        capacity_bytes=recording.capacity,
+        capacity_source=recording.capacity_source if recording.capacity else "",
+        live=recording.is_live,
+        interval_ns=recording.sampling.interval_ns if recording.sampling is not None else None,
+        reason=taken.reason or None,
+        caveats=caveats_json(recording),
+    )
 
 
 def summaries(recordings: Sequence[Recording]) -> tuple[list[SummaryJson], list[ProblemJson]]:
@@ -70,13 +61,23 @@ def _reserved_unknown(recording: Recording) -> bool:
     return recording.kind.is_torch and recording.reserved is None
 
 
-class LeftOutPrograms(Protocol):
-    """The programs of a dump that were not read."""
+class RecordingAnswerJson(AnswerJson):
+    """Keys of answers about one recording."""
 
-    @property
-    def programs(self) -> int: ...
-    @property
-    def bytes(self) -> int: ...
+    recording: str
+    """The recording's id."""
+    caveats: list[CaveatJson]
+    """The caveats of the recording."""
+
+
+def about(recording: Recording) -> dict[str, object]:
+    """Return the keys of answers about one recording."""
+    return {"recording": recording.id, "caveats": caveats_json(recording)}
+
+
+def caveats_json(recording: Recording) -> list[CaveatJson]:
+    """Return the caveats of a recording for JSON."""
+    return records(CaveatJson, caveats(recording))
 
 
 class SummaryAnswerJson(AnswerJson):
@@ -88,34 +89,18 @@ class SummaryAnswerJson(AnswerJson):
     """The files and recordings that cannot be read or analyzed."""
     left_out: NotRequired[list[LeftOutProgramsJson]]
     """One for each XLA dump of which only the largest programs are listed."""
-    omitted: NotRequired[OmittedJson]
-
-
-def summary_of_path(
-    recordings: Sequence[Recording],
-    problems: Iterable[AboutFile],
-    asked: Asked,
-    left_out: Iterable[LeftOutPrograms] = (),
-) -> SummaryAnswerJson:
-    """Return the largest recordings, the problems of files, and what to ask about the largest recording."""
-    found, failed = summaries(recordings)
-    return summary_answer(found, [*problems_json(problems), *failed], asked, left_out)
 
 
 def summary_answer(
-    found: list[SummaryJson], problems: list[ProblemJson], asked: Asked, left_out: Iterable[LeftOutPrograms] = ()
+    found: list[SummaryJson], problems: list[ProblemJson], asked: Asked, left_out: Sequence[object] = ()
 ) -> SummaryAnswerJson:
-    """Return summaries, the largest peak first, and what to ask about the largest one."""
-    not_read: list[LeftOutProgramsJson] = [{"programs": one.programs, "bytes": one.bytes} for one in left_out]
-    answer: SummaryAnswerJson = {
-        "schema_version": SCHEMA_VERSION,
-        "recordings": found,
-        "problems": problems,
-        "next": asked.next(*_questions(found, asked)),
-    }
-    if not_read:
-        answer["left_out"] = not_read
-    return bounded(answer, asked.top)
+    """Return summaries, the largest peak first, and what to ask about the largest one.
+
+    `left_out`: for each dump, the `programs` that were not read, and the `bytes` of the largest one.
+    """
+    not_read = {"left_out": records(LeftOutProgramsJson, left_out)} if left_out else {}
+    further = _questions(found, asked)
+    return asked.answer(SummaryAnswerJson, not_read, recordings=found, problems=problems, next=further)
 
 
 def _questions(found: Sequence[SummaryJson], asked: Asked) -> list[Question]:

@@ -13,12 +13,14 @@ from tb_memplugin.analysis.usage.steps import step_at
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import RegionKind, SpanKind
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.tables import NamedSpans
 from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.questions.asking.endpoint import EACH_CHOICE, endpoint
 from tb_memplugin.questions.asking.inputs import RECORDING
-from tb_memplugin.questions.asking.payload import Table, encode, narrow
+from tb_memplugin.questions.asking.payload import Table, columns_of, encode, narrow
 from tb_memplugin.questions.recording.columns import BY_NAME, PAGE_COLUMNS, ChosenRows, Numbers
+
+SPANS = ("name", "kind", "start_ns", "end_ns")
+INSTRUCTIONS = ("name", "op", "op_name", "computation")
 
 
 @endpoint("rows", RECORDING, report=EACH_CHOICE)
@@ -34,7 +36,7 @@ def rows(recording: Recording) -> bytes:
             "rows": row_table(recording, everything),
             "regions": _region_table(recording),
             "program": _position_table(recording),
-            **({"spans": _span_table(recording.spans)} if recording.spans is not None else {}),
+            **({"spans": columns_of(recording.spans, SPANS)} if recording.spans is not None else {}),
         },
     )
 
@@ -86,21 +88,10 @@ def _region_table(recording: Recording) -> Table:
     }
 
 
-def _span_table(spans: NamedSpans) -> Table:
-    return {"name": spans.name, "kind": spans.kind, "start_ns": spans.start_ns, "end_ns": spans.end_ns}
-
-
 def _position_table(recording: Recording) -> Table:
     """Return the instruction of a program, or the event of an allocator, at each position of the axis."""
     program = recording.program
-    if program is None:
-        return _event_table(recording)
-    return {
-        "name": program.name,
-        "op": program.op,
-        "op_name": program.op_name,
-        "computation": program.computation,
-    }
+    return _event_table(recording) if program is None else columns_of(program, INSTRUCTIONS)
 
 
 def _event_table(recording: Recording) -> Table:

@@ -13,7 +13,7 @@ from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.endpoint import EACH_CHOICE, endpoint
 from tb_memplugin.questions.asking.inputs import RECORDING, Choice, Flag
-from tb_memplugin.questions.asking.payload import Table, encode
+from tb_memplugin.questions.asking.payload import columns_of, encode
 from tb_memplugin.questions.asking.text_table import align
 from tb_memplugin.sizes import bytes_text, percent_text
 
@@ -147,11 +147,5 @@ def _chains(nodes: Sequence[TreeLineJson]) -> Iterator[list[TreeLineJson]]:
 def tree(recording: Recording, by: Classification, merge: bool) -> bytes:
     """Return the tables `tree`, one row per node in preorder, and `leaf`, the node of each allocation."""
     found = forest(recording, by, merge)
-    nodes: Table = {
-        "label": found.label,
-        "parent": found.parent,
-        "end": found.end,
-        "merged": found.merged,
-        "framework": found.framework,
-    }
+    nodes = columns_of(found, ("label", "parent", "end", "merged", "framework"))
     return encode({"by": by.value, "merge": merge}, {"tree": nodes, "leaf": {"node": found.leaf}})

@@ -15,15 +15,20 @@ from tb_memplugin.questions.recording.summary import summary
 MAX_SIZE = 1 << 50
 
 
-class OpenedFileJson(TypedDict):
-    """The recordings of a file, once all of its pieces have arrived."""
+class AddedRunJson(TypedDict):
+    """A run that the page adds."""
 
     recordings: list[SummaryJson]
     run: str
+    message: str | None
+    """The reason why the file or the text cannot be shown; null if it can be, so far."""
+
+
+class OpenedFileJson(AddedRunJson):
+    """The recordings of a file, once all of its pieces have arrived."""
+
     received: int
     """Bytes that have arrived."""
-    message: str | None
-    """The reason why the file cannot be shown; null if it can be, so far."""
 
 
 @endpoint(
@@ -46,15 +51,11 @@ def open_file(uploads: Uploading, key: str, name: str, size: int, at: int, piece
     return {"recordings": recordings, "run": opened.run, "received": opened.received, "message": None}
 
 
-class PasteResultJson(TypedDict):
+class PasteResultJson(AddedRunJson):
     """The recordings that a pasted text describes."""
 
-    recordings: list[SummaryJson]
-    run: str
     explanation: list[str]
     """The failure in sentences."""
-    message: str | None
-    """The reason why the text is not an out-of-memory error; null if it is one."""
 
 
 @endpoint("paste", UPLOADS, BODY, post=True)
@@ -64,9 +65,5 @@ def paste(uploads: Uploading, text: bytes) -> PasteResultJson:
         run, recordings = uploads.paste(text)
     except InputError as error:
         return {"recordings": [], "run": "", "explanation": [], "message": str(error)}
-    return {
-        "recordings": [*map(summary, recordings)],
-        "run": run,
-        "explanation": sentences(recordings[0]),
-        "message": None,
-    }
+    shown = [*map(summary, recordings)]
+    return {"recordings": shown, "run": run, "explanation": sentences(recordings[0]), "message": None}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import TypeVar
 
 from tb_memplugin.analysis.isolate import each
 from tb_memplugin.analysis.usage.headroom import Headroom, headroom
@@ -13,21 +14,15 @@ SMALL_SHARE = 0.01  # of the memory that needs the most bytes
 CLEAR_RATIO = 1.25  # of the largest share of a limit to the next one
 
 
-class Fitted(Protocol):
+@dataclass(frozen=True)
+class Fitted:
     """A recording with its headroom."""
 
-    @property
-    def recording(self) -> Recording: ...
-    @property
-    def room(self) -> Headroom: ...
+    recording: Recording
+    room: Headroom
 
 
 Entry = TypeVar("Entry", bound=Fitted)
-
-
-class _Fitted(NamedTuple):
-    recording: Recording
-    room: Headroom
 
 
 def used_share(room: Headroom) -> float | None:
@@ -66,7 +61,7 @@ def _is_main(recording: Recording) -> bool:
 
 def opening(recordings: Sequence[Recording]) -> str | None:
     """Return the id of the recording that the page opens at; None where no recording clearly matters most."""
-    fitted, _ = each(recordings, lambda recording: _Fitted(recording.outline, headroom(recording.outline)))
+    fitted, _ = each(recordings, lambda recording: Fitted(recording.outline, headroom(recording.outline)))
     found = [entry for entry in ordered(fitted)[0] if _is_main(entry.recording)]
     failing = [entry for entry in found if _fails(entry)]
     # A program that does not fit has the buffers, which its error may lack.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypedDict
+from dataclasses import dataclass
+from typing import TypedDict
 
 from tb_memplugin.analysis.isolate import each, usable
 from tb_memplugin.analysis.linking import CoResidency, co_residency, running_at_peak
@@ -16,10 +17,11 @@ from tb_memplugin.model.kinds import Axis, Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.endpoint import EACH_CHOICE, endpoint
 from tb_memplugin.questions.asking.inputs import RUN, RUNS
-from tb_memplugin.questions.asking.json_types import CaveatJson, ProblemJson, SummaryJson, caveat_json, problems_json
+from tb_memplugin.questions.asking.json_types import CaveatJson, ProblemJson, SummaryJson, problems_json
 from tb_memplugin.questions.asking.source import Runs
 from tb_memplugin.questions.oom.failure import sentences
 from tb_memplugin.questions.recording.summary import summary
+from tb_memplugin.questions.records import record
 from tb_memplugin.questions.run.order import Fitted, ordered
 from tb_memplugin.sizes import bytes_text, percent_text
 
@@ -137,12 +139,11 @@ def _answer(found: Sequence[_Entry], together: list[CoResidencyJson], problems: 
 
 
 def _doubts(recording: Recording) -> list[CaveatJson]:
-    return [{**caveat_json(caveat), "text": f"{_name(recording)}: {caveat.text}"} for caveat in doubts(recording)]
+    return [record(CaveatJson, caveat, text=f"{_name(recording)}: {caveat.text}") for caveat in doubts(recording)]
 
 
-class _Entry(NamedTuple):
-    recording: Recording
-    room: Headroom
+@dataclass(frozen=True)
+class _Entry(Fitted):
     row: OverviewRowJson
     doubts: list[CaveatJson]
 
@@ -257,37 +258,29 @@ def _row(recording: Recording, room: Headroom) -> OverviewRowJson:
     return {
         **_row_of_figures(recording, room),
         "role": {"role": int(role), "bytes": roles[role], "share": share(roles[role], top.bytes)} if role else None,
-        "part": {
-            "name": part.name,
-            "repeats": part.repeats,
-            "bytes": part.bytes,
-            "share": share(part.bytes, top.bytes),
-        }
-        if part is not None
-        else None,
+        "part": record(PartShareJson, part, share=share(part.bytes, top.bytes)) if part is not None else None,
     }
 
 
 def _place(place: CoResidency, recordings: Sequence[Recording]) -> CoResidencyJson:
     of_device = device_allocators(place.host, recordings) if place.memory == DEVICE_MEMORY else []
-    return {
-        "host": place.host,
-        "memory": place.memory,
-        "bytes": place.bytes,
-        "sentence": _how(place, max(of_device, key=lambda allocator: peak(allocator).bytes, default=None)),
-        "programs": [
-            {
-                "id": resident.program.id,
-                "title": resident.program.title,
-                "held_bytes": resident.persistent,
-                "again_bytes": resident.shared,
-                "temporary_bytes": resident.temporary,
-                "runs": resident.runs,
-            }
+    return record(
+        CoResidencyJson,
+        place,
+        sentence=_how(place, max(of_device, key=lambda allocator: peak(allocator).bytes, default=None)),
+        programs=[
+            record(
+                ResidentProgramJson,
+                resident,
+                resident.program,
+                held_bytes=resident.persistent,
+                again_bytes=resident.shared,
+                temporary_bytes=resident.temporary,
+            )
             for resident in place.programs
         ],
-        "measured": [{"id": a.id, "memory": a.memory, "bytes": peak(a).bytes} for a in of_device],
-    }
+        measured=[record(MeasuredJson, allocator, bytes=peak(allocator).bytes) for allocator in of_device],
+    )
 
 
 def _how(place: CoResidency, fullest: Recording | None) -> str:

@@ -10,7 +10,7 @@ from tb_memplugin.questions.asking.inputs import PROGRESS, RUN, RUNS, FreeText
 from tb_memplugin.questions.asking.json_types import ProblemJson, SummaryJson, problems_json
 from tb_memplugin.questions.asking.source import ReadingProgress, Runs
 from tb_memplugin.questions.recording.summary import summaries
-from tb_memplugin.questions.records import records
+from tb_memplugin.questions.records import record, records
 from tb_memplugin.questions.run.order import opening
 
 
@@ -83,10 +83,7 @@ def recordings(logdir: Runs, run: str, host: str) -> ListingJson:
     return {
         "recordings": shown,
         "problems": [*problems_json(found.problems), *failed],
-        "empty": {
-            host: {"code": reason["code"], "text": reason["text"], "remedy": reason["remedy"]}
-            for host, reason in found.empty.items()
-        },
+        "empty": {host: record(ReasonJson, reason) for host, reason in found.empty.items()},
         "notes": list(found.notes),
         "opens": opening(found.recordings),
         "has_fleet": found.has_fleet,

@@ -12,7 +12,6 @@ from tb_memplugin.questions.asking.inputs import (
     FileOf,
     Flag,
     Integer,
-    OptionalRecording,
     Parameter,
     RecordingOf,
 )
@@ -36,7 +35,7 @@ def queries(endpoint: Endpoint, recording: Recording, choice: int | None) -> Ite
 
 def _values(parameter: Parameter, recording: Recording) -> list[str]:
     match parameter:
-        case OptionalRecording():
+        case RecordingOf(optional=True):
             return ["", recording.id]
         case FileOf() | RecordingOf():
             return [recording.id]

@@ -16,7 +16,7 @@ from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.kinds import RegionKind, Role
 from tb_memplugin.model.text import Text
 from tb_memplugin.questions.asking.payload import Table, compact, encode
-from tb_memplugin.questions.kinds import memory_viewer
+from tb_memplugin.questions.kinds import first_view as memory_viewer
 from tb_memplugin.questions.kinds.verdict import MAX_LENGTH_WITH_ROLES, complete_verdict, verdict_text
 from tb_memplugin.questions.recording import details, usage
 from tb_memplugin.questions.recording import tables as recording_tables

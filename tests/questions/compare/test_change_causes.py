@@ -13,7 +13,7 @@ from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.questions.asking.asked import Asked
-from tb_memplugin.questions.compare.pairs import compare
+from tb_memplugin.questions.compare.pairs import compare_answer, compared_pairs
 
 MENDED, FULL = "v5e_mended||jit_train_step|HBM", "v5e_out_of_memory||jit_train_step|HBM"
 
@@ -39,7 +39,8 @@ def test_they_are_those_of_the_command(client: Client) -> None:
     assert "donated buffer `opt_state` is copied now (35 arrays, +608 MiB)" in found
     sides = [str(DEMO / run) for run in ("v5e_mended", "v5e_out_of_memory")]
     programs = [[r for r in listing_of_path(side).recordings if r.kind == "program"][:1] for side in sides]
-    printed = compare([(programs[0][0], programs[1][0])], Asked(sides[0], None), sides[1])
+    compared = compared_pairs([(programs[0][0], programs[1][0])], None, None, "role")
+    printed = compare_answer(*compared, Asked(sides[0], None), sides[1], "role")
     assert found == [cause["text"] for cause in printed["comparisons"][0]["causes"]]
 
 

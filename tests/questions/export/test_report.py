@@ -75,7 +75,7 @@ def written(path: Path, wanted: str = "", title: str = "t") -> Document:
     every, to = listing_of_path(str(path)).recordings, io.BytesIO()
     chosen = [recording for recording in every if wanted in recording.id]
     written = report.Report(title, chosen, every, report.MAX_BYTES)
-    written.write(to)
+    to.writelines(written.pieces())
     held, size = len(written.contained), to.tell()
     assert (held, size) == (len(chosen), len(to.getvalue()))
     return Document(to.getvalue().decode())

@@ -9,7 +9,7 @@ import pytest
 from support.fleets import GIB, fleet_of_peaks
 
 from tb_memplugin.model.fleet import Fleet, Rise, TrendChange, TrendPoint, TrendSeries
-from tb_memplugin.questions.fleet.terminal import FleetProgress, bar, lines, trend_lines
+from tb_memplugin.questions.fleet.terminal import bar, fleet_progress, lines, trend_lines
 from tb_memplugin.questions.fleet.words import hosts_text
 
 
@@ -61,14 +61,14 @@ def test_the_bar_disappears_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     stream = Terminal()
-    with FleetProgress(stream, quiet=False) as progress:
-        progress.done(1, 4)
+    with fleet_progress(stream, quiet=False) as done:
+        done(1, 4)
         assert not stream.getvalue()
         now[0] += 2
-        progress.done(2, 4)
+        done(2, 4)
     assert stream.getvalue() == f"\r{bar(2, 4, 2)}\x1b[K\r\x1b[K"
     assert bar(2, 4, 2) == "[#####-----] 2 of 4 files, 2 s"
-    with FleetProgress(stream := Terminal(), quiet=True) as progress:
+    with fleet_progress(stream := Terminal(), quiet=True) as done:
         now[0] += 2
-        progress.done(2, 4)
+        done(2, 4)
     assert not stream.getvalue()

@@ -11,7 +11,7 @@ from support.hand_built import ALLOC, FREE, MIB, Handmade, codes, names, read, t
 from support.profiles import answer_of_xprof
 
 from tb_memplugin.analysis.usage.live_bytes import peak, usage
-from tb_memplugin.questions.kinds import memory_viewer
+from tb_memplugin.questions.kinds import first_view as memory_viewer
 from tb_memplugin.readers.hlo import read_hlo, recordings
 from tb_memplugin.readers.hlo.module.tables import HloModule
 

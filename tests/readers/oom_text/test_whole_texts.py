@@ -24,7 +24,7 @@ from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.explain.explain import explain
 from tb_memplugin.questions.explain.explain_text import lines
-from tb_memplugin.questions.kinds import memory_viewer
+from tb_memplugin.questions.kinds import first_view as memory_viewer
 from tb_memplugin.questions.kinds.verdict import verdict, verdict_text
 from tb_memplugin.questions.recording import details, tables, usage
 from tb_memplugin.readers.oom_text import read_oom_text

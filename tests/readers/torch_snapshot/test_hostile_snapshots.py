@@ -19,7 +19,8 @@ from support.caching_allocator import MIB, CachingAllocator
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.kinds import Axis
-from tb_memplugin.questions.kinds import memory_profile, memory_viewer
+from tb_memplugin.questions.kinds import first_view as memory_viewer
+from tb_memplugin.questions.kinds import memory_profile
 from tb_memplugin.questions.recording import tables
 from tb_memplugin.readers import open_file
 
