@@ -77,21 +77,8 @@ def program_key(lowered: Any, target: str, options: Mapping[str, Any], versions:
     more = [str(getattr(inner, name, None)) for name in ("_compiler_options_kvs", "_donated_invars", "_platforms")]
     config = sorted((str(name), str(value)) for name, value in getattr(jax.config, "values", {}).items())
     variables = compiler_variables(os.environ)
-    return _digest(
-        [
-            FORMAT,
-            MACHINE,
-            _stamp(),
-            _content(lowered),
-            target,
-            dict(options),
-            dict(versions),
-            devices,
-            more,
-            config,
-            variables,
-        ]
-    )
+    program = [_content(lowered), target, dict(options), dict(versions)]
+    return _digest([FORMAT, MACHINE, _stamp(), *program, devices, more, config, variables])
 
 
 def _content(lowered: Any) -> str:

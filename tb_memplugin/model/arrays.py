@@ -46,6 +46,20 @@ def smallest_per(group: npt.NDArray[np.integer], values: npt.NDArray[np.integer]
     return found
 
 
+def take_or_missing(table: npt.NDArray[np.integer], rows: npt.NDArray[np.integer]) -> I32:
+    """Return table[rows], with -1 for row -1."""
+    if not len(table):
+        return np.full(len(rows), -1, dtype=np.int32)
+    return np.where(rows >= 0, table[rows], -1).astype(np.int32)
+
+
+def concatenate_ranges(first: npt.NDArray[np.integer], count: npt.NDArray[np.integer]) -> I64:
+    """Return the ranges first[i], ..., first[i] + count[i] - 1, one after the other."""
+    ends = np.cumsum(count, dtype=np.int64)
+    found: I64 = np.arange(int(count.sum(dtype=np.int64))) + np.repeat(first - ends + count, count)
+    return found
+
+
 def sum_over_time(length: int, start: I64, end: I64, amount: I64) -> I64:
     """Return the sum at each position of the amounts that last from `start` until before `end`."""
     # bincount sums in float64, which is exact up to 2**53 bytes (8 PiB).

@@ -8,14 +8,7 @@ from tb_memplugin.analysis.advice.jax import donation, dtype, microbatching, rem
 from tb_memplugin.analysis.advice.jax.idle_arguments import advise_late_free, advise_offload
 from tb_memplugin.analysis.advice.jax.shapes import advise_oversized, advise_padding
 from tb_memplugin.analysis.advice.jax.unneeded import advise_outputs, advise_unused
-from tb_memplugin.analysis.advice.model import (
-    Advice,
-    AdviceKind,
-    Cost,
-    Effort,
-    allow_for_recomputation,
-    in_order,
-)
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Cost, Effort, allow_for_recomputation, in_order
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording

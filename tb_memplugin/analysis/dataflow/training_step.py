@@ -27,7 +27,6 @@ from tb_memplugin.analysis.dataflow.graph import (
     CsrGraph,
     DataflowGraph,
     FirstUse,
-    concatenate_ranges,
     dataflow_graph,
     first_use,
     owning_argument,
@@ -41,7 +40,7 @@ from tb_memplugin.analysis.dataflow.input_output_pairs import (
     updated_arguments,
 )
 from tb_memplugin.analysis.memoize import memoize
-from tb_memplugin.model.arrays import I32, U8, Mask, marked
+from tb_memplugin.model.arrays import I32, U8, Mask, concatenate_ranges, marked
 from tb_memplugin.model.dataflow import DataflowValues, Derivation
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
