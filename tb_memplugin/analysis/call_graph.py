@@ -1,7 +1,5 @@
 """Call graphs of samples, that is, stacks with bytes, with pprof's figures: flat, cumulative and per call."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple

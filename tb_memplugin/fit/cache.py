@@ -5,8 +5,6 @@ digest of a request to compile, leads to such a program while the files and fold
 so that no process needs to start. A question contains all environment variables except those of a terminal or session.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """Types of the arrays that columns are, sums of groups of them, and shapes as XLA prints them: `f32[4,512]{1,0}`."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Groups of rows that agree in several columns."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ One recording per device, all with one tree of frames. tb_memplugin.capture.snap
 comments of the format.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from functools import partial

@@ -1,7 +1,5 @@
 """Changes that lower the peak of a recording, the largest saving first."""
 
-from __future__ import annotations
-
 from tb_memplugin.analysis.advice import torch
 from tb_memplugin.analysis.advice.allocator import advise_earlier_steps, advise_fragmentation
 from tb_memplugin.analysis.advice.jax import donation, dtype, microbatching, rematerialization, replication, schedule

@@ -1,7 +1,5 @@
 """Causes of change in a program's arguments, paired before and after: shardings, types, shapes, and donation."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

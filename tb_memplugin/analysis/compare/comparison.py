@@ -1,7 +1,5 @@
 """Changes between two recordings, or two moments of one, matched by content and not by ids."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Facts of a recording, its figures and largest arrays under stable names, and their match between two captures."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence, Set
 from functools import partial

@@ -1,7 +1,5 @@
 """Matching of source lines between two recordings, since edits shift lines and files move between folders."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple

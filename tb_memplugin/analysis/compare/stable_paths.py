@@ -3,8 +3,6 @@
 A result that returns an argument updated has the argument's path.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from itertools import takewhile

@@ -16,8 +16,6 @@ without `transpose(` contains no derivative, though `x + f(x)` looks like an upd
 must be computed from a value with which the weight was combined.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import IntEnum
 

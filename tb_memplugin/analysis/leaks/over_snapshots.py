@@ -1,7 +1,5 @@
 """Growth over a series of snapshots, and between the first and the last one, by the lines that allocate."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Forests of labeled nodes, into which rows are classified, and layers that repeat in one, merged as `layer_*`."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence

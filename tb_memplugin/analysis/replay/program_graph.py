@@ -1,7 +1,5 @@
 """The schedule graph of a compiled program, or of the body of one of its loops."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

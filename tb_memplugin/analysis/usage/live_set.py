@@ -1,7 +1,5 @@
 """The allocations that are live at one position, their bytes by site, and the figures that summarize a program."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

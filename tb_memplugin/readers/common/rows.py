@@ -1,7 +1,5 @@
 """Rows of a table by their ids, pairs of allocations and frees by address, and distinct values."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Allocation columns of a program, from its placement and the instructions that define its buffers."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

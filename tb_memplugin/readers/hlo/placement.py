@@ -4,8 +4,6 @@ Memory of parameters, outputs, constants and thread-locals is reserved for the w
 memory, is reused over time. The compiler's traces record how, for the buffers that they contain.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

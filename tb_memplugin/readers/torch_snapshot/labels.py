@@ -1,7 +1,5 @@
 """Roles, labels, operators, pools and streams of a snapshot's allocations, their call stacks, and named intervals."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Values of a pickle of plain data, read as columns: one key of many dicts at a time."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from collections.abc import Iterator

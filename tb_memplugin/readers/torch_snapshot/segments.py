@@ -1,7 +1,5 @@
 """Segments of the caching allocator at the moment of the snapshot, their blocks, and the rounding of sizes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ If jax.checkpoint wraps a layer, only the layer's inputs are kept, and the backw
 when it reaches the layer. If it wraps the body of a scan, values are recomputed instead of stacked for each iteration.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

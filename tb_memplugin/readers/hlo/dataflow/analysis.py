@@ -1,7 +1,5 @@
 """Uses of each logical buffer over the schedule, followed through instructions that only forward values."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -5,8 +5,6 @@ breadth first from the results: updates are few among all fusions of a program. 
 at once (bundles), each result is computed from some of the operands.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from tb_memplugin.model.arrays import I32, I64, U8, marked

@@ -1,7 +1,5 @@
 """Fusions: the operands that each of their results is computed from, element by element or not."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -3,8 +3,6 @@
 The instruction at position p has the nodes from `base[p]`, numbered like those of its shape (see ShapeTable).
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -1,7 +1,5 @@
 """Values of a program: their uses, loop carries, names of their operations, and roles as arguments and results."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tb_memplugin.model.arrays import I32, I64, U8, take_or_missing

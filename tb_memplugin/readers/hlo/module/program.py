@@ -1,7 +1,5 @@
 """The backend of a program, its devices, the shardings of its arguments over these, and call stacks of instructions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

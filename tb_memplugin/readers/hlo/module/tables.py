@@ -1,7 +1,5 @@
 """Tables of an HloProto, with ids resolved to rows."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tb_memplugin.errors import InputError, NoBufferAssignmentError

@@ -1,7 +1,5 @@
 """Recordings of a host's allocators, with one position per event, and caveats about gaps and contradictions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 
