@@ -12,7 +12,7 @@ BIN := .venv/bin
 HOST ?= xprof
 PORT ?= 8791
 
-NATIVE := $(wildcard tb_memplugin/native/*/*.pyx)
+NATIVE := $(wildcard tb_memplugin/native/*.p[xy][xd] tb_memplugin/native/*/*.p[xy][xd]) tools/native_build.py
 SOURCES := $(shell find frontend -path frontend/node_modules -prune -o -type f -print 2>/dev/null)
 PYTHON_CODE := tb_memplugin tests benchmarks tools demo_logdir examples setup.py .ci
 

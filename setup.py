@@ -17,18 +17,20 @@ from setuptools.command.build_ext import build_ext
 from setuptools.errors import CCompilerError, ExecError, PlatformError
 
 ROOT = Path(__file__).resolve().parent
+sys.path.insert(0, str(ROOT))  # which builds in an environment of their own leave out
+from tools.native_build import DIRECTIVES, MACROS, sources, write_stubs  # noqa: E402
+
 FRONTEND = ROOT / "frontend"
 STATIC = ROOT / "tb_memplugin" / "static"
 SKIP_FRONTEND = "TB_MEMPLUGIN_SKIP_FRONTEND"
 
 # One wheel serves Python 3.11 and later; docs/packaging.md has the cost. Free-threaded Python has no limited API.
 LIMITED_API = not sysconfig.get_config_var("Py_GIL_DISABLED")
-MACROS: list[tuple[str, str | None]] = [("Py_LIMITED_API", "0x030B0000"), ("CYTHON_LIMITED_API", "1")]
 
 
 def extensions() -> list[Extension]:
-    """Return one C++ extension for each .pyx below tb_memplugin/native."""
-    sources = sorted((ROOT / "tb_memplugin" / "native").rglob("*.pyx"))
+    """Return one C++ extension for each .pyx below tb_memplugin/native, and write their type stubs."""
+    write_stubs(ROOT)
     # MSVC optimizes by default.
     flags = [] if sys.platform == "win32" else ["-O3", "-std=c++17", "-g0"]
     modules = [
@@ -40,11 +42,9 @@ def extensions() -> list[Extension]:
             define_macros=MACROS if LIMITED_API else [],
             py_limited_api=LIMITED_API,
         )
-        for source in sources
+        for source in sources(ROOT)
     ]
-    built: list[Extension] = cythonize(
-        modules, build_dir="build/cython", compiler_directives={"language_level": 3}, quiet=True
-    )
+    built: list[Extension] = cythonize(modules, build_dir="build/cython", compiler_directives=DIRECTIVES, quiet=True)
     return built
 
 

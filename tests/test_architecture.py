@@ -25,7 +25,7 @@ ALLOWED: dict[str, set[str]] = {
     "regex": {"errors"},
     "schemas": {"errors"},
     "formats": {"model"},
-    "readers": {"errors", "formats", "free_memory", "native", "protos", "model", "sizes"},
+    "readers": {"errors", "formats", "free_memory", "model", "native", "numbered_names", "protos", "sizes"},
     "analysis": {"errors", "native", "model", "numbered_names", "regex", "sizes"},
     "targets": {"errors", "model"},
     "questions": {"analysis", "errors", "model", "numbered_names", "regex", "sizes", "targets"},

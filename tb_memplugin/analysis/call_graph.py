@@ -1,13 +1,10 @@
 """Call graphs of samples, that is, stacks with bytes, with pprof's figures: flat, cumulative and per call."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_memplugin.analysis.ownership.source_lines import framework_frames
 from tb_memplugin.model.arrays import I32, I64, Mask
@@ -15,6 +12,7 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Stacks
 from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.graph.call_graph import DROPPED, HIDDEN, weave, with_callees, with_callers
+from tb_memplugin.native.row_groups import group_rows
 from tb_memplugin.regex import Regex
 
 
@@ -52,7 +50,7 @@ def diff_samples(before: Samples, after: Samples) -> Samples:
     )
 
 
-def _live_rows(recording: Recording, position: int) -> npt.NDArray[np.bool_]:
+def _live_rows(recording: Recording, position: int) -> Mask:
     rows = recording.allocations
     # The bytes of a row in another row's memory are counted there. Executables of 0 bytes still count as allocations.
     counted: Mask = (rows.charge > 0) | (rows.size == 0)
@@ -227,10 +225,7 @@ def _number_functions(stacks: Stacks, by: Granularity) -> tuple[I32, I64]:
         Granularity.FILE: (stacks.file.codes,),
         Granularity.LINE: (stacks.function.codes, stacks.file.codes, stacks.line),
     }
-    entity, first = np.zeros(len(stacks.parent), dtype=np.int64), np.zeros(0, dtype=np.int64)
-    for column in names[by]:
-        key = entity * (int(column.max(initial=0)) + 2) + column + 1
-        _, first, entity = np.unique(key, return_index=True, return_inverse=True)
+    entity, first = group_rows(names[by])
     return entity.astype(np.int32), first
 
 

@@ -1,7 +1,5 @@
 """Addresses of rows: the holes that fragment free memory, and buffers that use the same bytes."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Isolation of failures: a recording on which an analysis fails becomes a problem beside the other answers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 

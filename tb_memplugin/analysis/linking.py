@@ -4,8 +4,6 @@ A TPU's runtime does not allocate a program's temporary memory: it reserves it a
 the program runs, and keeps it until another program needs a larger stack or the heap needs the memory.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Memoization of functions of a Recording, for the Recording's lifetime."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
 from threading import RLock

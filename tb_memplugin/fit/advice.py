@@ -1,7 +1,5 @@
 """Advice about a sweep's answers, carried out: the saving of each piece if compiled, and the largest value with it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace

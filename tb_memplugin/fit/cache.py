@@ -5,8 +5,6 @@ digest of a request to compile, leads to such a program while the files and fold
 so that no process needs to start. A question contains all environment variables except those of a terminal or session.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -77,21 +75,8 @@ def program_key(lowered: Any, target: str, options: Mapping[str, Any], versions:
     more = [str(getattr(inner, name, None)) for name in ("_compiler_options_kvs", "_donated_invars", "_platforms")]
     config = sorted((str(name), str(value)) for name, value in getattr(jax.config, "values", {}).items())
     variables = compiler_variables(os.environ)
-    return _digest(
-        [
-            FORMAT,
-            MACHINE,
-            _stamp(),
-            _content(lowered),
-            target,
-            dict(options),
-            dict(versions),
-            devices,
-            more,
-            config,
-            variables,
-        ]
-    )
+    program = [_content(lowered), target, dict(options), dict(versions)]
+    return _digest([FORMAT, MACHINE, _stamp(), *program, devices, more, config, variables])
 
 
 def _content(lowered: Any) -> str:

@@ -1,7 +1,5 @@
 """A candidate's compilation as a task: a function of plain data that runs in any process, on any machine."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -10,8 +10,6 @@ Two kinds of inputs are missed: whether a path exists in a folder from which the
 compiled extension opens by itself, such as weights, whose shapes rarely matter.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import os

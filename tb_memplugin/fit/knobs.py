@@ -11,8 +11,6 @@ Changes are short texts:
 Arguments are named as in JAX's own messages: `params`, `state.opt_state`, `args[0]`, `params['layer_0']`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 A process is ended with everything that it started.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import select

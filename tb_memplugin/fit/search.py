@@ -7,8 +7,6 @@ the lines are right the search takes few compilations, and where they are wrong 
 Further values are compiled to find which values the step accepts, and where recomputation begins.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import lcm

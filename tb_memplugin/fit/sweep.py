@@ -3,8 +3,6 @@
 Each candidate is a run of a logdir: a folder with the compiled program and its record.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 The server starts no backend and no threads of jax. Each fork leads a process group, as a process from a command does.
 """
 
-from __future__ import annotations
-
 import atexit
 import json
 import os

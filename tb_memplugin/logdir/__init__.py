@@ -8,8 +8,6 @@
 - names: names of profiles, of files in an XLA dump folder, and questions about paths
 """
 
-from __future__ import annotations
-
 from tb_memplugin.logdir.dumps import dumped_file, listed_names, without_program
 from tb_memplugin.logdir.files import HostFile, ProgramFile, Stages, host_file, read_beside, read_bytes, read_content
 from tb_memplugin.logdir.names import is_flat_store, is_inside, is_program, is_read_with, is_remote, path_text

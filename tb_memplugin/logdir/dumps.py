@@ -1,7 +1,5 @@
 """The programs of an XLA dump folder: one for each module, with the files that describe its target."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

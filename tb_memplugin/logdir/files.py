@@ -1,7 +1,5 @@
 """Profile files: their host, size and version stamp, and their contents, whole or the parts that are needed."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Listing of folders: local ones by os.scandir, remote ones by fsspec, one by one or all at once in flat stores."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from contextlib import suppress

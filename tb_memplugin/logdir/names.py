@@ -5,8 +5,6 @@ TPU's compiler puts its build, `cl_1014260217`, and a GPU's its target, `sm_9.0a
 `--xla_dump_include_timestamp`, names begin with a time. Only the stage `after_optimizations` has a buffer assignment.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from functools import lru_cache

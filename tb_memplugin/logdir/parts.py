@@ -5,8 +5,6 @@ their bytes. It also yields a walk for each part, a generator that returns the n
 Both raise ValueError where the file has no such structure, and are independent of stores.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar

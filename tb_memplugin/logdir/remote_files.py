@@ -4,8 +4,6 @@ Several ranges are read at once, with retries, and refused where the file change
 and times of their files differently.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

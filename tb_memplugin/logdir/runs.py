@@ -4,8 +4,6 @@ A run is a folder `<logdir>/<any>/plugins/profile/<session>/` with `<host>.xplan
 them, or any other folder with an XLA dump, a compiled program or standalone files, such as `memory1.prof`.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator

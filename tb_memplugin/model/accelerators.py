@@ -4,8 +4,6 @@ Compilers, profiles, users and the page name a chip in different ways. Each chip
 docs/accelerators.md says how to add one.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

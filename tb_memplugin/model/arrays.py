@@ -1,7 +1,5 @@
 """Types of the arrays that columns are, sums of groups of them, and shapes as XLA prints them: `f32[4,512]{1,0}`."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
@@ -43,6 +41,20 @@ def smallest_per(group: npt.NDArray[np.integer], values: npt.NDArray[np.integer]
     """Return the smallest value of each group, and at most `most`, which groups without a value have."""
     found = np.full(groups, most, dtype=np.int64)
     np.minimum.at(found, group, values)
+    return found
+
+
+def take_or_missing(table: npt.NDArray[np.integer], rows: npt.NDArray[np.integer]) -> I32:
+    """Return table[rows], with -1 for row -1."""
+    if not len(table):
+        return np.full(len(rows), -1, dtype=np.int32)
+    return np.where(rows >= 0, table[rows], -1).astype(np.int32)
+
+
+def concatenate_ranges(first: npt.NDArray[np.integer], count: npt.NDArray[np.integer]) -> I64:
+    """Return the ranges first[i], ..., first[i] + count[i] - 1, one after the other."""
+    ends = np.cumsum(count, dtype=np.int64)
+    found: I64 = np.arange(int(count.sum(dtype=np.int64))) + np.repeat(first - ends + count, count)
     return found
 
 

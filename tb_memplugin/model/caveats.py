@@ -3,8 +3,6 @@
 Codes are part of the JSON contract: programs may rely on them.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import NamedTuple, Self
 

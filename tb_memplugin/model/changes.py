@@ -1,7 +1,5 @@
 """The contents of a recording's memory in few rows with stable names, and causes of a change of it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -4,8 +4,6 @@ A value is the content of a logical buffer. An instruction that uses a bitcast, 
 of a call uses the value itself.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import IntEnum
 

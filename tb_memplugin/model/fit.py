@@ -4,8 +4,6 @@ A candidate is a user's step with values of its knobs, compiled for a target. It
 program as `fit.json`, of the same keys as `tb-memplugin fit --json`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypedDict

@@ -1,7 +1,5 @@
 """Enumerations of the model: axes, roles, kinds of regions and of spans; and what users choose, with defaults."""
 
-from __future__ import annotations
-
 from enum import IntEnum, IntFlag, StrEnum
 
 COMPILE_SECONDS = 600.0  # that a compilation may take

@@ -1,7 +1,5 @@
 """The largest value of a knob for each choice of the others, from the candidates compiled for it, by step."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

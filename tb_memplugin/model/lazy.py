@@ -1,7 +1,5 @@
 """Values that are computed on first access, and properties that each object computes once."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from threading import Lock, RLock

@@ -1,7 +1,5 @@
 """Out-of-memory failures, and on-chip memory of Pallas kernels."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

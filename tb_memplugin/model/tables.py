@@ -1,7 +1,5 @@
 """Tables of a recording as columns: call stacks, allocations and regions, and those that only some sources have."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice

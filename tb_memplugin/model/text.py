@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.model.arrays import I32, I64, Mask
+from tb_memplugin.model.arrays import I32, I64, Mask, take_or_missing
 from tb_memplugin.model.lazy import Lazy
 
 
@@ -204,6 +204,4 @@ class LazyText(Text):
 
 def _at(whole: Text, rows: npt.NDArray[np.integer]) -> Text:
     """Return a column of these rows' texts; row -1 has none."""
-    if not len(whole):
-        return Text(np.full(len(rows), -1, dtype=np.int32), whole.strings)
-    return Text(np.where(rows >= 0, whole.codes[rows], -1).astype(np.int32), whole.strings)
+    return Text(take_or_missing(whole.codes, rows), whole.strings)

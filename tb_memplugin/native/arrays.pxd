@@ -1,4 +1,3 @@
-# cython: language_level=3
 """Arrays of the values that a loop has gathered in vectors."""
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp.vector cimport vector

@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
-# distutils: language = c++
 """Arrays of the values that a loop has gathered in vectors."""
 from libc.string cimport memcpy
 

@@ -1,7 +1,5 @@
 """Memory that a compiled loop may take."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 NO_LIMIT = 1 << 62

@@ -1,4 +1,3 @@
-# cython: language_level=3
 """Insertion into C++ containers, with a MemoryError where memory is too small.
 
 Cython declares `map[key] = value` and `queue.push(value)` without exceptions, so an exception would end the process.

@@ -1,4 +1,3 @@
-# cython: language_level=3
 """Hashes for tables of keys that come from a file."""
 from libc.stdint cimport uint64_t
 

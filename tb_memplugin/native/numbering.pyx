@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-# distutils: language = c++
 """Numbers of distinct integers, in linear time."""
 from libc.stdint cimport int64_t, uint64_t
 from libcpp.vector cimport vector
@@ -42,7 +40,7 @@ cdef class _Numbering:
         return self.distinct.size() - 1
 
 
-def number_values(const int64_t[::1] values):
+def number_values(const int64_t[::1] values) -> tuple[I64, I64]:
     """Return (distinct values, sorted; index of each value in them)."""
     cdef Py_ssize_t n = values.shape[0], i
     cdef int64_t least = values[0] if n else 0, most = least, used = 0

@@ -1,7 +1,5 @@
 """Readers of profile files: one package per format. The registry of formats chooses one by the file's name."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import cast
 

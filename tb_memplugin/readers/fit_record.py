@@ -1,7 +1,5 @@
 """The record of a fit's candidate, `fit.json`: a JSON object with the keys of `tb-memplugin fit --json`."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ One recording per device, all with one tree of frames. tb_memplugin.capture.snap
 comments of the format.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,10 +17,10 @@ from tb_memplugin.model.caveats import Caveat, CaveatCode
 from tb_memplugin.model.kinds import NOTES_PREFIX, Axis, RecordingKind, RegionKind, Role
 from tb_memplugin.model.recording import CaptureInfo, Recording
 from tb_memplugin.model.tables import Allocations, DeviceProfileCounts, Regions, ReportedMemory
+from tb_memplugin.numbered_names import natural_key
 from tb_memplugin.readers.common import table_builder
 from tb_memplugin.readers.common.limits import HAS, IS, MAX_BYTES, counted_caveat
 from tb_memplugin.readers.common.part import FilePart
-from tb_memplugin.readers.common.rows import natural_sort_key
 from tb_memplugin.readers.pprof_profile import Profile, read_profile
 from tb_memplugin.sizes import counted
 
@@ -143,7 +141,7 @@ def _memories(profile: Profile, path: str) -> dict[str, I64]:
     if len(device_codes) > MAX_DEVICES:  # each is a recording
         raise InputError(f"{len(device_codes):,} devices in one profile", path, "the file is damaged: copy it again")
     labels = {device.strings[code]: np.flatnonzero(device.codes == code) for code in device_codes}
-    found = {name: labels[name] for name in sorted(labels, key=natural_sort_key)}
+    found = {name: labels[name] for name in sorted(labels, key=natural_key)}
     unlabeled = np.flatnonzero(device.codes < 0)
     executable = kind.isin({EXECUTABLE})[unlabeled]
     for name, rows in ((EXECUTABLES, unlabeled[executable]), (UNKNOWN_DEVICE, unlabeled[~executable])):

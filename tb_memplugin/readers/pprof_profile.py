@@ -19,6 +19,7 @@ from tb_memplugin.native.graph.stack_tree import Chains
 from tb_memplugin.native.pprof.samples import samples
 from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.native.protobuf.repeated import numbers
+from tb_memplugin.native.row_groups import group_rows
 from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.native.text.strings import Interner, gather, intern
 from tb_memplugin.protos.pprof_fields import Profile as ProfileProto
@@ -58,14 +59,13 @@ class Locations:
         code = np.r_[function_row, np.full(len(without_lines), len(functions["id"]))][order]
         number = np.r_[np.clip(lines["line"], 0, MAX_LINE), np.zeros(len(without_lines), np.int64)][order]
         # JAX writes a function per code object, so the same line may occur under several ids.
-        keys = np.stack([name.codes[code], file.codes[code], number], axis=1)
-        frames, first, frame = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        frame, first = group_rows([name.codes[code], file.codes[code], number])
         return Locations(
             index=IdIndex(tables["location"]["id"]),
             function=name.take(code[first]),
             file=file.take(code[first]),
-            line=frames[:, 2].astype(np.int32),
-            chains=Chains(np.r_[0, np.cumsum(np.maximum(line_count, 1))], frame.ravel().astype(np.int32), budget),
+            line=number[first].astype(np.int32),
+            chains=Chains(np.r_[0, np.cumsum(np.maximum(line_count, 1))], frame.astype(np.int32), budget),
             missing_location=locations,
             budget=budget,
         )

@@ -1,7 +1,5 @@
 """Files of capture.watch: one recording for each device, with the memory in use at each sample and no allocations."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ DeviceColumn for each device. A writer appends whole records, so the length of t
 killed while it wrote the last one.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum, auto

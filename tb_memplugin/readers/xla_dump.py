@@ -1,7 +1,5 @@
 """XLA dump folders: the chip that a program was compiled for, and XLA's own totals, to check recordings."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 

@@ -11,8 +11,10 @@ from pathlib import Path
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from tools.native_build import DIRECTIVES, MACROS, sources
+
 FLAGS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
-MACROS: list[tuple[str, str | None]] = [("Py_LIMITED_API", "0x030B0000"), ("CYTHON_LIMITED_API", "1")]
 
 
 def main() -> None:
@@ -26,9 +28,9 @@ def main() -> None:
             define_macros=MACROS,
             py_limited_api=True,
         )
-        for source in sorted(Path("tb_memplugin/native").rglob("*.pyx"))
+        for source in sources(Path())
     ]
-    built = cythonize(modules, build_dir="build/cython", compiler_directives={"language_level": 3}, quiet=True)
+    built = cythonize(modules, build_dir="build/cython", compiler_directives=DIRECTIVES, quiet=True)
     setup(name="sanitized", packages=[], ext_modules=built, script_args=sys.argv[1:])
 
 

@@ -1,21 +1,12 @@
 """Changes that lower the peak of a recording, the largest saving first."""
 
-from __future__ import annotations
-
 from tb_memplugin.analysis.advice import torch
 from tb_memplugin.analysis.advice.allocator import advise_earlier_steps, advise_fragmentation
 from tb_memplugin.analysis.advice.jax import donation, dtype, microbatching, rematerialization, replication, schedule
 from tb_memplugin.analysis.advice.jax.idle_arguments import advise_late_free, advise_offload
 from tb_memplugin.analysis.advice.jax.shapes import advise_oversized, advise_padding
 from tb_memplugin.analysis.advice.jax.unneeded import advise_outputs, advise_unused
-from tb_memplugin.analysis.advice.model import (
-    Advice,
-    AdviceKind,
-    Cost,
-    Effort,
-    allow_for_recomputation,
-    in_order,
-)
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Cost, Effort, allow_for_recomputation, in_order
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording

@@ -4,8 +4,6 @@ Memory from earlier steps is leaked, or freed a step late. Compiled programs hav
 the code that reliably makes them smaller.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Advice that was compiled: what it saves then takes the place of the estimate, and what saves nothing is gone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 

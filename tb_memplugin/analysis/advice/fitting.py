@@ -1,7 +1,5 @@
 """The smallest set of changes with which a program fits its memory, replayed together."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, islice

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 
@@ -22,22 +22,6 @@ from tb_memplugin.sizes import bytes_text, counted
 # A saving below 1/200 of the peak, or below 1 MiB, does not decide whether a program fits.
 MIN_SHARE = 200
 MIN_BYTES = 2**20
-
-
-class AdviceKind(StrEnum):
-    DONATION = "donation"
-    REMATERIALIZATION = "rematerialization"
-    MICROBATCHING = "microbatching"
-    DTYPE = "dtype"
-    PADDING = "padding"
-    REPLICATION = "replication"
-    FRAGMENTATION = "fragmentation"
-    LATE_FREE = "late free"
-    OFFLOAD = "offload"
-    SCHEDULE = "schedule"
-    OVERSIZED = "oversized"
-    OUTPUTS = "outputs"
-    UNUSED = "unused"
 
 
 class Cost(StrEnum):
@@ -58,36 +42,31 @@ class Effort(StrEnum):
     RESTRUCTURE = "restructure"  # other functions, or another model
 
 
-COSTS = {
-    AdviceKind.DONATION: Cost.NONE,
-    AdviceKind.UNUSED: Cost.NONE,
-    AdviceKind.OUTPUTS: Cost.NONE,
-    AdviceKind.LATE_FREE: Cost.NONE,
-    AdviceKind.FRAGMENTATION: Cost.NONE,
-    AdviceKind.SCHEDULE: Cost.TIME,
-    AdviceKind.REPLICATION: Cost.TIME,
-    AdviceKind.REMATERIALIZATION: Cost.TIME,
-    AdviceKind.MICROBATCHING: Cost.TIME,
-    AdviceKind.DTYPE: Cost.RESULTS,
-    AdviceKind.PADDING: Cost.RESULTS,
-    AdviceKind.OVERSIZED: Cost.TIME,
-    AdviceKind.OFFLOAD: Cost.TRANSFERS,
-}
-EFFORTS = {
-    AdviceKind.FRAGMENTATION: Effort.NONE,
-    AdviceKind.DONATION: Effort.ARGUMENT,
-    AdviceKind.UNUSED: Effort.ARGUMENT,
-    AdviceKind.SCHEDULE: Effort.ARGUMENT,
-    AdviceKind.OUTPUTS: Effort.LINES,
-    AdviceKind.LATE_FREE: Effort.LINES,
-    AdviceKind.REPLICATION: Effort.LINES,
-    AdviceKind.REMATERIALIZATION: Effort.LINES,
-    AdviceKind.MICROBATCHING: Effort.LINES,
-    AdviceKind.DTYPE: Effort.LINES,
-    AdviceKind.PADDING: Effort.RESTRUCTURE,
-    AdviceKind.OVERSIZED: Effort.RESTRUCTURE,
-    AdviceKind.OFFLOAD: Effort.RESTRUCTURE,
-}
+class AdviceKind(StrEnum):
+    """A kind of change, its cost, and the work of making it."""
+
+    cost: Cost
+    effort: Effort
+
+    def __new__(cls, value: str, cost: Cost, effort: Effort) -> Self:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.cost, member.effort = cost, effort
+        return member
+
+    DONATION = "donation", Cost.NONE, Effort.ARGUMENT
+    REMATERIALIZATION = "rematerialization", Cost.TIME, Effort.LINES
+    MICROBATCHING = "microbatching", Cost.TIME, Effort.LINES
+    DTYPE = "dtype", Cost.RESULTS, Effort.LINES
+    PADDING = "padding", Cost.RESULTS, Effort.RESTRUCTURE
+    REPLICATION = "replication", Cost.TIME, Effort.LINES
+    FRAGMENTATION = "fragmentation", Cost.NONE, Effort.NONE
+    LATE_FREE = "late free", Cost.NONE, Effort.LINES
+    OFFLOAD = "offload", Cost.TRANSFERS, Effort.RESTRUCTURE
+    SCHEDULE = "schedule", Cost.TIME, Effort.ARGUMENT
+    OVERSIZED = "oversized", Cost.TIME, Effort.RESTRUCTURE
+    OUTPUTS = "outputs", Cost.NONE, Effort.LINES
+    UNUSED = "unused", Cost.NONE, Effort.ARGUMENT
 
 
 NEARLY = 1.02  # times the least saving; a second figure that is closer says nothing
@@ -171,11 +150,11 @@ class Advice:
 
     @property
     def cost(self) -> Cost:
-        return COSTS[self.kind]
+        return self.kind.cost
 
     @property
     def effort(self) -> Effort:
-        return EFFORTS[self.kind]
+        return self.kind.effort
 
 
 def saving(recording: Recording, expected: Change, *bounds: Change) -> Saving | None:

@@ -1,7 +1,5 @@
 """Advice for PyTorch snapshots: clear gradients earlier, split the batch in two, checkpoint a block."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

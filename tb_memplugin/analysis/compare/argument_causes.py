@@ -1,7 +1,5 @@
 """Causes of change in a program's arguments, paired before and after: shardings, types, shapes, and donation."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -49,25 +47,17 @@ def paired_arguments(before: MemoryFacts, after: MemoryFacts) -> PairedArguments
     removed.
     """
     removed, added = list(before.arguments), list(after.arguments)
-    keys: tuple[Callable[[ArgumentFacts], Hashable], ...] = (_path, _template, _content)
+    keys: tuple[Callable[[ArgumentFacts], Hashable], ...] = (
+        attrgetter("path"),
+        lambda argument: template(argument.path),
+        attrgetter("shape", "arrays"),
+    )
     pairs = [ArgumentPair(*pair) for key in keys for pair in take_pairs(removed, added, key, _rank)]
     return PairedArguments(
         {pair.after.path: pair for pair in pairs},
         [argument for argument in added if argument.bytes > _least_listed(before)],
         [argument for argument in removed if argument.bytes > _least_listed(after)],
     )
-
-
-def _path(argument: ArgumentFacts) -> Hashable:
-    return argument.path
-
-
-def _template(argument: ArgumentFacts) -> Hashable:
-    return template(argument.path)
-
-
-def _content(argument: ArgumentFacts) -> Hashable:
-    return argument.shape, argument.arrays
 
 
 def _rank(old: ArgumentFacts, new: ArgumentFacts) -> tuple[int, str]:

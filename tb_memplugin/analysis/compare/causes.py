@@ -1,7 +1,5 @@
 """The causes of the change between two recordings of one program, from the facts of each."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 from functools import partial

@@ -1,17 +1,16 @@
 """Changes between two recordings, or two moments of one, matched by content and not by ids."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from tb_memplugin.analysis.call_graph import concatenate_text
 from tb_memplugin.analysis.compare.line_matching import LineMatching, match_lines
-from tb_memplugin.analysis.compare.stable_paths import Codes, RowGroups, group_rows, map_texts, template
+from tb_memplugin.analysis.compare.stable_paths import map_texts, template
 from tb_memplugin.analysis.ownership import classification
 from tb_memplugin.analysis.ownership.by_model import NO_PATH
 from tb_memplugin.analysis.ownership.roles import roles
@@ -22,6 +21,7 @@ from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
+from tb_memplugin.native.row_groups import RowGroups, group_rows
 
 NUMBER = re.compile(r"\d")
 LIVE_ARRAYS = "live arrays"  # in a device profile, everything but executables is an array's buffer
@@ -182,7 +182,7 @@ def _labels(sides: _Sides, matching: LineMatching, by: CompareBy) -> Text:
     return _named(np.concatenate([roles(side.recording)[side.rows] for side in sides]), names)
 
 
-def _named(code: Codes, names: list[str]) -> Text:
+def _named(code: npt.NDArray[np.integer], names: list[str]) -> Text:
     """Return the name of each code, the last name for codes below 0."""
     return Text.of(names).take(np.where(code >= 0, code, len(names) - 1))
 

@@ -1,7 +1,5 @@
 """Facts of a recording, its figures and largest arrays under stable names, and their match between two captures."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence, Set
 from functools import partial
@@ -14,7 +12,6 @@ from tb_memplugin.analysis.compare.stable_paths import (
     COMBINED,
     RowPaths,
     functions,
-    group_rows,
     map_texts,
     program_name,
     row_paths,
@@ -32,6 +29,7 @@ from tb_memplugin.model.changes import ArgumentFacts, ArrayFacts, FusedFacts, Me
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.program import Program
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.native.row_groups import group_rows
 
 T = TypeVar("T")
 

@@ -1,7 +1,5 @@
 """The differences between the arrays of two peaks. Each is claimed by one cause at most, so that causes add up."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass

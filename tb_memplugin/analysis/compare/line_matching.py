@@ -1,19 +1,18 @@
 """Matching of source lines between two recordings, since edits shift lines and files move between folders."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.compare.stable_paths import NAMED_LINE, group_rows
+from tb_memplugin.analysis.compare.stable_paths import NAMED_LINE
 from tb_memplugin.analysis.ownership.source_lines import base_name, callers_first
 from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Stacks
 from tb_memplugin.native.numbering import number_values
+from tb_memplugin.native.row_groups import group_rows
 
 # A function's name and file. The name is None for a row without frames whose own name is a line: `train.py:61`.
 Function = tuple[str | None, str]

@@ -1,17 +1,14 @@
-"""Names and paths that stay the same from one compile to the next, such as `layer_*/mlp/dot_general`, and row groups.
+"""Names and paths that stay the same from one compile to the next, such as `layer_*/mlp/dot_general`.
 
 A result that returns an argument updated has the argument's path.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_memplugin.analysis.dataflow.graph import dataflow_graph, row_of_value
 from tb_memplugin.analysis.dataflow.input_output_pairs import updated_arguments
@@ -23,31 +20,6 @@ from tb_memplugin.model.arrays import I32, I64, Mask, dimensions
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Strings, Text
-
-Codes = npt.NDArray[np.integer]
-
-
-class RowGroups(NamedTuple):
-    """Rows that agree in all columns have one number; the groups are in the order of their columns' values."""
-
-    number: I64  # per row: its group
-    first: I64  # per group: its first row
-
-    def sums(self, amount: I64) -> I64:
-        """Return the sum of `amount` over the rows of each group."""
-        return np.bincount(self.number, amount, len(self.first)).astype(np.int64)
-
-
-def group_rows(columns: Iterable[Codes]) -> RowGroups:
-    """Group rows that agree in all columns."""
-    key: I64 = np.zeros(1, dtype=np.int64)
-    first = key
-    for column in columns:
-        part = column.astype(np.int64) - int(column.min(initial=0))
-        # Renumbered with each column, so that the key (rows x 32 bits) never overflows.
-        _, first, key = np.unique(key * (int(part.max(initial=0)) + 1) + part, return_index=True, return_inverse=True)
-    return RowGroups(key, first)
-
 
 PROGRAM_NUMBER = re.compile(r"(\(\d+\)|\.\d+| \(module \d+(, time \d+)?\))$")
 

@@ -8,18 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_memplugin.analysis.memoize import memoize
-from tb_memplugin.model.arrays import I32, I64, Mask, marked
+from tb_memplugin.model.arrays import I32, I64, Mask, concatenate_ranges, marked
 from tb_memplugin.model.dataflow import DataflowValues, Derivation
 from tb_memplugin.model.lazy import cached_property
 from tb_memplugin.model.program import Program
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.native.graph.walks import grouped, owners, reach
-
-
-def concatenate_ranges(first: I64, count: I64) -> I64:
-    """Return the ranges first[i], ..., first[i] + count[i] - 1, one after the other."""
-    ends = np.cumsum(count)
-    return np.arange(int(count.sum())) + np.repeat(first - ends + count, count)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,8 +16,6 @@ without `transpose(` contains no derivative, though `x + f(x)` looks like an upd
 must be computed from a value with which the weight was combined.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -27,7 +25,6 @@ from tb_memplugin.analysis.dataflow.graph import (
     CsrGraph,
     DataflowGraph,
     FirstUse,
-    concatenate_ranges,
     dataflow_graph,
     first_use,
     owning_argument,
@@ -41,7 +38,7 @@ from tb_memplugin.analysis.dataflow.input_output_pairs import (
     updated_arguments,
 )
 from tb_memplugin.analysis.memoize import memoize
-from tb_memplugin.model.arrays import I32, U8, Mask, marked
+from tb_memplugin.model.arrays import I32, U8, Mask, concatenate_ranges, marked
 from tb_memplugin.model.dataflow import DataflowValues, Derivation
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text

@@ -1,7 +1,5 @@
 """The largest sites of a recording, and over a fleet: peaks, outliers, and the sites that cause them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

@@ -5,8 +5,6 @@ until the end, and the live bytes at the end of each step keep rising. Neither i
 replacement keeps entries of every age, and noise may rise for a while.
 """
 
-from __future__ import annotations
-
 from enum import IntEnum
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Growth over a series of snapshots, and between the first and the last one, by the lines that allocate."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -16,6 +14,7 @@ from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.analysis.usage.steps import MIN_STEPS, Steps
 from tb_memplugin.model.arrays import F64, I64, U8
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.native.row_groups import group_rows
 from tb_memplugin.numbered_names import natural_key, split_name
 
 MAX_PROFILES = 1024  # the last ones; bounds the table of sites by profiles
@@ -101,13 +100,12 @@ def _site_table(series: Sequence[Recording]) -> tuple[I64, I64, I64, I64]:
     for number, recording in enumerate(series):
         rows = live_rows(recording, 0)
         chain = _number_user_stacks(recording, rows, chains)
-        keys, first, which = np.unique(
-            np.stack([chain, recording.allocations.role[rows]], axis=1), axis=0, return_index=True, return_inverse=True
-        )
-        site = np.array([sites.setdefault((one, role), len(sites)) for one, role in keys.tolist()], dtype=np.int64)
-        size = np.bincount(which.ravel(), recording.allocations.charge[rows], len(keys)).astype(np.int64)
-        many = np.bincount(which.ravel(), recording.allocation_counts(rows), len(keys)).astype(np.int64)
-        for s, r, n in zip(site.tolist(), rows[first].tolist(), many.tolist(), strict=True):
+        role = recording.allocations.role[rows]
+        groups = group_rows([chain, role])
+        keys = zip(chain[groups.first].tolist(), role[groups.first].tolist(), strict=True)
+        site = np.array([sites.setdefault(key, len(sites)) for key in keys], dtype=np.int64)
+        size, many = groups.sums(recording.allocations.charge[rows]), groups.sums(recording.allocation_counts(rows))
+        for s, r, n in zip(site.tolist(), rows[groups.first].tolist(), many.tolist(), strict=True):
             holder[s], row[s], allocations[s] = number, r, n
         cells.append((site, size))
     live = np.zeros((len(sites), len(series)), dtype=np.int64)

@@ -1,7 +1,5 @@
 """Growth from step to step, by allocation site, and gradients that a PyTorch training loop retains."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -5,8 +5,6 @@ in nearly every part, that stay to the end while other memory is allocated and f
 that is built, the optimizer's state of the first step and the activations of one pass are none of these.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from tb_memplugin.analysis.leaks.classify import Verdict

@@ -13,8 +13,6 @@ argument gets the role of its nearest relatives, if these all have one. If no ar
 beside a pytree with several leaves is.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Rows by model path. Rows without a path get nodes of their own, so the roots always add up to all rows."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -4,8 +4,6 @@ A forest classifies all rows once. The bytes of the rows that are live at a posi
 in the page. The largest layer at the peak is found by such sums.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from enum import StrEnum

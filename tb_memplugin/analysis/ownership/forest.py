@@ -1,7 +1,5 @@
 """Forests of labeled nodes, into which rows are classified, and layers that repeat in one, merged as `layer_*`."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -12,21 +10,11 @@ import numpy.typing as npt
 
 from tb_memplugin.model.arrays import F64, I32, I64, U8, Mask
 from tb_memplugin.model.text import Text
-from tb_memplugin.native.numbering import number_values
+from tb_memplugin.native.row_groups import group_rows
 
 Weights = TypeVar("Weights", I64, F64)
 
 MAX_DEPTH = 256  # deeper rows belong to the node at this depth; real stacks are up to 221 frames deep
-
-
-def number_rows(columns: Sequence[npt.NDArray[Any]]) -> I64:
-    """Number rows from 0 on; rows that agree in all columns of integers get the same number."""
-    key = np.zeros(len(columns[0]), dtype=np.int64)
-    for column in columns:
-        part = column.astype(np.int64) - column.min(initial=0)
-        # Renumbered each time, so that the key (rows x 32 bits) never overflows.
-        _, key = number_values(key * (part.max(initial=0) + 1) + part)
-    return key
 
 
 class Forest(NamedTuple):
@@ -78,9 +66,7 @@ class ForestBuilder:
 
         Columns are integers or booleans.
         """
-        key = number_rows(columns)
-        first = np.empty(int(key.max(initial=-1)) + 1, dtype=np.int64)
-        first[key[::-1]] = np.arange(len(key) - 1, -1, -1)
+        key, first = group_rows(columns)
         nodes = np.empty(len(first), dtype=np.int32)
         for code in np.argsort(first).tolist():
             nodes[code] = self.path(path(int(first[code])))

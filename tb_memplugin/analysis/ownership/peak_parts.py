@@ -4,8 +4,6 @@ Parts are disjoint: a role, with a place if the role alone says little. A place 
 the outermost named scope, else the user's function, else the operation that fills the memory, as for a scan's stacks.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The role of each buffer, from data flow. Names decide only ties (training_step.py)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tb_memplugin.analysis.dataflow.graph import (

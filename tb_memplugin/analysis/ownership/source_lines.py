@@ -1,7 +1,5 @@
 """Source frames, the source line of each allocation, and the user's line with the most memory at the peak."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from enum import IntEnum

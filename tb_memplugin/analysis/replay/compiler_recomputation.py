@@ -4,8 +4,6 @@ XLA appends `.remat` to the name of the operation that they repeat, or `.remat_c
 it keeps a value in a smaller layout in between.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

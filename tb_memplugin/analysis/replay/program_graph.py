@@ -1,15 +1,23 @@
 """The schedule graph of a compiled program, or of the body of one of its loops."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tb_memplugin.analysis.dataflow.graph import DataflowGraph, concatenate_ranges, dataflow_graph, uses
+from tb_memplugin.analysis.dataflow.graph import DataflowGraph, dataflow_graph, uses
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.replay.schedule_graph import ScheduleGraph, lower_peak, program_loops
-from tb_memplugin.model.arrays import I32, I64, Mask, largest_per, marked, smallest_per, sum_over_time
+from tb_memplugin.model.arrays import (
+    I32,
+    I64,
+    Mask,
+    concatenate_ranges,
+    largest_per,
+    marked,
+    smallest_per,
+    sum_over_time,
+    take_or_missing,
+)
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.lazy import cached_property
 from tb_memplugin.model.recording import Recording
@@ -84,11 +92,11 @@ def _build(
     kept, code = np.unique(representative[known], return_inverse=True)
     node = np.full(recording.length, -1, dtype=np.int32)
     node[known] = code
-    value_node = _node_of(node, values.producer)
+    value_node = take_or_missing(node, values.producer)
     used, use = values.used_value, node[values.use]
     inside = (use >= 0) & (use != value_node[used])
     reader = _distinct(used[inside], use[inside], len(kept))
-    row_node = np.where(data.value >= 0, value_node[data.value], -1).astype(np.int32)
+    row_node = take_or_missing(value_node, data.value)
     begin, row_use = uses(recording)
     row = np.repeat(np.arange(len(table)), np.diff(begin)).astype(np.int32)
     row_use = node[row_use]
@@ -116,10 +124,6 @@ def _distinct(left: I32 | I64, right: I32 | I64, count: int) -> tuple[I32, I32]:
     key = np.sort(left.astype(np.int64) * max(count, 1) + right)
     key = key[np.diff(key, prepend=-1 if not len(key) else key[0] - 1) > 0]
     return (key // max(count, 1)).astype(np.int32), (key % max(count, 1)).astype(np.int32)
-
-
-def _node_of(node: I32, position: I32) -> I32:
-    return np.where(position >= 0, node[position], -1).astype(np.int32)
 
 
 def _representatives(recording: Recording, data: DataflowGraph, own: Mask, first: int, stop: int) -> I64:

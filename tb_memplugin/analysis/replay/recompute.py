@@ -1,7 +1,5 @@
 """A training step whose layers are recomputed in the backward pass, as a schedule graph."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A scan whose body is recomputed in the backward pass instead of stacking values for it, as schedule graphs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.dataflow.graph import CsrGraph, concatenate_ranges, uses
+from tb_memplugin.analysis.dataflow.graph import CsrGraph, uses
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.replay.program_graph import ProgramGraph
-from tb_memplugin.model.arrays import I32, I64, Mask, dimensions, largest_per, marked
+from tb_memplugin.model.arrays import I32, I64, Mask, concatenate_ranges, dimensions, largest_per, marked
 from tb_memplugin.model.dataflow import DataflowValues
 from tb_memplugin.model.lazy import cached_property
 from tb_memplugin.model.program import Program

@@ -1,7 +1,5 @@
 """A program as operations that a compiler may run in another order, XLA's depth-first order, and its loops."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Several changes made together: what each leaves of a memory, and what each adds."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -12,7 +12,7 @@ import numpy as np
 
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.usage.live_bytes import Peak, usage
-from tb_memplugin.model.arrays import I32, I64, Mask, marked, sum_over_time
+from tb_memplugin.model.arrays import I32, I64, Mask, concatenate_ranges, marked, sum_over_time
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.native.hlo.shared_bytes import union_over_time
@@ -115,9 +115,7 @@ def rows_sharing_memory(recording: Recording, rows: I64) -> I64:
     """Return all rows that share memory with these by aliasing: in-place updates, loop carries."""
     order, begin = _rows_by_memory(recording)
     shared = np.unique(recording.allocations.canonical[rows])
-    count = begin[shared + 1] - begin[shared]
-    steps = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
-    found: I64 = order[np.repeat(begin[shared], count) + steps]
+    found: I64 = order[concatenate_ranges(begin[shared], begin[shared + 1] - begin[shared])]
     return found
 
 

@@ -1,7 +1,5 @@
 """Definitions of the figures on the page: a label, and one sentence for each. docs/glossary.md lists them all."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

@@ -1,7 +1,5 @@
 """Headroom: the bytes that a recording needs and the capacity, and the cause of an out-of-memory failure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

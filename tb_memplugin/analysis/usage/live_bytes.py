@@ -1,7 +1,5 @@
 """Live bytes over the axis and their peak, an allocator's traffic, and contradictions between events."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

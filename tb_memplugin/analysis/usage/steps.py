@@ -1,7 +1,5 @@
 """The positions at which a recording's steps end, and the step in which each row was allocated."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

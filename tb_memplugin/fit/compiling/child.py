@@ -4,8 +4,6 @@ XLA writes the program to the folder's `dump`. Beside it are `versions.json`, an
 before that. The process is ended before the compilation is complete: XLA assigns the memory within a few seconds.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

@@ -3,8 +3,6 @@
 Candidates are compiled by processes of this machine, each started by a thread, or by workers of a dask cluster.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Compiling a candidate in a process of its own, which ends once its memory is assigned."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

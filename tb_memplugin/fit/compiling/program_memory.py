@@ -1,7 +1,5 @@
 """The memory of a compiled candidate: reserved bytes, its peak by role and by part, and recomputation by XLA."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

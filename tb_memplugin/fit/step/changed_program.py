@@ -7,8 +7,6 @@ Arguments are split along an axis of their mesh in the traced function. Where th
 infers types with shardings, so the shapes are split and the function is traced again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace

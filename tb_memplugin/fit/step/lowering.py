@@ -1,7 +1,5 @@
 """Calling a user's step, and lowering the function that it returns. Each mistake raises one line with its remedy."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

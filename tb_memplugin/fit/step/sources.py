@@ -1,7 +1,5 @@
 """The sources of a step and of the modules that it imports, to run it on a machine that lacks them."""
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import os

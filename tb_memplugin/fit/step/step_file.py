@@ -1,7 +1,5 @@
 """The user's function, as `fit_gpt.py:step`, `package.module:step` or a Python object, for another process to find."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import importlib.util

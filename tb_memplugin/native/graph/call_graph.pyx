@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-# distutils: language = c++
 """Call graph of a stack tree: own and cumulative weights of functions, and weights of calls."""
 import os
 
@@ -66,7 +64,7 @@ cdef class _Calls:
         return 0
 
 
-def with_callers(const int32_t[::1] parent, marked):
+def with_callers(const int32_t[::1] parent, marked: Bools) -> Bools:
     """Return a mask of the marked nodes and all their ancestors, in a tree in which parents precede children."""
     found = np.array(marked, dtype=np.uint8)
     cdef uint8_t[::1] mark = found
@@ -78,7 +76,7 @@ def with_callers(const int32_t[::1] parent, marked):
     return found.view(bool)
 
 
-def with_callees(const int32_t[::1] parent, marked):
+def with_callees(const int32_t[::1] parent, marked: Bools) -> Bools:
     """Return a mask of the marked nodes and all their descendants, in a tree in which parents precede children."""
     found = np.array(marked, dtype=np.uint8)
     cdef uint8_t[::1] mark = found
@@ -91,7 +89,7 @@ def with_callees(const int32_t[::1] parent, marked):
 
 
 def weave(const int32_t[::1] parent, const int32_t[::1] entity, int entities, const int64_t[:, ::1] own,
-          bint with_calls=True):
+          bint with_calls=True) -> tuple[I64, I64, I32, I32, I64, Bools]:
     """Return (flat, cum, caller, callee, weight per call, residual) of a tree in which parents precede children.
 
     `entity` is the function of each node, or HIDDEN, or DROPPED; `own` has a row of measures per node. `flat` and `cum`

@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-# distutils: language = c++
 """Free bytes between blocks over time: the longest free run and the total, at every position."""
 from libc.stdint cimport int32_t, int64_t
 from libcpp.vector cimport vector
@@ -77,7 +75,7 @@ cdef class _Tree:
 
 
 def free_runs(const int64_t[::1] start, const int64_t[::1] end, const int64_t[::1] low, const int64_t[::1] high,
-              int64_t space, int64_t length):
+              int64_t space, int64_t length) -> tuple[I64, I64]:
     """Return (longest free run, total free bytes) of [0, space) at each of `length` positions.
 
     Block i occupies [low, high), within the space, at the positions start <= p < end.

@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
-# distutils: language = c++
 """Orders of a graph's nodes. A graph is CSR: node n has edges to to[begin[n]:begin[n + 1]]."""
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp.pair cimport pair
@@ -13,7 +11,7 @@ cdef double STEP = 1e-4  # distance of a moved node from its new neighbor; posit
 cdef double LEAST = 1e-7  # distance of a node that must give way to another moved node
 
 
-def sorted_by(const double[::1] priority, const int64_t[::1] begin, const int32_t[::1] to):
+def sorted_by(const double[::1] priority, const int64_t[::1] begin, const int32_t[::1] to) -> I32:
     """Return the nodes by priority, but each after all nodes with an edge to it. Nodes of cycles are missing."""
     cdef Py_ssize_t n = priority.shape[0], i, found = 0
     cdef int64_t e
@@ -39,7 +37,8 @@ def sorted_by(const double[::1] priority, const int64_t[::1] begin, const int32_
     return order_a[:found]
 
 
-def accesses(const int64_t[::1] step, const int32_t[::1] buffer, const int32_t[::1] node, Py_ssize_t buffers):
+def accesses(const int64_t[::1] step, const int32_t[::1] buffer, const int32_t[::1] node,
+             Py_ssize_t buffers) -> tuple[I64, I64]:
     """Return the first and the last step at which each buffer is accessed; without an access, the step count and -1.
 
     In access i, node[i] accesses buffer[i], at step[node[i]].
@@ -59,7 +58,7 @@ def accesses(const int64_t[::1] step, const int32_t[::1] buffer, const int32_t[:
 
 
 def worth_advancing(const int32_t[::1] order, const int64_t[::1] begin, const int32_t[::1] to,
-                    const int64_t[::1] effect):
+                    const int64_t[::1] effect) -> U8:
     """Mark the nodes that free memory, alone or together with the only nodes that read their results.
 
     `effect` is the number of bytes by which each node changes the live bytes. A node that changes nothing is marked if
@@ -86,7 +85,8 @@ def worth_advancing(const int32_t[::1] order, const int64_t[::1] begin, const in
     return marked_a
 
 
-def advance(const int32_t[::1] order, const int64_t[::1] begin, const int32_t[::1] needs, const uint8_t[::1] marked):
+def advance(const int32_t[::1] order, const int64_t[::1] begin, const int32_t[::1] needs,
+            const uint8_t[::1] marked) -> F64:
     """Return each node's place if each marked node comes right after the last node that it needs."""
     cdef Py_ssize_t n = order.shape[0], i
     cdef int64_t e
@@ -110,7 +110,7 @@ def advance(const int32_t[::1] order, const int64_t[::1] begin, const int32_t[::
     return place_a
 
 
-def delay(const int32_t[::1] order, const int64_t[::1] begin, const int32_t[::1] to, const uint8_t[::1] marked):
+def delay(const int32_t[::1] order, const int64_t[::1] begin, const int32_t[::1] to, const uint8_t[::1] marked) -> F64:
     """Return each node's place if each marked node comes right before the first node that needs it."""
     cdef Py_ssize_t n = order.shape[0], i
     cdef int64_t e

@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-# distutils: language = c++
 """Pairs of allocations and frees, by address."""
 import os
 
@@ -72,7 +70,7 @@ cdef class _Live:
         self.slots[free].event = 0
 
 
-def partners(const int64_t[::1] address, const uint8_t[::1] frees, const uint8_t[::1] known):
+def partners(const int64_t[::1] address, const uint8_t[::1] frees, const uint8_t[::1] known) -> tuple[I64, int]:
     """Return the partner of each event, as Pairs, and the number of allocations at an address in use."""
     cdef Py_ssize_t i
     cdef int64_t taken = 0, before

@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-# distutils: language = c++
 """Tree of call stacks: stacks with the same outer frames share nodes."""
 import os
 
@@ -33,7 +31,7 @@ cdef class Chains:
     cdef object budget
     cdef int64_t left                    # bytes that further nodes may take
 
-    def __init__(self, const int64_t[::1] first, const int32_t[::1] frame, budget=None):
+    def __init__(self, const int64_t[::1] first, const int32_t[::1] frame, budget: Charges | None = None) -> None:
         self.budget = budget
         self.first = first
         self.frame = frame
@@ -77,7 +75,7 @@ cdef class Chains:
         self.child.swap(children)
         return 0
 
-    def add(self, const int64_t[::1] length, const int32_t[::1] place):
+    def add(self, const int64_t[::1] length, const int32_t[::1] place) -> I32:
         """Add stacks of `length` locations each, concatenated in `place`, innermost first; return leaves, -1 if empty.
 
         The nodes are charged to the budget, which raises its own error for too many.
@@ -121,7 +119,7 @@ cdef class Chains:
             self.budget.charge(before - self.left)
         return leaf_array
 
-    def tree(self):
+    def tree(self) -> tuple[I32, I32]:
         """Return (parent, frame) of each node; parents precede children, -1 is the root."""
         cdef vector[int32_t] parent = self.parent, label = self.label  # as more stacks may follow
         return array_of[int32_t](parent), array_of[int32_t](label)

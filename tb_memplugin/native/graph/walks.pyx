@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
-# distutils: language = c++
 """Traversals of a program's data flow. A graph is CSR: node n has edges to to[begin[n]:begin[n + 1]]."""
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libcpp.pair cimport pair
@@ -16,7 +14,7 @@ cdef enum:
     VISITS = 1 << 24   # visits from all starts together; only a damaged file needs as many
 
 
-def grouped(const int32_t[::1] key, Py_ssize_t groups):
+def grouped(const int32_t[::1] key, Py_ssize_t groups) -> tuple[I64, I32]:
     """Return (begin, order): group g has the items order[begin[g]:begin[g + 1]], stable. Other keys are left out."""
     cdef Py_ssize_t n = key.shape[0], i
     begin_a = np.zeros(groups + 1, dtype=np.int64)
@@ -40,7 +38,7 @@ def grouped(const int32_t[::1] key, Py_ssize_t groups):
     return begin_a, order_a
 
 
-def reach(const int64_t[::1] begin, const int32_t[::1] to, const int32_t[::1] seeds):
+def reach(const int64_t[::1] begin, const int32_t[::1] to, const int32_t[::1] seeds) -> U8:
     """Return, per node, 1 where it is a seed or reachable from one."""
     cdef Py_ssize_t n = begin.shape[0] - 1, i
     cdef int64_t e
@@ -63,7 +61,7 @@ def reach(const int64_t[::1] begin, const int32_t[::1] to, const int32_t[::1] se
     return seen_a
 
 
-def spread_labels(uint64_t[::1] label, const int32_t[::1] source, const int32_t[::1] target, int passes):
+def spread_labels(uint64_t[::1] label, const int32_t[::1] source, const int32_t[::1] target, int passes) -> bool:
     """Propagate the bits of label[source[i]] to label[target[i]], edge by edge, until nothing changes.
 
     Edges in data-flow order need one pass, plus one per back edge. Returns False where `passes` did not suffice.
@@ -82,7 +80,7 @@ def spread_labels(uint64_t[::1] label, const int32_t[::1] source, const int32_t[
     return changed == 0
 
 
-def owners(int32_t[::1] owner, const int32_t[::1] source, const int32_t[::1] target, const uint8_t[::1] counts):
+def owners(int32_t[::1] owner, const int32_t[::1] source, const int32_t[::1] target, const uint8_t[::1] counts) -> None:
     """Propagate owner[source[i]] to owner[target[i]], edge by edge, while a node has one owner.
 
     owner[node] is -1 for none and -2 for several. Nodes with counts[node] = 0 propagate nothing.
@@ -101,7 +99,7 @@ def owners(int32_t[::1] owner, const int32_t[::1] source, const int32_t[::1] tar
 
 
 def nearest(const int64_t[::1] begin, const int32_t[::1] source, const int32_t[::1] steps, const uint8_t[::1] kind,
-            const int32_t[::1] starts, const uint8_t[::1] ends, Py_ssize_t most):
+            const int32_t[::1] starts, const uint8_t[::1] ends, Py_ssize_t most) -> tuple[I32, I32, I32, U8]:
     """Find, from each start, the reachable nodes with `ends` set: (index of the start, node, steps, kind).
 
     Edge e of node n leads to source[e], costs steps[e], and raises the path's kind to at least kind[e]. Paths are
@@ -156,7 +154,8 @@ def nearest(const int64_t[::1] begin, const int32_t[::1] source, const int32_t[:
 
 
 def derive(const int64_t[::1] first, const int64_t[::1] stop, const int32_t[::1] leaf, const int64_t[::1] begin,
-           const int32_t[::1] operand, const uint8_t[::1] kind, const uint8_t[::1] weight, int64_t most):
+           const int32_t[::1] operand, const uint8_t[::1] kind, const uint8_t[::1] weight,
+           int64_t most) -> tuple[I32, I32, I32, U8]:
     """Find the instructions from which results are derived, element by element: (leaf, instruction, steps, kind).
 
     Leaf i is an instruction of the computation of instructions first[i] to stop[i], which follow their operands.

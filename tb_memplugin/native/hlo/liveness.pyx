@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
-# distutils: language = c++
 """Buffer lifetimes: propagation of values and uses, heap simulator traces, and buffers that share bytes."""
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 from libcpp.map cimport map as ordered_map
@@ -11,7 +9,8 @@ from tb_memplugin.native.containers cimport put
 from cython.operator cimport dereference, preincrement, predecrement
 
 
-def edges(const int64_t[::1] order, const int64_t[::1] begin, const int32_t[::1] operand, const int32_t[::1] position):
+def edges(const int64_t[::1] order, const int64_t[::1] begin, const int32_t[::1] operand,
+          const int32_t[::1] position) -> tuple[I32, I32]:
     """Return (user position, operand position) of each operand that has a position.
 
     `order`: the row of each position. Row r has the operands operand[begin[r]:begin[r + 1]], rows or -1.
@@ -35,7 +34,7 @@ def edges(const int64_t[::1] order, const int64_t[::1] begin, const int32_t[::1]
     return user_array[:found], operand_array[:found]
 
 
-def flow_values(int32_t[::1] value, const int32_t[::1] dst, const int32_t[::1] src, const int32_t[::1] count):
+def flow_values(int32_t[::1] value, const int32_t[::1] dst, const int32_t[::1] src, const int32_t[::1] count) -> None:
     """Propagate values through instructions that only forward them, in schedule order.
 
     value[node] is the row defined there or -1. Flow i forwards `count` nodes from src to dst; flows are sorted by dst.
@@ -50,7 +49,7 @@ def flow_values(int32_t[::1] value, const int32_t[::1] dst, const int32_t[::1] s
 
 
 def flow_uses(int32_t[::1] last, const int32_t[::1] dst, const int32_t[::1] src, const int32_t[::1] count,
-              const uint8_t[::1] defines, const int32_t[::1] position):
+              const uint8_t[::1] defines, const int32_t[::1] position) -> None:
     """Propagate last uses backwards: an instruction that forwards a value uses it as long as its result is used.
 
     last[node] is the last position that reads the node. A node that defines a value of its own (a loop's carry) reads
@@ -68,7 +67,8 @@ def flow_uses(int32_t[::1] last, const int32_t[::1] dst, const int32_t[::1] src,
                     last[fro] = until
 
 
-def use_ranges(int32_t[::1] last, const int32_t[::1] node, const int32_t[::1] count, const int32_t[::1] position):
+def use_ranges(int32_t[::1] last, const int32_t[::1] node, const int32_t[::1] count,
+               const int32_t[::1] position) -> None:
     """Set last[n] = max(last[n], position[i]) for each of the count[i] nodes from node[i]."""
     cdef Py_ssize_t i, k
     with nogil:
@@ -85,7 +85,8 @@ cdef enum EventKind:
 
 
 def replay(const int32_t[::1] trace, const int8_t[::1] kind, const int32_t[::1] row, const int32_t[::1] shared,
-           const int64_t[::1] size, const int64_t[::1] defined, const int64_t[::1] last_used, int64_t length):
+           const int64_t[::1] size, const int64_t[::1] defined, const int64_t[::1] last_used,
+           int64_t length) -> tuple[I64, I64, I64, I64, I32, U8, int, int]:
     """Replay heap simulator traces on the schedule.
 
     Per event: its trace, kind, row, and the row it shares memory with (-1 unknown). Per row: size, the position that
@@ -187,8 +188,8 @@ cdef struct Held:
     int32_t row
 
 
-def hand_over(const int64_t[::1] region, const int64_t[::1] offset, const int64_t[::1] size,
-              const int64_t[::1] start, int64_t[::1] end, const int64_t[::1] last_used, int32_t[::1] canonical):
+def hand_over(const int64_t[::1] region, const int64_t[::1] offset, const int64_t[::1] size, const int64_t[::1] start,
+              int64_t[::1] end, const int64_t[::1] last_used, int32_t[::1] canonical) -> int:
     """Resolve rows that occupy the same bytes of a region at the same time: the later row takes the bytes over.
 
     Rows must be sorted by (region, start). Changes `end` and `canonical` in place. Returns how many rows were

@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
-# distutils: language = c++
 """Serialized shapes (ShapeProto) as tuples. Importing protobuf's runtime takes longer than reading a small program."""
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
@@ -20,10 +18,10 @@ cdef enum:
     TAIL_PADDING = 16
     TILE_DIMENSIONS = 1
 
-NO_LAYOUT = XlaLayout()
+NO_LAYOUT: XlaLayout = XlaLayout()
 
 
-def parse_shape(bytes data):
+def parse_shape(bytes data) -> XlaShape:
     """Parse a serialized message. Raises ValueError where it is damaged or nested more than 100 deep."""
     cdef const unsigned char* p = data
     return _shape(p, p + len(data), MAX_DEPTH)

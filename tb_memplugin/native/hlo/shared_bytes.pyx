@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
-# distutils: language = c++
 """Rows that occupy the same bytes of a region at the same time: each byte is charged to one row."""
 from libc.stdint cimport int8_t, int32_t, int64_t
 from libcpp cimport bool as cbool
@@ -22,7 +20,7 @@ ctypedef ordered_map[int64_t, Owned] OwnedBytes  # by the first byte
 
 
 def charge_once(const int64_t[::1] region, const int64_t[::1] offset, const int64_t[::1] start, int64_t[::1] end,
-                int64_t[::1] last_used, int64_t[::1] charge):
+                int64_t[::1] last_used, int64_t[::1] charge) -> tuple[I32, I32]:
     """Charge each byte of a region to one row at a time, so that the charges sum to the union of the live rows' bytes.
 
     Rows must be sorted by (region, start). A row occupies `charge` bytes from its offset. Changes the columns in place:
@@ -167,7 +165,7 @@ ctypedef ordered_map[int64_t, Piece] HeldBytes  # by the first byte
 
 
 def union_over_time(const int64_t[::1] group, const int64_t[::1] offset, const int64_t[::1] size,
-                    const int64_t[::1] lifetime, const int8_t[::1] begins):
+                    const int64_t[::1] lifetime, const int8_t[::1] begins) -> I64:
     """Return the change by each event, in bytes, of the union of its group's live intervals [offset, offset + size).
 
     Each event begins or ends one lifetime. Events are sorted by (group, time); the other columns are per lifetime.

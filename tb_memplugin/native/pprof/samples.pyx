@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-# distutils: language = c++
 """Samples of a pprof profile, of which a file has millions, parsed in one pass without tables for their contents."""
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
@@ -86,8 +84,8 @@ cdef class _Columns:
         return True
 
 
-def samples(data, const int64_t[::1] start, const int64_t[::1] length, const int64_t[::1] chosen,
-            const int32_t[::1] entry, const int32_t[::1] key):
+def samples(data: Buffer, const int64_t[::1] start, const int64_t[::1] length, const int64_t[::1] chosen,
+            const int32_t[::1] entry, const int32_t[::1] key) -> tuple[Spans, Bools, I64, I64, I64]:
     """Return (stack, pieces, told, values, texts) of the samples at these spans.
 
     `stack`: Spans of the packed location ids. `pieces`: mask of the samples whose ids are not packed in one run, and so

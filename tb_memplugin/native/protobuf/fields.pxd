@@ -1,4 +1,3 @@
-# cython: language_level=3
 """Iteration over the fields of a protocol buffer."""
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy

@@ -1,12 +1,10 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-# distutils: language = c++
 """Rows of a table by their ids."""
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
 import numpy as np
 
 
-def table_of(const int64_t[::1] ids, int64_t low, int64_t span):
+def table_of(const int64_t[::1] ids, int64_t low, int64_t span) -> I32:
     """Return the first row of each id from `low` to `low + span - 1`, -1 where no row has it. No id is outside."""
     cdef Py_ssize_t i
     table_array = np.full(span, -1, dtype=np.int32)
@@ -20,7 +18,7 @@ def table_of(const int64_t[::1] ids, int64_t low, int64_t span):
     return table_array
 
 
-def rows_in_table(const int32_t[::1] table, int64_t low, const int64_t[::1] wanted):
+def rows_in_table(const int32_t[::1] table, int64_t low, const int64_t[::1] wanted) -> I32:
     """Return the row of each wanted id from a table of `table_of`, -1 where there is none."""
     cdef Py_ssize_t n = wanted.shape[0], i
     cdef uint64_t at, span = table.shape[0]
@@ -33,7 +31,7 @@ def rows_in_table(const int32_t[::1] table, int64_t low, const int64_t[::1] want
     return rows_array
 
 
-def rows_in_order(const int64_t[::1] ids, const int64_t[::1] row, const int64_t[::1] wanted):
+def rows_in_order(const int64_t[::1] ids, const int64_t[::1] row, const int64_t[::1] wanted) -> I32:
     """Return the row of each wanted id from rising `ids`, each with its `row`; -1 where there is none.
 
     Consecutive wanted ids tend to be near each other, because operands are near their users. So each search begins

@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, auto_pickle=False
-# distutils: language = c++
 """Protocol buffers parsed directly into columns: no object per message, and only the fields of a plan.
 
 A message type becomes a table. A repeated field becomes a table of its own, whose column `parent` has the row to which
@@ -79,7 +77,8 @@ cdef class Plan:
     cdef object interned
     cdef object sparse
 
-    def __init__(self, message, skip=(), located=(), interned=(), sparse=()):
+    def __init__(self, message: Any, skip: Collection[str] = (), located: Collection[str] = (),
+                 interned: Collection[str] = (), sparse: Collection[str] = ()) -> None:
         self.skip = frozenset(skip)
         self.located = frozenset(located)
         self.interned = frozenset(interned)
@@ -144,12 +143,12 @@ cdef class Plan:
                 self._column(table, name + "#length")
             else:
                 field.kind = NUMBER
-                field.column = self._column(table, name, bytes_of(f))
+                field.column = self._column(table, name, _bytes_of(f))
             self.messages[message][f.number] = field
         return message
 
 
-def bytes_of(field):
+def _bytes_of(field):
     """Return the bytes of a number in its column."""
     if field.type == BOOL:
         return sizeof(uint8_t)
@@ -376,7 +375,8 @@ cdef void move(const int64_t* cells, int width, int64_t count, int size, unsigne
             column[before + i] = cells[i * width] != 0
 
 
-def scan(data, Plan plan, spans=None, budget=None):
+def scan(data: Buffer, Plan plan, spans: Spans | None = None,
+         budget: Charges | None = None) -> dict[str, dict[str, Any]]:
     """Return {table path: {column: array, or Spans into data}}; the messages themselves are table "".
 
     Parses all of `data` as one message, or one message per span of `spans`, whose index is column `parent` of table "".

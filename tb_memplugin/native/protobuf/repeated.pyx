@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-# distutils: language = c++
 """A repeated number field of many messages, as one concatenated column."""
 from libc.stdint cimport int64_t, uint64_t
 from libcpp.vector cimport vector
@@ -14,7 +12,8 @@ from tb_memplugin.native.charges import exceeded, left_of
 VALUE_BYTES = 40  # per value at most: the growing column, its copy, and the readers' column
 
 
-def numbers(data, const int64_t[::1] start, const int64_t[::1] length, uint64_t field, budget=None):
+def numbers(data: Buffer, const int64_t[::1] start, const int64_t[::1] length, uint64_t field,
+            budget: Charges | None = None) -> tuple[I64, I64]:
     """Return (count per message, values) of the varints in field `field`, packed or not, as signed 64 bits.
 
     Raises ValueError with the byte offset where the bytes are no message, and the error of `budget` if the values take

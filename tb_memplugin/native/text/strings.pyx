@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
-# distutils: language = c++
 """Interning and joining of text columns, on raw bytes."""
 import os
 
@@ -36,7 +34,7 @@ cdef class Interner:
     cdef int32_t count
     cdef uint64_t salt
 
-    def __init__(self, data):
+    def __init__(self, data: Buffer) -> None:
         self.view = data
         self.base = &self.view[0] if self.view.shape[0] else NULL
         self.slots.resize(FIRST_SLOTS)
@@ -85,7 +83,7 @@ cdef class Interner:
                 self.slots[at] = old[i]
         return 0
 
-    def add(self, const int64_t[::1] start, const int64_t[::1] length):
+    def add(self, const int64_t[::1] start, const int64_t[::1] length) -> tuple[I32, I64]:
         """Return (code of each span, rows of spans that are new); an empty span has code -1."""
         cdef Py_ssize_t n = start.shape[0], i
         codes_array = np.empty(n, dtype=np.int32)
@@ -110,12 +108,12 @@ cdef class Interner:
         return codes_array, array_of[int64_t](first)
 
 
-def intern(data, const int64_t[::1] start, const int64_t[::1] length):
+def intern(data: Buffer, const int64_t[::1] start, const int64_t[::1] length) -> tuple[I32, I64]:
     """Return (code of each span, first row of each code); an empty span has code -1."""
     return Interner(data).add(start, length)
 
 
-def gather(data, const int64_t[::1] start, const int64_t[::1] length):
+def gather(data: Buffer, const int64_t[::1] start, const int64_t[::1] length) -> tuple[bytes, I64]:
     """Return (blob, offsets) of the concatenated spans."""
     cdef const unsigned char[::1] view = data
     cdef Py_ssize_t n = start.shape[0], i
@@ -131,8 +129,8 @@ def gather(data, const int64_t[::1] start, const int64_t[::1] length):
     return bytes(blob), offsets_array
 
 
-def join(left_blob, const int64_t[::1] left_offsets, const int32_t[::1] left,
-         right_blob, const int64_t[::1] right_offsets, const int32_t[::1] right):
+def join(left_blob: bytes, const int64_t[::1] left_offsets, const int32_t[::1] left, right_blob: bytes,
+         const int64_t[::1] right_offsets, const int32_t[::1] right) -> tuple[bytes, I64]:
     """Return (blob, offsets) of the texts `left[row]` + `right[row]`; index -1 is the empty text."""
     cdef const unsigned char[::1] a = left_blob
     cdef const unsigned char[::1] b = right_blob

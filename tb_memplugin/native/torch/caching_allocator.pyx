@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-# distutils: language = c++
 """Block sizes of PyTorch's caching allocator, whose trace contains only requested sizes."""
 from cython.operator cimport dereference, predecrement
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -89,9 +87,9 @@ cdef class _Memory:
         return dereference(found).second.end if dereference(found).second.end > address else 0
 
 
-def block_sizes(const uint8_t[::1] kind, const int64_t[::1] address, const int64_t[::1] size,
-                const int64_t[::1] live, const int64_t[::1] segment, const int64_t[::1] segment_size,
-                const uint8_t[::1] expandable, int64_t max_split):
+def block_sizes(const uint8_t[::1] kind, const int64_t[::1] address, const int64_t[::1] size, const int64_t[::1] live,
+                const int64_t[::1] segment, const int64_t[::1] segment_size, const uint8_t[::1] expandable,
+                int64_t max_split) -> tuple[I64, int]:
     """Return (block size in bytes of each ALLOC event, 0 for others; number of blocks that did not fit).
 
     `size` is rounded as the allocator does. `live`: addresses of blocks in use before the first event. `segment`,
@@ -146,7 +144,7 @@ def block_sizes(const uint8_t[::1] kind, const int64_t[::1] address, const int64
 
 
 def free_requests(const uint8_t[::1] is_request, const int64_t[::1] place, const int64_t[::1] row_place,
-                  const int64_t[::1] free_event):
+                  const int64_t[::1] free_event) -> I64:
     """Return the last request at the address of each row up to its free; if that is -1, the last of all; -1 for none.
 
     `place` and `row_place`: small numbers for the addresses of events and of rows. Each free is of one row only.

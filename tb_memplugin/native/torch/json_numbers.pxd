@@ -1,4 +1,3 @@
-# cython: language_level=3
 """Numbers of JSON texts."""
 from libc.stdint cimport int64_t, uint8_t
 

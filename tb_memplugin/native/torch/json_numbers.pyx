@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-# distutils: language = c++
 """Numbers of JSON texts, and lists of nothing else."""
 from libc.math cimport isfinite
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -126,7 +124,7 @@ cdef class _Lists:
         return depth == 0 and after
 
 
-def read_lists(data, size_t room):
+def read_lists(data: Buffer, size_t room) -> tuple[I64, U8, I64]:
     """Return (all numbers of nested lists, depth of each list, count of numbers at its end), lists by their ends.
 
     Numbers lose their fraction. Raises NotNumbers, and MemoryError for more than `room` numbers and lists.

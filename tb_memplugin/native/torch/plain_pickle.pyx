@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-# distutils: language = c++
 """Parser of pickles of plain data: it creates no Python object per value, runs no code and imports nothing.
 
 Plain data is what protocols 2 to 5 write for dicts, lists, tuples, texts, bytes, numbers, booleans and None. Memory is
@@ -13,12 +11,15 @@ from tb_memplugin.native.torch.plain_values cimport (
     DAMAGED, FINE, GLOBAL_NAME, HUGE_INTEGER, K_BOOL, K_FLOAT, K_INT, K_LIST, K_LONG, K_TEXT, KIND_BITS, KIND_MASK,
     LARGE, MAX_KEYS, MAX_TABLES, Store, TRUNCATED, UNKNOWN, VARIED, WIDE, mixed, word,
 )
+from tb_memplugin.native.torch.plain_values import Plain
 
 
 class NotPlain(ValueError):
     """The file is damaged or contains more than plain data; if it imports something, `asks_for` is the name."""
 
-    def __init__(self, text, asks_for=""):
+    asks_for: str
+
+    def __init__(self, text: str, asks_for: str = "") -> None:
         super().__init__(text)
         self.asks_for = asks_for
 
@@ -320,7 +321,7 @@ class TooLarge(ValueError):
     """The values would take more memory than they may."""
 
 
-def load(data, uint64_t room=0xFFFFFFFFFFFFFFFF):
+def load(data: Buffer, uint64_t room=0xFFFFFFFFFFFFFFFF) -> Plain:
     """Parse the bytes of a pickle into values of at most `room` bytes. Raises NotPlain and TooLarge."""
     cdef const uint8_t[::1] view = data
     cdef _Machine machine = _Machine()

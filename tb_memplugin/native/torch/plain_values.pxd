@@ -1,4 +1,3 @@
-# cython: language_level=3
 """Storage of plain values: words, texts, lists and dicts."""
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libcpp.unordered_map cimport unordered_map

@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-# distutils: language = c++
 """Plain data without a Python object per value: dicts, lists, texts, bytes, numbers, booleans and None.
 
 Every value is a word of 32 bits: its kind, and a small number or an index. A dict has only its values; its keys are a
@@ -23,7 +21,7 @@ cdef enum:
     NEW_CELLS = 1 << 21    # a bound on the cells that are made between two calls of is_full
 
 
-def kinds(words):
+def kinds(words: Words) -> Words:
     """Return the kind of each word, or of one word."""
     return words & <int>KIND_MASK
 
@@ -283,7 +281,7 @@ cdef class Plain:
         cdef size_t number = value >> KIND_BITS
         return self.lists[number] if value & KIND_MASK == K_LIST and number < self.lists.size() else -1
 
-    def integers(self, const uint32_t[::1] words, int64_t missing):
+    def integers(self, const uint32_t[::1] words, int64_t missing) -> I64:
         """Return integers and booleans as int64. Integers of more than 64 bits are missing."""
         cdef Py_ssize_t i, n = words.shape[0]
         found = np.empty(n, dtype=np.int64)
@@ -300,16 +298,16 @@ cdef class Plain:
                     view[i] = missing
         return found
 
-    def float_of(self, uint32_t value):
+    def float_of(self, uint32_t value) -> int:
         """Return the bits of a float as an integer; 0 for other values."""
         cdef size_t number = value >> KIND_BITS
         return self.longs[number] if value & KIND_MASK == K_FLOAT and number < self.longs.size() else 0
 
-    def keys(self):
+    def keys(self) -> U32:
         """Return the keys of all dicts; a key is repeated for each set of keys that contains it."""
         return np.concatenate([np.empty(0, np.uint32), *(self.chunk_items(chunk) for chunk in self.keys_of)])
 
-    def pairs(self, uint32_t record):
+    def pairs(self, uint32_t record) -> tuple[U32, U32]:
         """Return (keys, values) of a dict."""
         cdef int64_t at = self.cells_of(record), i
         if at < 0:
@@ -317,7 +315,7 @@ cdef class Plain:
         keys = self.chunk_items(self.keys_of[self.cells[at]])
         return keys, np.array([self.cells[at + 1 + i] for i in range(len(keys))], np.uint32)
 
-    def column(self, const uint32_t[::1] records, uint32_t key):
+    def column(self, const uint32_t[::1] records, uint32_t key) -> U32:
         """Return the value of a key in each of the dicts, NONE where it is missing."""
         cdef Py_ssize_t i, n = records.shape[0], t
         cdef vector[uint32_t] cell    # of the key in each table, counted from the dict's first cell; 0 has none
@@ -338,7 +336,7 @@ cdef class Plain:
                     view[i] = self.cells[at + cell[self.cells[at]]]
         return found
 
-    def text_numbers(self, const uint32_t[::1] words):
+    def text_numbers(self, const uint32_t[::1] words) -> I64:
         """Return the number of each text, in the order of the file; -1 for other values."""
         cdef Py_ssize_t i, n = words.shape[0]
         found = np.empty(n, dtype=np.int64)
@@ -348,7 +346,7 @@ cdef class Plain:
                 view[i] = <int64_t>(words[i] >> KIND_BITS) if words[i] & KIND_MASK == K_TEXT else -1
         return found
 
-    def text_spans(self, const int64_t[::1] numbers):
+    def text_spans(self, const int64_t[::1] numbers) -> tuple[I64, I64]:
         """Return (start, length) of texts in the file, by their numbers."""
         cdef Py_ssize_t i, n = numbers.shape[0]
         found = np.zeros((2, n), dtype=np.int64)
@@ -358,7 +356,7 @@ cdef class Plain:
                 view[0, i], view[1, i] = self.texts[numbers[i]].start, self.texts[numbers[i]].length
         return found[0], found[1]
 
-    def list_numbers(self, const uint32_t[::1] words):
+    def list_numbers(self, const uint32_t[::1] words) -> I64:
         """Return the number of each list's items, equal for equal short lists; -1 for none and for other values."""
         cdef Py_ssize_t i, n = words.shape[0]
         found = np.empty(n, dtype=np.int64)
@@ -368,7 +366,7 @@ cdef class Plain:
                 view[i] = self.chunk_of(words[i])
         return found
 
-    def items(self, uint32_t value):
+    def items(self, uint32_t value) -> U32:
         """Return the items of a list or tuple."""
         return self.chunk_items(self.chunk_of(value))
 
@@ -383,7 +381,7 @@ cdef class Plain:
             first = self.chunks[first].next
         return found
 
-    def count(self, uint32_t value):
+    def count(self, uint32_t value) -> int:
         """Return the number of items of a list or tuple."""
         return self.chunk_count(self.chunk_of(value))
 
@@ -394,7 +392,7 @@ cdef class Plain:
             first = self.chunks[first].next
         return count
 
-    def flat_count(self, const int64_t[::1] numbers):
+    def flat_count(self, const int64_t[::1] numbers) -> int:
         """Return the number of words that `flat` returns."""
         cdef Py_ssize_t i
         cdef int64_t count = 0
@@ -404,7 +402,7 @@ cdef class Plain:
                     count += self.chunks[numbers[i]].count
         return count
 
-    def flat(self, const int64_t[::1] numbers):
+    def flat(self, const int64_t[::1] numbers) -> tuple[I64, U32]:
         """Return (lengths int64, words uint32): the concatenated items of several lists, by their numbers; -1 has none.
 
         Only the first chunk of longer lists is returned; a call stack never has more than one.

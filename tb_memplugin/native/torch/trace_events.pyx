@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-# distutils: language = c++
 """Scanner of the profiler's traces: one pass over the JSON, which keeps the fields of few events and no tree.
 
 Time is linear in the bytes of any file: each byte is read at most twice. Braces and quotes inside of texts do not
@@ -24,7 +22,7 @@ cdef enum:
     DURATION = 11
     ARGUMENTS = 12
 
-FIELDS = ("Addr", "Bytes", "Total Allocated", "Total Reserved", "Device Id", "Device Type")
+FIELDS: tuple[str, ...] = ("Addr", "Bytes", "Total Allocated", "Total Reserved", "Device Id", "Device Type")
 
 cdef enum:
     LEVELS = 64      # open objects that are remembered, the innermost ones; a power of two
@@ -219,7 +217,8 @@ cdef class _Scanner:
         return 0
 
 
-def scan(data, int64_t room=0x7FFFFFFFFFFFFFFF):
+def scan(data: Buffer,
+         int64_t room=0x7FFFFFFFFFFFFFFF) -> tuple[tuple[F64, I64], tuple[F64, F64, I64, U8, I64, I64], int]:
     """Return (memory events, operators, number of damaged memory events).
 
     Memory events: (time in microseconds, values: n x (FIELDS, thread), -1 where one is missing). Operators and user

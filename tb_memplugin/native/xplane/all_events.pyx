@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-# distutils: language = c++
 """All events of an XPlane as columns."""
 from libc.stdint cimport int32_t, int64_t
 from libcpp.vector cimport vector
@@ -54,7 +52,8 @@ cdef class _Every(Walk):
         return GO_ON if self.left >= 0 else FULL
 
 
-def every(plane, kinds, columns, lines=None, budget=None):
+def every(plane: Buffer, kinds: Mapping[int, int], columns: Mapping[int, int], lines: Spans | None = None,
+          budget: Charges | None = None) -> dict[str, Any]:
     """Return all events of the plane, or of the lines at `lines` (Spans): `offset_ps`, `duration_ps` and `kind`.
 
     The kind is -1 where the metadata id is not in `kinds`. Of the stats, the numbers whose metadata id is in `columns`
@@ -71,6 +70,6 @@ def every(plane, kinds, columns, lines=None, budget=None):
     }
 
 
-def any_event(plane, budget=None):
+def any_event(plane: Buffer, budget: Charges | None = None) -> bool:
     """Return True at the first event of any line. Raises ValueError where the bytes before it are no plane."""
     return bool((walked(Walk(), plane, None, budget)["line_events"] > 0).any())

@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-# distutils: language = c++
 """Selected events of an XPlane, as columns."""
 from libc.stdint cimport int32_t, int64_t
 from libcpp.vector cimport vector
@@ -54,7 +52,8 @@ cdef class _Chosen(Walk):
         return GO_ON
 
 
-def select(plane, kinds, lines=None, budget=None):
+def select(plane: Buffer, kinds: Mapping[int, int], lines: Spans | None = None,
+           budget: Charges | None = None) -> dict[str, Any]:
     """Return the events whose metadata id is in `kinds`, {event metadata id: kind}, in file order.
 
     With `lines` (Spans), only the events of these lines are returned, and the lines are numbered from 0.

@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, auto_pickle=False
-# distutils: language = c++
 """Nesting of a host's events within their threads, which gives their call stacks."""
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libcpp.unordered_map cimport unordered_map
@@ -29,7 +27,7 @@ cdef extern from *:
     void tbm_nest_order(vector[int32_t]& order, const int64_t* start, const int64_t* stop) nogil
 
 
-def enclosing(const int64_t[::1] line_events, const int64_t[::1] start, const int64_t[::1] stop):
+def enclosing(const int64_t[::1] line_events, const int64_t[::1] start, const int64_t[::1] stop) -> I32:
     """Return, per event, the innermost event of its line that encloses it, -1 where none does.
 
     Events come line by line, `line_events` of each, as [start, stop) on one clock. An event of zero length encloses no
@@ -127,7 +125,7 @@ cdef class _Chains:
 
 
 def intern_chains(const int32_t[::1] parent, const int32_t[::1] name, const int32_t[::1] consumer,
-                  const int32_t[::1] producer, const int64_t[::1] wanted):
+                  const int32_t[::1] producer, const int64_t[::1] wanted) -> tuple[I32, I32, I32]:
     """Build one tree of the `wanted` events' ancestors; events with the same name and parent node share a node.
 
     Where a line's nesting ends, the outermost `consumer` in it continues with its `producer`, an event of another line.

@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, auto_pickle=False
-# distutils: language = c++
 """Stats of selected events of an XPlane, as columns."""
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
@@ -31,9 +29,9 @@ cdef enum:
 # Types of columns, and the value of an event that lacks the stat, or has it with another type.
 INTEGER, REAL, TEXT, PRESENCE = AN_INTEGER, A_REAL, A_TEXT, A_PRESENCE
 MISSING = -(2**63)
-DEFAULTS = {INTEGER: np.int64(MISSING), REAL: np.float64("nan"), TEXT: np.int32(-1), PRESENCE: np.uint8(0)}
+DEFAULTS: dict[int, np.generic] = {INTEGER: np.int64(MISSING), REAL: np.float64("nan"), TEXT: np.int32(-1), PRESENCE: np.uint8(0)}
 
-TYPES = {default.dtype: type for type, default in DEFAULTS.items()}
+TYPES: dict[np.dtype[Any], int] = {default.dtype: type for type, default in DEFAULTS.items()}
 
 cdef int64_t NO_INTEGER = DEFAULTS[INTEGER]
 cdef double NO_REAL = DEFAULTS[REAL]
@@ -122,7 +120,7 @@ cdef inline double real(const Stat* stat) noexcept nogil:
     return <double>stat.value if stat.form == IS_NUMBER else NO_REAL
 
 
-def new_columns(Py_ssize_t rows, types, used):
+def new_columns(Py_ssize_t rows, types: Sequence[int], used: Collection[int]) -> list[npt.NDArray[Any]]:
     """Return a column of each type, for read_stats to fill in; those not in `used` have the default in all rows.
 
     They are one block of memory, for which the system provides large pages: pages of 4 KB take as long as the values.
@@ -135,7 +133,8 @@ def new_columns(Py_ssize_t rows, types, used):
     ]
 
 
-def read_stats(plane, const int64_t[::1] start, const int64_t[::1] length, ids, columns, budget=None):
+def read_stats(plane: Buffer, const int64_t[::1] start, const int64_t[::1] length, ids: Mapping[int, int],
+               columns: Sequence[npt.NDArray[Any]], budget: Charges | None = None) -> list[list[bytes | int]]:
     """Write the stats of the events at these spans into `columns`, one row per event; return the texts of each column.
 
     `ids`: {stat metadata id: column}; several ids may share one. `columns`: of new_columns, or slices of them. A column

@@ -1,4 +1,3 @@
-# cython: language_level=3
 """Traversal of an XPlane's lines and events, shared by the loops that read them."""
 from libc.stdint cimport int32_t, int64_t
 from libcpp.unordered_map cimport unordered_map

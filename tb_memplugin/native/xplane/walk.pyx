@@ -1,5 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, auto_pickle=False
-# distutils: language = c++
 """Traversal of an XPlane's lines and events."""
 from libc.stdint cimport int32_t, int64_t
 from libcpp.vector cimport vector

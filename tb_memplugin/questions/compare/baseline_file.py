@@ -176,7 +176,7 @@ def _row(kind: type, value: Any) -> Any:
     found = {}
     for field in fields(kind):
         entry = value.get(field.name, DEFAULTS[field.name]) if field.name in DEFAULTS else value[field.name]
-        found[field.name] = _text(entry) if field.type == "str" else _count(entry, int(field.name in POSITIVE))
+        found[field.name] = _text(entry) if field.type is str else _count(entry, int(field.name in POSITIVE))
     return kind(**found)
 
 

@@ -4,8 +4,6 @@ A few bytes of a file may stand for a row of a table, an object of a pickle, or 
 reader allocates memory for a file, such as for its decompressed content, it charges that memory to the file's budget.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable, Iterator
 from threading import Lock

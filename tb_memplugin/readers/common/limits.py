@@ -1,7 +1,5 @@
 """Limits of plausible sizes and times. A damaged file may contain any number, and a sum of a few would overflow."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

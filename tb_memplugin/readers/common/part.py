@@ -1,7 +1,5 @@
 """Separately readable parts of a file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

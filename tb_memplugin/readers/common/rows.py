@@ -1,8 +1,5 @@
-"""Rows of a table by their ids, pairs of allocations and frees by address, distinct values, and order of names."""
+"""Rows of a table by their ids, pairs of allocations and frees by address, and distinct values."""
 
-from __future__ import annotations
-
-import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,8 +52,3 @@ def distinct(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     first = np.ones(len(ordered), dtype=np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
     return ordered[first]
-
-
-def natural_sort_key(name: str) -> list[tuple[int, str]]:
-    """Return a sort key under which numbers within names compare by value: GPU_2_bfc precedes GPU_10_bfc."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d{1,18})", name) if part]

@@ -1,7 +1,5 @@
 """Allocation and region tables with defaults for columns that a source lacks."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tb_memplugin.model.arrays import I32, I64, U8

@@ -4,8 +4,6 @@ Data flows from module/ (tables of the file, schedule) to dataflow/ (uses and va
 from these to columns and recordings.
 """
 
-from __future__ import annotations
-
 import re
 
 from tb_memplugin.model.kinds import RecordingKind

@@ -1,16 +1,15 @@
 """Allocation columns of a program, from its placement and the instructions that define its buffers."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
 
-from tb_memplugin.model.arrays import I32, I64, U8
+from tb_memplugin.model.arrays import I32, I64, U8, take_or_missing
 from tb_memplugin.model.kinds import RegionKind, Role
 from tb_memplugin.model.tables import Allocations
 from tb_memplugin.model.text import LazyText, Strings, Text, TextSource
 from tb_memplugin.native.hlo.shape_types import MAX_DEPTH
+from tb_memplugin.native.row_groups import group_rows
 from tb_memplugin.native.text.strings import join
 from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.hlo.module import shapes
@@ -43,11 +42,11 @@ def allocation_columns(module: HloModule, placement: Placement, leaf_frame: I32)
         offset=placement.offset,
         canonical=placement.canonical,
         role=_roles(placement)[placement.region],
-        stack=np.where(instruction >= 0, leaf_frame[instruction], -1).astype(np.int32),
+        stack=take_or_missing(leaf_frame, instruction),
         name=LazyText(TextSource(names), np.arange(len(buffer))),
         shape=shape,
         dtype=dtype,
-        op=_of_instructions(module.opcode, instruction),
+        op=Text(take_or_missing(module.opcode.codes, instruction), module.opcode.strings),
         op_name=LazyText(module.texts.op_name, instruction),
     )
 
@@ -63,10 +62,6 @@ def _roles(placement: Placement) -> U8:
     ]
     found = np.select([(kind & k) != 0 for k, _ in rules], [int(role) for _, role in rules], int(Role.TEMPORARY))
     return found.astype(np.uint8)
-
-
-def _of_instructions(column: Text, instruction: I32) -> Text:
-    return Text(np.where(instruction >= 0, column.codes[instruction], -1).astype(np.int32), column.strings)
 
 
 def _names_of_rows(
@@ -98,10 +93,11 @@ def _index_texts(path: Lists, buffer: I32, budget: ReadBudget) -> Text:
     budget.check(32 * depth * len(buffer))
     if not depth:
         return Text(np.full(len(buffer), -1, dtype=np.int32), Strings.of([]))
-    columns = np.stack([np.where(count > d, path.nth(buffer, d), -1) for d in range(depth)], axis=1)
-    distinct, code = np.unique(columns, axis=0, return_inverse=True)
-    texts = ["{" + ",".join(str(i) for i in row if i >= 0) + "}" if row[0] >= 0 else "" for row in distinct.tolist()]
-    return Text(code.ravel().astype(np.int32), Strings.of(texts))
+    columns = np.stack([np.where(count > d, path.nth(buffer, d), -1) for d in range(depth)])
+    code, first = group_rows(columns)
+    distinct = columns[:, first].T.tolist()
+    texts = ["{" + ",".join(str(i) for i in row if i >= 0) + "}" if row[0] >= 0 else "" for row in distinct]
+    return Text(code.astype(np.int32), Strings.of(texts))
 
 
 def _shape_columns(module: HloModule, node: I32) -> tuple[Text, Text, I64]:

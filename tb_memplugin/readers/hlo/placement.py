@@ -4,13 +4,11 @@ Memory of parameters, outputs, constants and thread-locals is reserved for the w
 memory, is reused over time. The compiler's traces record how, for the buffers that they contain.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 
-from tb_memplugin.model.arrays import I32, I64, U8, Mask
+from tb_memplugin.model.arrays import I32, I64, U8, Mask, marked
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.native.hlo.liveness import hand_over, replay
 from tb_memplugin.native.hlo.shared_bytes import charge_once
@@ -81,8 +79,7 @@ def place_buffers(module: HloModule, dataflow: DataflowAnalysis, *, use_traces: 
     tuple_tables = ~traced & temporary & _is_tuple(module, buffer) & np.isin(region, region[traced])
     rows.charge[tuple_tables] = 0
     _charge_once(module, rows, np.flatnonzero(temporary & (rows.charge > 0)))
-    in_traced_memory = np.zeros(len(traced), dtype=bool)
-    in_traced_memory[rows.canonical[traced]] = True
+    in_traced_memory = marked(len(traced), rows.canonical[traced])
     rows.rebuilt = temporary & ~in_traced_memory[rows.canonical] & ~tuple_tables & (rows.size > 0)
     _reserve_for_program(module, rows, np.flatnonzero(~temporary), length)
     return rows

@@ -1,7 +1,5 @@
 """The memory that a program reserves and its module's name, read without the program's instructions and buffers."""
 
-from __future__ import annotations
-
 import re
 import zlib
 

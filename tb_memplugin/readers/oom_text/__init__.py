@@ -4,8 +4,6 @@
 removed here.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """An out-of-memory failure as parsed from a text, its listed buffers as columns, and what the parsers share."""
 
-from __future__ import annotations
-
 import re
 from collections import deque
 from collections.abc import Sequence

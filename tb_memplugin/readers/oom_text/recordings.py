@@ -3,8 +3,6 @@
 The allocator, XLA, the framework and the traceback may each write a message.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Memory files of PyTorch's profiler: memory timelines, and the [memory] events of traces."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 

@@ -3,8 +3,6 @@
 The raw form has allocations and frees, without tensor identity; the JSON form has bytes per category and time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple

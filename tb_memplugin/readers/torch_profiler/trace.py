@@ -3,8 +3,6 @@
 Operators and user annotations name allocations and steps.
 """
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """PyTorch memory snapshots: torch.cuda.memory._dump_snapshot, as a pickle or as JSON."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from tb_memplugin.model.kinds import RecordingKind

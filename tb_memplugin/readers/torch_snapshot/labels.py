@@ -1,7 +1,5 @@
 """Roles, labels, operators, pools and streams of a snapshot's allocations, their call stacks, and named intervals."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
@@ -11,11 +9,12 @@ from tb_memplugin.model.kinds import Role, SpanKind
 from tb_memplugin.model.tables import NamedSpans, Stacks
 from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.graph.stack_tree import Chains
+from tb_memplugin.native.row_groups import group_rows
 from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.torch_profiler.exported_timeline import CATEGORIES
 from tb_memplugin.readers.torch_profiler.trace import annotation_kind
 from tb_memplugin.readers.torch_snapshot.lifetimes import BlockLifetimes
-from tb_memplugin.readers.torch_snapshot.pickle_values import PickleNodes, PickleValues, number_rows
+from tb_memplugin.readers.torch_snapshot.pickle_values import PickleNodes, PickleValues
 from tb_memplugin.readers.torch_snapshot.segments import Blocks, Segments, pool_name
 from tb_memplugin.readers.torch_snapshot.trace import Trace, TraceAction, read_times
 from tb_memplugin.sizes import bytes_text
@@ -28,8 +27,9 @@ def operators(stacks: Stacks, leaf: I32) -> Text:
     """Return each row's outermost operator, `einsum` or `BmmBackward0: bmm`; empty where the stack has none."""
     operator = _outermost(stacks, OPERATOR)
     backward = _outermost(stacks, BACKWARD)
-    distinct, codes = number_rows(np.r_[operator, -1][leaf], np.r_[backward, -1][leaf])
-    forwards, backs = _names(stacks, OPERATOR, distinct[0]), _names(stacks, BACKWARD, distinct[1])
+    operator, backward = np.r_[operator, -1][leaf], np.r_[backward, -1][leaf]
+    codes, first = group_rows([operator, backward])
+    forwards, backs = _names(stacks, OPERATOR, operator[first]), _names(stacks, BACKWARD, backward[first])
     texts = [": ".join(filter(None, names)) for names in zip(backs, forwards, strict=True)]
     return Text.of(texts).take(codes)
 
@@ -83,7 +83,9 @@ def labels(trace: Trace, lives: BlockLifetimes, blocks: Blocks, budget: ReadBudg
         np.r_[context, -1][lives.alloc_event],
         np.r_[internal, -1][lives.alloc_event],
     )
-    distinct, codes = number_rows(*(np.where(blank[column], -1, column) for column in found))
+    columns = np.stack([np.where(blank[column], -1, column) for column in found])
+    codes, first = group_rows(columns)
+    distinct = columns[:, first]
     budget.charge(4 * int(np.r_[np.diff(strings.offsets), 0][distinct].sum()))  # texts, and columns of them
     texts = [", ".join(dict.fromkeys(strings[i] for i in parts if i >= 0)) for parts in distinct.T.tolist()]
     return Text.of(texts).take(codes)
@@ -128,10 +130,10 @@ def pools_and_streams(trace: Trace, segments: Segments, blocks: Blocks, lives: B
     pool = np.r_[blocks.pool, -1][lives.block]
     pool = np.where(pool < 0, np.r_[trace.pool, -1][lives.alloc_event], pool)
     pool = np.where(pool < 0, _pool_of_segment(segments, lives.address), pool)
-    distinct, code = number_rows(pool, stream)
+    code, first = group_rows([pool, stream])
     names = [
         ", ".join(filter(None, (pool_name(of_pool), f"stream {of_stream:#x}" if of_stream else "")))
-        for of_pool, of_stream in zip(distinct[0].tolist(), distinct[1].astype(np.uint64).tolist(), strict=True)
+        for of_pool, of_stream in zip(pool[first].tolist(), stream[first].astype(np.uint64).tolist(), strict=True)
     ]
     return Text.of(names).take(code)
 

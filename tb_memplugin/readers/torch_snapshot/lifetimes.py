@@ -1,7 +1,5 @@
 """Lifetimes and addresses of a snapshot's allocations, from the trace of events and the final blocks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Values of a pickle of plain data, read as columns: one key of many dicts at a time."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from collections.abc import Iterator
@@ -11,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.numbering import number_values
 from tb_memplugin.native.text.strings import gather
@@ -28,17 +26,6 @@ ROW_BYTES = 512  # of an event or a block while its columns are read; measured: 
 # dict, or the first item of one, takes 300 bytes.
 JSON_BYTES = {b"{": 320, b"[": 160, b",": 48, b":": 48, b'"': 40}
 NONE_NODE = np.uint32(0)  # the node of None, also used for missing keys
-
-
-def number_rows(*columns: I64 | I32) -> tuple[I64, I64]:
-    """Return (distinct rows as one array per column, stacked; index of each row in them)."""
-    code: I64 = np.zeros(len(columns[0]), dtype=np.int64)
-    for column in columns:
-        distinct, number = number_values(np.asarray(column, dtype=np.int64))
-        code = number_values(code * max(len(distinct), 1) + number)[1]
-    first = np.zeros(int(code.max(initial=-1)) + 1, dtype=np.int64)
-    first[code] = np.arange(len(code))
-    return np.stack([column[first] for column in columns]), code
 
 
 class PickleValues:

@@ -1,7 +1,5 @@
 """Recordings of a snapshot's devices: the trace over time or, without a trace, the moment of the snapshot."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Segments of the caching allocator at the moment of the snapshot, their blocks, and the rounding of sizes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.arrays import I64, concatenate_ranges
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.torch_snapshot.pickle_values import NONE_NODE, PickleNodes, PickleValues
 
@@ -108,8 +106,7 @@ def _owners(lists: I64, lengths: I64, nodes_of_lists: PickleNodes) -> tuple[I64,
     offsets = np.cumsum(np.r_[0, lengths])
     count = np.where(lists >= 0, lengths[lists] if len(lengths) else 0, 0)
     owner = np.repeat(np.arange(len(lists)), count)
-    within = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count)
-    return owner, nodes_of_lists[offsets[lists[owner]] + within]
+    return owner, nodes_of_lists[concatenate_ranges(offsets[lists], count)]
 
 
 def _block_frames(values: PickleValues, blocks: PickleNodes) -> PickleNodes:

@@ -1,7 +1,5 @@
 """Event traces of a device's caching allocator, and of pinned host memory, which PyTorch 2.14 and later record."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import IntEnum
 

@@ -1,7 +1,5 @@
 """XPlane profiles (<host>.xplane.pb): the compiled programs in them, and allocator events or why there are none."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial

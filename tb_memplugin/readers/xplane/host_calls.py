@@ -1,7 +1,5 @@
 """Call stacks of host events."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ plane has any event. They need the host's events if any of these is an allocator
 a valid, smaller XSpace with the same answers. Damage in the other parts has no effect.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 from typing import NamedTuple, TypeVar
 

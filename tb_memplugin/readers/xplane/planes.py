@@ -1,7 +1,5 @@
 """Planes of an XSpace, with the names of their events and stats, and the programs and devices that they name."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -3,8 +3,6 @@
 Executions of programs on TPU cores are intervals, too.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

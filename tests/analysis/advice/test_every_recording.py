@@ -88,10 +88,6 @@ def test_of_equal_savings_the_cheapest_comes_first_and_then_the_easiest() -> Non
     assert [found.kind for found in model.in_order(pieces)] == kinds[::-1]
 
 
-def test_every_kind_has_a_cost_and_an_effort() -> None:
-    assert model.COSTS.keys() == model.EFFORTS.keys() == set(model.AdviceKind)
-
-
 def test_the_page_and_the_terminal_say_the_same() -> None:
     (recording,) = recordings("stored:train_step-jit_train_step(0)", True)
     answer = view.advice(recording)

@@ -1,7 +1,5 @@
 """Advice to donate arguments that are returned updated, so that old and new values share memory."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

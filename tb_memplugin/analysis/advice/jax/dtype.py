@@ -1,7 +1,5 @@
 """Advice to use bf16 instead of f32: for optimizer state, for mixed precision, and for weights at inference."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

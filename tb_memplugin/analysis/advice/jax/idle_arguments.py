@@ -7,8 +7,6 @@ the device before the forward pass, and then the peak is as high as before, or h
 update a program of its own. The memory of a CPU is the host's memory, so programs for it get no such advice.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Advice to split the batch: tensors that scale with the batch shrink to a part, and gradients are accumulated."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

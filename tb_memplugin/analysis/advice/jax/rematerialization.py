@@ -4,8 +4,6 @@ If jax.checkpoint wraps a layer, only the layer's inputs are kept, and the backw
 when it reaches the layer. If it wraps the body of a scan, values are recomputed instead of stacked for each iteration.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
@@ -31,7 +29,6 @@ from tb_memplugin.analysis.advice.support.layer_code import (
     one_after_another,
 )
 from tb_memplugin.analysis.advice.support.passes import PRODUCTS, Layers, ProgramPasses, program_passes
-from tb_memplugin.analysis.ownership.forest import number_rows
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.analysis.ownership.source_lines import frame_text, framework_frames
 from tb_memplugin.analysis.replay.program_graph import ProgramGraph, program_graph
@@ -48,6 +45,7 @@ from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import F64, I32, I64, Mask, largest_per, marked, smallest_per
 from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.native.row_groups import group_rows
 from tb_memplugin.sizes import bytes_text, counted
 
 
@@ -99,7 +97,7 @@ def repeated_layers(recording: Recording, passes: ProgramPasses) -> Layers | Non
 
 def _sources(passes: ProgramPasses, stack: I32, positions: I64) -> tuple[I64, I64]:
     """Return a number for each position's operation in the source, and the number of positions with that operation."""
-    key = number_rows([column[positions] for column in (passes.scope_code, passes.op.codes, stack)])
+    key = group_rows(column[positions] for column in (passes.scope_code, passes.op.codes, stack)).number
     return key, np.bincount(key)[key]
 
 

@@ -5,8 +5,6 @@ long they stay: at least for each use, at most from the first to the last. Split
 advised: compiled programs then keep copies of the parameters, and some need more memory than before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

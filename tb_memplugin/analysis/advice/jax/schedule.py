@@ -5,8 +5,6 @@ its layer's activations stay in memory. Without the scheduler, XLA runs operatio
 advice is given if a heuristic search finds such an order; for TPUs, if XLA's depth-first scheduler does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

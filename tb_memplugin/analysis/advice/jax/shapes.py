@@ -6,8 +6,6 @@ before; only a smaller dimension saves. A tensor of more than half of the memory
 an argument or a result, whose size the caller decides.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Advice on results that need not be returned, and on arguments that the program never reads."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The arguments of the jitted function as the user wrote them, and those that are not needed at the peak."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The batch of a training step: its dimension in the inputs, and the values that scale with it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import isqrt
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Advice to return fewer scores of classes, such as logits over a vocabulary, and the results that are such scores."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

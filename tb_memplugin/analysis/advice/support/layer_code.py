@@ -1,7 +1,5 @@
 """The function that computes a layer, the line that runs it, and code that wraps it in jax.checkpoint."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise, takewhile
 from typing import NamedTuple

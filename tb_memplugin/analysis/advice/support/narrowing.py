@@ -1,7 +1,5 @@
 """Storing in bf16 instead of f32: its changes, weights at inference, and code for an optimizer's state."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace

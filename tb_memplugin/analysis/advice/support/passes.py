@@ -1,7 +1,5 @@
 """A program's passes and layers: where its rows are computed and read, forward or backward, and in which layer."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

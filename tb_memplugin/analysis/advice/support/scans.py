@@ -1,7 +1,5 @@
 """Scans whose forward loop stacks values for a backward loop: advice to recompute them in each iteration."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import reduce

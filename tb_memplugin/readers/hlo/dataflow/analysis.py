@@ -1,16 +1,14 @@
 """Uses of each logical buffer over the schedule, followed through instructions that only forward values."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
 
-from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.arrays import I32, I64, take_or_missing
 from tb_memplugin.model.lazy import Lazy, cached_property
 from tb_memplugin.native.hlo.liveness import flow_uses, flow_values, use_ranges
 from tb_memplugin.readers.hlo.dataflow.fused_operations import FusionOutline
-from tb_memplugin.readers.hlo.dataflow.nodes import ResultNodes, take_or_missing
+from tb_memplugin.readers.hlo.dataflow.nodes import ResultNodes
 from tb_memplugin.readers.hlo.dataflow.pass_through import CALLS, LateOperands, find_flows, loop_back_flows
 from tb_memplugin.readers.hlo.module.schedule import Schedule
 from tb_memplugin.readers.hlo.module.tables import HloModule

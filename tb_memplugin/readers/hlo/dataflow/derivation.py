@@ -5,11 +5,9 @@ breadth first from the results: updates are few among all fusions of a program. 
 at once (bundles), each result is computed from some of the operands.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
-from tb_memplugin.model.arrays import I32, I64, U8
+from tb_memplugin.model.arrays import I32, I64, U8, marked
 from tb_memplugin.model.dataflow import Derivation, Derivations
 from tb_memplugin.native.graph.walks import grouped, reach
 from tb_memplugin.readers.hlo.dataflow.analysis import DataflowAnalysis
@@ -84,9 +82,7 @@ def find_derivations(module: HloModule, dataflow: DataflowAnalysis, elements: I6
     frontier = _results(dataflow)
     for _ in range(MAX_WAVES):
         producers = dataflow.defined[np.flatnonzero(reach(begin, back, frontier))]
-        reached = np.zeros(len(fusion), dtype=bool)
-        reached[producers[producers >= 0]] = True
-        positions = np.flatnonzero(reached & fusion).astype(np.int32)
+        positions = np.flatnonzero(marked(len(fusion), producers[producers >= 0]) & fusion).astype(np.int32)
         fusion[positions] = False
         if not len(positions):
             break

@@ -1,13 +1,11 @@
 """Fusions: the operands that each of their results is computed from, element by element or not."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tb_memplugin.model.arrays import I32, I64, U8
+from tb_memplugin.model.arrays import I32, I64, U8, take_or_missing
 from tb_memplugin.model.dataflow import Derivation
 from tb_memplugin.model.text import Strings
 from tb_memplugin.native.graph.walks import derive
@@ -16,7 +14,7 @@ from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.readers.common.rows import IdIndex
 from tb_memplugin.readers.hlo.dataflow.analysis import DataflowAnalysis
 from tb_memplugin.readers.hlo.dataflow.fused_operations import body_plan
-from tb_memplugin.readers.hlo.dataflow.nodes import range_offsets, take_or_missing
+from tb_memplugin.readers.hlo.dataflow.nodes import range_offsets
 from tb_memplugin.readers.hlo.module.columns import Lists, begin_of_rows
 from tb_memplugin.readers.hlo.module.shapes import ShapeTable, elements_of
 from tb_memplugin.readers.hlo.module.tables import COMPUTATIONS, OBJECT_BYTES, HloModule

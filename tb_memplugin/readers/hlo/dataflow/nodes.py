@@ -3,12 +3,10 @@
 The instruction at position p has the nodes from `base[p]`, numbered like those of its shape (see ShapeTable).
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.arrays import I32, I64, Mask, concatenate_ranges, marked, take_or_missing
 from tb_memplugin.model.lazy import cached_property
 from tb_memplugin.native.hlo.liveness import edges
 from tb_memplugin.readers.common.budget import ReadBudget
@@ -44,11 +42,9 @@ class ResultNodes:
     def total(self) -> int:
         return int(self.base[-1])
 
-    def is_opcode(self, opcodes: set[str]) -> npt.NDArray[np.bool_]:
+    def is_opcode(self, opcodes: set[str]) -> Mask:
         """Return a mask of the positions with one of these opcodes."""
-        mask = np.zeros(len(self.opcode), dtype=bool)
-        mask[self.positions_of(opcodes)] = True
-        return mask
+        return marked(len(self.opcode), self.positions_of(opcodes))
 
     def positions_of(self, opcodes: set[str]) -> I32:
         """Return the positions with one of these opcodes, rising."""
@@ -142,18 +138,9 @@ class ResultNodes:
         return list(zip(numbers[a:b].tolist(), positions[a:b].tolist(), strict=True))
 
 
-def take_or_missing(table: npt.NDArray[np.integer], rows: npt.NDArray[np.integer]) -> I32:
-    """Return table[rows], with -1 for row -1."""
-    if not len(table):
-        return np.full(len(rows), -1, dtype=np.int32)
-    return np.where(rows >= 0, table[rows], -1).astype(np.int32)
-
-
 def range_offsets(count: npt.NDArray[np.integer], budget: ReadBudget) -> I64:
     """Return 0, 1, ... count[i] - 1 for each i, concatenated. InputError where that exceeds the budget."""
-    budget.check(ROW_BYTES * int(count.sum(dtype=np.int64)))
-    steps: I64 = np.arange(int(count.sum())) - np.repeat(np.r_[0, np.cumsum(count)][:-1], count)
-    return steps
+    return expand_ranges(np.zeros_like(count), count, budget)
 
 
 def expand_ranges(first: npt.NDArray[np.integer], count: npt.NDArray[np.integer], budget: ReadBudget) -> I64:
@@ -161,6 +148,5 @@ def expand_ranges(first: npt.NDArray[np.integer], count: npt.NDArray[np.integer]
 
     InputError where that exceeds the budget.
     """
-    offsets = range_offsets(count, budget)
-    expanded: I64 = np.repeat(first, count) + offsets
-    return expanded
+    budget.check(ROW_BYTES * int(count.sum(dtype=np.int64)))
+    return concatenate_ranges(first, count)

@@ -17,15 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_memplugin.model.arrays import I32, I64, Mask
+from tb_memplugin.model.arrays import I32, I64, Mask, marked, take_or_missing
 from tb_memplugin.readers.common.budget import ReadBudget
-from tb_memplugin.readers.hlo.dataflow.nodes import (
-    NodeRanges,
-    ResultNodes,
-    expand_ranges,
-    range_offsets,
-    take_or_missing,
-)
+from tb_memplugin.readers.hlo.dataflow.nodes import NodeRanges, ResultNodes, expand_ranges, range_offsets
 from tb_memplugin.readers.hlo.module.columns import sparse_numbers
 from tb_memplugin.readers.hlo.module.tables import INSTRUCTIONS
 
@@ -102,9 +96,7 @@ class LateOperands:
 
     def is_update(self) -> Mask:
         """Mark the positions of the updates."""
-        marked = np.zeros(len(self.nodes.opcode), dtype=bool)
-        marked[self.update] = True
-        return marked
+        return marked(len(self.nodes.opcode), self.update)
 
 
 # Instructions whose whole result is operand 0.

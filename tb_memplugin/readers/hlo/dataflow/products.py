@@ -1,7 +1,5 @@
 """Products of a program, that is, matrix products, convolutions and lookups, with the values of both of their sides."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tb_memplugin.model.arrays import I32, I64, U8

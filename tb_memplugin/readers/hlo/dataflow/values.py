@@ -1,10 +1,8 @@
 """Values of a program: their uses, loop carries, names of their operations, and roles as arguments and results."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from tb_memplugin.model.arrays import I32, I64, U8
+from tb_memplugin.model.arrays import I32, I64, U8, take_or_missing
 from tb_memplugin.model.dataflow import DataflowValues
 from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.graph.walks import grouped, reach
@@ -18,7 +16,7 @@ from tb_memplugin.readers.hlo.dataflow.derivation import (
     result_operands,
 )
 from tb_memplugin.readers.hlo.dataflow.fusions import FusedResults
-from tb_memplugin.readers.hlo.dataflow.nodes import ResultNodes, expand_ranges, take_or_missing
+from tb_memplugin.readers.hlo.dataflow.nodes import ResultNodes, expand_ranges
 from tb_memplugin.readers.hlo.dataflow.pass_through import FORWARDING
 from tb_memplugin.readers.hlo.dataflow.products import find_products
 from tb_memplugin.readers.hlo.module.columns import Lists

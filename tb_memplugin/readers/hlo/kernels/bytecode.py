@@ -4,8 +4,6 @@ The format: https://mlir.llvm.org/docs/BytecodeFormat/. Attributes refer to each
 one, so damaged files cannot make the reader recurse.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Windows into the operands of a Pallas kernel, and its scratch memory, as its code declares them."""
 
-from __future__ import annotations
-
 import re
 from base64 import b64decode
 from math import prod

@@ -1,7 +1,5 @@
 """The backend of a program, its devices, the shardings of its arguments over these, and call stacks of instructions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,6 +8,7 @@ from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.model.program import ArgumentShardings, Backend, MeshAxis, NamedSharding
 from tb_memplugin.model.tables import Stacks
 from tb_memplugin.model.text import Strings, Text
+from tb_memplugin.native.row_groups import group_rows
 from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.native.text.strings import intern
 from tb_memplugin.readers.hlo.module.columns import Lists
@@ -158,9 +157,8 @@ def _lines_without_stack(module: HloModule, rows: I64) -> tuple[I64, Spans, I64]
 def _single_lines(module: HloModule, files: Spans, lines: I64) -> tuple[I64, I64, I64]:
     """Group rows by (file, line); return each row's group, and per group its line and its first row."""
     codes, _ = intern(module.data, files.start, files.length)
-    pairs = np.stack([codes.astype(np.int64), lines], axis=1)
-    _, first, which = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
-    return which.ravel(), lines[first], first
+    which, first = group_rows([codes, lines])
+    return which, lines[first], first
 
 
 def _row_of_id(ids: I64, count: int) -> I64:

@@ -1,7 +1,5 @@
 """The flattened schedule, the axis of all buffers of a program."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

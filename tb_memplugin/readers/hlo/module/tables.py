@@ -1,12 +1,9 @@
 """Tables of an HloProto, with ids resolved to rows."""
 
-from __future__ import annotations
-
 import numpy as np
-import numpy.typing as npt
 
 from tb_memplugin.errors import InputError, NoBufferAssignmentError
-from tb_memplugin.model.arrays import I32
+from tb_memplugin.model.arrays import I32, Mask, marked
 from tb_memplugin.model.lazy import cached_property
 from tb_memplugin.model.text import Text, TextSource
 from tb_memplugin.native.charges import Charges
@@ -142,12 +139,11 @@ class HloModule(ModuleTexts):
     def opcode(self) -> Text:
         return self.texts_of(self.instructions["opcode"])
 
-    def is_opcode(self, names: set[str]) -> npt.NDArray[np.bool_]:
+    def is_opcode(self, names: set[str]) -> Mask:
         """Return a mask of the instructions with one of these opcodes."""
-        wanted = np.zeros(len(self.opcode.strings) + 1, dtype=bool)  # the last: no opcode
-        wanted[[code for name in names if (code := self.opcode_codes.get(name)) is not None]] = True
-        mask: npt.NDArray[np.bool_] = wanted[self.opcode.codes]
-        return mask
+        codes = [code for name in names if (code := self.opcode_codes.get(name)) is not None]
+        wanted = marked(len(self.opcode.strings) + 1, np.array(codes, dtype=np.int64))  # the last: no opcode
+        return wanted[self.opcode.codes]
 
     @cached_property
     def opcode_codes(self) -> dict[str, int]:

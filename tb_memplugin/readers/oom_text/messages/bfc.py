@@ -18,8 +18,6 @@ Annotations (openxla/xla#44246) name the program and the buffer of a chunk:
     xla.execute{executable=jit_step, device=0} xla.buffer{kind=live_out, allocation_index=3}
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest

@@ -1,7 +1,5 @@
 """Messages of the CUDA driver and of TensorFlow's operations, from below and above the allocator."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from math import prod

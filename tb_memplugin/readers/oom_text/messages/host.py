@@ -1,7 +1,5 @@
 """Host memory: failed requests of frameworks, and processes killed by the system."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Messages of ONNX Runtime's arena, with requested and available bytes; its dump is the BFC allocator's."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -10,8 +10,6 @@ MPS backend out of memory (MPS allocated: 17.94 GB, other allocations: 384.00 KB
 allocate 256.00 MB on private pool.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

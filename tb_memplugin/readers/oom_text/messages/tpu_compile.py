@@ -25,8 +25,6 @@ Program hbm requirement 17.08G:
 Tags say what an on-chip allocation of a Pallas kernel is for.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

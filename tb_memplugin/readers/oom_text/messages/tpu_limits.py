@@ -8,8 +8,6 @@ Error allocating device buffer: Attempting to allocate 31.06M. That was not poss
 Due to fragmentation, the largest contiguous region of free memory is 30.56M.; (0x0x0_HBM0)
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace

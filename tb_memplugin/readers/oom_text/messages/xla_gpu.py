@@ -14,8 +14,6 @@ Peak buffers:
         ==========================
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

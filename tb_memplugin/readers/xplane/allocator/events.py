@@ -1,7 +1,5 @@
 """Allocator events as columns, selected by two threads, and ordered by time over all threads."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Lifetimes of allocations, from an allocator's events."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import NamedTuple
 

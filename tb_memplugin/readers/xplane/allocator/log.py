@@ -1,7 +1,5 @@
 """Events of one allocator, with their pairing, sizes and bytes in use."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar

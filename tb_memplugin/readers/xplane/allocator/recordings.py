@@ -1,7 +1,5 @@
 """Recordings of a host's allocators, with one position per event, and caveats about gaps and contradictions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -15,7 +13,7 @@ from tb_memplugin.model.lazy import cached_property
 from tb_memplugin.model.recording import LazyRecording, Recording
 from tb_memplugin.model.tables import Regions, ReportedMemory
 from tb_memplugin.native.xplane.stats import MISSING
-from tb_memplugin.readers.common.rows import natural_sort_key
+from tb_memplugin.numbered_names import natural_key
 from tb_memplugin.readers.xplane.allocator.events import AllocatorEvents, read_allocator_events
 from tb_memplugin.readers.xplane.allocator.lifetimes import dtypes, free_stacks, lifetimes, with_stacks
 from tb_memplugin.readers.xplane.allocator.log import AllocatorLog
@@ -142,7 +140,7 @@ def read_allocators(
 
         return LazyRecording.of(outline, complete)
 
-    return [recording(number) for number in sorted(range(len(names)), key=lambda at: natural_sort_key(names[at]))]
+    return [recording(number) for number in sorted(range(len(names)), key=lambda at: natural_key(names[at]))]
 
 
 def _add_device_executions(recording: Recording, device: Plane | None, start_ns: int) -> Recording:

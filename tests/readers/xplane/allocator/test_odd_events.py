@@ -232,7 +232,7 @@ def test_a_name_with_digits_that_are_no_numbers() -> None:
     log = Log()
     for name in ("GPU_\u00b2", "GPU_\u0663", "GPU_2"):
         log.add(False, 0, allocator_name=name)
-    assert [recording.memory for recording in log.read()] == ["GPU_2", "GPU_\u0663", "GPU_\u00b2"]
+    assert [recording.memory for recording in log.read()] == ["GPU_2", "GPU_\u00b2", "GPU_\u0663"]
 
 
 def test_a_name_that_is_not_utf_8() -> None:

@@ -1,3 +1,0 @@
-from tb_memplugin.native.hlo.shape_types import XlaShape
-
-def parse_shape(data: bytes) -> XlaShape: ...

@@ -1,9 +1,0 @@
-import numpy as np
-import numpy.typing as npt
-
-I64 = npt.NDArray[np.int64]
-I32 = npt.NDArray[np.int32]
-
-def table_of(ids: I64, low: int, span: int) -> I32: ...
-def rows_in_table(table: I32, low: int, wanted: I64) -> I32: ...
-def rows_in_order(ids: I64, row: I64, wanted: I64) -> I32: ...
