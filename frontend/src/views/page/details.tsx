@@ -232,7 +232,7 @@ interface FrameProps {
 /** Page with a side panel for the selected item. */
 export function PageFrame({ drawer, children }: FrameProps): JSX.Element {
   return (
-    <div class={drawer === null ? "page" : "page with-details"}>
+    <div class="page">
       <div class="content">{children}</div>
       {drawer}
     </div>
