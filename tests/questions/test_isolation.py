@@ -42,7 +42,7 @@ def analyses() -> Iterator[tuple[str, Any]]:
         for name, function in vars(module).items():
             if isinstance(function, FunctionType) and function.__module__ == found.name and not name.startswith("_"):
                 first = next(iter(inspect.signature(function).parameters.values()), None)
-                if first is not None and first.annotation == "Recording":
+                if first is not None and first.annotation in (Recording, "Recording"):
                     yield f"{found.name.removeprefix('tb_memplugin.analysis.')}.{name}", function
 
 
