@@ -112,8 +112,8 @@ def _command(words: Sequence[str]) -> str:
 
 def _run(arguments: argparse.Namespace) -> int:
     try:
-        command: Callable[[argparse.Namespace], int] = import_module(f"tb_memplugin.commands.{arguments.command}").run
-        return command(arguments)
+        command = import_module(f"tb_memplugin.commands.{arguments.command}")
+        return command.run(arguments) or 0  # a command that cannot exceed a budget returns nothing
     except KeyboardInterrupt:
         return 130
     except SystemExit as end:  # of a library, or of a signal: 1 would mean that a budget is exceeded

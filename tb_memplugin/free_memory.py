@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from pathlib import Path
 
 from tb_memplugin.errors import ReadError
 from tb_memplugin.sizes import bytes_text
@@ -47,17 +48,12 @@ def _of_group(paths: tuple[str, str, str]) -> int | None:
     """Return a group's limit without its use; cached files do not count, since the system drops them on demand."""
     limit, used, figures = paths
     with suppress(OSError, ValueError):  # "max": no limit
-        most, now = int(_text(limit)), int(_text(used))
+        most, now = int(Path(limit).read_text("ascii")), int(Path(used).read_text("ascii"))
         cached = _figures(figures, "")
         return max(0, most - now + cached.get("inactive_file", 0) + cached.get("active_file", 0))
     return None
 
 
 def _figures(path: str, mark: str) -> dict[str, int]:
-    lines = (line.split() for line in _text(path).splitlines())
+    lines = (line.split() for line in Path(path).read_text("ascii").splitlines())
     return {words[0].removesuffix(mark): int(words[1]) for words in lines if len(words) > 1}
-
-
-def _text(path: str) -> str:
-    with open(path, encoding="ascii") as file:
-        return file.read()

@@ -115,7 +115,8 @@ class Tracker:
             self._process, self._lock = os.getpid(), threading.Lock()
         with quietly(FAILED), self._lock:
             if not jax.profiler.TraceAnnotation.is_enabled():
-                self._forget()
+                for state in (self._arrays, self._buffers, self._allocators, self._counters):
+                    state.clear()
                 self._failed = False
             elif not self._failed:
                 self._failed = True  # state that was changed in part would give wrong events
@@ -142,10 +143,6 @@ class Tracker:
         with quietly("memory counters could not be written"):
             for device in jax.local_devices():
                 self._write_counters(device)
-
-    def _forget(self) -> None:
-        for state in (self._arrays, self._buffers, self._allocators, self._counters):
-            state.clear()
 
     def _add(self, array: jax.Array) -> None:
         try:

@@ -24,8 +24,8 @@ LIVE_RANGE_BYTES = 200  # the figure is in the first line
 def with_dump_files(recordings: Sequence[Recording], program: ProgramFile) -> list[Recording]:
     """Return a program's recordings with the limits of its chip, and caveats where XLA's reports differ."""
     stages = [path for path in program.beside if AFTER_CODEGEN in os.path.basename(path)]
-    named = [(_name(path), _content(path)) for path in program.beside if path not in stages]
-    files = [(name, content) for name, content in named if content]
+    contents = {path: _content(path) for path in program.beside if path not in stages}
+    files = [(os.path.basename(path).removesuffix(".gz"), content) for path, content in contents.items() if content]
     totals, length = reported_totals(files), scheduled_instructions(files)
     checked = [replace(r, caveats=(*r.caveats, *differences(r, totals, length))) for r in recordings]
     if stages and any(r.program is not None and r.program.kernels for r in recordings):
@@ -47,10 +47,6 @@ def _with_used_memory(recording: Recording, path: str) -> Recording:
         return recording
     kernels = tuple(replace(kernel, used_bytes=used.get(kernel.name, kernel.used_bytes)) for kernel in program.kernels)
     return replace(recording, program=replace(program, kernels=kernels))
-
-
-def _name(path: str) -> str:
-    return os.path.basename(path).removesuffix(".gz")
 
 
 def _content(path: str) -> bytes | None:

@@ -11,12 +11,11 @@ from tb_memplugin.questions.asking.selectors import choose_with_allocations
 from tb_memplugin.questions.recording.advice import advice, advice_answer, lines
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     chosen, _ = chosen_recording(arguments, choose_with_allocations)
     outcomes = outcomes_beside(chosen)
     if arguments.json:
         print_answer(advice_answer(chosen, asked(arguments, arguments.path), outcomes))
-        return 0
+        return
     found = list(lines(advice(chosen, outcomes))) or ["No known change would lower this peak."]
     print("\n".join(map(printable, found)))
-    return 0

@@ -16,7 +16,7 @@ from tb_memplugin.sizes import bytes_text, counted
 HIDDEN = ("schema_version", "next", "omitted", "caveats")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     chosen, _ = chosen_recording(arguments, choose_with_allocations)
     question = asked(arguments, arguments.path)
     if arguments.row is not None:
@@ -29,7 +29,6 @@ def run(arguments: argparse.Namespace) -> int:
         print_answer(found if arguments.row is None else one)
     else:
         print("\n".join(map(printable, lines)))
-    return 0
 
 
 def _table(found: BuffersAnswerJson) -> Iterator[str]:

@@ -14,7 +14,7 @@ from tb_memplugin.questions.records import record
 from tb_memplugin.sizes import bytes_text, counted
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     summaries, programs = SummaryCache(), fit.Cache(fit.SETTINGS.folder(), fit.SETTINGS.bytes())
     if arguments.clear in ("fleet", "all"):
         summaries.clear()
@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
             "next": [],
         }
         print_answer(found)
-        return 0
+        return
     summarized = f"{counted(of_fleet.files, 'file')} and {counted(of_fleet.programs, 'program')}"
     print_text(
         f"fleet  {bytes_text(of_fleet.bytes)} of {bytes_text(of_fleet.most)}, summaries of {summarized}, in "
@@ -37,4 +37,3 @@ def run(arguments: argparse.Namespace) -> int:
         f"fit    {bytes_text(size)} of {bytes_text(programs.most)}, {counted(compiled, 'compiled program')}, in "
         f"{printable(str(programs.folder))}"
     )
-    return 0

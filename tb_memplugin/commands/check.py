@@ -113,16 +113,13 @@ def _check_step(arguments: argparse.Namespace, limit: int | None) -> int:
             found = fit.answer(sweep, quiet=True)
         outcomes = [one.last for one in found]
         if arguments.json:
-            checked = [_checked(outcome, logdir) for outcome in outcomes]
+            checked: list[CheckedCandidateJson] = [
+                {**outcome_json(one), "explanation": [*filter(None, _explanation(one, logdir))]} for one in outcomes
+            ]
             print_answer(check_step_answer(checked, asked(arguments, "-")))
         else:
             _print(_lines(outcomes, logdir))
     return fit.status(found, stop)
-
-
-def _checked(outcome: Outcome, logdir: str) -> CheckedCandidateJson:
-    explanation = list(filter(None, _explanation(outcome, logdir)))
-    return {**outcome_json(outcome), "explanation": explanation}
 
 
 def _lines(outcomes: Sequence[Outcome], logdir: str) -> Iterator[str]:

@@ -15,17 +15,16 @@ from tb_memplugin.questions.explain.explain_text import lines
 from tb_memplugin.questions.oom.failure import programs_of
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     chosen, listing = chosen_recording(arguments)
     recordings = listing.recordings
     if arguments.json:
         problems = listing.problems if arguments.recording is None else ()
         question = asked(arguments, arguments.path)
         print_answer(explain_answer(chosen, recordings, question, arguments.at, problems, outcomes_beside(chosen)))
-        return 0
+        return
     found = explain(chosen, arguments.at, recordings, outcomes_beside(chosen))
     print("\n".join(map(printable, [*lines(found), *_hints(chosen, recordings)])))
-    return 0
 
 
 def _hints(chosen: Recording, recordings: Sequence[Recording]) -> Iterator[str]:

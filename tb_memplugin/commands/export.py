@@ -12,18 +12,14 @@ from tb_memplugin.catalog.fit_records import records_of_path
 from tb_memplugin.commands.options.recordings import EXPORTED
 from tb_memplugin.commands.options.shared import REPORT
 from tb_memplugin.commands.output import (
-    asked,
-    atomic_file,
     check_format,
     check_output,
-    compress,
-    ending_by_signals,
     listing_of,
+    output_file,
     pattern_of,
     print_problems,
     print_written,
 )
-from tb_memplugin.commands.terminal import printable
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.json_types import problems_json
@@ -31,7 +27,7 @@ from tb_memplugin.questions.asking.selectors import no_recordings
 from tb_memplugin.questions.asking.source import FitOutcomes
 from tb_memplugin.questions.export.formats import write_csv, write_json, write_parquet
 from tb_memplugin.questions.export.rows import exportable
-from tb_memplugin.sizes import bytes_text, counted
+from tb_memplugin.sizes import counted
 
 if TYPE_CHECKING:
     Writer = Callable[[Sequence[Recording], BinaryIO], None]
@@ -41,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     file, rows = arguments.to, None
     write, pattern = _writer(file), pattern_of(arguments.recording)
     check_output(file, arguments.path, arguments.force)
-    with ending_by_signals(), atomic_file(file) as stream:
+    with output_file(file) as stream:
         listing = listing_of(arguments.path)
         if not listing.recordings:
             raise no_recordings(arguments.path, listing.problems)
@@ -57,16 +53,10 @@ def run(arguments: argparse.Namespace) -> int:
             content, written = _write_report(selected, listing.recordings, arguments, stream)
             selected = selected[:written]  # in order, until the report is full
         else:
-            with compress(stream, file) as compressed:
-                write(selected, compressed)
+            write(selected, stream)
             rows = sum(len(recording.allocations) for recording in selected)
             content = f"{counted(rows, 'row')} of {counted(len(selected), 'recording')}"
-    if arguments.json:
-        print_written(
-            file, rows, [recording.id for recording in selected], problems_json(failed), asked(arguments, "-")
-        )
-    else:
-        print(f"{printable(file)}: {bytes_text(os.path.getsize(file))}, {content}")
+    print_written(arguments, rows, [recording.id for recording in selected], content, problems_json(failed))
     return 2 if failed else 0
 
 

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from tb_memplugin.commands.options.shared import TABLES
-from tb_memplugin.commands.output import (
-    asked,
-    atomic_file,
-    check_format,
-    check_output,
-    compress,
-    ending_by_signals,
-    print_written,
-)
+from tb_memplugin.commands.output import asked, check_format, check_output, output_file, print_written
 from tb_memplugin.commands.terminal import print_answer, printable
 from tb_memplugin.commands.terminal import show as print_text
 from tb_memplugin.errors import InputError
@@ -39,7 +30,7 @@ from tb_memplugin.questions.fleet.capture import capture_json
 from tb_memplugin.questions.fleet.devices import fleet_table
 from tb_memplugin.questions.fleet.terminal import fleet_progress, left_out_lines, lines, trend_lines
 from tb_memplugin.questions.fleet.trend import trend_answer
-from tb_memplugin.sizes import bytes_text, counted
+from tb_memplugin.sizes import counted
 
 
 @contextmanager
@@ -140,16 +131,14 @@ def _show_trend(arguments: argparse.Namespace, scan: Scan, found: Sequence[Captu
 
 def _write(arguments: argparse.Namespace, fleets: Sequence[Fleet]) -> None:
     table, file = fleet_table(fleets), arguments.to
-    with ending_by_signals(), atomic_file(file) as stream, compress(stream, file) as compressed:
+    with output_file(file) as stream:
         if file.endswith(".parquet"):
             captures = [capture_json(fleet, devices=False) for fleet in fleets]
-            write_parquet_tables(iter([table]), json.dumps({"captures": captures}, allow_nan=False), compressed)
+            write_parquet_tables(iter([table]), json.dumps({"captures": captures}, allow_nan=False), stream)
         elif file.endswith((".csv", ".csv.gz")):
-            write_csv_tables(iter([table]), compressed)
+            write_csv_tables(iter([table]), stream)
         else:
-            write_json_tables(iter([table]), compressed)
-    rows = counted(len(table["kind"]), "row")
-    if arguments.json:
-        print_written(file, len(table["kind"]), [fleet.name for fleet in fleets], [], _asked(arguments))
-        return
-    print_text(f"{printable(file)}: {bytes_text(os.path.getsize(file))}, {rows} of {counted(len(fleets), 'capture')}")
+            write_json_tables(iter([table]), stream)
+    rows = len(table["kind"])
+    content = f"{counted(rows, 'row')} of {counted(len(fleets), 'capture')}"
+    print_written(arguments, rows, [fleet.name for fleet in fleets], content)

@@ -10,7 +10,7 @@ from tb_memplugin.questions.asking.asked import SCHEMA_VERSION
 from tb_memplugin.questions.asking.files import HookAnswerJson
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     text: str = getattr(hook, arguments.action)()
     if arguments.json:
         answer: HookAnswerJson = {
@@ -22,4 +22,3 @@ def run(arguments: argparse.Namespace) -> int:
         print_answer(answer)
     else:
         print(text)
-    return 0

@@ -8,7 +8,7 @@ import sys
 from tb_memplugin.errors import InputError
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     if sys.stdin is None:  # closed by the shell
         raise InputError("Nothing to answer", "standard input", "let an agent start the command; see docs/agents.md")
     try:
@@ -19,4 +19,3 @@ def run(arguments: argparse.Namespace) -> int:
         remedy = "pip install 'tb-memplugin[mcp]'"
         raise InputError(f"The package {error.name} is not installed", "tb-memplugin mcp", remedy) from None
     server.serve(arguments.logdir)
-    return 0

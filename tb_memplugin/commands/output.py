@@ -17,7 +17,7 @@ from typing import BinaryIO, cast
 from tb_memplugin.catalog.dumps import skipped_text
 from tb_memplugin.catalog.listing import Listing, listing_of_path, listing_of_stream
 from tb_memplugin.catalog.reading import Progress
-from tb_memplugin.commands.terminal import print_answer, printable, shown_on_terminal
+from tb_memplugin.commands.terminal import print_answer, printable, show, shown_on_terminal
 from tb_memplugin.errors import FAILURES, InputError
 from tb_memplugin.logdir import is_read_with, is_remote
 from tb_memplugin.model.recording import Recording
@@ -26,6 +26,7 @@ from tb_memplugin.questions.asking.files import ExportAnswerJson, WrittenFileJso
 from tb_memplugin.questions.asking.json_types import ProblemJson, problems_json
 from tb_memplugin.questions.asking.selectors import Chooser, choose, is_wanted
 from tb_memplugin.regex import Regex
+from tb_memplugin.sizes import bytes_text
 
 
 def asked(arguments: argparse.Namespace, path: str) -> Asked:
@@ -34,11 +35,19 @@ def asked(arguments: argparse.Namespace, path: str) -> Asked:
 
 
 def print_written(
-    file: str, rows: int | None, recordings: Sequence[str], problems: Sequence[ProblemJson], question: Asked
+    arguments: argparse.Namespace,
+    rows: int | None,
+    recordings: Sequence[str],
+    content: str,
+    problems: Sequence[ProblemJson] = (),
 ) -> None:
-    """Print the answer of a command that wrote a file: its rows (None: a report), and ids of what it contains."""
-    written: WrittenFileJson = {"path": file, "bytes": os.path.getsize(file), "rows": rows}
-    print_answer(question.answer(ExportAnswerJson, file=written, recordings=recordings, problems=problems))
+    """Print what a command wrote to a file: its rows (None: a report), ids of what it contains, and that in words."""
+    written: WrittenFileJson = {"path": arguments.to, "bytes": os.path.getsize(arguments.to), "rows": rows}
+    if arguments.json:
+        question = asked(arguments, "-")
+        print_answer(question.answer(ExportAnswerJson, file=written, recordings=recordings, problems=problems))
+    else:
+        show(f"{printable(arguments.to)}: {bytes_text(written['bytes'])}, {content}")
 
 
 STDIN = "standard input"
@@ -109,13 +118,15 @@ def check_format(file: str, suffixes: Sequence[str]) -> None:
 
 
 @contextmanager
-def compress(stream: BinaryIO, file: str) -> Iterator[BinaryIO]:
-    if not file.endswith(".gz"):
-        yield stream
-        return
-    # Without a name and a time in the header, the same rows give the same bytes.
-    with gzip.GzipFile("", "wb", GZIP_LEVEL, stream, mtime=0) as compressed:
-        yield cast(BinaryIO, compressed)
+def output_file(file: str) -> Iterator[BinaryIO]:
+    """Open the stream of an output file, which is compressed if its name ends in .gz. Signals leave no part of it."""
+    with ending_by_signals(), atomic_file(file) as stream:
+        if not file.endswith(".gz"):
+            yield stream
+            return
+        # Without a name and a time in the header, the same rows give the same bytes.
+        with gzip.GzipFile("", "wb", GZIP_LEVEL, stream, mtime=0) as compressed:
+            yield cast(BinaryIO, compressed)
 
 
 @contextmanager

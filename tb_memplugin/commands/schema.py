@@ -10,7 +10,7 @@ from tb_memplugin.questions.asking.asked import SCHEMA_VERSION
 from tb_memplugin.questions.asking.files import SchemasAnswerJson
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     if arguments.name is not None:
         show(schemas.text_of(arguments.name).rstrip("\n"))
     elif arguments.json:
@@ -18,4 +18,3 @@ def run(arguments: argparse.Namespace) -> int:
         print_answer(answer)
     else:
         show("\n".join(schemas.names()))
-    return 0

@@ -7,7 +7,7 @@ import argparse
 from tb_memplugin.hosts import standalone
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     standalone.serve(
         arguments.logdir,
         arguments.host,
@@ -17,4 +17,3 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.source_root,
         arguments.in_notebook,
     )
-    return 0

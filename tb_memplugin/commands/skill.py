@@ -21,7 +21,7 @@ NAME = "tb-memplugin"
 CHECKSUM = re.compile(r"(?m)^  checksum: ([0-9a-f]{16})$")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     installed = install(arguments.folder, arguments.force) if arguments.action == "install" else None
     text = skill_text().rstrip("\n") if installed is None else f"{installed.status}: {installed.path}"
     if arguments.json:
@@ -35,7 +35,6 @@ def run(arguments: argparse.Namespace) -> int:
         print_answer(answer)
     else:
         show(text)
-    return 0
 
 
 def skill_text() -> str:

@@ -17,7 +17,7 @@ from tb_memplugin.questions.asking.asked import bounded
 from tb_memplugin.questions.asking.json_types import problems_json
 from tb_memplugin.questions.asking.selectors import choose_main_memory
 from tb_memplugin.questions.asking.text_table import align
-from tb_memplugin.questions.fit.answer import FitAnswerJson, candidates, fit_answer, largest_values, no_candidates
+from tb_memplugin.questions.fit.answer import FitAnswerJson, candidates, fit_answer, largest_values
 from tb_memplugin.questions.fit.chips import chips_that_fit
 from tb_memplugin.questions.fit.words import lines
 from tb_memplugin.sizes import bytes_text
@@ -50,11 +50,8 @@ def show_stored(arguments: argparse.Namespace) -> int:
     records = records_of_path(arguments.step)
     print_problems(problems_json(records.problems))
     knobs = dict(text.split("=", 1) if "=" in text else (text, "") for text in arguments.fixed)
-    if found := candidates(records.outcomes, arguments.on, knobs):
-        return _show_candidates(arguments, found, records)
-    if knobs or records.problems:
-        raise no_candidates(arguments.step, records.problems)
-    return _show_chips(arguments)
+    found = candidates(records, arguments.on, knobs, arguments.step)
+    return _show_candidates(arguments, found, records) if found else _show_chips(arguments)
 
 
 def _show_candidates(arguments: argparse.Namespace, outcomes: Sequence[Outcome], records: FitRecords) -> int:

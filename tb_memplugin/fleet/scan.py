@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from tb_memplugin.analysis.fleet.answer import missing_hosts
@@ -57,10 +57,11 @@ class Scan:
         summaries = {summary.path: summary for summary in with_programs(found, self.programs)}
         series = [find_series(capture.runs, summaries, self._numbered) for capture in captures]
         growths = self._growths([each for of_capture in series for each in of_capture if has_growth(each)])
-        return [
-            fleet_of(capture, as_hosts(capture, _of(capture, summaries), of_capture, growths), of_capture)
-            for capture, of_capture in zip(captures, series, strict=True)
-        ]
+        fleets = []
+        for capture, of_capture in zip(captures, series, strict=True):
+            own = [summaries[file.path] for file, _ in capture.files]
+            fleets.append(fleet_of(capture, as_hosts(capture, own, of_capture, growths), of_capture))
+        return fleets
 
     def _growths(self, series: Sequence[Series]) -> Growths:
         """Return the leaks over the files of each series, from the cache or by a task for each."""
@@ -170,10 +171,6 @@ def _failed(file: HostFile, run: str, error: object) -> FileSummary:
     found = FileSummary(file.path, file.size, file.stamp, file.host, run)
     passing = isinstance(error, BaseException) and may_pass(error)
     return replace(found, problem=problem_text(error), may_pass=passing)
-
-
-def _of(capture: Capture, summaries: Mapping[str, FileSummary]) -> list[FileSummary]:
-    return [summaries[file.path] for file, _ in capture.files]
 
 
 def fleet_of(

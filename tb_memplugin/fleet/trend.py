@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import NamedTuple
 
 from tb_memplugin import logdir, readers
@@ -181,25 +182,15 @@ def _rises(
     series: TrendSeries, files: Mapping[str, HostFile], executor: Callable[[], TaskExecutor]
 ) -> tuple[Rise, ...]:
     """Find the points with a higher peak than the point before, and what changed."""
-    points = series.points
-    grown = [
-        (points[at].peak_bytes - points[at - 1].peak_bytes, at)
-        for at in range(1, len(points))
-        if points[at].peak_bytes - points[at - 1].peak_bytes > max(FLOOR_SHARE * points[at - 1].peak_bytes, FLOOR_BYTES)
-    ]
-    compared = sorted(at for _, at in sorted(grown, reverse=True)[:MAX_COMPARED])
+    pairs = enumerate(pairwise(series.points), 1)
+    growth = {at: after.peak_bytes - before.peak_bytes for at, (before, after) in pairs}
+    floors = [max(FLOOR_SHARE * point.peak_bytes, FLOOR_BYTES) for point in series.points]
+    grown = [at for at, size in growth.items() if size > floors[at - 1]]
+    compared = sorted(sorted(grown, key=lambda at: (growth[at], at), reverse=True)[:MAX_COMPARED])
     if not compared:
         return ()
-    run = executor()
-    tasks = {
-        at: run.submit(
-            changes_between,
-            (files[points[at - 1].path], points[at - 1].key),
-            (files[points[at].path], points[at].key),
-            series.is_program,
-        )
-        for at in compared
-    }
+    run, ends = executor(), [(files[point.path], point.key) for point in series.points]
+    tasks = {at: run.submit(changes_between, ends[at - 1], ends[at], series.is_program) for at in compared}
     found = []
     for at, task in tasks.items():
         try:

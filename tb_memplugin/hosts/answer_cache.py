@@ -80,7 +80,7 @@ class _Kept(NamedTuple):
         An error of the source is raised: a new answer would fail with it, too.
         """
         for seen in self.seen:
-            arguments = [_strong(argument) for argument in seen.arguments]
+            arguments = [argument() if isinstance(argument, ref) else argument for argument in seen.arguments]
             if None in arguments and None not in seen.arguments:
                 return False  # about a recording that no longer exists
             if _weak(getattr(seen.part, seen.method)(*arguments)) != seen.returned:
@@ -143,7 +143,7 @@ class AnswerCache:
         return kept.finished
 
     def _keep(self, key: AnswerKey, kept: _Kept) -> None:
-        too_large = kept.finished.body_bytes > self._max_bytes // MAX_SHARE
+        too_large = len(kept.finished.body) > self._max_bytes // MAX_SHARE
         # The size includes the compressed form. It is made here, before other threads wait for the lock.
         _ = too_large or kept.nbytes
         with self._lock:
@@ -168,10 +168,6 @@ def _weak(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return tuple(map(_weak, value))
     return value
-
-
-def _strong(value: Any) -> Any:
-    return value() if isinstance(value, ref) else value
 
 
 def _has_dead(value: Any) -> bool:

@@ -127,10 +127,8 @@ class MemoryApp:
             return error_response(404, InputError("No such page", path, "open index.html"))
         except NotAccepted as error:
             return error_response(error.status, error)
-        except BadParameter as error:
-            return error_response(400, error)
         except InputError as error:
-            return error_response(404, error)
+            return error_response(400 if isinstance(error, BadParameter) else 404, error)
         except Exception:
             logger.exception("Answering %s", request.full_path)
             return error_response(

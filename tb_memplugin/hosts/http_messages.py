@@ -96,23 +96,19 @@ class Finished:
     """An answer with status 200 that can be sent any number of times."""
 
     def __init__(self, body: bytes, headers: Sequence[tuple[str, str]]) -> None:
-        self._body = body
+        self.body = body
         self._headers = [*headers, *HEADERS.items()]
-
-    @property
-    def body_bytes(self) -> int:
-        return len(self._body)
 
     @cached_property
     def nbytes(self) -> int:
         """Return the size with the compressed form, which is made if it was not."""
-        return len(self._body) + (len(self._packed) if len(self._body) >= GZIP_FROM_BYTES else 0)
+        return len(self.body) + (len(self._packed) if len(self.body) >= GZIP_FROM_BYTES else 0)
 
     def response(self, request: Request) -> Response:
         """Return the response to one request: compressed where the client accepts gzip, 304 where it has the answer."""
-        packed = len(self._body) >= GZIP_FROM_BYTES and request.accept_encodings.quality("gzip") > 0
-        response = Response(self._packed if packed else self._body, headers=self._headers)
-        response.headers["ETag"] = self._etag
+        packed = len(self.body) >= GZIP_FROM_BYTES and request.accept_encodings.quality("gzip") > 0
+        response = Response(self._packed if packed else self.body, headers=self._headers)
+        response.headers["ETag"] = f'W/"{self._tag}"'
         if request.method in ("GET", "HEAD") and request.if_none_match.contains_weak(self._tag):
             response.status_code = 304
             response.set_data(b"")
@@ -124,15 +120,11 @@ class Finished:
 
     @cached_property
     def _tag(self) -> str:
-        return blake2b(self._body, digest_size=16).hexdigest()
-
-    @property
-    def _etag(self) -> str:
-        return f'W/"{self._tag}"'
+        return blake2b(self.body, digest_size=16).hexdigest()
 
     @cached_property
     def _packed(self) -> bytes:
-        return gzip.compress(self._body, GZIP_LEVEL, mtime=0)
+        return gzip.compress(self.body, GZIP_LEVEL, mtime=0)
 
 
 def finished(answer: bytes | Any) -> Finished:

@@ -16,13 +16,7 @@ from tb_memplugin.fleet.sessions import host_count, hosts_of
 from tb_memplugin.hosts.fleet_scans import FleetScans
 from tb_memplugin.logdir import Run, is_remote
 from tb_memplugin.model.recording import LazyRecording, Recording
-from tb_memplugin.questions.asking.source import (
-    FitOutcomes,
-    OpenedFile,
-    RunHosts,
-    RunRecordings,
-    Source,
-)
+from tb_memplugin.questions.asking.source import FitOutcomes, OpenedFile, RunHosts, RunRecordings, Source
 from tb_memplugin.source_files import SourceFiles
 
 # A run above both limits is read host by host. An overview of 1,000 files of 0.9 MB takes 70 s, and one of 64 MiB of

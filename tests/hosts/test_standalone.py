@@ -151,4 +151,4 @@ standalone.serve(sys.argv[1], "127.0.0.1", 0)
 """
     ran = subprocess.run([sys.executable, "-c", code, str(DEMO)], check=True, capture_output=True, text=True)
     readers = {known.opener.partition(":")[0] for known in FORMATS}
-    assert readers | {"tb_memplugin.questions.kinds.memory_viewer"} <= set(ran.stdout.split())
+    assert readers | {"tb_memplugin.questions.kinds.first_view"} <= set(ran.stdout.split())

@@ -25,7 +25,7 @@ from tb_memplugin.questions.asking.selectors import choose_main_memory, choose_w
 from tb_memplugin.questions.compare.pairs import compare_answer, compared_pairs
 from tb_memplugin.questions.explain.buffers import buffers, one_buffer
 from tb_memplugin.questions.explain.explain_answer import explain_answer
-from tb_memplugin.questions.fit.answer import candidates, fit_answer, largest_values, no_candidates
+from tb_memplugin.questions.fit.answer import candidates, fit_answer, largest_values
 from tb_memplugin.questions.fit.chips import chips_that_fit
 from tb_memplugin.questions.recording.advice import advice_answer
 from tb_memplugin.questions.recording.summary import summaries, summary_answer
@@ -240,9 +240,7 @@ def fit(
 ) -> object:
     records, targets = reader.fits(path), [target] if target else []
     wanted = {name: str(value) for name, value in (knobs or {}).items()}
-    if recording is None and (found := candidates(records.outcomes, targets, wanted)):
+    if recording is None and (found := candidates(records, targets, wanted, path)):
         question = asked(".", top)  # names of runs are relative to the logdir
         return fit_answer(found, largest_values(found), question, problems=records.problems, programs=records.programs)
-    if recording is None and (wanted or records.problems):
-        raise no_candidates(path, records.problems)
     return chips_that_fit(reader.recording(path, recording, choose_main_memory)[0], asked(path, top), targets)

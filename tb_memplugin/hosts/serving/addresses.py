@@ -54,7 +54,8 @@ def listen(hosts: Sequence[str], port: int) -> list[socket.socket]:
     except (OSError, UnicodeError) as error:
         for opened in listening:
             opened.close()
-        reason = error.strerror if isinstance(error, OSError) else "not the name of a machine"
+        # Python adds the address to the text of the error.
+        reason = str(error.strerror).partition(" (")[0] if isinstance(error, OSError) else "not the name of a machine"
         raise InputError("Cannot listen", where, f"choose another --port or --host ({reason})") from error
     return listening
 
@@ -71,20 +72,9 @@ def _addresses(hosts: Sequence[str], port: int) -> list[tuple[int, tuple[str, ..
 
 
 def _listen_at(family: int, address: tuple[object, ...]) -> socket.socket:
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        if os.name == "posix":
-            # A restarted server gets its port back at once. On Windows the option would allow two servers at one port.
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6:
-            # The wildcard of IPv6 includes IPv4.
-            listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(address[0] != "::"))
-        listening.bind(address)
-        listening.listen(BACKLOG)
-        listening.setblocking(False)
-    except BaseException:
-        listening.close()
-        raise
+    both = address[0] == "::" and socket.has_dualstack_ipv6()  # the wildcard of IPv6 includes IPv4
+    listening = socket.create_server(address, family=family, backlog=BACKLOG, dualstack_ipv6=both)
+    listening.setblocking(False)
     return listening
 
 
@@ -137,7 +127,8 @@ class HostNames:
 
     def __init__(self, host: str, allowed: Collection[str] = ()) -> None:
         self._local = is_loopback(host)
-        self._allowed = {name.lower().rstrip(".") for name in (*allowed, *named_by_environment())}
+        named = (name.strip() for name in os.environ.get(VARIABLE, "").split(","))
+        self._allowed = {name.lower().rstrip(".") for name in (*allowed, *filter(None, named))}
         if host not in WILDCARDS:
             self._allowed.add(host.lower())
 
@@ -211,7 +202,3 @@ def machine_names() -> frozenset[str]:
     name = socket.gethostname().lower()
     short = name.partition(".")[0]
     return frozenset({name, short, f"{short}.local", socket.getfqdn().lower()} - {""})
-
-
-def named_by_environment() -> list[str]:
-    return [name.strip() for name in os.environ.get(VARIABLE, "").split(",") if name.strip()]

@@ -57,17 +57,23 @@ class FitOutcomes(NamedTuple):
 NO_CANDIDATES = FitOutcomes()
 
 
-class CaptureNameJson(TypedDict):
+class KnownFilesJson(TypedDict):
+    """The time of a capture, and how much is known of it."""
+
+    began: float
+    """The time that its name states, in seconds since 1970; for other names, the time of its files."""
+    files: int
+    """The number of files."""
+    known_files: int
+    """The number of files that have been read before; outliers and other programs are known if all have."""
+
+
+class CaptureNameJson(KnownFilesJson):
     """A capture that can be read as a fleet."""
 
     name: str
-    began: float
-    """Seconds since 1970."""
     sessions: int
     hosts: int
-    files: int
-    known_files: int
-    """Files that have been read before; outliers and other programs are known if all have."""
     faults: str
     """The known faults, in words; empty without any."""
 

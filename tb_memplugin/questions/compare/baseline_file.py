@@ -141,12 +141,10 @@ def parse(data: bytes, file: str) -> Baseline:
         return Baseline([_facts(each) for each in _list(recordings, MAX_RECORDINGS)], tolerance)
     except InputError as error:
         raise InputError("A damaged baseline", file, f"its tolerance is {error.where!r}; {error.remedy}") from error
-    except (TypeError, KeyError, ValueError) as error:
-        raise InputError("A damaged baseline", file, f"{_reason(error)}; {REWRITE}") from error
-
-
-def _reason(error: Exception) -> str:
-    return f"a recording lacks {error}" if isinstance(error, KeyError) else str(error)
+    except KeyError as error:
+        raise InputError("A damaged baseline", file, f"a recording lacks {error}; {REWRITE}") from error
+    except (TypeError, ValueError) as error:
+        raise InputError("A damaged baseline", file, f"{error}; {REWRITE}") from error
 
 
 def _facts(value: Any) -> MemoryFacts:

@@ -15,13 +15,7 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.numbered_names import counted_host
 from tb_memplugin.questions.asking.endpoint import Endpoint, Query, endpoints
-from tb_memplugin.questions.asking.source import (
-    NO_CANDIDATES,
-    FitOutcomes,
-    RunHosts,
-    RunRecordings,
-    Source,
-)
+from tb_memplugin.questions.asking.source import NO_CANDIDATES, FitOutcomes, RunHosts, RunRecordings, Source
 
 
 @dataclass(frozen=True)

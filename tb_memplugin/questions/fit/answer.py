@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import NotRequired, TypedDict
+from typing import NotRequired, Protocol, TypedDict
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.accelerators import accelerator_name
@@ -78,10 +78,28 @@ class FitAnswerJson(AnswerJson):
     """Of a logdir: the records that cannot be read."""
 
 
-def candidates(outcomes: Iterable[Outcome], targets: Sequence[str], knobs: Mapping[str, str]) -> list[Outcome]:
-    """Return the candidates for one of the targets, with these values of knobs; a chip stands for all of its sizes."""
-    found = [one for one in outcomes if _is_for(one, targets)]
-    return [one for one in found if knobs.items() <= {name: str(of) for name, of in one.candidate.knobs}.items()]
+class Records(Protocol):
+    """The outcomes of candidates in a logdir, and the records that cannot be read."""
+
+    @property
+    def outcomes(self) -> Sequence[Outcome]: ...
+    @property
+    def problems(self) -> Sequence[AboutFile]: ...
+
+
+def candidates(records: Records, targets: Sequence[str], knobs: Mapping[str, str], path: str) -> list[Outcome]:
+    """Return the candidates for one of the targets, with these values of knobs; a chip stands for all of its sizes.
+
+    InputError where there is none with these values, or where one may be in a record that cannot be read.
+    """
+    found = [one for one in records.outcomes if _is_for(one, targets)]
+    found = [one for one in found if knobs.items() <= {name: str(of) for name, of in one.candidate.knobs}.items()]
+    if found or not (knobs or records.problems):
+        return found
+    if records.problems:
+        raise InputError("No such candidates", records.problems[0].file, records.problems[0].text)
+    remedy = "`tb-memplugin fit FILE.py:FUNCTION --to LOGDIR` compiles some; without knobs, all are listed"
+    raise InputError("No such candidates", path, remedy)
 
 
 def _is_for(outcome: Outcome, targets: Sequence[str]) -> bool:
@@ -152,14 +170,6 @@ def _candidate(outcome: Outcome) -> CompiledCandidateJson:
         run=outcome.run or None,
         error=outcome.error or outcome.refused or None,
     )
-
-
-def no_candidates(path: str, problems: Sequence[AboutFile]) -> InputError:
-    """Return the error for a logdir without the wanted candidates: the first problem of its records, if any."""
-    if problems:
-        return InputError("No such candidates", problems[0].file, problems[0].text)
-    remedy = "`tb-memplugin fit FILE.py:FUNCTION --to LOGDIR` compiles some; without knobs, all are listed"
-    return InputError("No such candidates", path, remedy)
 
 
 def _questions(

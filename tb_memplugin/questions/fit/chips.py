@@ -28,7 +28,11 @@ def chips_that_fit(recording: Recording, asked: Asked, targets: Sequence[str] = 
     if not recording.is_main_memory:
         raise InputError("Not the main memory of a device", recording.id, "choose a recording of HBM or a GPU's memory")
     needed = need(recording)
-    limits = {chip: _limit(chip, recording) for chip in (dict.fromkeys(map(chip_of, targets)) or ACCELERATORS)}
+    limits = {
+        # PyTorch may use all of a GPU.
+        chip: GPUS[chip].device_memory_size if chip in GPUS and recording.kind.is_torch else capacity_of(chip)
+        for chip in (dict.fromkeys(map(chip_of, targets)) or ACCELERATORS)
+    }
     found: list[ChipFitJson] = [
         {
             "target": chip,
@@ -60,11 +64,6 @@ def chips_that_fit(recording: Recording, asked: Asked, targets: Sequence[str] = 
             asked.question("explain", "what takes the memory", recording.id),
         ],
     )
-
-
-def _limit(chip: str, recording: Recording) -> int | None:
-    """Return the bytes of a chip that the recording's framework may use."""
-    return GPUS[chip].device_memory_size if chip in GPUS and recording.kind.is_torch else capacity_of(chip)
 
 
 def _gpu_caveat(recording: Recording) -> str:

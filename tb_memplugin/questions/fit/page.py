@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TypedDict
 
 from tb_memplugin.model.fit import Knob, LargestValue, Outcome, PartJson
@@ -115,6 +115,7 @@ def _step(step: FitStep) -> FitStepJson:
     numbers = {choice: number for number, choice in enumerate(choices)}
     index = {id(outcome): number for number, outcome in enumerate(ordered)}
     answers = {choice: answer(step, choice, of_choice) for choice, of_choice in choices.items()}
+    by_value = {choice: {step.value(one): index[id(one)] for one in some} for choice, some in choices.items()}
     return {
         "step": step.step,
         "searched": step.searched,
@@ -125,20 +126,14 @@ def _step(step: FitStep) -> FitStepJson:
                 **_choice(choice),
                 "candidate": None if one.largest is None else index[id(one.largest)],
                 "at_end": one.at_end,
-                "without_recomputation": _without_recomputation(step, one, choices[choice], index),
+                "without_recomputation": None
+                if one.without_recomputation is None
+                else by_value[choice].get(one.without_recomputation),
                 "sentences": list(sentences(one)),
             }
             for choice, one in answers.items()
         ],
     }
-
-
-def _without_recomputation(
-    step: FitStep, one: LargestValue, of_choice: Sequence[Outcome], index: Mapping[int, int]
-) -> int | None:
-    named = (outcome for outcome in reversed(of_choice) if step.value(outcome) == one.without_recomputation)
-    outcome = next(named, None) if one.without_recomputation is not None else None
-    return None if outcome is None else index[id(outcome)]
 
 
 def headline(step: FitStep, answers: Mapping[KnobChoice, LargestValue]) -> str:

@@ -7,6 +7,7 @@ from typing import TypedDict
 from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer, OtherProgram, host_ranges
 from tb_memplugin.model.fleet import Device, Fleet, KnownCapture
 from tb_memplugin.questions.asking.json_types import ProblemJson
+from tb_memplugin.questions.asking.source import KnownFilesJson
 from tb_memplugin.questions.fleet.devices import FleetDeviceJson, device_json, known
 from tb_memplugin.questions.fleet.words import (
     apart_texts,
@@ -212,15 +213,9 @@ class FleetCaptureJson(CaptureHostsJson):
     """The hosts that lack a program that most hosts have."""
 
 
-class LeftOutCaptureJson(CaptureHostsJson):
+class LeftOutCaptureJson(CaptureHostsJson, KnownFilesJson):
     """A capture that is not read, and its known faults."""
 
-    began: float
-    """The time that its name states, in seconds since 1970; for other names, the time of its files."""
-    files: int
-    """The number of files."""
-    known_files: int
-    """The number of files that have been read before; outliers and other programs are known if all have."""
     outliers: list[str]
     """The devices far from the median, with their hosts."""
     leaks: list[str]

@@ -155,7 +155,8 @@ def sentence(found: Leaks, sites: LeakSites, i: int) -> str:
         case Verdict.CACHE:
             return f"Grew to {held} after the warm-up, and has not grown in the last {evidence:,} {units}."
         case Verdict.SAWTOOTH:
-            return f"Accumulates up to {most} over several {units}, then frees it; this happened {_times(evidence)}."
+            times = "once" if evidence == 1 else f"{evidence:,} times"
+            return f"Accumulates up to {most} over several {units}, then frees it; this happened {times}."
         case Verdict.KEPT:
             return (
                 f"Memory that one {unit} allocates here is freed in the next one, so {most} of the previous {unit} is "
@@ -179,7 +180,3 @@ def several(unit: str) -> str:
     if unit == EVENTS:
         return "parts of the recording"
     return unit.replace("run", "runs", 1) if unit.startswith("run ") else f"{unit}s"
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count:,} times"

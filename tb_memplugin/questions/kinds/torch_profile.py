@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_memplugin.analysis.fragmentation import fragmentation
 from tb_memplugin.analysis.leaks.over_steps import possible_state_bytes, retained_gradients
@@ -74,16 +73,8 @@ def retained_gradients_sentences(recording: Recording) -> list[str]:
         else f"Gradients do not survive into the next iteration: none are live when the {times} begin."
     )
     state = int(found.state.max())
-    appeared = recording.allocations.start[_state(recording)]
-    first = (
-        f"The optimizer's state, {bytes_text(state)}, is allocated in its first step in this trace."
-        if len(appeared)
-        else ""
-    )
-    return [gradients, *([first] if first else [])]
-
-
-def _state(recording: Recording) -> npt.NDArray[np.bool_]:
     rows = recording.allocations
     kept = (rows.start >= 0) & (rows.end >= recording.length)
-    return np.asarray((roles(recording) == Role.OPTIMIZER_STATE) & kept)
+    if not (kept & (roles(recording) == Role.OPTIMIZER_STATE)).any():
+        return [gradients]
+    return [gradients, f"The optimizer's state, {bytes_text(state)}, is allocated in its first step in this trace."]

@@ -155,29 +155,27 @@ class FailedProgramJson(TypedDict):
     """The setting that makes XLA write the program with its buffers; null if one is known, or the error names none."""
 
 
-def names_program(recording: Recording) -> bool:
-    """Return whether the recording is of an error that names a program, without its buffers."""
+def named_program(recording: Recording) -> str:
+    """Return the program that an error names without its buffers; empty for other recordings."""
     failure = recording.out_of_memory
-    return failure is not None and bool(failure.program) and not len(recording.allocations)
+    return failure.program if failure is not None and not len(recording.allocations) else ""
 
 
-@endpoint("failed_program", OUTLINE, RECORDINGS, report=InReport(names_program))
+@endpoint("failed_program", OUTLINE, RECORDINGS, report=InReport(lambda recording: bool(named_program(recording))))
 def failed_program(recording: Recording, source: Recordings) -> FailedProgramJson:
     """Return the programs that an error without buffers may be about; see `likely_programs`."""
-    failure = recording.out_of_memory
-    if failure is None or not names_program(recording):
+    if not (name := named_program(recording)):
         return {"programs": [], "recipe": None}
-    found = likely_programs(recording, source.programs([failure.program]))
+    found = likely_programs(recording, source.programs([name]))
     recipe = DUMP_FLAGS if lacks_buffers(recording) and not found else None
     return {"programs": [summary(program.outline) for program in found], "recipe": recipe}
 
 
 def programs_of(error: Recording, others: Sequence[Recording]) -> list[Recording]:
     """Return the likely programs of an error that names one without its buffers; an empty list for other recordings."""
-    failure = error.out_of_memory
-    if failure is None or not names_program(error):
-        return []
-    return likely_programs(error, [r for r in others if r.program is not None and r.program.module == failure.program])
+    name = named_program(error)
+    named = [other for other in others if other.program is not None and other.program.module == name]
+    return likely_programs(error, named) if name else []
 
 
 def likely_programs(error: Recording, named: Sequence[Recording]) -> list[Recording]:

@@ -31,7 +31,8 @@ def summary(recording: Recording) -> SummaryJson:
         allocations=int(recording.allocation_counts().sum()),
         peak_bytes=top.bytes,
         peak_position=top.position,
-        reserved_bytes=None if _reserved_unknown(recording) else reserved_bytes(recording),
+        # PyTorch's profiler may record tensors without their segments.
+        reserved_bytes=None if recording.kind.is_torch and recording.reserved is None else reserved_bytes(recording),
         reported_peak_bytes=recording.reported_peak,
         capacity_bytes=recording.capacity,
         capacity_source=recording.capacity_source if recording.capacity else "",
@@ -54,11 +55,6 @@ def _end_ns(recording: Recording) -> int | None:
     if began is None or recording.clock is None or not len(recording.clock):
         return None
     return began + int(recording.clock[-1])
-
-
-def _reserved_unknown(recording: Recording) -> bool:
-    """Return whether reserved bytes are missing: PyTorch's profiler may record tensors without their segments."""
-    return recording.kind.is_torch and recording.reserved is None
 
 
 class RecordingAnswerJson(AnswerJson):

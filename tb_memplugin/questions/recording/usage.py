@@ -24,10 +24,6 @@ DEFAULT_BUCKETS = 1024
 MAX_BUCKETS = 8192  # twice the pixels of a wide screen; the page requests one bucket per pixel
 
 
-def _longer_than_its_first_view(recording: Recording) -> bool:
-    return not recording.kind.has_call_graph and recording.length > FIRST_BUCKETS
-
-
 def _all_positions(recording: Recording) -> bytes:
     return usage(recording, 0, recording.length, recording.length)
 
@@ -38,7 +34,11 @@ def _all_positions(recording: Recording) -> bytes:
     Integer("from", -1, lambda recording: recording.length, default=0),
     Integer("to", lambda _, start: start, lambda recording, _: recording.length, default=lambda r, _: r.length),
     Integer("buckets", 1, MAX_BUCKETS, default=DEFAULT_BUCKETS),
-    report=InReport(_longer_than_its_first_view, every=_all_positions),
+    report=InReport(
+        # The first view has all positions of shorter ones.
+        lambda recording: not recording.kind.has_call_graph and recording.length > FIRST_BUCKETS,
+        every=_all_positions,
+    ),
 )
 def usage(recording: Recording, start: int, end: int, count: int) -> bytes:
     """Return the usage of positions [start, end) in at most `count` buckets, as the table `usage`."""

@@ -175,15 +175,10 @@ export interface CaptureHosts {
 }
 
 /** A capture that can be read as a fleet. */
-export interface CaptureName {
+export interface CaptureName extends KnownFiles {
   name: string;
-  /** Seconds since 1970. */
-  began: number;
   sessions: number;
   hosts: number;
-  files: number;
-  /** Files that have been read before; outliers and other programs are known if all have. */
-  known_files: number;
   /** The known faults, in words; empty without any. */
   faults: string;
 }
@@ -755,6 +750,16 @@ export interface KindBytes {
   kind: string;
   bytes: number;
   allocations: number;
+}
+
+/** The time of a capture, and how much is known of it. */
+export interface KnownFiles {
+  /** The time that its name states, in seconds since 1970; for other names, the time of its files. */
+  began: number;
+  /** The number of files. */
+  files: number;
+  /** The number of files that have been read before; outliers and other programs are known if all have. */
+  known_files: number;
 }
 
 /** Leak findings, the fastest growth first. Without any, `message` may be the source of the steps. */
