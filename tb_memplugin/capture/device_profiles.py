@@ -116,12 +116,9 @@ def _string_count(profile: bytes) -> int:
     return sum(field == STRING_TABLE for field, _ in fields(memoryview(profile)))
 
 
-def _stats() -> dict[str, dict[str, int]]:
-    """Return memory counters by device, named as in the profile's labels."""
-    return {str(device): stats for device in jax.local_devices() if (stats := memory_stats(device))}
-
-
 def _save(path: str, step: int | None, reason: str) -> str:
     profile = jax.profiler.device_memory_profile()
     step = None if step is None else int(step)  # JAX's and NumPy's integers have no JSON
-    return create_file(path, annotate(profile, max(time.time_ns(), 0), step, _stats(), reason))
+    # Devices are named as in the profile's labels.
+    devices = {str(device): stats for device in jax.local_devices() if (stats := memory_stats(device))}
+    return create_file(path, annotate(profile, max(time.time_ns(), 0), step, devices, reason))

@@ -87,9 +87,7 @@ class CompileOutOfMemory(JaxRuntimeError):  # type: ignore[misc]  # untyped in J
 
 
 def compile(
-    lowered: Lowered,
-    dump_to: LogDir | None = None,
-    compiler_options: dict[str, Any] | None = None,
+    lowered: Lowered, dump_to: LogDir | None = None, compiler_options: dict[str, Any] | None = None
 ) -> CompiledProgram:
     """Compile a lowered function, and return it with its memory: `capture.compile(jax.jit(f).lower(*shapes))`.
 

@@ -15,6 +15,7 @@ from tb_memplugin.commands.terminal import print_answer, show
 from tb_memplugin.errors import InputError
 from tb_memplugin.questions.asking.asked import SCHEMA_VERSION
 from tb_memplugin.questions.asking.files import SkillAnswerJson
+from tb_memplugin.questions.records import record
 
 NAME = "tb-memplugin"
 # Identifies a file that nobody changed, whichever version wrote it.
@@ -25,14 +26,8 @@ def run(arguments: argparse.Namespace) -> None:
     installed = install(arguments.folder, arguments.force) if arguments.action == "install" else None
     text = skill_text().rstrip("\n") if installed is None else f"{installed.status}: {installed.path}"
     if arguments.json:
-        answer: SkillAnswerJson = {
-            "schema_version": SCHEMA_VERSION,
-            "action": arguments.action,
-            "path": str(installed.path) if installed is not None else None,
-            "text": text,
-            "next": [],
-        }
-        print_answer(answer)
+        path = str(installed.path) if installed is not None else None
+        print_answer(record(SkillAnswerJson, arguments, schema_version=SCHEMA_VERSION, path=path, text=text, next=[]))
     else:
         show(text)
 

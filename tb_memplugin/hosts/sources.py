@@ -16,7 +16,7 @@ from tb_memplugin.fleet.sessions import host_count, hosts_of
 from tb_memplugin.hosts.fleet_scans import FleetScans
 from tb_memplugin.logdir import Run, is_remote
 from tb_memplugin.model.recording import LazyRecording, Recording
-from tb_memplugin.questions.asking.source import FitOutcomes, OpenedFile, RunHosts, RunRecordings, Source
+from tb_memplugin.questions.asking.source import FitOutcomes, OpenedFile, RunJson, RunRecordings, Source
 from tb_memplugin.source_files import SourceFiles
 
 # A run above both limits is read host by host. An overview of 1,000 files of 0.9 MB takes 70 s, and one of 64 MiB of
@@ -60,19 +60,19 @@ class CatalogRuns:
         self._fleets = fleets
         self.logdir = catalog.logdir
 
-    def runs(self) -> list[RunHosts]:
+    def runs(self) -> list[RunJson]:
         runs = self._catalog.runs()
         sessions = self._fleets.sessions(runs)
         return [
-            RunHosts(
-                run.name,
-                list(dict.fromkeys(file.host for file in run.files)),
-                run.modified_ns or None,
-                self._catalog.peak_bytes(run),
-                is_read_by_host(run),
-                sessions.get(run.name, 1),
-                host_count(run),
-            )
+            {
+                "name": run.name,
+                "hosts": list(dict.fromkeys(file.host for file in run.files)),
+                "host_count": host_count(run),
+                "modified_ns": run.modified_ns or None,
+                "peak_bytes": self._catalog.peak_bytes(run),
+                "by_host": is_read_by_host(run),
+                "sessions": sessions.get(run.name, 1),
+            }
             for run in runs
         ]
 

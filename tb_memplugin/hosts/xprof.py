@@ -174,9 +174,7 @@ def install(server: ModuleType) -> None:
     stock = getattr(server, "make_wsgi_app", None)
     if stock is None or list(inspect.signature(stock).parameters) != ["plugin"]:
         raise InputError(
-            "Unknown interface of XProf",
-            version(),
-            "use tb-memplugin serve, or pip install 'xprof>=2.24,<2.26'",
+            "Unknown interface of XProf", version(), "use tb-memplugin serve, or pip install 'xprof>=2.24,<2.26'"
         )
     if not version().startswith(TESTED):
         print(

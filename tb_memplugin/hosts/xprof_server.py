@@ -42,9 +42,7 @@ def serve(root: str, binding: Binding, arguments: Sequence[str]) -> int:
         from xprof import server
     except ImportError as error:
         raise InputError(
-            "XProf is not installed",
-            str(error),
-            "pip install 'tb-memplugin[xprof]', or use tb-memplugin serve",
+            "XProf is not installed", str(error), "pip install 'tb-memplugin[xprof]', or use tb-memplugin serve"
         ) from error
     if not logdir.is_remote(root) and not os.path.isdir(os.path.expanduser(root)):
         raise InputError("Cannot open the logdir", root, "the folder does not exist")

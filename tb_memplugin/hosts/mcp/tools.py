@@ -175,13 +175,7 @@ def explain(reader: LogdirReader, path: str, recording: str | None, at: str | No
     schemas=("buffers", "buffers-row"),
 )
 def buffers_or_one(
-    reader: LogdirReader,
-    path: str,
-    recording: str | None,
-    at: str | None,
-    match: str | None,
-    row: int | None,
-    top: int,
+    reader: LogdirReader, path: str, recording: str | None, at: str | None, match: str | None, row: int | None, top: int
 ) -> object:
     chosen = reader.recording(path, recording, choose_with_allocations)[0]
     if row is not None:

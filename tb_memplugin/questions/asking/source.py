@@ -15,16 +15,22 @@ from tb_memplugin.model.tables import CodeLines
 from tb_memplugin.questions.asking.json_types import AboutFile
 
 
-class RunHosts(NamedTuple):
-    """A run's name, and the hosts that it has files of."""
+class RunJson(TypedDict):
+    """A run, and the hosts that it has files of."""
 
     name: str
-    hosts: Sequence[str]
-    modified_ns: int | None = None  # since 1970; None: unknown
-    peak_bytes: int | None = None  # the largest; None: the run has not been read
-    by_host: bool = False  # it is read host by host
-    sessions: int = 1  # of its capture
-    host_count: int = 1  # without the files that one process saved
+    hosts: list[str]
+    """The hosts, or the files of snapshots, by which its recordings are chosen."""
+    host_count: int
+    """The number of hosts; snapshots whose names differ only in a number that is no rank count once."""
+    modified_ns: int | None
+    """The modification time of its newest file, since 1970; null where it is unknown."""
+    peak_bytes: int | None
+    """The largest peak of its recordings; null until the run has been read."""
+    by_host: bool
+    """True: the run has many hosts, and is read host by host; without one, the first hosts are listed."""
+    sessions: int
+    """Sessions of its capture, each of which has hosts of its own."""
 
 
 class RunRecordings(NamedTuple):
@@ -146,7 +152,7 @@ class Runs(Protocol):
     @property
     def logdir(self) -> str: ...
 
-    def runs(self) -> Sequence[RunHosts]:
+    def runs(self) -> Sequence[RunJson]:
         """Return all runs, newest first. InputError where there are none."""
 
     def run(self, name: str, host: str | None = None) -> RunRecordings:

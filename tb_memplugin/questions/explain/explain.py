@@ -112,10 +112,7 @@ class ExplainedMoment(LiveMemoryJson):
 
 
 def explain(
-    recording: Recording,
-    at: str | None = None,
-    others: Sequence[Recording] = (),
-    outcomes: Sequence[Outcome] = (),
+    recording: Recording, at: str | None = None, others: Sequence[Recording] = (), outcomes: Sequence[Outcome] = ()
 ) -> ExplainedMoment:
     """Explain the peak of a recording, or the moment `at`, in JSON-compatible values.
 

@@ -15,7 +15,7 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.numbered_names import counted_host
 from tb_memplugin.questions.asking.endpoint import Endpoint, Query, endpoints
-from tb_memplugin.questions.asking.source import NO_CANDIDATES, FitOutcomes, RunHosts, RunRecordings, Source
+from tb_memplugin.questions.asking.source import NO_CANDIDATES, FitOutcomes, RunJson, RunRecordings, Source
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class ReportRecordings:
     logdir: str = ""
     candidates: FitOutcomes = NO_CANDIDATES
 
-    def runs(self) -> list[RunHosts]:
+    def runs(self) -> list[RunJson]:
         hosts: dict[str, set[str]] = {}
         counted: dict[str, set[str | tuple[str, ...]]] = {}
         peaks: dict[str, int] = {}
@@ -39,7 +39,15 @@ class ReportRecordings:
                 counted[name].add(counted_host(recording.host, recording.kind.is_snapshot))
             peaks[name] = max(peaks.get(name, 0), peak(recording).bytes)
         return [
-            RunHosts(name, sorted(hosts[name]), peak_bytes=peaks[name], host_count=len(counted[name]))
+            {
+                "name": name,
+                "hosts": sorted(hosts[name]),
+                "host_count": len(counted[name]),
+                "modified_ns": None,
+                "peak_bytes": peaks[name],
+                "by_host": False,
+                "sessions": 1,
+            }
             for name in sorted(hosts, reverse=True)
         ]
 
@@ -108,7 +116,7 @@ def answers_of_runs(source: Source) -> Iterator[StoredAnswer]:
             yield StoredAnswer(endpoint, {}, source)
     for endpoint in _with_parameter("run"):
         for run in source.runs.runs():
-            for query in endpoint.report_queries({"run": run.name}):
+            for query in endpoint.report_queries({"run": run["name"]}):
                 yield StoredAnswer(endpoint, query, source)
 
 

@@ -42,11 +42,11 @@ def figures(recording: Recording) -> list[Figure]:
     return [
         define(ALLOCATOR, "live_peak", top.bytes),
         define(ALLOCATOR, "capacity", recording.capacity),
-        define(ALLOCATOR, "reported_peak", recording.reported_peak, HEAP_PEAK if at_peak["reserved"] else ""),
-        define(ALLOCATOR, "heap", at_peak["in_use"]),
-        define(ALLOCATOR, "stack", at_peak["reserved"]),
-        define(ALLOCATOR, "free", at_peak["free"] if recording.capacity else None),
-        define(ALLOCATOR, "fragmented", at_peak["fragmented"] if recording.capacity else None),
+        define(ALLOCATOR, "reported_peak", recording.reported_peak, HEAP_PEAK if at_peak.get("reserved") else ""),
+        define(ALLOCATOR, "heap", at_peak.get("in_use")),
+        define(ALLOCATOR, "stack", at_peak.get("reserved")),
+        define(ALLOCATOR, "free", at_peak.get("free") if recording.capacity else None),
+        define(ALLOCATOR, "fragmented", at_peak.get("fragmented") if recording.capacity else None),
         _largest_free(recording, top.position),
         define(ALLOCATOR, "allocated", moved.allocated_bytes, f"Allocated in {moved.allocations:,}"),
         define(ALLOCATOR, "freed", moved.freed_bytes, f"Freed in {moved.frees:,}"),
@@ -66,7 +66,7 @@ def _largest_free(recording: Recording, position: int) -> Figure:
 
 def _at(reported: ReportedMemory | None, position: int) -> dict[str, Any]:
     if reported is None or not len(reported.in_use):
-        return {"in_use": None, "reserved": None, "free": None, "fragmented": None}
+        return {}
     free, fraction = int(reported.free[position]), float(reported.fragmentation[position])
     return {
         "in_use": int(reported.in_use[position]),

@@ -8,28 +8,10 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.questions.asking.endpoint import EACH_CHOICE, endpoint
 from tb_memplugin.questions.asking.inputs import PROGRESS, RUN, RUNS, FreeText
 from tb_memplugin.questions.asking.json_types import ProblemJson, SummaryJson, problems_json
-from tb_memplugin.questions.asking.source import ReadingProgress, Runs
+from tb_memplugin.questions.asking.source import ReadingProgress, RunJson, Runs
 from tb_memplugin.questions.recording.summary import summaries
-from tb_memplugin.questions.records import record, records
+from tb_memplugin.questions.records import record
 from tb_memplugin.questions.run.order import opening
-
-
-class RunJson(TypedDict):
-    """A run, and the hosts that it has files of."""
-
-    name: str
-    hosts: list[str]
-    """The hosts, or the files of snapshots, by which its recordings are chosen."""
-    host_count: int
-    """The number of hosts; snapshots whose names differ only in a number that is no rank count once."""
-    modified_ns: int | None
-    """The modification time of its newest file, since 1970; null where it is unknown."""
-    peak_bytes: int | None
-    """The largest peak of its recordings; null until the run has been read."""
-    by_host: bool
-    """True: the run has many hosts, and is read host by host; without one, the first hosts are listed."""
-    sessions: int
-    """Sessions of its capture, each of which has hosts of its own."""
 
 
 class RunsJson(TypedDict):
@@ -67,12 +49,10 @@ class ListingJson(TypedDict):
 @endpoint("runs", RUNS, report=EACH_CHOICE)
 def runs(logdir: Runs) -> RunsJson:
     """Return all runs. For an empty logdir, `message` is the reason."""
-    message = None
     try:
-        found = logdir.runs()
+        return {"logdir": logdir.logdir, "runs": list(logdir.runs()), "message": None}
     except InputError as error:
-        found, message = [], str(error)
-    return {"logdir": logdir.logdir, "runs": records(RunJson, found), "message": message}
+        return {"logdir": logdir.logdir, "runs": [], "message": str(error)}
 
 
 @endpoint("recordings", RUNS, RUN, FreeText("host", ""), report=EACH_CHOICE)

@@ -343,7 +343,7 @@ def test_the_figures_are_those_of_the_whole_overview_without_reading_every_buffe
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = catalog_source(Catalog(str(DEMO / name)), SourceFiles([]))
-    run = source.runs.runs()[0].name
+    run = source.runs.runs()[0]["name"]
     whole = overview_of_run(source.runs, run)
 
     def reads_every_buffer(*_: object) -> None:

@@ -89,7 +89,7 @@ def questions(recordings: Sequence[Recording]) -> Iterator[Question]:
 
 def _of_endpoint(endpoint: Endpoint, source: Source, recordings: Sequence[Recording]) -> Iterator[Question]:
     ids = [recording.id for recording in recordings]
-    runs = [run.name for run in source.runs.runs()]
+    runs = [run["name"] for run in source.runs.runs()]
     for recording in recordings:
         values = [_values(parameter, recording, ids, runs) for parameter in endpoint.parameters]
         for chosen in _combinations(values):
