@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 
@@ -56,6 +57,7 @@ def test_the_page_is_in_an_output(jupyter: Server, page: Page) -> None:
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     frame = page.frame_locator("iframe[title=Memory]")
-    expect(frame.get_by_test_id("contents")).to_contain_text("jit_train_step", timeout=READY_MS)
+    expect(frame.get_by_test_id("module-picker")).to_have_value(re.compile("jit_train_step"), timeout=READY_MS)
+    expect(frame.get_by_test_id("headline")).to_contain_text("GiB", timeout=READY_MS)
     assert "/user/me/proxy/" in next(each.url for each in page.frames if each is not page.main_frame)
     assert "#" not in page.url  # the state of the page stays in its frame

@@ -170,6 +170,10 @@ def test_a_zoomed_curve_is_as_detailed(both: Both, served: Host) -> None:
     wait_until_equal(lambda: curve(report), lambda: curve(page))
 
 
+def views(viewer: Viewer) -> list[str]:
+    return viewer.frame.get_by_role("tablist", name="Views").get_by_role("tab").all_inner_texts()
+
+
 def curve(viewer: Viewer) -> str:
     read = "document.querySelector('[data-testid=usage-chart] canvas')?.toDataURL() ?? ''"
     return str(viewer.page.evaluate(read))
@@ -198,9 +202,14 @@ def test_a_device_profile_has_its_call_graph(both: Both) -> None:
 
 
 def test_functions_that_need_a_server_are_not_offered(offline: Offline, file: Path) -> None:
-    viewer = offline.open(file)
-    tabs = viewer.frame.get_by_role("tab").all_inner_texts()
-    assert tabs == ["Overview", "Program", "Over time", "Device profile"]
+    for run, tabs in (
+        ("", ["Program"]),
+        (TRAIN, ["Program"]),
+        ("leak/cpu", ["Program", "Over time"]),
+        ("device_profile", ["Device profile"]),
+    ):
+        viewer = offline.open(file, run=run)
+        assert views(viewer) == ["Overview", *tabs]
     assert viewer.get("paste").count() == 0
     assert viewer.text("report-sign") == "Report"
     for state in (
@@ -215,7 +224,7 @@ def test_functions_that_need_a_server_are_not_offered(offline: Offline, file: Pa
 def test_one_recording_opens_in_its_tab(offline: Offline, served: Host) -> None:
     logs = served.server.log.with_name("logs")
     viewer = offline.open(export(logs, "one.html", "--recording", f"^{TRAIN}.*jit_loss"))
-    assert viewer.frame.get_by_role("tablist", name="Views").get_by_role("tab").all_inner_texts() == ["Program"]
+    assert views(viewer) == ["Program"]
     assert viewer.headline() == verdict_text(recording(served, TRAIN, SMALL).meta["verdict"])
     assert viewer.text("report-sign").startswith("Report, 1 of ")
 

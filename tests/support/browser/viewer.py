@@ -33,6 +33,8 @@ BELOW = {
     "more-findings": "growth",
     "executions": "programs",
 }
+# Tabs that are there once it is known that they have contents.
+LATE_TABS = ("kernels", "growth", "programs")
 
 T = TypeVar("T")
 
@@ -110,6 +112,8 @@ class Viewer:
         """Return an element; one of a tab below the charts after the tab was opened."""
         if (tab := BELOW.get(testid)) is not None:
             button = self.frame.get_by_test_id(f"below-{tab}")
+            if tab in LATE_TABS:
+                button.wait_for()
             if button.count() and button.get_attribute("aria-selected") != "true":
                 button.click()
         return self.frame.get_by_test_id(testid)
