@@ -20,3 +20,9 @@ cdef array_of(vector[Cell]& cells):
     cells.clear()
     cells.shrink_to_fit()
     return array
+
+
+cdef pairs_in(vector[int64_t]& keys):
+    """Return (left, right) of the pairs in keys of `pair_of`, and free the vector."""
+    array = array_of[int64_t](keys)
+    return (array >> 32).astype(np.int32), array.astype(np.int32)

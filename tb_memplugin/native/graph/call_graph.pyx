@@ -1,67 +1,14 @@
 """Call graph of a stack tree: own and cumulative weights of functions, and weights of calls."""
-import os
-
-from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp.vector cimport vector
 
 import numpy as np
 
-from tb_memplugin.native.hashing cimport mixed
+from tb_memplugin.native.arrays cimport array_of, pair_of, pairs_in
+from tb_memplugin.native.hashing cimport Numbering
 
 HIDDEN = -1   # the frame is removed from stacks: its caller calls its callees
 DROPPED = -2  # the frame and its own weight are left out; a call across it is residual
-
-
-cdef enum:
-    FIRST_SLOTS = 1 << 10  # a power of 2
-
-
-cdef class _Calls:
-    """Pairs of caller and callee, numbered from 0: a hash table with linear probing, at most half full."""
-    cdef vector[uint64_t] keys      # a pair of entities from 1; 0: a free slot
-    cdef vector[int32_t] numbers
-    cdef vector[int32_t] callers, callees
-    cdef uint64_t salt
-
-    def __init__(self):
-        self.keys.resize(FIRST_SLOTS)
-        self.numbers.resize(FIRST_SLOTS)
-        self.salt = int.from_bytes(os.urandom(8), "little")
-
-    cdef size_t slot(self, uint64_t key) noexcept nogil:
-        """Return the slot of the key, or the free one where it belongs."""
-        cdef uint64_t mask = self.keys.size() - 1
-        cdef size_t at = mixed(key, self.salt) & mask
-        while self.keys[at] and self.keys[at] != key:
-            at = (at + 1) & mask
-        return at
-
-    cdef int32_t number(self, int32_t caller, int32_t callee) except -2 nogil:
-        cdef uint64_t key = (<uint64_t>(caller + 1) << 32) | <uint64_t>(callee + 1)
-        cdef size_t at = self.slot(key)
-        if not self.keys[at]:
-            self.keys[at] = key
-            self.numbers[at] = <int32_t>self.callers.size()
-            self.callers.push_back(caller)
-            self.callees.push_back(callee)
-            if self.callers.size() * 2 > self.keys.size():
-                self.grow()
-            return <int32_t>self.callers.size() - 1
-        return self.numbers[at]
-
-    cdef int grow(self) except -1 nogil:
-        cdef vector[uint64_t] keys
-        cdef vector[int32_t] numbers
-        cdef size_t i, at
-        keys.swap(self.keys)
-        numbers.swap(self.numbers)
-        self.keys.resize(2 * keys.size())
-        self.numbers.resize(2 * keys.size())
-        for i in range(keys.size()):
-            if keys[i]:
-                at = self.slot(keys[i])
-                self.keys[at], self.numbers[at] = keys[i], numbers[i]
-        return 0
 
 
 def with_callers(const int32_t[::1] parent, marked: Bools) -> Bools:
@@ -102,9 +49,9 @@ def weave(const int32_t[::1] parent, const int32_t[::1] entity, int entities, co
     cum_array = np.zeros((entities, measures), dtype=np.int64)
     cdef int64_t[:, ::1] inclusive = inclusive_array, flat = flat_array, cum = cum_array
     cdef vector[int32_t] first_child, sibling, shown, active, call_active, call_of, path
-    cdef vector[int8_t] gap, residual
+    cdef vector[uint8_t] gap, residual
     cdef vector[int64_t] amounts
-    cdef _Calls calls = _Calls()
+    cdef Numbering calls   # by caller and callee
     cdef int32_t node, e, above, call
     first_child.resize(n + 1, -1)
     sibling.resize(n, -1)
@@ -143,7 +90,7 @@ def weave(const int32_t[::1] parent, const int32_t[::1] entity, int entities, co
                 active[e] += 1
                 above = shown[parent[node]] if parent[node] >= 0 else -1
                 if with_calls and above >= 0 and above != e:
-                    call = calls.number(above, e)
+                    call = <int32_t>calls.number(pair_of(above, e))
                     if call == <int32_t>call_active.size():  # a new call
                         call_active.push_back(0)
                         residual.push_back(0)
@@ -172,12 +119,6 @@ def weave(const int32_t[::1] parent, const int32_t[::1] entity, int entities, co
                     break
             else:
                 node = -1
-    found = np.empty((calls.callers.size(), measures), dtype=np.int64)
-    pairs = np.empty((3, calls.callers.size()), dtype=np.int32)
-    cdef int64_t[:, ::1] found_view = found
-    cdef int32_t[:, ::1] pairs_view = pairs
-    for i in range(<Py_ssize_t>calls.callers.size()):
-        pairs_view[0, i], pairs_view[1, i], pairs_view[2, i] = calls.callers[i], calls.callees[i], residual[i]
-        for m in range(measures):
-            found_view[i, m] = amounts[i * measures + m]
-    return flat_array, cum_array, pairs[0], pairs[1], found, pairs[2].astype(bool)
+    caller, callee = pairs_in(calls.keys)
+    weights = array_of[int64_t](amounts).reshape(len(caller), measures)
+    return flat_array, cum_array, caller, callee, weights, array_of[uint8_t](residual).view(bool)

@@ -1,13 +1,11 @@
 """Tree of call stacks: stacks with the same outer frames share nodes."""
-import os
-
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t
 from libcpp.vector cimport vector
 
 import numpy as np
 
-from tb_memplugin.native.arrays cimport array_of
-from tb_memplugin.native.hashing cimport mixed
+from tb_memplugin.native.arrays cimport pair_of, pairs_in
+from tb_memplugin.native.hashing cimport Numbering
 
 from tb_memplugin.native.charges import exceeded, left_of
 
@@ -23,11 +21,8 @@ cdef class Chains:
     """
     cdef const int64_t[::1] first
     cdef const int32_t[::1] frame
-    cdef vector[int32_t] parent, label   # per node
-    cdef vector[uint64_t] key            # hash table of children, 0 where free: (parent + 1, frame + 1)
-    cdef vector[int32_t] child
+    cdef Numbering nodes                 # by parent and frame
     cdef vector[int32_t] last_frame, last_node   # of the stack added last, outermost first
-    cdef uint64_t salt                   # writers of files do not know it, and so cannot write keys that collide
     cdef object budget
     cdef int64_t left                    # bytes that further nodes may take
 
@@ -35,45 +30,14 @@ cdef class Chains:
         self.budget = budget
         self.first = first
         self.frame = frame
-        self.salt = int.from_bytes(os.urandom(8), "little")
-        self.key.resize(1 << 12)
-        self.child.resize(1 << 12)
 
     cdef int32_t below(self, int32_t node, int32_t frame) except -2 nogil:
         """Return the child of `node` (-1: the root) for `frame`; create it if it is missing."""
-        cdef uint64_t wanted = (<uint64_t>(node + 2) << 32) | <uint64_t>(frame + 1)
-        cdef uint64_t mask = self.key.size() - 1
-        cdef uint64_t at = mixed(wanted, self.salt) & mask
-        while self.key[at] != 0:
-            if self.key[at] == wanted:
-                return self.child[at]
-            at = (at + 1) & mask
-        self.key[at] = wanted
-        self.child[at] = <int32_t>self.parent.size()
-        self.parent.push_back(node)
-        self.label.push_back(frame)
-        self.left -= NODE_BYTES
-        if self.parent.size() * 2 > self.key.size():
-            self.grow()
-        return <int32_t>self.parent.size() - 1
-
-    cdef int grow(self) except -1 nogil:
-        cdef vector[uint64_t] keys
-        cdef vector[int32_t] children
-        cdef uint64_t mask = self.key.size() * 2 - 1, at
-        cdef size_t i
-        keys.resize(mask + 1)
-        children.resize(mask + 1)
-        for i in range(self.key.size()):
-            if self.key[i]:
-                at = mixed(self.key[i], self.salt) & mask
-                while keys[at]:
-                    at = (at + 1) & mask
-                keys[at] = self.key[i]
-                children[at] = self.child[i]
-        self.key.swap(keys)
-        self.child.swap(children)
-        return 0
+        cdef size_t known = self.nodes.keys.size()
+        cdef int32_t child = <int32_t>self.nodes.number(pair_of(node, frame))
+        if self.nodes.keys.size() > known:
+            self.left -= NODE_BYTES
+        return child
 
     def add(self, const int64_t[::1] length, const int32_t[::1] place) -> I32:
         """Add stacks of `length` locations each, concatenated in `place`, innermost first; return leaves, -1 if empty.
@@ -121,5 +85,5 @@ cdef class Chains:
 
     def tree(self) -> tuple[I32, I32]:
         """Return (parent, frame) of each node; parents precede children, -1 is the root."""
-        cdef vector[int32_t] parent = self.parent, label = self.label  # as more stacks may follow
-        return array_of[int32_t](parent), array_of[int32_t](label)
+        cdef vector[int64_t] keys = self.nodes.keys  # as more stacks may follow
+        return pairs_in(keys)

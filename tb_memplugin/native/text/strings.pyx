@@ -1,14 +1,13 @@
 """Interning and joining of text columns, on raw bytes."""
-import os
-
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memcmp, memcpy
+from libcpp.string_view cimport string_view
 from libcpp.vector cimport vector
 
 import numpy as np
 
 from tb_memplugin.native.arrays cimport array_of
-from tb_memplugin.native.hashing cimport mixed
+from tb_memplugin.native.hashing cimport hash_of_text
 
 
 cdef enum:
@@ -32,25 +31,11 @@ cdef class Interner:
     cdef const unsigned char* base
     cdef vector[Slot] slots
     cdef int32_t count
-    cdef uint64_t salt
 
     def __init__(self, data: Buffer) -> None:
         self.view = data
         self.base = &self.view[0] if self.view.shape[0] else NULL
         self.slots.resize(FIRST_SLOTS)
-        self.salt = int.from_bytes(os.urandom(8), "little")
-
-    cdef uint64_t hash_of(self, const unsigned char* p, int64_t length) noexcept nogil:
-        cdef uint64_t hash = <uint64_t>length, word = 0
-        while length >= 8:
-            memcpy(&word, p, 8)
-            hash = mixed(hash ^ word, self.salt)
-            p += 8
-            length -= 8
-        word = 0
-        if length:
-            memcpy(&word, p, length)
-        return mixed(hash ^ word, self.salt)
 
     cdef int32_t code(self, uint64_t hash, int64_t start, int64_t length) except -2 nogil:
         cdef uint64_t mask = self.slots.size() - 1
@@ -96,7 +81,7 @@ cdef class Interner:
             for block in range((n + BLOCK - 1) // BLOCK):
                 begin = block * BLOCK
                 for i in range(begin, min(begin + BLOCK, n)):
-                    hashes[i - begin] = self.hash_of(self.base + start[i], length[i])
+                    hashes[i - begin] = hash_of_text(string_view(<const char*>self.base + start[i], length[i]))
                 for i in range(begin, min(begin + BLOCK, n)):
                     if length[i] == 0:
                         codes[i] = -1
