@@ -8,6 +8,7 @@ cdef extern from *:
     """
     #include <cstdint>
     #include <cstring>
+    #include <new>
     #include <random>
     #include <string_view>
     #include <vector>
@@ -40,8 +41,8 @@ cdef extern from *:
 
     // Numbers of distinct keys, from 0 in order of first appearance: linear probing, at most half full.
     struct tbm_numbering {
-        std::vector<int64_t> keys;                              // by number
-        std::vector<size_t> slots = std::vector<size_t>(16);    // 1 + number of a key; 0: free
+        std::vector<int64_t> keys;                                  // by number
+        std::vector<uint32_t> slots = std::vector<uint32_t>(16);    // 1 + number of a key; 0: free
 
         size_t number(int64_t key) {
             size_t slot = tbm_mixed(key) & (slots.size() - 1);
@@ -49,8 +50,9 @@ cdef extern from *:
                 if (keys[slots[slot] - 1] == key) return slots[slot] - 1;
                 slot = (slot + 1) & (slots.size() - 1);
             }
+            if (keys.size() == UINT32_MAX) throw std::bad_alloc();
             keys.push_back(key);
-            slots[slot] = keys.size();
+            slots[slot] = uint32_t(keys.size());
             if (keys.size() * 2 > slots.size()) grow();
             return keys.size() - 1;
         }
@@ -60,7 +62,7 @@ cdef extern from *:
             for (size_t i = 0; i < keys.size(); i++) {
                 size_t slot = tbm_mixed(keys[i]) & (slots.size() - 1);
                 while (slots[slot]) slot = (slot + 1) & (slots.size() - 1);
-                slots[slot] = i + 1;
+                slots[slot] = uint32_t(i + 1);
             }
         }
     };
