@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import is_hypothesis_test
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 from support.checkout import Guard
 from support.hook_environment import environment as environment
 from support.order import arrange, number_of_workers, scheduler
@@ -21,6 +21,9 @@ from tb_memplugin.executors import available_cores
 # Processes that tests start leave no bytecode in the checkout.
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 GUARD = pytest.StashKey[Guard]()
+# Examples may take as long as busy cores need.
+settings.register_profile("patient", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

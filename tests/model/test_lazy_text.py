@@ -29,7 +29,7 @@ def texts(column: Text) -> list[str]:
     return [column[row] for row in range(len(column))]
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(st.lists(st.integers(-1, 199), max_size=60), st.data())
 def test_a_column_and_rows_of_it_have_the_texts_of_their_source(rows: list[int], data: st.DataObject) -> None:
     column = LazyText(Reads().source, np.array(rows, np.int64))

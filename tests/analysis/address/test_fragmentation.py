@@ -18,7 +18,7 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.native.graph.free_runs import free_runs
 
 each_profile = pytest.mark.parametrize("path", REAL, ids=lambda path: path.parents[3].name)
-same_each_time = settings(derandomize=True, deadline=None)
+same_each_time = settings(derandomize=True)
 Found = tuple[int, int, int, int, int]  # region, offset, size, below, above
 
 REGIONS = [(12, RegionKind.TEMPORARY), (0, RegionKind.TEMPORARY), (7, RegionKind.TEMPORARY)]

@@ -151,7 +151,7 @@ a_stack = st.lists(st.sampled_from("abcd").map(Frame), max_size=6)
 some_samples = st.lists(st.builds(Sample, a_stack, st.integers(1, 50)), min_size=1, max_size=8)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200, derandomize=True)
 @given(some_samples)
 def test_recursion_counts_once_as_in_loops_over_every_sample(samples: list[Sample]) -> None:
     nodes, calls, _ = by_loops(samples)
@@ -159,7 +159,7 @@ def test_recursion_counts_once_as_in_loops_over_every_sample(samples: list[Sampl
     assert whole_graph(whole, Granularity.FUNCTION) == (nodes, calls)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200, derandomize=True)
 @given(some_samples, st.integers(1, 4))
 def test_a_picture_of_few_functions_says_which_calls_go_through_others(samples: list[Sample], most: int) -> None:
     found = build_call_graph(live_samples(read(profile_of(samples))), most=most)

@@ -84,7 +84,7 @@ things = st.builds(
     st.sampled_from(["fusion.1", "fusion.22", "copy.3", "train.py:37", "train.py:61"]),
 )
 lists = st.lists(things, min_size=1, max_size=12)
-few = settings(max_examples=150, deadline=None, derandomize=True)
+few = settings(max_examples=150, derandomize=True)
 
 
 @few

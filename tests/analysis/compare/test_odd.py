@@ -17,7 +17,7 @@ from tb_memplugin.questions.compare.baseline_file import parse, text_of
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
-@settings(max_examples=40, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 @given(
     name=st.sampled_from(list(SUBJECTS)),
     mutations=st.lists(st.sampled_from(list(MUTATIONS)), min_size=1, max_size=2),

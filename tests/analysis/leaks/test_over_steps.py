@@ -25,7 +25,7 @@ from tb_memplugin.questions.kinds.leaks import findings
 
 Program = list[Block]
 
-same_each_time = settings(derandomize=True, deadline=None)
+same_each_time = settings(derandomize=True)
 
 
 class Found(NamedTuple):

@@ -22,7 +22,7 @@ def stacks_of(frames: list[tuple[int, str]]) -> Stacks:
     return Stacks(np.array(parent, np.int32), files, files, np.zeros(len(frames), np.int32))
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200, derandomize=True)
 @given(a_tree)
 def test_all_at_once_is_as_one_by_one(frames: list[tuple[int, str]]) -> None:
     stacks = stacks_of(frames)
@@ -30,7 +30,7 @@ def test_all_at_once_is_as_one_by_one(frames: list[tuple[int, str]]) -> None:
     assert framework_frames(stacks).tolist() == [walked[i] for i in range(len(frames))]
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200, derandomize=True)
 @given(a_tree, st.data())
 def test_the_nearest_is_the_first_on_the_way_up(frames: list[tuple[int, str]], data: st.DataObject) -> None:
     stacks = stacks_of(frames)

@@ -112,7 +112,7 @@ def random_graph(seed: int, nodes: int) -> ScheduleGraph:
 
 
 @given(st.integers(0, 2**32), st.integers(1, 40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_live_bytes_are_those_of_buffers_between_their_first_and_last_access(seed: int, nodes: int) -> None:
     graph = random_graph(seed, nodes)
     priority = np.random.default_rng(seed + 1).random(nodes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.recordings import Row, recording
 
@@ -37,7 +37,6 @@ def changes_of(rows: list[Row], left: list[tuple[int, int]]) -> tuple[Recording,
 
 
 @given(rows_of, two_changes)
-@settings(deadline=None)
 def test_together_they_leave_the_product_of_what_each_leaves(rows: list[Row], left: list[tuple[int, int]]) -> None:
     whole, both = changes_of(rows, left)
     expected = [
@@ -53,7 +52,6 @@ def test_together_they_leave_the_product_of_what_each_leaves(rows: list[Row], le
 
 
 @given(rows_of, two_changes)
-@settings(deadline=None)
 def test_at_each_position_they_save_as_much_as_the_best_and_at_most_the_sum(
     rows: list[Row], left: list[tuple[int, int]]
 ) -> None:
@@ -69,7 +67,6 @@ def test_at_each_position_they_save_as_much_as_the_best_and_at_most_the_sum(
 
 
 @given(rows_of, two_changes)
-@settings(deadline=None)
 def test_a_change_of_the_same_kind_is_not_made_twice(rows: list[Row], left: list[tuple[int, int]]) -> None:
     whole, (one, _) = changes_of(rows, left)
     for changes in ([one], [one, one]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.recordings import Row, recording
 
@@ -38,7 +38,6 @@ rows_of = st.lists(st.builds(lambda size, span: Row(size, *span), st.integers(1,
 
 
 @given(rows_of, st.lists(st.tuples(st.integers(-20, 20), spans), max_size=6))
-@settings(deadline=None)
 def test_a_change_is_added_at_each_of_its_positions(
     rows: list[Row], changes: list[tuple[int, tuple[int, int]]]
 ) -> None:
@@ -53,7 +52,6 @@ def test_a_change_is_added_at_each_of_its_positions(
 
 
 @given(rows_of, st.data())
-@settings(deadline=None)
 def test_without_rows_the_peak_is_that_of_the_others(rows: list[Row], data: st.DataObject) -> None:
     gone = data.draw(st.sets(st.integers(0, len(rows) - 1)))
     whole = recording(rows, LENGTH)
@@ -62,7 +60,6 @@ def test_without_rows_the_peak_is_that_of_the_others(rows: list[Row], data: st.D
 
 
 @given(rows_of, st.data())
-@settings(deadline=None)
 def test_rows_of_another_size(rows: list[Row], data: st.DataObject) -> None:
     sizes = [data.draw(st.integers(0, 60)) for _ in rows]
     whole = recording(rows, LENGTH)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tb_memplugin.native.graph.call_graph import HIDDEN, weave, with_callees, with_callers
 
-same_each_time = settings(derandomize=True, deadline=None)
+same_each_time = settings(derandomize=True)
 
 
 @st.composite

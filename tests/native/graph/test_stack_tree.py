@@ -28,7 +28,7 @@ def walked(leaf: int, parent: np.ndarray, frame: np.ndarray) -> list[int]:
     return found
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300, derandomize=True)
 @given(frames_of_places, stacks_of_places, st.integers(0, 12))
 def test_a_stack_is_the_way_up_from_its_leaf_and_equal_beginnings_share_their_nodes(
     places: list[list[int]], stacks: list[list[int]], cut: int

@@ -11,7 +11,7 @@ from tb_memplugin.native.hlo.liveness import edges
 rows = st.integers(0, 4)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100, derandomize=True)
 @given(
     st.lists(rows, max_size=8),
     st.lists(st.lists(st.integers(-1, 4), max_size=3), min_size=5, max_size=5),

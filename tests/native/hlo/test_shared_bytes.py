@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tb_memplugin.native.hlo.shared_bytes import charge_once, union_over_time
 
-same_each_time = settings(max_examples=500, deadline=None, derandomize=True)
+same_each_time = settings(max_examples=500, derandomize=True)
 LENGTH = 14
 
 

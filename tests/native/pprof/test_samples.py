@@ -40,7 +40,7 @@ def last_of(sample: Sample, keys: set[int]) -> int:
     return next((label.str for label in reversed(sample.label) if label.key in keys), 0)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, derandomize=True)
 @given(messages)
 def test_of_any_samples(drawn: list[Sample]) -> None:
     runs, pieces, told, values, texts = read([sample.SerializeToString() for sample in drawn])

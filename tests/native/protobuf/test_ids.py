@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tb_memplugin.native.protobuf.ids import rows_in_order, rows_in_table, table_of
 
-few = settings(max_examples=150, deadline=None, derandomize=True)
+few = settings(max_examples=150, derandomize=True)
 ANY = st.integers(-(2**63), 2**63 - 1)
 NEAR = st.integers(-5, 40)
 

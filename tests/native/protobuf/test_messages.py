@@ -156,7 +156,7 @@ def messages(draw: st.DrawFn, kind: Any) -> Any:
 
 
 any_message = st.sampled_from(MESSAGES).flatmap(messages)
-few = settings(max_examples=60, deadline=None, derandomize=True)
+few = settings(max_examples=60, derandomize=True)
 
 
 @few
@@ -180,7 +180,7 @@ def test_a_message_cut_short_is_refused_as_protobuf_refuses_it(message: Any, mor
         assert scanned(cut, Plan(message.DESCRIPTOR)) == expected
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300, derandomize=True)
 @given(st.binary(max_size=40))
 def test_any_bytes_are_a_message_or_an_error(data: bytes) -> None:
     try:

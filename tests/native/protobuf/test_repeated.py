@@ -27,7 +27,7 @@ def unpacked(field: int, values: list[int]) -> bytes:
     return b"".join(_VarintBytes(field << 3) + _VarintBytes(value % 2**64) for value in values)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100, derandomize=True)
 @given(st.lists(st.tuples(integers, integers), max_size=6))
 def test_of_any_messages_packed_or_not(drawn: list[tuple[list[int], list[int]]]) -> None:
     messages = [Sample(location_id=[i % 2**64 for i in ids], value=values) for ids, values in drawn]

@@ -13,7 +13,7 @@ from tb_memplugin.native.text.strings import Interner, gather, intern, join
 DATA = b"fusion fusion copy.1 \xff\x00\xfe fusion"
 spans = st.lists(st.tuples(st.integers(0, len(DATA)), st.integers(0, 8)), max_size=12)
 texts = st.lists(st.binary(max_size=5), min_size=1, max_size=5)
-same_each_time = settings(derandomize=True, deadline=None)
+same_each_time = settings(derandomize=True)
 
 
 def columns(pieces: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray, list[bytes]]:

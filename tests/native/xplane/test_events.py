@@ -19,7 +19,7 @@ from tb_memplugin.native.xplane.events import select
 from tb_memplugin.native.xplane.stats import INTEGER, MISSING, PRESENCE, REAL, TEXT, new_columns, read_stats
 from tb_memplugin.protos.xplane_pb2 import XPlane, XSpace, XStat
 
-same_each_time = settings(derandomize=True, deadline=None)
+same_each_time = settings(derandomize=True)
 
 Columns = dict[str, list[Any]]
 

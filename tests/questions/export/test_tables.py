@@ -193,7 +193,7 @@ def hostile(names: list[str], end: int = 3) -> Recording:
 names = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), max_size=20)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 @given(names, st.integers(1, 9))
 def test_any_name_comes_back_whatever_the_pieces(names: list[str], piece: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -276,7 +276,7 @@ def test_addresses_of_the_upper_half_are_above_the_others() -> None:
 spans = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 12), st.sampled_from([0, 0, 1])), max_size=12)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200, derandomize=True)
 @given(spans, st.lists(st.integers(0, 40), min_size=1, max_size=20))
 def test_a_row_is_born_in_the_step_that_its_event_is_in(found: list[tuple[int, int, int]], times: list[int]) -> None:
     found.sort()

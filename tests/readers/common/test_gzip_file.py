@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tb_memplugin.errors import InputError
 from tb_memplugin.readers.common.budget import CHUNK_BYTES, INPUT_BYTES, ReadBudget, decompress
 
-same_each_time = settings(derandomize=True, deadline=None)
+same_each_time = settings(derandomize=True)
 # Of sizes around those of the pieces that are read and written, of bytes that shrink to nothing or not at all.
 SIZES = [0, 1, INPUT_BYTES - 20, INPUT_BYTES, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 3 * CHUNK_BYTES]
 

@@ -269,7 +269,7 @@ def test_a_text_cut_off_anywhere_is_read_or_refused(path: Path) -> None:
         check(data[end:])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.sampled_from(ALL), st.randoms(use_true_random=False))
 def test_damaged_bytes_cost_no_more_than_themselves(path: Path, random: random.Random) -> None:
     data = bytearray(path.read_bytes())
@@ -279,7 +279,7 @@ def test_damaged_bytes_cost_no_more_than_themselves(path: Path, random: random.R
     check(bytes(data))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.sampled_from(ALL), st.randoms(use_true_random=False))
 def test_damaged_numbers(path: Path, random: random.Random) -> None:
     """Replace each number by an arbitrary one."""

@@ -200,7 +200,7 @@ def test_of_several_types_the_default_one_or_the_last() -> None:
         assert (int(recording.device_profile.allocations[0]), peak(recording).bytes) == expected
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200, derandomize=True)
 @given(st.data())
 def test_any_damage_is_a_recording_or_one_clear_error(data: st.DataObject) -> None:
     raw = bytearray(gzip.decompress(profile_of([Sample([A, B], 300, 3), Sample([B, C, C], 7, 1, "executable", "")])))

@@ -63,7 +63,7 @@ def shown(data: bytes, name: str) -> None:
         assert "/logs/" in str(error)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(changes=st.lists(st.tuples(st.integers(0), st.sampled_from(ODD)), min_size=1, max_size=5), as_json=st.booleans())
 def test_any_value_may_be_any_other(changes: list[tuple[int, Any]], as_json: bool) -> None:
     snapshot = pickle.loads(pickle.dumps(whole()))
@@ -79,7 +79,7 @@ def test_any_value_may_be_any_other(changes: list[tuple[int, Any]], as_json: boo
         shown(pickle.dumps(snapshot), "x.pickle")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(at=st.integers(0), byte=st.integers(0, 255), end=st.integers(1), protocol=st.integers(2, 5))
 def test_any_byte_may_be_any_other(at: int, byte: int, end: int, protocol: int) -> None:
     data = bytearray(pickle.dumps(whole(), protocol))

@@ -86,7 +86,7 @@ def live_at(recording: Recording, position: int) -> Counter[tuple[int, int]]:
     return Counter(zip(rows.id[here].tolist(), rows.size[here].tolist(), strict=True))
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(doings=doings, expandable=st.booleans(), age=st.sampled_from(AGES), skipped=st.sampled_from(SKIPPED[:2]))
 def test_blocks_are_those_of_the_allocator_at_each_snapshot_and_at_the_end(
     doings: list[tuple[str, int]], expandable: bool, age: float, skipped: tuple[str, ...]
@@ -107,7 +107,7 @@ def test_blocks_are_those_of_the_allocator_at_each_snapshot_and_at_the_end(
     assert (recording.clock is None) == (age < 2.02)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(doings=doings, expandable=st.booleans(), skipped=st.sampled_from(SKIPPED[2:]))
 def test_whatever_actions_are_left_out_the_end_is_right(
     doings: list[tuple[str, int]], expandable: bool, skipped: tuple[str, ...]
@@ -119,7 +119,7 @@ def test_whatever_actions_are_left_out_the_end_is_right(
         assert live_at(recording, recording.length - 1) == allocator.in_use()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(doings=doings, expandable=st.booleans())
 def test_reserved_bytes_are_those_of_the_segments_and_hold_the_blocks(
     doings: list[tuple[str, int]], expandable: bool

@@ -133,7 +133,7 @@ def act(allocator: CachingAllocator, doings: list[tuple[str, int]]) -> None:
             allocator.empty_cache()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(doings=doings)
 def test_every_block_is_as_large_as_the_allocator_made_it(doings: list[tuple[str, int]]) -> None:
     allocator = CachingAllocator(limit=256 * MIB)
@@ -149,7 +149,7 @@ def test_every_block_is_as_large_as_the_allocator_made_it(doings: list[tuple[str
     assert not [caveat for caveat in recording.caveats if caveat.code != "no_frees"]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(doings=doings, kept=st.integers(1, 60))
 def test_a_trace_that_lost_its_beginning_still_ends_in_its_blocks(doings: list[tuple[str, int]], kept: int) -> None:
     allocator = CachingAllocator()
@@ -317,7 +317,7 @@ def test_what_is_no_snapshot_is_refused_or_empty(data: bytes) -> None:
         assert "/logs/x.pickle" in str(error)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(doings=doings)
 def test_free_memory_is_what_the_segments_hold_beyond_their_blocks(doings: list[tuple[str, int]]) -> None:
     allocator = CachingAllocator(limit=256 * MIB)

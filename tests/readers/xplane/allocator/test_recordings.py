@@ -18,7 +18,7 @@ from tb_memplugin.readers.xplane.allocator.events import MAX_BYTES
 from tb_memplugin.readers.xplane.allocator.lifetimes import BEFORE
 
 each_profile = pytest.mark.parametrize("path", REAL, ids=lambda path: path.parents[3].name)
-same_each_time = settings(derandomize=True, deadline=None)
+same_each_time = settings(derandomize=True)
 
 
 Life = tuple[int, int, int, int, int]  # start, end, size, requested, address
