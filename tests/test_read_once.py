@@ -19,8 +19,10 @@ from tb_memplugin import readers
 from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.logdir import files
+from tb_memplugin.logdir.names import HLO_PROTO
 from tb_memplugin.logdir.parts import count_bytes
 from tb_memplugin.readers.common.part import FilePart
+from tb_memplugin.readers.hlo.reserved import HEAD_BYTES
 
 FILES = [
     DEMO / "train_step/plugins/profile/cpu/localhost.xplane.pb",
@@ -98,6 +100,9 @@ def test_a_run_and_its_first_view_read_and_parse_each_file_once(
     with ThreadPoolExecutor(requests) as pool:
         list(pool.map(ask, range(requests)))
     read = [file for file in run.rglob("*") if f"opened {file}" in counts]
-    assert read and counts.pop("bytes") == sum(os.path.getsize(file) for file in read)
+    sizes = {file: os.path.getsize(file) for file in read}
+    # The beginning of a program in a file of its own has its module's name, which the list of the run needs.
+    heads = 0 if path.is_dir() or not path.name.endswith(HLO_PROTO) else min(*sizes.values(), HEAD_BYTES)
+    assert read and counts.pop("bytes") == sum(sizes.values()) + heads
     assert {name: count for name, count in counts.items() if count > 1} == {}
     assert sum(name.startswith("parsed") for name in counts) >= len(read)

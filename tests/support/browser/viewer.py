@@ -32,6 +32,7 @@ BELOW = {
     "growth": "growth",
     "more-findings": "growth",
     "executions": "programs",
+    "stack-of-program": "programs",
 }
 # Tabs that are there once it is known that they have contents.
 LATE_TABS = ("kernels", "growth", "programs")
