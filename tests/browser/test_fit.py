@@ -150,6 +150,20 @@ def test_a_click_on_a_mark_opens_it(fit: Viewer) -> None:
     fit.wait_for_state(tab="memory_viewer", run=FULL_280)
 
 
+def test_f_shows_the_curve_in_the_full_window(fit: Viewer) -> None:
+    drawing = fit.frame.locator(".fit-chart > svg")
+
+    def height() -> float:
+        return (drawing.bounding_box() or {"height": 0})["height"]
+
+    before = height()
+    drawing.hover()
+    fit.page.keyboard.press("f")
+    until(height, lambda found: found > 1.3 * before, "not in the full window")
+    fit.page.keyboard.press("Escape")
+    until(height, lambda found: found == before, "still in the full window")
+
+
 def test_two_ticks_compare(fit: Viewer) -> None:
     assert fit.get("fit-tick").count() == 2, "only candidates with a program can be compared"
     fit.frame.get_by_label("Compare batch=172, remat=none, v5e:2x2").check()

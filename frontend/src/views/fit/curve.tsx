@@ -5,6 +5,7 @@ import { type FitChart, fitChart, type FitPoint, nearestPoint } from "../../layo
 import type { FitStep } from "../../payload/generated/answers";
 import { ROLES } from "../../payload/generated/constants";
 import { choiceKey, choiceNamer, reservedText } from "../../payload/responses/fit";
+import { FullWindow, useFullWindow } from "../browser/full_window";
 import { useWidth } from "../browser/use_size";
 import { ByteAxis } from "../drawing/byte_axis";
 import { SaveDrawing } from "../drawing/save_picture";
@@ -13,6 +14,8 @@ import { candidateName, candidateSentence, CandidateTooltip, type SectionProps }
 import { bandColors, ChoicePicker, drawFit, FitKey, Mark } from "./chart_key";
 
 const HEIGHT = 340;
+/** Height around the chart in the full window. */
+const AROUND = 40;
 const LEFT = 76;
 const TOP = 22;
 const BOTTOM = 40;
@@ -55,7 +58,9 @@ export function CurveSection({
         />
       </header>
       {step.choices.length > 1 && <ChoicePicker {...{ step, choice }} onPick={pick} />}
-      <Curve {...{ chart, step, choice, actions, named }} onChoice={pick} />
+      <FullWindow of="curve">
+        <Curve {...{ chart, step, choice, actions, named }} onChoice={pick} />
+      </FullWindow>
       <FitKey roles={roles} dark={dark} lines />
       {step.choices[choice].sentences.map((sentence) => (
         <p key={sentence} class="muted fit-sentence">
@@ -74,6 +79,7 @@ interface CurveProps extends Omit<SectionProps, "store" | "dark"> {
 }
 
 function Curve({ chart, step, choice, actions, named, onChoice }: CurveProps): JSX.Element {
+  const height = useFullWindow() ? window.innerHeight - AROUND : HEIGHT;
   const place = useRef<HTMLDivElement>(null);
   const width = useWidth(place);
   const [pointed, setPointed] = useState<FitPoint | null>(null);
@@ -81,7 +87,7 @@ function Curve({ chart, step, choice, actions, named, onChoice }: CurveProps): J
   const labels = width > NARROW && step.choices.length > 1 && step.choices.length <= MAX_LABELS;
   const longest = Math.max(...step.choices.map((each) => named(each).length));
   const right = labels ? Math.min(longest, MAX_LABEL) * CHARACTER + 24 : 16;
-  const plot = { width: Math.max(width - LEFT - right, 1), height: HEIGHT - TOP - BOTTOM };
+  const plot = { width: Math.max(width - LEFT - right, 1), height: height - TOP - BOTTOM };
   const x = (share: number): number => LEFT + share * plot.width;
   const y = (share: number): number => TOP + (1 - Math.min(share, 1)) * plot.height;
   const points = chart.lines.flat();
@@ -98,7 +104,7 @@ function Curve({ chart, step, choice, actions, named, onChoice }: CurveProps): J
     <div ref={place} class="fit-chart">
       <svg
         width={width}
-        height={HEIGHT}
+        height={height}
         role="group"
         aria-label={`Memory that each candidate reserves, by ${step.searched}`}
         class={pointed === null ? "" : "pointing"}
@@ -256,7 +262,12 @@ function Axes({ chart, plot, x, y, width, right, label }: AxesProps): JSX.Elemen
             </text>
           </g>
         ))}
-      <text class="axis-name" x={LEFT + plot.width / 2} y={HEIGHT - 6} text-anchor="middle">
+      <text
+        class="axis-name"
+        x={LEFT + plot.width / 2}
+        y={TOP + plot.height + BOTTOM - 6}
+        text-anchor="middle"
+      >
         {label}
       </text>
     </>

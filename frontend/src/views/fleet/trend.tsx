@@ -7,6 +7,7 @@ import { risesOf, seriesKey } from "../../layout/fleet/trend";
 import type { Api } from "../../payload/api";
 import type { TrendPoint, TrendSeries } from "../../payload/generated/answers";
 import { TREND_BY, type TrendBy } from "../../payload/generated/constants";
+import { FullWindow } from "../browser/full_window";
 import { capitalize } from "../data/terms";
 import { copySvg } from "../drawing/picture";
 import { SaveDrawing } from "../drawing/save_picture";
@@ -139,7 +140,9 @@ function SeriesTrend({ api, store, by, series }: SeriesProps): JSX.Element {
         <span class="spacer" />
         <SaveDrawing of="trend" fileName={`trend-${series.name}`} place={place} draw={copySvg} />
       </div>
-      <TrendDrawing {...{ series, by, pointed }} onPoint={setPointed} onOpen={open} />
+      <FullWindow of="trend">
+        <TrendDrawing {...{ series, by, pointed }} onPoint={setPointed} onOpen={open} />
+      </FullWindow>
       <ListTable
         {...{ store, columns }}
         rows={series.points}

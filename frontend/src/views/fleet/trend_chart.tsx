@@ -12,6 +12,7 @@ import {
 } from "../../layout/fleet/trend";
 import type { TrendPoint, TrendSeries } from "../../payload/generated/answers";
 import type { TrendBy } from "../../payload/generated/constants";
+import { useFullWindow } from "../browser/full_window";
 import { useWidth } from "../browser/use_size";
 import { ByteAxis } from "../drawing/byte_axis";
 import { Tooltip } from "../widgets/tooltip";
@@ -44,6 +45,8 @@ function actionText({ because }: TrendPoint, by: TrendBy): string {
 }
 
 const HEIGHT = 260;
+/** Height around the chart in the full window. */
+const AROUND = 40;
 const LEFT = 76;
 const RIGHT = 24;
 const BOTTOM = 26;
@@ -67,6 +70,7 @@ interface Props {
 
 /** Peaks over time, with what raised them. */
 export function TrendDrawing({ series, by, pointed, onPoint, onOpen }: Props): JSX.Element {
+  const height = useFullWindow() ? window.innerHeight - AROUND : HEIGHT;
   const place = useRef<HTMLDivElement>(null);
   const width = useWidth(place);
   const [focused, setFocused] = useState<number | null>(null);
@@ -81,12 +85,12 @@ export function TrendDrawing({ series, by, pointed, onPoint, onOpen }: Props): J
   );
   const lanes = Math.max(0, ...labels.map(({ lane }) => lane + 1));
   const top = FIRST_LANE + lanes * LANE;
-  const plot = { width: plotWidth, height: HEIGHT - top - BOTTOM };
+  const plot = { width: plotWidth, height: height - top - BOTTOM };
   const x = (share: number): number => LEFT + share * plot.width;
   const y = (share: number): number => top + (1 - share) * plot.height;
   const lines = useMemo(
     () => ({ upper: line(chart, ({ upper }) => upper, x, y), peak: line(chart, (mark) => mark.y, x, y) }),
-    [chart, top],
+    [chart, top, height],
   );
   const stop = Math.min(focused ?? series.points.length - 1, series.points.length - 1);
   // Before the next key: Enter opens what has the focus.
@@ -112,7 +116,7 @@ export function TrendDrawing({ series, by, pointed, onPoint, onOpen }: Props): J
     <div ref={place} class="fleet-trend-chart">
       <svg
         width={width}
-        height={HEIGHT}
+        height={height}
         role="group"
         aria-label={`Peak of ${series.name} over time`}
         class={pointed === null ? "" : "pointing"}
@@ -246,7 +250,11 @@ function Axes({ chart, by, x, y, top, plot, width }: AxesProps): JSX.Element {
       {chart.times.map(({ x: share, label }) => (
         <g key={share} class="tick">
           <line x1={x(share)} x2={x(share)} y1={top + plot.height} y2={top + plot.height + 4} />
-          <text x={labelCenter(x(share), LABEL_WIDTHS[by], width)} y={HEIGHT - 8} text-anchor="middle">
+          <text
+            x={labelCenter(x(share), LABEL_WIDTHS[by], width)}
+            y={top + plot.height + BOTTOM - 8}
+            text-anchor="middle"
+          >
             {label}
           </text>
         </g>
