@@ -32,11 +32,17 @@ def scrolled(viewer: Viewer) -> float:
 
 def point_at(viewer: Viewer, testid: str) -> None:
     """Move the pointer over a chart near the top of the window."""
-    viewer.get(testid).evaluate("chart => scrollTo(0, scrollY + chart.getBoundingClientRect().top - 80)")
-    box = box_of(viewer.get(testid))
-    viewer.page.mouse.move(*box.at(0.4, 0.5))
-    viewer.page.mouse.move(*box.at(0.4, 0.52))
-    viewer.page.wait_for_timeout(PAUSE_MS)
+    chart = viewer.get(testid)
+    chart.evaluate("chart => scrollTo(0, scrollY + chart.getBoundingClientRect().top - 80)")
+
+    def points() -> bool:
+        box = box_of(chart)
+        viewer.page.mouse.move(*box.at(0.4, 0.5))
+        viewer.page.mouse.move(*box.at(0.4, 0.52))
+        viewer.page.wait_for_timeout(PAUSE_MS)
+        return box == box_of(chart)
+
+    until(points, bool, "the chart moves on")
 
 
 @each_chart

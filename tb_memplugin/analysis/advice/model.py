@@ -157,29 +157,37 @@ class Advice:
         return self.kind.effort
 
 
-def saving(recording: Recording, expected: Change, *bounds: Change) -> Saving | None:
+def saving(recording: Recording, expected: Change, *bounds: Change, holds: float = 1) -> Saving | None:
     """Return what a change saves at the peak; None if the saving is too small to report.
 
     `bounds` are the same change under other decisions of the compiler: the saving is between the least and the most of
     all of them. If even one of them saves nothing, the change may cost memory, and there is no saving to report.
+    `holds`: as for `promise`.
     """
     before, changes = peak(recording).bytes, (expected, *bounds)
     saved = [before - peak_after(recording, change).bytes for change in changes]
-    return promise(recording, *saved, replay=changes[saved.index(min(saved))])
+    return promise(recording, *saved, replay=changes[saved.index(min(saved))], holds=holds)
 
 
 def promise(
-    recording: Recording, expected: int, *bounds: int, replay: Change | None = None, floor: int = 0
+    recording: Recording,
+    expected: int,
+    *bounds: int,
+    replay: Change | None = None,
+    floor: int = 0,
+    holds: float = 1,
 ) -> Saving | None:
     """Return a saving of so many bytes, between the bounds; None if it is too small to report.
 
+    `holds` is the share of what is expected that is safe to count on, because the compiler may decide otherwise.
     `replay` is about the change that saves least. Where it saves more by itself, the rest is memory that stays.
     """
     before, found = peak(recording).bytes, (expected, *bounds)
     least = min(found)
     if not is_worthwhile(recording, least):
         return None
-    saving = Saving(before, expected, least, max(found), replay=replay, floor=floor)
+    safe = min(least, int(holds * expected))
+    saving = Saving(before, expected, safe, max(found), replay=replay, floor=floor)
     return safe_replay(recording, saving)
 
 

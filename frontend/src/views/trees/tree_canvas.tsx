@@ -126,8 +126,15 @@ export function TreeCanvas(props: Props): JSX.Element {
     if (canvas.current === null || width === 0) return;
     paintTree(canvas.current, { scene, boxes, paints: readTreeColors(dark, roles), width, height, nested });
   }, [scene, boxes, dark, roles, width, height, nested]);
-  // The hovered or focused node may be missing or elsewhere in another picture.
-  useLayoutEffect(() => setPointer(null), [boxes]);
+  // The focused node may be missing in another picture, and another one may be under the pointer.
+  useLayoutEffect(
+    () =>
+      setPointer((at) => {
+        const box = at === null ? null : boxAt(boxes, at.x, at.y);
+        return at === null || box === null ? null : { ...at, box };
+      }),
+    [boxes],
+  );
   useLayoutEffect(() => setFocus(null), [scene.tree, scene.top]);
 
   const move = (event: MouseEvent): void => {
