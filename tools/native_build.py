@@ -29,17 +29,13 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from tb_memplugin.model.arrays import F64, I32, I64, U8, U64
+from tb_memplugin.model.arrays import Mask as Bools
 from tb_memplugin.native.charges import Charges
 from tb_memplugin.native.text.spans import Spans
 
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
-I32 = npt.NDArray[np.int32]
 I8 = npt.NDArray[np.int8]
-U64 = npt.NDArray[np.uint64]
 U32 = npt.NDArray[np.uint32]
-U8 = npt.NDArray[np.uint8]
-Bools = npt.NDArray[np.bool_]
 Buffer = bytes | memoryview
 Words = TypeVar("Words", int, U32)
 """

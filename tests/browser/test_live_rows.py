@@ -1,4 +1,4 @@
-"""What is live: a range of the axis for charts and table, the full window, and steps of the address map."""
+"""Live rows: a range of the axis for charts and table, the full window, and steps of the address map."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class CaptureNameJson(KnownFilesJson):
 
 
 class ReadingJson(TypedDict):
-    """How many files are read. Ask again while it is `running`."""
+    """The number of files that are read. Ask again while it is `running`."""
 
     done: int
     """The number of files that are read."""

@@ -68,7 +68,7 @@ class GrowthOverStepsJson(TypedDict):
     retained_gradients: list[str]
     """Sentences about gradients that survive into the next step."""
     unit: str
-    """What growth is stated per: `step`, a run of a program, or `1,000 events` of a recording without either."""
+    """The unit of growth: `step`, a run of a program, or `1,000 events` of a recording without either."""
     steps: int
     """The number of steps, or of equal parts of a recording without steps."""
     warm_up_steps: int

@@ -30,7 +30,7 @@ class RecordingVerdictJson(TypedDict):
     """The verdict on a recording. `verdict_text` and the page make the same line of it."""
 
     used_bytes: int
-    """The peak; the bytes that must fit where nothing is live, as in on-chip memory that kernels reserve."""
+    """The peak. In on-chip memory that kernels reserve, the bytes that must fit."""
     limit_bytes: int | None
     over_bytes: int
     """By how much the bytes that must fit exceed the limit; 0 where they fit, or where no limit is known."""

@@ -36,9 +36,9 @@ class AdviceLineJson(TypedDict):
     title: str
     """The change in a few words."""
     saving_bytes: int
-    """What it saves by itself, as far as is safe to count on."""
+    """The saving of this change by itself, as far as is safe to count on."""
     saving_at_most_bytes: int
-    """What it saves at most, where the compiler decides; else `saving_bytes`."""
+    """The most that it saves, where the compiler decides; else `saving_bytes`."""
     saving_of: Literal["peak", "reserved"]
     """The figure that it lowers: the peak, or what an allocator reserves at the peak, for memory in gaps."""
     before_bytes: int
@@ -46,13 +46,13 @@ class AdviceLineJson(TypedDict):
     after_bytes: int
     """`before_bytes` less `saving_bytes`."""
     fits: bool | None
-    """Whether the recording fits its memory with this change alone; null if the memory is unknown."""
+    """True if the recording fits its memory with this change alone; null if the memory is unknown."""
     evidence: Evidence
     """`compiled` where a compile has shown the saving, else `simulated` on the recording."""
     effort: Effort
     """The work of making the change."""
     cost: Cost
-    """What the change costs in each step."""
+    """The cost of the change in each step."""
 
 
 class AdviceJson(AdviceLineJson):

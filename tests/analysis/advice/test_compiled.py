@@ -1,4 +1,4 @@
-"""What a compile has shown takes the place of what was simulated."""
+"""A compiled candidate replaces the simulated saving of a change."""
 
 from __future__ import annotations
 

@@ -29,9 +29,9 @@ export interface AdviceLine {
   kind: string;
   /** The change in a few words. */
   title: string;
-  /** What it saves by itself, as far as is safe to count on. */
+  /** The saving of this change by itself, as far as is safe to count on. */
   saving_bytes: number;
-  /** What it saves at most, where the compiler decides; else `saving_bytes`. */
+  /** The most that it saves, where the compiler decides; else `saving_bytes`. */
   saving_at_most_bytes: number;
   /** The figure that it lowers: the peak, or what an allocator reserves at the peak, for memory in gaps. */
   saving_of: "peak" | "reserved";
@@ -39,13 +39,13 @@ export interface AdviceLine {
   before_bytes: number;
   /** `before_bytes` less `saving_bytes`. */
   after_bytes: number;
-  /** Whether the recording fits its memory with this change alone; null if the memory is unknown. */
+  /** True if the recording fits its memory with this change alone; null if the memory is unknown. */
   fits: boolean | null;
   /** `compiled` where a compile has shown the saving, else `simulated` on the recording. */
   evidence: "simulated" | "compiled";
   /** The work of making the change. */
   effort: Effort;
-  /** What the change costs in each step. */
+  /** The cost of the change in each step. */
   cost: Cost;
 }
 
@@ -637,9 +637,7 @@ export interface GrowthOverSteps {
   message: string | null;
   /** Sentences about gradients that survive into the next step. */
   retained_gradients: string[];
-  /**
-   * What growth is stated per: `step`, a run of a program, or `1,000 events` of a recording without either.
-   */
+  /** The unit of growth: `step`, a run of a program, or `1,000 events` of a recording without either. */
   unit: string;
   /** The number of steps, or of equal parts of a recording without steps. */
   steps: number;
@@ -990,7 +988,7 @@ export interface Progress {
   seconds: number;
 }
 
-/** How many files are read. Ask again while it is `running`. */
+/** The number of files that are read. Ask again while it is `running`. */
 export interface Reading {
   /** The number of files that are read. */
   done: number;
@@ -1010,7 +1008,7 @@ export interface Reason {
 
 /** The verdict on a recording. `verdict_text` and the page make the same line of it. */
 export interface RecordingVerdict {
-  /** The peak; the bytes that must fit where nothing is live, as in on-chip memory that kernels reserve. */
+  /** The peak. In on-chip memory that kernels reserve, the bytes that must fit. */
   used_bytes: number;
   limit_bytes: number | null;
   /** By how much the bytes that must fit exceed the limit; 0 where they fit, or where no limit is known. */

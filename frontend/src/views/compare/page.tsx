@@ -159,13 +159,9 @@ function usePair(
   const names = runs.runs.map(({ name }) => name);
   const place = names.indexOf(run);
   // In turns the previous runs and those after it, the nearest first.
-  const distance = (name: string): number => {
-    const earlier = names.indexOf(name) - place;
-    return earlier > 0 ? 2 * earlier - 1 : -2 * earlier;
-  };
-  const near = names
-    .filter((name) => name !== run)
-    .sort((x, y) => distance(x) - distance(y))
+  const near = Array.from({ length: MAX_READ }, (_, i) => [names.at(place + 1 + i), names[place - 1 - i]])
+    .flat()
+    .filter((name): name is string => name !== undefined)
     .slice(0, MAX_READ);
   const open = a === "" || b === "";
   const alone = useMemo(() => defaultPair(listing.recordings, []), [listing]);

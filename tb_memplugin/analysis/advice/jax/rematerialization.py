@@ -172,7 +172,7 @@ UNDONE = (
     "the saving is smaller, because the compiler merges the recomputation with the original, unless jax.jit gets "
     "compiler_options={'xla_disable_hlo_passes': 'cse_barrier_expander'}"
 )
-ORDERED = " That is more than these tensors take, as the rest can then run in an order that frees memory sooner."
+ORDERED = " The most is above what these tensors take, as the rest can then run in an order that frees memory sooner."
 CLEARLY = 1.1  # times as much; less is no better, and not worth a range
 INEXACT = 1.05
 # Of three stored programs that were compiled again, the least saved 0.48 of what is expected, where bounds say nothing.
@@ -225,7 +225,7 @@ def _advise_layers(program: ProgramGraph, passes: ProgramPasses, layers: Layers)
     sentence = (
         f"The forward pass of {layers.several} keeps {counted(len(dropped), 'tensor')}, {bytes_text(size)}, "
         f"for the backward pass. Keeping only each layer's inputs, and recomputing the rest, {saved.effect}. The cost "
-        f"is one more forward pass.{ORDERED * (saved.at_least > size)}"
+        f"is one more forward pass.{ORDERED * (saved.at_most > size)}"
     )
     kept = _products(recording, passes)
     cheap = _saving(Recomputation(program, nodes, kept)) if np.isin(kept, wrapped.dropped_values).any() else None
