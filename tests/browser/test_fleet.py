@@ -250,9 +250,12 @@ def test_the_tab_is_in_other_hosts(start, logs: Path, context: BrowserContext) -
         assert f"{HOSTS - 1} hosts" in viewer.text("headline")
         peak = next(cell for cell in rows(viewer)[0].split("|") if cell.endswith(" GiB"))
         viewer.get("open-device").first.click()
-        # XProf may replace the address once it has started, so the page says what is open.
-        tab = viewer.get("tab-memory_profile")
-        until(lambda: tab.get_attribute("aria-selected"), lambda selected: selected == "true", "another tab is open")
+        # XProf may replace the address and the frame once it has started, so the page says what is open.
+        until(
+            lambda: viewer.get("tab-memory_profile").get_attribute("aria-selected"),
+            lambda selected: selected == "true",
+            "another tab is open",
+        )
         viewer.wait_until_ready()
         assert peak.partition(" ")[0] in viewer.text("headline")
 

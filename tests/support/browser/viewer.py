@@ -37,16 +37,29 @@ BELOW = {
 # Tabs that are there once it is known that they have contents.
 LATE_TABS = ("kernels", "growth", "programs")
 
+# In messages of errors, where a document or a frame is replaced.
+MOVING = ("Execution context was destroyed", "Frame was detached")
+
 T = TypeVar("T")
 
 
 def until(read: Callable[[], T], wanted: Callable[[T], bool], what: str) -> T:
-    """Call `read` until `wanted` accepts its value, and return it. Fail with `what` after PATIENCE_SECONDS."""
+    """Call `read` until `wanted` accepts its value, and return it. Fail with `what` after PATIENCE_SECONDS.
+
+    What cannot be read while the page navigates, or while its host replaces the frame, is read again.
+    """
     deadline = time.monotonic() + PATIENCE_SECONDS
-    while not wanted(value := read()):
-        assert time.monotonic() < deadline, f"{what}: {value!r}"
+    while True:
+        try:
+            if wanted(value := read()):
+                return value
+            said = repr(value)
+        except Error as error:
+            said = str(error)
+            if not any(cause in said for cause in MOVING):
+                raise
+        assert time.monotonic() < deadline, f"{what}: {said}"
         time.sleep(0.05)
-    return value
 
 
 def until_held(page: Page, held: Sequence[object], count: int = 1) -> None:
@@ -159,12 +172,8 @@ class Viewer:
         return str(self.page.evaluate("location.href"))
 
     def state(self) -> dict[str, str]:
-        """Return the page state in the address. Recent changes may still be missing; all are while the page loads."""
-        try:
-            address = self.address()
-        except Error:  # the page navigates
-            return {}
-        parts = [part.partition("=") for part in urlsplit(address).fragment.split("&")]
+        """Return the page state in the address. Recent changes may still be missing."""
+        parts = [part.partition("=") for part in urlsplit(self.address()).fragment.split("&")]
         return {key: unquote(value) for key, equals, value in parts if equals}
 
     def wait_for_state(self, **wanted: str | None) -> dict[str, str]:
