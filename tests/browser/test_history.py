@@ -22,6 +22,7 @@ class Step:
 def read(viewer: Viewer) -> Step:
     viewer.wait_until_ready()
     viewer.rest()
+    until(viewer.frame.locator("main [aria-busy=true]").count, lambda busy: busy == 0, "the page waits for an answer")
     tab = viewer.frame.locator("[aria-label=Views] [role=tab][aria-selected=true]").inner_text()
     # The test's own address names the first tab, which the page leaves out.
     state = {key: value for key, value in viewer.state().items() if (key, value) != ("tab", "overview")}

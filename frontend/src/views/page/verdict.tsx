@@ -37,10 +37,12 @@ interface Props {
   verdict: RecordingVerdict;
   /** Null until it is known. */
   advice: AdviceList | null;
+  /** Parts of it are still being found. */
+  busy: boolean;
 }
 
 /** The verdict in one line, which is high enough for the advice that comes later. */
-export function Verdict({ verdict, advice }: Props): JSX.Element {
+export function Verdict({ verdict, advice, busy }: Props): JSX.Element {
   const isBad = verdict.alarm !== "" || verdict.over_bytes > 0;
   const best = advice === null ? null : bestPart(advice);
   const parts: Part[] = partsOf(verdict).map((text) => ({ text, end: LINE_NUMBER }));
@@ -49,6 +51,7 @@ export function Verdict({ verdict, advice }: Props): JSX.Element {
     <p
       class={isBad ? "verdict-line bad" : "verdict-line"}
       data-testid="headline"
+      aria-busy={busy}
       title={parts.map(({ text }) => text).join(" · ")}
     >
       {parts.map((part, i) => (

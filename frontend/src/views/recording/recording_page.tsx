@@ -141,7 +141,8 @@ function Loaded(props: LoadedProps): JSX.Element {
     api.advice({ id }, signal),
   );
   const tabs = useTabs({ ...props, available, program, advice });
-  const verdict = useVerdict(api, view, available.complete);
+  const { verdict, waiting } = useVerdict(api, view, available.complete);
+  const busy = waiting || (advice.value === null && advice.error === null);
   const shared = { api, view, available, program, axis, store, dark };
   return (
     <RecordingFrame
@@ -149,7 +150,7 @@ function Loaded(props: LoadedProps): JSX.Element {
       panel={<Panel {...shared} />}
       top={
         <>
-          <Verdict verdict={verdict} advice={advice.value} />
+          <Verdict verdict={verdict} advice={advice.value} busy={busy} />
           <Figures {...{ view, available, store, dark }} />
           <Caveats caveats={view.caveats} problems={problems} />
         </>
@@ -165,10 +166,14 @@ function Loaded(props: LoadedProps): JSX.Element {
 }
 
 /** Return the verdict; lines and leaks are known once everything is read, roles sooner. */
-function useVerdict(api: Api, view: FirstView, complete: boolean): RecordingVerdict {
+function useVerdict(
+  api: Api,
+  view: FirstView,
+  complete: boolean,
+): { verdict: RecordingVerdict; waiting: boolean } {
   const follows = view.rows.roles_follow || (complete && view.recording.axis === "TIME");
-  const { value } = useFetched(follows ? view.recording.id : null, (id, signal) =>
+  const { value, error } = useFetched(follows ? view.recording.id : null, (id, signal) =>
     api.verdict({ id }, signal),
   );
-  return value ?? view.verdict;
+  return { verdict: value ?? view.verdict, waiting: follows && value === null && error === null };
 }

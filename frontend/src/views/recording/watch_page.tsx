@@ -57,7 +57,7 @@ function Sections({ api, curve, recordings, problems, store, dark }: SectionsPro
       panel={<Panel {...shared} />}
       top={
         <>
-          <Verdict verdict={view.verdict} advice={null} />
+          <Verdict verdict={view.verdict} advice={null} busy={false} />
           <Figures {...{ view, available, store, dark }} />
           <Caveats caveats={view.caveats} problems={problems} />
         </>
