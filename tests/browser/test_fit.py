@@ -151,17 +151,7 @@ def test_a_click_on_a_mark_opens_it(fit: Viewer) -> None:
 
 
 def test_f_shows_the_curve_in_the_full_window(fit: Viewer) -> None:
-    drawing = fit.frame.locator(".fit-chart > svg")
-
-    def height() -> float:
-        return (drawing.bounding_box() or {"height": 0})["height"]
-
-    before = height()
-    drawing.hover()
-    fit.page.keyboard.press("f")
-    until(height, lambda found: found > 1.3 * before, "not in the full window")
-    fit.page.keyboard.press("Escape")
-    until(height, lambda found: found == before, "still in the full window")
+    fit.assert_full_window("fit-chart")
 
 
 def test_two_ticks_compare(fit: Viewer) -> None:
@@ -173,6 +163,7 @@ def test_two_ticks_compare(fit: Viewer) -> None:
     assert state["a"].startswith(f"{NONE_172}|")
     assert state["b"].startswith(f"{FULL_280}|")
     until(fit.get("waterfall").count, bool, "no comparison")
+    fit.assert_full_window("waterfall")
     fit.page.go_back()
     fit.wait_for_state(tab="fit")
     assert fit.frame.locator("[data-testid=fit-tick]:checked").count() == 0
@@ -207,6 +198,7 @@ def test_a_step_without_a_search_has_bars(fit: Viewer) -> None:
     fit.get("fit-step").select_option(label="fit_resnet.py:step2")
     fit.wait_for_state(step="fit_resnet.py:step2")
     until(fit.get("fit-bars").count, bool, "no bars")
+    fit.assert_full_window("fit-chart")
     assert fit.get("fit-largest").count() == 0
     assert fit.get("fit-bar").count() == 2
     assert "ValueError" in (fit.get("fit-bar").nth(1).text_content() or "")

@@ -155,6 +155,10 @@ def test_arrows_go_from_device_to_device(fleet: Viewer, truth: Capture) -> None:
     fleet.wait_for_state(tab="memory_profile", host=first, space="TPU core 0")
 
 
+def test_f_shows_the_heat_map_in_the_full_window(fleet: Viewer) -> None:
+    fleet.assert_full_window("fleet-cells")
+
+
 def test_a_bar_lists_its_devices(fleet: Viewer, truth: Capture) -> None:
     bars = fleet.get("fleet-bar")
     last = bars.last.bounding_box()

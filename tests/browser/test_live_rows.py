@@ -78,15 +78,8 @@ def test_a_drag_on_the_axis_selects_a_range_and_a_click_inspects(at: Open) -> No
 
 def test_f_shows_the_chart_under_the_pointer_in_the_full_window_until_escape(at: Open) -> None:
     viewer = at(**PROGRAM, chart="treemap", below="breakdown")
-    before = viewer.box("treemap")
-    size = viewer.page.viewport_size
-    assert size is not None and before.width < 0.9 * size["width"]
-    viewer.get("treemap").hover()
-    viewer.page.keyboard.press("f")
-    until(lambda: viewer.box("treemap").width, lambda width: width > 0.9 * size["width"], "not in the full window")
-    assert "full" not in viewer.state(), "the timeline's own full window"
-    viewer.page.keyboard.press("Escape")
-    until(lambda: viewer.box("treemap").width, lambda width: width == before.width, "still in the full window")
+    assert viewer.box("treemap").width < 0.9 * viewer.frame.evaluate("innerWidth")
+    viewer.assert_full_window("treemap")
 
 
 def test_the_address_map_follows_each_event_of_a_snapshot(at: Open) -> None:

@@ -278,6 +278,22 @@ class Viewer:
         self.frame.locator("body").press("Escape")
         return saved.value
 
+    def assert_full_window(self, testid: str) -> None:
+        """Assert that the key f over a picture makes it grow and fills the window with it, until Escape."""
+        before = self.box(testid)
+        filled = self.frame.locator(".in-full-window").filter(has=self.frame.get_by_test_id(testid))
+        self.get(testid).hover()
+        self.page.keyboard.press("f")
+        filled.wait_for()
+        until(lambda: self.box(testid), lambda box: box.width * box.height > before.width * before.height, testid)
+        window = self.frame.evaluate("[0, 0, innerWidth, innerHeight]")
+        shown = filled.evaluate("e => (b => [b.left, b.top, b.width, b.height])(e.getBoundingClientRect())")
+        assert shown == window
+        assert "full" not in self.state(), "the timeline's own full window"
+        self.page.keyboard.press("Escape")
+        filled.wait_for(state="detached")
+        until(lambda: self.box(testid).width, lambda width: width == before.width, "still in the full window")
+
     def headline(self) -> str:
         """Return the verdict as a line, without the best change, which comes later."""
         spans = self.get("headline").locator(":scope > span").all_text_contents()

@@ -4,7 +4,8 @@ import type { FleetDevices, FleetHost } from "../../payload/responses/fleet";
 /** Distance from one cell to the next, in CSS pixels. */
 const MAX_PITCH = 24;
 const MIN_PITCH = 3;
-const MAX_HEIGHT = 400;
+/** Room for the cells, and the size of the largest. */
+const IN_PAGE = { height: 400, pitch: MAX_PITCH };
 /** Pixels between two hosts of a line, if hosts have several devices. */
 const HOST_GAP = 4;
 /** Up to this number, each host has a line with its name. */
@@ -30,18 +31,22 @@ export interface HeatMap {
   readonly lines: readonly { host: number; top: number }[];
 }
 
-/** Lay out the devices with these rows, in order of their hosts. `gutter`: room for names on the left. */
+/**
+ * Lay out the devices with these rows, in order of their hosts. `gutter`: room for names on the left. `most`: height
+ * in which all cells are visible if they are not too small, and the largest cell.
+ */
 export function heatMap(
   hosts: readonly FleetHost[],
   devices: FleetDevices,
   rows: ArrayLike<number>,
   width: number,
   gutter: number,
+  most = IN_PAGE,
 ): HeatMap {
   const ofHost = devicesByHost(hosts, devices, rows);
-  const most = Math.max(...ofHost.map((found) => found.length), 1);
-  const gap = most > 1 ? HOST_GAP : 0;
-  const { pitch, perLine } = grid(hosts.length, most, gap, width - gutter);
+  const each = Math.max(...ofHost.map((found) => found.length), 1);
+  const gap = each > 1 ? HOST_GAP : 0;
+  const { pitch, perLine } = grid(hosts.length, each, gap, width - gutter, most);
   const count = ofHost.reduce((sum, found) => sum + Math.max(found.length, 1), 0);
   const map = {
     width,
@@ -57,10 +62,10 @@ export function heatMap(
   };
   let cell = 0;
   ofHost.forEach((found, host) => {
-    const left = gutter + (host % perLine) * (most * pitch + gap);
+    const left = gutter + (host % perLine) * (each * pitch + gap);
     const top = Math.floor(host / perLine) * pitch;
     if (host % perLine === 0) map.lines.push({ host, top });
-    if (found.length === 0) map.wide[cell] = most * pitch;
+    if (found.length === 0) map.wide[cell] = each * pitch;
     for (let at = 0; at < Math.max(found.length, 1); at++, cell++) {
       map.device[cell] = found.at(at) ?? -1;
       map.host[cell] = host;
@@ -91,14 +96,15 @@ function grid(
   devices: number,
   gap: number,
   width: number,
+  most: typeof IN_PAGE,
 ): { pitch: number; perLine: number } {
   const room = (perLine: number): number => Math.floor(((width + gap) / perLine - gap) / devices);
-  if (hosts <= FEW_HOSTS) return { pitch: Math.min(Math.max(room(1), 1), MAX_PITCH), perLine: 1 };
+  if (hosts <= FEW_HOSTS) return { pitch: Math.min(Math.max(room(1), 1), most.pitch), perLine: 1 };
   let best = { pitch: 0, perLine: 1 };
   let widest = 1;
   for (let perLine = 1; perLine < 2 * hosts; perLine *= 2) {
-    const high = Math.floor(MAX_HEIGHT / Math.ceil(hosts / perLine));
-    const pitch = Math.min(MAX_PITCH, room(perLine), high);
+    const high = Math.floor(most.height / Math.ceil(hosts / perLine));
+    const pitch = Math.min(most.pitch, room(perLine), high);
     if (pitch >= best.pitch) best = { pitch, perLine };
     if (room(perLine) >= MIN_PITCH) widest = perLine;
   }

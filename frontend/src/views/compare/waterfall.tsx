@@ -6,6 +6,7 @@ import { stepName } from "../../layout/compare/change_table";
 import { shortNames } from "../../layout/short_names";
 import { type Waterfall, waterfall, type WaterfallBar } from "../../layout/compare/waterfall";
 import type { Comparison } from "../../payload/generated/answers";
+import { FullWindow } from "../browser/full_window";
 import { type Picture, withLightTheme } from "../drawing/picture";
 import { SavePicture } from "../drawing/save_picture";
 import { fitText, SvgSurface } from "../drawing/surface";
@@ -77,9 +78,21 @@ const STEPS = [
   { value: "source", label: "Source line", about: "Innermost line of your own code" },
 ] as const;
 
+interface Props {
+  comparison: Comparison;
+  store: Store<ViewState>;
+}
+
 /** Waterfall from the bytes of A to those of B, with a step for each role, layer or line that changed. */
-export function WaterfallSection(props: { comparison: Comparison; store: Store<ViewState> }): JSX.Element {
-  const { comparison, store } = props;
+export function WaterfallSection(props: Props): JSX.Element {
+  return (
+    <FullWindow of="waterfall">
+      <Steps {...props} />
+    </FullWindow>
+  );
+}
+
+function Steps({ comparison, store }: Props): JSX.Element {
   const chosen = useStore(store, (state) => state.compare_by);
   const { a, b, steps } = comparison;
   const chart = useMemo(() => waterfall(a.bytes, b.bytes, steps), [comparison]);

@@ -7,13 +7,18 @@ import { highest, stackedRoles } from "../../layout/fit_chart";
 import type { FitCandidate, FitStep } from "../../payload/generated/answers";
 import { ROLES } from "../../payload/generated/constants";
 import { choiceNamer, leftOf, reservedText, stateOf } from "../../payload/responses/fit";
+import { FullWindow, useFullWindow } from "../browser/full_window";
 import { useWidth } from "../browser/use_size";
 import { SaveDrawing } from "../drawing/save_picture";
 import { candidateName, candidateSentence, type SectionProps } from "./candidate";
 import { bandColors, drawFit, FitKey } from "./chart_key";
 
 const ROW = 26;
-const BAR = 16;
+/** Of a row. */
+const BAR_SHARE = 16 / 26;
+/** In the full window: the highest row, and what is above and below the bars. */
+const HIGH_ROW = 60;
+const AROUND = 130;
 const TOP = 6;
 const BOTTOM = 26;
 const MAX_BARS = 40;
@@ -23,7 +28,15 @@ const CHARACTER = 6.9;
 const NOTE = 150;
 
 /** Bars of the candidates, with the peak by role, what is reserved, and the limit of the target. */
-export function BarsSection({ step, dark, actions }: SectionProps): JSX.Element {
+export function BarsSection(props: SectionProps): JSX.Element {
+  return (
+    <FullWindow of="chart of candidates">
+      <BarsPicture {...props} />
+    </FullWindow>
+  );
+}
+
+function BarsPicture({ step, dark, actions }: SectionProps): JSX.Element {
   const place = useRef<HTMLElement>(null);
   const shown = step.candidates.slice(0, MAX_BARS);
   const roles = useMemo(
@@ -73,10 +86,12 @@ function Bars({ step, shown, actions }: BarsProps): JSX.Element {
   const max = highest(shown, MAX_EMPTY);
   const plot = Math.max(width - left - NOTE, 1);
   const x = (bytes: number): number => left + (Math.min(bytes, max) / max) * plot;
-  const height = TOP + shown.length * ROW + BOTTOM;
+  const room = (window.innerHeight - AROUND) / shown.length;
+  const row = useFullWindow() ? Math.max(Math.min(Math.floor(room), HIGH_ROW), ROW) : ROW;
+  const height = TOP + shown.length * row + BOTTOM;
   const letters = Math.max(Math.floor(left / CHARACTER) - 1, 3);
   return (
-    <div ref={place} class="fit-chart">
+    <div ref={place} class="fit-chart" data-testid="fit-chart">
       <svg width={width} height={height} role="group" aria-label="Memory of each candidate">
         {byteTicks([0, max], Math.max(Math.floor(plot / 90), 2)).map(({ value, label }) => (
           <g key={value} class="tick">
@@ -90,7 +105,8 @@ function Bars({ step, shown, actions }: BarsProps): JSX.Element {
           <Bar
             key={each.run}
             {...{ step, each, x, max, left, right: width - 4, actions }}
-            above={TOP + i * ROW}
+            row={row}
+            above={TOP + i * row}
             name={names[i].length > letters ? `${names[i].slice(0, letters - 1)}…` : names[i]}
           />
         ))}
@@ -113,11 +129,14 @@ interface BarProps extends Pick<SectionProps, "step" | "actions"> {
   left: number;
   right: number;
   above: number;
+  /** Height with the space around the bar. */
+  row: number;
 }
 
-function Bar({ step, each, name, x, max, left, right, above, actions }: BarProps): JSX.Element {
+function Bar({ step, each, name, x, max, left, right, above, row, actions }: BarProps): JSX.Element {
   const state = stateOf(each);
-  const middle = above + ROW / 2;
+  const middle = above + row / 2;
+  const bar = row * BAR_SHARE;
   const stacked = stackedRoles(each.roles);
   let bottom = 0;
   const about = `${candidateName(step, each)}: ${candidateSentence(each)}`;
@@ -134,7 +153,7 @@ function Bar({ step, each, name, x, max, left, right, above, actions }: BarProps
       onKeyDown={onPress(() => actions.open(each))}
     >
       <title>{about}</title>
-      <rect class="row" x={0} y={above} width={Math.max(right, 0)} height={ROW} />
+      <rect class="row" x={0} y={above} width={Math.max(right, 0)} height={row} />
       <text x={left - 8} y={middle} text-anchor="end" dominant-baseline="central">
         {name}
       </text>
@@ -147,9 +166,9 @@ function Bar({ step, each, name, x, max, left, right, above, actions }: BarProps
             class="fit-band"
             style={bandColors(role)}
             x={x(from)}
-            y={middle - BAR / 2}
+            y={middle - bar / 2}
             width={x(bottom) - x(from)}
-            height={BAR}
+            height={bar}
           >
             <title>{`${ROLES[role]}: ${formatBytes(bytes)}`}</title>
           </rect>
@@ -159,9 +178,9 @@ function Bar({ step, each, name, x, max, left, right, above, actions }: BarProps
         <rect
           class="reserved"
           x={x(0)}
-          y={middle - BAR / 2}
+          y={middle - bar / 2}
           width={Math.max(x(reserved) - x(0), 1)}
-          height={BAR}
+          height={bar}
         />
       )}
       {each.limit_bytes !== null && each.limit_bytes <= max && (
@@ -169,8 +188,8 @@ function Bar({ step, each, name, x, max, left, right, above, actions }: BarProps
           class="limit-mark"
           x1={x(each.limit_bytes)}
           x2={x(each.limit_bytes)}
-          y1={middle - BAR / 2 - 4}
-          y2={middle + BAR / 2 + 4}
+          y1={middle - bar / 2 - 4}
+          y2={middle + bar / 2 + 4}
         >
           <title>{`${each.target}: limit ${reservedText(each.limit_bytes)}`}</title>
         </line>

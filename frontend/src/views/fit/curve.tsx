@@ -101,7 +101,7 @@ function Curve({ chart, step, choice, actions, named, onChoice }: CurveProps): J
   };
   const tooltip = pointed === null ? null : step.candidates[pointed.candidate];
   return (
-    <div ref={place} class="fit-chart">
+    <div ref={place} class="fit-chart" data-testid="fit-chart">
       <svg
         width={width}
         height={height}

@@ -14,6 +14,7 @@ import {
   shortNames,
 } from "../../layout/fleet/heat_map";
 import { deviceName, distanceText, type Fleet, growthText, peakText } from "../../payload/responses/fleet";
+import { FullWindow, useFullWindow } from "../browser/full_window";
 import { useWidth } from "../browser/use_size";
 import { withLightTheme } from "../drawing/picture";
 import { SavePicture } from "../drawing/save_picture";
@@ -62,6 +63,9 @@ function HeatLegend({ shades, fleet, dark }: Props): JSX.Element {
 const CHARACTER = 6.4;
 const MIN_GUTTER = 24;
 const MAX_GUTTER = 150;
+/** In the full window: heading and legend, and the largest cell, in CSS pixels. */
+const AROUND = 110;
+const LARGE_PITCH = 64;
 
 const COLORS: readonly { value: ShadeBy; label: string; about: string }[] = [
   { value: "median", label: "Distance from median", about: "Color by the distance from the median device" },
@@ -70,6 +74,14 @@ const COLORS: readonly { value: ShadeBy; label: string; about: string }[] = [
 
 /** A cell for each device, hosts in numeric order, in the colors of their peaks. */
 export function HeatMapSection(props: DevicesProps): JSX.Element {
+  return (
+    <FullWindow of="heat map">
+      <HeatMapPicture {...props} />
+    </FullWindow>
+  );
+}
+
+function HeatMapPicture(props: DevicesProps): JSX.Element {
   const { fleet, rows, found, dimmed, store, dark } = props;
   const place = useRef<HTMLDivElement>(null);
   const width = useWidth(place);
@@ -78,10 +90,11 @@ export function HeatMapSection(props: DevicesProps): JSX.Element {
   const by = known ? wanted : "median";
   const names = useMemo(() => shortNames(fleet.hosts.map(({ host }) => host)), [fleet]);
   const gutter = gutterOf(names, width);
-  const map = useMemo(
-    () => heatMap(fleet.hosts, fleet.devices, rows, width, gutter),
-    [fleet, rows, width, gutter],
-  );
+  const full = useFullWindow();
+  const map = useMemo(() => {
+    const most = full ? { height: window.innerHeight - AROUND, pitch: LARGE_PITCH } : undefined;
+    return heatMap(fleet.hosts, fleet.devices, rows, width, gutter, most);
+  }, [fleet, rows, width, gutter, full]);
   const shades = useMemo(
     () => shadesOf(fleet.devices, rows, found.median_bytes, by),
     [fleet, rows, found, by],
