@@ -129,7 +129,7 @@ def test_the_series_shows_the_leak_and_links_to_each_profile(open_page: Open) ->
     assert headline.inner_text().startswith("Leak: ") and "bad" in str(headline.get_attribute("class"))
     assert "4.04 MiB" in viewer.frame.locator("main").inner_text()
     above = "[...document.querySelectorAll('.growth-series, .call-graph')].map(each => each.className)"
-    assert viewer.frame.evaluate(above) == ["growth-series", "call-graph"]
+    until(lambda: viewer.frame.evaluate(above), ["growth-series", "call-graph"].__eq__, "the order of the sections")
 
 
 def test_devices_of_one_file_are_shown_separately_or_together_and_names_stay_text(open_page: Open) -> None:

@@ -16,7 +16,7 @@ class Step:
 
     state: dict[str, str]
     tab: str
-    text: str
+    headline: str
 
 
 def read(viewer: Viewer) -> Step:
@@ -26,7 +26,7 @@ def read(viewer: Viewer) -> Step:
     tab = viewer.frame.locator("[aria-label=Views] [role=tab][aria-selected=true]").inner_text()
     # The test's own address names the first tab, which the page leaves out.
     state = {key: value for key, value in viewer.state().items() if (key, value) != ("tab", "overview")}
-    return Step(state, tab, viewer.frame.locator("main").inner_text()[:200])
+    return Step(state, tab, viewer.get("headline").text_content() or "")
 
 
 def entries(viewer: Viewer) -> int:
