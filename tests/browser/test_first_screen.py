@@ -1,0 +1,125 @@
+"""What a new user asks: each answer is on the first screen of the page, in each host, without a scroll."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+from support.browser.hosts import HOSTS, Host, open_standalone, open_tensorboard, open_xprof
+from support.browser.pages import new_context
+from support.browser.viewer import PATIENCE_MS, Viewer, until
+from support.servers import DEMO
+
+from benchmarks.pods.pod import SESSION, START, Pod
+from benchmarks.pods.truth import Faults
+
+pytestmark = pytest.mark.slow
+
+OPENED = {"standalone": open_standalone, "tensorboard": open_tensorboard, "xprof": open_xprof}
+SIZES = ((1280, 720), (1500, 1000))
+POD = f"run42/{START.strftime(SESSION)}"
+TPU = {"run": "v5e_train_step", "tab": "memory_viewer"}
+
+
+@dataclass(frozen=True)
+class Task:
+    """A question, the place where it is asked, what is clicked, and the elements that answer it with their words."""
+
+    question: str
+    state: dict[str, str]
+    answers: dict[str, tuple[str, ...]]
+    clicks: tuple[str, ...] = ()
+
+
+TASKS = (
+    Task(
+        "What is fullest in this job?",
+        {"tab": "overview", "run": "v5e_train_step"},
+        {"recordings-table": ("jit_train_step", "GiB")},
+    ),
+    Task(
+        "How full is it, and with what?",
+        TPU,
+        {
+            "headline": ("3.67 of 15.8 GiB", "activations 40%", "make_accelerator_demo.py:64"),
+            "figure-live_peak": ("3.67 GiB",),
+        },
+    ),
+    Task("What do I change?", TPU, {"headline": ("best: Offload opt_state",), "below-advice": ("Advice",)}),
+    Task(
+        "Why does it not fit, and what makes it fit?",
+        {"run": "v5e_out_of_memory", "tab": "memory_viewer"},
+        {"headline": ("over the limit of", "fits with")},
+    ),
+    Task("When is the peak?", TPU, {"usage-chart": (), "timeline-search": ()}),
+    Task("What is this block?", TPU, {"details": ("MiB",)}, clicks=("timeline-plot",)),
+    Task(
+        "Which roles is it made of?",
+        TPU,
+        {"role-activation": ("activation", "GiB"), "role-optimizer-state": ("640 MiB",)},
+    ),
+    Task("Is there a leak?", {"run": "leak/cpu", "tab": "memory_profile"}, {"headline": ("Leak: ",)}),
+    Task(
+        "Do device profiles leak?",
+        {"run": "device_profile_leak", "tab": "snapshots", "host": "memory9"},
+        {"headline": ("Leak: ",)},
+    ),
+    Task(
+        "What happened at the error?",
+        {"run": "v5e_out_of_memory", "tab": "snapshots", "host": "compile"},
+        {"headline": ("GiB",)},
+    ),
+    Task(
+        "What changed since the other run?",
+        {"tab": "compare", "run": "v5e_mended"},
+        {"headline": ("GiB",), "waterfall-step": ("GiB",)},
+    ),
+    Task("Which host is the odd one?", {"tab": "fleet", "run": POD}, {"headline": ("hosts",), "fleet-cells": ()}),
+)
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    logs = tmp_path_factory.mktemp("first") / "logs"
+    shutil.copytree(DEMO, logs, ignore=shutil.ignore_patterns("*.hlo_proto.pb", ".cached_tools.json", "__pycache__"))
+    Pod(12, 4, 0.5, faults=Faults(outliers=2, leaks=0, missing=1, damaged=0)).write(logs)
+    return logs
+
+
+@pytest.fixture(scope="module", params=HOSTS)
+def host_of_demo(request: pytest.FixtureRequest, demo: Path) -> Iterator[Host]:
+    with OPENED[request.param](demo, demo.parent) as host:
+        yield host
+
+
+def holds(words: tuple[str, ...]) -> Callable[[str | None], bool]:
+    return lambda text: text is not None and all(word in text for word in words)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+def test_answers_of_a_new_user_need_no_scroll(host_of_demo: Host, browser: Browser, size: tuple[int, int]) -> None:
+    context = new_context(browser)
+    page = context.new_page()
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    missed = []
+    for task in TASKS:
+        page.goto("about:blank")
+        page.goto(host_of_demo.address(task.state))
+        viewer = Viewer(page).wait_until_ready()
+        for click in task.clicks:
+            viewer.frame.get_by_test_id(click).click()
+        for testid, words in task.answers.items():
+            answer = viewer.frame.get_by_test_id(testid).first
+            answer.wait_for(timeout=PATIENCE_MS)
+            until(answer.text_content, holds(words), f"{task.question}: {words}")
+            box = answer.bounding_box()
+            assert box is not None
+            seen = min(box["y"] + box["height"], size[1]) - box["y"]
+            if seen < min(box["height"], 60) or box["x"] + 60 > size[0]:
+                missed.append((task.question, testid, box))
+    context.close()
+    assert missed == []
