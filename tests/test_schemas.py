@@ -62,7 +62,7 @@ def test_answers_about_real_files(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def answers(path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Any]:
-    """Yield the answers about a path, and about what they name in `next`, each valid and small."""
+    """Yield short answers about a path, and about what they name in `next`: valid, small, and right in `omitted`."""
     waiting = [[command, str(path)] for command in ("summary", "explain", "buffers", "advice")]
     waiting += [["check", str(path), "--max-peak", "1"], ["compare", str(path), str(path)]]
     asked = set[str]()
@@ -71,7 +71,8 @@ def answers(path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Any]:
         if " ".join(call) in asked:
             continue
         asked.add(" ".join(call))
-        answer = ask(call, capsys)
+        answer = ask([*call, "--top=5"] if "--top" not in " ".join(call) else call, capsys)
+        assert_counted(answer, ask([part for part in call if not part.startswith("--top")], capsys))
         waiting += [further["command"][1:] for further in answer.get("next", [])][: FOLLOWED - len(asked)]
         yield answer
 
@@ -84,8 +85,24 @@ def ask(call: list[str], capsys: pytest.CaptureFixture[str]) -> Any:
     answer = json.loads(text)
     name = schema_name([part.partition("=")[0] for part in call])
     validate(answer, "error" if "error" in answer else name)
-    assert len(text) < MOST_BYTES or any("top" in part for part in call), (call, len(text))
+    assert len(text) < MOST_BYTES or "--top=5" not in call, (call, len(text))
     return answer
+
+
+def assert_counted(cut: Any, whole: Any, key: str = "") -> None:
+    """Assert that nothing is omitted in the whole answer, and that the cut one counts what it leaves out."""
+    if isinstance(whole, dict):
+        assert "omitted" not in whole, key
+        omitted = cut.get("omitted", {})
+        for each, value in whole.items():
+            if each in ("next", "schema_version"):
+                continue
+            if isinstance(value, list):
+                assert len(cut[each]) + omitted.get(each, 0) == len(value), (key, each)
+            assert_counted(cut[each], value, each)
+    elif isinstance(whole, list) and len(cut) == len(whole):
+        for some, every in zip(cut, whole, strict=True):
+            assert_counted(some, every, key)
 
 
 def test_an_error_without_buffers_leads_to_its_program(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib.util import find_spec
 from types import FrameType
 from typing import BinaryIO, cast
@@ -21,7 +22,7 @@ from tb_memplugin.commands.terminal import print_answer, printable, show, shown_
 from tb_memplugin.errors import FAILURES, InputError
 from tb_memplugin.logdir import is_read_with, is_remote
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.asking.asked import Asked
+from tb_memplugin.questions.asking.asked import TOP, Asked, command_line
 from tb_memplugin.questions.asking.files import ExportAnswerJson, WrittenFileJson
 from tb_memplugin.questions.asking.json_types import ProblemJson, problems_json
 from tb_memplugin.questions.asking.selectors import Chooser, choose, is_wanted
@@ -30,8 +31,10 @@ from tb_memplugin.sizes import bytes_text
 
 
 def asked(arguments: argparse.Namespace, path: str) -> Asked:
-    """Return the question of a command about a path."""
-    return Asked(path, arguments.top)
+    """Return the question of a command about a path. JSON is complete, and texts are short, unless --top is given."""
+    if "top" not in arguments:
+        return Asked(path, None if arguments.json else TOP)
+    return Asked(path, arguments.top, partial(command_line, top=arguments.top))
 
 
 def print_written(

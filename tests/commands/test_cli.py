@@ -12,6 +12,8 @@ import pytest
 from support.command_line import run_for_text as run
 from support.servers import BIN, DATA, DEMO
 
+from tb_memplugin.sizes import bytes_text
+
 PROFILE = DEMO / "train_step/plugins/profile/cpu/localhost.xplane.pb"
 
 
@@ -34,7 +36,7 @@ def test_summary_for_programs() -> None:
     done = run("summary", str(DEMO), "--json")
     assert (done.returncode, done.stderr) == (0, "")
     answer = json.loads(done.stdout)
-    assert set(answer) == {"schema_version", "recordings", "problems", "omitted", "next"}
+    assert set(answer) == {"schema_version", "recordings", "problems", "next"}
     assert answer["schema_version"] == 3
     assert len({recording["id"] for recording in answer["recordings"]}) == len(answer["recordings"])
 
@@ -59,6 +61,9 @@ def test_explain_for_programs() -> None:
         assert answer["at"]["bytes"] == first["peak_bytes"]
     at_start = json.loads(run("explain", str(DEMO), "--json", "--at", "#0").stdout)
     assert at_start["at"]["position"] == 0
+    size, whole = bytes_text(at_start["at"]["bytes"]), bytes_text(first["peak_bytes"])
+    assert at_start["headline"].startswith(f"At #0 \N{MIDDLE DOT} {size} live")
+    assert at_start["headline"].endswith(f"the peak is {whole}")
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,21 @@ from tb_memplugin.logdir import HostFile, find_runs
 from tb_memplugin.logdir.files import host_file
 from tb_memplugin.model.fleet import Rise, TrendChange
 from tb_memplugin.model.kinds import TrendBy
+from tb_memplugin.questions.asking.asked import Asked
+from tb_memplugin.questions.fleet.trend import trend_answer
 from tb_memplugin.questions.fleet.words import rise_text
 from tb_memplugin.readers import open_file
+
+
+@pytest.mark.slow
+def test_short_answers_keep_the_newest_point(tmp_path: Path) -> None:
+    write_trend(Pod(2, 1, 0.5), tmp_path, 7)
+    found = trend(captures(find_runs(str(tmp_path))), Scan(InProcess))
+    whole = trend_answer(found, Asked(str(tmp_path), None))["series"]
+    for every, some in zip(whole, trend_answer(found, Asked(str(tmp_path)))["series"], strict=True):
+        assert len(every["points"]) == 7
+        assert some["points"][-1]["day"] == every["points"][-1]["day"]
+        assert len(some["points"]) + some["omitted"]["points"] == 7  # type: ignore[typeddict-item]
 
 
 @pytest.mark.slow

@@ -26,6 +26,7 @@ from tb_memplugin.cli import main
 from tb_memplugin.hosts.mcp import server as mcp_server
 from tb_memplugin.hosts.mcp.reader import LogdirReader
 from tb_memplugin.hosts.mcp.tools import BY_NAME
+from tb_memplugin.questions.asking.asked import TOP
 
 pytestmark = pytest.mark.slow  # starts a server, and reads the whole demo several times
 
@@ -95,7 +96,7 @@ def test_a_tool_answers_what_the_command_prints(
 ) -> None:
     answer = asked.answer(tool, **arguments)
     Draft202012Validator(BY_NAME[tool].output_schema).validate(answer)
-    main([tool, *(word.replace("LOGDIR", str(logdir)) for word in command), "--json"])
+    main([tool, f"--top={TOP}", *(word.replace("LOGDIR", str(logdir)) for word in command), "--json"])
     printed = json.loads(capsys.readouterr().out)
     assert {**answer, "next": []} == {**printed, "next": []}
     assert [step["why"] for step in answer["next"]] == [step["why"] for step in printed["next"]]

@@ -45,8 +45,8 @@ def top_option(parser: Parser) -> None:
         "--top",
         metavar="N",
         type=top_of,
-        default=TOP,
-        help="items of each list with --json, or all (default: %(default)s)",
+        default=argparse.SUPPRESS,
+        help=f"items of each list with --json (default: {ALL}), and of lists of buffers (default: {TOP})",
     )
 
 

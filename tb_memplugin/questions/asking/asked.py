@@ -10,7 +10,7 @@ from tb_memplugin.errors import InputError, ReadError
 from tb_memplugin.questions.records import record
 
 SCHEMA_VERSION = 3
-TOP = 5  # items of a list, by default
+TOP = 5  # items of a list in a tool's answer and in texts, by default
 MORE = 50  # items that a further question asks for
 STDIN = "-"
 MAX_SELECTOR = 1000  # characters of an id in a command; a part of an id selects the recording too
@@ -53,9 +53,9 @@ class Question(NamedTuple):
     why: str
 
 
-def command_line(question: Question) -> NextJson:
-    """Return a question as the arguments of a process."""
-    given = question.arguments
+def command_line(question: Question, top: int | None = None) -> NextJson:
+    """Return a question as the arguments of a process, which asks for `top` items of each list, too."""
+    given = question.arguments if top is None else {"top": top, **question.arguments}
     places = [_place(str(given[name])) for name in POSITIONAL if name in given]
     options = [_option(name.replace("_", "-"), value) for name, value in given.items() if name not in POSITIONAL]
     return {"why": question.why, "command": ["tb-memplugin", question.command, *places, *options, "--json"]}
@@ -111,7 +111,7 @@ ListLimits = tuple[int | None, ...]  # the limit of lists, of lists within their
 
 
 def bounded(answer: T, top: int | None) -> T:
-    """Return an answer with at most `top` items in each list; with None, all of them.
+    """Return an answer with at most `top` items in each list; with None, all of them and whole texts.
 
     An object whose lists were cut has `omitted`: by key, the number of items that were left out. Lists within an item
     of a list have fewer, and those in COMPLETE all. Texts of more than MAX_TEXT characters end with an ellipsis, ids
@@ -128,7 +128,7 @@ def fewer(top: int | None) -> int | None:
 
 def _bounded(value: Any, key: str, most: ListLimits) -> Any:
     if isinstance(value, str):
-        return _text(value, key)
+        return value if most[0] is None else _text(value, key)
     if isinstance(value, dict):
         return _object(value, most)
     if isinstance(value, list | tuple):
@@ -202,4 +202,4 @@ def failed(kind: Kind, what: str, where: str, remedy: str) -> ErrorAnswerJson:
     """Return the answer to a question that failed."""
     failure: FailureJson = {"kind": kind, "what": what, "where": where, "remedy": remedy}
     answer: ErrorAnswerJson = {"schema_version": SCHEMA_VERSION, "error": failure}
-    return bounded(answer, None)
+    return bounded(answer, TOP)

@@ -17,7 +17,7 @@ from tb_memplugin.questions.asking.json_types import FigureJson, OutOfMemoryJson
 from tb_memplugin.questions.asking.selectors import position_of
 from tb_memplugin.questions.kinds import device_profile, leaks, memory_profile
 from tb_memplugin.questions.kinds.joins import RuntimeToProgramJson, joins
-from tb_memplugin.questions.kinds.verdict import verdict, verdict_text
+from tb_memplugin.questions.kinds.verdict import moment_text, verdict, verdict_text
 from tb_memplugin.questions.oom import failure as oom
 from tb_memplugin.questions.recording.advice import AdviceListJson, advice
 from tb_memplugin.questions.recording.kernels import KernelJson, has_kernels, kernels
@@ -112,10 +112,15 @@ class ExplainedMoment(LiveMemoryJson):
 
 
 def explain(
-    recording: Recording, at: str | None = None, others: Sequence[Recording] = (), outcomes: Sequence[Outcome] = ()
+    recording: Recording,
+    at: str | None = None,
+    others: Sequence[Recording] = (),
+    outcomes: Sequence[Outcome] = (),
+    most_buffers: int | None = MAX_BUFFERS,
 ) -> ExplainedMoment:
     """Explain the peak of a recording, or the moment `at`, in JSON-compatible values.
 
+    Of a program, the `most_buffers` largest buffers are listed; with None, all of them.
     `others` are the other recordings of the logdir; an allocator is matched with the programs of its run and host.
     `outcomes` are the candidates of fits there.
     InputError where `at` is not a moment of the recording.
@@ -124,7 +129,10 @@ def explain(
     failure = oom.out_of_memory(recording) if recording.kind.is_failure else None
     advised = failure is None and not recording.kind.has_call_graph
     changes = advice(recording, outcomes) if advised else None
-    line = verdict_text(verdict(recording, others=others), changes)
+    if position == peak(recording).position or recording.kind.is_failure:
+        line = verdict_text(verdict(recording, others=others), changes)
+    else:
+        line = moment_text(recording, position)
     answer = _everywhere(recording, position, line, _figures(recording))
     if failure is not None:
         answer["out_of_memory"] = failure
@@ -133,7 +141,7 @@ def explain(
         if has_kernels(recording):
             answer["kernels"] = kernels(recording)["kernels"]
         if recording.axis is not Axis.TIME:
-            _add_buffers(answer, recording, position)
+            _add_buffers(answer, recording, position, most_buffers)
             return answer
         own = [other for other in others if (other.run, other.host) == (recording.run, recording.host)]
         programs = [other for other in own if other.kind.has_program]
@@ -174,10 +182,10 @@ def _everywhere(recording: Recording, position: int, headline: str, numbers: Seq
     }
 
 
-def _add_buffers(answer: ExplainedMoment, recording: Recording, position: int) -> None:
+def _add_buffers(answer: ExplainedMoment, recording: Recording, position: int, most: int | None) -> None:
     total, largest = breakdown(recording, position).whole, live_rows(recording, position)
     sizes = recording.allocations.charge
-    answer["buffers"] = [_group(recording, row, 1, int(sizes[row]), total) for row in largest[:MAX_BUFFERS].tolist()]
+    answer["buffers"] = [_group(recording, row, 1, int(sizes[row]), total) for row in largest[:most].tolist()]
     answer["buffers_total"] = len(largest)
 
 

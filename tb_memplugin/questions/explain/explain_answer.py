@@ -103,14 +103,14 @@ def explain_answer(
     `outcomes`: the candidates of fits there.
     InputError where `at` is not a moment of the recording.
     """
-    found = explain(recording, at, others, outcomes)
     most, omitted = fewer(asked.top), OmittedJson()
+    found = explain(recording, at, others, outcomes, most)
     lines, lines_total = heavy_lines(recording, found["at"]["position"], asked.top)
     omitted["lines"] = max(lines_total - len(lines), 0)
 
     def tree(key: Literal["model", "source", "function"], separator: str | None) -> list[TreeLineJson]:
         chains = heaviest_chains(found[key], most)
-        omitted[key] = len(found[key]) - sum(len(chain.nodes) for chain in chains)
+        omitted[key] = len(heaviest_chains(found[key], None)) - len(chains)
         return [chain.line(separator) for chain in chains]
 
     short: dict[str, Any] = {
@@ -126,7 +126,7 @@ def explain_answer(
         short["advice"] = records(AdviceLineJson, found["advice"]["advice"])
         short["fits_with"] = found["advice"]["fits_with"]
     if "buffers" in found:
-        short["buffers"] = records(LiveSiteJson, found["buffers"][:most])
+        short["buffers"] = records(LiveSiteJson, found["buffers"])
         omitted["buffers"] = found["buffers_total"] - len(short["buffers"])
     if "groups" in found:
         short["groups"] = records(LiveSiteJson, found["groups"][:most])

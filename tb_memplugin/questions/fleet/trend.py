@@ -7,7 +7,7 @@ from typing import TypedDict
 
 from tb_memplugin.model.fleet import TrendSeries
 from tb_memplugin.model.kinds import TrendBy
-from tb_memplugin.questions.asking.asked import AnswerJson, Asked
+from tb_memplugin.questions.asking.asked import AnswerJson, Asked, fewer
 from tb_memplugin.questions.asking.endpoint import endpoint
 from tb_memplugin.questions.asking.inputs import FLEETS, Choice
 from tb_memplugin.questions.asking.source import Fleets, ReadingJson
@@ -87,7 +87,7 @@ def trend_answer(series: Sequence[TrendSeries], asked: Asked) -> TrendAnswerJson
     worst = sorted(rises, key=lambda point: -point["rise_bytes"])[:1]
     return asked.answer(
         TrendAnswerJson,
-        series=[{**one, "points": _largest_changes(one["points"], asked.top)} for one in found],
+        series=[{**one, "points": _largest_changes(one["points"], fewer(asked.top))} for one in found],
         next=[asked.question("explain", "what is live after the largest rise", point["recording"]) for point in worst],
     )
 
@@ -110,7 +110,7 @@ def series_json(series: TrendSeries) -> TrendSeriesJson:
 
 
 def _largest_changes(points: Sequence[TrendPointJson], top: int | None) -> list[TrendPointJson]:
-    """Return all points in order; if there are too many, only those with the largest changes and the last one."""
+    """Return all points in order; of more than `top`, those with the largest changes, and the last one."""
     last = len(points) - 1
     order = sorted(range(len(points)), key=lambda at: (at != last, -abs(points[at]["rise_bytes"])))
     return [points[at] for at in sorted(order[:top])]

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import TypedDict
 
 from tb_memplugin.analysis.advice.model import range_text
-from tb_memplugin.analysis.ownership.source_lines import base_name, heavy_lines
+from tb_memplugin.analysis.ownership.source_lines import HeaviestLine, base_name, heavy_lines
 from tb_memplugin.analysis.usage.headroom import headroom
 from tb_memplugin.analysis.usage.live_bytes import peak
-from tb_memplugin.analysis.usage.live_set import bytes_by_role
+from tb_memplugin.analysis.usage.live_set import breakdown, bytes_by_role
 from tb_memplugin.model.kinds import Axis, Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.endpoint import InReport, endpoint
@@ -71,8 +71,7 @@ def verdict(
     role, held = Role.UNKNOWN, 0
     if not (outline and roles_follow(recording)):
         role, held = _largest_role(recording, top.position)
-    lines, _ = ([], 0) if outline else heavy_lines(recording, top.position, 1, role or None)
-    line = lines[0] if lines and lines[0].bytes >= max(MIN_SHARE * top.bytes, 1) else None
+    line = None if outline else _heaviest_line(recording, top.position, role, top.bytes)
     return {
         "used_bytes": top.bytes or room.needed,
         "limit_bytes": room.capacity,
@@ -83,6 +82,12 @@ def verdict(
         "line_bytes": line.bytes if line is not None else 0,
         "alarm": _alarm(recording, others, outline=outline),
     }
+
+
+def _heaviest_line(recording: Recording, position: int, role: Role, used: int) -> HeaviestLine | None:
+    """Return the line with the most bytes of a role, or of all where none is known; None for one with nearly none."""
+    lines, _ = heavy_lines(recording, position, 1, role or None)
+    return lines[0] if lines and lines[0].bytes >= max(MIN_SHARE * used, 1) else None
 
 
 def _largest_role(recording: Recording, position: int) -> tuple[Role, int]:
@@ -121,6 +126,27 @@ def best_text(found: AdviceListJson) -> str:
     best = found["advice"][0]
     saving = range_text(-best["saving_bytes"], -best["saving_at_most_bytes"])
     return f"best: {best['title']} {saving}{' compiled' if best['evidence'] == 'compiled' else ''}"
+
+
+def moment_text(recording: Recording, position: int) -> str:
+    """Return what is live at a moment other than the peak as a line. Alarms and advice are about the peak."""
+    used, limit, clock = breakdown(recording, position).total, headroom(recording).capacity, recording.clock
+    role, held = _largest_role(recording, position)
+    line = _heaviest_line(recording, position, role, used)
+    place, largest = base_name(line.line) if line is not None else "", ""
+    if role:
+        largest = f"{_plural(role)} {percent_text(min(held, used), used)}{place and f', {place}'}"
+    elif place:
+        largest = f"most from {place}"
+    when = f"At #{position}" if position >= 0 else "Before the first event"
+    timed = clock is not None and 0 <= position < len(clock)
+    parts = [
+        f"{when}{f', {clock[position] / 1e9:.6f} s' if clock is not None and timed else ''}",
+        bytes_of_text(used, limit) if limit else f"{bytes_text(used)} live",
+        largest,
+        f"the peak is {bytes_text(peak(recording).bytes)}",
+    ]
+    return " \N{MIDDLE DOT} ".join(filter(None, parts))
 
 
 def verdict_text(found: RecordingVerdictJson, advised: AdviceListJson | None = None) -> str:

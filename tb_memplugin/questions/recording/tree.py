@@ -121,7 +121,7 @@ def lines(nodes: Sequence[TreeLineJson], separator: str | None = "/") -> Iterato
         cells.append([bytes_text(last["bytes"]), percent_text(last["share"], digits=1), f"{'  ' * depth}{label}"])
     yield from align(cells, 2) if cells else ["nothing"]
     if hidden := len(nodes) - sum(len(found.nodes) for found in shown):
-        yield f"and {hidden:,} smaller; --json --top all lists all"
+        yield f"and {hidden:,} smaller; --json lists all"
 
 
 def _label(node: TreeLineJson) -> str:

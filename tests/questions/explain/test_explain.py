@@ -153,7 +153,7 @@ def test_a_chain_of_nodes_is_one_line() -> None:
         "100 B  10.0%      down",
         "300 B  30.0%    logits",
         " 96 B   9.6%  rest",
-        "and 1 smaller; --json --top all lists all",
+        "and 1 smaller; --json lists all",
     ]
     assert [*tree_lines(tree, separator=None)][:2] == ["900 B  90.0%  model", "600 B  60.0%    mlp"]
     assert [*tree_lines([])] == ["nothing"]
