@@ -9,7 +9,8 @@ from asyncio import CancelledError
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import suppress
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 from weakref import WeakSet
@@ -104,7 +105,7 @@ class LocalProcesses:
             self._busy.add(threading.current_thread())
             try:
                 # Forking a process with threads may deadlock in its child.
-                pool = pool or ProcessPoolExecutor(1, get_context("spawn"), initializer=ignore_interrupts)
+                pool = pool or ProcessPoolExecutor(1, get_context("spawn"), initializer=follow_parent)
                 result = pool.submit(call.function, *call.arguments, **call.named).result()
             except BaseException as error:
                 pool = None if isinstance(error, BrokenExecutor) else pool
@@ -117,9 +118,16 @@ class LocalProcesses:
             pool.shutdown()
 
 
-def ignore_interrupts() -> None:
-    """Leave Ctrl+C to the process that started this one."""
+def follow_parent() -> None:
+    """Leave Ctrl+C to the process that started this one, and end when it ends, also by SIGKILL."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if (parent := parent_process()) is not None:
+        threading.Thread(target=_end_after, args=(parent.sentinel,), name="parent", daemon=True).start()
+
+
+def _end_after(sentinel: int) -> None:
+    wait([sentinel])
+    os._exit(1)  # a task that runs has nobody to tell its result
 
 
 CONNECT_SECONDS = 10

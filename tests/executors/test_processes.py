@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from concurrent.futures import BrokenExecutor, CancelledError
 from multiprocessing import active_children
 from pathlib import Path
@@ -54,6 +55,40 @@ def test_a_process_that_dies_fails_its_own_task_only() -> None:
         assert [tasks[number].result() for number in (0, 2, 3)] == [0, 4, 6]
     finally:
         processes.stop()
+
+
+def is_running(process: Path) -> bool:
+    try:
+        return (process / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="reads /proc")
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_processes_end_with_the_program_that_started_them(tmp_path: Path, end: signal.Signals) -> None:
+    script = "\n".join(
+        [
+            "import os, time",
+            "from tb_memplugin.executors import LocalProcesses",
+            "if __name__ == '__main__':",
+            "    processes = LocalProcesses(2)",
+            "    pids = [processes.submit(os.getpid).result()]",
+            "    busy = [processes.submit(time.sleep, 600) for _ in range(2)]",
+            "    print(pids[0], flush=True)",
+            "    busy[0].result()",
+        ]
+    )
+    (tmp_path / "script.py").write_text(script)
+    with subprocess.Popen([sys.executable, str(tmp_path / "script.py")], stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        worker = Path("/proc") / program.stdout.readline().strip()
+        assert worker.exists()
+        program.send_signal(end)
+    deadline = time.monotonic() + 60
+    while is_running(worker):
+        assert time.monotonic() < deadline, "a process was left"
+        time.sleep(0.05)
 
 
 def test_a_program_ends_without_the_tasks_that_wait(tmp_path: Path) -> None:
