@@ -14,6 +14,7 @@ from tb_memplugin.commands.output import asked, listing_of, pattern_of, print_pr
 from tb_memplugin.commands.terminal import print_answer, printable, show
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.fit import Outcome, outcome_json
+from tb_memplugin.model.kinds import FAIL_ON
 from tb_memplugin.questions.asking.json_types import ProblemJson, problems_json
 from tb_memplugin.questions.asking.selectors import no_recordings
 from tb_memplugin.questions.compare.baseline_file import PERCENT
@@ -31,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     limit = parse_size(arguments.max_peak) if arguments.max_peak else None
     if arguments.step is not None:
         return _check_step(arguments, limit)
-    if arguments.fleet or arguments.max_spread or arguments.all_captures:
+    if arguments.fleet or arguments.max_spread or arguments.all_captures or _hosts_are_checked(arguments):
         return _check_fleet(arguments, limit)
     if limit is None:
         raise InputError("No budget", "--max-peak", "give a size, such as 70GiB")
@@ -39,9 +40,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check_baseline(arguments: argparse.Namespace) -> int:
-    if arguments.max_peak or arguments.max_spread or arguments.fleet or arguments.step is not None:
+    fleet = arguments.max_spread or arguments.fleet or _hosts_are_checked(arguments)
+    if arguments.max_peak or fleet or arguments.step is not None:
         raise InputError("Two budgets", "--baseline", "check the baseline and other budgets with a call each")
     return baseline.check(arguments)
+
+
+def _hosts_are_checked(arguments: argparse.Namespace) -> bool:
+    return arguments.expect is not None or bool(arguments.fail_on)
 
 
 def _check_recordings(arguments: argparse.Namespace, limit: int) -> int:
@@ -77,16 +83,19 @@ def _check_fleet(arguments: argparse.Namespace, limit: int | None) -> int:
     from tb_memplugin.questions.fleet.budget import check_fleet_answer, fleet_budget, fleet_budget_lines
 
     spread = share_of(arguments.max_spread) if arguments.max_spread else None
-    if limit is None and spread is None:
+    if limit is None and spread is None and not _hosts_are_checked(arguments):
         raise InputError(
             "No budget", "--max-peak or --max-spread", "give a size, such as 70GiB, or a share, such as 5%"
         )
+    fail_on = [kind.strip() for kind in arguments.fail_on.split(",") if kind.strip()]
+    if unknown := [kind for kind in fail_on if kind not in FAIL_ON]:
+        raise InputError("Nothing to fail on", unknown[0], f"choose from {', '.join(FAIL_ON)}")
     arguments.logdirs, arguments.all = [arguments.path], arguments.all_captures
     with fleet.open_scan(arguments) as (scan, found):
         chosen = fleet.choose(arguments, found)
         fleets = fleet.read(scan, chosen, quiet=True)
         left_out = known_captures([capture for capture in found if capture not in chosen], scan.cache)
-    answer = fleet_budget(fleets, limit, spread, left_out)
+    answer = fleet_budget(fleets, limit, spread, left_out, arguments.expect, fail_on)
     print_problems([{"file": problem["file"], "text": problem["text"]} for problem in answer["problems"]])
     if not answer["devices"]:
         raise InputError("No devices to check", arguments.path, "`tb-memplugin fleet` lists the problems")
@@ -94,7 +103,7 @@ def _check_fleet(arguments: argparse.Namespace, limit: int | None) -> int:
         print_answer(check_fleet_answer(answer, asked(arguments, arguments.path)))
     else:
         _print(fleet_budget_lines(answer))
-    return 1 if answer["broken"] else 2 if answer["problems"] else 0
+    return 1 if answer["broken"] or answer["failures"] else 2 if answer["problems"] else 0
 
 
 def share_of(text: str) -> float:

@@ -60,12 +60,27 @@ def choose(arguments: argparse.Namespace, found: Sequence[Capture]) -> Sequence[
     if arguments.all:
         return found
     if arguments.capture is None:
-        return found[:1]
+        return [newest(found)] if found else []
     named = [capture for capture in found if any(arguments.capture in session.name for session in capture.sessions)]
     if not named:
         some = ", ".join(capture.name for capture in found[:5])
         raise InputError("No such capture", arguments.capture, f"the newest are {some}")
     return named[:1]
+
+
+SMALL_SHARE = 0.5  # of the hosts of the capture before it: one host that was profiled again is not the newest capture
+
+
+def newest(found: Sequence[Capture]) -> Capture:
+    """Return the newest capture that is not clearly smaller than the one before it in its run."""
+    at, sizes = 0, [sum(session.hosts for session in capture.sessions) for capture in found]
+    runs = [capture.runs[0].name.rpartition("/")[0] for capture in found]
+    while at + 1 < len(found) and runs[at] == runs[at + 1] and sizes[at] <= SMALL_SHARE * sizes[at + 1]:
+        hosts = f"{counted(sizes[at], 'host')} of {sizes[at + 1]:,}"
+        text = f"{found[at].name} has {hosts} and is not taken as the newest capture: see --capture"
+        print(f"tb-memplugin: {printable(text)}", file=sys.stderr)
+        at += 1
+    return found[at]
 
 
 def read(scan: Scan, captures: Sequence[Capture], quiet: bool) -> list[Fleet]:
@@ -86,7 +101,18 @@ def run(arguments: argparse.Namespace) -> int:
         _write(arguments, fleets)
     else:
         _show(arguments, fleets, left_out)
-    return 0 if any(fleet.devices for fleet in fleets) else 2
+    return _status(arguments, any(fleet.devices for fleet in fleets))
+
+
+def _status(arguments: argparse.Namespace, has_devices: bool) -> int:
+    """Return the exit code, and say on standard error where there is nothing to tell."""
+    if has_devices:
+        return 0
+    where = ", ".join(map(printable, arguments.logdirs))
+    print(
+        f"tb-memplugin: No memory data of devices: {where}: `tb-memplugin summary` lists what is there", file=sys.stderr
+    )
+    return 2
 
 
 def check_output_of(arguments: argparse.Namespace) -> None:
@@ -126,7 +152,7 @@ def _show_trend(arguments: argparse.Namespace, scan: Scan, found: Sequence[Captu
         print_answer(trend_answer(found_series, _asked(arguments)))
     else:
         print_text("\n".join(map(printable, trend_lines(found_series, by))))
-    return 0 if found_series else 2
+    return _status(arguments, bool(found_series))
 
 
 def _write(arguments: argparse.Namespace, fleets: Sequence[Fleet]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from tb_memplugin import readers
-from tb_memplugin.analysis.fleet.answer import missing_hosts
+from tb_memplugin.analysis.fleet.host_names import missing_hosts
 from tb_memplugin.errors import InputError
 from tb_memplugin.fleet.cache import SummaryCache
 from tb_memplugin.fleet.scan import fleet_of
@@ -69,7 +69,7 @@ def _known(
     fleet = fleet_of(capture, as_hosts(capture, known.values(), series, growths), series, is_complete=False)
     by_name = dict.fromkeys(host for run in capture.runs for host in hosts_of(run))
     hosts = fleet.hosts if len(found) == len(capture.files) else tuple(by_name)
-    missing = tuple(missing_hosts(hosts))
+    missing = tuple(missing_hosts(hosts) or ())
     return KnownCapture(replace(fleet, missing=missing), hosts, capture.began, len(capture.files))
 
 

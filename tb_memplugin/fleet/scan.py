@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from tb_memplugin.analysis.fleet.answer import missing_hosts
+from tb_memplugin.analysis.fleet.host_names import missing_hosts
 from tb_memplugin.executors import TaskExecutor
 from tb_memplugin.fleet.cache import SummaryCache, has_version
 from tb_memplugin.fleet.series import Series, find_series
@@ -180,4 +180,4 @@ def fleet_of(
     ordered = sorted(summaries, key=lambda summary: (natural_key(summary.host), summary.path))
     missing = missing_hosts(summary.host for summary in ordered) if is_complete else ()
     described = tuple(FileSeries(each.name, len(each.members), each.evidence) for each in series)
-    return Fleet(capture.name, capture.sessions, tuple(ordered), tuple(missing), described)
+    return Fleet(capture.name, capture.sessions, tuple(ordered), tuple(missing or ()), described)

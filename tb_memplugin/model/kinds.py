@@ -4,6 +4,7 @@ from enum import IntEnum, IntFlag, StrEnum
 
 COMPILE_SECONDS = 600.0  # that a compilation may take
 NOTES_PREFIX = "tb_memplugin "  # of the comment of a device profile with the step and memory_stats() as JSON
+FAIL_ON = ("missing", "unreadable", "outliers")  # hosts, files and devices on which a check may fail
 PAUSE_SECONDS = 60.0  # between two sessions of one capture, at most
 
 

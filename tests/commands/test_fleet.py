@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.pods.pod import START, Pod, write_trend
+from benchmarks.pods.pod import SESSION, START, Pod, write_trend
 from benchmarks.pods.truth import Capture, Faults
 from tb_memplugin.cli import main
+from tb_memplugin.protos import xplane_pb2
 
 pytestmark = pytest.mark.slow  # each command starts processes
 
@@ -141,6 +142,46 @@ def test_check_of_a_fleet(pod: tuple[str, Capture], capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out.startswith("Within a peak of 31.0 GiB and a spread of 8.0%: 2 devices checked")
     for wrong in (["--max-spread", "5"], ["--fleet"], ["--max-spread", "x%"]):
         assert run("check", logdir, *wrong) == 2
+
+
+def test_one_host_that_was_profiled_again_is_not_the_newest_capture(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Pod(4, 1, 0.5, faults=Faults(outliers=1, leaks=0, missing=0, damaged=0)).write(tmp_path)
+    Pod(1, 1, 0.5).write(tmp_path, start=START + timedelta(seconds=40))
+    assert run("check", tmp_path, "--fleet", "--max-peak", "30GiB") == 1
+    told = capsys.readouterr()
+    assert "4 devices checked" in told.out
+    assert "has 1 host of 4 and is not taken as the newest capture: see --capture" in told.err
+    newest = (START + timedelta(seconds=40)).strftime(SESSION)
+    assert run("check", tmp_path, "--fleet", "--max-peak", "30GiB", "--capture", newest) == 0
+    assert "1 device checked" in capsys.readouterr().out
+
+
+def test_hosts_files_and_devices_fail_a_check_that_asks_for_them(
+    pod: tuple[str, Capture], capsys: pytest.CaptureFixture[str]
+) -> None:
+    logdir, truth = pod
+    assert run("check", logdir, "--expect", "16", "--json") == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["expected_hosts"], answer["hosts"]) == (16, 14)
+    assert [failure["text"] for failure in answer["failures"]] == ["14 hosts, 16 expected"]
+    assert run("check", logdir, "--expect", "14", "--fail-on", "unreadable, missing,outliers", "--json") == 1
+    failures = json.loads(capsys.readouterr().out)["failures"]
+    assert [failure["kind"] for failure in failures] == ["missing", "unreadable", "outliers"]
+    assert failures[0]["text"].startswith(f"{len(truth.missing)} hosts missing: ")
+    assert run("check", logdir, "--expect", "14", "--max-peak", "40GiB") == 2, "a file cannot be read"
+    assert run("check", logdir, "--fail-on", "mising") == 2
+    assert "choose from missing, unreadable, outliers" in capsys.readouterr().err
+
+
+def test_without_memory_data_the_command_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    session = tmp_path / "run" / "plugins" / "profile" / "2026_11_23_04_07_01"
+    session.mkdir(parents=True)
+    (session / "w-0.xplane.pb").write_bytes(xplane_pb2.XSpace().SerializeToString() or b"\x0a\x00")
+    for also in ((), ("--trend",), ("--json",)):
+        assert run("fleet", tmp_path, *also) == 2
+        assert "No memory data of devices" in capsys.readouterr().err
 
 
 def test_a_trend_names_the_day_and_the_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ from tb_memplugin.commands.options.shared import (
     path_option,
     pattern_option,
 )
-from tb_memplugin.model.kinds import COMPILE_SECONDS, PAUSE_SECONDS, NumberedFiles, TrendBy
+from tb_memplugin.model.kinds import COMPILE_SECONDS, FAIL_ON, PAUSE_SECONDS, NumberedFiles, TrendBy
 from tb_memplugin.sizes import parse_size
 
 
@@ -23,10 +23,11 @@ def check(parser: argparse.ArgumentParser) -> None:
 
     A program must fit with the memory that it reserves, which compilers compare with their limit; any other recording
     with its peak. With --baseline, peak, reserved memory and roles are compared with a file that `tb-memplugin
-    baseline` wrote, and the causes of growth are named. With --fleet or --max-spread the devices of the newest capture
-    are checked, read as `tb-memplugin fleet` reads them, with how far their peaks are apart; with --all-captures those
-    of every capture. With --fit a step is compiled first, as `tb-memplugin fit` does; the budget is then the chip's
-    limit, unless --max-peak is given. Exit code 0 means that all of them fit, 1 that at least one does not.
+    baseline` wrote, and the causes of growth are named. With --fleet, --max-spread, --expect or --fail-on the devices
+    of the newest capture are checked, read as `tb-memplugin fleet` reads them, with how far their peaks are apart; with
+    --all-captures those of every capture. A capture with at most half of the hosts of the one before is not taken as
+    the newest. With --fit a step is compiled first, as `tb-memplugin fit` does; the budget is then the chip's limit,
+    unless --max-peak is given. Exit code 0 means that all of them fit, 1 that at least one does not.
 
     examples:
       tb-memplugin check /tmp/xprof --max-peak 70GiB --recording jit_train_step
@@ -48,6 +49,13 @@ def check(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--fleet", action="store_true", help="check the devices of the newest capture (as --max-spread)"
+    )
+    parser.add_argument("--expect", metavar="N", type=int, help="how many hosts each capture must have")
+    parser.add_argument(
+        "--fail-on",
+        metavar="KINDS",
+        default="",
+        help=f"also exit with 1 for these, separated by commas: {', '.join(FAIL_ON)}",
     )
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--capture", metavar="NAME", help="a capture whose name contains this, in place of the newest")

@@ -8,8 +8,14 @@ from typing import TypedDict
 from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer
 from tb_memplugin.model.fleet import DEVICE_MEMORY, Fleet, KnownCapture
 from tb_memplugin.questions.asking.asked import AnswerJson, Asked
-from tb_memplugin.questions.fleet.capture import FileProblemJson, LeftOutCaptureJson, left_out_json, problems_json
-from tb_memplugin.questions.fleet.words import cause_text
+from tb_memplugin.questions.fleet.capture import (
+    FileProblemJson,
+    LeftOutCaptureJson,
+    left_out_json,
+    missing_of,
+    problems_json,
+)
+from tb_memplugin.questions.fleet.words import cause_text, hosts_text, ordered
 from tb_memplugin.sizes import bytes_text, counted, percent_text
 
 MAX_LEFT_OUT = 10  # lines
@@ -34,6 +40,17 @@ class FleetBrokenJson(TypedDict):
     """The differences from other devices."""
 
 
+class FleetFailureJson(TypedDict):
+    """Hosts, files or devices of a capture on which the check fails."""
+
+    capture: str
+    """The capture."""
+    kind: str
+    """`expect` of `--expect`, or a kind of `--fail-on`."""
+    text: str
+    """The failure in words."""
+
+
 class FleetBudgetJson(TypedDict):
     """The check of a fleet."""
 
@@ -47,6 +64,12 @@ class FleetBudgetJson(TypedDict):
     """The largest spread of a memory."""
     broken: list[FleetBrokenJson]
     """The limits that are exceeded, by the most bytes first."""
+    expected_hosts: int | None
+    """The value of `--expect`."""
+    hosts: int
+    """The number of hosts with a file; of several captures, the smallest."""
+    failures: list[FleetFailureJson]
+    """What `--expect` and `--fail-on` found."""
     problems: list[FileProblemJson]
     """The files that could not be checked, or not completely."""
     captures: int
@@ -56,9 +79,17 @@ class FleetBudgetJson(TypedDict):
 
 
 def fleet_budget(
-    fleets: Sequence[Fleet], limit: int | None, max_spread: float | None, left_out: Sequence[KnownCapture] = ()
+    fleets: Sequence[Fleet],
+    limit: int | None,
+    max_spread: float | None,
+    left_out: Sequence[KnownCapture] = (),
+    expect: int | None = None,
+    fail_on: Sequence[str] = (),
 ) -> FleetBudgetJson:
-    """Check captures; each limit may be None. `max_spread` is relative to the median."""
+    """Check captures; each limit may be None. `max_spread` is relative to the median.
+
+    `expect`: the number of hosts of each capture. `fail_on`: kinds of model/kinds.py: FAIL_ON.
+    """
     answers = [FleetAnswer(fleet) for fleet in fleets]
     memories = [(answer, memory) for answer in answers for memory in _checked(answer)]
     broken = [found for pair in memories for found in (*_above(*pair, limit), *_apart(*pair, max_spread))]
@@ -69,10 +100,34 @@ def fleet_budget(
         "devices": sum(len(memory.peaks.devices) for _, memory in memories),
         "spread": max((memory.peaks.spread for _, memory in memories), default=0.0),
         "broken": sorted(broken, key=lambda found: -found["above_bytes"]),
+        "expected_hosts": expect,
+        "hosts": min((len(fleet.hosts) for fleet in fleets), default=0),
+        "failures": [
+            {"capture": answer.fleet.name, "kind": kind, "text": text}
+            for answer in answers
+            for kind, text in _failures(answer, expect, fail_on)
+        ],
         "problems": [problem for answer in answers for problem in problems_json(answer)],
         "captures": len(fleets),
         "left_out": list(map(left_out_json, left_out)),
     }
+
+
+def _failures(answer: FleetAnswer, expect: int | None, fail_on: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the kind and the text of each failure."""
+    hosts, missing = answer.fleet.hosts, missing_of(answer.fleet.missing, answer.fleet.hosts)
+    if expect is not None and len(hosts) != expect:
+        yield "expect", f"{counted(len(hosts), 'host')}, {expect:,} expected"
+    if "missing" in fail_on and missing is None and expect is None:
+        yield "missing", "the names of the hosts do not tell whether some are missing: see --expect"
+    if "missing" in fail_on and missing:
+        yield "missing", f"{counted(len(missing), 'host')} missing: {hosts_text(missing, hosts)}"
+    if "unreadable" in fail_on and answer.problems:
+        names = ordered([file.host for file in answer.problems])
+        yield "unreadable", f"{counted(len(answer.problems), 'file')} with problems: {hosts_text(names, hosts)}"
+    far = [device for memory in _checked(answer) for device in memory.peaks.outliers] if "outliers" in fail_on else []
+    if far:
+        yield "outliers", f"{counted(len(far), 'outlier')}: {hosts_text(ordered([each.host for each in far]), hosts)}"
 
 
 def fleet_budget_lines(answer: FleetBudgetJson) -> Iterator[str]:
@@ -84,7 +139,8 @@ def fleet_budget_lines(answer: FleetBudgetJson) -> Iterator[str]:
     several = f" of {counted(answer['captures'], 'capture')}" if answer["captures"] > 1 else ""
     count = f"{counted(answer['devices'], 'device')}{several}"
     if not answer["broken"]:
-        yield f"Within {' and '.join(limits)}: {count} checked, spread {percent_text(answer['spread'], digits=1)}."
+        within = f"Within {' and '.join(limits)}: " if limits else ""
+        yield f"{within}{count} checked, spread {percent_text(answer['spread'], digits=1)}."
     for found in answer["broken"]:
         if found["spread"] is not None:
             spread = percent_text(found["spread"], digits=1)
@@ -96,6 +152,7 @@ def fleet_budget_lines(answer: FleetBudgetJson) -> Iterator[str]:
         yield from (f"    {line}" for line in found["explanation"])
     if answer["broken"]:
         yield f"{counted(len(answer['broken']), 'limit')} exceeded: {' and '.join(limits)}, {count} checked."
+    yield from (f"{failure['capture']}: {failure['text']}" for failure in answer["failures"])
     if left_out := answer["left_out"]:
         yield f"Not checked: {counted(len(left_out), 'other capture')}; --all-captures checks all."
     yield from (f"    {each['name']}: {each['text']}" for each in left_out[:MAX_LEFT_OUT] if each["text"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from tb_memplugin.model.fleet import TrendSeries
 from tb_memplugin.model.kinds import TrendBy
@@ -87,7 +87,7 @@ def trend_answer(series: Sequence[TrendSeries], asked: Asked) -> TrendAnswerJson
     worst = sorted(rises, key=lambda point: -point["rise_bytes"])[:1]
     return asked.answer(
         TrendAnswerJson,
-        series=[{**one, "points": _largest_changes(one["points"], fewer(asked.top))} for one in found],
+        series=[_short(one, fewer(asked.top)) for one in found],
         next=[asked.question("explain", "what is live after the largest rise", point["recording"]) for point in worst],
     )
 
@@ -107,6 +107,11 @@ def series_json(series: TrendSeries) -> TrendSeriesJson:
         for at, point in enumerate(series.points)
     ]
     return record(TrendSeriesJson, series, points=points)
+
+
+def _short(series: TrendSeriesJson, top: int | None) -> dict[str, Any]:
+    points = _largest_changes(series["points"], top)
+    return {**series, "points": points, "omitted": {"points": len(series["points"]) - len(points)}}
 
 
 def _largest_changes(points: Sequence[TrendPointJson], top: int | None) -> list[TrendPointJson]:

@@ -11,9 +11,9 @@ from tb_memplugin.analysis.fleet.answer import (
     FleetProgram,
     MemoryAnswer,
     OtherProgram,
-    host_ranges,
     is_usual,
 )
+from tb_memplugin.analysis.fleet.host_names import host_ranges
 from tb_memplugin.analysis.fleet.peaks import Peaks, SiteCause
 from tb_memplugin.analysis.usage.live_set import UNEXPLAINED
 from tb_memplugin.model.fleet import Device, FileSeries, Fleet, KnownCapture, Rise, TrendChange

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from support.fleets import GIB, fleet_of_peaks, fleet_of_programs
 
-from tb_memplugin.analysis.fleet.answer import FleetAnswer, host_ranges, missing_hosts
+from tb_memplugin.analysis.fleet.answer import FleetAnswer
+from tb_memplugin.analysis.fleet.host_names import host_ranges, missing_hosts
 from tb_memplugin.model.fleet import FileSummary, Fleet, ProgramUse, Site
 from tb_memplugin.questions.fleet.words import (
     cause_text,
@@ -113,15 +114,26 @@ def test_missing_hosts_as_ranges() -> None:
     [
         (["w-0", "w-1", "w-3", "w-12", *(f"w-{n}" for n in range(4, 12))], ["w-2"]),
         (["host-007", "host-008", "host-010"], ["host-009"]),
-        (["a3-w-1", "a3-w-2", "a3-w-4"], ["a3-w-3"]),
+        (["a3-w-1", "a3-w-2", "a3-w-4"], ["a3-w-0", "a3-w-3"]),
+        (["node1", "node2", "node4"], ["node3"]),  # these may begin at 1
         (["w-0", "w-1", "w-2"], []),
-        (["w-0", "w-100", "w-200"], []),  # numbers that do not count hosts
-        (["10.0.0.3", "10.0.0.4", "10.0.0.6"], []),
-        (["34.83.195.179_6003", "34.83.195.179_6005", "34.83.195.179_6004"], []),
-        (["a1-w-1", "a2-w-2", "a3-w-4"], []),  # they differ in two numbers
-        (["tw003", "localhost", "x5"], []),
+        (["w-0", "w-100", "w-200"], None),  # numbers that do not count hosts
+        (["10.0.0.3", "10.0.0.4", "10.0.0.6"], None),
+        (["34.83.195.179_6003", "34.83.195.179_6005", "34.83.195.179_6004"], None),
+        (["a1-w-1", "a2-w-2", "a3-w-4"], None),  # 3 of 3 x 5
+        (["tw003", "localhost", "x5"], None),
+        (["localhost"], None),
+        ([f"slice-{s}-w-{w}" for s in range(4) for w in range(16) if (s, w) != (3, 12)], ["slice-3-w-12"]),
+        ([f"slice-{s}-w-{w}" for s in (1, 2) for w in (0, 1)], ["slice-0-w-0", "slice-0-w-1"]),
+        ([f"slice-{s}-w-{w}" for s in (0, 2) for w in (0, 1)], ["slice-1-w-0", "slice-1-w-1"]),
+        (["train-slice-0-0-x7k2v", "train-slice-0-1-bb4cd", "train-slice-0-3-q9zzw"], ["train-slice-0-2"]),
+        (
+            ["lm-workers-1-0", "lm-workers-1-1", "lm-workers-2-0"],
+            ["lm-workers-0-0", "lm-workers-0-1", "lm-workers-2-1"],
+        ),
+        (["a-1-999999999", "a-2-3", "a-3-77"], None),
         ([], []),
     ],
 )
-def test_missing_hosts(hosts: list[str], missing: list[str]) -> None:
+def test_missing_hosts(hosts: list[str], missing: list[str] | None) -> None:
     assert missing_hosts(hosts) == missing

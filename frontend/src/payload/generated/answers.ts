@@ -168,8 +168,8 @@ export interface CaptureHosts {
   name: string;
   /** The number of hosts with a file. */
   hosts: number;
-  /** Hosts without a file, by the gaps in numbered names. */
-  missing: string[];
+  /** Hosts without a file, by the gaps in numbered names; null where the names do not tell. */
+  missing: string[] | null;
   /** The files that cannot be read, or not completely. */
   problems: FileProblem[];
 }
