@@ -72,7 +72,7 @@ SMALL_SHARE = 0.5  # of the hosts of the capture before it: one host that was pr
 
 
 def newest(found: Sequence[Capture]) -> Capture:
-    """Return the newest capture that is not clearly smaller than the one before it, where both are dated, of one run."""
+    """Return the newest capture that is not clearly smaller than the one before it, of dated ones of one run."""
     at, sizes = 0, [sum(session.hosts for session in capture.sessions) for capture in found]
     dated = [capture.sessions[0].began is not None for capture in found]
     runs = [capture.runs[0].name.rpartition("/")[0] if dated[i] else str(i) for i, capture in enumerate(found)]
