@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NotRequired, TypeVar, cast
 
-from tb_memplugin.analysis.leaks.over_snapshots import snapshots_of
+import numpy as np
+
+from tb_memplugin.analysis.leaks.classify import floor_growth
+from tb_memplugin.analysis.leaks.over_snapshots import rise, snapshots_of
 from tb_memplugin.analysis.ownership.source_lines import heavy_lines
 from tb_memplugin.analysis.usage.live_set import share
 from tb_memplugin.model.fit import Outcome
@@ -15,6 +18,7 @@ from tb_memplugin.questions.asking.asked import AnswerJson, Asked, OmittedJson, 
 from tb_memplugin.questions.asking.json_types import AboutFile, ProblemJson, problems_json
 from tb_memplugin.questions.explain.explain import ExplainedMoment, LiveAmountJson, LiveMemoryJson, explain
 from tb_memplugin.questions.kinds.leaks import GrowthOverStepsJson, LeaksJson, SiteVerdictJson
+from tb_memplugin.questions.kinds.watched import growth_message, growth_sentence
 from tb_memplugin.questions.oom.failure import programs_of
 from tb_memplugin.questions.recording.advice import AdviceLineJson, FitsWithJson
 from tb_memplugin.questions.recording.tree import TreeLineJson, heaviest_chains
@@ -44,8 +48,8 @@ class LiveSiteJson(LiveAmountJson):
 class LeakLineJson(SiteVerdictJson):
     """An allocation site over steps, with its verdict."""
 
-    row: int
-    """The row of an allocation of the site."""
+    row: int | None
+    """The row of an allocation of the site; null for a job that is watched, which has no rows."""
     site: str
     """The innermost source line, or the best other name."""
     shape: str
@@ -77,7 +81,7 @@ class ExplainAnswerJson(AnswerJson, LiveMemoryJson):
     groups: NotRequired[list[LiveSiteJson]]
     """For other kinds: the live allocations by site, role and shape."""
     leaks: NotRequired[LeakAnswerJson]
-    """For an allocator: growth from step to step."""
+    """For an allocator and a job that is watched: growth from step to step."""
     problems: NotRequired[list[ProblemJson]]
     """Without `--recording`: the files of the path that cannot be read; a larger peak may be in them."""
 
@@ -133,10 +137,41 @@ def explain_answer(
         omitted["groups"] = len(found["groups"]) - len(short["groups"])
     if "leaks" in found:
         short["leaks"] = _leaks(found["leaks"])
+    if recording.kind.is_sampled:
+        short["leaks"] = _watched_leaks(recording, others)
     if unread := problems_json(problems):
         short["problems"] = unread
     further = _questions(recording, others, found, asked)
     return asked.answer(ExplainAnswerJson, _rounded({**found, **short}), omitted=omitted, next=further)
+
+
+def _watched_leaks(recording: Recording, others: Sequence[Recording]) -> LeakAnswerJson:
+    """Return the growth of a curve, in which one site stands for all memory: the line that grows in its snapshots."""
+    found, sentence = floor_growth(recording), growth_sentence(recording, others)
+    findings: list[LeakLineJson] = []
+    if found is not None and sentence:
+        rising = rise(recording, others)
+        findings.append(
+            {
+                "verdict": "leak",
+                "sentence": sentence,
+                "bytes_per_step": round(found.bytes_per_unit, 1),
+                "confidence": round(float((np.diff(found.floor) > 0).mean()), SHARE_DIGITS),
+                "live_bytes": int(found.floor[-1]),
+                "row": None,
+                "site": rising.line if rising is not None else recording.memory,
+                "shape": "various",
+            }
+        )
+    return {
+        "message": None if found is not None else growth_message(recording),
+        "retained_gradients": [],
+        "unit": found.unit if found is not None else "step",
+        "steps": len(found.floor) if found is not None else 0,
+        "warm_up_steps": 0,
+        "verdicts": {"leak" if findings else "steady": 1} if found is not None else {},
+        "findings": findings,
+    }
 
 
 def _leaks(found: LeaksJson) -> LeakAnswerJson:

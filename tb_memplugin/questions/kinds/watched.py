@@ -8,7 +8,7 @@ import numpy as np
 
 from tb_memplugin.analysis.fragmentation import fragmentation
 from tb_memplugin.analysis.leaks.classify import MIN_SAMPLES_OF_STEPS, MIN_WINDOWS, SAMPLES, floor_growth
-from tb_memplugin.analysis.leaks.over_snapshots import rise
+from tb_memplugin.analysis.leaks.over_snapshots import rise, snapshots_of
 from tb_memplugin.analysis.usage.figure_definitions import WATCH, Figure, define
 from tb_memplugin.analysis.usage.live_bytes import peak, usage
 from tb_memplugin.model.recording import Recording
@@ -32,8 +32,11 @@ def growth_sentence(recording: Recording, others: Iterable[Recording] | None = N
 
 
 def _line_text(recording: Recording, others: Iterable[Recording]) -> str:
-    found = rise(recording, others)
+    every = list(others)
+    found = rise(recording, every)
     if found is None:
+        if (taken := len(snapshots_of(recording, every))) < 2:
+            return f"; its lines are unknown, as this run has {'one snapshot' if taken else 'no snapshots'}"
         return "; compare two snapshots of this run to see its lines"
     first, last = (_moment(recording, snapshot) for snapshot in (found.first, found.last))
     return (

@@ -130,16 +130,23 @@ def test_a_leak_names_the_line_that_grows_over_the_snapshots_of_its_device(
     explain = ["explain", str(tmp_path), "--json"]
     assert main(explain) == 0
     line = f"a leak; most from train.py:61, 78.0 MiB of the 78.0 MiB between the snapshots {first} and {last}"
-    assert line in json.loads(capsys.readouterr().out)["headline"]
+    answer = json.loads(capsys.readouterr().out)
+    assert line in answer["headline"]
+    assert answer["leaks"]["verdicts"] == {"leak": 1} and answer["leaks"]["unit"] == "step"
+    [leak] = answer["leaks"]["findings"]
+    assert (leak["verdict"], leak["site"], leak["row"]) == ("leak", "train.py:61", None)
+    assert leak["bytes_per_step"] == pytest.approx(MIB, rel=0.05) and line in leak["sentence"]
     catalog = Catalog(str(tmp_path))
     [run] = catalog.runs()
     [curve] = [each for each in catalog.listing(run.name).recordings if each.kind is RecordingKind.WATCH]
-    answer = Client(MemoryApp(catalog)).get("/api/leaks", query_string={"id": curve.id}).json
-    assert answer is not None and answer["message"].endswith(f"{line}.")
+    found = Client(MemoryApp(catalog)).get("/api/leaks", query_string={"id": curve.id}).json
+    assert found is not None and found["message"].endswith(f"{line}.")
     for name in ("memory_00000040.prof", "memory_00000090.prof"):
         (path.parent / name).unlink()
     assert main(explain) == 0
-    assert "a leak; compare two snapshots" in json.loads(capsys.readouterr().out)["headline"], "there is only one"
+    assert (
+        "a leak; its lines are unknown, as this run has one snapshot" in json.loads(capsys.readouterr().out)["headline"]
+    ), "there is only one"
 
 
 def test_noise_and_a_new_phase_are_no_growth_however_many_samples_there_are() -> None:
