@@ -34,7 +34,7 @@ ALLOWED: dict[str, set[str]] = {
     "source_files": {"errors", "model"},
     "hosts": {
         *("catalog", "errors", "executors", "fleet", "logdir"),
-        *("model", "questions", "schemas", "sizes", "source_files"),
+        *("model", "questions", "regex", "schemas", "sizes", "source_files"),
     },
     "capture": {
         "analysis",

@@ -18,11 +18,10 @@ from tb_memplugin.questions.compare.baseline import (
     check_baseline_answer,
 )
 from tb_memplugin.questions.compare.baseline_file import (
-    MAX_FILE_BYTES,
     TOLERANCE,
     Baseline,
-    parse,
     parse_tolerance,
+    read_baseline,
     text_of,
     write_command,
 )
@@ -71,19 +70,6 @@ def _write(file: str, text: str) -> BaselineFileJson:
     with atomic_file(file) as stream:
         stream.write(text.encode())
     return {"path": file, "bytes": os.path.getsize(file)}
-
-
-def read_baseline(file: str) -> Baseline:
-    """Read a baseline's file. InputError where it cannot be read or is none."""
-    try:
-        with open(file, "rb") as stream:
-            data = stream.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        remedy = f"write it with `{write_command(file)}`"
-        raise InputError("Cannot read the baseline", file, f"{error.strerror or error}; {remedy}") from error
-    if len(data) > MAX_FILE_BYTES:
-        raise InputError("Not a baseline", file, f"it has more than {bytes_text(MAX_FILE_BYTES)}")
-    return parse(data, file)
 
 
 def check(arguments: argparse.Namespace) -> int:

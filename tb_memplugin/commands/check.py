@@ -17,7 +17,6 @@ from tb_memplugin.model.fit import Outcome, outcome_json
 from tb_memplugin.model.kinds import FAIL_ON
 from tb_memplugin.questions.asking.json_types import ProblemJson, problems_json
 from tb_memplugin.questions.asking.selectors import no_recordings
-from tb_memplugin.questions.compare.baseline_file import PERCENT
 from tb_memplugin.questions.compare.budget import budget, budget_lines, check_answer, explanation
 from tb_memplugin.questions.fit.answer import CheckedCandidateJson, check_step_answer
 from tb_memplugin.questions.fit.words import verdict
@@ -80,7 +79,7 @@ def _check_recordings(arguments: argparse.Namespace, limit: int) -> int:
 def _check_fleet(arguments: argparse.Namespace, limit: int | None) -> int:
     from tb_memplugin.commands import fleet
     from tb_memplugin.fleet.known import known_captures
-    from tb_memplugin.questions.fleet.budget import check_fleet_answer, fleet_budget, fleet_budget_lines
+    from tb_memplugin.questions.fleet.budget import check_fleet_answer, fleet_budget, fleet_budget_lines, share_of
 
     spread = share_of(arguments.max_spread) if arguments.max_spread else None
     if limit is None and spread is None and not _hosts_are_checked(arguments):
@@ -104,13 +103,6 @@ def _check_fleet(arguments: argparse.Namespace, limit: int | None) -> int:
     else:
         _print(fleet_budget_lines(answer))
     return 1 if answer["broken"] or answer["failures"] else 2 if answer["problems"] else 0
-
-
-def share_of(text: str) -> float:
-    """Return the share that a percentage such as `5%` means. InputError for other texts."""
-    if not (percent := PERCENT.fullmatch(text.strip())):
-        raise InputError("Not a share", text, "give a percentage, such as 5%")
-    return float(percent[1]) / 100
 
 
 def _check_step(arguments: argparse.Namespace, limit: int | None) -> int:

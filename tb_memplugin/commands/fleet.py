@@ -18,7 +18,7 @@ from tb_memplugin.fleet import series
 from tb_memplugin.fleet.cache import SummaryCache
 from tb_memplugin.fleet.known import known_captures
 from tb_memplugin.fleet.scan import Scan
-from tb_memplugin.fleet.sessions import Capture, captures, rule_text
+from tb_memplugin.fleet.sessions import Capture, captures, chosen_capture, rule_text
 from tb_memplugin.fleet.trend import trend
 from tb_memplugin.logdir import find_runs
 from tb_memplugin.model.fleet import Fleet, KnownCapture
@@ -56,32 +56,13 @@ def open_scan(arguments: argparse.Namespace) -> Iterator[tuple[Scan, list[Captur
 
 
 def choose(arguments: argparse.Namespace, found: Sequence[Capture]) -> Sequence[Capture]:
-    """Return the captures that are asked for. InputError where there is none."""
+    """Return the captures that are asked for; print which are not taken as the newest. InputError without any."""
     if arguments.all:
         return found
-    if arguments.capture is None:
-        return [newest(found)] if found else []
-    named = [capture for capture in found if any(arguments.capture in session.name for session in capture.sessions)]
-    if not named:
-        some = ", ".join(capture.name for capture in found[:5])
-        raise InputError("No such capture", arguments.capture, f"the newest are {some}")
-    return named[:1]
-
-
-SMALL_SHARE = 0.5  # of the hosts of the capture before it: one host that was profiled again is not the newest capture
-
-
-def newest(found: Sequence[Capture]) -> Capture:
-    """Return the newest capture that is not clearly smaller than the one before it, of dated ones of one run."""
-    at, sizes = 0, [sum(session.hosts for session in capture.sessions) for capture in found]
-    dated = [capture.sessions[0].began is not None for capture in found]
-    runs = [capture.runs[0].name.rpartition("/")[0] if dated[i] else str(i) for i, capture in enumerate(found)]
-    while at + 1 < len(found) and runs[at] == runs[at + 1] and sizes[at] <= SMALL_SHARE * sizes[at + 1]:
-        hosts = f"{counted(sizes[at], 'host')} of {sizes[at + 1]:,}"
-        text = f"{found[at].name} has {hosts} and is not taken as the newest capture: see --capture"
-        print(f"tb-memplugin: {printable(text)}", file=sys.stderr)
-        at += 1
-    return found[at]
+    chosen, smaller = chosen_capture(found, arguments.capture)
+    for text in smaller:
+        print(f"tb-memplugin: {printable(text)}: see --capture", file=sys.stderr)
+    return chosen
 
 
 def read(scan: Scan, captures: Sequence[Capture], quiet: bool) -> list[Fleet]:

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 
+from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import HostFile, Run
 from tb_memplugin.model.fleet import Session
 from tb_memplugin.model.kinds import PAUSE_SECONDS
 from tb_memplugin.numbered_names import counted_host
+from tb_memplugin.sizes import counted
 
 # As JAX, XProf and TensorFlow name sessions: 2024_07_12_01_26_45
 DATE = re.compile(r"(\d{4})[_-](\d\d)[_-](\d\d)[_T-](\d\d)[_:-](\d\d)[_:-](\d\d)(\D.*)?", re.ASCII)
@@ -60,6 +62,32 @@ def captures(runs: Iterable[Run], tolerance: float = PAUSE_SECONDS) -> list[Capt
     for of_parent in dated.values():
         found += map(_capture, _joined(sorted(of_parent, key=lambda each: (each[0], each[1].name)), tolerance))
     return sorted(found, key=lambda capture: (capture.began, capture.name), reverse=True)
+
+
+SMALL_SHARE = 0.5  # of the hosts of the capture before it: one host that was profiled again is not the newest capture
+
+
+def chosen_capture(found: Sequence[Capture], named: str | None) -> tuple[Sequence[Capture], list[str]]:
+    """Return the newest capture, or that with a session of a name; and a text for each that is too small to be newest.
+
+    The newest one is not clearly smaller than the one before it, of dated ones of one run. `found`: newest first.
+    InputError where no session has the name.
+    """
+    if named is not None:
+        of_name = [capture for capture in found if any(named in session.name for session in capture.sessions)]
+        if not of_name:
+            some = ", ".join(capture.name for capture in found[:5])
+            raise InputError("No such capture", named, f"the newest are {some}")
+        return of_name[:1], []
+    texts, sizes = list[str](), [sum(session.hosts for session in capture.sessions) for capture in found]
+    dated = [capture.sessions[0].began is not None for capture in found]
+    runs = [capture.runs[0].name.rpartition("/")[0] if dated[i] else str(i) for i, capture in enumerate(found)]
+    at = 0
+    while at + 1 < len(found) and runs[at] == runs[at + 1] and sizes[at] <= SMALL_SHARE * sizes[at + 1]:
+        hosts = f"{counted(sizes[at], 'host')} of {sizes[at + 1]:,}"
+        texts.append(f"{found[at].name} has {hosts} and is not taken as the newest capture")
+        at += 1
+    return found[at : at + 1], texts
 
 
 def rule_text(tolerance: float = PAUSE_SECONDS) -> str:

@@ -22,6 +22,7 @@ from support.fits import write_search
 from support.mcp_client import Asked, asking
 from support.servers import DEMO
 
+from benchmarks.pods.pod import Pod, write_trend
 from tb_memplugin.cli import main
 from tb_memplugin.hosts.mcp import server as mcp_server
 from tb_memplugin.hosts.mcp.reader import LogdirReader
@@ -40,6 +41,8 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     logs = tmp_path_factory.mktemp("mcp") / "logs"
     shutil.copytree(DEMO, logs)
     write_search(logs)
+    assert main(["baseline", str(logs / "v5e_train_step"), "--write", str(logs.with_name("baseline.json"))]) == 0
+    shutil.copy(logs.with_name("baseline.json"), logs)
     return logs
 
 
@@ -49,15 +52,20 @@ def asked(logdir: Path) -> Iterator[Asked]:
         yield asked
 
 
-def test_there_are_six_tools_that_only_read(asked: Asked) -> None:
+MOST_BYTES = 15_000  # of the list of tools, which an agent reads at each start
+
+
+def test_there_are_ten_tools_that_only_read(asked: Asked) -> None:
     tools = asked.tools()
-    assert [tool.name for tool in tools] == ["summary", "explain", "buffers", "compare", "advice", "fit"]
+    names = ["summary", "explain", "buffers", "compare", "advice", "fit", "fleet", "trend", "check", "baseline"]
+    assert [tool.name for tool in tools] == names
+    assert len(json.dumps([tool.model_dump(exclude_none=True) for tool in tools])) < MOST_BYTES
     for tool in tools:
         assert tool.annotations is not None and tool.annotations.read_only_hint
-        for schema in (tool.input_schema, tool.output_schema):
+        assert tool.output_schema is None
+        for schema in (tool.input_schema, BY_NAME[tool.name].output_schema):
             Draft202012Validator.check_schema(schema)
         assert tool.input_schema["additionalProperties"] is False
-        assert '"description": "' not in json.dumps(tool.output_schema)  # agents read all schemas at each start
 
 
 CALLS: list[tuple[str, dict[str, Any], list[str]]] = [
@@ -81,6 +89,12 @@ CALLS: list[tuple[str, dict[str, Any], list[str]]] = [
     ("fit", {"target": "v5e:2x2", "top": 100}, ["LOGDIR", "--on=v5e:2x2", "--top=100"]),
     ("fit", {"target": "h100"}, ["LOGDIR", "--on=h100"]),
     ("fit", {"path": "h100_train_step", "top": 100}, ["LOGDIR/h100_train_step", "--top=100"]),
+    ("fleet", {}, ["LOGDIR"]),
+    ("check", {"max_peak": "1GiB"}, ["LOGDIR", "--max-peak=1GiB"]),
+    ("check", {"max_peak": "1GiB", "recording": "v5e.*HBM"}, ["LOGDIR", "--max-peak=1GiB", "--recording=v5e.*HBM"]),
+    ("check", {"expect": 1, "max_spread": "5%"}, ["LOGDIR", "--expect=1", "--max-spread=5%"]),
+    ("check", {"baseline": "baseline.json"}, ["LOGDIR", "--baseline=LOGDIR/baseline.json"]),
+    ("baseline", {"path": "v5e_mended"}, ["LOGDIR/v5e_mended"]),
     ("fit", {"recording": STEP, "target": "v5p"}, ["LOGDIR", f"--recording={STEP}", "--on=v5p"]),
 ]
 
@@ -97,7 +111,8 @@ def test_a_tool_answers_what_the_command_prints(
     answer = asked.answer(tool, **arguments)
     Draft202012Validator(BY_NAME[tool].output_schema).validate(answer)
     main([tool, f"--top={TOP}", *(word.replace("LOGDIR", str(logdir)) for word in command), "--json"])
-    printed = json.loads(capsys.readouterr().out)
+    printed = json.loads(capsys.readouterr().out.replace(f"{logdir}/", ""))
+    answer = json.loads(json.dumps(answer).replace(f"{logdir}/", ""))
     assert {**answer, "next": []} == {**printed, "next": []}
     assert [step["why"] for step in answer["next"]] == [step["why"] for step in printed["next"]]
 
@@ -116,6 +131,27 @@ def test_further_questions_are_calls_of_tools(asked: Asked) -> None:
         seen.add(call)
         waiting += [(step["tool"], step["arguments"]) for step in asked.answer(tool, **arguments)["next"]]
     assert {json.loads(call)[0] for call in seen} == {"summary", "explain", "buffers", "compare", "advice", "fit"}
+
+
+def test_a_job_is_asked_about_by_names_in_the_logdir(tmp_path: Path) -> None:
+    write_trend(Pod(3, 2, 0.5), tmp_path, 3)
+    with asking(tmp_path) as asked:
+        answer = asked.answer("fleet")
+        assert answer["captures"][0]["hosts"] == 3
+        explain, further = answer["next"]
+        assert not Path(explain["arguments"]["path"]).is_absolute()
+        assert asked.answer(explain["tool"], **explain["arguments"])["lines"]
+        series = asked.answer(further["tool"], **further["arguments"])["series"]
+        assert further["tool"] == "trend" and len(series[0]["points"]) == 3
+        assert "Not a name in the logdir" in asked.error("check", baseline="../x")
+
+
+def test_two_recordings_are_compared_by_their_ids(asked: Asked) -> None:
+    ids = [one["id"] for one in asked.answer("summary", path="device_profile_leak", top=100)["recordings"]]
+    a, b = (next(one for one in ids if f"memory{n}.prof" in one) for n in (2, 9))
+    [compared] = asked.answer("compare", a=a, b=b)["comparisons"]
+    assert (compared["a"]["recording"], compared["b"]["recording"]) == (a, b)
+    assert compared["b"]["bytes"] > compared["a"]["bytes"]
 
 
 def test_a_part_of_the_logdir_has_the_ids_of_the_whole(asked: Asked) -> None:
@@ -161,7 +197,7 @@ def test_other_requests_are_answered_while_a_call_runs(logdir: Path, monkeypatch
         async with anyio.create_task_group() as group:
             group.start_soon(client.call_tool, "summary", {})
             with anyio.fail_after(30):
-                assert len((await client.list_tools()).tools) == 6
+                assert len((await client.list_tools()).tools) == len(BY_NAME)
                 assert not (await client.call_tool("explain", {"path": "v5e_mended"})).is_error
             end.set()
 

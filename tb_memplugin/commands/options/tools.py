@@ -79,9 +79,9 @@ def schema(parser: argparse.ArgumentParser) -> None:
 def mcp(parser: argparse.ArgumentParser) -> None:
     """Answer questions of a coding agent about a logdir, over the Model Context Protocol.
 
-    Serves six tools on standard input and output: summary, explain, buffers,
-    compare, advice and fit. They read the logdir, and write and run nothing. An
-    agent starts this command itself; docs/agents.md has its configuration.
+    Serves tools on standard input and output: summary, explain, buffers, compare,
+    advice, fit, fleet, trend, check and baseline. They read the logdir, and write
+    and run nothing. An agent starts this command itself; docs/agents.md has its configuration.
 
     example:
       tb-memplugin mcp /tmp/xprof

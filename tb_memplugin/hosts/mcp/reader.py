@@ -51,7 +51,9 @@ class LogdirReader:
         return chooser(listing.recordings, wanted, name, listing.problems), listing
 
     def pairs(self, a: str, b: str, wanted: str) -> list[Pair]:
-        """Return the matching recordings of two names, of those whose ids contain a text."""
+        """Return the matching recordings of two names, of those whose ids contain a text; or the two with these ids."""
+        if "|" in a and "|" in b:
+            return [(self.recording("", a)[0], self.recording("", b)[0])]
         return matched_pairs((a, b), [self.listing(name) for name in (a, b)], wanted)
 
     def fits(self, name: str = "") -> FitRecords:
@@ -64,6 +66,15 @@ class LogdirReader:
         if not outcomes:
             list(self._select(name))  # raises where nothing has this name
         return replace(found, outcomes=outcomes)
+
+    def runs(self, name: str) -> list[Run]:
+        """Return the runs that a name selects, with their files. InputError for none."""
+        return list(self._select(name))
+
+    def name_of(self, file: str) -> str:
+        """Return the name of a file in the logdir."""
+        top = self.root.rstrip("/") if logdir.is_remote(self.root) else os.path.realpath(os.path.expanduser(self.root))
+        return logdir.path_text(file.removeprefix(top).replace(os.sep, "/").strip("/"))
 
     def _select(self, name: str) -> Iterator[Run]:
         path = inner_path(name)
@@ -82,9 +93,7 @@ class LogdirReader:
         return run._replace(files=tuple(file for file in run.files if self._is_below(file.path, path)))
 
     def _is_below(self, file: str, path: str) -> bool:
-        top = self.root.rstrip("/") if logdir.is_remote(self.root) else os.path.realpath(os.path.expanduser(self.root))
-        inner = logdir.path_text(file.removeprefix(top).replace(os.sep, "/").strip("/"))
-        return f"{inner}/".startswith(f"{path}/")
+        return f"{self.name_of(file)}/".startswith(f"{path}/")
 
 
 def inner_path(name: str) -> str:

@@ -41,7 +41,8 @@ PROGRESS_SECONDS = 0.5
 INSTRUCTIONS = f"""\
 Answers where the memory of TPU and GPU programs went, from the profiles of one logdir. Read-only.
 Ask `summary` first, then `explain` or `buffers` with an id from it, `advice` for changes, `fit` for what fits a chip,
-and `compare` for what a change did. Sizes are in bytes, times in nanoseconds, shares between 0 and 1.
+and `compare` for what a change did. `fleet` and `trend` are about jobs with many hosts, `check` about budgets.
+Sizes are in bytes, times in nanoseconds, shares between 0 and 1.
 {DATA}"""
 
 Context = ServerRequestContext[Any]
@@ -59,7 +60,7 @@ async def _serve(reader: LogdirReader) -> None:
 
 
 def server_of(reader: LogdirReader) -> Server[Any]:
-    """Return a server of the six tools, for any transport."""
+    """Return a server of the tools, for any transport."""
     calls = anyio.CapacityLimiter(MAX_CALLS)
 
     async def list_tools(context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
@@ -89,7 +90,6 @@ def _listed(tool: McpTool) -> Tool:
         title=tool.title,
         description=f"{tool.description} {DATA}",
         input_schema=tool.input_schema,
-        output_schema=tool.output_schema,
         annotations=ToolAnnotations(
             read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
         ),
@@ -122,8 +122,8 @@ def _check(tool: McpTool, arguments: Mapping[str, Any]) -> None:
 
 
 def _result(answer: Mapping[str, Any], is_error: bool = False) -> CallToolResult:
-    """Return an answer twice: as JSON, and for older clients as text."""
-    return CallToolResult(content=[TextContent(text=_text(answer))], structured_content=dict(answer), is_error=is_error)
+    """Return an answer once, as text: an agent would read it twice if it were structured content too."""
+    return CallToolResult(content=[TextContent(text=_text(answer))], is_error=is_error)
 
 
 def _text(answer: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The six tools: the answers of the commands' JSON, with the JSON Schemas of their arguments and answers."""
+"""The tools: the answers of the commands' JSON, with the JSON Schemas of their arguments and answers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from tb_memplugin import schemas
+from tb_memplugin.errors import InputError
+from tb_memplugin.hosts.mcp import job
 from tb_memplugin.hosts.mcp.reader import LogdirReader
+from tb_memplugin.model.kinds import TrendBy
 from tb_memplugin.questions.asking.arguments import (
     AT,
     AT_A,
@@ -39,8 +42,15 @@ DATA = (
 )
 # Arguments that commands do not have: commands get paths of files instead of names in a logdir.
 PATH = QuestionArgument("path", "a run, a folder or a file, relative to the logdir; by default the whole logdir", ".")
-A = QuestionArgument("a", "the old state: a run, a folder or a file, relative to the logdir", required=True)
+A = QuestionArgument("a", "the old state: a run, folder or file, relative to the logdir, or an id", required=True)
 B = QuestionArgument("b", "the new state, likewise", required=True)
+ONLY = QuestionArgument("recording", "only recordings whose id matches this regular expression (RE2)")
+CAPTURE = QuestionArgument("capture", "a capture whose name contains this, in place of the newest")
+TREND_BY = QuestionArgument("by", "a point for each day, or for each capture", TrendBy.DAY, tuple(TrendBy))
+MAX_PEAK = QuestionArgument("max_peak", "the budget, such as 70GiB", max_length=100)
+MAX_SPREAD = QuestionArgument("max_spread", "of a job: the largest spread of its devices, such as 5%", max_length=100)
+EXPECT = QuestionArgument("expect", "of a job: how many hosts it must have", low=1, high=1 << 20)
+BASELINE = QuestionArgument("baseline", "a file of `tb-memplugin baseline` in the logdir, in place of budgets")
 TARGET = QuestionArgument("target", "only this chip or slice: v5e, v5e:4x4, h100", max_length=100)
 
 
@@ -61,10 +71,7 @@ class McpTool(NamedTuple):
     arguments: tuple[QuestionArgument, ...]
     answer: Callable[..., Any]
     schemas: tuple[str, ...]  # one of them
-
-    @property
-    def name(self) -> str:
-        return self.schemas[0]
+    name: str
 
     @property
     def input_schema(self) -> JsonObject:
@@ -78,26 +85,13 @@ class McpTool(NamedTuple):
 
     @property
     def output_schema(self) -> JsonObject:
-        """The JSON Schema of the answer, as `tb-memplugin schema` prints it, without the meanings of keys.
-
-        An agent reads the schemas of all tools at each start, and would read a third more with them.
-        """
-        return one_of([_without_descriptions(json.loads(schemas.text_of(name))) for name in self.schemas])
+        """The JSON Schema of the answer, as `tb-memplugin schema` prints it. Clients do not get it: it is long."""
+        return one_of([json.loads(schemas.text_of(name)) for name in self.schemas])
 
     def call(self, reader: LogdirReader, given: Mapping[str, Any]) -> Any:
         """Return the answer to a call, with the defaults of the arguments that are not given."""
         values = [given.get(argument.name, argument.default) for argument in self.arguments]
         return self.answer(reader, *values)
-
-
-def _without_descriptions(schema: Any) -> Any:
-    """Return a JSON Schema without its texts. A property that is named `description` stays: its value is a schema."""
-    if isinstance(schema, list):
-        return [_without_descriptions(each) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    kept = {key: each for key, each in schema.items() if key != "description" or not isinstance(each, str)}
-    return {key: _without_descriptions(each) for key, each in kept.items()}
 
 
 def one_of(found: Sequence[JsonObject]) -> JsonObject:
@@ -113,26 +107,32 @@ BY_NAME: dict[str, McpTool] = {}
 
 
 def tool(
-    title: str, description: str, *arguments: QuestionArgument, schemas: Sequence[str] = ()
+    title: str, description: str, *arguments: QuestionArgument, schemas: Sequence[str] = (), name: str = ""
 ) -> Callable[[Answer], Answer]:
     """Declare a function as a tool. It gets a reader, the declared arguments in order, and `top`.
 
-    The tool is called as the first of its answer's schemas: by default one with the name of the function.
+    The answer has one of the `schemas`, and the tool the `name`; by default, the schema with the name of the function,
+    and the name of the first schema.
     """
 
     def declare(answer: Answer) -> Answer:
-        found = McpTool(title, description, (*arguments, TOP_ITEMS), answer, tuple(schemas) or (answer.__name__,))
+        kinds = tuple(schemas) or (answer.__name__,)
+        found = McpTool(title, description, (*arguments, TOP_ITEMS), answer, kinds, name or kinds[0])
         BY_NAME[found.name] = found
         return answer
 
     return declare
 
 
-def asked(path: str, top: int) -> Asked:
-    """Return a question whose further questions are calls of tools."""
+def asked(path: str, top: int, reader: LogdirReader | None = None) -> Asked:
+    """Return a question whose further questions are calls of tools. `reader` names files that they are about."""
 
     def tool_call(question: Question) -> NextJson:
-        return {"why": question.why, "tool": question.command, "arguments": dict(question.arguments)}
+        given = dict(question.arguments)
+        if reader is not None and (file := str(given.get("path", path))) != path:
+            given["path"] = reader.name_of(file)
+        name = "trend" if given.pop("trend", False) else question.command
+        return {"why": question.why, "tool": name, "arguments": given}
 
     return Asked(path, top, tool_call)
 
@@ -238,3 +238,69 @@ def fit(
         question = asked(".", top)  # names of runs are relative to the logdir
         return fit_answer(found, largest_values(found), question, problems=records.problems, programs=records.programs)
     return chips_that_fit(reader.recording(path, recording, choose_main_memory)[0], asked(path, top), targets)
+
+
+@tool(
+    "Look at all hosts",
+    "Of a job with many hosts or devices: the worst device and why it differs, outliers, leaks, missing hosts, files "
+    "that cannot be read, and hosts with another program.",
+    PATH,
+    CAPTURE,
+)
+def fleet(reader: LogdirReader, path: str, capture: str | None, top: int) -> object:
+    return job.fleet(reader, path, capture, asked(path, top, reader))
+
+
+@tool(
+    "Show the trend",
+    "The peaks of a job's programs and memories over days or captures, and the lines and changes that raised them.",
+    PATH,
+    TREND_BY,
+    schemas=("fleet-trend",),
+    name="trend",
+)
+def trend(reader: LogdirReader, path: str, by: str, top: int) -> object:
+    return job.fleet_trend(reader, path, by, asked(path, top, reader))
+
+
+@tool(
+    "Check a budget",
+    "Tell which recordings are above a budget; with `max_spread` or `expect`, which devices and hosts of a job; with "
+    "`baseline`, what grew since it was written, with the causes.",
+    PATH,
+    ONLY,
+    MAX_PEAK,
+    MAX_SPREAD,
+    EXPECT,
+    BASELINE,
+    schemas=("check", "check-fleet", "check-baseline"),
+)
+def check(
+    reader: LogdirReader,
+    path: str,
+    recording: str | None,
+    max_peak: str | None,
+    max_spread: str | None,
+    expect: int | None,
+    baseline: str | None,
+    top: int,
+) -> object:
+    question = asked(path, top, reader)
+    if baseline is not None:
+        return job.check_baseline(reader, path, recording, baseline, question)
+    if max_spread is not None or expect is not None:
+        return job.check_fleet(reader, path, max_peak, max_spread, expect, question)
+    if max_peak is None:
+        raise InputError("No budget", "max_peak", "give a size, such as 70GiB, or one of the other limits")
+    return job.check(reader, path, recording, max_peak, question)
+
+
+@tool(
+    "Show a baseline",
+    "What `tb-memplugin baseline` would write of these recordings, for a check in CI: peaks, roles and programs. "
+    "Writes nothing.",
+    PATH,
+    ONLY,
+)
+def baseline(reader: LogdirReader, path: str, recording: str | None, top: int) -> object:
+    return job.baseline(reader, path, recording, asked(path, top))

@@ -13,7 +13,7 @@ from tb_memplugin import __version__
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.changes import ArgumentFacts, ArrayFacts, FusedFacts, MemoryFacts
 from tb_memplugin.model.kinds import RecordingKind
-from tb_memplugin.sizes import parse_size
+from tb_memplugin.sizes import bytes_text, parse_size
 
 PERCENT = re.compile(r"(\d{1,6}(?:\.\d{1,6})?) ?%", re.ASCII)
 TOLERANCE = "2%"
@@ -194,3 +194,16 @@ def _count(value: Any, least: int = 0) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MAX_BYTES:
         raise TypeError(f"{value!r} is no number from {least} up"[:MAX_NAME])
     return value
+
+
+def read_baseline(file: str) -> Baseline:
+    """Read a baseline's file. InputError where it cannot be read or is none."""
+    try:
+        with open(file, "rb") as stream:
+            data = stream.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        remedy = f"write it with `{write_command(file)}`"
+        raise InputError("Cannot read the baseline", file, f"{error.strerror or error}; {remedy}") from error
+    if len(data) > MAX_FILE_BYTES:
+        raise InputError("Not a baseline", file, f"it has more than {bytes_text(MAX_FILE_BYTES)}")
+    return parse(data, file)

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import TypedDict
 
 from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer
+from tb_memplugin.errors import InputError
 from tb_memplugin.model.fleet import DEVICE_MEMORY, Fleet, KnownCapture
 from tb_memplugin.questions.asking.asked import AnswerJson, Asked
+from tb_memplugin.questions.compare.baseline_file import PERCENT
 from tb_memplugin.questions.fleet.capture import (
     FileProblemJson,
     LeftOutCaptureJson,
@@ -128,6 +130,13 @@ def _failures(answer: FleetAnswer, expect: int | None, fail_on: Sequence[str]) -
     far = [device for memory in _checked(answer) for device in memory.peaks.outliers] if "outliers" in fail_on else []
     if far:
         yield "outliers", f"{counted(len(far), 'outlier')}: {hosts_text(ordered([each.host for each in far]), hosts)}"
+
+
+def share_of(text: str) -> float:
+    """Return the share that a percentage such as `5%` means. InputError for other texts."""
+    if not (percent := PERCENT.fullmatch(text.strip())):
+        raise InputError("Not a share", text, "give a percentage, such as 5%")
+    return float(percent[1]) / 100
 
 
 def fleet_budget_lines(answer: FleetBudgetJson) -> Iterator[str]:
