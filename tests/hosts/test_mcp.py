@@ -20,6 +20,7 @@ from jsonschema import Draft202012Validator
 from mcp import Client
 from support.fits import write_search
 from support.mcp_client import Asked, asking
+from support.schemas import schema_name, validate
 from support.servers import DEMO
 
 from benchmarks.pods.pod import Pod, write_trend
@@ -62,9 +63,8 @@ def test_there_are_ten_tools_that_only_read(asked: Asked) -> None:
     assert len(json.dumps([tool.model_dump(exclude_none=True) for tool in tools])) < MOST_BYTES
     for tool in tools:
         assert tool.annotations is not None and tool.annotations.read_only_hint
-        assert tool.output_schema is None
-        for schema in (tool.input_schema, BY_NAME[tool.name].output_schema):
-            Draft202012Validator.check_schema(schema)
+        assert tool.output_schema is None, "it is long"
+        Draft202012Validator.check_schema(tool.input_schema)
         assert tool.input_schema["additionalProperties"] is False
 
 
@@ -109,7 +109,7 @@ def test_a_tool_answers_what_the_command_prints(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     answer = asked.answer(tool, **arguments)
-    Draft202012Validator(BY_NAME[tool].output_schema).validate(answer)
+    validate(answer, schema_name([tool, *(word.partition("=")[0] for word in command)]))
     main([tool, f"--top={TOP}", *(word.replace("LOGDIR", str(logdir)) for word in command), "--json"])
     printed = json.loads(capsys.readouterr().out.replace(f"{logdir}/", ""))
     answer = json.loads(json.dumps(answer).replace(f"{logdir}/", ""))

@@ -1,12 +1,10 @@
-"""The tools: the answers of the commands' JSON, with the JSON Schemas of their arguments and answers."""
+"""The tools: the answers of the commands' JSON, with the JSON Schemas of their arguments."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from tb_memplugin import schemas
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.mcp import job
 from tb_memplugin.hosts.mcp.reader import LogdirReader
@@ -64,13 +62,12 @@ class KnobValues(QuestionArgument):
 
 
 class McpTool(NamedTuple):
-    """A question that a client can ask, with its arguments and the names of the schemas of its answers."""
+    """A question that a client can ask, with its arguments."""
 
     title: str
     description: str
     arguments: tuple[QuestionArgument, ...]
     answer: Callable[..., Any]
-    schemas: tuple[str, ...]  # one of them
     name: str
 
     @property
@@ -83,41 +80,23 @@ class McpTool(NamedTuple):
             "additionalProperties": False,
         }
 
-    @property
-    def output_schema(self) -> JsonObject:
-        """The JSON Schema of the answer, as `tb-memplugin schema` prints it. Clients do not get it: it is long."""
-        return one_of([json.loads(schemas.text_of(name)) for name in self.schemas])
-
     def call(self, reader: LogdirReader, given: Mapping[str, Any]) -> Any:
         """Return the answer to a call, with the defaults of the arguments that are not given."""
         values = [given.get(argument.name, argument.default) for argument in self.arguments]
         return self.answer(reader, *values)
 
 
-def one_of(found: Sequence[JsonObject]) -> JsonObject:
-    """Return a schema of answers that match one of several schemas; clients want an object at its root."""
-    if len(found) == 1:
-        return found[0]
-    definitions = {name: schema for one in found for name, schema in one["$defs"].items()}
-    choices = [{key: value for key, value in one.items() if key not in ("$schema", "$defs")} for one in found]
-    return {"$schema": found[0]["$schema"], "type": "object", "anyOf": choices, "$defs": definitions}
-
-
 BY_NAME: dict[str, McpTool] = {}
 
 
-def tool(
-    title: str, description: str, *arguments: QuestionArgument, schemas: Sequence[str] = (), name: str = ""
-) -> Callable[[Answer], Answer]:
-    """Declare a function as a tool. It gets a reader, the declared arguments in order, and `top`.
+def tool(title: str, description: str, *arguments: QuestionArgument, name: str = "") -> Callable[[Answer], Answer]:
+    """Declare a function as a tool, by default of its own name.
 
-    The answer has one of the `schemas`, and the tool the `name`; by default, the schema with the name of the function,
-    and the name of the first schema.
+    It gets a reader, the declared arguments in order, and `top`, and returns what `--json` of the command prints.
     """
 
     def declare(answer: Answer) -> Answer:
-        kinds = tuple(schemas) or (answer.__name__,)
-        found = McpTool(title, description, (*arguments, TOP_ITEMS), answer, kinds, name or kinds[0])
+        found = McpTool(title, description, (*arguments, TOP_ITEMS), answer, name or answer.__name__)
         BY_NAME[found.name] = found
         return answer
 
@@ -172,7 +151,7 @@ def explain(reader: LogdirReader, path: str, recording: str | None, at: str | No
     AT,
     MATCH,
     ROW,
-    schemas=("buffers", "buffers-row"),
+    name="buffers",
 )
 def buffers_or_one(
     reader: LogdirReader, path: str, recording: str | None, at: str | None, match: str | None, row: int | None, top: int
@@ -193,7 +172,7 @@ def buffers_or_one(
     BY,
     AT_A,
     AT_B,
-    schemas=("compare",),
+    name="compare",
 )
 def compare_runs(
     reader: LogdirReader, a: str, b: str, recording: str | None, by: str, at_a: str | None, at_b: str | None, top: int
@@ -256,8 +235,6 @@ def fleet(reader: LogdirReader, path: str, capture: str | None, top: int) -> obj
     "The peaks of a job's programs and memories over days or captures, and the lines and changes that raised them.",
     PATH,
     TREND_BY,
-    schemas=("fleet-trend",),
-    name="trend",
 )
 def trend(reader: LogdirReader, path: str, by: str, top: int) -> object:
     return job.fleet_trend(reader, path, by, asked(path, top, reader))
@@ -273,7 +250,6 @@ def trend(reader: LogdirReader, path: str, by: str, top: int) -> object:
     MAX_SPREAD,
     EXPECT,
     BASELINE,
-    schemas=("check", "check-fleet", "check-baseline"),
 )
 def check(
     reader: LogdirReader,
