@@ -32,7 +32,7 @@ from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers import open_file
-from tb_memplugin.readers.watch_layout import CounterSource, WatchedDevice
+from tb_memplugin.readers.watch_layout import CounterSource, RecordEvent, WatchedDevice
 
 SECOND = 10**9
 GPU = WatchedDevice("cuda:0", CounterSource.MEMORY_STATS)
@@ -340,6 +340,21 @@ def test_a_clock_that_is_set_back_does_not_turn_the_curve_around(
     [found] = read(path.read_bytes())
     assert found.clock is not None and found.clock[-1] >= 0.5 * SECOND
     assert found.spans is not None and found.spans.name[len(found.spans) - 1] == "step 9"
+
+
+def test_where_nothing_can_be_watched_the_log_says_so_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(recorder, "read_devices", list)
+    monkeypatch.setattr("tb_memplugin.capture.guard._warned", set())
+    recording = SampleRecorder(str(tmp_path), SECOND, 0.9, WatchClock())
+    recording.sample((1, 0))
+    assert caplog.records == [], "devices may start later"
+    for event in (RecordEvent.FINISHED, RecordEvent.FINISHED):
+        recording.sample((2, 0), event)
+    [line] = caplog.messages
+    assert "nothing is watched so far" in line and "PyTorch, whose CPU counts nothing" in line
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_number_of_a_step_is_never_waited_for(caplog: pytest.LogCaptureFixture) -> None:

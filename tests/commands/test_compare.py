@@ -130,6 +130,8 @@ def test_what_is_no_limit(text: str) -> None:
 def test_names_are_code_in_markdown_and_stay_so(tmp_path: Path) -> None:
     hostile = "a`|<img src=x>\n| @someone `b\x1b[2J"
     assert code(hostile) == "`a'\\|<img src=x> \\| @someone 'b\x1b[2J`"
+    long = code(f"jit(train_step)/{'layer/' * 300}dot_general")
+    assert len(long) < 210 and long.startswith("`jit(train_step)/layer") and long.endswith("/dot_general`")
     a = write(tmp_path, [Sample([Frame(hostile)], 10)], "a.prof")
     b = write(tmp_path, [Sample([Frame(hostile)], 90)], "b.prof")
     said = run(str(a), str(b), "--markdown").stdout

@@ -83,6 +83,8 @@ def _local(folder: str) -> str:
 
 
 NOT_WRITTEN = "the memory curve could not be written, and training continues"
+NOTHING = "nothing is watched so far, and training continues"
+PATIENCE_NS = 120 * 10**9
 SNAPSHOT_SECONDS = 60.0  # at least, between two snapshots
 SIGNAL = "signal"
 
@@ -96,6 +98,7 @@ class SampleRecorder:
         self._curve = Curve(clock.now_ns(), interval_ns)
         self._file = CurveFile(lambda: join(self.folder(), f"{process_name()}.watch"))
         self._names = DeviceNames()
+        self._began_ns = _elapsed_ns()
         self._triggers = Triggers(at)
         self.outputs: list[Output] = []
         self._saved = float("-inf")  # time of the last snapshot
@@ -109,6 +112,7 @@ class SampleRecorder:
         """Record a sample, and return the reason for a snapshot now; empty for none. `step`: number and begin in ns."""
         readings = self._names.distinct(read_devices())
         if not readings and not self._curve.count:
+            self._warn_of_nothing(event)
             return ""  # the job has not started its devices
         with quietly(NOT_WRITTEN):
             head = self._clock.now_ns(), event, *step
@@ -121,6 +125,11 @@ class SampleRecorder:
         if time.monotonic() < self._saved + SNAPSHOT_SECONDS:
             return ""
         return SIGNAL if self.asked else reason
+
+    def _warn_of_nothing(self, event: RecordEvent) -> None:
+        """Say once that nothing can be watched: at the end, or after a time in which devices would have started."""
+        if event is RecordEvent.FINISHED or _elapsed_ns() - self._began_ns > PATIENCE_NS:
+            warn(NOTHING, "this process uses no device of JAX, and no CUDA device of PyTorch, whose CPU counts nothing")
 
     def snapshot(self, reason: str, step: int) -> None:
         """Save a snapshot."""

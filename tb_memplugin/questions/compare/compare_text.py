@@ -123,7 +123,13 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], plain_columns: in
         yield f"| {' | '.join(cells)} |"
 
 
+MAX_CODE = 200  # characters of a name in Markdown, whose readers see whole tables
+KEPT_START = 60  # of a longer one; its end tells more
+
+
 def code(name: str) -> str:
-    """Set a name as Markdown code, which no backtick, pipe or line break in the name can end."""
+    """Set a name as Markdown code, which no backtick, pipe or line break in the name can end. Long names are cut."""
+    if len(name) > MAX_CODE:
+        name = f"{name[:KEPT_START]}\N{HORIZONTAL ELLIPSIS}{name[KEPT_START + 1 - MAX_CODE :]}"
     plain = re.sub(r"[\s`]", lambda found: "'" if found[0] == "`" else " ", name)
     return "`" + plain.replace("|", "\\|") + "`"
