@@ -31,10 +31,10 @@ class Reader:
         self.answer: dict[str, Any] = {}
 
     def ask(self, *arguments: str) -> dict[str, Any]:
-        """Run a command with --json and return its answer."""
+        """Run a command with --json, and with short lists as agents are told to, and return its answer."""
         printed = io.StringIO()
         with redirect_stdout(printed), redirect_stderr(io.StringIO()):
-            main([*arguments, "--json"])
+            main([*arguments, *([] if any(one.startswith("--top") for one in arguments) else ["--top=5"]), "--json"])
         text = printed.getvalue()
         self.calls += 1
         self.bytes += len(text.encode())
