@@ -91,9 +91,8 @@ def _status(arguments: argparse.Namespace, has_devices: bool) -> int:
     if has_devices:
         return 0
     where = ", ".join(map(printable, arguments.logdirs))
-    print(
-        f"tb-memplugin: No memory data of devices: {where}: `tb-memplugin summary` lists what is there", file=sys.stderr
-    )
+    text = f"No memory data of devices: {where}: `tb-memplugin summary` lists the recordings"
+    print(f"tb-memplugin: {text}", file=sys.stderr)
     return 2
 
 

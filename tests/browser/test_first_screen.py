@@ -1,4 +1,4 @@
-"""What a new user asks: each answer is on the first screen of the page, in each host, without a scroll."""
+"""Questions of a new user: each answer is on the first screen of the page, in each host, without a scroll."""
 
 from __future__ import annotations
 

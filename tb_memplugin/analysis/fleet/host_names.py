@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from itertools import product
+from math import prod
 
 NUMBER = re.compile(r"(\d{1,9})", re.ASCII)
 ADDRESS = re.compile(r"\d{1,3}(?:[._-]\d{1,3}){3}", re.ASCII)  # numbers of an IP address have gaps
@@ -17,7 +18,7 @@ MAX_COUNTED = 2  # numbers in a name that count: of a slice, and of a host in it
 
 
 def missing_hosts(hosts: Iterable[str]) -> list[str] | None:
-    """Return the names that are missing between others, in order; None where the names do not tell.
+    """Return the names that are missing between others, in order; None where the names do not number the hosts.
 
     Names must differ in one or two numbers only, as slice-3-w-12 does, and at least MIN_PRESENT must be present.
     Names of pods are without their random end.
@@ -43,10 +44,7 @@ def _gaps(parts: Sequence[Sequence[str]], counted: Sequence[int]) -> list[str] |
         range(_first(parts[0], at, min(numbers)), max(numbers) + 1)
         for at, numbers in zip(counted, zip(*present, strict=True), strict=True)
     ]
-    size = 1
-    for each in ranges:
-        size *= len(each)
-    if len(present) < MIN_PRESENT * size:
+    if len(present) < MIN_PRESENT * prod(map(len, ranges)):
         return None
     widths = [_width({part[at] for part in parts}) for at in counted]
     found = []

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypedDict
 
 from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer
+from tb_memplugin.analysis.fleet.host_names import missing_hosts
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.fleet import DEVICE_MEMORY, Fleet, KnownCapture
 from tb_memplugin.questions.asking.asked import AnswerJson, Asked
@@ -14,7 +15,6 @@ from tb_memplugin.questions.fleet.capture import (
     FileProblemJson,
     LeftOutCaptureJson,
     left_out_json,
-    missing_of,
     problems_json,
 )
 from tb_memplugin.questions.fleet.words import cause_text, hosts_text, ordered
@@ -71,7 +71,7 @@ class FleetBudgetJson(TypedDict):
     hosts: int
     """The number of hosts with a file; of several captures, the smallest."""
     failures: list[FleetFailureJson]
-    """What `--expect` and `--fail-on` found."""
+    """The failures of `--expect` and `--fail-on`."""
     problems: list[FileProblemJson]
     """The files that could not be checked, or not completely."""
     captures: int
@@ -117,11 +117,11 @@ def fleet_budget(
 
 def _failures(answer: FleetAnswer, expect: int | None, fail_on: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield the kind and the text of each failure."""
-    hosts, missing = answer.fleet.hosts, missing_of(answer.fleet.missing, answer.fleet.hosts)
+    hosts, missing = answer.fleet.hosts, missing_hosts(answer.fleet.hosts)
     if expect is not None and len(hosts) != expect:
         yield "expect", f"{counted(len(hosts), 'host')}, {expect:,} expected"
     if "missing" in fail_on and missing is None and expect is None:
-        yield "missing", "the names of the hosts do not tell whether some are missing: see --expect"
+        yield "missing", "the names of the hosts do not number them, so that missing ones are unknown: see --expect"
     if "missing" in fail_on and missing:
         yield "missing", f"{counted(len(missing), 'host')} missing: {hosts_text(missing, hosts)}"
     if "unreadable" in fail_on and answer.problems:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TypedDict
 
 from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer, OtherProgram
@@ -191,7 +190,7 @@ class CaptureHostsJson(TypedDict):
     hosts: int
     """The number of hosts with a file."""
     missing: list[str] | None
-    """Hosts without a file, by the gaps in numbered names; null where the names do not tell."""
+    """Hosts without a file, by the gaps in numbered names; null where their names do not number them."""
     problems: list[FileProblemJson]
     """The files that cannot be read, or not completely."""
 
@@ -241,7 +240,7 @@ def answer_json(answer: FleetAnswer, devices: bool = True) -> FleetCaptureJson:
         fleet,
         series=[record(FileSeriesJson, s, one_process=bool(s.evidence), text=series_text(s)) for s in fleet.series],
         hosts=len(fleet.hosts),
-        missing=missing_of(fleet.missing, fleet.hosts),
+        missing=missing_hosts(fleet.hosts),
         missing_ranges=[{"first": a, "last": b, "count": count} for a, b, count in host_ranges(fleet.missing)],
         memories=[_memory(memory, len(fleet.hosts), devices) for memory in answer.memories],
         leaks=[
@@ -279,7 +278,7 @@ def left_out_json(capture: KnownCapture) -> LeftOutCaptureJson:
         capture,
         capture.fleet,
         hosts=len(capture.hosts),
-        missing=missing_of(capture.fleet.missing, capture.hosts),
+        missing=missing_hosts(capture.hosts),
         known_files=len(capture.fleet.files),
         problems=problems_json(answer),
         outliers=outliers if complete else [],
@@ -287,11 +286,6 @@ def left_out_json(capture: KnownCapture) -> LeftOutCaptureJson:
         other_programs=ordered([other.host for other in answer.other_programs if complete]),
         text=faults_text(capture),
     )
-
-
-def missing_of(missing: Sequence[str], hosts: Sequence[str]) -> list[str] | None:
-    """Return the missing hosts; None where the names of the others do not tell."""
-    return None if missing_hosts(hosts) is None else list(missing)
 
 
 def problems_json(answer: FleetAnswer) -> list[FileProblemJson]:

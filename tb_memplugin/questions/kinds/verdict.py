@@ -85,7 +85,7 @@ def verdict(
 
 
 def _heaviest_line(recording: Recording, position: int, role: Role, used: int) -> HeaviestLine | None:
-    """Return the line with the most bytes of a role, or of all where none is known; None for one with nearly none."""
+    """Return the line with the most bytes of a role, of all if that is unknown; None below MIN_SHARE of `used`."""
     lines, _ = heavy_lines(recording, position, 1, role or None)
     return lines[0] if lines and lines[0].bytes >= max(MIN_SHARE * used, 1) else None
 

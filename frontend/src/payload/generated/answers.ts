@@ -168,7 +168,7 @@ export interface CaptureHosts {
   name: string;
   /** The number of hosts with a file. */
   hosts: number;
-  /** Hosts without a file, by the gaps in numbered names; null where the names do not tell. */
+  /** Hosts without a file, by the gaps in numbered names; null where their names do not number them. */
   missing: string[] | null;
   /** The files that cannot be read, or not completely. */
   problems: FileProblem[];
