@@ -111,6 +111,7 @@ def test_answers_of_a_new_user_need_no_scroll(host_of_demo: Host, browser: Brows
         page.goto(host_of_demo.address(task.state))
         viewer = Viewer(page).wait_until_ready()
         for click in task.clicks:
+            viewer.picture()  # a click hits what is drawn
             viewer.frame.get_by_test_id(click).click()
         for testid, words in task.answers.items():
             answer = viewer.frame.get_by_test_id(testid).first
