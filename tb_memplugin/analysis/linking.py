@@ -171,27 +171,31 @@ class StackOfProgram(NamedTuple):
 
 def stack_of_program(allocator: Recording, programs: Sequence[Recording]) -> StackOfProgram:
     """Find, at each position, the program that ran and whose temporaries fill the stack best."""
-    temporary = _temporary_bytes(allocator, programs)
-    reserved = allocator.reported.reserved if allocator.reported is not None else np.empty(0, np.int64)
-    if not len(programs):
-        return StackOfProgram(np.full(len(reserved), -1), np.zeros_like(reserved), temporary)
-    # The largest temporaries that are not larger than the stack; among equal programs, the first.
-    order = np.lexsort((-np.arange(len(programs)), temporary))
-    best = order[np.maximum(np.searchsorted(temporary[order], reserved, "right") - 1, 0)]
-    needed, spare = temporary[best], reserved - temporary[best]
-    most = np.minimum(MAX_MORE_BYTES, reserved // 2) + MAX_MORE_SHARE * needed
-    fits = (needed > 0) & (spare >= 0) & (spare <= most)
-    return StackOfProgram(np.where(fits, best, -1), np.where(fits, reserved, 0), temporary)
-
-
-def _temporary_bytes(allocator: Recording, programs: Sequence[Recording]) -> I64:
-    """Return the temporaries of each program in the device's memory; 0 for those that did not run."""
     runs = count_runs([allocator])
-    found = np.zeros(len(programs), dtype=np.int64)
-    for number, program in enumerate(programs):
-        if program.memory == DEVICE_MEMORY and run_count(program.title, runs) != 0:
-            found[number] = program.regions.size[program.regions.kind == RegionKind.TEMPORARY].sum()
-    return found
+    ran = [run_count(program.title, runs) != 0 for program in programs]
+    each = [temporary_bytes(program) if of else 0 for program, of in zip(programs, ran, strict=True)]
+    temporary = np.array(each, dtype=np.int64)
+    reserved = allocator.reported.reserved if allocator.reported is not None else np.empty(0, np.int64)
+    program = fullest_program(reserved, temporary)
+    return StackOfProgram(program, np.where(program >= 0, reserved, 0), temporary)
+
+
+def fullest_program(stack: I64, temporary: I64) -> I64:
+    """Return, for each size of a stack, the index of the temporaries that fill it best; -1 where none do."""
+    if not len(temporary):
+        return np.full(len(stack), -1)
+    # The largest temporaries that are not larger than the stack; among equal programs, the first.
+    order = np.lexsort((-np.arange(len(temporary)), temporary))
+    best = order[np.maximum(np.searchsorted(temporary[order], stack, "right") - 1, 0)]
+    needed, spare = temporary[best], stack - temporary[best]
+    most = np.minimum(MAX_MORE_BYTES, stack // 2) + MAX_MORE_SHARE * needed
+    return np.where((needed > 0) & (spare >= 0) & (spare <= most), best, -1)
+
+
+def temporary_bytes(program: Recording) -> int:
+    """Return the bytes of a program's temporaries in the device's memory; 0 in other memories."""
+    temporary = program.regions.kind == RegionKind.TEMPORARY
+    return int(program.regions.size[temporary].sum()) if program.memory == DEVICE_MEMORY else 0
 
 
 class ResidentProgram(NamedTuple):

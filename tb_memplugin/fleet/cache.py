@@ -12,18 +12,19 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import astuple
+from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 import tb_memplugin
 from tb_memplugin.cache_folder import CacheSettings
 from tb_memplugin.logdir import HostFile
-from tb_memplugin.model.fleet import DeviceSummary, FileSummary, ProgramSummary, ProgramUse, SeriesGrowth, Site
+from tb_memplugin.model.fleet import DeviceSummary, FileSummary, ProgramSummary, ProgramUse, SeriesGrowth
 
 SETTINGS = CacheSettings("fleet", 512 << 20)  # of about 100,000 hosts with four devices each
 FILE = "summaries.db"
 # Counts up with each change of what a summary contains.
-READER_VERSION = f"{tb_memplugin.__version__}/4"
+READER_VERSION = f"{tb_memplugin.__version__}/5"
 REFRESH_SECONDS = 3600  # between changes of `used`, so that most looks write nothing
 KEPT = 0.8  # of the size, once it is exceeded
 BUSY_SECONDS = 5.0
@@ -63,7 +64,7 @@ class SummaryCache:
     def programs(self, wanted: Iterable[str]) -> dict[str, ProgramSummary]:
         """Return the summaries of programs by fingerprint."""
         versions = dict.fromkeys(wanted, READER_VERSION)
-        return self._read("program", versions, lambda _, content: _with_sites(ProgramSummary, content))
+        return self._read("program", versions, lambda _, content: _typed(ProgramSummary, content))
 
     def put(self, files: Iterable[FileSummary], programs: Iterable[ProgramSummary]) -> None:
         """Store summaries. Those of files that may be readable a moment later are left out."""
@@ -78,7 +79,7 @@ class SummaryCache:
     def growths(self, wanted: Iterable[str]) -> list[SeriesGrowth]:
         """Return what leaks over series, which are given by fingerprints."""
         versions = dict.fromkeys(wanted, READER_VERSION)
-        found = self._read("growths", versions, lambda _, content: [SeriesGrowth(*values) for values in content])
+        found = self._read("growths", versions, lambda _, content: _typed(tuple[SeriesGrowth, ...], content))
         return [growth for of_series in found.values() for growth in of_series]
 
     def put_growths(self, growths: Iterable[SeriesGrowth]) -> None:
@@ -137,7 +138,8 @@ class SummaryCache:
                 with database:
                     use(database)
         except sqlite3.OperationalError as error:  # locked, or on a disk that is full or read-only
-            if error.sqlite_errorcode == sqlite3.SQLITE_ERROR:  # another version made its tables
+            # Another version made its tables, or a text is not UTF-8, which has no code.
+            if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) == sqlite3.SQLITE_ERROR:
                 self.clear()
         except BROKEN:
             self.clear()
@@ -180,16 +182,30 @@ def _file_version(file: HostFile | FileSummary) -> str:
 def _content(file: FileSummary) -> list[Any]:
     """Return the content of a file's summary: the devices that it has itself, and its programs without their sizes."""
     devices = [astuple(device) for device in file.devices if device.measured]
-    programs = [(use.module, use.title, use.fingerprint) for use in file.programs]
+    programs = [(use.module, use.title, use.fingerprint, use.ran) for use in file.programs]
     return [devices, programs, file.problem, file.kind, file.step, file.time_ns]
 
 
-def _file(file: HostFile, devices: list[Any], programs: list[Any], problem: str, *moment: Any) -> FileSummary:
-    measured = tuple(_with_sites(DeviceSummary, values) for values in devices)
-    uses = tuple(ProgramUse(*values) for values in programs)
-    return FileSummary(file.path, file.size, file.stamp, file.host, "", measured, uses, problem, False, *moment)
+def _file(file: HostFile, devices: Any, programs: Any, *rest: Any) -> FileSummary:
+    problem, kind, step, time_ns = map(_typed, (str, str, int, int), rest)
+    return FileSummary(
+        *(file.path, file.size, file.stamp, file.host, ""),
+        *(_typed(tuple[DeviceSummary, ...], devices), _typed(tuple[ProgramUse, ...], programs)),
+        *(problem, False, kind, step, time_ns),
+    )
 
 
-def _with_sites(kind: Callable[..., T], values: list[Any]) -> T:
-    """Return the summary of a device or a program; the sixth of its values are sites."""
-    return kind(*values[:5], tuple(Site(text, size) for text, size in values[5]), *values[6:])
+@cache
+def _hints(kind: type) -> list[Any]:
+    return list(get_type_hints(kind).values())
+
+
+def _typed(kind: Any, value: Any) -> Any:
+    """Return a dataclass, a tuple, or a plain value of this type, from JSON. ValueError for another type."""
+    if get_origin(kind) is tuple and isinstance(value, list):
+        return tuple(_typed(get_args(kind)[0], each) for each in value)
+    if type(value) is kind and not (kind is int and abs(value) >> 63):
+        return value
+    if not isinstance(value, list) or len(value) > len(_hints(kind)):
+        raise ValueError(value)
+    return kind(*map(_typed, _hints(kind), value))

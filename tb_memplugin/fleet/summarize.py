@@ -7,21 +7,26 @@ from __future__ import annotations
 
 import re
 import threading
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import blake2b
 
+import numpy as np
+
 from tb_memplugin import logdir, readers
 from tb_memplugin.analysis.fleet.peaks import largest_sites, site_name
 from tb_memplugin.analysis.leaks.classify import floor_growth
 from tb_memplugin.analysis.leaks.over_steps import leaking_sites
+from tb_memplugin.analysis.linking import count_runs, fullest_program, run_count, temporary_bytes
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
+from tb_memplugin.analysis.usage.live_set import UNEXPLAINED
 from tb_memplugin.errors import NoBufferAssignmentError
 from tb_memplugin.fleet.tasks import may_pass, problem_text
 from tb_memplugin.logdir import HostFile
-from tb_memplugin.model.fleet import DEVICE_MEMORY, DeviceSummary, FileSummary, ProgramSummary, ProgramUse
+from tb_memplugin.model.fleet import DEVICE_MEMORY, DeviceSummary, FileSummary, ProgramSummary, ProgramUse, Site
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.common.part import FilePart
 
@@ -47,7 +52,8 @@ def _summary(part: FilePart, fingerprint: str) -> ProgramSummary:
             return ProgramSummary(fingerprint)
         sites, other = largest_sites(main)
         sizes = peak(main).bytes, reserved_bytes(main), main.capacity or 0
-        return ProgramSummary(fingerprint, main.memory, *sizes, sites, other)
+        temporary = temporary_bytes(main)
+        return ProgramSummary(fingerprint, main.memory, *sizes, sites, other, temporary_bytes=temporary)
     except NoBufferAssignmentError:  # the program runs nothing on a device
         return ProgramSummary(fingerprint)
     except Exception as error:
@@ -55,7 +61,7 @@ def _summary(part: FilePart, fingerprint: str) -> ProgramSummary:
 
 
 def with_programs(summaries: Iterable[FileSummary], known: Mapping[str, ProgramSummary]) -> list[FileSummary]:
-    """Return summaries with the sizes of their programs.
+    """Return summaries with the sizes of their programs, and with the programs that hold the stacks of devices.
 
     A host without measured devices gets its largest program as a device.
     """
@@ -69,7 +75,41 @@ def with_programs(summaries: Iterable[FileSummary], known: Mapping[str, ProgramS
                 largest[place] = number, use
     for number, use in largest.values():
         found[number] = replace(found[number], devices=(_planned(use, known[use.fingerprint]),))
+    return _with_stacks(found, known)
+
+
+STACK = "stack: temporaries of"
+
+
+def _with_stacks(summaries: Sequence[FileSummary], known: Mapping[str, ProgramSummary]) -> list[FileSummary]:
+    """Name the program whose temporaries a device's stack holds at its peak, of those that ran on the host."""
+    ran: dict[tuple[str, str], list[ProgramUse]] = defaultdict(list)
+    for summary in summaries:
+        ran[summary.run, summary.host] += [use for use in summary.programs if use.ran and use.fingerprint in known]
+    found = []
+    for summary in summaries:
+        uses = ran[summary.run, summary.host]
+        if uses and any(device.stack_bytes for device in summary.devices):
+            temporary = np.array([known[use.fingerprint].temporary_bytes for use in uses], dtype=np.int64)
+            stacks = np.array([device.stack_bytes for device in summary.devices], dtype=np.int64)
+            best = fullest_program(stacks, temporary).tolist()
+            named = [uses[index].module if index >= 0 else "" for index in best]
+            devices = tuple(map(_with_stack, summary.devices, named))
+            summary = replace(summary, devices=devices)
+        found.append(summary)
     return found
+
+
+def _with_stack(device: DeviceSummary, module: str) -> DeviceSummary:
+    """Return a device whose stack, a part of what no allocation explains, is a site that names its program."""
+    sizes = {site.text: site.bytes for site in device.sites}
+    stack = min(device.stack_bytes, sizes.get(UNEXPLAINED, 0))
+    if not module or not stack:
+        return device
+    sizes[UNEXPLAINED] -= stack
+    sizes[f"{STACK} {module}"] = stack
+    sites = sorted((Site(text, size) for text, size in sizes.items() if size), key=lambda site: -site.bytes)
+    return replace(device, sites=tuple(sites))
 
 
 def _sized(use: ProgramUse, known: Mapping[str, ProgramSummary]) -> ProgramUse:
@@ -139,10 +179,14 @@ def _summarized(found: FileSummary, data: bytes | memoryview, skipped: int) -> F
 
 
 def _with_devices(summary: FileSummary, part: FilePart, title: str) -> FileSummary:
+    """Add the devices of a part, and which programs ran there."""
     try:
         recordings = [recording for recording in part.read() if recording.length]
     except Exception as error:
         return _with_problem(summary, title, error)
+    if (runs := count_runs(recordings)) is not None:
+        uses = tuple(replace(use, ran=run_count(use.title, runs) != 0) for use in summary.programs)
+        summary = replace(summary, programs=uses)
     for recording in recordings:
         summary = _with_moment(summary, recording)
         if recording.kind.is_failure:
@@ -183,8 +227,11 @@ def summarize_device(recording: Recording) -> DeviceSummary:
     # Samples contain no lines; those of a snapshot may be joined to them.
     sites, other = ((), peak(recording).bytes) if recording.kind.is_sampled else largest_sites(recording)
     site, size, unit = fastest_leak(recording)
-    found = _without_sites(recording)
-    return replace(found, sites=sites, other_bytes=other, growth=site, growth_bytes=size, growth_unit=unit)
+    reserved = recording.reported.reserved if recording.reported is not None else ()
+    stack = int(reserved[peak(recording).position]) if len(reserved) else 0
+    summary = _without_sites(recording)
+    summary = replace(summary, sites=sites, other_bytes=other, stack_bytes=stack)
+    return replace(summary, growth=site, growth_bytes=size, growth_unit=unit)
 
 
 def _without_sites(recording: Recording) -> DeviceSummary:

@@ -36,6 +36,7 @@ class DeviceSummary:
     growth: str = ""  # the site that leaks fastest; empty: no leak, or too few steps to see one
     growth_bytes: int = 0  # that it adds in each step
     growth_unit: str = ""  # `step`, or `run of jit_train_step` where no steps are marked
+    stack_bytes: int = 0  # at the peak: what a TPU reserves for the temporaries of its program
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class ProgramUse:
     module: str
     title: str  # of the recording, as in `jit_train_step(34)`
     fingerprint: str  # a hash of the serialized module
+    ran: bool = True  # False: the file counts executions, and none of this program
     peak_bytes: int = -1  # -1: not read
     reserved_bytes: int = -1
     problem: str = ""  # why it cannot be read
@@ -68,6 +70,7 @@ class ProgramSummary:
     sites: tuple[Site, ...] = ()
     other_bytes: int = 0
     problem: str = ""
+    temporary_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

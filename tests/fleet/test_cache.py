@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -100,6 +102,59 @@ def test_an_edited_summary_is_missing(tmp_path: Path, content: str) -> None:
     with sqlite3.connect(tmp_path / FILE) as database:
         database.execute("UPDATE summaries SET content = ?", (content,))
     assert not SummaryCache(tmp_path).files([FILE_OF_HOST]) and not SummaryCache(tmp_path).programs(["ab"])
+
+
+def places(content: Any) -> Iterator[tuple[list[Any], int]]:
+    """Yield each value of nested lists, as its list and index."""
+    for index, value in enumerate(content):
+        yield content, index
+        if isinstance(value, list):
+            yield from places(value)
+
+
+@pytest.mark.parametrize("planted", ["text", 2**70, [[1]], {"a": 1}], ids=repr)
+def test_a_value_of_another_type_is_missing_or_read_as_its_type(tmp_path: Path, planted: Any) -> None:
+    SummaryCache(tmp_path).put([SUMMARY], [PROGRAM])
+    with sqlite3.connect(tmp_path / FILE) as database:
+        stored = {
+            kind: json.loads(content) for kind, content in database.execute("SELECT kind, content FROM summaries")
+        }
+    database.close()
+    for kind, content in stored.items():
+        for values, index in list(places(content)):
+            kept, values[index] = values[index], planted
+            with sqlite3.connect(tmp_path / FILE) as database:
+                change = "UPDATE summaries SET content = ? WHERE kind = ?"
+                database.execute(change, (json.dumps(content), kind))
+            database.close()
+            values[index] = kept
+            found = [
+                *SummaryCache(tmp_path).files([FILE_OF_HOST]).values(),
+                *SummaryCache(tmp_path).programs(["ab"]).values(),
+            ]
+            for summary in found:
+                assert_types(summary)
+            SummaryCache(tmp_path).put([SUMMARY], [PROGRAM])
+
+
+def assert_types(summary: Any) -> None:
+    for name, hint in get_type_hints(type(summary)).items():
+        value = getattr(summary, name)
+        if isinstance(value, tuple):
+            for each in value:
+                assert_types(each)
+        else:
+            assert type(value) is hint, (name, value)
+
+
+def test_text_that_is_not_utf8_is_missing(tmp_path: Path) -> None:
+    SummaryCache(tmp_path).put([SUMMARY], [PROGRAM])
+    with sqlite3.connect(tmp_path / FILE) as database:
+        database.execute("UPDATE summaries SET content = CAST(x'ff' AS TEXT)")
+    database.close()
+    assert not SummaryCache(tmp_path).files([FILE_OF_HOST])
+    SummaryCache(tmp_path).put([SUMMARY], [PROGRAM])
+    assert SummaryCache(tmp_path).files([FILE_OF_HOST])
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:

@@ -18,9 +18,14 @@ from benchmarks.pods.ranks import write_ranks
 from benchmarks.pods.truth import Capture as Truth
 from benchmarks.pods.truth import Faults
 from tb_memplugin.analysis.fleet.answer import FleetAnswer
+from tb_memplugin.analysis.linking import stack_of_program
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.analysis.usage.live_set import UNEXPLAINED
+from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.fleet.cache import FILE, SummaryCache
 from tb_memplugin.fleet.scan import Scan
 from tb_memplugin.fleet.sessions import captures
+from tb_memplugin.fleet.summarize import STACK
 from tb_memplugin.logdir import find_runs
 from tb_memplugin.model.fleet import Fleet
 
@@ -44,6 +49,24 @@ def true_peaks(truth: Truth) -> Mapping[tuple[str, str], int]:
 def faulty(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Truth]:
     logdir = tmp_path_factory.mktemp("pod")
     return logdir, Pod(24, 2, 0.5, faults=FAULTS, skew_seconds=9).write(logdir)
+
+
+def test_stacks_are_named_as_in_one_file(faulty: tuple[Path, Truth]) -> None:
+    logdir, _ = faulty
+    fleet = fleet_of(logdir)
+    by_host = {file.path: listing_of_path(file.path).recordings for file in fleet.files[:2]}
+    checked = [device for device in fleet.devices if device.path in by_host]
+    assert len(checked) == 4
+    for device in checked:
+        recordings = by_host[device.path]
+        (recording,) = (each for each in recordings if each.memory == device.summary.device)
+        programs = [each for each in recordings if each.kind.has_program]
+        found, position = stack_of_program(recording, programs), peak(recording).position
+        title = programs[found.program[position]].title.partition("(")[0]
+        sizes = {site.text: site.bytes for site in device.summary.sites}
+        assert sizes[f"{STACK} {title}"] == found.stack[position] > 0
+        assert sum(sizes.values()) + device.summary.other_bytes == device.summary.peak_bytes
+        assert UNEXPLAINED not in sizes
 
 
 def test_each_fault_is_found_and_named(faulty: tuple[Path, Truth]) -> None:

@@ -56,7 +56,7 @@ def fleet_of_programs(*programs: Sequence[tuple[str, str]]) -> Fleet:
             f"host-{n}",
             "run",
             (),
-            tuple(ProgramUse(use[0], use[0], use[1], 5, 6) for use in uses),
+            tuple(ProgramUse(use[0], use[0], use[1], peak_bytes=5, reserved_bytes=6) for use in uses),
         )
         for n, uses in enumerate(programs)
     ]

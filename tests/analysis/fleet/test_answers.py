@@ -89,7 +89,7 @@ def test_hosts_with_another_program() -> None:
 
 def test_what_differs_in_another_program() -> None:
     usual, other = (
-        ProgramUse("jit_step", "jit_step(1)", name, peak, peak + GIB, memory="HBM", sites=sites)
+        ProgramUse("jit_step", "jit_step(1)", name, True, peak, peak + GIB, memory="HBM", sites=sites)
         for name, peak, sites in (
             ("a", 4 * GIB, (Site("a.py:1 f", 3 * GIB), Site("a.py:2 g", GIB))),
             ("b", 5 * GIB, (Site("a.py:1 f", 5 * GIB),)),
