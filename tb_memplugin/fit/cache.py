@@ -12,11 +12,11 @@ import platform
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from tb_memplugin.cache_folder import CacheSettings
@@ -111,7 +111,10 @@ def _installed() -> list[str]:
     return sorted(found)
 
 
+# A program expands to at most so many bytes, and as many times its size in the cache. Stored ones expand by up to 20.
+EXPANDED_BYTES, EXPANDED_SHARE = 64 << 20, 50
 KEPT = 0.8  # a cache above its size is trimmed to this share of it, a choice, and so not at every write
+SUFFIXES = (".program", ".question", ".partial")
 BROKEN = (OSError, ValueError, KeyError, TypeError, AttributeError, InputError, zipfile.BadZipFile, EOFError)
 
 
@@ -135,6 +138,7 @@ class Cache:
         path = self._path(key, "program")
         try:
             with zipfile.ZipFile(path) as file:
+                _check_members(file.infolist(), path.stat().st_size)
                 files = {name: file.read(name) for name in file.namelist()}
             outcome = replace(read_outcome(files.pop(RECORD), str(path)), candidate=candidate)
             os.utime(path)  # files that were unused for longest are deleted first
@@ -157,6 +161,8 @@ class Cache:
             Path(partial).write_text(json.dumps({"key": key, "inputs": inputs}))
 
     def _path(self, digest: str, suffix: str) -> Path:
+        if not digest.isalnum():
+            raise ValueError(digest)
         return self.folder / digest[:2] / f"{digest}.{suffix}"
 
     def has(self, key: str) -> bool:
@@ -175,13 +181,14 @@ class Cache:
                 path.unlink()
 
     def _files(self) -> list[tuple[int, int, Path]]:
-        """List the files with the time of their last use, in nanoseconds, and their size."""
+        """List the files of this cache with the time of their last use, in nanoseconds, and their size."""
         found = []
         with suppress(OSError):
             for path in self.folder.glob("??/*"):
                 with suppress(OSError):  # deleted by another process
                     status = path.stat()
-                    found.append((status.st_mtime_ns, status.st_size, path))
+                    if path.suffix in SUFFIXES and not path.parent.is_symlink():
+                        found.append((status.st_mtime_ns, status.st_size, path))
         return found
 
     def _trim(self) -> None:
@@ -197,6 +204,14 @@ class Cache:
             with suppress(OSError):
                 path.unlink()
                 excess -= size
+
+
+def _check_members(members: Sequence[zipfile.ZipInfo], size: int) -> None:
+    """Raise ValueError for a member outside of the folder that it is written to, or for too much content."""
+    if any(PurePath(each.filename).is_absolute() or ".." in PurePath(each.filename).parts for each in members):
+        raise ValueError("a path that leads out of the folder")
+    if sum(each.file_size for each in members) > EXPANDED_BYTES + EXPANDED_SHARE * size:
+        raise ValueError("too large")
 
 
 @contextmanager

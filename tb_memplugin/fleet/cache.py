@@ -1,7 +1,8 @@
 """Summaries in the user's cache folder: an SQLite database of JSON, which contains nothing to execute.
 
 A summary is used while its file's path, size and modification stamp and the reader's version are unchanged. While the
-database is damaged, or locked by another process for long, the cache answers as if it were empty.
+database is locked by another process for long, the cache answers as if it were empty. A database that is damaged, or
+that another program made, is set aside, and replaced by an empty one.
 """
 
 from __future__ import annotations
@@ -29,12 +30,10 @@ REFRESH_SECONDS = 3600  # between changes of `used`, so that most looks write no
 KEPT = 0.8  # of the size, once it is exceeded
 BUSY_SECONDS = 5.0
 BROKEN = (sqlite3.Error, OSError, ValueError, TypeError, RecursionError)
-SCHEMA = """
-PRAGMA journal_mode = WAL;
-PRAGMA synchronous = NORMAL;
-CREATE TABLE IF NOT EXISTS summaries (
-  kind TEXT, key TEXT, version TEXT, content TEXT, used INTEGER, PRIMARY KEY (kind, key));
-"""
+TABLE = """CREATE TABLE summaries (
+  kind TEXT, key TEXT, version TEXT, content TEXT, used INTEGER, PRIMARY KEY (kind, key))"""
+SCHEMA = [("index", None), ("table", TABLE)]
+CHECK_SECONDS = 0.2  # a database whose pages take longer to check is used unchecked
 T = TypeVar("T")
 
 
@@ -54,6 +53,7 @@ class SummaryCache:
     def __init__(self, folder: Path | None = None, most: int | None = None) -> None:
         self.folder = folder or SETTINGS.folder()
         self.most = most if most is not None else SETTINGS.bytes()
+        self._is_checked = False
 
     def files(self, wanted: Iterable[HostFile]) -> dict[str, FileSummary]:
         """Return the summaries of files that are unchanged, by path."""
@@ -130,19 +130,46 @@ class SummaryCache:
         self._trim()
 
     def _with_database(self, use: Callable[[sqlite3.Connection], object]) -> None:
-        """Use the database in one transaction. One that is damaged is deleted."""
+        """Use the database in one transaction."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self.folder / FILE, timeout=BUSY_SECONDS)) as database:
-                database.executescript(SCHEMA)
+                self._check(database)
+                database.execute("PRAGMA journal_mode = WAL")
+                database.execute("PRAGMA synchronous = NORMAL")
                 with database:
                     use(database)
         except sqlite3.OperationalError as error:  # locked, or on a disk that is full or read-only
-            # Another version made its tables, or a text is not UTF-8, which has no code.
+            # A text that is not UTF-8 has no code.
             if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) == sqlite3.SQLITE_ERROR:
-                self.clear()
+                self._set_aside()
         except BROKEN:
-            self.clear()
+            self._set_aside()
+
+    def _check(self, database: sqlite3.Connection) -> None:
+        """Make the table of an empty database. ValueError if another one has other tables, views or triggers.
+
+        The pages are checked once, with a deadline.
+        """
+        schema = "SELECT type, sql FROM sqlite_schema ORDER BY type"
+        if not (found := database.execute(schema).fetchall()):
+            database.execute(TABLE.replace("TABLE", "TABLE IF NOT EXISTS"))
+        elif found != SCHEMA:
+            raise ValueError("the database of another program")
+        if self._is_checked:
+            return
+        self._is_checked = True
+        deadline = time.monotonic() + CHECK_SECONDS
+        database.set_progress_handler(lambda: time.monotonic() > deadline, 1000)
+        with suppress(sqlite3.OperationalError):  # the deadline
+            if database.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+                raise ValueError("damaged")
+        database.set_progress_handler(None, 0)
+
+    def _set_aside(self) -> None:
+        with suppress(OSError):
+            (self.folder / FILE).replace(self.folder / f"{FILE}.aside")
+        self.clear()
 
     def _trim(self) -> None:
         """Delete the least recently used summaries until the database is below its size again."""

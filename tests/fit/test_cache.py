@@ -224,3 +224,44 @@ def test_variables_choose_the_folder(variables: dict[str, str]) -> None:
 def test_an_entry_is_a_plain_archive(tmp_path: Path) -> None:
     Cache(tmp_path).put("k" * 64, compiled(10))
     assert set(zipfile.ZipFile(next(tmp_path.glob("kk/*"))).namelist()) == {"fit.json", "program"}
+
+
+def planted(folder: Path, key: str, name: str, content: bytes) -> Cache:
+    """Return a cache with an entry to which a file was added."""
+    cache = Cache(folder)
+    cache.put(key, compiled(10))
+    with zipfile.ZipFile(folder / key[:2] / f"{key}.program", "a", zipfile.ZIP_DEFLATED) as file:
+        file.writestr(name, content)
+    return cache
+
+
+@pytest.mark.parametrize("name", ["../escaped.py", "/tmp/escaped.py", "a/../../escaped.py"])
+def test_an_entry_that_leads_out_of_its_folder_is_missing(tmp_path: Path, name: str) -> None:
+    assert planted(tmp_path, "k" * 64, "inside.txt", b"1").get("k" * 64, Candidate("s", "v5e")) is not None
+    assert planted(tmp_path, "l" * 64, name, b"1").get("l" * 64, Candidate("s", "v5e")) is None
+
+
+def test_an_entry_that_expands_too_much_is_missing(tmp_path: Path) -> None:
+    assert planted(tmp_path, "k" * 64, "zeros", bytes(200 << 20)).get("k" * 64, Candidate("s", "v5e")) is None
+
+
+def test_a_question_reads_no_file_outside_the_cache(tmp_path: Path) -> None:
+    outside = Cache(tmp_path / "outside")
+    outside.put("k" * 64, compiled(10))
+    cache = Cache(tmp_path / "a" / "cache")
+    (tmp_path / "a" / "cache").mkdir(parents=True)
+    cache.answer("q" * 64, f"../outside/kk/{'k' * 64}", {"files": {}, "folders": {}})
+    assert cache.find("q" * 64, Candidate("s", "v5e")) is None
+
+
+def test_clearing_leaves_files_of_others(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache")
+    cache.put("k" * 64, compiled(10))
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "thesis.program").write_text("")
+    (tmp_path / "cache" / "ab").symlink_to(home)
+    (tmp_path / "cache" / "kk" / "notes.txt").write_text("")
+    cache.clear()
+    assert (home / "thesis.program").exists() and (tmp_path / "cache" / "kk" / "notes.txt").exists()
+    assert cache.content() == (0, 0)

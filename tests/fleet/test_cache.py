@@ -104,6 +104,40 @@ def test_an_edited_summary_is_missing(tmp_path: Path, content: str) -> None:
     assert not SummaryCache(tmp_path).files([FILE_OF_HOST]) and not SummaryCache(tmp_path).programs(["ab"])
 
 
+ENDLESS = """CREATE VIEW summaries AS WITH RECURSIVE n(kind, key, version, content, used) AS
+  (SELECT 'file', '', '', '', 0 UNION ALL SELECT kind, key, version, content, used + 1 FROM n) SELECT * FROM n"""
+TRIGGER = "CREATE TRIGGER t AFTER INSERT ON summaries BEGIN DELETE FROM summaries; END"
+
+
+@pytest.mark.parametrize("foreign", [(ENDLESS,), (cache.TABLE, TRIGGER), (cache.TABLE, "CREATE TABLE mine (a)")])
+def test_the_database_of_another_program_is_set_aside_unchanged(tmp_path: Path, foreign: tuple[str, ...]) -> None:
+    with sqlite3.connect(tmp_path / FILE) as database:
+        for statement in foreign:
+            database.execute(statement)
+    database.close()
+    before = (tmp_path / FILE).read_bytes()
+    kept = SummaryCache(tmp_path)
+    assert not kept.files([FILE_OF_HOST])
+    kept.put([SUMMARY], [PROGRAM])
+    assert kept.files([FILE_OF_HOST]) and kept.programs(["ab"]) == {"ab": PROGRAM}
+    assert (tmp_path / f"{FILE}.aside").read_bytes() == before
+
+
+def test_damaged_pages_are_found_at_the_first_look(tmp_path: Path) -> None:
+    kept = SummaryCache(tmp_path)
+    kept.put([replace(SUMMARY, path=f"/log/{number}", problem="x" * 3000) for number in range(50)], [])
+    with sqlite3.connect(tmp_path / FILE) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        database.execute("PRAGMA journal_mode = DELETE")
+    database.close()
+    content = bytearray((tmp_path / FILE).read_bytes())
+    content[20 * 4096 : 20 * 4096 + 2000] = b"\xff" * 2000
+    (tmp_path / FILE).write_bytes(content)
+    assert not SummaryCache(tmp_path).programs(["ab"])
+    assert (tmp_path / f"{FILE}.aside").exists()
+    assert SummaryCache(tmp_path).content().files == 0
+
+
 def places(content: Any) -> Iterator[tuple[list[Any], int]]:
     """Yield each value of nested lists, as its list and index."""
     for index, value in enumerate(content):
