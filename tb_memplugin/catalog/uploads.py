@@ -38,11 +38,11 @@ class _Upload:
 
 
 class Uploads:
-    """Files that are being sent, the latest last. Methods may be called from any thread."""
+    """Files that are being sent. Methods may be called from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._uploads: OrderedDict[str, _Upload] = OrderedDict()  # by key, which the page chooses
+        self._uploads: dict[str, _Upload] = {}  # by key, which the page chooses
 
     def add(self, key: str, name: str, size: int, at: int, piece: bytes) -> tuple[int, memoryview | None]:
         """Add a piece; return the number of bytes so far, and the content once it is complete.
@@ -68,14 +68,14 @@ class Uploads:
         return upload.done, upload.content.toreadonly()
 
     def _begin(self, key: str, name: str, size: int) -> None:
-        """Make room for a file, of those that nobody sends any more, and then of the oldest."""
+        """Make room for a file, of those that nobody sends any more. InputError if there is none."""
         require(size * FREE_MULTIPLE, name)
         self._uploads.pop(key, None)
         idle_since = time.monotonic() - MAX_IDLE_SECONDS
         for other in [other for other, upload in self._uploads.items() if upload.touched < idle_since]:
             del self._uploads[other]
-        while sum(len(upload.content) for upload in self._uploads.values()) + size > MAX_UPLOAD_BYTES:
-            self._uploads.popitem(last=False)
+        if sum(len(upload.content) for upload in self._uploads.values()) + size > MAX_UPLOAD_BYTES:
+            raise InputError("Other files are being sent", name, "try again when they are complete")
         self._uploads[key] = _Upload(name, np.empty(size, np.uint8).data)
 
 
@@ -109,7 +109,7 @@ class PastedTexts:
         """Read a text and keep its recordings. Raise InputError, and keep nothing, if it contains no error."""
         from tb_memplugin.readers.oom_text import read_oom_text  # 30 ms, which a summary does not need
 
-        name = f"{RUN_PREFIX}/{blake2b(text, digest_size=4).hexdigest()}"
+        name = f"{RUN_PREFIX}/{blake2b(text, digest_size=16).hexdigest()}"
         if (known := self.get(name)) is not None:
             return known
         pasted = PastedText(
@@ -122,7 +122,7 @@ class PastedTexts:
     def add_file(self, file_name: str, content: memoryview) -> PastedText:
         """Read a file and keep its recordings. Raise InputError, and keep nothing, if it has none."""
         shown = "".join(c if c.isprintable() and c not in "|/\\" else "_" for c in file_name)[-MAX_NAME:]
-        name = f"{RUN_PREFIX}/{shown} {blake2b(content, digest_size=4).hexdigest()}"
+        name = f"{RUN_PREFIX}/{shown} {blake2b(content, digest_size=16).hexdigest()}"
         if (known := self.get(name)) is not None:
             return known
         # Its path is no file of this machine, so its module is not read from there.

@@ -27,6 +27,7 @@ from waitress.adjustments import Adjustments
 from waitress.channel import HTTPChannel
 from waitress.server import TcpWSGIServer
 from waitress.task import ThreadedTaskDispatcher, WSGITask
+from waitress.utilities import Error
 
 from tb_memplugin.hosts import http_messages
 from tb_memplugin.questions.asking.source import Reads
@@ -104,6 +105,7 @@ MAX_CONNECTIONS = 1000
 IDLE_SECONDS = 60  # browsers keep connections for their next request
 REQUEST_SECONDS = 20  # until the headers are complete
 BODY_SECONDS = 120  # until the body is complete: 16 MiB at 1 Mbit/s
+MAX_ARRIVED_BYTES = 256 << 20  # of the bodies of all requests that are arriving or wait
 CROWDED = 0.75  # above this share of all connections, idle ones are closed after CROWDED_SECONDS
 CROWDED_SECONDS = 3
 MAX_HEADER_BYTES = 64 << 10
@@ -124,7 +126,16 @@ class _Channel(HTTPChannel):  # type: ignore[misc]
     def received(self, data: bytes) -> bool:
         if self.request is None:
             self.arriving_since = time.time()
+        elif self.request.headers_finished and self.server.arrived_bytes() > MAX_ARRIVED_BYTES:
+            self.request.error, self.request.completed = _TooManyBodies("try again when they have arrived"), True
         return bool(super().received(data))
+
+    @property
+    def arrived_bytes(self) -> int:
+        """Return the bytes of the bodies that this connection holds."""
+        with self.requests_lock:
+            requests = [self.request, *self.requests]
+        return sum(request.body_bytes_received for request in requests if request is not None)
 
     def service(self) -> None:
         """Answer a request. Others that were sent with it are dropped, or a few bytes could order any amount of memory.
@@ -155,10 +166,17 @@ class _Channel(HTTPChannel):  # type: ignore[misc]
         return bool(now - since > (min(limit, CROWDED_SECONDS) if crowded else limit))
 
 
+class _TooManyBodies(Error):  # type: ignore[misc]
+    code, reason = 503, "Too many bodies are being sent"
+
+
 class _Server(TcpWSGIServer):  # type: ignore[misc]
     """One listening socket."""
 
     channel_class = _Channel
+
+    def arrived_bytes(self) -> int:
+        return sum(channel.arrived_bytes for channel in list(self.active_channels.values()))
 
     def maintenance(self, now: float) -> None:
         crowded = len(self._map) > CROWDED * self.adj.connection_limit

@@ -176,3 +176,22 @@ def test_signals_end_it_cleanly(number: signal.Signals) -> None:
         assert fetch(server.url).body == SMALL
         process.send_signal(number)
         assert process.wait(timeout=60) == 0
+
+
+def test_bodies_of_all_clients_have_a_limit_together() -> None:
+    head = b"POST /sent HTTP/1.1\r\nHost: x\r\nContent-Length: 8000000\r\n\r\n"
+    with serving({"MAX_ARRIVED_BYTES": 20_000_000}) as (server, _), ExitStack() as opened:
+        clients = [opened.enter_context(connect(server.url)) for _ in range(4)]
+        refused = 0
+        for client in clients:
+            client.sendall(head)
+            try:
+                for _ in range(79):
+                    client.sendall(bytes(100_000))
+            except OSError:  # the connection was closed
+                refused += 1
+        assert server.get("").body == SMALL
+        for client in clients[:2]:  # the first are not given up for the last
+            client.sendall(bytes(100_000))
+            read_to(client, b"8000000")
+        assert refused or b" 503 " in read_all(clients[-1])

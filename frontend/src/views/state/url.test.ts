@@ -265,6 +265,16 @@ describe("the URL and the state", () => {
     expect(page.entries()).toEqual(["#run=train&zoom=48,402", "#run=eval&host=h"]);
   });
 
+  it("keep a change that is not written yet when the host says that the URL may have changed", () => {
+    const { page, store } = openAt("#run=train");
+    store.set({ zoom: [1, 2] });
+    store.set({ zoom: [3, 4] });
+    page.announce();
+    expect(store.get().zoom).toEqual([3, 4]);
+    vi.advanceTimersByTime(1000);
+    expect(page.entries()).toEqual(["#run=train&zoom=3,4"]);
+  });
+
   it("write what a browser rejected once it accepts changes again", () => {
     const { page, store } = openAt("");
     page.reject = true;
@@ -335,6 +345,7 @@ function fakeWindow(hash = "") {
       },
     },
     entries: () => entries,
+    announce: notify,
     follow: (link: string) => {
       push(link);
       notify();

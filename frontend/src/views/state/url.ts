@@ -107,6 +107,8 @@ export function bindUrl(store: Store<ViewState>, start: ViewState, scroll: Scrol
   const ours = (): Map<string, string> => readParts(location.hash, NAMES);
   /** Our parameters in the URL, as last read or written. */
   let known = writeParts("", NAMES, ours());
+  /** Those of the state, which the URL may be behind. */
+  let current = known;
   let home = hostTab(location.hash);
   let timer = 0;
   let isBehind = false;
@@ -129,7 +131,7 @@ export function bindUrl(store: Store<ViewState>, start: ViewState, scroll: Scrol
     delete dataset["address"];
   };
   const write = (state: ViewState, isNewEntry: boolean): void => {
-    known = toFragment(state);
+    known = current = toFragment(state);
     isBehind = false;
     delete dataset["address"];
     const fragment = writeParts(location.hash, NAMES, toValues(state));
@@ -157,13 +159,13 @@ export function bindUrl(store: Store<ViewState>, start: ViewState, scroll: Scrol
   store.subscribe((before, filled) => {
     const state = store.get();
     if (!filled && state.tab !== before.tab) scroll.move(placeOf(before), placeOf(state), isReading);
-    if (isReading || toFragment(state) === known) return;
+    if (isReading || toFragment(state) === current) return;
     if (!filled && !isSamePlace(before, state)) {
       if (isBehind) write(before, false);
       write(state, true);
     } else if (filled || timer === 0) write(state, false);
     else {
-      known = toFragment(state);
+      current = toFragment(state);
       setBehind();
     }
     rest();
@@ -173,7 +175,7 @@ export function bindUrl(store: Store<ViewState>, start: ViewState, scroll: Scrol
     const found = writeParts("", NAMES, values);
     if (isElsewhere() || found === known) return;
     settle();
-    known = found;
+    known = current = found;
     isReading = true;
     const { theme, host_dark } = store.get();
     store.set({
