@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.tables import CodeLines
+from tb_memplugin.open_below import open_parts, resolve_below
 
 # Code only: a folder with code also has keys, settings and data.
 SUFFIXES = frozenset(
@@ -65,10 +66,6 @@ def _fewest(parts: Sequence[str]) -> int:
 
 
 MAX_FILE_BYTES = 2 << 20
-# Neither follow a link nor wait for a pipe's writer. Windows lacks these flags.
-_PLAIN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
-_FOLDER = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
-HAS_FOLDER_HANDLES = os.open in os.supports_dir_fd
 
 
 def read_below(root: str, parts: Sequence[str]) -> tuple[str, bytes] | None:
@@ -78,30 +75,13 @@ def read_below(root: str, parts: Sequence[str]) -> tuple[str, bytes] | None:
     part by part without following any, so that a link that is put there in between leads nowhere.
     """
     try:
-        resolved = os.path.realpath(os.path.join(root, *parts), strict=True)
-        inside = os.path.relpath(resolved, root).split(os.sep)
-        if inside[0] == os.pardir or os.path.isabs(inside[0]) or any(part.startswith(".") for part in inside):
+        inside = resolve_below(root, os.path.join(root, *parts))
+        if any(part.startswith(".") for part in inside) or not is_source_name(inside[-1]):
             return None
-        if not is_source_name(inside[-1]):
-            return None
-        content = _read(_open(root, inside))
+        content = _read(open_parts(root, inside))
     except (OSError, ValueError):
         return None
     return None if content is None else ("/".join(inside), content)
-
-
-def _open(root: str, parts: Sequence[str]) -> int:
-    if not HAS_FOLDER_HANDLES:  # Windows, where links need a privilege
-        return os.open(os.path.join(root, *parts), _PLAIN | getattr(os, "O_BINARY", 0))
-    folder = os.open(root, _FOLDER)
-    try:
-        for part in parts[:-1]:
-            inner = os.open(part, _FOLDER, dir_fd=folder)
-            os.close(folder)
-            folder = inner
-        return os.open(parts[-1], _PLAIN, dir_fd=folder)
-    finally:
-        os.close(folder)
 
 
 def _read(handle: int) -> bytes | None:

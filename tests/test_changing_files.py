@@ -159,7 +159,7 @@ def test_a_failure_of_the_disk_is_no_fault_of_the_file(tmp_path: Path, monkeypat
     def refuse(*_: object) -> int:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(files, "_open_at_once", refuse)
+    monkeypatch.setattr(files, "_open", refuse)
     with pytest.raises(ReadError, match="Permission denied"):
         logdir.read_bytes(file)
 

@@ -10,7 +10,7 @@ import pytest
 
 from tb_memplugin import logdir
 from tb_memplugin.catalog.catalog import Catalog
-from tb_memplugin.errors import InputError
+from tb_memplugin.errors import InputError, ReadError
 from tb_memplugin.hosts.sources import catalog_source
 from tb_memplugin.logdir import remote_files
 
@@ -87,6 +87,19 @@ def test_links_lead_nowhere_outside(tmp_path: Path) -> None:
     (root / "cycle").symlink_to(root)
     [run] = logdir.find_runs(str(root))
     assert [file.host for file in run.files] == ["a", "in"]
+
+
+@pytest.mark.parametrize("name", ["plugins/profile/s/a.xplane.pb", "plugins/profile/s", "plugins"])
+def test_links_that_are_put_there_after_the_listing_lead_nowhere(tmp_path: Path, name: str) -> None:
+    root, outside = tmp_path / "logs", tmp_path / "outside"
+    put(outside, "plugins/profile/s/a.xplane.pb")
+    put(root, "plugins/profile/s/a.xplane.pb")
+    [run] = logdir.find_runs(str(root))
+    assert len(logdir.read_bytes(run.files[0])) > 0
+    (root / name).rename(tmp_path / "kept")
+    (root / name).symlink_to(outside / name)
+    with pytest.raises(ReadError, match="a link leads out of the folder"):
+        logdir.read_bytes(run.files[0])
 
 
 def test_linked_folders_that_lead_outside_are_named(tmp_path: Path) -> None:

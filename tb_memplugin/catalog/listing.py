@@ -164,7 +164,7 @@ def _read_part(part: FilePart, file: HostFile) -> list[Recording]:
     # Imported here, since protobuf takes 60 ms, which other files do not need.
     from tb_memplugin.catalog.beside_programs import with_dump_files
 
-    return with_dump_files(recordings, file.program)
+    return with_dump_files(recordings, file.program, file.top)
 
 
 def stages_explained(listing: Listing) -> Listing:

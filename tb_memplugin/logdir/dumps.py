@@ -62,7 +62,7 @@ def _program_file(program: ProgramName, entry: Entry, paths: Mapping[str, str], 
     if program.prefix in paths and not is_remote(entry.path):
         beside.append(os.path.join(paths[program.prefix], TOPOLOGY))
     described = ProgramFile(path_text(title), path_text(program.module), tuple(beside))
-    return HostFile(entry.path, "", entry.size, entry.stamp, described, modified_ns=entry.modified_ns)
+    return HostFile(entry.path, "", entry.size, entry.stamp, described, modified_ns=entry.modified_ns, top=entry.top)
 
 
 def _other_stages(entries: Sequence[Entry], programs: Iterable[str]) -> tuple[HostFile, ...]:

@@ -4,6 +4,7 @@ import os
 import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from io import FileIO
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from tb_memplugin.free_memory import require
 from tb_memplugin.logdir.names import host_name, is_remote, path_text
 from tb_memplugin.logdir.parts import CHUNK_BYTES, Allocate, count_bytes, read_needed
 from tb_memplugin.logdir.remote_files import RemoteFile, read_remote, read_stream
+from tb_memplugin.open_below import open_parts, resolve_below
 from tb_memplugin.sizes import bytes_text
 
 # Reading a file takes as much memory again for its tables, or more.
@@ -49,13 +51,15 @@ class LocalFile:
                 count_bytes(count)
 
 
-def read_local(path: str, begin: int, max_bytes: int | None, known: Format | None) -> tuple[memoryview, int]:
+def read_local(
+    path: str, begin: int, max_bytes: int | None, known: Format | None, top: str = ""
+) -> tuple[memoryview, int]:
     """Copy up to `max_bytes` from `begin` into memory, and return where they begin, as `extent` does.
 
     Of a large file of a `known` format, only the parts that its reader needs. A map of the file would end the process
-    when a writer truncates the file.
+    when a writer truncates the file. `top`: as in HostFile.
     """
-    with FileIO(path, "rb", opener=_open_at_once) as stream:
+    with FileIO(path, "rb", opener=partial(_open, top)) as stream:
         before = os.fstat(stream.fileno())
         if not stat.S_ISREG(before.st_mode):
             raise InputError("not a file", path, "it is a pipe or a device; save its content as a file")
@@ -97,13 +101,11 @@ def stamp_of(status: os.stat_result) -> str:
     return f"{status.st_mtime_ns}-{status.st_size}"
 
 
-def _open_at_once(path: str, flags: int) -> int:
-    """Open a file without waiting for the writer of a pipe."""
+def _open(top: str, path: str, flags: int = os.O_RDONLY) -> int:
+    """Open a file, one of a logdir below its folder, without waiting for the writer of a pipe."""
+    if top:
+        return open_parts(top, resolve_below(top, path))
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
-
-
-# Neither follow a link nor wait for a pipe's writer. Windows lacks both flags.
-PLAIN_FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 class Entry(NamedTuple):
@@ -115,6 +117,7 @@ class Entry(NamedTuple):
     size: int = 0
     stamp: str = ""
     modified_ns: int = 0  # since 1970; 0: unknown
+    top: str = ""  # as in HostFile
 
 
 FolderLister = Callable[[str], list[Entry]]
@@ -148,6 +151,7 @@ class HostFile(NamedTuple):
     `modified_ns`: the modification time, in nanoseconds since 1970; 0 where it is unknown.
     `unreadable`: the reason why the file cannot be read, and the remedy, where its name alone shows that.
     `stages`: this entry stands for all files of its folder that are stages without buffer assignment.
+    `top`: the local logdir, without links, that the file must be in when it is opened; empty for one that a user named.
     """
 
     path: str
@@ -158,6 +162,7 @@ class HostFile(NamedTuple):
     unreadable: str = ""
     modified_ns: int = 0
     stages: Stages | None = None
+    top: str = ""
 
     @property
     def format(self) -> Format | None:
@@ -203,7 +208,7 @@ def _read(
     try:
         if is_remote(file.path):
             return _read_remote(file, begin, max_bytes, known)
-        return read_local(file.path, begin, max_bytes, known)
+        return read_local(file.path, begin, max_bytes, known, file.top)
     except InputError:
         raise
     except MemoryError as error:
@@ -222,7 +227,7 @@ def _read_remote(
     return read_remote(remote, begin, size, known, allocator(file.path)), begin
 
 
-def read_beside(path: str, max_bytes: int) -> bytes | None:
+def read_beside(top: str, path: str, max_bytes: int) -> bytes | None:
     """Return the first `max_bytes` of a small file beside a program; None where there is none, or it is a link."""
     try:
         if is_remote(path):
@@ -231,7 +236,9 @@ def read_beside(path: str, max_bytes: int) -> bytes | None:
             system, name = fsspec.core.url_to_fs(path)
             content: bytes = system.cat_file(name, start=0, end=max_bytes)
             return content[:max_bytes]  # a web server may send more
-        with open(os.open(path, PLAIN_FILE), "rb") as file:
+        if os.path.islink(path):
+            return None
+        with open(_open(top, path), "rb") as file:
             return file.read(max_bytes) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
     except Exception:  # remote stores raise errors of many types
         return None

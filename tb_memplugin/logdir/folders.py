@@ -176,13 +176,13 @@ def _list_local(top: str, folder: str) -> list[Entry]:
                 elif is_dump_file(entry.name):
                     # A dump has ten such files for each program, and few of them are ever opened.
                     if entry.is_file(follow_symlinks=False):
-                        found.append(Entry(entry.name, entry.path, False))
+                        found.append(Entry(entry.name, entry.path, False, top=top))
                 elif is_read(entry.name) and entry.is_file():
                     if entry.is_symlink() and not is_inside(top, entry.path):
                         continue
                     status = entry.stat()
                     stamp, modified_ns = stamp_of(status), status.st_mtime_ns
-                    found.append(Entry(entry.name, entry.path, False, status.st_size, stamp, modified_ns))
+                    found.append(Entry(entry.name, entry.path, False, status.st_size, stamp, modified_ns, top))
     except OSError:
         pass
     return found

@@ -215,4 +215,4 @@ def _sorted_files(entries: list[Entry]) -> list[Entry]:
 
 def _host_file(entry: Entry) -> HostFile:
     host = path_text(host_name(entry.name))
-    return HostFile(entry.path, host, entry.size, entry.stamp, modified_ns=entry.modified_ns)
+    return HostFile(entry.path, host, entry.size, entry.stamp, modified_ns=entry.modified_ns, top=entry.top)
