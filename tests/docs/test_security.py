@@ -27,7 +27,8 @@ def test_the_limits_of_memory_are_those_of_the_code() -> None:
         "of it, the decompressed content": f"{mib(budget.CONTENT_BASE_BYTES)} + {budget.CONTENT_MULTIPLE} n",
         "a text with an out-of-memory error": f"its last {mib(OOM_TEXT_BYTES)} are read",
         "a record of a fit, `fit.json`": mib(fit_records.MAX_RECORD_BYTES),
-        "files that are being sent to the page": mib(uploads.MAX_UPLOAD_BYTES),
+        "files that are being sent to the page": f"{mib(uploads.MAX_UPLOAD_BYTES)}; others are refused meanwhile",
+        "bodies of all requests that are arriving or wait": mib(server.MAX_ARRIVED_BYTES),
         "a pasted text": f"{mib(http_messages.MAX_BODY_BYTES)}; {uploads.MAX_TEXTS} texts are kept",
     }
     assert {what: limits.get(what) for what in expected} == expected

@@ -166,3 +166,35 @@ def test_a_logdir_that_is_not_there_is_an_error_of_the_command(tmp_path: Path) -
     done = subprocess.run(command, input="", capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (2, "")
     assert str(tmp_path / "missing") in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_half_a_surrogate_pair_and_a_whole_float_get_replies() -> None:
+    """The client's library cannot send these, so they are written to the server as lines."""
+    begin = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    calls = [
+        r'"name":"explain","arguments":{"path":"\ud800.py"}',
+        '"name":"summary","arguments":{"top":1.0}',
+        "garbage",
+    ]
+    lines = [
+        json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": begin}),
+        '{"jsonrpc":"2.0","method":"notifications/initialized"}',
+        *(
+            f'{{"jsonrpc":"2.0","id":{number},"method":"tools/call","params":{{{call}}}}}'
+            for number, call in enumerate(calls, 1)
+        ),
+        '{"jsonrpc":"2.0","id":9,"method":"ping"}',
+    ]
+    command = [str(BIN / "tb-memplugin"), "mcp", str(DEMO)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write("\n".join(lines) + "\n")
+        process.stdin.flush()
+        answers: dict[int, Any] = {}
+        while not {1, 2, 9} <= answers.keys():
+            answer = json.loads(process.stdout.readline())
+            answers[answer["id"]] = answer["result"]
+        process.stdin.close()
+        assert process.wait(60) == 0
+    assert "Nothing of that name" in answers[1]["content"][0]["text"]
+    assert len(json.loads(answers[2]["content"][0]["text"])["recordings"]) == 1

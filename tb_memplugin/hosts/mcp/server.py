@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import AsyncIterable, Mapping
 from functools import partial
 from typing import Any
 
 import anyio
 import jsonschema
+from anyio.abc import ObjectSendStream
 from mcp import MCPError
 from mcp.server import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
 from mcp_types import (
     INVALID_PARAMS,
     CallToolRequestParams,
@@ -23,7 +25,9 @@ from mcp_types import (
     TextContent,
     Tool,
     ToolAnnotations,
+    jsonrpc_message_adapter,
 )
+from pydantic import ValidationError
 
 from tb_memplugin import __version__
 from tb_memplugin.catalog.reading import Progress
@@ -55,8 +59,26 @@ def serve(root: str) -> None:
 
 async def _serve(reader: LogdirReader) -> None:
     server = server_of(reader)
-    async with stdio_server() as (received, sent):
-        await server.run(received, sent, server.create_initialization_options())
+    send, repaired = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    async with stdio_server() as (received, sent), anyio.create_task_group() as group:
+        group.start_soon(_repair, received, send)
+        await server.run(repaired, sent, server.create_initialization_options())
+
+
+async def _repair(received: AsyncIterable[Any], send: ObjectSendStream[Any]) -> None:
+    """Pass messages on. One with half of a surrogate pair, which mcp cannot read, would get no reply."""
+    async with send:
+        async for message in received:
+            await send.send(_readable(message) if isinstance(message, ValidationError) else message)
+
+
+def _readable(error: ValidationError) -> SessionMessage | Exception:
+    try:
+        parsed = json.loads(error.errors()[0]["input"])
+        text = json.dumps(parsed, ensure_ascii=False).encode(errors="replace")
+        return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return error
 
 
 def server_of(reader: LogdirReader) -> Server[Any]:
@@ -100,7 +122,9 @@ def call(reader: LogdirReader, tool: McpTool, arguments: Mapping[str, Any]) -> C
     """Return the answer of a tool, or an error that says what happened, where, and what to do."""
     try:
         _check(tool, arguments)
-        answer = tool.call(reader, arguments)
+        # JSON Schema takes 5.0 for an integer.
+        whole = {key: int(value) for key, value in arguments.items() if isinstance(value, float) and value.is_integer()}
+        answer = tool.call(reader, {**arguments, **whole})
         if (size := len(_text(answer))) > MAX_ANSWER_BYTES:
             what = f"The answer has {bytes_text(size)}, more than {bytes_text(MAX_ANSWER_BYTES)}"
             raise InputError(what, tool.name, "ask for fewer items with `top`")
