@@ -79,7 +79,8 @@ def check(arguments: argparse.Namespace) -> int:
     pattern = pattern_of(arguments.recording)
     listing = listing_of(arguments.path, pattern.search if arguments.recording else None)
     chosen = [r for r in listing.recordings if pattern.search(r.id)]
-    found = baseline_check(arguments.baseline, before.recordings, chosen, given or before.tolerance)
+    tolerance = given or before.tolerance
+    found = baseline_check(arguments.baseline, before.recordings, chosen, tolerance, arguments.with_roles)
     print_problems(found.problems)
     found = found._replace(problems=[*problems_json(listing.problems), *found.problems])
     if not found.checked:

@@ -105,6 +105,27 @@ def test_a_role_may_grow_by_as_many_bytes_as_the_peak(
     assert check(more, logdir) == 0  # other arrays are live at the peak of so much less
 
 
+def test_roles_are_left_out_where_that_is_asked_for(baseline: Path, tmp_path: Path) -> None:
+    recording, logdir = json.loads(baseline.read_text())["recordings"][0], changed_logdir("base", tmp_path)
+    less = edited(baseline, roles_bytes={})
+    assert check(less, logdir) == 1
+    assert check(less, logdir, "--no-roles") == 0
+    for figure in ("peak_bytes", "reserved_bytes"):
+        assert check(edited(baseline, **{figure: recording[figure] // 2}), logdir, "--no-roles") == 1
+
+
+def test_a_small_change_changes_few_lines_and_the_file_has_no_numbers_of_the_compiler(
+    baseline: Path, tmp_path: Path
+) -> None:
+    """Fusions are numbered over the whole program, so a change anywhere renumbers all of them."""
+    now = tmp_path / "now.json"
+    assert main(["baseline", str(changed_logdir("not_donated", tmp_path)), "--write", str(now)]) == 0
+    before, after = baseline.read_text().splitlines(), now.read_text().splitlines()
+    assert len(set(after) - set(before)) <= 15
+    fusions = [row["fusion"] for row in json.loads(now.read_text())["recordings"][0]["fused"]]
+    assert fusions and not any(re.search(r"\d", fusion) for fusion in fusions)
+
+
 def test_less_memory_is_fine_and_says_how_to_keep_it(
     baseline: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -117,6 +138,25 @@ def test_a_renamed_program_is_checked(baseline: Path, tmp_path: Path, capsys: py
     renamed = edited(baseline, name="jit_train")
     assert check(renamed, changed_logdir("not_donated", tmp_path), "--tolerance", "0.1%") == 1
     assert "`jit_step`, `HBM` (was `jit_train`)" in capsys.readouterr().out
+
+
+def test_a_program_whose_name_arguments_and_layers_were_renamed_is_checked(
+    baseline: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    renamed = edited(baseline, name="jit_train")
+    logdir = changed_logdir("renamed", tmp_path)
+    now = tmp_path / "now.json"
+    assert main(["baseline", str(logdir), "--write", str(now)]) == 0
+    paths = [
+        {row["path"] for row in json.loads(file.read_text())["recordings"][0]["arguments"]} for file in (renamed, now)
+    ]
+    assert paths[0] & paths[1] == {"batch/x", "batch/y"}
+    capsys.readouterr()
+    assert check(renamed, logdir, "--json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    (found,) = answer["checked"]
+    assert (found["name_before"], found["status"], found["causes"]) == ("jit_train", "within", [])
+    assert answer["added"] == answer["missing"] == []
 
 
 def test_a_missing_program_cannot_be_checked_and_a_new_one_is_no_failure(

@@ -1,6 +1,6 @@
 """Facts of a recording, its figures and largest arrays under stable names, and their match between two captures."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Sequence, Set
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -81,10 +81,15 @@ def fused_facts(recording: Recording, rows: RowPaths, floor: int) -> tuple[Fused
             found[1:] = [found[1] + arrays, found[2] + size]
     large = sorted(merged.items(), key=lambda found: (-found[1][2], found[0]))[:MAX_FUSED]
     return tuple(
-        FusedFacts(path, shape, program.name[at], arrays, size)
+        FusedFacts(path, shape, _unnumbered(program.name[at]), arrays, size)
         for (path, shape), (at, arrays, size) in large
         if size > floor
     )
+
+
+def _unnumbered(name: str) -> str:
+    """Return the name of an instruction without the compiler's numbers, which change with the whole program."""
+    return name.partition(".")[0].rstrip("0123456789").rstrip("_") or name
 
 
 def _stored(recording: Recording, rows: RowPaths, wanted: Set[str]) -> set[tuple[str, str]]:
@@ -261,8 +266,14 @@ def _size(facts: MemoryFacts) -> tuple[int, str]:
 
 
 def _similarity(a: MemoryFacts, b: MemoryFacts) -> float:
-    """Return the share of arguments that two programs share; 0 for other recordings."""
-    one, other = ({template(argument.path) for argument in facts.arguments} for facts in (a, b))
-    if not a.kind.has_program or a.kind != b.kind or a.memory != b.memory or not one | other:
+    """Return the share of arguments that two programs share, by path, or by role and shape where they were renamed.
+
+    0 for other recordings.
+    """
+    if not a.kind.has_program or a.kind != b.kind or a.memory != b.memory or not a.arguments or not b.arguments:
         return 0.0
-    return len(one & other) / len(one | other)
+    paths, shapes = (
+        [Counter(key(argument) for argument in facts.arguments) for facts in (a, b)]
+        for key in (lambda argument: template(argument.path), lambda argument: (argument.role, argument.shape))
+    )
+    return max((one & other).total() / (one | other).total() for one, other in (paths, shapes))

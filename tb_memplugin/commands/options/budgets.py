@@ -65,6 +65,9 @@ def check(parser: argparse.ArgumentParser) -> None:
     against = parser.add_argument_group("a baseline, in place of --max-peak")
     against.add_argument("--baseline", metavar="FILE", help="a file that `tb-memplugin baseline` has written")
     tolerance_option(against, "what the baseline contains")
+    against.add_argument(
+        "--no-roles", dest="with_roles", action="store_false", help="check only the peak and reserved memory"
+    )
     against.add_argument("--markdown", action="store_true", help=MARKDOWN)
     compiling = parser.add_argument_group("a step to compile, in place of PATH")
     compiling.add_argument("--fit", metavar="FILE.py:FUNCTION", dest="step", help="see `tb-memplugin fit --help`")

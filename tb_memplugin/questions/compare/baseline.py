@@ -102,9 +102,16 @@ def _sized(recording: Recording) -> _Sized:
 
 
 def baseline_check(
-    baseline: str, before: Sequence[MemoryFacts], recordings: Sequence[Recording], tolerance: Tolerance
+    baseline: str,
+    before: Sequence[MemoryFacts],
+    recordings: Sequence[Recording],
+    tolerance: Tolerance,
+    with_roles: bool = True,
 ) -> BaselineCheck:
-    """Compare recordings with a baseline, the file from which `before` was read."""
+    """Compare recordings with a baseline, the file from which `before` was read.
+
+    `with_roles`: compare the peak by role as well, beside peak and reserved memory.
+    """
     recorded, problems = baseline_facts(recordings, before)
     now = [one.facts for one in recorded]
     ids = {id(one.facts): one.id for one in recorded}
@@ -113,7 +120,7 @@ def baseline_check(
     return BaselineCheck(
         baseline,
         tolerance,
-        [_checked(old, new, ids[id(new)], tolerance) for old, new in matched.pairs],
+        [_checked(old, new, ids[id(new)], tolerance, with_roles) for old, new in matched.pairs],
         [
             UnmatchedRecording(one, f"is not in the baseline: {rewrite} adds it")
             for one in matched.added
@@ -127,14 +134,16 @@ def baseline_check(
     )
 
 
-def _checked(before: MemoryFacts, now: MemoryFacts, recording_id: str, tolerance: Tolerance) -> CheckedRecording:
+def _checked(
+    before: MemoryFacts, now: MemoryFacts, recording_id: str, tolerance: Tolerance, with_roles: bool
+) -> CheckedRecording:
     figures = [("peak", before.peak_bytes, now.peak_bytes)]
     if before.reserved_bytes is not None and now.reserved_bytes is not None:
         figures.append(("reserved", before.reserved_bytes, now.reserved_bytes))
     exceeded = [name for name, old, new in figures if new > tolerance.allowed(old)]
     is_less = any(old > tolerance.allowed(new) for _, old, new in figures)
     # A lower peak is elsewhere, where other arrays are live: a role that grew there is no problem.
-    roles = [] if is_less and not exceeded else _exceeded_roles(before, now, tolerance)
+    roles = _exceeded_roles(before, now, tolerance) if with_roles and (exceeded or not is_less) else []
     status: Status = "above" if exceeded or roles else "below" if is_less else "within"
     return CheckedRecording(recording_id, before, now, exceeded, roles, status, explain_change(before, now))
 
