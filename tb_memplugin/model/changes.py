@@ -58,6 +58,7 @@ class MemoryFacts:
     roles_bytes: Mapping[str, int] = field(default_factory=dict)  # bytes at the peak
     devices: int = 1
     floor_bytes: int = 0
+    output_bytes: int | None = None  # of a program: results that reuse no argument's memory; None in older baselines
     arguments: tuple[ArgumentFacts, ...] = ()
     arrays: tuple[ArrayFacts, ...] = ()  # live at the peak, arguments included
     saved: tuple[ArrayFacts, ...] = ()  # activations that the forward pass saves, live at the peak or not
@@ -77,6 +78,9 @@ class ChangeCauseKind(StrEnum):
     DONATED = "donated"
     LAYERS = "layers"
     SAVED = "saved"  # activations
+    OUTPUT_ADDED = "output_added"
+    OUTPUT_REMOVED = "output_removed"
+    ATTENTION = "attention"  # scores of all positions against all, which are stored at once or in chunks
     FUSION_SPLIT = "fusion_split"
     FUSED = "fused"
 

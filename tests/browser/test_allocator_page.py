@@ -101,16 +101,12 @@ def test_a_brush_zooms_and_a_double_click_shows_all_again(busy: Host, page: Page
     assert yzoom == []
     plot = viewer.plot()
     page.mouse.move(*plot.at(0.5, 0.5))
-    page.keyboard.down("Alt")
-    page.mouse.wheel(0, -400)
-    page.keyboard.up("Alt")
+    viewer.wheel(-400, "Alt")
     again, yzoom = viewer.windows()
     assert again == zoom
     assert len(yzoom) == 2
     page.mouse.move(*viewer.curve().at(0.5, 0.5))
-    page.keyboard.down("Alt")
-    page.mouse.wheel(0, -400)
-    page.keyboard.up("Alt")
+    viewer.wheel(-400, "Alt")
     state = until(viewer.state, lambda state: "bytes" in state, "the curve is not zoomed along y")
     low, high = map(float, state["bytes"].split(","))
     assert 0 < low < high

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from functools import partial
 
 from tb_memplugin.analysis.compare.argument_causes import (
@@ -16,7 +17,7 @@ from tb_memplugin.analysis.compare.argument_causes import (
 )
 from tb_memplugin.analysis.compare.facts import facts
 from tb_memplugin.analysis.compare.ledger import COMPUTED, COMPUTED_OR_OUTPUT, Ledger, LedgerRow, rescaled, total
-from tb_memplugin.analysis.compare.stable_paths import dtype_of, template
+from tb_memplugin.analysis.compare.stable_paths import dtype_of, size_of, template
 from tb_memplugin.analysis.ownership.by_model import NO_PATH
 from tb_memplugin.model.arrays import dimensions
 from tb_memplugin.model.changes import ArrayFacts, ChangeCause, ChangeCauseKind, Explanation, FusedFacts, MemoryFacts
@@ -124,6 +125,83 @@ def place_of(array: ArrayFacts) -> str:
     return family(array.path) or array.function or scope
 
 
+def outputs(before: MemoryFacts, after: MemoryFacts, pairs: ArgumentPairs, ledger: Ledger) -> Iterator[ChangeCause]:
+    """Yield a cause for results that are new or gone, where results take more or less memory of their own.
+
+    Results of donated arguments are causes of donation, and results of arguments that changed have their causes.
+    """
+    if before.output_bytes is None or after.output_bytes is None:
+        return
+    donated = sum(old.donated_bytes - new.donated_bytes for old, new in pairs.values())
+    grown = after.output_bytes - before.output_bytes - donated
+    if abs(grown) <= max(before.floor_bytes, after.floor_bytes):
+        return
+    arguments = {template(argument.path) for pair in pairs.values() for argument in pair}
+    kind = ChangeCauseKind.OUTPUT_ADDED if grown > 0 else ChangeCauseKind.OUTPUT_REMOVED
+    rows = ledger.claim(lambda row: row.role == "output" and row.bytes * grown > 0 and row.template not in arguments)
+    if rows:
+        largest = max(rows, key=lambda row: abs(row.bytes))
+        arrays = sum(abs(row.arrays) for row in rows)
+        yield ChangeCause(kind, (), total(rows), arrays=arrays, shape=largest.shape, example=largest.path)
+
+
+def attention(before: MemoryFacts, after: MemoryFacts, ledger: Ledger) -> Iterator[ChangeCause]:
+    """Yield a cause where attention's scores are stored at once now, or no longer: both their dimensions are a length.
+
+    A length is a dimension of an input, before and after. Scores in chunks have a part of one of these dimensions.
+    """
+    lengths = set.intersection(
+        *(
+            {size for argument in side.arguments if argument.role == "input" for size in size_of(argument.shape)}
+            for side in (before, after)
+        )
+    )
+    for more, other in ((True, before), (False, after)):
+        # Scores of other programs are inside of fusions, or are stored while other arrays are at the peak.
+        stored = [array.shape for array in (*other.arrays, *other.saved)]
+        had = {size for shape in (*stored, *(fused.shape for fused in other.fused)) for size in _twice(shape)}
+        for length in sorted((size for size in lengths - had if size >= MIN_LENGTH), reverse=True):
+            rows = ledger.claim(partial(_are_scores, length=length, more=more))
+            if not rows:
+                continue
+            whole = {size_of(row.shape) for row in rows}
+            rows += ledger.claim(partial(_is_chunk, length=length, more=more, whole=whole))
+            largest = max(rows, key=lambda row: abs(row.bytes))
+            arrays = sum(abs(row.arrays) for row in rows if length in _twice(row.shape))
+            sides = ("", str(length)) if more else (str(length), "")
+            yield ChangeCause(
+                ChangeCauseKind.ATTENTION,
+                *((), total(rows), *sides),
+                arrays=arrays,
+                shape=largest.shape,
+                example=largest.path,
+            )
+
+
+MIN_LENGTH = 128  # a choice: smaller scores are no cause of much memory, and equal dimensions are chance
+
+
+def _twice(shape: str) -> set[int]:
+    """Return the dimensions that an array of three or more dimensions has twice."""
+    sizes = Counter(size_of(shape))
+    return {size for size, count in sizes.items() if count == 2} if sizes.total() > 2 else set()
+
+
+def _are_scores(row: LedgerRow, length: int, more: bool) -> bool:
+    return (
+        row.role in (ACTIVATION, "temporary") and (row.is_new if more else row.is_old) and length in _twice(row.shape)
+    )
+
+
+def _is_chunk(row: LedgerRow, length: int, more: bool, whole: Collection[tuple[int, ...]]) -> bool:
+    """Return whether an array of the other side has the dimensions of scores, except for a part of one length."""
+    if row.role not in (ACTIVATION, "temporary") or not (row.is_old if more else row.is_new):
+        return False
+    sizes = Counter(size_of(row.shape))
+    others = ((Counter(scores) - sizes, sizes - Counter(scores)) for scores in whole)
+    return any(lost == Counter([length]) and came.total() == 1 and max(came) < length for lost, came in others)
+
+
 def _is_activation(row: LedgerRow, contents: Collection[ArrayContent], more: bool) -> bool:
     return row.role == ACTIVATION and (row.arrays > 0) is more and _content(row.shape) in contents
 
@@ -206,13 +284,18 @@ def _causes(before: MemoryFacts, after: MemoryFacts, paired: PairedArguments, le
     if before.devices != after.devices:
         yield ChangeCause(ChangeCauseKind.DEVICES, (), 0, str(before.devices), str(after.devices))
     yield from added_and_removed(paired, ledger)
-    yield from shardings(pairs, ledger)
+    resharded = list(shardings(pairs, ledger))
     yield from dtypes(pairs, ledger)
     yield from shapes(pairs, ledger, devices)
     yield from donations(pairs, ledger, after.peak_bytes - before.peak_bytes)
-    yield from rescaled(ledger)
+    yield from attention(before, after, ledger)
+    scaled = list(rescaled(ledger))
+    if resharded:  # where arguments are split otherwise, so is what the program computes
+        resharded[0] = replace(resharded[0], bytes=resharded[0].bytes + sum(cause.bytes for cause in scaled))
+    yield from resharded or scaled
     yield from layers(pairs, before, after, ledger)
     yield from saved(before, after, ledger)
+    yield from outputs(before, after, pairs, ledger)
 
 
 def causes_between(before: Recording, after: Recording) -> list[ChangeCause]:

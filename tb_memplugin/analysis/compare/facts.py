@@ -26,7 +26,7 @@ from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.model.arrays import I64, U8
 from tb_memplugin.model.changes import ArgumentFacts, ArrayFacts, FusedFacts, MemoryFacts
-from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.kinds import RegionKind, Role
 from tb_memplugin.model.program import Program
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.native.row_groups import group_rows
@@ -132,11 +132,18 @@ def facts(recording: Recording) -> MemoryFacts:
         roles_bytes={each.label: by_role[each] for each in Role if by_role[each]},
         devices=recording.program.devices if recording.program is not None else 1,
         floor_bytes=max(floor, arrays[len(kept)].bytes if len(arrays) > MAX_ROWS else 0),
+        output_bytes=_output_bytes(recording) if is_program else None,
         arguments=_arguments(recording, paths, role) if is_program else (),
         arrays=kept,
         saved=_saved(recording, paths, floor) if is_program else (),
         fused=fused_facts(recording, paths, floor) if is_program else (),
     )
+
+
+def _output_bytes(recording: Recording) -> int:
+    kind = recording.regions.kind
+    alone = (kind & (RegionKind.OUTPUT | RegionKind.PARAMETER | RegionKind.THREAD_LOCAL)) == RegionKind.OUTPUT
+    return int(recording.regions.size[alone].sum())
 
 
 def _arrays(recording: Recording, paths: RowPaths, rows: I64, role: U8, size: I64) -> list[ArrayFacts]:

@@ -110,6 +110,7 @@ def facts_json(facts: MemoryFacts) -> dict[str, Any]:
         "roles_bytes": dict(sorted(facts.roles_bytes.items())),
         "devices": facts.devices,
         "floor_bytes": facts.floor_bytes,
+        "output_bytes": facts.output_bytes,
     }
     return head | {key: [_row_json(row) for row in getattr(facts, key)] for key in LISTS}
 
@@ -154,7 +155,7 @@ def _facts(value: Any) -> MemoryFacts:
     if not isinstance(roles, Mapping):
         raise TypeError("roles_bytes is no object")
     lists = {key: tuple(_row(kind, row) for row in _list(value[key], MAX_ROWS)) for key, kind in LISTS.items()}
-    reserved = value["reserved_bytes"]
+    reserved, outputs = value["reserved_bytes"], value.get("output_bytes")
     return MemoryFacts(
         kind=RecordingKind(_text(value["kind"])),
         name=_text(value["name"]),
@@ -164,6 +165,7 @@ def _facts(value: Any) -> MemoryFacts:
         roles_bytes={_text(role): _count(size) for role, size in roles.items()},
         devices=_count(value["devices"], 1),
         floor_bytes=_count(value["floor_bytes"]),
+        output_bytes=None if outputs is None else _count(outputs),
         **lists,
     )
 

@@ -9,7 +9,7 @@ from tb_memplugin.analysis.usage.live_set import share
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.questions.compare.baseline import BaselineCheck, CheckedRecording, UnmatchedRecording
 from tb_memplugin.questions.compare.baseline_file import write_command
-from tb_memplugin.questions.compare.causes import Quote, cause_text, difference_text, quoted
+from tb_memplugin.questions.compare.causes import Quote, cause_lines, difference_text, quoted
 from tb_memplugin.questions.compare.compare_text import code
 from tb_memplugin.sizes import agree, bytes_text, counted, signed_bytes, signed_percent
 
@@ -109,7 +109,7 @@ def _reasons(checked: CheckedRecording, quote: Quote) -> Iterator[str]:
     least = MIN_SHARE * abs(grown)
     causes = sorted(checked.explanation.causes, key=lambda cause: -direction * cause.bytes)
     shown = [cause for cause in causes if direction * cause.bytes >= 0 or abs(cause.bytes) > least]
-    yield from (cause_text(cause, quote) for cause in shown)
+    yield from cause_lines(shown, grown, quote)
     explained = sum(cause.bytes for cause in shown)
     if direction * explained < MOST * direction * (grown if checked.exceeded else _grown_role(checked) or grown):
         found = "Besides, the largest differences are" if shown else "No cause found. The largest differences are"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypedDict
 
 from tb_memplugin.analysis.compare.causes import causes_between
+from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.changes import ChangeCause, ChangeCauseKind, Difference, Explanation
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.endpoint import endpoint
@@ -110,6 +111,18 @@ def _saved(cause: ChangeCause, quote: Quote) -> str:
     return f"{place} saves {more} {activations} ({shape}{layers}, {signed_bytes(cause.bytes)})"
 
 
+def _output(cause: ChangeCause, quote: Quote) -> str:
+    verb = "new" if cause.kind is ChangeCauseKind.OUTPUT_ADDED else "gone"
+    of = "output" if cause.arrays == 1 else f"{cause.arrays:,} outputs, the largest"
+    are = agree(cause.arrays, "is", "are")
+    return f"{of} {quote(cause.example)} {are} {verb} ({quote(cause.shape)}, {signed_bytes(cause.bytes)})"
+
+
+def _attention(cause: ChangeCause, quote: Quote) -> str:
+    now = f"stored for all {int(cause.after):,} positions at once now" if cause.after else "no longer stored at once"
+    return f"attention's scores {quote(cause.example)} are {now} ({_arrays(cause, quote)}, {signed_bytes(cause.bytes)})"
+
+
 def _fusion_split(cause: ChangeCause, quote: Quote) -> str:
     stored = f"{quote(cause.example)} is stored now ({_arrays(cause, quote)}, {signed_bytes(cause.bytes)})"
     return f"{_names(cause, quote)} was split: {stored}"
@@ -156,9 +169,25 @@ TEXTS: dict[ChangeCauseKind, Callable[[ChangeCause, Quote], str]] = {
     ChangeCauseKind.DONATED: _donation,
     ChangeCauseKind.LAYERS: _layers,
     ChangeCauseKind.SAVED: _saved,
+    ChangeCauseKind.OUTPUT_ADDED: _output,
+    ChangeCauseKind.OUTPUT_REMOVED: _output,
+    ChangeCauseKind.ATTENTION: _attention,
     ChangeCauseKind.FUSION_SPLIT: _fusion_split,
     ChangeCauseKind.FUSED: _fused,
 }
+
+
+def cause_lines(causes: Sequence[ChangeCause], grown: int, quote: Quote) -> Iterator[str]:
+    """Yield causes as sentences, and the rest of the peak's change, so that the lines add up to `grown` bytes."""
+    yield from (cause_text(cause, quote) for cause in causes)
+    if rest := rest_text(causes, grown):
+        yield rest
+
+
+def rest_text(causes: Sequence[ChangeCause], grown: int) -> str:
+    """Return the part of a change that its causes do not explain; empty without causes, or where they add up."""
+    rest = grown - sum(cause.bytes for cause in causes)
+    return f"the rest, {signed_bytes(rest)}, has no cause of its own" if causes and rest else ""
 
 
 class NamedCauseJson(TypedDict):
@@ -166,7 +195,7 @@ class NamedCauseJson(TypedDict):
 
     kind: str
     """`devices`, `argument_added`, `argument_removed`, `sharding`, `dtype`, `shape`, `not_donated`, `donated`,
-    `layers`, `saved`, `fusion_split` or `fused`."""
+    `layers`, `saved`, `output_added`, `output_removed`, `attention`, `fusion_split` or `fused`."""
     names: list[str]
     """Arguments, the layer, or the fusion; empty for the whole program."""
     bytes: int
@@ -254,9 +283,13 @@ class ChangeCausesJson(TypedDict):
     """The causes, the largest first; none for recordings that are no programs."""
 
     causes: list[CauseJson]
+    rest: str
+    """The part of the change that they do not explain, in words; empty without causes, or where they add up."""
 
 
 @endpoint("change_causes", RecordingOf("a"), RecordingOf("b"))
 def change_causes(a: Recording, b: Recording) -> ChangeCausesJson:
     """Return the changes by programmer or compiler from `a` to `b`, with the bytes that each adds to the peak."""
-    return {"causes": [cause_json(cause) for cause in causes_between(a, b)]}
+    causes = causes_between(a, b)
+    rest = rest_text(causes, peak(b).bytes - peak(a).bytes)
+    return {"causes": [cause_json(cause) for cause in causes], "rest": rest}

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tb_memplugin.questions.asking.text_table import align
-from tb_memplugin.questions.compare.causes import Quote, cause_text, quoted
+from tb_memplugin.questions.compare.causes import Quote, cause_lines, quoted
 from tb_memplugin.questions.compare.comparison import CHANGES, ComparedEntryJson, ComparedSideJson, ComparisonJson
 from tb_memplugin.questions.compare.pairs import ExplainedComparison
 from tb_memplugin.sizes import bytes_text, counted, signed_bytes
@@ -71,7 +71,8 @@ def markdown(found: ExplainedComparison) -> Iterator[str]:
 
 
 def _causes(found: ExplainedComparison, quote: Quote) -> Iterator[str]:
-    return (cause_text(cause, quote) for cause in found.causes)
+    answer = found.comparison
+    return cause_lines(found.causes, answer["b"]["bytes"] - answer["a"]["bytes"], quote)
 
 
 def _title(side: ComparedSideJson) -> str:

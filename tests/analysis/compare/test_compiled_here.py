@@ -15,7 +15,7 @@ from support.aot import KEEP_BARRIERS, array
 from tb_memplugin.analysis.compare.causes import explain_change
 from tb_memplugin.analysis.compare.facts import facts
 from tb_memplugin.model.changes import ChangeCauseKind, MemoryFacts
-from tb_memplugin.questions.compare.causes import cause_text
+from tb_memplugin.questions.compare.causes import cause_lines, cause_text
 from tb_memplugin.readers.hlo import read_hlo
 
 
@@ -63,3 +63,44 @@ def test_donation_and_a_new_argument() -> None:
     )
     added = [cause for cause in explain_change(plain, with_ema).causes if cause.kind is ChangeCauseKind.ARGUMENT_ADDED]
     assert [(cause.names, cause.shape) for cause in added] == [(("state/ema",), "f32[256,256]")]
+
+
+def attend(q: Any, chunks: int = 0, with_scores: bool = False) -> Any:
+    """Sum up attention, with its scores at once or in chunks of queries."""
+
+    def part(some: Any) -> Any:
+        scores = jax.lax.optimization_barrier(jnp.exp(jnp.einsum("bqd,bkd->bqk", some, q)))
+        return jnp.einsum("bqk,bkd->bqd", scores, q), scores
+
+    if not chunks:
+        out, scores = part(q)
+        return (out, scores) if with_scores else out
+    parts = q.reshape(len(q), chunks, -1, q.shape[-1]).swapaxes(0, 1)
+    return jax.lax.map(lambda some: part(some)[0], parts)
+
+
+def test_scores_of_attention_at_once_and_in_chunks() -> None:
+    q = array(4, 512, 16)
+    chunked, whole = compiled(partial(attend, chunks=8), q), compiled(attend, q)
+    (cause,) = explain_change(chunked, whole).causes
+    assert cause.kind is ChangeCauseKind.ATTENTION
+    assert "are stored for all 512 positions at once now (`f32[4,512,512]`" in cause_text(cause)
+    # What a chunk of them took is gone.
+    assert 0.8 * (4 << 20) < cause.bytes < 4 << 20
+    (back,) = explain_change(whole, chunked).causes
+    assert back.kind is ChangeCauseKind.ATTENTION and back.bytes == -cause.bytes
+    assert "are no longer stored at once" in cause_text(back)
+
+
+def test_a_new_output_is_named_and_not_the_arrays_that_it_is_made_of() -> None:
+    q = array(4, 512, 16)
+    without, with_scores = compiled(attend, q), compiled(partial(attend, with_scores=True), q)
+    found = explain_change(without, with_scores)
+    assert ChangeCauseKind.ATTENTION not in {cause.kind for cause in found.causes}
+    outputs = [cause for cause in found.causes if cause.kind is ChangeCauseKind.OUTPUT_ADDED]
+    assert [(cause.arrays, cause.shape, cause.bytes) for cause in outputs] == [(1, "f32[4,512,512]", 4 << 20)]
+    assert cause_text(outputs[0]).startswith("output `")
+    grown = with_scores.peak_bytes - without.peak_bytes
+    lines = list(cause_lines(found.causes, grown, lambda text: text))
+    rest = grown - sum(cause.bytes for cause in found.causes)
+    assert len(lines) == len(found.causes) + bool(rest)

@@ -256,11 +256,14 @@ class Viewer:
         return [float(x) for x in zoom.split(",") if x], [float(y) for y in yzoom.split(",") if y]
 
     def wheel(self, by: float, *keys: str) -> None:
-        """Turn the wheel at the pointer while these keys are down."""
+        """Turn the wheel at the pointer, which is over our page, while these keys are down."""
+        listen = "addEventListener('wheel', () => { window.turned = true; }, { capture: true, once: true })"
+        self.frame.evaluate(f"window.turned = false; {listen}")
         for key in keys:
             self.page.keyboard.down(key)
         self.page.mouse.wheel(0, by)
-        # Without this, the keys can be up before the event arrives.
+        # Playwright does not wait for the event, which a busy browser sends late, also when the keys are up.
+        until(lambda: self.frame.evaluate("window.turned"), bool, "the page got no event of the wheel")
         self.rest()
         for key in keys:
             self.page.keyboard.up(key)

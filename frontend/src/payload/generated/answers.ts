@@ -216,6 +216,10 @@ export interface Caveat {
 /** The causes, the largest first; none for recordings that are no programs. */
 export interface ChangeCauses {
   causes: Cause[];
+  /**
+   * The part of the change that they do not explain, in words; empty without causes, or where they add up.
+   */
+  rest: string;
 }
 
 /** The entries that changed in one way, and the sum of their changes in bytes. */
@@ -815,7 +819,7 @@ export interface MemoryText {
 export interface NamedCause {
   /**
    * `devices`, `argument_added`, `argument_removed`, `sharding`, `dtype`, `shape`, `not_donated`, `donated`,
-   * `layers`, `saved`, `fusion_split` or `fused`.
+   * `layers`, `saved`, `output_added`, `output_removed`, `attention`, `fusion_split` or `fused`.
    */
   kind: string;
   /** Arguments, the layer, or the fusion; empty for the whole program. */

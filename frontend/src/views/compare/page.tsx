@@ -43,6 +43,7 @@ function Causes({ api, comparison }: { api: Api; comparison: Comparison }): JSX.
               <Sentence text={text} />
             </li>
           ))}
+          {value.rest !== "" && <li>{value.rest}</li>}
         </ul>
       )}
     </section>
