@@ -109,6 +109,9 @@ class RecordingKind(StrEnum):
         return self is RecordingKind.OUT_OF_MEMORY
 
 
+HOST_MEMORY = "host"  # the memory of a watched job outside of its devices
+
+
 class SpanKind(IntEnum):
     """The kind of a named interval. The page's payload contains these numbers."""
 

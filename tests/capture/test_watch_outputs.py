@@ -16,6 +16,7 @@ from support.watch_files import MIB
 
 from tb_memplugin.capture.watching import recorder, watch
 from tb_memplugin.capture.watching.counters import Reading
+from tb_memplugin.capture.watching.host_memory import HostMemory
 from tb_memplugin.readers.watch_layout import CounterSource, WatchedDevice
 
 GPUS = [
@@ -27,6 +28,7 @@ GPUS = [
 @pytest.fixture(autouse=True)
 def devices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recorder, "read_devices", lambda: GPUS)
+    monkeypatch.setattr(HostMemory, "read", lambda memory: [])
 
 
 def logged_port(log: pytest.LogCaptureFixture) -> int:

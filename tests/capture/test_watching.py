@@ -26,6 +26,7 @@ from tb_memplugin.analysis.usage.live_bytes import usage
 from tb_memplugin.capture.watching import counters, recorder, snapshots, watch
 from tb_memplugin.capture.watching.counters import Reading
 from tb_memplugin.capture.watching.curve import FULL, Curve, CurveFile
+from tb_memplugin.capture.watching.host_memory import HostMemory
 from tb_memplugin.capture.watching.recorder import SampleRecorder, WatchClock
 from tb_memplugin.capture.watching.snapshots import GROWTH_RISES, WINDOW_SAMPLES, Triggers
 from tb_memplugin.catalog.listing import listing_of_path
@@ -36,6 +37,11 @@ from tb_memplugin.readers.watch_layout import CounterSource, RecordEvent, Watche
 
 SECOND = 10**9
 GPU = WatchedDevice("cuda:0", CounterSource.MEMORY_STATS)
+
+
+@pytest.fixture(autouse=True)
+def no_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(HostMemory, "read", lambda memory: [])
 
 
 def reading(in_use: int, limit: int = 1000 * MIB, device: WatchedDevice = GPU) -> Reading:
@@ -281,7 +287,8 @@ def test_counters_of_real_devices_and_impossible_ones(
     stats: dict[str, Any], expected: tuple[int, ...], job_with: Callable[[FakeDevice], None]
 ) -> None:
     job_with(FakeDevice(stats))
-    assert counters.read_devices() == [Reading(GPU, expected)]
+    pool = {"pool": stats["pool_bytes"]} if "pool_bytes" in stats else {}
+    assert counters.read_devices() == [Reading(GPU, expected, pool)]
 
 
 @pytest.mark.parametrize("stats", [None, {}, {"bytes_limit": 1 << 34}, {"bytes_in_use": None}])
@@ -290,7 +297,7 @@ def test_a_device_that_does_not_count_its_bytes_in_use_has_those_of_live_arrays(
 ) -> None:
     job_with(FakeDevice(stats))
     [found] = counters.read_devices()
-    assert found == Reading(WatchedDevice("cuda:0", CounterSource.LIVE_ARRAYS), (0, -1, -1, -1, -1))
+    assert found == Reading(WatchedDevice("cuda:0", CounterSource.LIVE_ARRAYS), (0, -1, -1, -1, -1), arrays=0)
 
 
 @pytest.mark.parametrize("first", ["jax", "torch"])
@@ -353,7 +360,7 @@ def test_where_nothing_can_be_watched_the_log_says_so_once(
     for event in (RecordEvent.FINISHED, RecordEvent.FINISHED):
         recording.sample((2, 0), event)
     [line] = caplog.messages
-    assert "nothing is watched so far" in line and "PyTorch, whose CPU counts nothing" in line
+    assert "no device is watched so far" in line and "PyTorch, whose CPU counts nothing" in line
     assert not list(tmp_path.iterdir())
 
 
@@ -466,3 +473,24 @@ def test_a_remote_logdir_has_the_whole_curve_at_the_end(devices: list[Reading]) 
     [found] = listing_of_path("memory://watched/run").recordings
     assert found.kind is RecordingKind.WATCH and not found.is_live
     assert found.spans is not None and found.spans.name[len(found.spans) - 1] == "step 4"
+
+
+def test_a_leak_of_small_arrays_that_are_read_rarely_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    """7,333 arrays of 64 bytes leak in 200 s. Reading takes 1.5 microseconds for each array, in 0.08 % of the time."""
+    now, found = 0.0, []
+    triggers = Triggers(0.9)
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    cpu = WatchedDevice("cpu:0", CounterSource.LIVE_ARRAYS)
+    while now < 240:
+        arrays = 200 + round(7333 * now / 200)
+        if reason := triggers.reason(
+            [Reading(cpu, (100 * MIB + 64 * arrays, -1, -1, -1, -1), arrays=arrays)], int(now * 10)
+        ):
+            triggers.saved()
+            found.append((now, reason))
+        now += max(1.0, 1.5e-6 * arrays / 0.0008)
+    assert [reason for _, reason in found] == ["growth"] and found[0][0] < 150
+    steady = Triggers(0.9)
+    for second in range(0, 3600, 10):
+        now = float(second)
+        assert not steady.reason([Reading(cpu, (MIB, -1, -1, -1, -1), arrays=5000 + second % 70)], second)

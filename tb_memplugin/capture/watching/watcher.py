@@ -15,7 +15,8 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import Enum, auto
 from numbers import Real
 from queue import Empty, SimpleQueue
@@ -25,6 +26,7 @@ from typing import Self
 from tb_memplugin.capture.guard import quietly
 from tb_memplugin.capture.new_files import LogDir
 from tb_memplugin.capture.profile_run import is_out_of_memory
+from tb_memplugin.capture.watching.phases import Phase
 from tb_memplugin.capture.watching.recorder import Outputs, SampleRecorder, WatchClock, open_outputs
 from tb_memplugin.capture.watching.snapshots import save_after
 from tb_memplugin.readers.watch_layout import UNKNOWN, RecordEvent
@@ -113,6 +115,7 @@ class Watch:
         self._logdir, self._at, self._outputs = logdir, at, outputs
         self.every = every  # seconds between two samples
         self._clock = WatchClock()
+        self._phase: Phase | None = None
         self._step = UNKNOWN, UNKNOWN  # number, and when it began, in nanoseconds since 1970
         self._thread: _WatchThread | None = None
         self._process = 0
@@ -122,6 +125,7 @@ class Watch:
         if self._running() is None:
             with quietly(FAILED):
                 recorder = SampleRecorder(self._logdir, int(self.every * NS), self._at, self._clock)
+                recorder.phase = lambda: self._phase
                 thread = _WatchThread(recorder, self, self._outputs)
                 thread.start()
                 self._thread, self._process = thread, os.getpid()
@@ -146,6 +150,18 @@ class Watch:
         `number`: a number of Python or NumPy. Arrays are not marked, since reading their value waits for the device.
         """
         self._step = number, self._clock.now_ns()  # examined by the watching thread
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Mark a part of each step, such as "rollout" or "train". Takes some microseconds, and raises nothing itself.
+
+        Samples of the block count for this phase; inside of another phase, for the inner one alone.
+        """
+        outer, self._phase = self._phase, Phase(name, object())
+        try:
+            yield
+        finally:
+            self._phase = outer and Phase(outer.name, object())
 
     def __enter__(self) -> Self:
         return self.start()
