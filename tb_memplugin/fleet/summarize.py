@@ -22,6 +22,7 @@ from tb_memplugin.errors import NoBufferAssignmentError
 from tb_memplugin.fleet.tasks import may_pass, problem_text
 from tb_memplugin.logdir import HostFile
 from tb_memplugin.model.fleet import DEVICE_MEMORY, DeviceSummary, FileSummary, ProgramSummary, ProgramUse
+from tb_memplugin.model.kinds import HOST_MEMORY
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.common.part import FilePart
 
@@ -140,7 +141,7 @@ def _summarized(found: FileSummary, data: bytes | memoryview, skipped: int) -> F
 
 def _with_devices(summary: FileSummary, part: FilePart, title: str) -> FileSummary:
     try:
-        recordings = [recording for recording in part.read() if recording.length]
+        recordings = [recording for recording in part.read() if recording.length and recording.memory != HOST_MEMORY]
     except Exception as error:
         return _with_problem(summary, title, error)
     for recording in recordings:
@@ -161,7 +162,8 @@ def outline(file: HostFile, run: str, recordings: Iterable[Recording]) -> FileSu
     """Summarize the recordings of a file without their sites and leaks, and without its programs."""
     found = FileSummary(file.path, file.size, file.stamp, file.host, run)
     for recording in recordings:
-        if recording.length and not recording.kind.has_program and not recording.kind.is_failure:
+        is_device = not recording.kind.has_program and recording.memory != HOST_MEMORY
+        if recording.length and is_device and not recording.kind.is_failure:
             devices = *found.devices, _without_sites(recording)
             found = replace(_with_moment(found, recording), kind=str(recording.kind), devices=devices)
     return found

@@ -112,6 +112,15 @@ class RecordingKind(StrEnum):
 HOST_MEMORY = "host"  # the memory of a watched job outside of its devices
 
 
+class HostPart(StrEnum):
+    """Holders of the host's memory in its ledger."""
+
+    PRIVATE = "Private"  # of the watched process alone
+    CHILDREN = "Child processes"
+    SHM = "/dev/shm"
+    SHARED = "Shared"  # by the watched process with others, such as mapped files
+
+
 class SpanKind(IntEnum):
     """The kind of a named interval. The page's payload contains these numbers."""
 

@@ -143,8 +143,8 @@ class MemoryLedger(NamedTuple):
     @property
     def used(self) -> I64:
         """Return the bytes that are not free, per position."""
-        rows: I64 = self.bytes[:-1] if self.name[-1] == FREE else self.bytes
-        return rows.sum(axis=0)
+        used: I64 = self.bytes[: -1 if self.name[-1] == FREE else None].sum(axis=0)
+        return used
 
 
 FREE = "Free"

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.kinds import HostPart
 from tb_memplugin.model.tables import FREE, MemoryLedger, PhasePeaks
 from tb_memplugin.readers.watch_layout import PHASE, PROCESS, MemoryPart
 
@@ -33,15 +34,9 @@ def device_ledger(named: ColumnsByName, in_use: I64, limit: I64) -> MemoryLedger
 
 def host_ledger(named: ColumnsByName, limit: I64) -> MemoryLedger | None:
     """Return the ledger of the host; None where its parts are unknown."""
-    listed = {
-        "Private": MemoryPart.PRIVATE,
-        "Child processes": MemoryPart.CHILDREN,
-        "/dev/shm": MemoryPart.SHM,
-        "Shared": MemoryPart.SHARED,
-    }
-    if not {*listed.values(), MemoryPart.USED} <= named.keys():
+    parts = {part.value: np.maximum(named[part.name.lower()], 0) for part in HostPart if part.name.lower() in named}
+    if len(parts) < len(HostPart) or MemoryPart.USED not in named:
         return None
-    parts = {label: np.maximum(named[part], 0) for label, part in listed.items()}
     own, used = sum(parts.values(), np.zeros_like(limit)), named[MemoryPart.USED]
     of_host = MemoryPart.TOTAL in named and bool((named[MemoryPart.TOTAL] == limit).all())
     parts["Rest of the host" if of_host else "Rest of the cgroup"] = used - own

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from support.watch_files import MIB
 
-from tb_memplugin.capture.watching import device_memory, host_memory, recorder, watch
+from tb_memplugin.capture.watching import device_memory, host_memory, recorder, watch, watcher
 from tb_memplugin.capture.watching.counters import Reading
 from tb_memplugin.capture.watching.device_memory import DeviceMemory
 from tb_memplugin.capture.watching.host_memory import HostMemory
@@ -305,16 +305,17 @@ def test_a_job_records_host_devices_and_phases(
 ) -> None:
     level = [20]
     monkeypatch.setattr(recorder, "read_devices", lambda: [on_gpu(level[0], -1)])
+    monkeypatch.setattr(watcher, "MAX_SHARE", 1.0)  # samples on a busy machine are as close as elsewhere
     nvml(FakeNvml({os.getpid(): 75 * MIB}))
     with watch(str(tmp_path), every=0.01) as watched:
         for number in range(6):
             watched.step(number)
             with watched.phase("rollout"):
-                level[0] = 20
-                time.sleep(0.3)
+                time.sleep(0.2)
                 with pytest.raises(KeyError), watched.phase("decode"):
                     level[0] = 55
-                    time.sleep(0.3)
+                    time.sleep(0.2)
+                    level[0] = 20
                     raise KeyError
             assert watched._phase is None
     found = {one.memory: one for one in listing_of_path(str(tmp_path)).recordings}

@@ -109,6 +109,7 @@ def _groups(answer: ExplainedMoment) -> Iterator[str]:
     cells = [[bytes_text(size), percent_text(part, digits=1), *texts] for size, part, *texts in shown]
     yield from align([["bytes", "share", "count", "shape", "site"], *cells], 3)
     yield from _more(len(rows) - MAX_LINES, "site", "; --json lists all")
+    yield from _holders(answer)
     if "leaks" not in answer:
         return  # a single moment shows no leaks
     yield ""
@@ -116,6 +117,19 @@ def _groups(answer: ExplainedMoment) -> Iterator[str]:
     yield f"With a call stack: {counts.format(**answer['stacks'])}"
     yield from _programs(answer["joins"]) if "joins" in answer else ()
     yield from _findings(answer["leaks"], answer["recording"]["peak_bytes"])
+
+
+def _holders(answer: ExplainedMoment) -> Iterator[str]:
+    """Format the ledger and the phases of a watched job."""
+    ledger, phases = answer.get("ledger", []), answer.get("phases", [])
+    held = [[bytes_text(one["bytes"]), percent_text(one["share"], digits=1), one["holder"]] for one in ledger]
+    if held:
+        yield ""
+        yield from align([["bytes", "share", "holder"], *held], 2)
+    if phases:
+        yield ""
+        marked = [[bytes_text(one["bytes"]), f"{one['time_ns'] / 1e9:.1f} s", one["phase"]] for one in phases]
+        yield from align([["peak", "at", "phase"], *marked], 2)
 
 
 def _unexplained(answer: ExplainedMoment) -> str:
