@@ -32,6 +32,14 @@ export function liveOf(recordings: readonly Summary[]): Summary[] {
   return recordings.filter(({ live }) => live);
 }
 
+/** Return the memory of the host beside that of a watched device; none for the host itself. */
+export function hostOf(recordings: readonly Summary[], { kind, host, run, id }: Summary): Summary[] {
+  return recordings.filter(
+    (one) =>
+      one.memory === "host" && one.kind === kind && one.host === host && one.run === run && one.id !== id,
+  );
+}
+
 /** Return the status of a run; null where no job writes it, or its file says that it has ended. */
 export function liveStatus(
   recordings: readonly Summary[],
