@@ -18,9 +18,6 @@ export interface LedgerChart {
   times: Tick[];
 }
 
-/** Name of the bytes that nobody holds, always the last holder: they are not drawn. */
-export const FREE = "Free";
-
 /** Lay out a ledger, whose holders add up to the size of the memory. */
 export function ledgerChart({ holders, time_ns: times }: Ledger, mostTimes: number): LedgerChart {
   const sum = times.map(() => 0);

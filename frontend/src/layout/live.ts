@@ -1,5 +1,6 @@
 import { formatBytes, formatCount } from "../base/units";
 import type { Summary } from "../payload/generated/answers";
+import { HOST_MEMORY } from "../payload/generated/constants";
 import { timeAxis } from "./axis/axis";
 import type { Span } from "./axis/view";
 
@@ -36,7 +37,11 @@ export function liveOf(recordings: readonly Summary[]): Summary[] {
 export function hostOf(recordings: readonly Summary[], { kind, host, run, id }: Summary): Summary[] {
   return recordings.filter(
     (one) =>
-      one.memory === "host" && one.kind === kind && one.host === host && one.run === run && one.id !== id,
+      one.memory === HOST_MEMORY &&
+      one.kind === kind &&
+      one.host === host &&
+      one.run === run &&
+      one.id !== id,
   );
 }
 
