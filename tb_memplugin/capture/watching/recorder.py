@@ -6,7 +6,7 @@ Outputs show samples in other programs. Each needs a package that may be missing
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -15,7 +15,9 @@ from tb_memplugin.capture.new_files import LogDir, is_remote, join, process_name
 from tb_memplugin.capture.watching.counters import DeviceNames, Reading, read_devices
 from tb_memplugin.capture.watching.curve import Curve, CurveFile
 from tb_memplugin.capture.watching.device_memory import DeviceMemory
+from tb_memplugin.capture.watching.gauges import Gauge, gauges_of, growth_of
 from tb_memplugin.capture.watching.host_memory import HostMemory
+from tb_memplugin.capture.watching.paced import Paced
 from tb_memplugin.capture.watching.phases import Phase, PhaseLevels
 from tb_memplugin.capture.watching.snapshots import Triggers, save_snapshot, watched_run
 from tb_memplugin.readers.watch_layout import UNKNOWN, NamedColumn, RecordEvent
@@ -44,15 +46,16 @@ NO_SCALARS = "memory is not written as scalars, and training continues"
 class Output(Protocol):
     """Something that shows samples."""
 
-    def show(self, readings: list[Reading], step: int) -> None: ...
+    def show(self, readings: list[Reading], step: int, gauges: Sequence[Gauge]) -> None: ...
     def close(self) -> None: ...
 
 
 class Outputs(NamedTuple):
-    """The outputs that a job asks for: a port for Prometheus, and scalars for TensorBoard."""
+    """The outputs that a job asks for: a port for Prometheus at an address, and scalars for TensorBoard."""
 
     port: int | None
     tensorboard: bool
+    host: str
 
 
 def open_outputs(wanted: Outputs, folder: Callable[[], str]) -> list[Output]:
@@ -61,11 +64,11 @@ def open_outputs(wanted: Outputs, folder: Callable[[], str]) -> list[Output]:
     if wanted.port is not None:
         with quietly(NO_METRICS):
             try:
-                from tb_memplugin.capture.watching.metrics import LOOPBACK, PrometheusMetrics
+                from tb_memplugin.capture.watching.metrics import PrometheusMetrics
 
-                metrics = PrometheusMetrics(wanted.port)
+                metrics = PrometheusMetrics(wanted.port, wanted.host)
                 found.append(metrics)
-                logger.info("tb_memplugin: memory is served at http://%s:%d/metrics", LOOPBACK, metrics.port)
+                logger.info("tb_memplugin: memory is served at http://%s:%d/metrics", wanted.host, metrics.port)
             except ImportError:
                 warn(NO_METRICS, "the package prometheus-client is missing: pip install 'tb-memplugin[watch]'")
     if wanted.tensorboard:
@@ -88,6 +91,7 @@ def _local(folder: str) -> str:
 NOT_READ = "the host's memory could not be read, and training continues"
 NOT_WRITTEN = "the memory curve could not be written, and training continues"
 NOTHING = "no device is watched so far, and training continues"
+GROWTH_SECONDS = 30.0  # at least, between two measurements of growth
 PATIENCE_NS = 120 * 10**9
 SNAPSHOT_SECONDS = 60.0  # at least, between two snapshots
 SIGNAL = "signal"
@@ -110,6 +114,10 @@ class SampleRecorder:
         self._began_ns = _elapsed_ns()
         self._triggers = Triggers(at)
         self.outputs: list[Output] = []
+        self.gauges: Sequence[Gauge] = ()  # of the latest sample
+        self.has_readers = False  # of `gauges`
+        self._growth: list[Gauge] = []
+        self._read_growth = Paced(lambda: growth_of(self._curve.content()), GROWTH_SECONDS)
         self._saved = float("-inf")  # time of the last snapshot
         self.asked = False  # for a snapshot
 
@@ -135,13 +143,21 @@ class SampleRecorder:
             self._curve.add(head, {reading.device: reading.counters for reading in readings}, named)
             if not waits:
                 self._file.write(self._curve, last=event is RecordEvent.FINISHED)
+        if self.outputs or self.has_readers:
+            self.gauges = [*gauges_of(readings, step[0]), *self._growth]
         for output in self.outputs:
             with quietly(NOT_SHOWN):
-                output.show(readings, step[0])
+                output.show(readings, step[0], self.gauges)
         reason = self._triggers.reason(devices, step[0])
         if time.monotonic() < self._saved + SNAPSHOT_SECONDS:
             return ""
         return SIGNAL if self.asked else reason
+
+    def measure_growth(self) -> None:
+        """Measure growth for the gauges of later samples, in a share of the time of its own."""
+        if (self.outputs or self.has_readers) and self._curve.count:
+            with quietly(NOT_SHOWN):
+                self._growth = self._read_growth()
 
     def _waits(self, event: RecordEvent) -> bool:
         """Return whether devices may still start; if not, say once that none is watched."""
