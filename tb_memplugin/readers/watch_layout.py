@@ -104,9 +104,10 @@ def fragmentation(free: Any, largest_free: Any) -> Any:
     return np.where(known, 1 - np.minimum(largest_free / np.maximum(free, 1), 1), np.nan)
 
 
-MAX_HEADER_BYTES = 1 << 16
+MAX_HEADER_BYTES = 1 << 18
 MAX_NAME = 300  # characters
-MAX_COLUMNS = 512  # named ones, of a file
+MAX_COLUMNS = 256  # named ones, of a file
+MAX_LABEL = 80  # characters of the name of a process or a phase, with its prefix
 MAX_INTERVAL_NS = 10**18
 REMEDY = "is it damaged? Copy it again, or delete it"
 

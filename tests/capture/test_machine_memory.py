@@ -249,6 +249,16 @@ def test_a_gpu_has_the_memory_of_this_process_and_of_others_by_name(nvml: Callab
     assert {name: size // MIB for name, size in found.parts.items()} == expected
 
 
+def test_processes_that_come_and_go_do_not_widen_the_file_without_end(nvml: Callable[[FakeNvml], FakeNvml]) -> None:
+    memory, fake, found = DeviceMemory(), nvml(FakeNvml({})), set[str]()
+    for pid in range(100, 200):
+        fake.processes = {os.getpid(): MIB, 7: 3 * MIB, pid: 2 * MIB}
+        memory._devices.get(0, Paced(dict))._next = 0.0
+        [reading] = memory.add_to([on_gpu(50, 50)])
+        found |= {name for name in reading.parts if name.startswith("process ")}
+    assert len(found) == 8 and "process process 7" in found
+
+
 @pytest.mark.parametrize(
     ("processes", "own"),
     [({4711: 75 * MIB}, 75), ({4711: 75 * MIB, 4712: 5 * MIB}, None), ({4711: None}, None), ({}, None)],

@@ -33,7 +33,7 @@ from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers import open_file
-from tb_memplugin.readers.watch_layout import CounterSource, RecordEvent, WatchedDevice
+from tb_memplugin.readers.watch_layout import CounterSource, NamedColumn, RecordEvent, WatchedDevice
 
 SECOND = 10**9
 GPU = WatchedDevice("cuda:0", CounterSource.MEMORY_STATS)
@@ -78,6 +78,22 @@ def test_a_device_that_appears_later_has_a_curve_from_then_on() -> None:
     curve.add((START_NS + SECOND, 0, -1, -1), {GPU: (2,) * 5, WatchedDevice("cuda:1", CounterSource.TORCH): (3,) * 5})
     first, second = read(curve.content())
     assert (first.length, second.length) == (2, 1)
+
+
+def test_named_columns_keep_their_values_when_devices_and_names_appear() -> None:
+    curve, other = Curve(START_NS, SECOND), WatchedDevice("cuda:1", CounterSource.TORCH)
+    names = [NamedColumn(device, name) for device in ("cuda:0", "cuda:1") for name in ("pool", "phase train")]
+    for second in range(4):
+        devices = {GPU: (5,) * 5} | ({other: (6,) * 5} if second > 1 else {})
+        curve.add((START_NS + second * SECOND, 0, -1, -1), devices, dict.fromkeys(names[: second + 1], 10 + second))
+    first, second_device = read(curve.content())
+    for found, expected in ((first, [10, 11, 12, 13]), (second_device, [12, 13])):
+        assert found.ledger is not None and found.ledger.bytes[:2].sum(axis=0).tolist() == expected
+    assert first.phases is not None and (first.phases.bytes.tolist(), first.phases.position.tolist()) == ([13], [3])
+    many = {NamedColumn("cuda:0", f"phase {number}\n" + "\u00e4" * 70): 7 for number in range(400)}
+    curve.add((START_NS + 4 * SECOND, 0, -1, -1), {GPU: (5,) * 5}, many)
+    [first, _] = read(curve.content())
+    assert first.phases is not None and len(first.phases.name) == 253, "no file has more than 256 columns"
 
 
 def test_a_process_with_more_devices_than_a_file_may_have_records_the_first_of_them() -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 from tb_memplugin.capture.watching.counters import Reading
 from tb_memplugin.capture.watching.paced import Paced
-from tb_memplugin.readers.watch_layout import MAX_NAME, PROCESS, UNKNOWN, MemoryPart
+from tb_memplugin.readers.watch_layout import MAX_LABEL, PROCESS, UNKNOWN, MemoryPart
 
-MAX_PROCESSES = 8  # named ones of a device, the largest
+MAX_PROCESSES = 8  # that get names on a device while the job runs, so that its file stays small
 
 
 class DeviceMemory:
@@ -39,7 +39,7 @@ class DeviceMemory:
                 pynvml.nvmlInit()
                 self._nvml = pynvml
             if ordinal not in self._devices:
-                self._devices[ordinal] = Paced(partial(_read, self._nvml, _handle(self._nvml, ordinal)))
+                self._devices[ordinal] = Paced(partial(_read, self._nvml, _handle(self._nvml, ordinal), {}))
             return self._devices[ordinal]()
         except Exception:  # each call raises errors of NVML's own
             self._is_missing = self._nvml is None
@@ -53,7 +53,8 @@ def _handle(nvml: Any, ordinal: int) -> Any:
     return nvml.nvmlDeviceGetHandleByIndex(int(name)) if name.isdigit() else nvml.nvmlDeviceGetHandleByUUID(name)
 
 
-def _read(nvml: Any, handle: Any) -> dict[str, int]:
+def _read(nvml: Any, handle: Any, names: dict[int, str]) -> dict[str, int]:
+    """Return the parts of a device. `names`: of the processes so far, by their ids."""
     whole = nvml.nvmlDeviceGetMemoryInfo(handle)
     parts: dict[str, int] = {MemoryPart.USED: int(whole.used), MemoryPart.TOTAL: int(whole.total)}
     listed = {found.pid: found.usedGpuMemory for found in nvml.nvmlDeviceGetComputeRunningProcesses(handle)}
@@ -62,8 +63,9 @@ def _read(nvml: Any, handle: Any) -> dict[str, int]:
     sizes = {pid: size for pid, size in listed.items() if size}  # None where it is not permitted
     if own in sizes:
         parts[MemoryPart.OWN] = sizes.pop(own)
-        for pid in sorted(sizes, key=lambda pid: -sizes[pid])[:MAX_PROCESSES]:
-            parts[f"{PROCESS}{_name(nvml, pid)}"[:MAX_NAME]] = sizes[pid]
+        for pid in sorted(sizes, key=lambda pid: -sizes[pid]):
+            if pid in names or len(names) < MAX_PROCESSES:
+                parts[names.setdefault(pid, f"{PROCESS}{_name(nvml, pid)}"[:MAX_LABEL])] = sizes[pid]
     return parts
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from tb_memplugin.capture.watching.counters import Reading
-from tb_memplugin.readers.watch_layout import MAX_NAME, PHASE, DeviceColumn
+from tb_memplugin.readers.watch_layout import MAX_LABEL, PHASE, DeviceColumn
 
-MAX_PHASES = 32
+MAX_PHASES = 16
 
 
 class Phase(NamedTuple):
@@ -32,7 +32,7 @@ class PhaseLevels:
         Where the whole time since the last sample is of this phase, a new peak of the device's counter is the phase's.
         """
         found, is_same = list(readings), phase is not None and phase == self._last
-        name = f"{PHASE}{phase.name}"[:MAX_NAME] if phase is not None and isinstance(phase.name, str) else ""
+        name = f"{PHASE}{phase.name}"[:MAX_LABEL] if phase is not None and isinstance(phase.name, str) else ""
         if name and (name in self._names or len(self._names) < MAX_PHASES):
             self._names.add(name)
             found = [one._replace(parts={**one.parts, name: self._level(one, is_same)}) for one in found]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from tb_memplugin.analysis.ownership.by_model import BEFORE, NO_PATH
 from tb_memplugin.analysis.ownership.classification import NO_FUNCTION, NO_LINE, NOT_MARKED
 from tb_memplugin.analysis.usage.live_set import UNEXPLAINED
-from tb_memplugin.model.kinds import Axis, RecordingKind
+from tb_memplugin.model.kinds import HOST_MEMORY, Axis, RecordingKind
 from tb_memplugin.questions.asking.text_table import align
 from tb_memplugin.questions.explain.explain import ExplainedMoment, Group, MomentJson
 from tb_memplugin.questions.kinds.joins import RuntimeToProgramJson
@@ -134,6 +134,8 @@ def _holders(answer: ExplainedMoment) -> Iterator[str]:
 
 def _unexplained(answer: ExplainedMoment) -> str:
     """Return the name of the live bytes without a row."""
+    if answer["recording"]["memory"] == HOST_MEMORY:
+        return "of the job: see the holders below"
     return UNEXPLAINED_OF.get(RecordingKind(answer["recording"]["kind"]), UNEXPLAINED)
 
 

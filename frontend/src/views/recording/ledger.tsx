@@ -37,7 +37,7 @@ export function LedgerSection({ api, recording, dark }: Props): JSX.Element | nu
   return (
     <section aria-label={`Ledger of ${memory}`} data-testid="ledger" data-memory={memory}>
       <header class="section-head">
-        <h2>Ledger of {memory}</h2>
+        <h2>{`${value.holders.length > 0 ? "Ledger" : "Phases"} of ${memory}`}</h2>
       </header>
       {value.holders.length > 0 && <Holders ledger={value} dark={dark} />}
       {value.phases.length > 0 && <Phases phases={value.phases} />}
