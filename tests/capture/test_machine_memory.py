@@ -64,11 +64,11 @@ def test_the_real_cgroups_of_this_process_are_found() -> None:
     """Its folders exist for each hierarchy with a memory controller that is mounted here."""
     memory = HostMemory()
     lines = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
-    for files in memory._find_cgroups():
-        if files.limit.endswith("memory.limit_in_bytes"):
-            assert Path(files.limit).is_file() and int(Path(files.used).read_text()) > 0
+    for folder, (used, limit, _) in memory._find_cgroups():
+        if limit == "memory.limit_in_bytes":
+            assert (Path(folder) / limit).is_file() and int((Path(folder) / used).read_text()) > 0
             [path] = [path for _, controllers, path in lines if "memory" in controllers.split(",")]
-            assert Path(files.limit).parent.name in (*path.split("/"), "memory")
+            assert Path(folder).name in (*path.split("/"), "memory")
 
 
 STATUS = "VmRSS:\t 40960 kB\nRssAnon:\t 20480 kB\nRssFile:\t 10240 kB\nRssShmem:\t 10240 kB\n"

@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Iterable
 from functools import partial
-from typing import NamedTuple
 
 from tb_memplugin.capture.watching.counters import NO_COUNTERS, Reading
 from tb_memplugin.capture.watching.paced import Paced
@@ -25,24 +24,10 @@ MAX_READ = 1 << 16  # bytes at once
 FIELD = re.compile(rb"^(VmRSS|RssAnon|RssShmem|MemTotal|MemAvailable):\s*(\d+) kB$", re.MULTILINE)
 
 
-class CgroupFiles(NamedTuple):
-    """The files of a cgroup's memory, and the field of `stat` for the cache that the kernel reclaims first."""
-
-    used: str
-    limit: str
-    stat: str
-    cache: bytes
-
-
-VERSION_1 = CgroupFiles("memory.usage_in_bytes", "memory.limit_in_bytes", "memory.stat", b"total_inactive_file")
-VERSION_2 = CgroupFiles("memory.current", "memory.max", "memory.stat", b"inactive_file")
-
-
-class Room(NamedTuple):
-    """Bytes that are used of a limit."""
-
-    used: int
-    limit: int
+# Of a cgroup: the files of bytes in use and of the limit, and memory.stat's field of the cache that is reclaimed first.
+Version = tuple[str, str, bytes]
+VERSION_1: Version = "memory.usage_in_bytes", "memory.limit_in_bytes", b"total_inactive_file"
+VERSION_2: Version = "memory.current", "memory.max", b"inactive_file"
 
 
 class HostMemory:
@@ -70,37 +55,39 @@ class HostMemory:
         shm = _used_of(self._path("dev", "shm"))
         of_children = [_fields(self._path("proc", pid, "status")) for pid in self._children()]
         children = sum(fields.get(b"RssAnon", 0) for fields in of_children)
-        whole = Room(machine[b"MemTotal"] - machine.get(b"MemAvailable", 0), machine[b"MemTotal"])
-        rooms = [whole, *(room for files in self._cgroups() if (room := _room(files)) is not None)]
-        nearest = min(rooms, key=lambda room: room.limit - room.used)
+        total = machine[b"MemTotal"]
+        whole = total - machine.get(b"MemAvailable", 0), total
+        rooms = [whole, *(room for cgroup in self._cgroups() if (room := _room(*cgroup)) is not None)]
+        used, limit = min(rooms, key=lambda room: room[1] - room[0])
         parts: dict[str, int] = {
             MemoryPart.RSS: rss,
             MemoryPart.PRIVATE: private,
             MemoryPart.SHARED: max(rss - private - min(own.get(b"RssShmem", 0), shm), 0),
             MemoryPart.CHILDREN: children,
             MemoryPart.SHM: shm,
-            MemoryPart.USED: nearest.used,
-            MemoryPart.TOTAL: whole.limit,
+            MemoryPart.USED: used,
+            MemoryPart.TOTAL: total,
         }
-        counters = private + children + shm, UNKNOWN, nearest.limit, *NO_COUNTERS[3:]
+        counters = private + children + shm, UNKNOWN, limit, *NO_COUNTERS[3:]
         return [Reading(HOST, counters, parts)]
 
-    def _find_cgroups(self) -> list[CgroupFiles]:
-        """Return the files of this process's cgroups, the innermost first."""
-        mounts = _lines(self._path("proc", "self", "mountinfo"))
-        found = []
-        for line in _lines(self._path("proc", "self", "cgroup")):
+    def _find_cgroups(self) -> list[tuple[str, Version]]:
+        """Return the folders of this process's cgroups, the innermost first."""
+        mounts, own = (
+            _content(self._path("proc", "self", name), b"").decode("utf-8", "replace")
+            for name in ("mountinfo", "cgroup")
+        )
+        found: list[tuple[str, Version]] = []
+        for line in own.splitlines():
             _, controllers, path = line.split(":", 2)
             if controllers == "" or "memory" in controllers.split(","):
                 version = VERSION_2 if controllers == "" else VERSION_1
-                for folder in _folders(path, mounts, version):
-                    inside = partial(self._path, folder.lstrip("/"))
-                    files = inside(version.used), inside(version.limit), inside(version.stat)
-                    found.append(CgroupFiles(*files, version.cache))
+                folders = _folders(path, mounts.splitlines(), version)
+                found += [(self._path(folder.lstrip("/")), version) for folder in folders]
         return found
 
 
-def _folders(path: str, mounts: Iterable[str], version: CgroupFiles) -> list[str]:
+def _folders(path: str, mounts: Iterable[str], version: Version) -> list[str]:
     """Return the folder of a cgroup and of each cgroup around it that is visible here."""
     for mount in mounts:
         before, _, after = mount.partition(" - ")
@@ -113,16 +100,16 @@ def _folders(path: str, mounts: Iterable[str], version: CgroupFiles) -> list[str
     return []
 
 
-def _room(files: CgroupFiles) -> Room | None:
-    """Return the room of a cgroup; None where it has no limit."""
+def _room(folder: str, version: Version) -> tuple[int, int] | None:
+    """Return the bytes in use and the limit of a cgroup; None where it has no limit."""
+    used, limit, cache = version
     try:
-        limit = int(_content(files.limit))  # "max" is no number
-        if limit > MAX_BYTES:  # version 1 has 2^63 for no limit
-            return None
-        cache = re.search(rb"^%s (\d+)$" % files.cache, _content(files.stat), re.MULTILINE)
-        return Room(max(int(_content(files.used)) - (int(cache[1]) if cache else 0), 0), limit)
+        bound = int(_content(os.path.join(folder, limit)))  # "max" is no number
+        found = re.search(rb"^%s (\d+)$" % cache, _content(os.path.join(folder, "memory.stat")), re.MULTILINE)
+        in_use = int(_content(os.path.join(folder, used))) - (int(found[1]) if found else 0)
     except (OSError, ValueError):
         return None
+    return (max(in_use, 0), bound) if bound <= MAX_BYTES else None  # version 1 has 2^63 for no limit
 
 
 def _descendants(proc: str, pid: int) -> list[str]:
@@ -151,10 +138,6 @@ def _used_of(folder: str) -> int:
     except OSError:
         return 0
     return (found.f_blocks - found.f_bfree) * found.f_frsize
-
-
-def _lines(path: str) -> list[str]:
-    return _content(path, b"").decode(errors="replace").splitlines()
 
 
 def _content(path: str, missing: bytes | None = None) -> bytes:
