@@ -365,5 +365,15 @@ def test_a_job_without_devices_has_the_memory_of_its_host(tmp_path: Path, monkey
     with watch(str(tmp_path), every=0.01):
         time.sleep(0.1)
         assert not list(tmp_path.iterdir()), "the devices may start later, and name the run"
+        monkeypatch.setattr(recorder, "PATIENCE_NS", 0)
+        monkeypatch.setitem(sys.modules, "jax", None)
+        time.sleep(0.2)
+        assert not list(tmp_path.iterdir()), "however much later"
+        monkeypatch.delitem(sys.modules, "jax")
+        for _ in range(500):
+            if list(tmp_path.iterdir()):
+                break
+            time.sleep(0.02)
+        assert list(tmp_path.iterdir()), "without JAX, nothing names it"
     [found] = listing_of_path(str(tmp_path)).recordings
     assert found.memory == "host" and found.length > 1

@@ -5,6 +5,7 @@ Outputs show samples in other programs. Each needs a package that may be missing
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -160,11 +161,12 @@ class SampleRecorder:
                 self._growth = self._read_growth()
 
     def _waits(self, event: RecordEvent) -> bool:
-        """Return whether devices may still start; if not, say once that none is watched."""
-        if event is not RecordEvent.FINISHED and _elapsed_ns() - self._began_ns <= PATIENCE_NS:
+        """Return whether JAX may still start devices. Say once that none is watched, after a time and at the end."""
+        is_last = event is RecordEvent.FINISHED
+        if not is_last and _elapsed_ns() - self._began_ns <= PATIENCE_NS:
             return True
         warn(NOTHING, "this process uses no device of JAX, and no CUDA device of PyTorch, whose CPU counts nothing")
-        return False
+        return "jax" in sys.modules and not is_last
 
     def snapshot(self, reason: str, step: int) -> None:
         """Save a snapshot."""
