@@ -22,7 +22,6 @@ from tb_memplugin.errors import NoBufferAssignmentError
 from tb_memplugin.fleet.tasks import may_pass, problem_text
 from tb_memplugin.logdir import HostFile
 from tb_memplugin.model.fleet import DEVICE_MEMORY, DeviceSummary, FileSummary, ProgramSummary, ProgramUse
-from tb_memplugin.model.kinds import HOST_MEMORY
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.common.part import FilePart
 
@@ -141,7 +140,7 @@ def _summarized(found: FileSummary, data: bytes | memoryview, skipped: int) -> F
 
 def _with_devices(summary: FileSummary, part: FilePart, title: str) -> FileSummary:
     try:
-        recordings = [recording for recording in part.read() if recording.length and recording.memory != HOST_MEMORY]
+        recordings = [recording for recording in part.read() if recording.length and recording.is_main_memory]
     except Exception as error:
         return _with_problem(summary, title, error)
     for recording in recordings:
@@ -162,7 +161,7 @@ def outline(file: HostFile, run: str, recordings: Iterable[Recording]) -> FileSu
     """Summarize the recordings of a file without their sites and leaks, and without its programs."""
     found = FileSummary(file.path, file.size, file.stamp, file.host, run)
     for recording in recordings:
-        is_device = not recording.kind.has_program and recording.memory != HOST_MEMORY
+        is_device = not recording.kind.has_program and recording.is_main_memory
         if recording.length and is_device and not recording.kind.is_failure:
             devices = *found.devices, _without_sites(recording)
             found = replace(_with_moment(found, recording), kind=str(recording.kind), devices=devices)
