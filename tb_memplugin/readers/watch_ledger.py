@@ -21,7 +21,7 @@ def device_ledger(named: ColumnsByName, in_use: I64, limit: I64) -> MemoryLedger
     outside = np.where(own >= 0, np.maximum(own - pool, 0), 0)
     others = {name.removeprefix(PROCESS): column for name, column in named.items() if name.startswith(PROCESS)}
     listed = np.maximum(pool + outside + sum(np.maximum(column, 0) for column in others.values()), 0)
-    rest = "Other processes" if (own >= 0).any() else "Outside of the allocator, and other processes"
+    rest = "Driver and other processes" if (own >= 0).any() else "Outside of the allocator, driver and other processes"
     parts = {
         "Live": in_use,
         "Cache": pool - in_use,

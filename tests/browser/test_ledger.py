@@ -53,7 +53,7 @@ def test_device_and_host_are_ledgers_and_phases_have_peaks(host: Host, browser: 
         assert viewer.state().get("space", "") in ("", "cuda:0"), "the page opens at the device"
         until(lambda: len(rows(viewer, "ledger-holders", "host")), lambda count: count > 0, "no ledger of the host")
         assert list(rows(viewer, "ledger-holders", "cuda:0")) == [
-            "Free", "Other processes", "python3 (7)", "Outside of the allocator", "Cache", "Live",
+            "Free", "Driver and other processes", "python3 (7)", "Outside of the allocator", "Cache", "Live",
         ]  # fmt: skip
         assert rows(viewer, "ledger-holders", "cuda:0")["python3 (7)"] == ["500 MiB", "24%", "500 MiB"]
         assert rows(viewer, "phases", "cuda:0") == {

@@ -333,7 +333,7 @@ def test_a_job_records_host_devices_and_phases(
     assert device.phases is not None
     peaks = dict(zip(device.phases.name, (device.phases.bytes // MIB).tolist(), strict=True))
     assert peaks == {"rollout": 20, "decode": 55}
-    assert names(device) == ["Live", "Cache", "Outside of the allocator", "Other processes", "Free"]
+    assert names(device) == ["Live", "Cache", "Outside of the allocator", "Driver and other processes", "Free"]
     if sys.platform == "linux":
         assert {"Private", "Free"} <= set(names(found["host"])) and found["host"].length > 1
 

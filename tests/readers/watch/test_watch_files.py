@@ -77,12 +77,18 @@ def ledger_of(recording: Recording) -> dict[str, int]:
 
 def test_the_ledger_of_a_device_adds_up_to_its_size() -> None:
     [recording] = read(watch_bytes({"cuda:0": samples(40, 50)}, named=parts("cuda:0", GPU_PARTS)))
-    expected = {"Live": 50, "Cache": 10, "Outside of the allocator": 15, "python (7)": 15, "Other processes": 5}
+    expected = {
+        "Live": 50,
+        "Cache": 10,
+        "Outside of the allocator": 15,
+        "python (7)": 15,
+        "Driver and other processes": 5,
+    }
     assert ledger_of(recording) == {**expected, "Free": 5}
     assert recording.ledger is not None and (recording.ledger.used // MIB).tolist() == [95, 95]
     without = {"pool": 60, "used": 95, "total": 100}
     [recording] = read(watch_bytes({"cuda:0": samples(40, 50)}, named=parts("cuda:0", without)))
-    rest = "Outside of the allocator, and other processes"
+    rest = "Outside of the allocator, driver and other processes"
     assert ledger_of(recording) == {"Live": 50, "Cache": 10, rest: 35, "Free": 5}, "the process is unknown"
     [recording] = read(watch_bytes({"cuda:0": samples(40, 50)}))
     assert recording.ledger is None, "only the bytes in use are known"
