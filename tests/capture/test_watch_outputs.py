@@ -145,8 +145,10 @@ def test_examples_for_prometheus_and_grafana_name_metrics_that_exist() -> None:
 
 
 def gauges_of_a_job(watched: Watch) -> dict[str, float]:
+    """Return the gauges of a sample of a marked step; waits for it."""
+    watched.step(7)
     for _ in range(500):
-        if found := watched.gauges():
+        if "tb_memplugin/step" in (found := watched.gauges()):
             return found
         time.sleep(0.02)
     raise AssertionError("no gauges")
@@ -156,7 +158,6 @@ def test_other_loggers_get_the_same_figures(tmp_path: Path) -> None:
     watched = watch(str(tmp_path), every=0.01)
     assert watched.gauges() == {}
     with watched:
-        watched.step(7)
         found = gauges_of_a_job(watched)
     assert found["tb_memplugin/memory_in_use_bytes/cuda:0"] == 600 * MIB and found["tb_memplugin/step"] == 7
     assert watched.gauges() == {}
