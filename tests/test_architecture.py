@@ -69,7 +69,7 @@ QUESTIONS: dict[str, set[str]] = {
     "records": set(),
     "recording": BASE,
     "oom": {*BASE, "recording"},
-    "run": {*BASE, "oom", "recording"},
+    "run": {*BASE, "kinds", "oom", "recording"},
     "kinds": {*BASE, "oom", "recording"},
     "explain": {*BASE, "kinds", "oom", "recording"},
     "export": {*BASE, "recording"},

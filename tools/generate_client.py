@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from tb_memplugin.model.accelerators import ACCELERATORS
-from tb_memplugin.model.kinds import Axis, RecordingKind, Role, SpanKind
+from tb_memplugin.model.kinds import HOST_MEMORY, Axis, RecordingKind, Role, SpanKind
+from tb_memplugin.model.tables import FREE
 from tb_memplugin.questions.asking.endpoint import Endpoint, endpoints
 from tb_memplugin.questions.asking.inputs import Choice, Flag, Integer, OptionalInteger, Parameter
 from tb_memplugin.questions.compare import comparison
@@ -264,6 +265,8 @@ def _constants(enums: dict[str, type[StrEnum]]) -> str:
         f"\n{_comment('Allocations that share bytes with the selected one: more are only counted.')}\n"
         f"export const MAX_SHARERS = {details.MAX_SHARERS};\n",
         f"\nexport const DEFAULT_BUCKETS = {usage.DEFAULT_BUCKETS};\n",
+        f"\n{_comment('Memory of a watched job outside of its devices, and the bytes that nobody holds.')}\n"
+        f'export const HOST_MEMORY = "{HOST_MEMORY}";\nexport const FREE = "{FREE}";\n',
         f'\nexport const SAME_BUFFER = "{details.SAME_BUFFER}";\nexport const SAME_BYTES = "{details.SAME_BYTES}";\n',
     ]
     return "".join(texts)

@@ -181,7 +181,7 @@ def _summarized(found: FileSummary, data: bytes | memoryview, skipped: int) -> F
 def _with_devices(summary: FileSummary, part: FilePart, title: str) -> FileSummary:
     """Add the devices of a part, and which programs ran there."""
     try:
-        recordings = [recording for recording in part.read() if recording.length]
+        recordings = [recording for recording in part.read() if recording.length and recording.is_main_memory]
     except Exception as error:
         return _with_problem(summary, title, error)
     if (runs := count_runs(recordings)) is not None:
@@ -205,7 +205,8 @@ def outline(file: HostFile, run: str, recordings: Iterable[Recording]) -> FileSu
     """Summarize the recordings of a file without their sites and leaks, and without its programs."""
     found = FileSummary(file.path, file.size, file.stamp, file.host, run)
     for recording in recordings:
-        if recording.length and not recording.kind.has_program and not recording.kind.is_failure:
+        is_device = not recording.kind.has_program and recording.is_main_memory
+        if recording.length and is_device and not recording.kind.is_failure:
             devices = *found.devices, _without_sites(recording)
             found = replace(_with_moment(found, recording), kind=str(recording.kind), devices=devices)
     return found

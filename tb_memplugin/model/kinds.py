@@ -109,6 +109,18 @@ class RecordingKind(StrEnum):
         return self is RecordingKind.OUT_OF_MEMORY
 
 
+HOST_MEMORY = "host"  # the memory of a watched job outside of its devices
+
+
+class HostPart(StrEnum):
+    """Holders of the host's memory in its ledger."""
+
+    PRIVATE = "Private"  # of the watched process alone
+    CHILDREN = "Child processes"
+    SHM = "/dev/shm"
+    SHARED = "Shared"  # by the watched process with others, such as mapped files
+
+
 class SpanKind(IntEnum):
     """The kind of a named interval. The page's payload contains these numbers."""
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.kinds import HOST_MEMORY
 from tb_memplugin.model.lazy import Lazy, cached_property
 from tb_memplugin.model.program import Backend
 
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
         Allocations,
         CachingAllocatorState,
         DeviceProfileCounts,
+        MemoryLedger,
         NamedSpans,
+        PhasePeaks,
         ProgramChunks,
         Regions,
         ReportedMemory,
@@ -75,6 +78,8 @@ class Recording:
     free_stack: I32 | None = None  # per row: the call stack that freed it, -1 unknown; None if the source has none
     capture_info: CaptureInfo | None = None
     sampling: Sampling | None = None  # of counters that are read at intervals
+    ledger: MemoryLedger | None = None  # of counters that are read at intervals
+    phases: PhasePeaks | None = None
     reported_peak: int | None = None
     capacity: int | None = None  # bytes of memory on the device
     capacity_source: str = ""  # where that figure comes from, in words; empty: the source itself
@@ -116,8 +121,8 @@ class Recording:
 
     @property
     def is_main_memory(self) -> bool:
-        """False for a program's other memories, such as those on the chip or on the host."""
-        return self.program is None or self.program.memory_space == 0
+        """False for a program's other memories, such as those on the chip, and for the memory of a job's host."""
+        return self.memory != HOST_MEMORY if self.program is None else self.program.memory_space == 0
 
     @property
     def id(self) -> str:

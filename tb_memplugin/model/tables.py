@@ -134,6 +134,30 @@ class NamedSpans:
         return len(self.kind)
 
 
+class MemoryLedger(NamedTuple):
+    """All bytes of a memory by holder, which add up to its size. `name`: FREE is the last, if the size is known."""
+
+    name: tuple[str, ...]
+    bytes: I64  # a row for each name, a column for each position
+
+    @property
+    def used(self) -> I64:
+        """Return the bytes that are not free, per position."""
+        used: I64 = self.bytes[: -1 if self.name[-1] == FREE else None].sum(axis=0)
+        return used
+
+
+FREE = "Free"
+
+
+class PhasePeaks(NamedTuple):
+    """The most bytes in use during each phase of the steps, and where on the axis."""
+
+    name: tuple[str, ...]
+    bytes: I64
+    position: I64
+
+
 class CodeLines(NamedTuple):
     """Lines of a file: its path below its root, its complete path, the number of the first line, and the lines."""
 

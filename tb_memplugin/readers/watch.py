@@ -7,7 +7,7 @@ import numpy as np
 
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.caveats import Caveat, CaveatCode
-from tb_memplugin.model.kinds import Axis, RecordingKind, SpanKind
+from tb_memplugin.model.kinds import HOST_MEMORY, Axis, RecordingKind, SpanKind
 from tb_memplugin.model.recording import CaptureInfo, Recording, Sampling
 from tb_memplugin.model.tables import CachingAllocatorState, NamedSpans, ReportedMemory
 from tb_memplugin.model.text import Text
@@ -20,6 +20,7 @@ from tb_memplugin.readers.watch_layout import (
     UNKNOWN,
     CounterSource,
     DeviceColumn,
+    MemoryPart,
     RecordColumn,
     RecordEvent,
     WatchedDevice,
@@ -27,9 +28,9 @@ from tb_memplugin.readers.watch_layout import (
     first_column,
     fragmentation,
     free_bytes,
-    integers_of_record,
     read_header,
 )
+from tb_memplugin.readers.watch_ledger import device_ledger, host_ledger, phase_peaks
 
 OUT_OF_MEMORY = "out of memory"
 
@@ -76,22 +77,27 @@ def open_watch(data: bytes | memoryview, path: str, *, run: str = "", host: str 
 
 
 class _Samples(NamedTuple):
-    """A device's samples: nanoseconds since the file's start, and the columns of DeviceColumn in bytes."""
+    """A device's samples: nanoseconds since the file's start, and its columns in bytes."""
 
     clock: I64
-    counters: I64
+    counters: I64  # the columns of DeviceColumn, and then those of `names`
+    names: tuple[str, ...]
 
     def column(self, which: DeviceColumn) -> I64:
         return self.counters[:, which]
+
+    @property
+    def named(self) -> dict[str, I64]:
+        return dict(zip(self.names, self.counters.T[len(DeviceColumn) :], strict=True))
 
 
 def _read(data: bytes | memoryview, path: str, run: str, host: str) -> list[Recording]:
     budget = ReadBudget(data, path)
     header, begin = read_header(data, path)
-    width = integers_of_record(len(header.devices))
+    width = header.width
     # A writer that was killed may leave a part of a record, which is dropped.
     count = (len(data) - begin) // (width * 8)
-    budget.charge(count * (width * 8 + len(header.devices) * SAMPLE_BYTES + SPAN_BYTES))
+    budget.charge(count * (2 * width * 8 + len(header.devices) * SAMPLE_BYTES + SPAN_BYTES))
     whole = memoryview(data)[begin : begin + count * width * 8]
     records = np.frombuffer(whole, INTEGER).astype(np.int64).reshape(count, width)
     time = records[:, RecordColumn.TIME]
@@ -101,17 +107,20 @@ def _read(data: bytes | memoryview, path: str, run: str, host: str) -> list[Reco
     sampling = _sampling(header, records, clock)
     found = []
     for number, device in enumerate(header.devices):
-        columns = records[:, first_column(number) : first_column(number + 1)]
+        named = [at for at, column in enumerate(header.columns) if column.device == device.name]
+        first = first_column(len(header.devices))
+        columns = records[:, [*range(first_column(number), first_column(number + 1)), *(first + at for at in named)]]
         possible = (columns >= UNKNOWN) & (columns <= MAX_BYTES)
         counters = np.where(possible, columns, UNKNOWN)
         known = counters[:, DeviceColumn.IN_USE] >= 0
         if not known.any():
             continue
-        samples = _with_peaks(_Samples(clock[known], counters[known]))
+        names = tuple(header.columns[at].name for at in named)
+        samples = _with_peaks(_Samples(clock[known], counters[known], names))
         problems = impossible_bytes(int((~possible).sum()), "counter", ("is", "are"), "impossible and ignored")
         made = _recording(header, device, samples, spans, sampling, (run, host, path))
         found.append(made(caveats=(*_caveats(device, samples, sampling), *problems)))
-    return found
+    return sorted(found, key=lambda recording: recording.memory == HOST_MEMORY)
 
 
 def _sampling(header: WatchHeader, records: I64, clock: I64) -> Sampling:
@@ -135,7 +144,7 @@ def _with_peaks(samples: _Samples) -> _Samples:
     added = at + np.arange(len(at))
     counters[added, DeviceColumn.IN_USE] = peak[at]
     counters[added, DeviceColumn.LARGEST_FREE] = UNKNOWN
-    return _Samples(clock, counters)
+    return samples._replace(clock=clock, counters=counters)
 
 
 def _recording(
@@ -150,7 +159,8 @@ def _recording(
     run, host, path = origin
     none = np.empty(0, np.int64)
     limit, reserved = samples.column(DeviceColumn.LIMIT), samples.column(DeviceColumn.RESERVED)
-    is_torch = device.source is CounterSource.TORCH
+    in_use, named = samples.column(DeviceColumn.IN_USE), samples.named
+    is_torch, is_host = device.source is CounterSource.TORCH, device.source is CounterSource.PROC
     return partial(
         Recording,
         kind=RecordingKind.WATCH,
@@ -166,20 +176,24 @@ def _recording(
         stacks=table_builder.no_stacks(),
         clock=samples.clock,
         spans=spans,
-        reported=_reported(samples, is_torch),
+        reported=_reported(samples, device.source),
         caching_allocator=CachingAllocatorState(reserved) if is_torch and (reserved >= 0).all() else None,
         capture_info=CaptureInfo(time_ns=header.start_ns),
         sampling=sampling,
+        ledger=host_ledger(named, limit) if is_host else device_ledger(named, in_use, limit),
+        phases=phase_peaks(named),
         reported_peak=int(samples.column(DeviceColumn.PEAK).max(initial=0)) or None,
         capacity=int(limit.max(initial=0)) or None,
     )
 
 
-def _reported(samples: _Samples, is_torch: bool) -> ReportedMemory:
+def _reported(samples: _Samples, source: CounterSource) -> ReportedMemory:
     """Return the allocator's figures. Memory that PyTorch has reserved is free for tensors, so it is not added."""
-    in_use = samples.column(DeviceColumn.IN_USE)
-    reserved = np.zeros_like(in_use) if is_torch else np.maximum(samples.column(DeviceColumn.RESERVED), 0)
-    free = free_bytes(in_use, samples.column(DeviceColumn.LIMIT), reserved)
+    in_use, limit = samples.column(DeviceColumn.IN_USE), samples.column(DeviceColumn.LIMIT)
+    has_reserved = source is CounterSource.MEMORY_STATS
+    reserved = np.maximum(samples.column(DeviceColumn.RESERVED), 0) if has_reserved else np.zeros_like(in_use)
+    used = samples.named.get(MemoryPart.USED, in_use) if source is CounterSource.PROC else in_use
+    free = free_bytes(used, limit, reserved)
     peak = samples.column(DeviceColumn.PEAK)
     lost = fragmentation(free, samples.column(DeviceColumn.LARGEST_FREE))
     return ReportedMemory(in_use, reserved, free, np.where(peak >= 0, peak, in_use), lost)

@@ -1,22 +1,23 @@
 """The layout of watch files, for `capture.watch`, which writes them, and for their reader.
 
 The first line is JSON: when the file begins, and which devices its records have. It is followed by records of equal
-length, which are 64-bit integers, lowest byte first. A record has the columns of RecordColumn, and then those of
-DeviceColumn for each device. A writer appends whole records, so the length of the file shows whether its process was
-killed while it wrote the last one.
+length, which are 64-bit integers, lowest byte first. A record has the columns of RecordColumn, then those of
+DeviceColumn for each device, and then the `columns` that the first line names. A writer appends whole records, so the
+length of the file shows whether its process was killed while it wrote the last one.
 """
 
 import json
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum, auto
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.readers.common.limits import MAX_DEVICES, MAX_TIME_US, too_many
 
-VERSION = 1
+VERSION = 2
+READABLE = (1, VERSION)  # version 1 has no named columns
 VERSION_KEY = "tb_memplugin_watch"
 INTEGER = "<i8"
 UNKNOWN = -1
@@ -55,11 +56,36 @@ class CounterSource(StrEnum):
     MEMORY_STATS = "memory_stats"  # jax.Device.memory_stats()
     LIVE_ARRAYS = "live_arrays"  # bytes of jax.live_arrays(), where the device has no counters
     TORCH = "torch"  # torch.cuda.memory_stats()
+    PROC = "proc"  # /proc of Linux, for the memory of the host
 
 
-def integers_of_record(devices: int) -> int:
-    """Return the number of integers in a record."""
-    return len(RecordColumn) + devices * len(DeviceColumn)
+class NamedColumn(NamedTuple):
+    """A column of bytes that only some devices have: a MemoryPart, a process, or a phase."""
+
+    device: str
+    name: str
+
+
+class MemoryPart(StrEnum):
+    """Names of columns for parts of a memory."""
+
+    POOL = "pool"  # of a device: requested by the framework's allocator
+    OWN = "own"  # of a device: used by this process
+    USED = "used"  # of a device by all processes; of the cgroup without its reclaimable cache, or else of the host
+    TOTAL = "total"  # the size of the device, or of the host's memory
+    RSS = "rss"  # resident memory of this process, in all
+    PRIVATE = "private"  # memory of this process alone
+    SHARED = "shared"  # mapped files and shared memory of this process, without files of /dev/shm
+    CHILDREN = "children"  # private memory of child processes
+    SHM = "shm"  # files of /dev/shm
+
+
+PROCESS, PHASE = "process ", "phase "  # prefixes of names: used by another process; in use during a phase
+
+
+def integers_of_record(devices: int, columns: int = 0) -> int:
+    """Return the number of integers in a record with so many devices and named columns."""
+    return first_column(devices) + columns
 
 
 def first_column(device: int) -> int:
@@ -78,8 +104,10 @@ def fragmentation(free: Any, largest_free: Any) -> Any:
     return np.where(known, 1 - np.minimum(largest_free / np.maximum(free, 1), 1), np.nan)
 
 
-MAX_HEADER_BYTES = 1 << 16
+MAX_HEADER_BYTES = 1 << 18
 MAX_NAME = 300  # characters
+MAX_COLUMNS = 256  # named ones, of a file
+MAX_LABEL = 80  # characters of the name of a process or a phase, with its prefix
 MAX_INTERVAL_NS = 10**18
 REMEDY = "is it damaged? Copy it again, or delete it"
 
@@ -99,11 +127,18 @@ class WatchHeader:
     start_ns: int
     interval_ns: int
     devices: tuple[WatchedDevice, ...]
+    columns: tuple[NamedColumn, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """Return the number of integers in a record."""
+        return integers_of_record(len(self.devices), len(self.columns))
 
     def line(self) -> bytes:
         """Return the line that begins a file."""
         devices = [{"name": device.name, "source": device.source} for device in self.devices]
-        content = {VERSION_KEY: VERSION, "start_ns": self.start_ns, "interval_ns": self.interval_ns, "devices": devices}
+        times = {"start_ns": self.start_ns, "interval_ns": self.interval_ns}
+        content = {VERSION_KEY: VERSION, **times, "devices": devices, "columns": self.columns}
         return json.dumps(content).encode() + b"\n"
 
 
@@ -116,11 +151,12 @@ def read_header(data: bytes | memoryview, path: str) -> tuple[WatchHeader, int]:
         content = None
     if not isinstance(content, dict) or VERSION_KEY not in content:
         raise InputError("Not a file of capture.watch", path, REMEDY)
-    if content[VERSION_KEY] != VERSION:
+    if content[VERSION_KEY] not in READABLE:
         raise InputError("written by another version of tb-memplugin", path, "install the version that wrote it")
     start = _integer(content, "start_ns", MAX_TIME_US * 1000, path)
     interval = _integer(content, "interval_ns", MAX_INTERVAL_NS, path)
-    return WatchHeader(start, interval, _devices(content.get("devices"), path)), len(line) + 1
+    devices = _devices(content.get("devices"), path)
+    return WatchHeader(start, interval, devices, _columns(content.get("columns", []), path)), len(line) + 1
 
 
 def _integer(content: dict[str, Any], name: str, limit: int, path: str) -> int:
@@ -149,3 +185,18 @@ def _device(listed: object, path: str) -> WatchedDevice:
     if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME or source is None:
         raise InputError("damaged: a device has no name or an unknown source", path, REMEDY)
     return WatchedDevice(name, source)
+
+
+def _columns(listed: object, path: str) -> tuple[NamedColumn, ...]:
+    columns = tuple(map(_column, listed)) if isinstance(listed, list) else (None,)
+    if len(columns) > MAX_COLUMNS:
+        raise too_many("columns", len(columns), MAX_COLUMNS, path)
+    found = tuple(column for column in columns if column is not None)
+    if len(found) < len(columns):
+        raise InputError("damaged: its columns are no pairs of names", path, REMEDY)
+    return found
+
+
+def _column(pair: object) -> NamedColumn | None:
+    is_pair = isinstance(pair, list) and len(pair) == 2 and all(isinstance(text, str) for text in pair)
+    return NamedColumn(*pair) if isinstance(pair, list) and is_pair and max(map(len, pair)) <= MAX_NAME else None

@@ -13,6 +13,7 @@ from support.fleets import GIB, fleet_of_peaks
 from support.markdown import anchors, section, sections
 from support.schemas import schema_name, validate
 from support.servers import DEMO, REPOSITORY, TESTS
+from support.watch_files import saw_tooth, watch_bytes
 from werkzeug.test import Client
 
 from benchmarks.pods.pod import Pod, write_trend
@@ -131,8 +132,12 @@ def test_summary(print_json: Any, monkeypatch: pytest.MonkeyPatch, partly_damage
     assert seen >= set(all_keys("summary --json"))
 
 
-def test_explain(print_json: Any, partly_damaged: Path) -> None:
+def test_explain(print_json: Any, partly_damaged: Path, tmp_path: Path) -> None:
     seen = set[str]()
+    named = {("cuda:0", name): [700 << 20] * 60 for name in ("pool", "phase train")}
+    watched = tmp_path / "host0_7.watch"
+    watched.write_bytes(watch_bytes({"cuda:0": saw_tooth(60)}, named=named))
+    check_object(print_json("explain", str(watched)), "explain --json", watched.name, seen)
     answer = print_json("explain", str(partly_damaged))
     check_object(answer, "explain --json", "partly damaged", seen)
     assert "problems" not in print_json("explain", str(partly_damaged), "--recording", answer["recording"]["id"])

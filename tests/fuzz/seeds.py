@@ -187,7 +187,10 @@ def watches() -> list[bytes]:
     one = watch_bytes({"cuda:0": saw_tooth(60)}, steps={at: at // 4 for at in range(0, 60, 4)}, out_of_memory=True)
     several = {f"cuda:{number}": saw_tooth(20, growth=MIB) for number in range(3)}
     arrays = watch_bytes({"cpu:0": saw_tooth(3)}, source=CounterSource.LIVE_ARRAYS, finished=True)
-    return [one, watch_bytes(several, source=CounterSource.TORCH), arrays]
+    parts = [("host", part) for part in ("private", "children", "shm", "shared", "used")]
+    named = {key: [1 << 30] * 9 for key in [*parts, ("cuda:0", "pool"), ("cuda:0", "phase train")]}
+    machine = watch_bytes({"cuda:0": saw_tooth(9), "host": saw_tooth(9)}, named=named)
+    return [one, watch_bytes(several, source=CounterSource.TORCH), arrays, machine]
 
 
 def fit_records() -> list[bytes]:

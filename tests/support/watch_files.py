@@ -7,17 +7,18 @@ from pathlib import Path
 
 import numpy as np
 
+from tb_memplugin.model.kinds import HOST_MEMORY
 from tb_memplugin.readers.watch_layout import (
     INTEGER,
     UNKNOWN,
     CounterSource,
     DeviceColumn,
+    NamedColumn,
     RecordColumn,
     RecordEvent,
     WatchedDevice,
     WatchHeader,
     first_column,
-    integers_of_record,
 )
 
 START_NS = 1_800_000_000_000_000_000
@@ -34,11 +35,16 @@ def watch_bytes(
     finished: bool = False,
     out_of_memory: bool = False,
     source: CounterSource = CounterSource.MEMORY_STATS,
+    named: Mapping[tuple[str, str], Sequence[int]] | None = None,
 ) -> bytes:
-    """Return a file. `devices`: counters of each sample, by device. `steps`: numbers by the sample they begin at."""
-    header = WatchHeader(start_ns, interval_ns, tuple(WatchedDevice(name, source) for name in devices))
+    """Return a file. `devices`: counters of each sample, by device. `steps`: numbers by the sample they begin at.
+
+    `named`: columns by device and name.
+    """
+    listed = tuple(WatchedDevice(name, CounterSource.PROC if name == HOST_MEMORY else source) for name in devices)
+    header = WatchHeader(start_ns, interval_ns, listed, tuple(NamedColumn(*key) for key in named or {}))
     count = max((len(samples) for samples in devices.values()), default=0)
-    records = np.full((count, integers_of_record(len(devices))), UNKNOWN, np.int64)
+    records = np.full((count, header.width), UNKNOWN, np.int64)
     records[:, RecordColumn.TIME] = start_ns + np.arange(count) * interval_ns
     records[:, RecordColumn.EVENT] = RecordEvent.SAMPLE
     for at, number in sorted((steps or {}).items()):
@@ -47,6 +53,8 @@ def watch_bytes(
         for row, counters in enumerate(samples):
             for column, value in counters.items():
                 records[row, first_column(number) + column] = value
+    for number, values in enumerate((named or {}).values(), first_column(len(devices))):
+        records[: len(values), number] = values
     if count and out_of_memory:
         records[-2:, RecordColumn.EVENT] = RecordEvent.OUT_OF_MEMORY
     if count and finished:

@@ -68,6 +68,7 @@ export function overviewRow(id: string, more: Partial<OverviewRow> = {}): Overvi
     role: null,
     part: null,
     remedy: null,
+    alarm: "",
     ...more,
   };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { overviewRow } from "./fixture";
-import { durationText, groupMarks, keepTimes, liveStatus, snapshotsOf } from "./live";
+import { durationText, groupMarks, hostOf, keepTimes, liveStatus, snapshotsOf } from "./live";
 
 const NOW = 1_800_000_000_000;
 const curve = (secondsAgo: number, more = {}) =>
@@ -63,6 +63,19 @@ describe("durationText", () => {
   it("has the largest units alone", () => {
     const texts = [9_999, 119_000, 125_000, 7_199_000, 7_200_000, 11_100_000, 200_000_000].map(durationText);
     expect(texts).toEqual(["9 s", "119 s", "2 min", "119 min", "2 h", "3 h 5 min", "2 days"]);
+  });
+});
+
+describe("the host of a watched device", () => {
+  it("is that of its own process", () => {
+    const device = curve(1, { id: "d", memory: "cuda:0", host: "a" });
+    const host = curve(1, { id: "h", memory: "host", host: "a" });
+    const others = [
+      curve(1, { id: "i", memory: "host", host: "b" }),
+      curve(1, { id: "j", memory: "host", host: "a", run: "another" }),
+    ];
+    expect(hostOf([device, host, ...others], device)).toEqual([host]);
+    expect(hostOf([device, host, ...others], host)).toEqual([]);
   });
 });
 

@@ -1,5 +1,6 @@
 import { formatBytes, formatCount } from "../base/units";
 import type { Summary } from "../payload/generated/answers";
+import { HOST_MEMORY } from "../payload/generated/constants";
 import { timeAxis } from "./axis/axis";
 import type { Span } from "./axis/view";
 
@@ -30,6 +31,18 @@ const FAILURES = 2;
 /** Return the recordings that a running job still writes. */
 export function liveOf(recordings: readonly Summary[]): Summary[] {
   return recordings.filter(({ live }) => live);
+}
+
+/** Return the memory of the host beside that of a watched device; none for the host itself. */
+export function hostOf(recordings: readonly Summary[], { kind, host, run, id }: Summary): Summary[] {
+  return recordings.filter(
+    (one) =>
+      one.memory === HOST_MEMORY &&
+      one.kind === kind &&
+      one.host === host &&
+      one.run === run &&
+      one.id !== id,
+  );
 }
 
 /** Return the status of a run; null where no job writes it, or its file says that it has ended. */

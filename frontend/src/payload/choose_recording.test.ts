@@ -97,6 +97,12 @@ describe("chooseMemory", () => {
     expect(spaces.map((space) => space.memory)).toEqual(["GPU_2_bfc", "GPU_10_bfc", "gpu_host_bfc"]);
   });
 
+  it("defaults to a device before the host of a watched job", () => {
+    const watched = [allocator("a", "host", 900, 1000), allocator("a", "cpu:0", 10, null)];
+    expect(chooseAllocator(watched, ANY).chosen?.memory).toBe("cpu:0");
+    expect(chooseAllocator(watched.slice(0, 1), ANY).chosen?.memory).toBe("host");
+  });
+
   it("reports what is missing", () => {
     expect(chooseAllocator(run, { ...ANY, host: "a", space: "GPU_3_bfc" }).missing).toBe(
       "a has no memory GPU_3_bfc.",

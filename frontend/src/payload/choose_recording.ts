@@ -1,6 +1,6 @@
 import { byNumber } from "../base/sort";
 import type { Run, Runs, Summary } from "./generated/answers";
-import { MEMORY_SPACES } from "./generated/constants";
+import { HOST_MEMORY, MEMORY_SPACES } from "./generated/constants";
 
 /** The user's selection. An empty field selects the recording with the largest peak. */
 export interface RecordingChoice {
@@ -71,7 +71,7 @@ export function chooseMemory(axis: "TIME" | "INSTANT") {
   return (recordings: Summary[], { host, module, space }: RecordingChoice): RecordingOptions => {
     const fullest = recordings
       .filter((recording) => recording.axis === axis)
-      .sort((a, b) => fullness(b) - fullness(a));
+      .sort((a, b) => isHost(a) - isHost(b) || fullness(b) - fullness(a));
     const hosts = distinct(fullest.map((recording) => recording.host)).sort(byNumber);
     const chosenHost = host === "" ? fullest[0]?.host : host;
     const onHost = fullest.filter((recording) => recording.host === chosenHost);
@@ -98,6 +98,9 @@ export function chooseMemory(axis: "TIME" | "INSTANT") {
     }
   };
 }
+
+/** Return 1 for the host of a watched job, whose devices come first; else 0. */
+const isHost = ({ memory }: Summary): number => Number(memory === HOST_MEMORY);
 
 /** Return the share of the capacity in use at the peak; unknown capacities sort last. */
 function fullness({ peak_bytes, capacity_bytes }: Summary): number {

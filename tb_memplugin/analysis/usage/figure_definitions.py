@@ -115,7 +115,7 @@ WATCH = {
     "live_peak": Definition(
         "Peak", "The most bytes in use at a sample, or between two samples by the allocator's own counter."
     ),
-    "capacity": Definition("Limit", "The memory of this device that the allocator may use."),
+    "capacity": Definition("Limit", "The memory that the allocator, or on the host the job's cgroup, may use."),
     "reported_peak": Definition(
         "Lifetime peak",
         "The most bytes in use since the process started, as the allocator reports; it may predate the first sample.",

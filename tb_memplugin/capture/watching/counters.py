@@ -8,11 +8,12 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from tb_memplugin.capture.guard import quietly, text_of, warn
 from tb_memplugin.readers.common.limits import MAX_BYTES
-from tb_memplugin.readers.watch_layout import UNKNOWN, CounterSource, DeviceColumn, WatchedDevice
+from tb_memplugin.readers.watch_layout import UNKNOWN, CounterSource, DeviceColumn, MemoryPart, WatchedDevice
 
 
 def started_jax() -> Any | None:
@@ -32,7 +33,8 @@ def started_torch() -> Any | None:
 
 
 Counters = tuple[int, ...]  # in the order of DeviceColumn
-NO_COUNTERS: Counters = (UNKNOWN,) * 5
+NO_COUNTERS: Counters = (UNKNOWN,) * len(DeviceColumn)
+NO_PARTS: Mapping[str, int] = MappingProxyType({})
 JAX_KEYS = "bytes_in_use", "peak_bytes_in_use", "bytes_limit", "largest_free_block_bytes", "bytes_reserved"
 # Examined without a pause: 0.3 ms, so that a step that waits for Python's lock does not wait longer.
 ARRAYS_AT_ONCE = 200
@@ -40,10 +42,13 @@ FAILED = "memory counters could not be read"
 
 
 class Reading(NamedTuple):
-    """The counters of a device at one moment."""
+    """The counters of a device, or of the host, at one moment."""
 
     device: WatchedDevice
     counters: Counters
+    parts: Mapping[str, int] = NO_PARTS  # named columns, in bytes
+    ordinal: int = UNKNOWN  # of a GPU, as CUDA numbers those that this process sees
+    arrays: int = UNKNOWN  # live arrays of the process, where they are counted
 
 
 class DeviceNames:
@@ -79,14 +84,18 @@ def _read_jax() -> list[Reading]:
     found, without = [], []
     for device in jax.local_devices():
         try:
-            counters = _of_jax(device.memory_stats() or {})
+            stats = device.memory_stats() or {}
+            counters = _of_jax(stats)
         except Exception as error:  # each backend raises another type
             if "UNIMPLEMENTED" not in text_of(error):
                 warn(FAILED, error)
                 continue  # it may succeed the next time
-            counters = NO_COUNTERS
+            stats, counters = {}, NO_COUNTERS
         if counters[DeviceColumn.IN_USE] >= 0:
-            found.append(Reading(WatchedDevice(str(device), CounterSource.MEMORY_STATS), counters))
+            parts = _pool(_size(stats.get("pool_bytes")))
+            ordinal = getattr(device, "local_hardware_id", None) if device.platform == "gpu" else None
+            watched = WatchedDevice(str(device), CounterSource.MEMORY_STATS)
+            found.append(Reading(watched, counters, parts, UNKNOWN if ordinal is None else ordinal))
         else:
             without.append(device)
     return [*found, *_live_arrays(jax, without)] if without else found
@@ -95,6 +104,10 @@ def _read_jax() -> list[Reading]:
 def _of_jax(stats: Mapping[str, object]) -> Counters:
     in_use, peak, limit, largest_free, reserved = (_size(stats.get(key)) for key in JAX_KEYS)
     return in_use, peak, limit, largest_free or UNKNOWN, reserved  # JAX's allocator of GPUs always returns 0
+
+
+def _pool(size: int) -> Mapping[str, int]:
+    return {MemoryPart.POOL: size} if size >= 0 else NO_PARTS
 
 
 def _size(value: object) -> int:
@@ -106,6 +119,7 @@ def _live_arrays(jax: Any, devices: list[Any]) -> Iterable[Reading]:
     total = dict.fromkeys(devices, 0)
     single = {devices[0]} if jax.device_count() == 1 else None
     arrays = jax.live_arrays(devices[0].platform)
+    count = len(arrays)
     while arrays:
         for array in arrays[-ARRAYS_AT_ONCE:]:
             try:
@@ -119,7 +133,7 @@ def _live_arrays(jax: Any, devices: list[Any]) -> Iterable[Reading]:
         del arrays[-ARRAYS_AT_ONCE:]
         time.sleep(0)  # lets other threads run
     return [
-        Reading(WatchedDevice(str(device), CounterSource.LIVE_ARRAYS), (size, *NO_COUNTERS[1:]))
+        Reading(WatchedDevice(str(device), CounterSource.LIVE_ARRAYS), (size, *NO_COUNTERS[1:]), arrays=count)
         for device, size in total.items()
     ]
 
@@ -139,4 +153,5 @@ def _torch_device(cuda: Any, number: int) -> Reading | None:
         return None
     limit = _size(cuda.get_device_properties(number).total_memory)
     counters = get("allocated"), _size(stats.get("allocated_bytes.all.peak")), limit, UNKNOWN, get("reserved")
-    return Reading(WatchedDevice(f"cuda:{number}", CounterSource.TORCH), counters)
+    device = WatchedDevice(f"cuda:{number}", CounterSource.TORCH)
+    return Reading(device, counters, _pool(counters[DeviceColumn.RESERVED]), number)

@@ -7,22 +7,27 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 
 from tb_memplugin.capture.guard import SlowFailures
 from tb_memplugin.capture.new_files import create_file, is_remote, replace_file
+from tb_memplugin.capture.watching.counters import NO_COUNTERS
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.readers.common.limits import MAX_DEVICES
 from tb_memplugin.readers.watch_layout import (
     INTEGER,
+    MAX_COLUMNS,
     UNKNOWN,
+    NamedColumn,
     RecordColumn,
     RecordEvent,
     WatchedDevice,
     WatchHeader,
-    integers_of_record,
+    first_column,
 )
 
 FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -54,9 +59,10 @@ class AppendFile:
 
 # The newest FULL samples are all kept; the distance between older ones is about their age divided by FULL. So the
 # number of samples grows with the logarithm of the time: at one a second, there are at most 11,000 after a day and
-# 19,000 after a month. A sample takes 32 bytes, and 40 for each device.
+# 19,000 after a month. A sample takes 32 bytes, 40 for each device, and 8 for each named column.
 FULL = 1024
 FIRST_LIMIT = 4 * FULL  # records that are kept before the first thinning
+NO_COLUMNS: Mapping[NamedColumn, int] = MappingProxyType({})
 
 
 class Curve:
@@ -64,27 +70,35 @@ class Curve:
 
     def __init__(self, start_ns: int, interval_ns: int) -> None:
         self.header = WatchHeader(start_ns, interval_ns, ())
-        self._rows = np.empty((64, integers_of_record(0)), np.int64)
+        self._rows = np.empty((64, self.header.width), np.int64)
         self.count = 0
         self._limit = FIRST_LIMIT
         self.version = 0  # grows when earlier records are changed or removed
 
-    def add(self, head: tuple[int, ...], counters: dict[WatchedDevice, tuple[int, ...]]) -> None:
-        """Add a record. `head`: the columns of RecordColumn. A device that is new gets columns in all records.
+    def add(
+        self,
+        head: tuple[int, ...],
+        counters: Mapping[WatchedDevice, tuple[int, ...]],
+        named: Mapping[NamedColumn, int] = NO_COLUMNS,
+    ) -> None:
+        """Add a record. `head`: the columns of RecordColumn. Devices and names that are new get columns in all records.
 
         A device with another source than before is left out: its figures mean something else.
         """
         names = {device.name for device in self.header.devices}
         new = [device for device in counters if device.name not in names]
         if new := new[: MAX_DEVICES - len(names)]:  # no file may have more
-            self._add_devices(new)
+            self._widen(new, ())
+        missing = [column for column in named if column not in self.header.columns]
+        if missing := missing[: MAX_COLUMNS - len(self.header.columns)]:
+            self._widen((), missing)
         if self.count >= self._limit:
             self._thin(head[RecordColumn.TIME])
         if self.count == len(self._rows):
             self._rows = np.concatenate([self._rows, np.empty_like(self._rows)])
-        unknown = (UNKNOWN,) * (integers_of_record(1) - integers_of_record(0))
-        columns = [counters.get(device, unknown) for device in self.header.devices]
-        self._rows[self.count] = (*head, *(value for device in columns for value in device))
+        columns = [counters.get(device, NO_COUNTERS) for device in self.header.devices]
+        values = [named.get(column, UNKNOWN) for column in self.header.columns]
+        self._rows[self.count] = (*head, *(value for device in columns for value in device), *values)
         self.count += 1
 
     def records(self, begin: int = 0) -> bytes:
@@ -95,12 +109,13 @@ class Curve:
         """Return the whole file."""
         return self.header.line() + self.records()
 
-    def _add_devices(self, new: list[WatchedDevice]) -> None:
-        header = self.header
-        self.header = WatchHeader(header.start_ns, header.interval_ns, (*header.devices, *new))
-        width = integers_of_record(len(self.header.devices))
-        wider = np.full((len(self._rows), width), UNKNOWN, np.int64)
-        wider[:, : self._rows.shape[1]] = self._rows
+    def _widen(self, devices: Iterable[WatchedDevice], columns: Iterable[NamedColumn]) -> None:
+        before = self.header
+        self.header = replace(before, devices=(*before.devices, *devices), columns=(*before.columns, *columns))
+        wider = np.full((len(self._rows), self.header.width), UNKNOWN, np.int64)
+        old, new = first_column(len(before.devices)), first_column(len(self.header.devices))
+        wider[:, :old] = self._rows[:, :old]
+        wider[:, new : new + len(before.columns)] = self._rows[:, old:]
         self._rows = wider
         self.version += 1
 

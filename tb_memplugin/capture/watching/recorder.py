@@ -5,8 +5,9 @@ Outputs show samples in other programs. Each needs a package that may be missing
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -14,8 +15,13 @@ from tb_memplugin.capture.guard import logger, quietly, warn
 from tb_memplugin.capture.new_files import LogDir, is_remote, join, process_name
 from tb_memplugin.capture.watching.counters import DeviceNames, Reading, read_devices
 from tb_memplugin.capture.watching.curve import Curve, CurveFile
+from tb_memplugin.capture.watching.device_memory import DeviceMemory
+from tb_memplugin.capture.watching.gauges import Gauge, gauges_of, growth_of
+from tb_memplugin.capture.watching.host_memory import HostMemory
+from tb_memplugin.capture.watching.paced import Paced
+from tb_memplugin.capture.watching.phases import Phase, PhaseLevels
 from tb_memplugin.capture.watching.snapshots import Triggers, save_snapshot, watched_run
-from tb_memplugin.readers.watch_layout import UNKNOWN, RecordEvent
+from tb_memplugin.readers.watch_layout import UNKNOWN, NamedColumn, RecordEvent
 
 # On Linux, a clock that goes on while the machine is suspended, unlike the monotonic one.
 _elapsed_ns = (
@@ -41,15 +47,16 @@ NO_SCALARS = "memory is not written as scalars, and training continues"
 class Output(Protocol):
     """Something that shows samples."""
 
-    def show(self, readings: list[Reading], step: int) -> None: ...
+    def show(self, readings: list[Reading], step: int, gauges: Sequence[Gauge]) -> None: ...
     def close(self) -> None: ...
 
 
 class Outputs(NamedTuple):
-    """The outputs that a job asks for: a port for Prometheus, and scalars for TensorBoard."""
+    """The outputs that a job asks for: a port for Prometheus at an address, and scalars for TensorBoard."""
 
     port: int | None
     tensorboard: bool
+    host: str
 
 
 def open_outputs(wanted: Outputs, folder: Callable[[], str]) -> list[Output]:
@@ -58,11 +65,11 @@ def open_outputs(wanted: Outputs, folder: Callable[[], str]) -> list[Output]:
     if wanted.port is not None:
         with quietly(NO_METRICS):
             try:
-                from tb_memplugin.capture.watching.metrics import LOOPBACK, PrometheusMetrics
+                from tb_memplugin.capture.watching.metrics import PrometheusMetrics
 
-                metrics = PrometheusMetrics(wanted.port)
+                metrics = PrometheusMetrics(wanted.port, wanted.host)
                 found.append(metrics)
-                logger.info("tb_memplugin: memory is served at http://%s:%d/metrics", LOOPBACK, metrics.port)
+                logger.info("tb_memplugin: memory is served at http://%s:%d/metrics", wanted.host, metrics.port)
             except ImportError:
                 warn(NO_METRICS, "the package prometheus-client is missing: pip install 'tb-memplugin[watch]'")
     if wanted.tensorboard:
@@ -82,25 +89,36 @@ def _local(folder: str) -> str:
     return folder
 
 
+NOT_READ = "the host's memory could not be read, and training continues"
 NOT_WRITTEN = "the memory curve could not be written, and training continues"
-NOTHING = "nothing is watched so far, and training continues"
+NOTHING = "no device is watched so far, and training continues"
+GROWTH_SECONDS = 30.0  # at least, between two measurements of growth
 PATIENCE_NS = 120 * 10**9
 SNAPSHOT_SECONDS = 60.0  # at least, between two snapshots
 SIGNAL = "signal"
 
 
 class SampleRecorder:
-    """Records samples of all devices, `interval_ns` apart. Methods are called by one thread, and never raise."""
+    """Records samples of all devices and of the host, `interval_ns` apart. Methods are called by one thread.
+
+    They never raise.
+    """
 
     def __init__(self, logdir: LogDir, interval_ns: int, at: float, clock: WatchClock) -> None:
         self._logdir = logdir
         self._clock = clock
         self._curve = Curve(clock.now_ns(), interval_ns)
         self._file = CurveFile(lambda: join(self.folder(), f"{process_name()}.watch"))
-        self._names = DeviceNames()
+        self._names, self._gpus, self._host = DeviceNames(), DeviceMemory(), HostMemory()
+        self.phase: Callable[[], Phase | None] = lambda: None
+        self._levels = PhaseLevels()
         self._began_ns = _elapsed_ns()
         self._triggers = Triggers(at)
         self.outputs: list[Output] = []
+        self.gauges: Sequence[Gauge] = ()  # of the latest sample
+        self.has_readers = False  # of `gauges`
+        self._growth: list[Gauge] = []
+        self._read_growth = Paced(lambda: growth_of(self._curve.content()), GROWTH_SECONDS)
         self._saved = float("-inf")  # time of the last snapshot
         self.asked = False  # for a snapshot
 
@@ -110,26 +128,45 @@ class SampleRecorder:
 
     def sample(self, step: tuple[int, int], event: RecordEvent = RecordEvent.SAMPLE) -> str:
         """Record a sample, and return the reason for a snapshot now; empty for none. `step`: number and begin in ns."""
-        readings = self._names.distinct(read_devices())
-        if not readings and not self._curve.count:
-            self._warn_of_nothing(event)
-            return ""  # the job has not started its devices
+        phase = self.phase()
+        devices = self._gpus.add_to(self._names.distinct(read_devices()))
+        readings = list(devices)
+        with quietly(NOT_READ):
+            readings += self._host.read()
+        readings = self._levels.add_to(readings, phase if phase == self.phase() else None)
+        # The name of the run depends on JAX, so it waits for the job to start its devices.
+        waits = not devices and not self._file.path and self._waits(event)
+        if not readings:
+            return ""
         with quietly(NOT_WRITTEN):
             head = self._clock.now_ns(), event, *step
-            self._curve.add(head, {reading.device: reading.counters for reading in readings})
-            self._file.write(self._curve, last=event is RecordEvent.FINISHED)
+            named = {NamedColumn(one.device.name, name): size for one in readings for name, size in one.parts.items()}
+            self._curve.add(head, {reading.device: reading.counters for reading in readings}, named)
+            if not waits:
+                self._file.write(self._curve, last=event is RecordEvent.FINISHED)
+        if self.outputs or self.has_readers:
+            self.gauges = [*gauges_of(readings, step[0]), *self._growth]
         for output in self.outputs:
             with quietly(NOT_SHOWN):
-                output.show(readings, step[0])
-        reason = self._triggers.reason(readings, step[0])
+                output.show(readings, step[0], self.gauges)
+        reason = self._triggers.reason(devices, step[0])
         if time.monotonic() < self._saved + SNAPSHOT_SECONDS:
             return ""
         return SIGNAL if self.asked else reason
 
-    def _warn_of_nothing(self, event: RecordEvent) -> None:
-        """Say once that nothing can be watched: at the end, or after a time in which devices would have started."""
-        if event is RecordEvent.FINISHED or _elapsed_ns() - self._began_ns > PATIENCE_NS:
-            warn(NOTHING, "this process uses no device of JAX, and no CUDA device of PyTorch, whose CPU counts nothing")
+    def measure_growth(self) -> None:
+        """Measure growth for the gauges of later samples, in a share of the time of its own."""
+        if (self.outputs or self.has_readers) and self._curve.count:
+            with quietly(NOT_SHOWN):
+                self._growth = self._read_growth()
+
+    def _waits(self, event: RecordEvent) -> bool:
+        """Return whether JAX may still start devices. Say once that none is watched, after a time and at the end."""
+        is_last = event is RecordEvent.FINISHED
+        if not is_last and _elapsed_ns() - self._began_ns <= PATIENCE_NS:
+            return True
+        warn(NOTHING, "this process uses no device of JAX, and no CUDA device of PyTorch, whose CPU counts nothing")
+        return "jax" in sys.modules and not is_last
 
     def snapshot(self, reason: str, step: int) -> None:
         """Save a snapshot."""

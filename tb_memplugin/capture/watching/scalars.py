@@ -35,7 +35,7 @@ class TensorBoardScalars:
         self._waiting: list[tuple[float, int, Summary]] = []  # time, step
         self._last = 0  # on the x axis
 
-    def show(self, readings: list[Reading], step: int) -> None:
+    def show(self, readings: list[Reading], step: int, gauges: object) -> None:
         now = time.time()
         if now < self._next or not readings:
             return

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from math import inf
 
 from tb_memplugin.capture.guard import quietly
 from tb_memplugin.capture.new_files import LogDir, create_file
@@ -22,6 +24,11 @@ GROWTH_RISES = 5
 GROWTH_OF_CAPACITY = 0.05
 GROWTH_OF_FLOOR = 0.25  # where the capacity is unknown
 GROWTH_MIN_BYTES = 1 << 20
+GROWTH_MIN_ARRAYS = 1000  # a leak of small arrays is a few MB beside large ones
+# Reading many live arrays is expensive, so that their samples are far apart: 13.7 s for 7,300 arrays. They contain no
+# temporaries, so that a window of so many seconds needs fewer of them.
+WINDOW_SECONDS = 20.0
+WINDOW_MIN_SAMPLES = 3
 
 
 class Triggers:
@@ -29,28 +36,40 @@ class Triggers:
 
     def __init__(self, at: float) -> None:
         self._at = at
-        self._devices: dict[str, _DeviceTriggers] = {}
+        self._levels: dict[str, _Level] = {}
 
     def reason(self, readings: Iterable[Reading], step: int) -> str:
         """Return the reason for a snapshot now; empty for none. The same is returned again until `saved`."""
         found = ""
-        for reading in readings:
-            device = self._devices.setdefault(reading.device.name, _DeviceTriggers())
-            device.add(reading.counters[DeviceColumn.IN_USE], reading.counters[DeviceColumn.LIMIT], step)
-            if device.is_nearly_full(self._at):
+        for name, in_use, limit, kind in _levels(readings):
+            level = self._levels.setdefault(name, _Level(*kind))
+            level.add(in_use, limit, step)
+            if level.is_nearly_full(self._at):
                 found = f"{100 * self._at:g} % of capacity"
-            elif device.grows():
+            elif level.grows():
                 found = found or "growth"
         return found
 
     def saved(self) -> None:
         """Take the present levels as the base of later decisions."""
-        for device in self._devices.values():
-            device.saved()
+        for level in self._levels.values():
+            level.saved()
+
+
+def _levels(readings: Iterable[Reading]) -> Iterator[tuple[str, int, int, tuple[int, float]]]:
+    """Yield name, value, limit, and fields of a _Level, of the bytes in use and of the number of live arrays."""
+    for reading in readings:
+        name, counters = reading.device.name, reading.counters
+        seconds = WINDOW_SECONDS if reading.arrays >= 0 else inf
+        yield name, counters[DeviceColumn.IN_USE], counters[DeviceColumn.LIMIT], (GROWTH_MIN_BYTES, seconds)
+        if reading.arrays >= 0:
+            yield f"arrays of {name}", reading.arrays, UNKNOWN, (GROWTH_MIN_ARRAYS, seconds)
 
 
 @dataclass
-class _DeviceTriggers:
+class _Level:
+    least: int  # growth
+    seconds: float  # of a window with few samples
     in_use: int = UNKNOWN
     limit: int = UNKNOWN
     saved_share: float = 0.0  # of the capacity, at the last snapshot
@@ -64,7 +83,7 @@ class _DeviceTriggers:
         if in_use < 0:
             return
         self.in_use, self.limit = in_use, limit
-        if not self.window.add(in_use, step):
+        if not self.window.add(in_use, step, self.seconds):
             return
         self.floor, self.window = self.window.floor, _Window()
         if self.base < 0:
@@ -80,7 +99,7 @@ class _DeviceTriggers:
 
     def grows(self) -> bool:
         enough = GROWTH_OF_CAPACITY * self.limit if self.limit > 0 else GROWTH_OF_FLOOR * self.base
-        return self.rises >= GROWTH_RISES and self.floor - self.base >= max(enough, GROWTH_MIN_BYTES)
+        return self.rises >= GROWTH_RISES and self.floor - self.base >= max(enough, self.least)
 
     def saved(self) -> None:
         if self.share() > self.saved_share:
@@ -93,13 +112,16 @@ class _Window:
     floor: int = UNKNOWN
     samples: int = 0
     first_step: int = UNKNOWN
+    began: float = field(default_factory=lambda: time.monotonic())
 
-    def add(self, in_use: int, step: int) -> bool:
+    def add(self, in_use: int, step: int, seconds: float) -> bool:
         """Return whether the window is complete with this sample."""
         self.floor = in_use if self.samples == 0 else min(self.floor, in_use)
         self.first_step = step if self.samples == 0 else self.first_step
         self.samples += 1
-        return self.samples >= WINDOW_SAMPLES and (step < 0 or step != self.first_step)
+        is_long = time.monotonic() - self.began >= seconds
+        enough = self.samples >= (WINDOW_MIN_SAMPLES if is_long else WINDOW_SAMPLES)
+        return enough and (step < 0 or step != self.first_step)
 
 
 def watched_run(logdir: LogDir) -> ProfileRun:

@@ -15,7 +15,8 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import Enum, auto
 from numbers import Real
 from queue import Empty, SimpleQueue
@@ -25,6 +26,7 @@ from typing import Self
 from tb_memplugin.capture.guard import quietly
 from tb_memplugin.capture.new_files import LogDir
 from tb_memplugin.capture.profile_run import is_out_of_memory
+from tb_memplugin.capture.watching.phases import Phase
 from tb_memplugin.capture.watching.recorder import Outputs, SampleRecorder, WatchClock, open_outputs
 from tb_memplugin.capture.watching.snapshots import save_after
 from tb_memplugin.readers.watch_layout import UNKNOWN, RecordEvent
@@ -73,22 +75,31 @@ FAILED = "memory is not watched, and training continues"
 
 
 def watch(
-    logdir: LogDir, *, every: float = 1.0, at: float = 0.9, port: int | None = None, tensorboard: bool = False
+    logdir: LogDir,
+    *,
+    every: float = 1.0,
+    at: float = 0.9,
+    port: int | None = None,
+    host: str = "127.0.0.1",
+    tensorboard: bool = False,
 ) -> Watch:
-    """Record the memory of this process's devices while the block runs, and who holds it when it runs short.
+    """Record the memory of this process's devices and of its host, and who holds it when it runs short.
 
     Every `every` seconds, a thread reads the counters of each device that the job has started with JAX or PyTorch, and
     appends them to `<logdir>/device_profiles/<time>_<host>_<process id>/<host>_<process id>.watch`. Where a device has
-    no counters, as on CPU, the bytes of its live arrays replace them.
+    no counters, as on CPU, the bytes of its live arrays replace them. On Linux, the memory of this process, its child
+    processes and /dev/shm is beside them, with the nearest limit of its cgroups; and with the package nvidia-ml-py,
+    that of each GPU by process. `phase` marks parts of a step, whose peaks are recorded.
 
     A device profile is saved beside that file, at most one a minute: when a device has `at` (90 %) of its capacity in
     use, and again after each further 1 % of it; when the least memory in use between steps has grown; at SIGUSR1; and
     when the block runs out of memory, as `on_oom` does. Growth: the floor, the least bytes in use of 30 samples that
     contain the end of a step, has risen to a new maximum 5 times, by 5 % of the capacity since the last snapshot, or by
-    25 % of the floor where the capacity is unknown.
+    25 % of the floor where the capacity is unknown. Without counters, so does the number of live arrays, by 1,000.
 
-    `port`: serve Prometheus metrics there, on loopback only (package prometheus-client); 0 for a free port, which is
-    logged. `tensorboard`: also write the curves as scalars for TensorBoard's Time Series tab (package tensorboard;
+    `port`: serve Prometheus metrics there (package prometheus-client); 0 for a free port, which is logged. `host`: the
+    address; "0.0.0.0" lets other machines read them, without a password. `gauges` returns the same figures for other
+    loggers. `tensorboard`: also write the curves as scalars for TensorBoard's Time Series tab (package tensorboard;
     local logdirs only).
 
     The file stays below some megabytes, since old samples are thinned. Locally it is complete up to the last sample
@@ -103,7 +114,7 @@ def watch(
         raise ValueError(f"every is {every}: give the seconds between two samples")
     if not 0 < at <= 1:
         raise ValueError(f"at is {at}: give a share of the capacity, such as 0.9")
-    return Watch(logdir, every, at, Outputs(port, tensorboard))
+    return Watch(logdir, every, at, Outputs(port, tensorboard, host))
 
 
 class Watch:
@@ -113,6 +124,7 @@ class Watch:
         self._logdir, self._at, self._outputs = logdir, at, outputs
         self.every = every  # seconds between two samples
         self._clock = WatchClock()
+        self._phase: Phase | None = None
         self._step = UNKNOWN, UNKNOWN  # number, and when it began, in nanoseconds since 1970
         self._thread: _WatchThread | None = None
         self._process = 0
@@ -122,6 +134,7 @@ class Watch:
         if self._running() is None:
             with quietly(FAILED):
                 recorder = SampleRecorder(self._logdir, int(self.every * NS), self._at, self._clock)
+                recorder.phase = lambda: self._phase
                 thread = _WatchThread(recorder, self, self._outputs)
                 thread.start()
                 self._thread, self._process = thread, os.getpid()
@@ -146,6 +159,28 @@ class Watch:
         `number`: a number of Python or NumPy. Arrays are not marked, since reading their value waits for the device.
         """
         self._step = number, self._clock.now_ns()  # examined by the watching thread
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Mark a part of each step, such as "rollout" or "train". Takes some microseconds, and raises nothing itself.
+
+        Samples of the block count for this phase; inside of another phase, for the inner one alone.
+        """
+        outer, self._phase = self._phase, Phase(name, object())
+        try:
+            yield
+        finally:
+            self._phase = outer and Phase(outer.name, object())
+
+    def gauges(self) -> dict[str, float]:
+        """Return the figures of the last sample by name, as for `wandb.log`; none before a second one. Never raises.
+
+        Names have the labels of Prometheus behind slashes: `tb_memplugin/memory_in_use_bytes/cuda:0`.
+        """
+        if (thread := self._running()) is None:
+            return {}
+        thread.recorder.has_readers = True
+        return {gauge.path: gauge.value for gauge in thread.recorder.gauges}
 
     def __enter__(self) -> Self:
         return self.start()
@@ -187,27 +222,28 @@ class _WatchThread(threading.Thread):
     def __init__(self, recorder: SampleRecorder, watched: Watch, outputs: Outputs) -> None:
         super().__init__(name="tb_memplugin watch", daemon=True)
         self.messages: SimpleQueue[_Message] = SimpleQueue()
-        self._recorder, self._watched, self._outputs = recorder, watched, outputs
+        self.recorder, self._watched, self._outputs = recorder, watched, outputs
         self._costs: deque[float] = deque(maxlen=COSTS)  # processor seconds
 
     def run(self) -> None:
         # Here, since imports and a server's start take long.
-        self._recorder.outputs = open_outputs(self._outputs, self._recorder.folder)
+        self.recorder.outputs = open_outputs(self._outputs, self.recorder.folder)
         event = RecordEvent.SAMPLE
         while event is not RecordEvent.FINISHED:
             with quietly(FAILED):
                 self._sample(event)
             event = self._next_event()
         with quietly(FAILED):
-            self._recorder.sample(self._watched.current_step, RecordEvent.FINISHED)
-        self._recorder.close()
+            self.recorder.sample(self._watched.current_step, RecordEvent.FINISHED)
+        self.recorder.close()
 
     def _sample(self, event: RecordEvent) -> None:
         step, began = self._watched.current_step, time.thread_time()
-        reason = self._recorder.sample(step, event)
+        reason = self.recorder.sample(step, event)
         self._costs.append(time.thread_time() - began)
+        self.recorder.measure_growth()
         if reason:
-            self._recorder.snapshot(reason, step[0])
+            self.recorder.snapshot(reason, step[0])
 
     def _next_event(self) -> RecordEvent:
         """Wait for the next sample, or for a message."""
@@ -217,7 +253,7 @@ class _WatchThread(threading.Thread):
         except Empty:
             return RecordEvent.SAMPLE
         if message is _Message.SNAPSHOT:
-            self._recorder.asked = True
+            self.recorder.asked = True
         return {_Message.STOP: RecordEvent.FINISHED, _Message.OUT_OF_MEMORY: RecordEvent.OUT_OF_MEMORY}.get(
             message, RecordEvent.SAMPLE
         )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.model.kinds import HOST_MEMORY
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.json_types import AboutFile
 from tb_memplugin.sizes import counted
@@ -51,10 +52,9 @@ def choose(
         raise no_recordings(path, problems)
     if wanted is None:
         # A text may contain several errors: choose the most informative one, whose peak need not be the largest.
-        first = (
-            recording for recording in recordings if recording.out_of_memory is None or not recording.out_of_memory.rank
-        )
-        return next(first, recordings[0])
+        ranked = [one for one in recordings if one.out_of_memory is None or not one.out_of_memory.rank]
+        # The host of a watched job uses more bytes than a device, and is seldom the question.
+        return next((one for one in ranked if one.memory != HOST_MEMORY), ranked[0] if ranked else recordings[0])
     matches = [recording for recording in recordings if wanted == recording.id]
     matches = matches or [recording for recording in recordings if is_wanted(recording.id, wanted)]
     if len(matches) == 1:

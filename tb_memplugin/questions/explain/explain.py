@@ -17,6 +17,7 @@ from tb_memplugin.questions.asking.json_types import FigureJson, OutOfMemoryJson
 from tb_memplugin.questions.asking.selectors import position_of
 from tb_memplugin.questions.kinds import device_profile, leaks, memory_profile
 from tb_memplugin.questions.kinds.joins import RuntimeToProgramJson, joins
+from tb_memplugin.questions.kinds.ledger import HolderJson, PhasePeakJson, holders_at, phases
 from tb_memplugin.questions.kinds.verdict import moment_text, verdict, verdict_text
 from tb_memplugin.questions.oom import failure as oom
 from tb_memplugin.questions.recording.advice import AdviceListJson, advice
@@ -95,6 +96,10 @@ class LiveMemoryJson(TypedDict):
     """For VMEM: the Pallas kernels, the one that takes most first."""
     joins: NotRequired[RuntimeToProgramJson]
     """For an allocator: the compiled programs that own the live allocations."""
+    ledger: NotRequired[list[HolderJson]]
+    """For a job that is watched: the holders of the memory there, where they are known."""
+    phases: NotRequired[list[PhasePeakJson]]
+    """For a job that is watched: the peak of each phase that the script marks."""
     out_of_memory: NotRequired[OutOfMemoryJson]
     """For an error: the request, the free memory, and the cause."""
 
@@ -147,7 +152,9 @@ def explain(
         programs = [other for other in own if other.kind.has_program]
         if recording.kind.runs_programs and programs:
             answer["joins"] = joins(recording, programs, position)
-        if not recording.kind.is_sampled:  # a curve has no allocations: its snapshots have the lines
+        if recording.kind.is_sampled:
+            answer["ledger"], answer["phases"] = holders_at(recording, position), phases(recording)
+        else:  # a curve has no allocations: its snapshots have the lines
             answer["stacks"] = count_stacks(recording)._asdict()
             answer["leaks"] = leaks.findings(recording)
     _add_groups(answer, recording, position)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from tb_memplugin.analysis.ownership.by_model import BEFORE, NO_PATH
 from tb_memplugin.analysis.ownership.classification import NO_FUNCTION, NO_LINE, NOT_MARKED
 from tb_memplugin.analysis.usage.live_set import UNEXPLAINED
-from tb_memplugin.model.kinds import Axis, RecordingKind
+from tb_memplugin.model.kinds import HOST_MEMORY, Axis, RecordingKind
 from tb_memplugin.questions.asking.text_table import align
 from tb_memplugin.questions.explain.explain import ExplainedMoment, Group, MomentJson
 from tb_memplugin.questions.kinds.joins import RuntimeToProgramJson
@@ -109,6 +109,7 @@ def _groups(answer: ExplainedMoment) -> Iterator[str]:
     cells = [[bytes_text(size), percent_text(part, digits=1), *texts] for size, part, *texts in shown]
     yield from align([["bytes", "share", "count", "shape", "site"], *cells], 3)
     yield from _more(len(rows) - MAX_LINES, "site", "; --json lists all")
+    yield from _holders(answer)
     if "leaks" not in answer:
         return  # a single moment shows no leaks
     yield ""
@@ -118,8 +119,23 @@ def _groups(answer: ExplainedMoment) -> Iterator[str]:
     yield from _findings(answer["leaks"], answer["recording"]["peak_bytes"])
 
 
+def _holders(answer: ExplainedMoment) -> Iterator[str]:
+    """Format the ledger and the phases of a watched job."""
+    ledger, phases = answer.get("ledger", []), answer.get("phases", [])
+    held = [[bytes_text(one["bytes"]), percent_text(one["share"], digits=1), one["holder"]] for one in ledger]
+    if held:
+        yield ""
+        yield from align([["bytes", "share", "holder"], *held], 2)
+    if phases:
+        yield ""
+        marked = [[bytes_text(one["bytes"]), f"{one['time_ns'] / 1e9:.1f} s", one["phase"]] for one in phases]
+        yield from align([["peak", "at", "phase"], *marked], 2)
+
+
 def _unexplained(answer: ExplainedMoment) -> str:
     """Return the name of the live bytes without a row."""
+    if answer["recording"]["memory"] == HOST_MEMORY:
+        return "of the job: see the holders below"
     return UNEXPLAINED_OF.get(RecordingKind(answer["recording"]["kind"]), UNEXPLAINED)
 
 

@@ -11,6 +11,7 @@ from tb_memplugin.analysis.leaks.classify import MIN_SAMPLES_OF_STEPS, MIN_WINDO
 from tb_memplugin.analysis.leaks.over_snapshots import rise, snapshots_of
 from tb_memplugin.analysis.usage.figure_definitions import WATCH, Figure, define
 from tb_memplugin.analysis.usage.live_bytes import peak, usage
+from tb_memplugin.model.kinds import HOST_MEMORY, HostPart
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.source import Recordings
 from tb_memplugin.sizes import bytes_text
@@ -27,8 +28,29 @@ def growth_sentence(recording: Recording, others: Iterable[Recording] | None = N
     where = "between steps " if found.unit == "step" else ""
     rate = bytes_text(round(found.bytes_per_unit))
     since = f"{bytes_text(found.growth)} since the warm-up"
-    line = "" if others is None else _line_text(recording, others)
+    if recording.memory == HOST_MEMORY:
+        line = _next_step(recording)
+    else:
+        line = "" if others is None else _line_text(recording, others)
     return f"The least memory in use {where}grows by {rate} per {found.unit}, {since}: a leak{line}."
+
+
+# By the part of the host's memory that grows most: JAX and PyTorch have no snapshots of it.
+NEXT_STEPS = {
+    HostPart.PRIVATE: "most in memory of this process: memray, or tracemalloc, shows its Python lines",
+    HostPart.CHILDREN: "most in child processes: memray run --follow-fork shows their Python lines",
+    HostPart.SHM: "most in files of /dev/shm, which processes share: ls -lt /dev/shm lists them",
+}
+
+
+def _next_step(recording: Recording) -> str:
+    ledger = recording.ledger
+    if ledger is None or not (known := [part for part in NEXT_STEPS if part in ledger.name]):
+        return ""
+    parts = ledger.bytes[[ledger.name.index(part) for part in known]]
+    quarter = max(parts.shape[1] // 4, 1)  # the first one is the warm-up
+    rise = np.median(parts[:, -quarter:], axis=1) - np.median(parts[:, quarter : 2 * quarter], axis=1)
+    return f"; {NEXT_STEPS[known[int(rise.argmax())]]}"
 
 
 def _line_text(recording: Recording, others: Iterable[Recording]) -> str:

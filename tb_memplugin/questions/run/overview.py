@@ -19,11 +19,14 @@ from tb_memplugin.questions.asking.endpoint import EACH_CHOICE, endpoint
 from tb_memplugin.questions.asking.inputs import RUN, RUNS
 from tb_memplugin.questions.asking.json_types import CaveatJson, ProblemJson, SummaryJson, problems_json
 from tb_memplugin.questions.asking.source import Runs
+from tb_memplugin.questions.kinds.watched import growth_sentence
 from tb_memplugin.questions.oom.failure import sentences
 from tb_memplugin.questions.recording.summary import summary
 from tb_memplugin.questions.records import record
 from tb_memplugin.questions.run.order import Fitted, ordered
 from tb_memplugin.sizes import bytes_text, percent_text
+
+MAX_LEAKS = 2  # of the headline; each row has its own
 
 
 class RoleShareJson(TypedDict):
@@ -56,6 +59,8 @@ class OverviewRowJson(SummaryJson):
     part: PartShareJson | None
     remedy: str | None
     """Advice after an out-of-memory failure, derived from its text."""
+    alarm: str
+    """For a job that is watched: the leak, in the sentence of `explain`; empty without one."""
 
 
 class ResidentProgramJson(TypedDict):
@@ -119,7 +124,7 @@ def overview_figures(runs: Runs, run: str) -> OverviewJson:
 
 def overview(recordings: Sequence[Recording]) -> OverviewJson:
     """Return the overview of all recordings of a run."""
-    found, failed = each(recordings, _entry)
+    found, failed = each(recordings, lambda recording: _entry(recording, recordings))
     sharing, not_shared = usable([entry.recording for entry in found], _together)
     return _answer(found, _together(sharing), problems_json(failed, not_shared))
 
@@ -129,8 +134,9 @@ def _answer(found: Sequence[_Entry], together: list[CoResidencyJson], problems: 
     entries = [*shown, *small]
     for entry in small:
         entry.row["small"] = True
+    leaking = [entry for entry in entries if entry.row["alarm"]][:MAX_LEAKS]
     return {
-        "headline": headline(entries),
+        "headline": " ".join([headline(entries), *(f"{_name(e.recording)}: {e.row['alarm']}" for e in leaking)]),
         "rows": [entry.row for entry in entries],
         "together": together,
         "caveats": [caveat for entry in entries for caveat in entry.doubts],
@@ -148,10 +154,10 @@ class _Entry(Fitted):
     doubts: list[CaveatJson]
 
 
-def _entry(recording: Recording) -> _Entry:
+def _entry(recording: Recording, others: Sequence[Recording]) -> _Entry:
     readable = _readable(recording)
     room = headroom(readable)
-    return _Entry(readable, room, _row(readable, room), _doubts(readable))
+    return _Entry(readable, room, _row(readable, room, others), _doubts(readable))
 
 
 def _figures(recording: Recording) -> _Entry:
@@ -233,7 +239,7 @@ def _name(recording: Recording) -> str:
     return f"{recording.memory} of {where}" if where else recording.memory
 
 
-def _row_of_figures(recording: Recording, room: Headroom) -> OverviewRowJson:
+def _row_of_figures(recording: Recording, room: Headroom, others: Sequence[Recording] | None = None) -> OverviewRowJson:
     return {
         **summary(recording),
         "needed_bytes": room.needed,
@@ -245,10 +251,11 @@ def _row_of_figures(recording: Recording, room: Headroom) -> OverviewRowJson:
         "part": None,
         # From the text of an out-of-memory failure. The other advice takes longer, and the page requests it separately.
         "remedy": next(iter(sentences(recording)[2:]), None),
+        "alarm": growth_sentence(recording, others) if recording.kind.is_sampled else "",
     }
 
 
-def _row(recording: Recording, room: Headroom) -> OverviewRowJson:
+def _row(recording: Recording, room: Headroom, others: Sequence[Recording]) -> OverviewRowJson:
     top = peak(recording)
     roles = bytes_by_role(recording, top.position)
     # Rows that exceed the bytes in use are no parts of them.
@@ -256,7 +263,7 @@ def _row(recording: Recording, room: Headroom) -> OverviewRowJson:
     role = next(iter(roles), Role.UNKNOWN) if consistent else Role.UNKNOWN
     part = heaviest_layer(recording) if consistent else None
     return {
-        **_row_of_figures(recording, room),
+        **_row_of_figures(recording, room, others),
         "role": {"role": int(role), "bytes": roles[role], "share": share(roles[role], top.bytes)} if role else None,
         "part": record(PartShareJson, part, share=share(part.bytes, top.bytes)) if part is not None else None,
     }

@@ -6,7 +6,7 @@ import struct
 from random import Random
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.readers.watch_layout import integers_of_record, read_header
+from tb_memplugin.readers.watch_layout import read_header
 
 ODD = (-1, 0, 1, -2, 2**31, 2**50, 2**50 + 1, 2**63 - 1, -(2**63), 1_800_000_000_000_000_000)
 
@@ -17,7 +17,7 @@ def mutate_watch(data: bytes, rng: Random) -> bytes:
         header, begin = read_header(data, "")
     except InputError:
         return data
-    width = 8 * integers_of_record(len(header.devices))
+    width = 8 * header.width
     content = bytearray(data)
     for _ in range(rng.randint(1, 4)):
         count = (len(content) - begin) // 8

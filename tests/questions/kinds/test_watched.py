@@ -157,3 +157,64 @@ def test_noise_and_a_new_phase_are_no_growth_however_many_samples_there_are() ->
     for count in range(100, 700, 30):
         grows = [(floor_growth(recording(samples[:count])) or pytest.fail()).grows for samples in (noisy, phase, leak)]
         assert grows == [False, False, True]
+
+
+GROWING = {"private": "memray, or tracemalloc", "children": "memray run --follow-fork", "shm": "ls -lt /dev/shm"}
+
+
+def host_file(growing: str, samples: int = 400) -> bytes:
+    """Return a file of a host, one of whose parts grows by 1 MiB a sample, beside page cache that comes and goes."""
+    own = {name: [200 * MIB + (row * MIB if name == growing else 0) for row in range(samples)] for name in GROWING}
+    in_use = [sum(row) for row in zip(*own.values(), strict=True)]
+    shared = [(row % 90) * 10 * MIB for row in range(samples)]
+    used = [size + cache for size, cache in zip(in_use, shared, strict=True)]
+    named = {("host", name): column for name, column in {**own, "shared": shared, "used": used}.items()}
+    counters = [{DeviceColumn.IN_USE: size, DeviceColumn.LIMIT: 8192 * MIB} for size in in_use]
+    steps = {at: at // 4 for at in range(0, samples, 4)}
+    return watch_bytes({"host": counters, "cuda:0": saw_tooth(samples)}, named=named, steps=steps)
+
+
+@pytest.mark.parametrize("growing", [*GROWING, ""])
+def test_growth_of_the_host_is_a_leak_with_the_tool_that_shows_its_lines(
+    growing: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    live_file(tmp_path).write_bytes(host_file(growing))
+    assert main(["explain", str(tmp_path), "--recording", "watch|host", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["leaks"]["verdicts"] == ({"leak": 1} if growing else {"steady": 1})
+    assert ("grows by 4.00 MiB per step" in answer["headline"]) is bool(growing)
+    assert GROWING.get(growing, "") in answer["headline"]
+    assert [one["holder"] for one in answer["ledger"]][:3] == ["Private", "Child processes", "/dev/shm"]
+    assert sum(one["bytes"] for one in answer["ledger"]) == 8192 * MIB
+    assert main(["explain", str(tmp_path)]) == 0
+    assert "watch in cuda:0" in capsys.readouterr().out, "the host has more bytes, but is no device"
+    assert main(["check", str(tmp_path), "--max-peak", "1GiB"]) == 0
+
+
+def test_the_overview_has_the_leak_of_each_curve_in_the_words_of_explain(tmp_path: Path) -> None:
+    live_file(tmp_path).write_bytes(host_file("private"))
+    catalog = Catalog(str(tmp_path))
+    [run] = catalog.runs()
+    client = Client(MemoryApp(catalog))
+    for question in ("overview", "overview_figures"):
+        answer = client.get(f"/api/{question}", query_string={"run": run.name}).json
+        assert answer is not None
+        device, host = answer["rows"]
+        assert (device["memory"], device["alarm"], host["memory"]) == ("cuda:0", "", "host")
+        assert "grows by 4.00 MiB per step" in host["alarm"] and "tracemalloc" in host["alarm"]
+        assert answer["headline"].endswith(f"host of host0_7: {host['alarm']}")
+        assert "cuda:0 of host0_7 uses the largest share" in answer["headline"]
+
+
+def test_the_ledger_over_time_keeps_the_fullest_moments_and_adds_up(tmp_path: Path) -> None:
+    live_file(tmp_path).write_bytes(host_file("private", 2000))
+    catalog = Catalog(str(tmp_path))
+    [run] = catalog.runs()
+    client = Client(MemoryApp(catalog))
+    [host] = [one for one in catalog.listing(run.name).recordings if one.memory == "host"]
+    found = client.get("/api/ledger", query_string={"id": host.id}).json
+    assert found is not None and host.ledger is not None and len(found["time_ns"]) == 512
+    table = np.array([holder["bytes"] for holder in found["holders"]])
+    assert (table.sum(axis=0) == 8192 * MIB).all() and found["holders"][-1]["holder"] == "Free"
+    assert table[:-1].sum(axis=0).max() == host.ledger.used.max()
+    assert (np.diff(found["time_ns"]) > 0).all()

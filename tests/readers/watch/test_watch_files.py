@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import struct
+
 import numpy as np
 import pytest
 from support.watch_files import MIB, START_NS, saw_tooth, watch_bytes
@@ -47,6 +50,69 @@ def test_a_peak_between_two_samples_is_on_the_curve() -> None:
     assert recording.clock is not None
     assert recording.clock.tolist() == [0, SECOND, 2 * SECOND, 3 * SECOND - 1, 3 * SECOND]
     assert recording.reported_peak == 500 * MIB
+
+
+def test_a_file_of_the_first_version_still_opens() -> None:
+    header = (
+        b'{"tb_memplugin_watch": 1, "start_ns": 7, "interval_ns": 5, "devices": [{"name": "d", "source": "torch"}]}'
+    )
+    [recording] = read(header + b"\n" + struct.pack("<9q", 8, 1, 3, 8, 40, 50, 100, -1, 60))
+    assert recording.reported is not None and recording.reported.free.tolist() == [60]
+    assert recording.ledger is not None and recording.ledger.name == ("Live", "Free"), "the limit is the size"
+    assert recording.phases is None and not recording.is_live
+
+
+GPU_PARTS = {"pool": 60, "own": 75, "used": 95, "total": 100, "process python (7)": 15}
+HOST_PARTS = {"private": 30, "children": 5, "shm": 10, "shared": 4, "used": 60, "total": 400, "rss": 44}
+
+
+def parts(device: str, sizes: dict[str, int], samples: int = 2) -> dict[tuple[str, str], list[int]]:
+    return {(device, name): [size * MIB] * samples for name, size in sizes.items()}
+
+
+def ledger_of(recording: Recording) -> dict[str, int]:
+    assert recording.ledger is not None
+    return dict(zip(recording.ledger.name, (recording.ledger.bytes[:, -1] // MIB).tolist(), strict=True))
+
+
+def test_the_ledger_of_a_device_adds_up_to_its_size() -> None:
+    [recording] = read(watch_bytes({"cuda:0": samples(40, 50)}, named=parts("cuda:0", GPU_PARTS)))
+    expected = {
+        "Live": 50,
+        "Cache": 10,
+        "Outside of the allocator": 15,
+        "python (7)": 15,
+        "Driver and other processes": 5,
+    }
+    assert ledger_of(recording) == {**expected, "Free": 5}
+    assert recording.ledger is not None and (recording.ledger.used // MIB).tolist() == [95, 95]
+    without = {"pool": 60, "used": 95, "total": 100}
+    [recording] = read(watch_bytes({"cuda:0": samples(40, 50)}, named=parts("cuda:0", without)))
+    rest = "Outside of the allocator, driver and other processes"
+    assert ledger_of(recording) == {"Live": 50, "Cache": 10, rest: 35, "Free": 5}, "the process is unknown"
+    [recording] = read(watch_bytes({"cuda:0": samples(40, 50)}))
+    assert recording.ledger is None, "only the bytes in use are known"
+
+
+def test_the_ledger_of_the_host_is_that_of_its_nearest_limit_and_it_is_no_device() -> None:
+    host = [{DeviceColumn.IN_USE: 45 * MIB, DeviceColumn.LIMIT: 100 * MIB}] * 2
+    content = {"host": host, "cuda:0": samples(40, 50)}
+    device, found = read(watch_bytes(content, named=parts("host", HOST_PARTS)))
+    expected = {"Private": 30, "Child processes": 5, "/dev/shm": 10, "Shared": 4, "Rest of the cgroup": 11, "Free": 40}
+    assert ledger_of(found) == expected and found.memory == "host" and not found.is_main_memory
+    assert device.is_main_memory and device.ledger is None
+    assert found.reported is not None and (found.reported.free // MIB).tolist() == [40, 40]
+    [_, found] = read(watch_bytes(content, named=parts("host", {**HOST_PARTS, "total": 100})))
+    assert "Rest of the host" in ledger_of(found)
+
+
+def test_impossible_parts_are_ignored_and_the_peak_of_a_phase_is_its_largest_sample() -> None:
+    named = {("cuda:0", "phase train"): [-1, 70, 90, -1], ("cuda:0", "pool"): [2**60, -5, 80, 80]}
+    [recording] = read(watch_bytes({"cuda:0": samples(10, 20, 30, 20)}, named=named))
+    assert recording.phases is not None
+    assert (recording.phases.name, recording.phases.bytes.tolist()) == (("train",), [90])
+    assert recording.phases.position.tolist() == [2]
+    assert CaveatCode.IMPOSSIBLE_BYTES in [caveat.code for caveat in recording.caveats]
 
 
 def test_without_a_counter_of_the_peak_the_caveat_says_that_peaks_are_missed() -> None:
@@ -120,11 +186,15 @@ def test_a_header_alone_has_no_recordings_yet() -> None:
         (lambda data: b"x" + data, "Not a file of capture.watch"),
         (lambda data: data.replace(b"\n", b" ", 1), "Not a file of capture.watch"),
         (lambda data: b"[" * 100_000 + b"\n", "Not a file of capture.watch"),
-        (lambda data: data.replace(b'watch": 1', b'watch": 9'), "another version"),
+        (lambda data: data.replace(b'watch": 2', b'watch": 9'), "another version"),
         (lambda data: data.replace(str(START_NS).encode(), b"-1"), "start_ns"),
         (lambda data: data.replace(b"memory_stats", b"guess"), "no name or an unknown source"),
         (lambda data: data.replace(b"cuda:1", b"cuda:0"), "several devices have one name"),
         (lambda data: b'{"tb_memplugin_watch": 1, "start_ns": 1, "interval_ns": 1, "devices": 3}\n', "no list"),
+        (lambda data: data.replace(b'"columns": []', b'"columns": 3'), "no pairs of names"),
+        (lambda data: data.replace(b'"columns": []', b'"columns": [["cuda:0", 1]]'), "no pairs of names"),
+        (lambda data: data.replace(b'"columns": []', b'"columns": [["cuda:0"], "ab"]'), "no pairs of names"),
+        (lambda data: data.replace(b"[]", json.dumps([["a", "b"]] * 257).encode()), "too many columns: 257"),
     ],
 )
 def test_damage_to_the_header_is_named(damage: object, message: str) -> None:

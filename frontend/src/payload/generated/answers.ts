@@ -672,6 +672,13 @@ export interface GrowthSite {
   curve: number[];
 }
 
+/** A holder of memory over time. */
+export interface HolderCurve {
+  holder: string;
+  /** At each of `time_ns`. */
+  bytes: number[];
+}
+
 /** A free piece of memory; `below` and `above` are the rows around it, null at a region's edge. */
 export interface Hole {
   region: number;
@@ -770,6 +777,14 @@ export interface Leaks extends GrowthOverSteps {
   sites_left_out: number;
   curve_steps: number[];
   findings: Finding[];
+}
+
+/** The holders of a memory over time, in stacking order; the last one may be `Free`. */
+export interface Ledger {
+  /** Since the recording started: the moment of each part of the time at which the most memory is used. */
+  time_ns: number[];
+  holders: HolderCurve[];
+  phases: PhasePeak[];
 }
 
 /** Functions that are left out: how many, and the bytes of the largest. */
@@ -916,6 +931,8 @@ export interface OverviewRow extends Summary {
   part: PartShare | null;
   /** Advice after an out-of-memory failure, derived from its text. */
   remedy: string | null;
+  /** For a job that is watched: the leak, in the sentence of `explain`; empty without one. */
+  alarm: string;
 }
 
 /** A part of the memory at the peak. */
@@ -943,6 +960,16 @@ export interface PasteResult extends AddedRun {
 /** Position of the peak. */
 export interface Peak {
   position: number;
+}
+
+/** The most bytes in use during a phase of the steps, the largest first. */
+export interface PhasePeak {
+  /** The name, as the script gives it. */
+  phase: string;
+  /** The bytes in use. */
+  bytes: number;
+  /** The time since the recording started. */
+  time_ns: number;
 }
 
 /** The program that an allocation was made for, and the buffers planned in it, largest first. */

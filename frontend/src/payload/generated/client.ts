@@ -16,6 +16,7 @@ import type {
   Holes,
   Kernels,
   Leaks,
+  Ledger,
   Listing,
   OpenedFile,
   Overview,
@@ -97,6 +98,10 @@ export interface KernelsQuery {
 }
 
 export interface LeaksQuery {
+  id: string;
+}
+
+export interface LedgerQuery {
   id: string;
 }
 
@@ -224,6 +229,9 @@ export function createClient(fetch: Fetch) {
     /** Return the findings. `message` explains why there are none, or what the steps are derived from. */
     leaks: (query: LeaksQuery, signal: Signal): Promise<Leaks> =>
       requestJson<Leaks>(fetch, "leaks", { ...query }, signal),
+    /** Return the ledger of a memory; without holders where only the bytes in use are known. */
+    ledger: (query: LedgerQuery, signal: Signal): Promise<Ledger> =>
+      requestJson<Ledger>(fetch, "ledger", { ...query }, signal),
     /**
      * Return the sizes, lifetimes and roles of the rows of api/rows, and the `unexplained` bytes at each
      * position.

@@ -125,5 +125,9 @@ export const MAX_SHARERS = 200;
 
 export const DEFAULT_BUCKETS = 1024;
 
+/** Memory of a watched job outside of its devices, and the bytes that nobody holds. */
+export const HOST_MEMORY = "host";
+export const FREE = "Free";
+
 export const SAME_BUFFER = "same buffer";
 export const SAME_BYTES = "same bytes at another time";

@@ -25,6 +25,7 @@ export const TERMS: readonly (readonly [term: string, meaning: string])[] = [
   ["host", "the machine that wrote a profile"],
   ["inspected position", "the position that all charts and tables are about; the peak at first"],
   ["leak finding", "the verdict about one allocation site, with its evidence"],
+  ["ledger", "all bytes of a memory by holder: the framework's live memory and cache, what is outside of its allocator, other processes, and free"],
   ["lifetime", "the positions from the allocation to the free"],
   ["live", "allocated and not freed, at one position"],
   ["live bytes", "the sum of the charges of all live rows, at one position"],
@@ -32,6 +33,7 @@ export const TERMS: readonly (readonly [term: string, meaning: string])[] = [
   ["model path", "the name scopes of an instruction (op_name), such as layer_3/mlp/dot_general"],
   ["out-of-memory failure", "a request that a memory could not satisfy"],
   ["peak", "the most live bytes at one position"],
+  ["phase", "a part of each step that a script marks, such as rollout or training: watch.phase"],
   ["position", "an index on the axis: an instruction of the schedule, or an event"],
   ["PyTorch snapshot", "segments, blocks and events of PyTorch's allocators: torch.cuda.memory._dump_snapshot"],
   ["recording", "one memory observed along one axis; a file contains one or more"],
@@ -45,5 +47,5 @@ export const TERMS: readonly (readonly [term: string, meaning: string])[] = [
   ["span", "a named interval over time: a step, an execution of a program, an annotation"],
   ["step", "one iteration of the training loop, marked by an annotation"],
   ["temporary", "a buffer that exists only while the program runs"],
-  ["watch", "the memory counters of a job's devices over time: capture.watch"],
+  ["watch", "the memory counters of a job's devices and host over time: capture.watch"],
 ];

@@ -43,11 +43,11 @@ describe("the overview table", () => {
     const [headings, ...lines] = savedLines(columns, ROWS);
     expect(headings).toBe(
       "recording,memory,host,kind,peak_bytes,needed_bytes,capacity_bytes,left_bytes,largest_role," +
-        "largest_role_bytes,largest_part,largest_part_bytes,advice,saving_bytes",
+        "largest_role_bytes,largest_part,largest_part_bytes,leak,advice,saving_bytes",
     );
     expect(lines.slice(0, 2)).toEqual([
-      "allocator,GPU_10_bfc,host,allocator,100,100,,,,,,,'=donate,9",
-      "jit_train(1),HBM,host,program,5000,100,8000,3000,temporary,4000,layer_*,2000,,",
+      "allocator,GPU_10_bfc,host,allocator,100,100,,,,,,,,'=donate,9",
+      "jit_train(1),HBM,host,program,5000,100,8000,3000,temporary,4000,layer_*,2000,,,",
     ]);
   });
 

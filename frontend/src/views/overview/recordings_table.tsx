@@ -139,6 +139,11 @@ export function overviewColumns(
       },
     ),
     savedColumn("largest_part_bytes", ({ part }) => part && part.bytes),
+    column("text", "leak", "Leak", "Growth of a watched job's memory", ({ alarm }) => alarm, {
+      track: "minmax(150px, 1.5fr)",
+      constant: ifSome(({ alarm }) => alarm !== ""),
+      cell: ({ alarm }) => (alarm === "" ? <span class="muted">–</span> : <span title={alarm}>{alarm}</span>),
+    }),
     column(
       "text",
       "advice",

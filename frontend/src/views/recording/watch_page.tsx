@@ -1,12 +1,13 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { timeAxis } from "../../layout/axis/axis";
-import { keepTimes, snapshotsOf } from "../../layout/live";
+import { hostOf, keepTimes, snapshotsOf } from "../../layout/live";
 import type { Problem, Summary } from "../../payload/generated/answers";
 import { TermsContext, termsOf } from "../data/terms";
 import { allRows, type Curve, type PageProps, useCurve } from "../data/use_recording";
 import { Figures } from "../page/figures";
 import { Caveats } from "../page/headline";
+import { LedgerSection } from "./ledger";
 import { Panel } from "./panel";
 import { RecordingFrame } from "./recording_frame";
 import { Verdict } from "../page/verdict";
@@ -67,7 +68,14 @@ function Sections({ api, curve, recordings, problems, store, dark }: SectionsPro
           {null}
         </UsageSection>
       }
-      below={<StepGrowth api={api} recording={view.recording} store={store} />}
+      below={
+        <>
+          {[view.recording, ...hostOf(recordings, view.recording)].map((recording) => (
+            <LedgerSection key={recording.id} {...{ api, recording, dark }} />
+          ))}
+          <StepGrowth api={api} recording={view.recording} store={store} />
+        </>
+      }
     />
   );
 }

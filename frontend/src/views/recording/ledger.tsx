@@ -1,0 +1,153 @@
+import type { JSX } from "preact";
+import { useMemo, useRef, useState } from "preact/hooks";
+import { cssColor, roleColors } from "../../base/colors";
+import { formatBytes, formatExact, formatShare } from "../../base/units";
+import { formatTime, labelCenter } from "../../layout/axis/ticks";
+import { ledgerChart, nearestMoment } from "../../layout/ledger";
+import type { Api } from "../../payload/api";
+import type { Ledger, Summary } from "../../payload/generated/answers";
+import { FREE } from "../../payload/generated/constants";
+import { useWidth } from "../browser/use_size";
+import { useLastFetched } from "../data/use_fetched";
+import { ByteAxis } from "../drawing/byte_axis";
+import { ErrorMessage } from "../widgets/message";
+
+const HEIGHT = 180;
+const LEFT = 76;
+const RIGHT = 16;
+const TOP = 8;
+const BOTTOM = 22;
+const TICK_WIDTH = 90;
+/** Colors of holders by their place, as numbers of roles: neighbors are told apart without hues, too. */
+const COLORS = [1, 5, 8, 6, 2, 7, 9, 4, 10, 3, 11, 0];
+
+interface Props {
+  api: Api;
+  /** A memory of a watched job. */
+  recording: Summary;
+  dark: boolean;
+}
+
+/** The bytes of a memory by holder over time, which add up to its size, and the peaks of the phases of its steps. */
+export function LedgerSection({ api, recording, dark }: Props): JSX.Element | null {
+  const { id, end_ns, memory } = recording;
+  const { value, error } = useLastFetched(`${id} ${end_ns}`, (_, signal) => api.ledger({ id }, signal));
+  if (error !== null) return <ErrorMessage error={error} />;
+  if (value === null || (value.holders.length === 0 && value.phases.length === 0)) return null;
+  return (
+    <section aria-label={`Ledger of ${memory}`} data-testid="ledger" data-memory={memory}>
+      <header class="section-head">
+        <h2>{`${value.holders.length > 0 ? "Ledger" : "Phases"} of ${memory}`}</h2>
+      </header>
+      {value.holders.length > 0 && <Holders ledger={value} dark={dark} />}
+      {value.phases.length > 0 && <Phases phases={value.phases} />}
+    </section>
+  );
+}
+
+function Holders({ ledger, dark }: { ledger: Ledger; dark: boolean }): JSX.Element {
+  const place = useRef<HTMLDivElement>(null);
+  const width = useWidth(place);
+  const [pointed, setPointed] = useState<number | null>(null);
+  const plot = Math.max(width - LEFT - RIGHT, 1);
+  const chart = useMemo(() => ledgerChart(ledger, Math.floor(plot / TICK_WIDTH)), [ledger, plot]);
+  const { bands, max, span } = chart;
+  const times = ledger.time_ns;
+  const x = (time: number): number => LEFT + ((time - span[0]) / (span[1] - span[0])) * plot;
+  const y = (bytes: number): number => TOP + (HEIGHT - TOP - BOTTOM) * (1 - bytes / max);
+  const line = (tops: readonly number[]): string[] => tops.map((bytes, i) => `${x(times[i])},${y(bytes)}`);
+  const colors = roleColors(dark);
+  const color = (band: number): string => cssColor(colors[COLORS[band % COLORS.length]]);
+  const shown = Math.min(pointed ?? times.length - 1, times.length - 1);
+  const low = (band: number): readonly number[] => bands.at(band - 1)?.top ?? [];
+  return (
+    <>
+      <div ref={place} class="growth-chart">
+        <svg
+          width={width}
+          height={HEIGHT}
+          role="img"
+          aria-label="Bytes of each holder over time"
+          onPointerMove={(event) => {
+            const at = event.clientX - event.currentTarget.getBoundingClientRect().left;
+            setPointed(nearestMoment(times, span[0] + ((at - LEFT) / plot) * (span[1] - span[0])));
+          }}
+          onPointerLeave={() => setPointed(null)}
+        >
+          <ByteAxis ticks={chart.bytes} left={LEFT} right={width - RIGHT} y={y} />
+          {bands.map(({ holder, top }, i) =>
+            holder === FREE ? null : (
+              <path
+                key={holder}
+                d={`M${line(top).join(" L")} L${line(i === 0 ? top.map(() => 0) : low(i))
+                  .reverse()
+                  .join(" L")} Z`}
+                fill={color(i)}
+              >
+                <title>{holder}</title>
+              </path>
+            ),
+          )}
+          {chart.times.map(({ value, label }) => (
+            <text
+              key={value}
+              x={labelCenter(x(value), TICK_WIDTH, width)}
+              y={HEIGHT - 6}
+              text-anchor="middle"
+            >
+              {label}
+            </text>
+          ))}
+          {pointed !== null && (
+            <line class="pointed" x1={x(times[shown])} x2={x(times[shown])} y1={TOP} y2={HEIGHT - BOTTOM} />
+          )}
+        </svg>
+      </div>
+      <table class="ledger" data-testid="ledger-holders">
+        <thead>
+          <tr>
+            <th scope="col">Holder</th>
+            <th scope="col">{pointed === null ? "Last" : `At ${formatTime(times[shown])}`}</th>
+            <th scope="col">Share</th>
+            <th scope="col">Most</th>
+          </tr>
+        </thead>
+        <tbody>
+          {[...bands.entries()].reverse().map(([i, { holder, bytes, most }]) => (
+            <tr key={holder}>
+              <th scope="row">
+                <i class="swatch" style={holder === FREE ? {} : { background: color(i) }} /> {holder}
+              </th>
+              <td title={formatExact(bytes[shown])}>{formatBytes(bytes[shown])}</td>
+              <td>{formatShare(bytes[shown], bands[bands.length - 1].top[shown])}</td>
+              <td title={formatExact(most)}>{formatBytes(most)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </>
+  );
+}
+
+function Phases({ phases }: Pick<Ledger, "phases">): JSX.Element {
+  return (
+    <table class="ledger" data-testid="phases">
+      <thead>
+        <tr>
+          <th scope="col">Phase</th>
+          <th scope="col">Peak</th>
+          <th scope="col">At</th>
+        </tr>
+      </thead>
+      <tbody>
+        {phases.map(({ phase, bytes, time_ns }) => (
+          <tr key={phase}>
+            <th scope="row">{phase}</th>
+            <td title={formatExact(bytes)}>{formatBytes(bytes)}</td>
+            <td>{formatTime(time_ns)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
