@@ -68,16 +68,11 @@ def _stem(name: str) -> str:
     return next((name.removesuffix(suffix) for suffix in HLO_PROTO if name.endswith(suffix)), name)
 
 
+@read_once(lambda file, error: "")
 def _module(file: HostFile) -> str:
     """Return the name of a program's module; empty where it cannot be read."""
-    if named := KEY.fullmatch(_stem(logdir.path_text(file.path.rpartition("/")[2]))):
-        return named[1]
-    return _module_in(file)
-
-
-@read_once(lambda file, error: "")
-def _module_in(file: HostFile) -> str:
-    return module_name(bytes(logdir.read_bytes(file, HEAD_BYTES)))
+    named = KEY.fullmatch(_stem(logdir.path_text(file.path.rpartition("/")[2])))
+    return named[1] if named else module_name(bytes(logdir.read_bytes(file, HEAD_BYTES)))
 
 
 def files_of_modules(files: Sequence[HostFile], modules: Iterable[str]) -> list[HostFile]:

@@ -1,8 +1,9 @@
 """Advice about a sweep's answers, carried out: the saving of each piece if compiled, and the largest value with it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import floor, gcd
 from pathlib import Path
 from typing import Any
@@ -163,8 +164,9 @@ def pieces_of(outcome: Outcome, logdir: Path, defaults: Mapping[str, Any]) -> li
     if program is None:
         return []
     values = {**defaults, **dict(outcome.candidate.knobs)}
-    pieces = [_piece(advice, values) for advice in advise(program)]
-    return pieces if outcome.fits else [*pieces, *_options(outcome)]
+    pieces, target = [_piece(advice, values) for advice in advise(program)], parse_target(outcome.candidate.target)
+    options = {} if outcome.fits or target is None else OPTIONS.get(target.platform, {})
+    return [*pieces, *(AdviceToTry(title, 0, (change,)) for title, change in options.items())]
 
 
 def _program(outcome: Outcome, logdir: Path) -> Recording | None:
@@ -191,12 +193,6 @@ def _microbatches(values: Mapping[str, Any]) -> tuple[str, ...]:
     return ()
 
 
-def _options(outcome: Outcome) -> Iterator[AdviceToTry]:
-    target = parse_target(outcome.candidate.target)
-    for title, change in OPTIONS.get(target.platform if target else "", {}).items():
-        yield AdviceToTry(title, 0, (change,))
-
-
 MAX_THREADS = 16  # threads only wait for compilations
 USUAL_PIECES = 3  # expected number of pieces per answer, for the bar of progress
 
@@ -209,13 +205,10 @@ def try_answers(sweep: Sweep, found: Sequence[LargestValue]) -> list[Tried]:
 def _try_answer(sweep: Sweep, answer: LargestValue) -> list[Tried]:
     target = parse_target(answer.target)
     assert target is not None
-
-    def compile_changed(knobs: Knobs, changes: tuple[str, ...]) -> Outcome:
-        return sweep.compile_candidate(target, knobs, changes)
-
     values = sweep.searched.numbers if sweep.searched is not None else ()
     pieces = pieces_of(answer.last, sweep.folder, sweep.defaults)
-    return Trial(answer, values, compile_changed, _known(sweep, answer), target.devices).run(pieces, MAX_THREADS)
+    trial = Trial(answer, values, partial(sweep.compile_candidate, target), _known(sweep, answer), target.devices)
+    return trial.run(pieces, MAX_THREADS)
 
 
 def _known(sweep: Sweep, answer: LargestValue) -> dict[int, int]:

@@ -49,17 +49,11 @@ def compiler_variables(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in sorted(environment.items()) if name.startswith((*OF_JAX, *OF_PYTHON))}
 
 
-def step_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that may decide what a step computes."""
-    return {
-        name: value for name, value in environment.items() if name not in UNREAD and not name.startswith(UNREAD_GROUPS)
-    }
-
-
 def question_key(request: Mapping[str, Any]) -> str:
     """Return the digest of a request to compile: its values, and the versions of all installed packages."""
-    asked = {**request, "environment": step_variables(request["environment"])}
-    return _digest([FORMAT, sys.version, MACHINE, _stamp(), _installed(), asked])
+    variables = request["environment"]
+    read = {name: variables[name] for name in variables.keys() - UNREAD if not name.startswith(UNREAD_GROUPS)}
+    return _digest([FORMAT, sys.version, MACHINE, _stamp(), _installed(), {**request, "environment": read}])
 
 
 def program_key(lowered: Any, target: str, options: Mapping[str, Any], versions: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ the lines are right the search takes few compilations, and where they are wrong 
 Further values are compiled to find which values the step accepts, and where recomputation begins.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import lcm
 
@@ -86,15 +86,11 @@ class Search:
         """Narrow down, and try values above the answer."""
         while True:
             low, high = self._narrow(low, high)
-            ahead = next((high + step for step in self._look_ahead() if self._fits(high + step)), None)
+            steps = (step for step in LOOK_AHEAD if len(self.tried) < ENOUGH and self._fits(high + step))
+            ahead = next((high + step for step in steps), None)
             if ahead is None:
                 return self.values[low]
             low, high = ahead, self._next_refused(ahead)
-
-    def _look_ahead(self) -> Iterator[int]:
-        for step in LOOK_AHEAD:
-            if len(self.tried) < ENOUGH:
-                yield step
 
     def _fits(self, number: int) -> bool:
         if not 0 <= number < len(self.values):

@@ -31,20 +31,6 @@ def is_read_by_host(run: Run) -> bool:
     return is_many and (is_remote(run.root) or sum(file.size for file in run.files) > MANY_BYTES)
 
 
-def first_hosts(run: Run) -> Run:
-    """Return a run with the files of its first hosts."""
-    first = set(hosts_of(run)[:MANY_HOSTS])
-    return run._replace(files=tuple(file for file in run.files if file.host in first))
-
-
-def left_out_text(run: Run) -> str:
-    """Return a sentence about the hosts that are left out."""
-    return (
-        f"Only the first {MANY_HOSTS} of {len(hosts_of(run)):,} hosts are read here, as reading all takes long. "
-        "The Fleet tab finds the worst device of all."
-    )
-
-
 def catalog_source(catalog: Catalog, files: SourceFiles | None = None) -> Source:
     """Return the source of a server: the recordings of a catalog are its own, and the other parts are made for it."""
     fleets = FleetScans(catalog)
@@ -77,10 +63,17 @@ class CatalogRuns:
         ]
 
     def run(self, name: str, host: str | None = None) -> RunRecordings:
-        run = self._catalog.run(name)
-        is_part = host is None and is_read_by_host(run)
-        listing = self._catalog.listing_of_run(first_hosts(run) if is_part else run, host)
-        notes = [left_out_text(run)] if is_part else []
+        run = read = self._catalog.run(name)
+        notes = []
+        if host is None and is_read_by_host(run):
+            hosts = hosts_of(run)
+            first = set(hosts[:MANY_HOSTS])
+            read = run._replace(files=tuple(file for file in run.files if file.host in first))
+            notes.append(
+                f"Only the first {MANY_HOSTS} of {len(hosts):,} hosts are read here, as reading all takes long. "
+                "The Fleet tab finds the worst device of all."
+            )
+        listing = self._catalog.listing_of_run(read, host)
         notes += [left_out.text for left_out in listing.left_out]
         further = skipped_text(listing.stages), self._catalog.dropped_text(name), self._catalog.links_text
         notes += filter(None, further)

@@ -203,13 +203,9 @@ def _record(entries: list[Entry]) -> HostFile | None:
     return next((_host_file(entry) for entry in entries if entry.name == RECORD and not entry.is_folder), None)
 
 
-def _is_dumped(name: str) -> bool:
-    return is_dump_file(name) or parse_program(name) is not None
-
-
 def _sorted_files(entries: list[Entry]) -> list[Entry]:
     """Return the files among entries, other than those of XLA dumps, in natural order: memory2 before memory10."""
-    files = (entry for entry in entries if not entry.is_folder and not _is_dumped(entry.name))
+    files = (e for e in entries if not (e.is_folder or is_dump_file(e.name) or parse_program(e.name)))
     return sorted(files, key=lambda entry: natural_key(entry.name))
 
 

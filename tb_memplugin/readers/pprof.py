@@ -47,7 +47,8 @@ def read_notes(comments: tuple[str, ...]) -> Notes:
                 continue
             if isinstance(note, dict):
                 step, devices, reason = map(note.get, ("step", "devices", "reason"))
-                return Notes(_byte_count(step), _note_devices(devices), _note_reason(reason))
+                text = reason[:MAX_REASON] if isinstance(reason, str) else ""
+                return Notes(_byte_count(step), _note_devices(devices), text)
     return Notes()
 
 
@@ -75,10 +76,6 @@ def _note_devices(stats_by_device: object) -> dict[str, dict[str, int]]:
     }
 
 
-def _note_reason(value: object) -> str:
-    return value[:MAX_REASON] if isinstance(value, str) else ""
-
-
 def _byte_count(value: object) -> int | None:
     return value if type(value) is int and 0 <= value <= MAX_BYTES else None
 
@@ -99,7 +96,8 @@ def open_pprof(data: bytes | memoryview, path: str, *, run: str = "", host: str 
 def _read(data: bytes | memoryview, path: str, title: str, run: str, host: str) -> list[Recording]:
     profile = read_profile(data, path)
     note = read_notes(profile.comments)
-    caveats, known_bytes = _caveats(profile), _known_bytes(profile)
+    caveats, unknown = _caveats(profile), _beyond(profile.bytes)
+    known_bytes = np.where(unknown, 0, profile.bytes) if unknown.any() else profile.bytes
     found = []
     for memory, rows in _memories(profile, path).items():
         device = note.devices.get(memory, {})
@@ -150,12 +148,6 @@ def _memories(profile: Profile, path: str) -> dict[str, I64]:
             name = next(iter(labels)) if single_device else name
             found[name] = np.sort(np.r_[found.get(name, rows[:0]), rows])
     return found or {UNKNOWN_DEVICE: unlabeled}
-
-
-def _known_bytes(profile: Profile) -> I64:
-    """Return bytes per sample, 0 where they are unknown."""
-    beyond = _beyond(profile.bytes)
-    return np.where(beyond, 0, profile.bytes) if beyond.any() else profile.bytes
 
 
 def _beyond(numbers: I64) -> npt.NDArray[np.bool_]:

@@ -121,7 +121,8 @@ def read_profile(data: bytes | memoryview, path: str) -> Profile:
         locations = Locations.of(tables, strings, budget)
         parts = [*_batches(raw, tables["sample"]["span"], types, locations)]
     except ValueError as error:
-        raise _damaged(path, str(error)) from error
+        problem = f"not a pprof profile, or damaged ({error})"
+        raise InputError(problem, path, "copy the file again, or save it again") from error
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
     count, size, leaf, kind, device = columns or [np.empty(0, np.int64)] * 5
     samples = len(tables["sample"]["span"].start)
@@ -144,10 +145,6 @@ def _comments(entries: I64, strings: _Strings) -> tuple[str, ...]:
     first = list(dict.fromkeys(entries[:MAX_COMMENTS].tolist()))
     texts = strings.take(np.array(first, dtype=np.int64))
     return tuple(texts[i] for i in range(len(texts)))
-
-
-def _damaged(path: str, reason: str) -> InputError:
-    return InputError(f"not a pprof profile, or damaged ({reason})", path, "copy the file again, or save it again")
 
 
 def _strings(raw: bytes | memoryview, spans: Spans) -> _Strings:

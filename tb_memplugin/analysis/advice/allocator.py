@@ -117,29 +117,14 @@ def advise_fragmentation(recording: Recording) -> Iterator[Advice]:
     top = peak(recording)
     if recording.program is not None or recording.memory.endswith(LIVE_ARRAYS):
         return
-    if not 0 <= top.position < len(fragmentation(recording).fragmented):
-        return
     free = fragmentation(recording)
-    lost, largest = free.fragmented[top.position], free.largest_free[top.position]
+    if not 0 <= top.position < len(free.fragmented):
+        return
+    gaps, largest = free.fragmented[top.position], free.largest_free[top.position]
     # If more memory is free than used, the next request will fit.
-    if np.isfinite(lost) and lost + largest <= top.bytes:
-        change = _torch_change(recording) if recording.kind.is_torch else _jax_change(recording)
-        held = top.bytes + int(lost + largest)
-        yield from _advise_holes(recording, live_rows(recording, top.position), held, int(lost), change)
-
-
-def _jax_change(recording: Recording) -> str:
-    return ASYNC if GPU_ALLOCATOR.fullmatch(recording.memory) else FEWER_SIZES
-
-
-def _torch_change(recording: Recording) -> str:
-    """Return the change for PyTorch. Only expandable segments have `segment_map` events."""
-    state = recording.caching_allocator
-    strings = state.events.strings if state is not None and state.events is not None else ()
-    return EXPANDABLE if "segment_map" in (strings[i] for i in range(len(strings))) else TORCH
-
-
-def _advise_holes(recording: Recording, live: I64, held: int, lost: int, change: str) -> Iterator[Advice]:
+    if not (np.isfinite(gaps) and gaps + largest <= top.bytes):
+        return
+    lost, held, live = int(gaps), top.bytes + int(gaps + largest), live_rows(recording, top.position)
     if lost < MIN_SHARE * held or not is_worthwhile(recording, lost):
         return
     yield Advice(
@@ -148,8 +133,17 @@ def _advise_holes(recording: Recording, live: I64, held: int, lost: int, change:
         sentence=f"At the peak, {bytes_text(lost)} of the {bytes_text(held)} of the allocator's memory are gaps "
         "between buffers: reserved, but only usable for buffers smaller than a gap. They are not part of the peak, "
         "but must fit in the device.",
-        change=change,
+        change=_less_fragmentation(recording),
         rows=sort_by_size(recording, live),
         bytes=int(recording.allocations.charge[live].sum()),
         saving=Saving(held, lost, lost, lost, of="reserved"),
     )
+
+
+def _less_fragmentation(recording: Recording) -> str:
+    """Return the change that makes gaps smaller. In PyTorch, only expandable segments have `segment_map` events."""
+    if not recording.kind.is_torch:
+        return ASYNC if GPU_ALLOCATOR.fullmatch(recording.memory) else FEWER_SIZES
+    state = recording.caching_allocator
+    strings = state.events.strings if state is not None and state.events is not None else ()
+    return EXPANDABLE if "segment_map" in (strings[i] for i in range(len(strings))) else TORCH

@@ -1,6 +1,6 @@
 """Advice that was compiled: what it saves then takes the place of the estimate, and what saves nothing is gone."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, in_order, is_worthwhile
@@ -18,22 +18,21 @@ def compiled_savings(recording: Recording, outcomes: Sequence[Outcome]) -> dict[
     run of one, and it reserves as much.
     """
     own = next((one for one in outcomes if _is_of(recording, one)), None)
-    return {} if own is None else dict(_savings(own, outcomes))
-
-
-def _is_of(recording: Recording, outcome: Outcome) -> bool:
-    within_run = bool(outcome.run) and f"/{outcome.run}/" in f"/{recording.source}"
-    return within_run and recording.is_main_memory and outcome.reserved_bytes == reserved_bytes(recording)
-
-
-def _savings(own: Outcome, outcomes: Sequence[Outcome]) -> Iterator[tuple[Edits, Saving]]:
-    of, before = own.candidate, own.reserved_bytes or 0
+    if own is None:
+        return {}
+    of, before, found = own.candidate, own.reserved_bytes or 0, dict[Edits, Saving]()
     for other in outcomes:
         one, edits = other.candidate, frozenset(other.candidate.changes)
         is_same = (one.step, one.target, one.knobs) == (of.step, of.target, of.knobs)
         if is_same and edits > frozenset(of.changes) and other.compared_bytes is not None:
             saved = before - other.compared_bytes
-            yield edits - frozenset(of.changes), Saving(before, saved, saved, saved, "reserved", compiled=True)
+            found[edits - frozenset(of.changes)] = Saving(before, saved, saved, saved, "reserved", compiled=True)
+    return found
+
+
+def _is_of(recording: Recording, outcome: Outcome) -> bool:
+    within_run = bool(outcome.run) and f"/{outcome.run}/" in f"/{recording.source}"
+    return within_run and recording.is_main_memory and outcome.reserved_bytes == reserved_bytes(recording)
 
 
 def with_compiled(recording: Recording, pieces: Sequence[Advice], savings: Mapping[Edits, Saving]) -> list[Advice]:

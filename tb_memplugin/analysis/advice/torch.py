@@ -25,7 +25,9 @@ def advise_gradients(recording: Recording) -> Iterator[Advice]:
     rows, position = recording.allocations, peak(recording).position
     gradients = np.flatnonzero((roles(recording) == Role.GRADIENT) & (rows.charge > 0))
     absent = [NO_CHANGE]
-    for begin, until in _iterations_after_steps(recording):
+    # The begin of each iteration that follows an optimizer step, and the iteration's own optimizer step.
+    begins, steps = retained_gradients(recording).position, np.append(optimizer_steps(recording)[0], recording.length)
+    for begin, until in zip(begins.tolist(), steps[np.searchsorted(steps, begins)].tolist(), strict=True):
         waiting = gradients[(rows.start[gradients] < begin) & (rows.end[gradients] > begin)]
         back = np.minimum(_recreate_positions(recording, waiting, begin, until), rows.end[waiting])
         absent.append(Change(np.full(len(waiting), begin), back, -rows.charge[waiting], rows.canonical[waiting]))
@@ -45,12 +47,6 @@ def advise_gradients(recording: Recording) -> Iterator[Advice]:
         bytes=size,
         saving=saved,
     )
-
-
-def _iterations_after_steps(recording: Recording) -> list[tuple[int, int]]:
-    """Return the begin of each iteration that follows an optimizer step, and of the iteration's own optimizer step."""
-    begins, steps = retained_gradients(recording).position, np.append(optimizer_steps(recording)[0], recording.length)
-    return list(zip(begins.tolist(), steps[np.searchsorted(steps, begins)].tolist(), strict=True))
 
 
 def _recreate_positions(recording: Recording, gradients: I64, begin: int, until: int) -> I64:

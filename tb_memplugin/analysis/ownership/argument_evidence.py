@@ -31,40 +31,10 @@ from tb_memplugin.native.graph.walks import owners
 ROOT_KEYS = {"args": 2}  # a positional argument is `args[0]`
 
 
-def argument_paths(recording: Recording, arguments: I32) -> list[tuple[str, ...]]:
-    """Return the path of each argument value in the pytree of its argument, () if it is unknown."""
-    graph = dataflow_graph(recording)
-    if graph is None:
-        return [()] * len(arguments)
-    return [_path(graph.program.op_name[at]) if at >= 0 else () for at in graph.values.producer[arguments].tolist()]
-
-
 def _path(scope: str) -> tuple[str, ...]:
     path = argument_path(scope)
     root = ROOT_KEYS.get(path[0], 1) if path else 0
     return (".".join(path[:root]), *path[root:]) if path else ()
-
-
-def nearest_relatives(paths: list[tuple[str, ...]], role: U8) -> None:
-    """Give each unknown argument the role of the arguments that share most of its path, if these all have one role."""
-    roles_below: dict[tuple[str, ...], set[int]] = {}
-    for path, known in zip(paths, role.tolist(), strict=True):
-        if known in (Role.PARAMETER, Role.INPUT):
-            for depth in range(1, len(path) + 1):
-                roles_below.setdefault(path[:depth], set()).add(known)
-    for i in np.flatnonzero(role == Role.UNKNOWN).tolist():
-        nearest = next((found for d in range(len(paths[i]), 0, -1) if (found := roles_below.get(paths[i][:d]))), set())
-        if len(nearest) == 1:
-            role[i] = next(iter(nearest))
-
-
-def arrays_beside_containers(paths: list[tuple[str, ...]], role: U8) -> None:
-    """Give unknown arrays the role INPUT if the only other arguments are pytrees of several unknown leaves or more."""
-    leaves = Counter(path[0] for path in paths if path)
-    containers = {root for root, count in leaves.items() if count > 1}
-    alone = [i for i in np.flatnonzero(role == Role.UNKNOWN).tolist() if len(paths[i]) == 1]
-    if len(containers) == 1 and alone:
-        role[alone] = Role.INPUT
 
 
 def complete_trees(paths: list[tuple[str, ...]], chosen: Mask) -> Mask:
@@ -88,8 +58,12 @@ class KnownArguments:
 
     @cached_property
     def path(self) -> list[tuple[str, ...]]:
-        """The path of each argument in the pytree, on access: most programs need none of their thousands of paths."""
-        return argument_paths(self.recording, self.argument)
+        """The path of each argument in its pytree, () if unknown: most programs need none of their thousands."""
+        graph = dataflow_graph(self.recording)
+        if graph is None:
+            return [()] * len(self.argument)
+        produced = graph.values.producer[self.argument].tolist()
+        return [_path(graph.program.op_name[at]) if at >= 0 else () for at in produced]
 
 
 def decide_roles(graph: DataflowGraph, known: KnownArguments, step: TrainingStep | None) -> U8:
@@ -112,12 +86,26 @@ def decide_roles(graph: DataflowGraph, known: KnownArguments, step: TrainingStep
 
 
 def _by_relatives(graph: DataflowGraph, known: KnownArguments, role: U8) -> None:
-    nearest_relatives(known.path, role)
+    """Give each unknown argument the role of the arguments that share most of its path, if these all have one role."""
+    paths, roles_below = known.path, dict[tuple[str, ...], set[int]]()
+    for path, of_path in zip(paths, role.tolist(), strict=True):
+        if of_path in (Role.PARAMETER, Role.INPUT):
+            for depth in range(1, len(path) + 1):
+                roles_below.setdefault(path[:depth], set()).add(of_path)
+    for i in np.flatnonzero(role == Role.UNKNOWN).tolist():
+        nearest = next((found for d in range(len(paths[i]), 0, -1) if (found := roles_below.get(paths[i][:d]))), set())
+        if len(nearest) == 1:
+            role[i] = next(iter(nearest))
 
 
 def _by_containers(graph: DataflowGraph, known: KnownArguments, role: U8) -> None:
-    if not (role == Role.INPUT).any():
-        arrays_beside_containers(known.path, role)
+    """Give unknown arrays the role INPUT if the only other arguments are pytrees of several unknown leaves or more."""
+    if (role == Role.INPUT).any():
+        return
+    leaves = Counter(path[0] for path in known.path if path)
+    alone = [i for i in np.flatnonzero(role == Role.UNKNOWN).tolist() if len(known.path[i]) == 1]
+    if sum(count > 1 for count in leaves.values()) == 1 and alone:
+        role[alone] = Role.INPUT
 
 
 def _by_size(graph: DataflowGraph, known: KnownArguments, role: U8) -> None:

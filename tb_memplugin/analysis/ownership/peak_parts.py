@@ -70,7 +70,9 @@ class _Places:
         self._scope = copy_scopes(recording)
         self._known: dict[str, str] = {}
         self._frame = user_frames(recording)
-        self._repeated = _repeated([part for path in op_paths(_texts(recording)) for part in path.parts[:-1]])
+        scope = recording.allocations.op_name
+        paths = op_paths(scope.strings.texts(scope.used))
+        self._repeated = _repeated([part for path in paths for part in path.parts[:-1]])
         self._graph = dataflow_graph(recording)
         self._shared = _shared_memory(self._graph) if self._graph is not None else {}
 
@@ -85,7 +87,9 @@ class _Places:
 
     def _of_functions(self, row: int, own: tuple[str, int]) -> Iterator[str]:
         sharing = list(self._sharing(row))
-        yield from (self._of_scan(*operation) for operation in sharing if _is_stacked(operation[0]))
+        for scope, stack in sharing:
+            if scope.endswith(STACKED) and IN_SCAN.search(scope):
+                yield self._of_scan(scope, stack)
         for scope, stack in (own, *sharing):
             yield self._of_scope(scope) or self._function(stack)
             yield from self._scopes(scope)
@@ -129,12 +133,6 @@ class _Places:
             todo += more
 
 
-def _texts(recording: Recording) -> set[str]:
-    """Return the distinct scopes of a program's operations."""
-    scope = recording.allocations.op_name
-    return {*scope.strings.texts(scope.used)}
-
-
 def _repeated(parts: list[str]) -> set[str]:
     """Return the names of layers, with * for their numbers."""
     labels = defaultdict[str, set[str]](set)
@@ -151,10 +149,6 @@ def _shared_memory(graph: DataflowGraph) -> dict[int, list[int]]:
         found[a].append(b)
         found[b].append(a)
     return found
-
-
-def _is_stacked(op_name: str) -> bool:
-    return op_name.endswith(STACKED) and IN_SCAN.search(op_name) is not None
 
 
 def _without_brackets(function: str) -> str:

@@ -25,7 +25,7 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
 
 NARROW = {"s8", "u8", "s4", "u4", "s2", "u2"}  # integer types of quantized weights, and of images
-FORWARD_PASS = TrainingPhase.FORWARD
+FORWARD, BACKWARD, UPDATE = TrainingPhase.FORWARD, TrainingPhase.BACKWARD, TrainingPhase.UPDATE
 
 
 def roles_of_arguments(recording: Recording, graph: DataflowGraph, step: TrainingStep | None, arguments: I32) -> U8:
@@ -85,7 +85,7 @@ def _may_be_quantized(recording: Recording, arguments: I32) -> Mask:
 def _roles_of_updated_arguments(graph: DataflowGraph, step: TrainingStep) -> U8:
     """Return the Role of each argument that a training step returns updated."""
     pairs, uses = step.pairs, first_use(graph, step.owner, ~step.update_reads)
-    read = np.isin(pairs.argument, uses.argument[step.phase[uses.node] == FORWARD_PASS])
+    read = np.isin(pairs.argument, uses.argument[step.phase[uses.node] == FORWARD])
     by_gradient = step.from_gradient[pairs.value] & (graph.values.floating[pairs.argument] != 0)
     for_weights = step.turn.backward.reach(pairs.value[step.weight])[pairs.argument]
     return np.select(
@@ -95,7 +95,6 @@ def _roles_of_updated_arguments(graph: DataflowGraph, step: TrainingStep) -> U8:
     ).astype(np.uint8)
 
 
-FORWARD, BACKWARD, UPDATE = TrainingPhase.FORWARD, TrainingPhase.BACKWARD, TrainingPhase.UPDATE
 # Operations that compute nothing themselves.
 PASS_THROUGH = {"parameter", "while", "conditional", "call", "async-start"}
 

@@ -93,8 +93,7 @@ def _most_at_once(size: I64, start: I64, end: I64, sizes: int) -> I64:
     group, position = np.r_[size, size], np.r_[start, end]
     order = np.lexsort((change, position, group))  # at one position, rows end before others begin
     live, group = np.cumsum(change[order]), group[order]  # each group ends at 0
-    most = largest_per(group, live, sizes)
-    return most
+    return largest_per(group, live, sizes)
 
 
 OPTIMIZER = re.compile(r"(^|/)torch/optim/")

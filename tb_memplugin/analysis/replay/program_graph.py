@@ -150,7 +150,7 @@ def _representatives(recording: Recording, data: DataflowGraph, own: Mask, first
     source, reader = found[producer[used[known]]], found[values.use[known]]
     apart = (source >= 0) & (source != reader)
     source, reader = source[apart], reader[apart]
-    stores, makes = (_any_inside(mask, found) for mask in (stores, makes))
+    stores, makes = (marked(recording.length, found[mask & (found >= 0)]) for mask in (stores, makes))
     ends = moves & ~makes  # the second halves of asynchronous moves, whose result is that of the first halves
     # Later moves come first, so that a chain of moves ends in an operation.
     part_of = at.astype(np.int64)
@@ -160,11 +160,6 @@ def _representatives(recording: Recording, data: DataflowGraph, own: Mask, first
     for at_read in np.flatnonzero((moves & stores | ends)[reader]).tolist():
         part_of[reader[at_read]] = part_of[source[at_read]]
     return np.where(found >= 0, part_of[found], -1)
-
-
-def _any_inside(mask: Mask, owner: I64) -> Mask:
-    """Mark the positions that contain a marked position."""
-    return marked(len(mask), owner[mask & (owner >= 0)])
 
 
 def _buffers(recording: Recording, row_node: I32, first: int, stop: int) -> tuple[I32, I64]:

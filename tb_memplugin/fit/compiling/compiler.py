@@ -41,11 +41,6 @@ class CompileOptions:
     uses_cache: bool = True
 
 
-def default_jobs() -> int:
-    """Return the number of compilations to run at a time: XLA uses about two cores for each."""
-    return max((os.cpu_count() or 1) // 2, 1)
-
-
 def compile_on_worker(task: CompileTask) -> Compiled:
     """Compile a candidate in a thread of a worker."""
     cancellation, threads = current_task()
@@ -87,7 +82,7 @@ class Compiler:
 @contextmanager
 def open_compiler(logdir: Path, step: FoundStep, stop: Stop, options: CompileOptions) -> Iterator[Compiler]:
     """Yield a compiler of a step. Once `stop` is set, its compilations end and its calls raise CancelledError."""
-    jobs = options.jobs or default_jobs()
+    jobs = options.jobs or max((os.cpu_count() or 1) // 2, 1)  # XLA uses about two cores for each
     executor: TaskExecutor
     compile_there: Callable[[CompileTask], Compiled]
     if options.scheduler:

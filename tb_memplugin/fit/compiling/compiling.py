@@ -26,7 +26,6 @@ from tb_memplugin.fit.warm_server import forked
 from tb_memplugin.logdir import dumped_file
 from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.program import Backend
-from tb_memplugin.model.recording import Recording
 from tb_memplugin.protos.hlo_pb2 import HloProto
 from tb_memplugin.readers.hlo import read_hlo
 from tb_memplugin.targets import parse_target
@@ -136,8 +135,9 @@ def _read(task: CompileTask, folder: Path, end: End) -> Compiled:
     except InputError as problem:
         return Compiled(replace(outcome, error=str(problem)))
     program = next(recording for recording in recordings if recording.is_main_memory)
-    if error := _wrong_backend(program, BACKENDS[target.platform]):
-        return Compiled(replace(outcome, error=error))
+    if program.backend not in (BACKENDS[target.platform], Backend.UNKNOWN):
+        text = f"Compiled for {program.backend}: shardings of the shapes must be on `devices`, not on jax.devices()"
+        return Compiled(replace(outcome, error=text))
     at_end = _read_json(folder / REFUSED)  # a small program may be complete before its process is ended
     outcome = with_memory(outcome, program, content, to_end=bool(at_end))
     if task.to_end or (outcome.reserved_bytes or 0) <= (target.capacity or 0):
@@ -147,13 +147,6 @@ def _read(task: CompileTask, folder: Path, end: End) -> Compiled:
         text = f"Compiled for {used} of {target.devices} devices: give the arguments shardings on a mesh of `devices`"
         outcome = replace(outcome, caveats=(*outcome.caveats, text))
     return Compiled(outcome, {dumps[-1].name: content, **_target_files(dumps[-1])})
-
-
-def _wrong_backend(program: Recording, wanted: Backend) -> str:
-    backend = program.backend
-    if backend in (wanted, Backend.UNKNOWN):
-        return ""
-    return f"Compiled for {backend}: shardings of the shapes must be on `devices`, not on jax.devices()"
 
 
 def _target_files(dump: Path) -> dict[str, bytes]:

@@ -18,6 +18,7 @@ from tb_memplugin.fleet.trend import trend
 from tb_memplugin.hosts.mcp.reader import LogdirReader, inner_path
 from tb_memplugin.model.fleet import Fleet, KnownCapture
 from tb_memplugin.model.kinds import PAUSE_SECONDS, NumberedFiles, TrendBy
+from tb_memplugin.model.lazy import Lazy
 from tb_memplugin.questions.asking.asked import Asked
 from tb_memplugin.questions.asking.json_types import problems_json
 from tb_memplugin.questions.compare.baseline import (
@@ -38,19 +39,12 @@ from tb_memplugin.sizes import parse_size
 @contextmanager
 def _scan(reader: LogdirReader, path: str) -> Iterator[tuple[Scan, list[Capture]]]:
     """Yield a scan and the captures below a path, newest first. Processes start when files are read."""
-    started: list[LocalProcesses] = []
-
-    def processes() -> LocalProcesses:
-        if not started:
-            started.append(LocalProcesses())
-        return started[0]
-
-    found = captures(reader.runs(path))
+    processes, found = Lazy(LocalProcesses), captures(reader.runs(path))
     try:
         yield Scan(processes, SummaryCache(), NumberedFiles.AUTO), found
     finally:
-        for each in started:
-            each.stop()
+        if processes.computed:
+            processes().stop()
 
 
 def _read(reader: LogdirReader, path: str, capture: str | None) -> tuple[list[Fleet], list[KnownCapture]]:

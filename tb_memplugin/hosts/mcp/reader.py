@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -38,7 +37,7 @@ class LogdirReader:
 
         `wanted`: the id of a recording, or a part of it. If it is a whole id, only its run is read.
         """
-        runs = list(self._select(name))
+        runs = self.runs(name)
         own = [run for run in runs if (wanted or "").startswith(f"{run.name}|")]
         with ExitStack() as counted:
             for run in own or runs:  # the files of all runs are counted first, so that the progress never falls
@@ -64,19 +63,16 @@ class LogdirReader:
             return found
         outcomes = tuple(one for one in found.outcomes if f"{one.run}/".startswith(f"{path}/"))
         if not outcomes:
-            list(self._select(name))  # raises where nothing has this name
+            self.runs(name)  # raises where nothing has this name
         return replace(found, outcomes=outcomes)
-
-    def runs(self, name: str) -> list[Run]:
-        """Return the runs that a name selects, with their files. InputError for none."""
-        return list(self._select(name))
 
     def name_of(self, file: str) -> str:
         """Return the name of a file in the logdir."""
         top = self.root.rstrip("/") if logdir.is_remote(self.root) else os.path.realpath(os.path.expanduser(self.root))
         return logdir.path_text(file.removeprefix(top).replace(os.sep, "/").strip("/"))
 
-    def _select(self, name: str) -> Iterator[Run]:
+    def runs(self, name: str) -> list[Run]:
+        """Return the runs that a name selects, with their files. InputError for none."""
         path = inner_path(name)
         runs = self.catalog.runs()
         chosen = [part for run in runs if (part := self._part(run, path)).files]
@@ -84,16 +80,14 @@ class LogdirReader:
             named = ", ".join(run.name for run in runs[:MAX_NAMED])
             more = f", and {len(runs) - MAX_NAMED:,} more" if len(runs) > MAX_NAMED else ""
             raise InputError("Nothing of that name in the logdir", name, f"the runs are {named}{more}")
-        yield from chosen
+        return chosen
 
     def _part(self, run: Run, path: str) -> Run:
         """Return the run with the files that the path selects: all of them, or none, if it names a run or folder."""
         if not path or f"{run.name}/".startswith(f"{path}/"):
             return run
-        return run._replace(files=tuple(file for file in run.files if self._is_below(file.path, path)))
-
-    def _is_below(self, file: str, path: str) -> bool:
-        return f"{self.name_of(file)}/".startswith(f"{path}/")
+        below = (file for file in run.files if f"{self.name_of(file.path)}/".startswith(f"{path}/"))
+        return run._replace(files=tuple(below))
 
 
 def inner_path(name: str) -> str:

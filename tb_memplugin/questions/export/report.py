@@ -28,27 +28,20 @@ class ReportRecordings:
     candidates: FitOutcomes = NO_CANDIDATES
 
     def runs(self) -> list[RunJson]:
-        hosts: dict[str, set[str]] = {}
-        counted: dict[str, set[str | tuple[str, ...]]] = {}
-        peaks: dict[str, int] = {}
+        members: dict[str, list[Recording]] = {}
         for recording in self.contained:
-            name = _run_name(recording)
-            hosts.setdefault(name, set()).add(recording.host)
-            counted.setdefault(name, set())
-            if recording.host:
-                counted[name].add(counted_host(recording.host, recording.kind.is_snapshot))
-            peaks[name] = max(peaks.get(name, 0), peak(recording).bytes)
+            members.setdefault(_run_name(recording), []).append(recording)
         return [
             {
                 "name": name,
-                "hosts": sorted(hosts[name]),
-                "host_count": len(counted[name]),
+                "hosts": sorted({one.host for one in found}),
+                "host_count": len({counted_host(one.host, one.kind.is_snapshot) for one in found if one.host}),
                 "modified_ns": None,
-                "peak_bytes": peaks[name],
+                "peak_bytes": max(0, *(peak(one).bytes for one in found)),
                 "by_host": False,
                 "sessions": 1,
             }
-            for name in sorted(hosts, reverse=True)
+            for name, found in sorted(members.items(), key=lambda run: run[0], reverse=True)
         ]
 
     def run(self, name: str, host: str | None = None) -> RunRecordings:

@@ -83,13 +83,11 @@ def parts_text(outcome: Outcome) -> str:
 
 def sentences(one: LargestValue) -> Iterator[str]:
     """Yield sentences about an answer: how memory rises, what is recomputed, and what failed."""
-    shown = one.last
     if one.largest is None:
-        yield verdict(shown)
-    elif one.smaller:
-        yield _smallest_slice(one)
-    if one.largest is None:
+        yield verdict(one.last)
         return
+    if one.smaller:
+        yield _smallest_slice(one)
     if one.line is not None:
         yield f"{line_text(one.line, one.searched)}{_recomputation(one)}"
     elif one.recomputed:

@@ -26,7 +26,7 @@ INSTRUCTIONS = ("name", "op", "op_name", "computation")
 @endpoint("rows", RECORDING, report=EACH_CHOICE)
 def rows(recording: Recording) -> bytes:
     """Return tables of every allocation (`rows`), its `regions`, the axis (`program`) and, over time, `spans`."""
-    everything = np.arange(len(recording.allocations))
+    everything, program = np.arange(len(recording.allocations)), recording.program
     meta: dict[str, Any] = {}
     if recording.free_stack is not None:
         meta = {"stacks": count_stacks(recording)._asdict(), "peak_step": step_at(recording, peak(recording).position)}
@@ -35,7 +35,7 @@ def rows(recording: Recording) -> bytes:
         {
             "rows": row_table(recording, everything),
             "regions": _region_table(recording),
-            "program": _position_table(recording),
+            "program": _event_table(recording) if program is None else columns_of(program, INSTRUCTIONS),
             **({"spans": columns_of(recording.spans, SPANS)} if recording.spans is not None else {}),
         },
     )
@@ -88,13 +88,8 @@ def _region_table(recording: Recording) -> Table:
     }
 
 
-def _position_table(recording: Recording) -> Table:
-    """Return the instruction of a program, or the event of an allocator, at each position of the axis."""
-    program = recording.program
-    return _event_table(recording) if program is None else columns_of(program, INSTRUCTIONS)
-
-
 def _event_table(recording: Recording) -> Table:
+    """Return the event of an allocator, or the sample of a job, at each position of the axis."""
     n = recording.length
     state = recording.caching_allocator
     if recording.sampling is not None:

@@ -98,7 +98,8 @@ def _blocks_in(tables: ProgramTables, which: I64, base: int) -> Iterator[Json]:
         "sourceInfo": map(sources.__getitem__, rows.stack[which].tolist()),
         "shapeString": column_texts(rows.shape, which),
         "unpaddedSize": rows.requested[which].tolist(),
-        "color": map(_color, range(len(which))),
+        # Hues near the golden angle from each other, so that neighbors differ.
+        "color": [f"hsl({number * 137 % 360},60%,55%)" for number in range(len(which))],
     }
     for values in zip(*columns.values(), strict=True):
         yield {name: value for name, value in zip(columns, values, strict=True) if value}
@@ -108,8 +109,3 @@ def _logical_buffer(buffer: int, size: int, name: str, shape: str) -> Json:
     instruction, index = split_name(name)
     fields = {"id": id_text(buffer), "shape": shape, "sizeMib": size / MIB, "hloName": instruction}
     return nonempty_fields({**fields, "shapeIndex": index})
-
-
-def _color(number: int) -> str:
-    """Return a hue near the golden angle from the previous one, so that neighbors differ."""
-    return f"hsl({number * 137 % 360},60%,55%)"

@@ -14,7 +14,7 @@ from tb_memplugin.native.hlo.liveness import hand_over, replay
 from tb_memplugin.native.hlo.shared_bytes import charge_once
 from tb_memplugin.readers.common.rows import IdIndex
 from tb_memplugin.readers.hlo.dataflow.analysis import DataflowAnalysis
-from tb_memplugin.readers.hlo.module.tables import ALLOCATIONS, HloModule
+from tb_memplugin.readers.hlo.module.tables import ALLOCATIONS, TRACES, HloModule
 
 
 @dataclass
@@ -87,7 +87,7 @@ def place_buffers(module: HloModule, dataflow: DataflowAnalysis, *, use_traces: 
 
 def _apply_traces(module: HloModule, rows: Placement, temporary: Mask, length: int) -> Mask:
     """Set the lifetimes that traces contain; return a mask of those rows."""
-    events, sharing = module.take_events()
+    events, sharing = (module.tables.pop(f"{TRACES}.events{path}") for path in ("", ".share_with_canonical_id"))
     if not len(rows.buffer) or not len(module.buffers["id"]) or not len(events["kind"]):
         return np.zeros(len(rows.buffer), dtype=bool)
     by_buffer = IdIndex(np.where(rows.buffer >= 0, module.buffers["id"][rows.buffer], -1))

@@ -98,19 +98,12 @@ def _int64(values: list[int]) -> I64:
 
 
 OP_NAME = re.compile(r'op_name="([^"\n]{0,4000})')  # also matches a name that is cut off
-OP_TYPE = re.compile(r'op_type="([^"\n]{0,200})"')
 SOURCE = re.compile(r'source_file="([^"\n]{1,1000})"\s+source_line=(\d{1,9})')
 
 
-def op_name_of(text: str) -> str:
-    """Return the model path, empty where the text has none."""
-    found = OP_NAME.search(text)
-    return found[1] if found else ""
-
-
-def op_type_of(text: str) -> str:
-    """Return the framework's operation type, empty where the text has none."""
-    found = OP_TYPE.search(text)
+def found_text(pattern: re.Pattern[str], text: str) -> str:
+    """Return what the first group of a pattern matches; empty where the text has none."""
+    found = pattern.search(text)
     return found[1] if found else ""
 
 

@@ -174,9 +174,8 @@ def locate_in_segments(trace: Trace, segments: Segments, lives: BlockLifetimes) 
 
 def _merge_sorted(one: _AddressRanges, other: _AddressRanges) -> _AddressRanges:
     """Merge two lists of ranges, sorted by base, then by start."""
-    base, start = np.r_[one.base, other.base], np.r_[one.start, other.start]
+    base, size, start, end = (np.concatenate(columns) for columns in zip(one, other, strict=True))
     order = np.lexsort((start, base))
-    size, end = np.r_[one.size, other.size], np.r_[one.end, other.end]
     return _AddressRanges(base[order], size[order], start[order], end[order])
 
 

@@ -47,7 +47,9 @@ def read_snapshot(data: bytes | memoryview, path: str, *, run: str, host: str) -
     if not len(segments) and not traces and values.get(root, "host_segments") == NONE_NODE:
         remedy = "it has neither segments nor device_traces; torch.cuda.memory._dump_snapshot writes both"
         raise InputError("Not a PyTorch memory snapshot", path, remedy)
-    settings = _settings(values, values.get(root, "allocator_settings"))
+    in_use = values.get(root, "allocator_settings")
+    # Including `roundup_power2_divisions` under megabytes.
+    settings = {**dict(values.pairs(in_use)), **dict(values.pairs(values.get(in_use, "roundup_power2_divisions")))}
     annotations = values.items(values.get(root, "external_annotations"))
     where = run, host, path
     contents = deque[_Contents]()
@@ -55,10 +57,12 @@ def read_snapshot(data: bytes | memoryview, path: str, *, run: str, host: str) -
         trace, (reserved, blocks) = read_trace(values, events), read_segments(values, segments[device == number])
         spans = read_spans(values, annotations, number, trace)
         rules = {**settings, ROUNDED: reserved.synthetic}
-        contents.append(_contents(values, f"cuda:{number}", trace, reserved, blocks, rules, spans))
-    pinned = read_pinned(values, root)
-    if pinned is not None:
-        contents.append(_contents(values, PINNED, *pinned, UNSPLIT, None))
+        stacks = read_stacks(values, trace.frames, blocks.frames)
+        contents.append(_Contents(f"cuda:{number}", trace, reserved, blocks, rules, spans, *stacks))
+    if (pinned := read_pinned(values, root)) is not None:
+        trace, _, blocks = pinned
+        stacks = read_stacks(values, trace.frames, blocks.frames)
+        contents.append(_Contents(PINNED, *pinned, UNSPLIT, None, *stacks))
     budget = values.budget
     del values  # as large as the recordings
     found = []
@@ -78,21 +82,7 @@ class _Contents:
     settings: Mapping[str, Any]
     spans: NamedSpans | None
     stacks: Stacks
-    stack_of_event: I32
-    stack_of_block: I32
-
-
-def _contents(
-    values: PickleValues,
-    memory: str,
-    trace: Trace,
-    segments: Segments,
-    blocks: Blocks,
-    settings: Mapping[str, Any],
-    spans: NamedSpans | None,
-) -> _Contents:
-    stacks, (of_event, of_block) = read_stacks(values, trace.frames, blocks.frames)
-    return _Contents(memory, trace, segments, blocks, settings, spans, stacks, of_event, of_block)
+    leaves: list[I32]  # the stack of each event, and of each block
 
 
 def _devices(device: I64, traces: list[PickleNodes]) -> Iterator[tuple[int, PickleNodes]]:
@@ -104,14 +94,9 @@ def _devices(device: I64, traces: list[PickleNodes]) -> Iterator[tuple[int, Pick
             yield number, events
 
 
-def _settings(values: PickleValues, node: int) -> dict[str, Any]:
-    """Return the allocator's settings, including `roundup_power2_divisions` under megabytes."""
-    return {**dict(values.pairs(node)), **dict(values.pairs(values.get(node, "roundup_power2_divisions")))}
-
-
 def _recording(contents: _Contents, budget: ReadBudget, where: tuple[str, str, str]) -> Recording:
     trace, segments, blocks, stacks = contents.trace, contents.segments, contents.blocks, contents.stacks
-    of_event, of_block = contents.stack_of_event, contents.stack_of_block
+    of_event, of_block = contents.leaves
     lives = lifetimes(trace, segments, blocks, contents.settings)
     n = len(trace)
     stack = np.r_[of_block, -1][lives.block]
@@ -119,7 +104,7 @@ def _recording(contents: _Contents, budget: ReadBudget, where: tuple[str, str, s
     end = np.where(lives.free_event >= 0, lives.free_event, max(n, 1))
     reserved = _reserved_bytes(trace, segments) if n else np.array([int(segments.size.sum())])
     regions, region, offset = locate_in_segments(trace, segments, lives)
-    clock, backwards = _clock(trace)
+    clock, began_ns, backwards = _clock(trace)
     run, host, path = where
     return Recording(
         kind=RecordingKind.TORCH_SNAPSHOT,
@@ -155,25 +140,24 @@ def _recording(contents: _Contents, budget: ReadBudget, where: tuple[str, str, s
             reserved=reserved if not segments.synthetic else None,
             events=trace.name if n else Text.of(["snapshot"]),
         ),
-        capture_info=CaptureInfo(time_ns=_start_time_ns(trace)),
+        capture_info=CaptureInfo(time_ns=began_ns),
         out_of_memory=_last_out_of_memory(trace),
         caveats=caveats(trace, lives, contents.settings, backwards),
     )
 
 
-def _clock(trace: Trace) -> tuple[I64 | None, int]:
-    """Return nanoseconds since the first event (None before PyTorch 2.2), and how many events go back in time."""
+def _clock(trace: Trace) -> tuple[I64 | None, int | None, int]:
+    """Return nanoseconds since the first event, that event's time since 1970, and how many events go back in time.
+
+    Before PyTorch 2.2, both times are None.
+    """
     has_time = trace.time_us >= 0
     if not has_time.any():
-        return None, 0
+        return None, None, 0
     time = np.maximum.accumulate(np.where(has_time, trace.time_us, 0))
     start = int(trace.time_us[has_time][0])
-    return (np.maximum(time, start) - start) * 1000, int((np.diff(trace.time_us[has_time]) < 0).sum())
-
-
-def _start_time_ns(trace: Trace) -> int | None:
-    times = trace.time_us[trace.time_us >= 0]
-    return int(times[0]) * 1000 if len(times) else None
+    backwards = int((np.diff(trace.time_us[has_time]) < 0).sum())
+    return (np.maximum(time, start) - start) * 1000, start * 1000, backwards
 
 
 def _reserved_bytes(trace: Trace, segments: Segments) -> I64:

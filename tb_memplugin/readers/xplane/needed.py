@@ -77,7 +77,8 @@ def _plane(plane: Item) -> PartWalk:
         if any(event in names for event in ALLOCATOR_EVENTS):
             return [plane.whole]
     pieces.append((at, plane.end))
-    return [_head(SPACE_PLANES, _nbytes(pieces)), *pieces]
+    size = sum(len(piece) if isinstance(piece, bytes) else piece[1] - piece[0] for piece in pieces)
+    return [_head(SPACE_PLANES, size), *pieces]
 
 
 def _line(line: Item) -> PartWalk:
@@ -139,7 +140,3 @@ def _varint_bytes(value: int) -> Iterator[int]:
         yield value & 0x7F | 0x80
         value >>= 7
     yield value
-
-
-def _nbytes(pieces: list[FilePiece]) -> int:
-    return sum(len(piece) if isinstance(piece, bytes) else piece[1] - piece[0] for piece in pieces)

@@ -82,14 +82,10 @@ def jit_call(recording: Recording, donated: Sequence[Argument]) -> str:
     """
     function, names = function_name(recording), [argument.name for argument in donated]
     if all(name.startswith("args[") for name in names):
-        return f"{function} = jax.jit({function}, donate_argnums={_tuple([str(a.number) for a in donated])})"
+        return f"{function} = jax.jit({function}, donate_argnums={tuple(argument.number for argument in donated)})"
     if all(name.isidentifier() for name in names):
-        return f"{function} = jax.jit({function}, donate_argnames={_tuple([repr(name) for name in names])})"
+        return f"{function} = jax.jit({function}, donate_argnames={tuple(names)})"
     return f"{function} = jax.jit({function}, donate_argnums=numbers)  # numbers: those of {', '.join(names)}"
-
-
-def _tuple(items: Sequence[str]) -> str:
-    return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
 
 
 @memoize

@@ -8,7 +8,7 @@ update a program of its own. The memory of a CPU is the host's memory, so progra
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -58,8 +58,6 @@ class IdleArguments(NamedTuple):
 
     names: list[str]
     rows: I64
-    first: I64  # per row: the first position that reads it
-    last: I64  # per row: the last position that reads it
 
     @property
     def names_text(self) -> str:
@@ -74,28 +72,20 @@ def state_idle_before_peak(recording: Recording, passes: ProgramPasses) -> IdleA
 
     The rows are the whole state. State without a path of its own, because it lies beside the weights, is not found.
     """
-    role = roles(recording)
     top, begin = peak(recording).position, int(passes.uses[1].min(initial=passes.length))
     soon = begin + (passes.length - begin) // MIN_IDLE_SHARE
-
-    def waits(rows: I64, first: I64, last: I64) -> Mask:
-        found: Mask = (last >= 0) & (role[rows] == Role.OPTIMIZER_STATE) & (first > max(top, soon))
-        return found
-
-    return _idle(recording, passes, waits, whole=True)
+    first = passes.first_use(np.ones(passes.length, dtype=bool))
+    waits = (first < passes.length) & (first > max(top, soon)) & (roles(recording) == Role.OPTIMIZER_STATE)
+    return _idle(recording, waits, whole=True)
 
 
 def idle_after_use(recording: Recording, passes: ProgramPasses) -> IdleArguments:
     """Find the arguments that are last read before the peak and long before the end, and that no later call needs."""
     top, begin = peak(recording).position, int(passes.uses[1].min(initial=passes.length))
-    late, role = passes.length - (passes.length - begin) // MIN_IDLE_SHARE, roles(recording)
-
-    def is_over(rows: I64, first: I64, last: I64) -> Mask:
-        found: Mask = (last >= 0) & (last < min(top, late)) & ~np.isin(role[rows], KEPT)
-        return found & np.isin(rows, separable)
-
-    separable = row_of_value(recording)[separate_reads(passes)[0]]
-    return _idle(recording, passes, is_over)
+    late = passes.length - (passes.length - begin) // MIN_IDLE_SHARE
+    last = passes.last_use(np.ones(passes.length, dtype=bool))
+    separable = np.isin(np.arange(len(last)), row_of_value(recording)[separate_reads(passes)[0]])
+    return _idle(recording, (last >= 0) & (last < min(top, late)) & ~np.isin(roles(recording), KEPT) & separable)
 
 
 def separate_reads(passes: ProgramPasses) -> tuple[I64, I64]:
@@ -131,12 +121,9 @@ def separate_reads(passes: ProgramPasses) -> tuple[I64, I64]:
     return reader[values.producer[returned]], returned
 
 
-def _idle(
-    recording: Recording, passes: ProgramPasses, which: Callable[[I64, I64, I64], Mask], whole: bool = False
-) -> IdleArguments:
+def _idle(recording: Recording, idle: Mask, whole: bool = False) -> IdleArguments:
     """Collect the large idle rows of mostly idle arguments, or if `whole`, all rows. Small arguments are ignored."""
-    size, everywhere = recording.allocations.size, np.ones(passes.length, dtype=bool)
-    first, last = passes.first_use(everywhere), passes.last_use(everywhere)
+    size = recording.allocations.size
     names, found = [], [np.empty(0, dtype=np.int64)]
     parts = list(argument_parts(recording))
     ambiguous = {name for name, count in Counter(part.name for part in parts).items() if count > 1}
@@ -144,13 +131,12 @@ def _idle(
         if share.name in ambiguous:
             continue
         large = share.rows[SMALL_SHARE * size[share.rows] >= size[share.rows].max(initial=0)]
-        rows = large[which(large, first[large], last[large])]
+        rows = large[idle[large]]
         idle_bytes = int(size[rows].sum())
         if 2 * idle_bytes > int(size[share.rows].sum()) and is_worthwhile(recording, idle_bytes):
             names.append(share.name)
             found.append(share.rows if whole else rows)
-    rows = np.concatenate(found)
-    return IdleArguments(names, rows, first[rows], last[rows])
+    return IdleArguments(names, np.concatenate(found))
 
 
 LATE_FREE_CODE = """\

@@ -103,19 +103,15 @@ def _changes(
     cases = [(part, added, placed), (part, waiting, placed), (part, added, copied)]
     if delayed is not None:
         cases.append((whole._replace(bytes=size * 2 * delayed[0] // (delayed[1] * parts)), added, placed))
+    trained = len(values.trained)
+    total = new_memory(np.full(trained, -1), np.full(trained, values.end), table.size[values.trained])
+    if recording.backend is not Backend.TPU:  # GPUs keep the sum of gradients in idle memory of results
+        total = place_in_outputs(recording, total)
     changes = []
     for examples, gradients, further in cases:
         after = concatenate_lifetimes(examples, before, gradients.take(gradients.end > gradients.start))
-        total = _total(recording, values.trained, values.end)
         changes.append(combine(replace_lifetimes(recording, rows, after), total, further))
     return changes
-
-
-def _total(recording: Recording, trained: I64, end: int) -> Change:
-    """Return the sum of gradients, as large as the trained arguments. GPUs keep it in idle memory of results."""
-    count, size = len(trained), recording.allocations.size[trained]
-    total = new_memory(np.full(count, -1), np.full(count, end), size)
-    return total if recording.backend is Backend.TPU else place_in_outputs(recording, total)
 
 
 INTERLEAVED = "  # the examples of each part lie apart: each device splits its own"

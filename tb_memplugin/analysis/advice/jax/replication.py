@@ -89,17 +89,11 @@ def _dimension_to_split(shape: str, parts: int) -> int | None:
     return max((d for d, size in enumerate(sizes) if size and size % parts == 0), key=lambda d: sizes[d], default=None)
 
 
-def parts_by_role(recording: Recording, which: Shardable, *wanted: Role) -> Shardable:
-    """Return the rows with one of these roles."""
-    keep = np.isin(roles(recording)[which.rows], wanted)
-    return which._replace(rows=which.rows[keep], dimension=which.dimension[keep])
-
-
 def each_axis(recording: Recording, *wanted: Role) -> Iterator[Shardable]:
     """Yield the rows with one of these roles that each axis can split; axes without such rows are left out."""
     for found in shardable(recording):
-        if len((of_role := parts_by_role(recording, found, *wanted)).rows):
-            yield of_role
+        if (keep := np.isin(roles(recording)[found.rows], wanted)).any():
+            yield found._replace(rows=found.rows[keep], dimension=found.dimension[keep])
 
 
 CODE = """\

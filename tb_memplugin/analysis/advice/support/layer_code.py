@@ -45,11 +45,7 @@ def called_functions(stacks: Stacks, leaves: I32, frames: list[int]) -> list[int
 def layer_lines(stacks: Stacks, inside: I32, outside: I32) -> list[int]:
     """Return the outermost frames that call some innermost frames `inside`, but none of `outside`."""
     elsewhere = {frame for leaf in np.unique(outside[outside >= 0]).tolist() for frame in stacks.callers(leaf)}
-    lines: set[int] = set()
-    for leaf in np.unique(inside[inside >= 0]).tolist():
-        own = [frame for frame in stacks.callers(leaf) if frame not in elsewhere]
-        lines.update(own[-1:])
-    return sorted(lines)
+    return _lines_below(stacks, inside, elsewhere)
 
 
 def function_of(stacks: Stacks, inside: I32, lines: list[int]) -> int:
@@ -64,16 +60,16 @@ def function_of(stacks: Stacks, inside: I32, lines: list[int]) -> int:
         if len(called) != 1 or called[0] in lines:
             break
         found = called[0]
-        inner = _lines_below(stacks, inside, lines)
+        inner = _lines_below(stacks, inside, set(lines))
         lines = inner if len(inner) == 1 else []
     return found
 
 
-def _lines_below(stacks: Stacks, inside: I32, lines: list[int]) -> list[int]:
+def _lines_below(stacks: Stacks, inside: I32, lines: set[int]) -> list[int]:
     """Return the frames that these lines call on the way to the innermost frames `inside`."""
-    wanted, found = set(lines), set[int]()
+    found = set[int]()
     for leaf in np.unique(inside[inside >= 0]).tolist():
-        inner = list(takewhile(lambda frame: frame not in wanted, stacks.callers(leaf)))
+        inner = list(takewhile(lambda frame: frame not in lines, stacks.callers(leaf)))
         found.update(inner[-1:])
     return sorted(found)
 

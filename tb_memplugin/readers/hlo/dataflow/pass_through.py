@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_memplugin.model.arrays import I32, I64, Mask, marked, take_or_missing
+from tb_memplugin.model.arrays import I32, I64, take_or_missing
 from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.hlo.dataflow.nodes import NodeRanges, ResultNodes, expand_ranges, range_offsets
 from tb_memplugin.readers.hlo.module.columns import sparse_numbers
@@ -93,10 +93,6 @@ class LateOperands:
         operand = self.nodes.value_of(node_buffer, self._operand(self.update[row], nth + 1))
         known = operand >= 0
         return operand[known], result[known]
-
-    def is_update(self) -> Mask:
-        """Mark the positions of the updates."""
-        return marked(len(self.nodes.opcode), self.update)
 
 
 # Instructions whose whole result is operand 0.

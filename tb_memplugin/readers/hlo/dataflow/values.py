@@ -65,11 +65,13 @@ def _values(module: HloModule, dataflow: DataflowAnalysis) -> DataflowValues:
     nodes = dataflow.nodes
     begin, use = _uses(dataflow)
     argument = np.full(len(dataflow.defined), -1, dtype=np.int32)
-    arguments = _argument_nodes(nodes)
+    # By parameter number and shape index.
+    arguments = _leaves(nodes, [position for _, position in sorted(nodes.parameters(nodes.module.entry))])
     buffers = _buffers_at(dataflow, arguments)
     known = np.flatnonzero(buffers >= 0)
     argument[buffers[known]] = known
-    results = _result_nodes(nodes)
+    root = nodes.root(nodes.module.entry)
+    results = _leaves(nodes, [root] if root >= 0 else [])
     shape, elements, floating = _shapes(module)
     carried_to, carried_from = dataflow.loop_carried
     fused, producer = multi_output_fusions(dataflow) if nodes.total else None, _producers(dataflow)
@@ -147,7 +149,8 @@ def _uses(dataflow: DataflowAnalysis) -> tuple[I64, I32]:
     user, operand = nodes.edges
     # Forwarding instructions forward their first operand; an async-update may read others.
     further = np.r_[False, user[1:] == user[:-1]][: len(user)]
-    read = ~nodes.is_opcode(NO_READ | FORWARDING) | dataflow.late.is_update()
+    read = ~nodes.is_opcode(NO_READ | FORWARDING)
+    read[dataflow.late.update] = True
     reads = read[user] | (nodes.is_opcode(FORWARDING)[user] & further)
     user, operand = user[reads], operand[reads]
     count = nodes.count[operand].astype(np.int64)
@@ -165,22 +168,11 @@ def _uses(dataflow: DataflowAnalysis) -> tuple[I64, I32]:
     return np.r_[0, np.cumsum(first)][begin].astype(np.int64), use[first].astype(np.int32)
 
 
-def _argument_nodes(nodes: ResultNodes) -> I32:
-    """Return the nodes of the entry computation's non-tuple arguments, by parameter number and shape index."""
-    numbered = sorted(nodes.parameters(nodes.module.entry))
-    positions = np.array([position for _, position in numbered], dtype=np.int32)
-    return _leaves(nodes, positions)
-
-
-def _result_nodes(nodes: ResultNodes) -> I32:
-    root = nodes.root(nodes.module.entry)
-    return _leaves(nodes, np.array([root] if root >= 0 else [], dtype=np.int32))
-
-
-def _leaves(nodes: ResultNodes, positions: I32) -> I32:
+def _leaves(nodes: ResultNodes, at: list[int]) -> I32:
     """Return the non-tuple nodes of these positions' results."""
-    if not len(positions):
+    if not at:
         return np.empty(0, dtype=np.int32)
+    positions = np.array(at, dtype=np.int32)
     count = nodes.count[positions]
     leaf = nodes.shapes.child_count[expand_ranges(nodes.top(positions), count, nodes.budget)] == 0
     found: I32 = expand_ranges(nodes.base[positions], count, nodes.budget)[leaf].astype(np.int32)

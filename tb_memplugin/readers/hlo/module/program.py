@@ -125,7 +125,7 @@ def read_stacks(module: HloModule) -> tuple[Stacks, I32]:
 
     ids = _row_of_id(module.instructions["metadata.stack_frame_id"], n)
     without_stack, files, lines = _lines_without_stack(module, np.flatnonzero(ids < 0))
-    line_index, line, first = _single_lines(module, files, lines)
+    line_index, first = group_rows([intern(module.data, *files)[0], lines])
     ids[without_stack] = n + line_index
 
     file_names = module.tables[f"{FRAME_INDEX}.file_names"]["value"]
@@ -141,7 +141,7 @@ def read_stacks(module: HloModule) -> tuple[Stacks, I32]:
         parent=np.r_[parent, np.full(len(first), -1)].astype(np.int32),
         function=Text(np.r_[function, np.full(len(first), -1)].astype(np.int32), _strings(module, function_names)),
         file=Text(file.astype(np.int32), _strings(module, all_files)),
-        line=np.r_[_take(locations["line"], location, 0), line].astype(np.int32),
+        line=np.r_[_take(locations["line"], location, 0), lines[first]].astype(np.int32),
     )
     return stacks, ids.astype(np.int32)
 
@@ -152,13 +152,6 @@ def _lines_without_stack(module: HloModule, rows: I64) -> tuple[I64, Spans, I64]
     files: Spans = columns["metadata.source_file"]
     found = np.flatnonzero(files.length > 0)
     return rows[found], files.take(found), columns["metadata.source_line"][found]
-
-
-def _single_lines(module: HloModule, files: Spans, lines: I64) -> tuple[I64, I64, I64]:
-    """Group rows by (file, line); return each row's group, and per group its line and its first row."""
-    codes, _ = intern(module.data, files.start, files.length)
-    which, first = group_rows([codes, lines])
-    return which, lines[first], first
 
 
 def _row_of_id(ids: I64, count: int) -> I64:

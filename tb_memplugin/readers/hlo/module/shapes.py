@@ -40,9 +40,7 @@ def unpadded_bytes(shape: XlaShape) -> int:
     if shape.element_type == TUPLE:
         return POINTER_BYTES * len(shape.tuple_shapes)
     bits = shape.layout.element_size_in_bits or PRIMITIVES.get(shape.element_type, ("", 0))[1]
-    elements = 1
-    for dimension in shape.dimensions:
-        elements *= max(dimension, 0)
+    elements = math.prod(max(dimension, 0) for dimension in shape.dimensions)
     return min((elements * bits + 7) // 8, 2**62)  # a hostile shape must not overflow a column
 
 

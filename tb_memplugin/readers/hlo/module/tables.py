@@ -116,10 +116,6 @@ class HloModule(ModuleTexts):
         """The model path of each instruction. It is that of `texts`, so the file is read once for both."""
         return self.texts.op_name
 
-    def take_events(self) -> tuple[ListColumns, ListColumns]:
-        """Return the events of the heap simulator's traces, and which buffers they share; release both here."""
-        return self.tables.pop(f"{TRACES}.events"), self.tables.pop(f"{TRACES}.events.share_with_canonical_id")
-
     @property
     def name(self) -> str:
         name: Spans = self.root["hlo_module.name"]

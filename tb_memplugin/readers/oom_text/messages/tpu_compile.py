@@ -32,14 +32,14 @@ from tb_memplugin.model.caveats import Caveat, CaveatCode
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.out_of_memory import KernelBuffer, OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.readers.oom_text.failure import (
+    OP_NAME,
     Buffer,
     Failure,
     TextItem,
     blocks,
+    found_text,
     listed_items,
     named_buffers,
-    op_name_of,
-    op_type_of,
     size_of,
     source_of,
 )
@@ -88,6 +88,7 @@ NAME = re.compile(r"%?([^\s=,()]{1,300})")
 OPCODE = re.compile(r" ([a-z][a-z0-9-]{0,60})\(")
 TAG = re.compile(r"(?m)^Tag: ([^\n]{1,2000})")
 KIND = re.compile(r"(?m)^Allocation type: ([^\n]{1,80})")
+OP_TYPE = re.compile(r'op_type="([^"\n]{0,200})"')
 ROLES = {"HLO temp": Role.TEMPORARY, "scoped": Role.TEMPORARY, "Constant": Role.CONSTANT, "Argument": Role.PARAMETER}
 
 
@@ -132,27 +133,24 @@ def _list_allocations(items: Sequence[TextItem]) -> list[tuple[str, Buffer]]:
     listed = []
     for item, text in items:
         if (size := size_of(item)) is not None:
-            kind = KIND.search(text)
-            listed.append((kind[1].strip() if kind else "", _buffer(size, text)))
+            listed.append((found_text(KIND, text).strip(), _buffer(size, text)))
     return listed
 
 
 def _buffer(size: int, text: str) -> Buffer:
-    label, shape, kind = LABEL.search(text), SHAPE.search(text), KIND.search(text)
-    name, _, definition = label[1].partition(" = ") if label else ("", "", "")
+    name, _, definition = found_text(LABEL, text).partition(" = ")
     called, opcode = NAME.match(name), OPCODE.search(f" {definition}")
-    unpadded = size_of(UNPADDED.search(text))
+    shape, scope, unpadded = found_text(SHAPE, text).strip(), found_text(OP_NAME, text), size_of(UNPADDED.search(text))
     if (tag := TAG.search(text)) is not None:
-        of_kernel = kernel_buffer(tag[1], size, shape[1].strip() if shape else "")
-        return row_of(of_kernel, called[1] if called else "", op_name_of(text))
+        return row_of(kernel_buffer(tag[1], size, shape), called[1] if called else "", scope)
     return Buffer(
         size,
         requested=size if unpadded is None else min(unpadded, size),
         name=called[1] if called else "",
-        op=opcode[1] if opcode else op_type_of(text),
-        op_name=op_name_of(text),
-        shape=shape[1].strip() if shape else "",
-        role=ROLES.get(kind[1].strip(), Role.UNKNOWN) if kind else Role.UNKNOWN,
+        op=opcode[1] if opcode else found_text(OP_TYPE, text),
+        op_name=scope,
+        shape=shape,
+        role=ROLES.get(found_text(KIND, text).strip(), Role.UNKNOWN),
         source=source_of(text),
     )
 

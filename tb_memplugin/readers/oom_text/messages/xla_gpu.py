@@ -21,14 +21,15 @@ from tb_memplugin.model.caveats import Caveat, CaveatCode
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.readers.oom_text.failure import (
+    OP_NAME,
     Buffer,
     Failure,
     Rows,
     blocks,
+    found_text,
     last_matches,
     listed_items,
     named_buffers,
-    op_name_of,
     size_of,
     source_of,
 )
@@ -108,14 +109,13 @@ def _program(block: str) -> tuple[Rows, int | None, bool]:
 
 
 def _buffer(name: str, size: int, text: str) -> Buffer:
-    parameter, shape, label = PARAMETER.search(text), SHAPE.search(text), LABEL.search(text)
-    shown = parameter or shape
+    parameter = PARAMETER.search(text)
     return Buffer(
         size,
         name=name,
-        op="parameter" if parameter else label[1].strip() if label else "",
-        op_name=op_name_of(text),
-        shape=shown[1].strip() if shown else "",
+        op="parameter" if parameter else found_text(LABEL, text).strip(),
+        op_name=found_text(OP_NAME, text),
+        shape=found_text(PARAMETER if parameter else SHAPE, text).strip(),
         role=Role.PARAMETER if parameter else Role.UNKNOWN,
         source=source_of(text),
     )

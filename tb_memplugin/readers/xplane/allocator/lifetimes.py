@@ -6,11 +6,11 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_memplugin.model.arrays import I32, I64, Mask
-from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.program import PROGRAM_FRAMES
 from tb_memplugin.model.tables import Allocations
 from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.xplane.stats import MISSING
+from tb_memplugin.readers.common.table_builder import allocations
 from tb_memplugin.readers.xplane.allocator.events import ADDRESS_LIMIT
 from tb_memplugin.readers.xplane.allocator.log import AllocatorLog
 from tb_memplugin.readers.xplane.host_calls import HostCalls
@@ -53,25 +53,19 @@ def lifetimes(log: AllocatorLog) -> Lifetimes:
     size = column(log.size[row_event], before)
     base_address = int(address.min(where=address != MISSING, initial=ADDRESS_LIMIT)) % ADDRESS_LIMIT
     place = address[row_event]
-    rows = Allocations(
+    rows = allocations(
+        size,
         id=column(log.rows[row_event], -1),
-        size=size,
         requested=column(log.requested[row_event], before),
-        charge=size,
         start=start,
         end=end,
-        defined=start,
         last_used=end - 1,
         region=np.zeros(len(start), dtype=np.int32),
         offset=column(np.where(place == MISSING, -1, place - base_address), -1),
-        canonical=np.arange(len(start), dtype=np.int32),
-        role=np.full(len(start), int(Role.UNKNOWN), dtype=np.uint8),
-        stack=np.full(len(start), -1, dtype=np.int32),
         name=_append_rows(_named(log.text("tf_op").take(row_event)), BEFORE, rest_rows),
         shape=_append_rows(log.text("shape").take(row_event), "", rest_rows),
         dtype=dtypes(column(log.number("data_type")[row_event], 0)),
         op=_append_rows(log.text("region_type").take(row_event), "", rest_rows),
-        op_name=Text(np.full(len(start), -1, dtype=np.int32), Strings.of([])),
     )
     return Lifetimes(rows, base_address, before, orphaned, len(orphans))
 
@@ -83,7 +77,8 @@ def with_stacks(rows: Allocations, frame: I32, calls: HostCalls) -> Allocations:
     """
     stack = np.append(frame, np.int32(-1))[rows.start]  # the last entry is for rows from before the recording
     name, functions = rows.name, _frame_functions(calls)
-    codes = np.where(name.codes >= 0, name.codes, _shifted(functions.codes, len(name.strings))[stack])
+    further = np.append(np.where(functions.codes >= 0, functions.codes + len(name.strings), -1), -1).astype(np.int32)
+    codes = np.where(name.codes >= 0, name.codes, further[stack])
     return replace(
         rows,
         stack=stack,
@@ -99,11 +94,6 @@ def free_stacks(rows: Allocations, frame: I32, frees: Mask) -> I32:
     """
     freed = np.append(np.where(frees, frame, -1), np.int32(-1))  # the last entry is for rows that are never freed
     return freed[rows.end]
-
-
-def _shifted(codes: I32, by: int) -> I32:
-    """Return the codes moved up, and -1 for an index of -1."""
-    return np.append(np.where(codes >= 0, codes + by, -1), -1).astype(np.int32)
 
 
 def _named(ops: Text) -> Text:

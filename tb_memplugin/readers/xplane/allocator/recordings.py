@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.caveats import Caveat, CaveatCode
 from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind
-from tb_memplugin.model.lazy import cached_property
+from tb_memplugin.model.lazy import Lazy
 from tb_memplugin.model.recording import LazyRecording, Recording
 from tb_memplugin.model.tables import Regions, ReportedMemory
 from tb_memplugin.native.xplane.stats import MISSING
@@ -76,26 +77,15 @@ UNNAMED = "unnamed allocator"
 SAMPLED_SUFFIX = " live arrays"
 
 
-class _LazyCalls:
-    """The stacks of one plane's allocator events, read on first access and shared by all of its allocators.
-
-    Stacks take several times as long as the rest, since every event of the host must be parsed.
-    """
-
-    def __init__(self, plane: Plane, events: int, source: str) -> None:
-        self._plane = plane
-        self._events = events
-        self._source = source
-
-    @cached_property
-    def calls(self) -> HostCalls:
-        try:
-            calls = host_calls(self._plane, allocator_event_ids(self._plane))
-            if len(calls.leaf) != self._events:  # only where the plane contradicts itself
-                raise ValueError(f"{self._events:,} allocator events, but {len(calls.leaf):,} with calls")
-        except ValueError as error:
-            raise _damaged(error, self._source) from error
-        return calls
+def _calls(plane: Plane, events: int, source: str) -> HostCalls:
+    """Read the stacks of a plane's allocator events, of which there are so many."""
+    try:
+        calls = host_calls(plane, allocator_event_ids(plane))
+        if len(calls.leaf) != events:  # only where the plane contradicts itself
+            raise ValueError(f"{events:,} allocator events, but {len(calls.leaf):,} with calls")
+    except ValueError as error:
+        raise _damaged(error, source) from error
+    return calls
 
 
 def _damaged(error: ValueError, source: str) -> InputError:
@@ -119,7 +109,8 @@ def read_allocators(
     names, which = memories(events)
     if len(names) > MAX_MEMORIES:  # each is a recording
         raise InputError(f"{len(names):,} allocators in one profile", source, "the file is damaged: profile again")
-    lazy = _LazyCalls(plane, len(events), source)
+    # Shared by all allocators. Stacks take several times as long as the rest, as every event of the host is parsed.
+    host_stacks = Lazy(partial(_calls, plane, len(events), source))
     rows = _group(which, len(names))
 
     def recording(number: int) -> Recording:
@@ -127,7 +118,7 @@ def read_allocators(
         outline, file_row, frees = _recording(log, name, run, host, source), log.of_own(events.file_row), log.frees
 
         def complete() -> Recording:
-            calls = lazy.calls
+            calls = host_stacks()
             frame = calls.leaf[file_row] if not name.endswith(SAMPLED_SUFFIX) else np.full(len(frees), -1, np.int32)
             with_calls = replace(
                 outline,
