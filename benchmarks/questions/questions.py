@@ -31,7 +31,7 @@ class Reader:
         self.answer: dict[str, Any] = {}
 
     def ask(self, *arguments: str) -> dict[str, Any]:
-        """Run a command with --json, and with short lists as agents are told to, and return its answer."""
+        """Run a command with --json and short lists, as the skill of agents asks for, and return its answer."""
         printed = io.StringIO()
         with redirect_stdout(printed), redirect_stderr(io.StringIO()):
             main([*arguments, *([] if any(one.startswith("--top") for one in arguments) else ["--top=5"]), "--json"])

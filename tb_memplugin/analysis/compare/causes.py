@@ -145,6 +145,9 @@ def outputs(before: MemoryFacts, after: MemoryFacts, pairs: ArgumentPairs, ledge
         yield ChangeCause(kind, (), total(rows), arrays=arrays, shape=largest.shape, example=largest.path)
 
 
+MIN_LENGTH = 128  # a choice: smaller scores are no cause of much memory, and equal dimensions are chance
+
+
 def attention(before: MemoryFacts, after: MemoryFacts, ledger: Ledger) -> Iterator[ChangeCause]:
     """Yield a cause where attention's scores are stored at once now, or no longer: both their dimensions are a length.
 
@@ -161,24 +164,17 @@ def attention(before: MemoryFacts, after: MemoryFacts, ledger: Ledger) -> Iterat
         stored = [array.shape for array in (*other.arrays, *other.saved)]
         had = {size for shape in (*stored, *(fused.shape for fused in other.fused)) for size in _twice(shape)}
         for length in sorted((size for size in lengths - had if size >= MIN_LENGTH), reverse=True):
-            rows = ledger.claim(partial(_are_scores, length=length, more=more))
-            if not rows:
-                continue
-            whole = {size_of(row.shape) for row in rows}
-            rows += ledger.claim(partial(_is_chunk, length=length, more=more, whole=whole))
-            largest = max(rows, key=lambda row: abs(row.bytes))
-            arrays = sum(abs(row.arrays) for row in rows if length in _twice(row.shape))
-            sides = ("", str(length)) if more else (str(length), "")
-            yield ChangeCause(
-                ChangeCauseKind.ATTENTION,
-                *((), total(rows), *sides),
-                arrays=arrays,
-                shape=largest.shape,
-                example=largest.path,
-            )
+            yield from _scores(ledger, length, more)
 
 
-MIN_LENGTH = 128  # a choice: smaller scores are no cause of much memory, and equal dimensions are chance
+def _scores(ledger: Ledger, length: int, more: bool) -> Iterator[ChangeCause]:
+    if rows := ledger.claim(partial(_are_scores, length=length, more=more)):
+        arrays, whole = sum(abs(row.arrays) for row in rows), {size_of(row.shape) for row in rows}
+        rows += ledger.claim(partial(_is_chunk, length=length, more=more, whole=whole))
+        largest = max(rows, key=lambda row: abs(row.bytes))
+        was, now = ("", str(length)) if more else (str(length), "")
+        kind, example = ChangeCauseKind.ATTENTION, largest.path
+        yield ChangeCause(kind, (), total(rows), was, now, arrays, shape=largest.shape, example=example)
 
 
 def _twice(shape: str) -> set[int]:

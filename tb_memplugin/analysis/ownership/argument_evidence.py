@@ -58,7 +58,7 @@ class KnownArguments:
 
     @cached_property
     def path(self) -> list[tuple[str, ...]]:
-        """The path of each argument in its pytree, () if unknown: most programs need none of their thousands."""
+        """The path of each argument in its pytree, or (). Found on access, as a program may have thousands."""
         graph = dataflow_graph(self.recording)
         if graph is None:
             return [()] * len(self.argument)
