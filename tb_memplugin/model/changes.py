@@ -59,10 +59,12 @@ class MemoryFacts:
     devices: int = 1
     floor_bytes: int = 0
     output_bytes: int | None = None  # of a program: results that reuse no argument's memory; None in older baselines
+    microbatches: int | None = None  # of a program: iterations of the loop that computes its gradient; 1 without a loop
     arguments: tuple[ArgumentFacts, ...] = ()
     arrays: tuple[ArrayFacts, ...] = ()  # live at the peak, arguments included
     saved: tuple[ArrayFacts, ...] = ()  # activations that the forward pass saves, live at the peak or not
     fused: tuple[FusedFacts, ...] = ()
+    elsewhere: tuple[str, ...] = ()  # arguments in another memory, such as the host's: paths with * for each number
 
 
 class ChangeCauseKind(StrEnum):
@@ -71,9 +73,11 @@ class ChangeCauseKind(StrEnum):
     DEVICES = "devices"  # the number of devices that the program is partitioned over
     ARGUMENT_ADDED = "argument_added"
     ARGUMENT_REMOVED = "argument_removed"
+    MEMORY = "memory"  # arguments that moved into this memory, or out of it
     SHARDING = "sharding"
     DTYPE = "dtype"
     SHAPE = "shape"  # of arguments, and of what is computed from them
+    MICROBATCHES = "microbatches"  # the number of parts in which the gradient is computed
     NOT_DONATED = "not_donated"
     DONATED = "donated"
     LAYERS = "layers"
@@ -100,6 +104,7 @@ class ChangeCause:
     example: str = ""  # the path of the largest array
     role: str = ""  # of an argument
     dimension: int | None = None  # of an argument, if it is the same for all
+    moved_bytes: int = 0  # of `bytes`: those of other arrays, of the only cause; the peak is at another moment now
 
 
 @dataclass(slots=True)

@@ -92,3 +92,4 @@ class Program:
     shardings: ArgumentShardings | None = None  # of the arguments; None: unknown, or one device
     backend: Backend = Backend.UNKNOWN
     fused: Lazy[FusedOperations] | None = None
+    loops: Lazy[dict[str, int]] | None = None  # iterations of each loop, by JAX's name of it; 1 where it is unknown

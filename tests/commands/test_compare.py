@@ -146,5 +146,5 @@ def test_causes_of_a_change_are_named_in_all_forms() -> None:
     assert f"- {sentence}" in run(*runs).stdout
     assert f"- {sentence}" in run(*runs, "--markdown").stdout
     (answer,) = json.loads(run(*runs, "--json").stdout)["comparisons"]
-    assert [cause["kind"] for cause in answer["causes"]] == ["shape", "not_donated", "not_donated"]
+    assert [cause["kind"] for cause in answer["causes"]] == ["microbatches", "not_donated", "not_donated"]
     assert answer["causes"][2]["text"] == sentence

@@ -225,7 +225,7 @@ def test_check_of_a_baseline(print_json: Any, capsys: pytest.CaptureFixture[str]
     missing = {**content["recordings"][0], "name": "jit_evaluate", "arguments": []}
     file.write_text(json.dumps({**content, "recordings": [*content["recordings"], missing]}))
     logdir = tmp_path / "now"
-    for name in ("base", "scan"):
+    for name in ("base", "small_batch"):
         changed_logdir(name, logdir)
     (logdir / "damaged.prof").write_bytes(b"damaged")
     capsys.readouterr()

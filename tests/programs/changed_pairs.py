@@ -44,11 +44,14 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "half": {"dtype": "bfloat16"},
     "more_layers": {"layers": 4},
     "larger_batch": {"batch": 262144},
+    "microbatches": {"microbatches": 4},
+    "small_batch": {"batch": 512},
+    "host": {"host": True, "batch": 512},
     "scan": {"scan": True},
     "scan_recomputed": {"scan": True, "recompute": True},
     "scan_more_layers": {"scan": True, "layers": 4},
 }
-TARGETS = {"v5e": tuple(VARIANTS), "h100": ("base", "not_donated", "recomputed", "more_layers")}
+TARGETS = {"v5e": tuple(VARIANTS), "h100": ("base", "not_donated", "recomputed", "more_layers", "microbatches")}
 
 
 def layer(w: Tree, x: Array) -> Any:
@@ -59,9 +62,12 @@ def layer(w: Tree, x: Array) -> Any:
 def training_step(
     mesh: Mesh, layers: int = 3, batch: int = 131072, donate: bool = True, recompute: bool = False,
     replicate: bool = False, dtype: str = "float32", scan: bool = False, split_batch: bool = True,
-    renamed: bool = False, moments: tuple[str, ...] = ("mu",),
+    renamed: bool = False, moments: tuple[str, ...] = ("mu",), microbatches: int = 1, host: bool = False,
 ) -> Any:  # fmt: skip
-    """Return a jitted step of (state, batch) and its arguments: weights and momentum split over the devices."""
+    """Return a jitted step of (state, batch) and its arguments: weights and momentum split over the devices.
+
+    `host`: momentum is in the host's memory between steps.
+    """
     apply = jax.checkpoint(layer) if recompute else layer
     name, (up, down) = ("block", OTHER_NAMES) if renamed else ("layer", NAMES)
 
@@ -73,8 +79,22 @@ def training_step(
                 x = apply(params[f"{name}_{i}"], x)
         return jnp.mean((x - y).astype(jnp.float32) ** 2)
 
+    def gradients(params: Tree, batch: Tree) -> Any:
+        if microbatches == 1:
+            return jax.value_and_grad(loss)(params, batch["x"], batch["y"])
+
+        def add(sums: Tree, part: Tree) -> Any:
+            return jax.tree.map(jnp.add, sums, jax.value_and_grad(loss)(params, part["x"], part["y"])), None
+
+        split = NamedSharding(mesh, PartitionSpec(None, "data"))
+        parts = jax.tree.map(lambda a: a.reshape(microbatches, -1, *a.shape[1:]), batch)
+        parts = jax.tree.map(lambda a: jax.lax.with_sharding_constraint(a, split), parts)
+        return jax.lax.scan(add, (jnp.zeros(()), jax.tree.map(jnp.zeros_like, params)), parts)[0]
+
     def step(state: Tree, batch: Tree) -> Any:
-        value, grads = jax.value_and_grad(loss)(state["params"], batch["x"], batch["y"])
+        value, grads = gradients(state["params"], batch)
+        if host:
+            state = jax.device_put(state, jax.memory.Space.Device)
         averages = {key: jax.tree.map(lambda m, g: 0.9 * m + g, state[key], grads) for key in moments}
         return {"params": jax.tree.map(lambda p, m: p - 0.1 * m, state["params"], averages["mu"]), **averages}, value
 
@@ -88,7 +108,8 @@ def training_step(
         down: place((*front[0], 4 * WIDTH, WIDTH), *front[1], None, "data"),
     }
     params = {"layers": one} if scan else {f"{name}_{i}": one for i in range(layers)}
-    state = {"params": params, **dict.fromkeys(moments, params)}
+    moved = jax.tree.map(lambda a: a.update(sharding=a.sharding.with_memory_kind("pinned_host")), params)
+    state = {"params": params, **dict.fromkeys(moments, moved if host else params)}
     x = place((batch, WIDTH), "data" if split_batch else None)
     shardings = jax.tree.map(lambda a: a.sharding, state)
     out = (shardings, NamedSharding(mesh, PartitionSpec()))

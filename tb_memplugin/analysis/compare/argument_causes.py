@@ -20,6 +20,7 @@ from tb_memplugin.analysis.compare.ledger import (
     total,
 )
 from tb_memplugin.analysis.compare.stable_paths import common_path, dtype_of, size_of, template
+from tb_memplugin.analysis.ownership.by_model import COPIES
 from tb_memplugin.model.changes import ArgumentFacts, ChangeCause, ChangeCauseKind, MemoryFacts
 
 T = TypeVar("T")
@@ -38,6 +39,8 @@ class PairedArguments(NamedTuple):
     pairs: dict[str, ArgumentPair]  # by the path after
     added: list[ArgumentFacts]
     removed: list[ArgumentFacts]
+    moved_in: list[ArgumentFacts]  # from another memory
+    moved_out: list[ArgumentFacts]
 
 
 def paired_arguments(before: MemoryFacts, after: MemoryFacts) -> PairedArguments:
@@ -53,11 +56,21 @@ def paired_arguments(before: MemoryFacts, after: MemoryFacts) -> PairedArguments
         attrgetter("shape", "arrays"),
     )
     pairs = [ArgumentPair(*pair) for key in keys for pair in take_pairs(removed, added, key, _rank)]
+    moved_in, added = _parted(added, set(before.elsewhere) - set(after.elsewhere))
+    moved_out, removed = _parted(removed, set(after.elsewhere) - set(before.elsewhere))
     return PairedArguments(
         {pair.after.path: pair for pair in pairs},
         [argument for argument in added if argument.bytes > _least_listed(before)],
         [argument for argument in removed if argument.bytes > _least_listed(after)],
+        moved_in,
+        moved_out,
     )
+
+
+def _parted(arguments: list[ArgumentFacts], paths: Collection[str]) -> tuple[list[ArgumentFacts], list[ArgumentFacts]]:
+    """Return the arguments with one of these paths, which have * for each number, and the others."""
+    found = [argument for argument in arguments if template(argument.path) in paths]
+    return found, [argument for argument in arguments if argument not in found]
 
 
 def _rank(old: ArgumentFacts, new: ArgumentFacts) -> tuple[int, str]:
@@ -86,18 +99,30 @@ MOST = 0.5
 ArgumentPairs = Mapping[str, ArgumentPair]  # by the path after
 
 
-def added_and_removed(paired: PairedArguments, ledger: Ledger) -> Iterator[ChangeCause]:
-    """Yield a cause for the arguments of one side that share the first key of their paths, such as `state`."""
-    for kind, sign, alone in (
-        (ChangeCauseKind.ARGUMENT_ADDED, 1, paired.added),
-        (ChangeCauseKind.ARGUMENT_REMOVED, -1, paired.removed),
+def added_and_removed(paired: PairedArguments, ledger: Ledger, memory: str) -> Iterator[ChangeCause]:
+    """Yield a cause for the arguments of one side that share the first key of their paths, such as `state`.
+
+    `memory`: the name of this memory. Arguments in another one have copies here, which the cause claims as well.
+    """
+    for kind, sign, alone, was, now in (
+        (ChangeCauseKind.ARGUMENT_ADDED, 1, paired.added, "", ""),
+        (ChangeCauseKind.ARGUMENT_REMOVED, -1, paired.removed, "", ""),
+        (ChangeCauseKind.MEMORY, 1, paired.moved_in, "", memory),
+        (ChangeCauseKind.MEMORY, -1, paired.moved_out, memory, ""),
     ):
         for arguments in _by_root(alone, attrgetter("path")):
-            rows = ledger.claim(of_paths(argument.path for argument in arguments))
+            paths = [argument.path for argument in arguments]
+            rows = ledger.claim(of_paths(paths))
+            rows += ledger.claim(_copies_of(paths)) if kind is ChangeCauseKind.MEMORY else []
             largest = max(arguments, key=lambda argument: argument.bytes)
             arrays = sum(argument.arrays for argument in arguments)
-            size = total(rows) or sign * sum(argument.bytes for argument in arguments)  # small ones have no rows
-            yield ChangeCause(kind, (_common_name(arguments),), size, arrays=arrays, shape=largest.shape)
+            size = total(rows) if rows else sign * sum(argument.bytes for argument in arguments)  # small ones have none
+            yield ChangeCause(kind, (_common_name(arguments),), size, was, now, arrays, shape=largest.shape)
+
+
+def _copies_of(paths: Iterable[str]) -> Callable[[LedgerRow], bool]:
+    templates = {f"{COPIES}/{template(path)}" for path in paths}
+    return lambda row: row.template in templates
 
 
 def shardings(pairs: ArgumentPairs, ledger: Ledger) -> Iterator[ChangeCause]:

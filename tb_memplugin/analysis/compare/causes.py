@@ -1,7 +1,7 @@
 """The causes of the change between two recordings of one program, from the facts of each."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -241,14 +241,21 @@ MIN_SHARE = 0.02
 MAX_CAUSES = 12
 MAX_DIFFERENCES = 8
 # Causes that are stated even if they add no bytes: the peak may be at a position that they do not affect.
-WITHOUT_BYTES = {ChangeCauseKind.DEVICES, ChangeCauseKind.NOT_DONATED, ChangeCauseKind.DONATED}
+EVIDENT = {ChangeCauseKind.DEVICES, ChangeCauseKind.MICROBATCHES, ChangeCauseKind.LAYERS}
+WITHOUT_BYTES = {*EVIDENT, ChangeCauseKind.NOT_DONATED, ChangeCauseKind.DONATED}
 OF_ARGUMENTS = {
     ChangeCauseKind.ARGUMENT_ADDED,
     ChangeCauseKind.ARGUMENT_REMOVED,
+    ChangeCauseKind.MEMORY,
     ChangeCauseKind.SHARDING,
     ChangeCauseKind.DTYPE,
     ChangeCauseKind.SHAPE,
 }
+# What a program computes follows from these.
+ROOTS = {*OF_ARGUMENTS, *EVIDENT}
+ONLY = 0.9  # the share of all explained bytes from which a cause counts as the only one
+# Other causes than ROOTS are the whole change only if they are between a third and three times as large.
+MOVED = 3
 
 
 def explain_change(before: MemoryFacts, after: MemoryFacts) -> Explanation:
@@ -260,15 +267,16 @@ def explain_change(before: MemoryFacts, after: MemoryFacts) -> Explanation:
     paired = paired_arguments(before, after)
     ledger = Ledger(before, after, {old.path: new.path for old, new in paired.pairs.values()})
     found = list(_causes(before, after, paired, ledger)) if before.kind.has_program else []
-    grown = abs(after.peak_bytes - before.peak_bytes)
-    least = max(int(MIN_SHARE * grown), before.floor_bytes, after.floor_bytes)
+    grown = after.peak_bytes - before.peak_bytes
+    least = max(int(MIN_SHARE * abs(grown)), before.floor_bytes, after.floor_bytes)
     if not found and before.kind.has_program:  # after other changes, fusions differ as a consequence
         found = list(fusions(before, after, ledger))
+    found = _with_moved(found, ledger, grown, least)
     large = [cause for cause in found if abs(cause.bytes) > least or cause.kind in WITHOUT_BYTES]
     # After any change of the arguments, a compiler may choose another plan.
     found = large or [cause for cause in found if grown and cause.kind in OF_ARGUMENTS]
     differences = ledger.differences()
-    rest = after.peak_bytes - before.peak_bytes - sum(cause.bytes for cause in found)
+    rest = grown - _bytes(found)
     unexplained = [difference for difference in differences if abs(difference.bytes) > least]
     return Explanation(
         tuple(sorted(found, key=lambda cause: -cause.bytes)[:MAX_CAUSES]), tuple(unexplained[:MAX_DIFFERENCES]), rest
@@ -279,7 +287,7 @@ def _causes(before: MemoryFacts, after: MemoryFacts, paired: PairedArguments, le
     pairs, devices = paired.pairs, (before.devices, after.devices)
     if before.devices != after.devices:
         yield ChangeCause(ChangeCauseKind.DEVICES, (), 0, str(before.devices), str(after.devices))
-    yield from added_and_removed(paired, ledger)
+    yield from added_and_removed(paired, ledger, after.memory)
     resharded = list(shardings(pairs, ledger))
     yield from dtypes(pairs, ledger)
     yield from shapes(pairs, ledger, devices)
@@ -287,11 +295,39 @@ def _causes(before: MemoryFacts, after: MemoryFacts, paired: PairedArguments, le
     yield from attention(before, after, ledger)
     scaled = list(rescaled(ledger))
     if resharded:  # where arguments are split otherwise, so is what the program computes
-        resharded[0] = replace(resharded[0], bytes=resharded[0].bytes + sum(cause.bytes for cause in scaled))
+        resharded[0] = replace(resharded[0], bytes=resharded[0].bytes + _bytes(scaled))
+    elif None not in (was := before.microbatches, now := after.microbatches) and was != now:
+        arrays = sum(cause.arrays for cause in scaled)
+        scaled = [ChangeCause(ChangeCauseKind.MICROBATCHES, (), _bytes(scaled), str(was), str(now), arrays)]
     yield from resharded or scaled
     yield from layers(pairs, before, after, ledger)
     yield from saved(before, after, ledger)
     yield from outputs(before, after, pairs, ledger)
+
+
+def _bytes(causes: Iterable[ChangeCause]) -> int:
+    return sum(cause.bytes for cause in causes)
+
+
+def _with_moved(causes: list[ChangeCause], ledger: Ledger, grown: int, least: int) -> list[ChangeCause]:
+    """Add to the only cause of a change what else is computed at the peak, which is at another moment after it.
+
+    Without donation, for instance, the peak may move from the backward pass, where activations are live, to the update.
+    `grown`: the change of the peak; smaller changes of it than `least` are left.
+    """
+    largest = max(causes, key=lambda cause: abs(cause.bytes), default=None)
+    if largest is None or abs(largest.bytes) < ONLY * sum(abs(cause.bytes) for cause in causes):
+        return causes
+    if any(not one.bytes and one.kind in ROOTS - {largest.kind} for one in causes):
+        return causes  # what this other cause changed has other paths or shapes
+    of_arguments = total(row for row in ledger.open if not ledger.is_computed(row))
+    moved = grown - of_arguments - _bytes(causes)
+    direct, in_all = abs(largest.bytes), abs(largest.bytes + moved)
+    if abs(moved) <= least or (largest.kind not in ROOTS and not direct / MOVED <= in_all <= direct * MOVED):
+        return causes
+    ledger.claim(ledger.is_computed)
+    whole = replace(largest, bytes=largest.bytes + moved, moved_bytes=moved)
+    return [whole if one is largest else one for one in causes]
 
 
 def causes_between(before: Recording, after: Recording) -> list[ChangeCause]:

@@ -20,7 +20,7 @@ from tb_memplugin.analysis.compare.stable_paths import (
 )
 from tb_memplugin.analysis.dataflow.graph import dataflow_graph, row_of_value
 from tb_memplugin.analysis.memoize import memoize
-from tb_memplugin.analysis.ownership.model_paths import OF_JAX, op_paths
+from tb_memplugin.analysis.ownership.model_paths import OF_JAX, argument_path, op_paths
 from tb_memplugin.analysis.ownership.roles import roles, value_roles
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.analysis.usage.live_set import live_rows
@@ -106,6 +106,7 @@ def _stored(recording: Recording, rows: RowPaths, wanted: Set[str]) -> set[tuple
 # Groups of arrays below 1/FLOOR of the peak are left out. Of 32 changes of stored programs, 1/3000 gives six other
 # figures of their causes, and 1/300 eight.
 FLOOR = 1000
+FORWARD, BACKWARD = "jvp(", "transpose("  # in JAX's names of operations
 MAX_ROWS = 80  # rows of each list; the stored programs need at most 39, and have the same causes with 20
 REPLICATED = "-"
 
@@ -133,10 +134,12 @@ def facts(recording: Recording) -> MemoryFacts:
         devices=recording.program.devices if recording.program is not None else 1,
         floor_bytes=max(floor, arrays[len(kept)].bytes if len(arrays) > MAX_ROWS else 0),
         output_bytes=_output_bytes(recording) if is_program else None,
+        microbatches=_microbatches(recording.program) if recording.program is not None else None,
         arguments=_arguments(recording, paths, role) if is_program else (),
         arrays=kept,
         saved=_saved(recording, paths, floor) if is_program else (),
         fused=fused_facts(recording, paths, floor) if is_program else (),
+        elsewhere=_elsewhere(recording)[:MAX_ROWS] if is_program else (),
     )
 
 
@@ -144,6 +147,27 @@ def _output_bytes(recording: Recording) -> int:
     kind = recording.regions.kind
     alone = (kind & (RegionKind.OUTPUT | RegionKind.PARAMETER | RegionKind.THREAD_LOCAL)) == RegionKind.OUTPUT
     return int(recording.regions.size[alone].sum())
+
+
+def _microbatches(program: Program) -> int:
+    """Return how often the innermost loop runs that computes a gradient, its forward and its backward pass.
+
+    JAX names the backward pass `transpose(`. The loop's own name lacks it, unlike those of scans over layers.
+    """
+    loops = program.loops() if program.loops is not None else {}
+    outer = sorted((name for name in loops if BACKWARD not in name and FORWARD not in name), key=len, reverse=True)
+    names = program.op_name.strings.texts(program.op_name.used) if outer else ()
+    backward = [name for name in names if BACKWARD in name]
+    return next((loops[loop] for loop in outer if any(name.startswith(f"{loop}/body/") for name in backward)), 1)
+
+
+def _elsewhere(recording: Recording) -> tuple[str, ...]:
+    graph = dataflow_graph(recording)
+    if graph is None:
+        return ()
+    values = np.flatnonzero((graph.values.argument >= 0) & (row_of_value(recording) < 0))
+    names = map(argument_path, set(graph.values.op_name.take(values).tolist()))
+    return tuple(sorted({template("/".join(path)) for path in names if path}))
 
 
 def _arrays(recording: Recording, paths: RowPaths, rows: I64, role: U8, size: I64) -> list[ArrayFacts]:

@@ -44,6 +44,7 @@ class Ledger:
         """Make rows of the arrays at both peaks. `renamed`: the path after of each argument, by its path before."""
         self._by_function = not after.kind.has_program
         self._renamed = renamed or {}
+        self._arguments = {template(argument.path) for side in (before, after) for argument in side.arguments}
         self._rows: dict[tuple[str, str, str, str], LedgerRow] = {}
         for array in before.arrays:
             row = self._row(array, self._renamed.get(array.path, array.path))
@@ -65,6 +66,10 @@ class Ledger:
     def open(self) -> list[LedgerRow]:
         """The rows that differ and have no cause yet."""
         return [row for row in self._rows.values() if not row.claimed and (row.bytes or row.arrays)]
+
+    def is_computed(self, row: LedgerRow) -> bool:
+        """Return whether the program computes these arrays, and they are no results."""
+        return row.role != "output" and row.template not in self._arguments
 
     def claim(self, wanted: Callable[[LedgerRow], object]) -> list[LedgerRow]:
         """Return the open rows that `wanted` accepts, which belong to the caller's cause from now on."""

@@ -111,6 +111,8 @@ def facts_json(facts: MemoryFacts) -> dict[str, Any]:
         "devices": facts.devices,
         "floor_bytes": facts.floor_bytes,
         "output_bytes": facts.output_bytes,
+        "microbatches": facts.microbatches,
+        "elsewhere": [_name(path) for path in facts.elsewhere],
     }
     return head | {key: [_row_json(row) for row in getattr(facts, key)] for key in LISTS}
 
@@ -155,17 +157,18 @@ def _facts(value: Any) -> MemoryFacts:
     if not isinstance(roles, Mapping):
         raise TypeError("roles_bytes is no object")
     lists = {key: tuple(_row(kind, row) for row in _list(value[key], MAX_ROWS)) for key, kind in LISTS.items()}
-    reserved, outputs = value["reserved_bytes"], value.get("output_bytes")
     return MemoryFacts(
         kind=RecordingKind(_text(value["kind"])),
         name=_text(value["name"]),
         memory=_text(value["memory"]),
         peak_bytes=_count(value["peak_bytes"]),
-        reserved_bytes=None if reserved is None else _count(reserved),
+        reserved_bytes=_known(value["reserved_bytes"]),
         roles_bytes={_text(role): _count(size) for role, size in roles.items()},
         devices=_count(value["devices"], 1),
         floor_bytes=_count(value["floor_bytes"]),
-        output_bytes=None if outputs is None else _count(outputs),
+        output_bytes=_known(value.get("output_bytes")),
+        microbatches=_known(value.get("microbatches")),
+        elsewhere=tuple(_text(path) for path in _list(value.get("elsewhere", []), MAX_ROWS)),
         **lists,
     )
 
@@ -196,6 +199,10 @@ def _count(value: Any, least: int = 0) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MAX_BYTES:
         raise TypeError(f"{value!r} is no number from {least} up"[:MAX_NAME])
     return value
+
+
+def _known(value: Any) -> int | None:
+    return None if value is None else _count(value)
 
 
 def read_baseline(file: str) -> Baseline:

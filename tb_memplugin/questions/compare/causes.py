@@ -26,7 +26,8 @@ def quoted(name: str) -> str:
 
 def cause_text(cause: ChangeCause, quote: Quote = quoted) -> str:
     """Return a cause as a sentence without a full stop. `quote` marks names, which come from files."""
-    return TEXTS[cause.kind](cause, quote)
+    moved = f", with {signed_bytes(cause.moved_bytes)} of other arrays as the peak moved" if cause.moved_bytes else ""
+    return TEXTS[cause.kind](cause, quote) + moved
 
 
 def difference_text(found: Difference, quote: Quote = quoted) -> str:
@@ -83,6 +84,18 @@ def _shape(cause: ChangeCause, quote: Quote) -> str:
     dimension = "a dimension" if cause.dimension is None else f"dimension {cause.dimension}"
     of = f"{dimension} of {word}{agree(len(cause.names), '', 's')} {_names(cause, quote)}"
     return f"{of} is {cause.after} now (was {cause.before}; {_grown(cause)})"
+
+
+def _memory(cause: ChangeCause, quote: Quote) -> str:
+    now, was = (quote(cause.after), "another memory") if cause.after else ("another memory", quote(cause.before))
+    return f"{_are(cause, quote)} in {now} now (was in {was}; {_arrays(cause, quote)}, {signed_bytes(cause.bytes)})"
+
+
+def _microbatches(cause: ChangeCause, quote: Quote) -> str:
+    number = int(cause.after)
+    now = "at once now" if number == 1 else f"in {number:,} microbatches now"
+    was = "at once" if cause.before == "1" else f"in {int(cause.before):,}"
+    return f"the gradient is computed {now} (was {was}, {signed_bytes(cause.bytes)})"
 
 
 def _donation(cause: ChangeCause, quote: Quote) -> str:
@@ -162,9 +175,11 @@ TEXTS: dict[ChangeCauseKind, Callable[[ChangeCause, Quote], str]] = {
     ChangeCauseKind.DEVICES: _devices,
     ChangeCauseKind.ARGUMENT_ADDED: _argument,
     ChangeCauseKind.ARGUMENT_REMOVED: _argument,
+    ChangeCauseKind.MEMORY: _memory,
     ChangeCauseKind.SHARDING: _sharding,
     ChangeCauseKind.DTYPE: _dtype,
     ChangeCauseKind.SHAPE: _shape,
+    ChangeCauseKind.MICROBATCHES: _microbatches,
     ChangeCauseKind.NOT_DONATED: _donation,
     ChangeCauseKind.DONATED: _donation,
     ChangeCauseKind.LAYERS: _layers,
@@ -194,8 +209,9 @@ class NamedCauseJson(TypedDict):
     """A cause of a change, and what it adds to the peak."""
 
     kind: str
-    """`devices`, `argument_added`, `argument_removed`, `sharding`, `dtype`, `shape`, `not_donated`, `donated`,
-    `layers`, `saved`, `output_added`, `output_removed`, `attention`, `fusion_split` or `fused`."""
+    """`devices`, `argument_added`, `argument_removed`, `memory`, `sharding`, `dtype`, `shape`, `microbatches`,
+    `not_donated`, `donated`, `layers`, `saved`, `output_added`, `output_removed`, `attention`, `fusion_split` or
+    `fused`."""
     names: list[str]
     """Arguments, the layer, or the fusion; empty for the whole program."""
     bytes: int
@@ -223,6 +239,8 @@ class CauseJson(NamedCauseJson):
     """The role, for an argument."""
     dimension: int | None
     """The dimension of an argument that changed, if it is the same for all."""
+    moved_bytes: int
+    """Of `bytes`, those of other arrays: an only cause has them where the peak is at another moment now."""
 
 
 class DifferenceJson(TypedDict):

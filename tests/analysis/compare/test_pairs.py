@@ -28,11 +28,15 @@ def explained(before: str, after: str) -> Explanation:
     return explain_change(stored(before), stored(after))
 
 
+def moved(size: str) -> str:
+    return f", with \N{MINUS SIGN}{size} of other arrays as the peak moved"
+
+
 SENTENCES = [
     ("base", "not_donated", ChangeCauseKind.NOT_DONATED, "donated buffer `state` is copied now (12 arrays, +3.00 MiB)"),
     (
         *("recomputed", "base", ChangeCauseKind.SAVED),
-        "`layer_*` saves one more activation (`f32[32768,1024]`, 3 layers, +384 MiB)",
+        "`layer_*` saves one more activation (`f32[32768,1024]`, 3 layers, +226 MiB)" + moved("158 MiB"),
     ),
     (
         *("scan_recomputed", "scan", ChangeCauseKind.SAVED),
@@ -41,16 +45,24 @@ SENTENCES = [
     (
         *("base", "replicated", ChangeCauseKind.SHARDING),
         "argument `state` is replicated now (was split over all devices; "
-        "12 arrays and those computed from them, +10.0 MiB)",
+        "12 arrays and those computed from them, +7.50 MiB)" + moved("2.50 MiB"),
     ),
-    ("base", "more_layers", ChangeCauseKind.LAYERS, "there are 4 layers `layer_*` now (3 before, +195 MiB)"),
+    (
+        *("base", "more_layers", ChangeCauseKind.LAYERS),
+        "there are 4 layers `layer_*` now (3 before, +162 MiB)" + moved("32.5 MiB"),
+    ),
     (
         *("half", "base", ChangeCauseKind.DTYPE),
         "arguments `batch`, `state` are `f32` now (was `bf16`; 14 arrays and those computed from them, +290 MiB)",
     ),
     (
+        *("microbatches", "base", ChangeCauseKind.MICROBATCHES),
+        "the gradient is computed at once now (was in 4, +356 MiB)" + moved("68.1 MiB"),
+    ),
+    (
         *("base", "larger_batch", ChangeCauseKind.SHAPE),
-        "dimension 0 of input `batch` is 65536 now (was 32768; 2 arrays and those computed from them, +512 MiB)",
+        "dimension 0 of input `batch` is 65536 now (was 32768; 2 arrays and those computed from them, +644 MiB), "
+        "with +132 MiB of other arrays as the peak moved",
     ),
     (
         *("scan", "scan_more_layers", ChangeCauseKind.SHAPE),
@@ -85,6 +97,30 @@ def test_causes_and_the_rest_add_up(before: str, after: str, kind: ChangeCauseKi
 def test_an_identical_compile_has_no_cause(name: str) -> None:
     again = facts(next(r for r in read_hlo(changed_program(name), source="") if r.is_main_memory))
     assert explain_change(stored(name), again) == Explanation()
+
+
+@pytest.mark.parametrize(("before", "after"), [("host", "small_batch"), ("small_batch", "host")])
+def test_arguments_that_moved_between_memories_are_neither_new_nor_gone(before: str, after: str) -> None:
+    (cause,) = explained(before, after).causes
+    assert (cause.kind, cause.names, cause.arrays) == (ChangeCauseKind.MEMORY, ("state/mu/layer_*",), 6)
+    assert cause.bytes == stored(after).peak_bytes - stored(before).peak_bytes
+    now = "in `HBM` now (was in another memory;" if after == "small_batch" else "in another memory now (was in `HBM`;"
+    assert cause_text(cause).startswith(f"argument `state/mu/layer_*` is {now}")
+
+
+def test_a_second_change_is_stated_and_not_counted_with_the_first() -> None:
+    found = {cause.kind: cause for cause in explained("microbatches", "more_layers").causes}
+    assert found.keys() == {ChangeCauseKind.LAYERS, ChangeCauseKind.MICROBATCHES}
+    assert not any(cause.moved_bytes for cause in found.values())
+
+
+@pytest.mark.parametrize("target", ["v5e", "h100"])
+def test_microbatches_are_counted(target: str) -> None:
+    assert [stored(name, target).microbatches for name in ("base", "microbatches")] == [1, 4]
+    (cause,) = explain_change(stored("microbatches", target), stored("base", target)).causes
+    assert cause.kind is ChangeCauseKind.MICROBATCHES
+    grown = stored("base", target).peak_bytes - stored("microbatches", target).peak_bytes
+    assert cause.bytes == pytest.approx(grown, rel=0.02)
 
 
 def test_renamed_arguments_and_layers_change_nothing() -> None:
@@ -159,11 +195,10 @@ def demo(run: str) -> MemoryFacts:
     return facts(next(r for r in recordings if r.is_main_memory and r.kind.has_program))
 
 
-def test_microbatches_are_a_change_of_shapes_and_not_of_what_is_saved() -> None:
+def test_microbatches_are_found_and_not_what_is_saved() -> None:
     found = explain_change(demo("v5e_mended"), demo("v5e_out_of_memory"))
     assert [cause_text(cause) for cause in found.causes] == [
-        "arrays such as `layer_*/_where/select_n` are `f32[256,16,512,512]` now "
-        "(were `f32[64,16,512,512]`; with all that changed alike, +23.7 GiB)",
+        "the gradient is computed at once now (was in 4, +19.6 GiB)" + moved("4.05 GiB"),
         "donated buffer `opt_state` is copied now (35 arrays, +608 MiB)",
         "donated buffer `params` is copied now (17 arrays, +304 MiB)",
     ]
@@ -175,7 +210,7 @@ def test_microbatches_are_a_change_of_shapes_and_not_of_what_is_saved() -> None:
         ("base", "not_donated", "donated buffer `state` is copied now (12 arrays, +3.00 MiB)"),
         (
             *("recomputed", "base"),
-            "`layer_*` saves 2 more activations (the largest `f32[32768,1024]`, 3 layers, +768 MiB)",
+            "`layer_*` saves 2 more activations (the largest `f32[32768,1024]`, 3 layers, +582 MiB)" + moved("186 MiB"),
         ),
         ("base", "more_layers", "there are 4 layers `layer_*` now (3 before, +290 MiB)"),
     ],
@@ -189,7 +224,8 @@ def test_microbatches_are_found_where_the_compiler_names_arrays_differently() ->
     before = demo("v5e_mended")
     arrays = tuple(row if row.role != "activation" else replace(row, path="custom-call") for row in before.arrays)
     found = explain_change(replace(before, arrays=arrays), demo("v5e_out_of_memory"))
-    assert found.causes[0].kind is ChangeCauseKind.SHAPE and found.causes[0].bytes > 10 * 2**30
+    assert found.causes[0].kind is ChangeCauseKind.MICROBATCHES and found.causes[0].arrays
+    assert found.causes[0].bytes - found.causes[0].moved_bytes > 10 * 2**30
 
 
 def test_arrays_of_two_dimensions_agree_in_one_by_chance() -> None:

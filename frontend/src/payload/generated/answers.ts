@@ -201,6 +201,8 @@ export interface Cause extends NamedCause {
   role: string;
   /** The dimension of an argument that changed, if it is the same for all. */
   dimension: number | null;
+  /** Of `bytes`, those of other arrays: an only cause has them where the peak is at another moment now. */
+  moved_bytes: number;
 }
 
 /** A limitation of the file or of its reconstruction. */
@@ -833,8 +835,9 @@ export interface MemoryText {
 /** A cause of a change, and what it adds to the peak. */
 export interface NamedCause {
   /**
-   * `devices`, `argument_added`, `argument_removed`, `sharding`, `dtype`, `shape`, `not_donated`, `donated`,
-   * `layers`, `saved`, `output_added`, `output_removed`, `attention`, `fusion_split` or `fused`.
+   * `devices`, `argument_added`, `argument_removed`, `memory`, `sharding`, `dtype`, `shape`, `microbatches`,
+   * `not_donated`, `donated`, `layers`, `saved`, `output_added`, `output_removed`, `attention`,
+   * `fusion_split` or `fused`.
    */
   kind: string;
   /** Arguments, the layer, or the fusion; empty for the whole program. */

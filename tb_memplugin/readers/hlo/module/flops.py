@@ -20,15 +20,13 @@ from tb_memplugin.model.arrays import F64
 from tb_memplugin.model.text import Text
 from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.protos.hlo_pb2 import CountedComputationProto, CountedInstructionProto, ShapeProto
-from tb_memplugin.readers.hlo.module.columns import sparse_spans
+from tb_memplugin.readers.hlo.module.loops import iterations, loop_spans
 from tb_memplugin.readers.hlo.module.schedule import CALLING_OPCODES, flatten_schedule
-from tb_memplugin.readers.hlo.module.tables import COMPUTATIONS, CONFIGS, HloModule
+from tb_memplugin.readers.hlo.module.tables import COMPUTATIONS, HloModule
 
-TRIPS = re.compile(rb'"known_trip_count":\{"n":"(\d{1,12})"\}')
 CONTRACTED = re.compile(rb'"lhs_contracting_dimensions":\[([\d",]*)\]')
 GEMMS = (b"__cublas$gemm", b"__cublas$lt$matmul")
 COUNTED = re.compile(rb"convolution|dot|" + b"|".join(map(re.escape, GEMMS)))  # cheap: most fusions have none
-CONDITION = {b"parameter", b"get-tuple-element", b"constant", b"compare", b"copy", b"bitcast"}
 MAX_FLOPS = 2.0**100  # a damaged file must not overflow
 MAX_PAIRS = 1 << 24  # of positions in a window and in a result
 
@@ -60,22 +58,17 @@ def _product_flops(data: bytes | memoryview, source: str) -> Flops:
         found[at] = computations.flops(int(parents[at])).get(int(ids[at]), 0.0)
     for at in np.flatnonzero(opcode.take(order).isin({"fusion"})).tolist():
         found[at] = computations.total(int(module.callees.nth(order[at : at + 1], 0)[0]))
-    flops = np.minimum(found * _iterations(module, computations)[parents], MAX_FLOPS)
+    flops = np.minimum(found * _iterations(module)[parents], MAX_FLOPS)
     return Flops(module.names(order), flops)
 
 
-def _iterations(module: HloModule, computations: _Computations) -> F64:
+def _iterations(module: HloModule) -> F64:
     """Return how often each computation runs; a loop whose number of iterations is not known runs once."""
     caller = np.flatnonzero(module.is_opcode(CALLING_OPCODES))
-    configs = module.bytes_of(sparse_spans(module.tables[CONFIGS], caller))
-    is_while, times = module.is_opcode({"while"}), np.ones(len(module.computations["id"]))
-    # Callees are stored before their callers.
-    for row, config in sorted(zip(caller.tolist(), configs, strict=True), reverse=True):
+    times, trips = np.ones(len(module.computations["id"])), iterations(module.texts, *loop_spans(module, caller))
+    for row, count in zip(caller[::-1].tolist(), trips[::-1], strict=True):  # callees are stored before their callers
         callees = module.callees.values[module.callees.begin[row] : module.callees.begin[row + 1]]
-        known = TRIPS.search(config)
-        trips = int(known[1]) if known else computations.bound(int(callees[-1])) if is_while[row] else 1
-        of_caller = times[module.instructions["parent"][row]]
-        times[callees[callees >= 0]] = min(of_caller * max(trips, 1), MAX_FLOPS)
+        times[callees[callees >= 0]] = min(times[module.instructions["parent"][row]] * count, MAX_FLOPS)
     return times
 
 
@@ -102,17 +95,6 @@ class _Computations:
             if COUNTED.search(data):
                 self._count(row, CountedComputationProto.FromString(data))
         return self._known[row]
-
-    def bound(self, condition: int) -> int:
-        """Return the constant that a loop's counter is less than, as in JAX's scans; 1 for other conditions."""
-        if condition < 0:
-            return 1
-        body = {one.id: one for one in CountedComputationProto.FromString(self._content(condition)).instructions}
-        compared = [one for one in body.values() if one.comparison_direction == b"LT"]
-        if len(compared) != 1 or not {one.opcode for one in body.values()} <= CONDITION:
-            return 1
-        bounds = [body[number].literal for number in compared[0].operand_ids[1:] if number in body]
-        return next((value for found in bounds for value in (*found.s32s, *found.s64s, *found.u32s)), 1)
 
     def _content(self, row: int) -> bytes:
         span: Spans = self._module.tables[COMPUTATIONS]["span"]
