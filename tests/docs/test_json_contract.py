@@ -225,7 +225,7 @@ def test_check_of_a_baseline(print_json: Any, capsys: pytest.CaptureFixture[str]
     missing = {**content["recordings"][0], "name": "jit_evaluate", "arguments": []}
     file.write_text(json.dumps({**content, "recordings": [*content["recordings"], missing]}))
     logdir = tmp_path / "now"
-    for name in ("base", "small_batch"):
+    for name in ("base", "scan"):
         changed_logdir(name, logdir)
     (logdir / "damaged.prof").write_bytes(b"damaged")
     capsys.readouterr()
@@ -233,6 +233,10 @@ def test_check_of_a_baseline(print_json: Any, capsys: pytest.CaptureFixture[str]
     seen, answer = set[str](), json.loads(capsys.readouterr().out)
     assert answer["added"] and answer["missing"] and answer["problems"]
     check_object(answer, "check --baseline --json", "now", seen)
+    baseline = changed_logdir("small_batch", tmp_path)
+    print_json("baseline", str(baseline), "--write", str(file))
+    later = changed_logdir("recomputed", tmp_path / "later")
+    check_object(print_json("check", str(later), "--baseline", str(file)), "check --baseline --json", "later", seen)
     assert seen >= set(all_keys("check --baseline --json"))
 
 
