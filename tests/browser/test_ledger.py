@@ -42,8 +42,8 @@ def host(logs: Path, tmp_path: Path) -> Iterator[Host]:
 
 def rows(viewer: Viewer, testid: str, memory: str) -> dict[str, list[str]]:
     """Return the cells of a table by their first one, in order."""
-    table = viewer.frame.locator(f"[data-testid=ledger][data-memory='{memory}'] [data-testid={testid}]")
-    found = table.locator("tbody tr").evaluate_all("all => all.map(row => [...row.cells].map(each => each.innerText))")
+    table = viewer.frame.locator(f"[data-testid=ledger][data-memory='{memory}'] [data-testid={testid}-row]")
+    found = table.evaluate_all("all => all.map(row => [...row.children].map(each => each.innerText))")
     return {name.strip(): cells for name, *cells in found}
 
 
@@ -61,6 +61,10 @@ def test_device_and_host_are_ledgers_and_phases_have_peaks(host: Host, browser: 
             "rollout": ["600 MiB", "0 ns"],
         }
         assert rows(viewer, "ledger-holders", "host")["Private"][0] == "599 MiB"
+        with viewer.page.expect_download() as saved:
+            button = viewer.frame.locator("[data-testid=ledger][data-memory=host] [data-testid=ledger-holders] button")
+            button.get_by_text("Save CSV").click()
+        assert "Private,628097024," in saved.value.path().read_text()
         chart = viewer.frame.locator("[data-testid=ledger][data-memory=host] svg")
         chart.scroll_into_view_if_needed()
         chart.hover(position={"x": 80, "y": 60})

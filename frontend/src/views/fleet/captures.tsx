@@ -2,7 +2,8 @@ import type { JSX } from "preact";
 import { formatCount, formatCounted } from "../../base/units";
 import type { CaptureName } from "../../payload/generated/answers";
 import { type Column, column } from "../tables/columns";
-import { type FleetProps, ListTable, sessionTime } from "./section";
+import { ListTable } from "../tables/table";
+import { type FleetProps, sessionTime } from "./section";
 
 const CAPTURES: readonly Column<CaptureName>[] = [
   column("text", "capture", "Capture", "Its first session", ({ name }) => name, {

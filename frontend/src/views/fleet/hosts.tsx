@@ -7,7 +7,8 @@ import { CellLink, type Column, column } from "../tables/columns";
 import { ErrorMessage } from "../widgets/message";
 import { OtherFaults } from "./captures";
 import { openById } from "./open_device";
-import { type FleetProps, ListTable, sessionTime } from "./section";
+import { ListTable } from "../tables/table";
+import { type FleetProps, sessionTime } from "./section";
 
 const KINDS: Record<FindingKind, string> = {
   missing: "Missing",

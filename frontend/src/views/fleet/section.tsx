@@ -4,7 +4,6 @@ import type { Api } from "../../payload/api";
 import type { FleetMemory, FleetMeta } from "../../payload/generated/answers";
 import type { Fleet } from "../../payload/responses/fleet";
 import type { ViewProps } from "../state/view_state";
-import { Table, type TableProps } from "../tables/table";
 
 /** What the parts of the Fleet tab share. */
 export interface FleetProps extends ViewProps {
@@ -25,19 +24,6 @@ export interface DevicesProps extends FleetProps {
   selected: number;
   /** Open the recording of a device. */
   open: (row: number) => void;
-}
-
-/** Tables that fit into a narrow window. */
-const FEW_COLUMNS = 3;
-
-/** Table of a section's list. */
-export function ListTable<Row>(props: TableProps<Row>): JSX.Element {
-  const { columns, testid } = props;
-  return (
-    <div class={columns.length <= FEW_COLUMNS ? "list-table few-columns" : "list-table"} data-testid={testid}>
-      <Table {...props} testid={`${testid}-row`} />
-    </div>
-  );
 }
 
 /** Format the time that a session's name states; null if it states none. */

@@ -16,7 +16,8 @@ import { Bytes, CellLink, type Column, column } from "../tables/columns";
 import { ButtonGroup } from "../widgets/choice";
 import { ErrorMessage, Message } from "../widgets/message";
 import { openById } from "./open_device";
-import { ListTable, ScanProgress } from "./section";
+import { ListTable } from "../tables/table";
+import { ScanProgress } from "./section";
 import { pointName, TrendDrawing, upperName } from "./trend_chart";
 import { usePolled } from "./use_fleet";
 

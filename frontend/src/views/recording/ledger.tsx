@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { cssColor, roleColors } from "../../base/colors";
-import { formatBytes, formatExact, formatShare } from "../../base/units";
+import { formatShare } from "../../base/units";
 import { formatTime, labelCenter } from "../../layout/axis/ticks";
 import { ledgerChart, nearestMoment } from "../../layout/ledger";
 import type { Api } from "../../payload/api";
@@ -10,6 +10,9 @@ import { FREE } from "../../payload/generated/constants";
 import { useWidth } from "../browser/use_size";
 import { useLastFetched } from "../data/use_fetched";
 import { ByteAxis } from "../drawing/byte_axis";
+import type { ViewProps } from "../state/view_state";
+import { type Column, column } from "../tables/columns";
+import { ListTable } from "../tables/table";
 import { ErrorMessage } from "../widgets/message";
 
 const HEIGHT = 180;
@@ -21,15 +24,14 @@ const TICK_WIDTH = 90;
 /** Colors of holders by their place, as numbers of roles: neighbors are told apart without hues, too. */
 const COLORS = [1, 5, 8, 6, 2, 7, 9, 4, 10, 3, 11, 0];
 
-interface Props {
+interface Props extends ViewProps {
   api: Api;
   /** A memory of a watched job. */
   recording: Summary;
-  dark: boolean;
 }
 
 /** The bytes of a memory by holder over time, which add up to its size, and the peaks of the phases of its steps. */
-export function LedgerSection({ api, recording, dark }: Props): JSX.Element | null {
+export function LedgerSection({ api, recording, store, dark }: Props): JSX.Element | null {
   const { id, end_ns, memory } = recording;
   const { value, error } = useLastFetched(`${id} ${end_ns}`, (_, signal) => api.ledger({ id }, signal));
   if (error !== null) return <ErrorMessage error={error} />;
@@ -39,13 +41,24 @@ export function LedgerSection({ api, recording, dark }: Props): JSX.Element | nu
       <header class="section-head">
         <h2>{`${value.holders.length > 0 ? "Ledger" : "Phases"} of ${memory}`}</h2>
       </header>
-      {value.holders.length > 0 && <Holders ledger={value} dark={dark} />}
-      {value.phases.length > 0 && <Phases phases={value.phases} />}
+      {value.holders.length > 0 && <Holders {...{ store, dark }} ledger={value} />}
+      {value.phases.length > 0 && (
+        <ListTable
+          {...{ store }}
+          columns={PHASES}
+          rows={value.phases}
+          where="tree_sort"
+          label="Phases"
+          testid="phases"
+          noun="phase"
+          fileName="phases.csv"
+        />
+      )}
     </section>
   );
 }
 
-function Holders({ ledger, dark }: { ledger: Ledger; dark: boolean }): JSX.Element {
+function Holders({ ledger, store, dark }: ViewProps & { ledger: Ledger }): JSX.Element {
   const place = useRef<HTMLDivElement>(null);
   const width = useWidth(place);
   const [pointed, setPointed] = useState<number | null>(null);
@@ -59,6 +72,16 @@ function Holders({ ledger, dark }: { ledger: Ledger; dark: boolean }): JSX.Eleme
   const colors = roleColors(dark);
   const color = (band: number): string => cssColor(colors[COLORS[band % COLORS.length]]);
   const shown = Math.min(pointed ?? times.length - 1, times.length - 1);
+  const rows = useMemo(
+    () =>
+      bands
+        .map(({ holder, bytes, most }, i): Holder => {
+          const share = bytes[shown] / Math.max(bands[bands.length - 1].top[shown], 1);
+          return { holder, color: holder === FREE ? null : color(i), bytes: bytes[shown], share, most };
+        })
+        .reverse(),
+    [bands, shown, dark],
+  );
   const low = (band: number): readonly number[] => bands.at(band - 1)?.top ?? [];
   return (
     <>
@@ -103,51 +126,58 @@ function Holders({ ledger, dark }: { ledger: Ledger; dark: boolean }): JSX.Eleme
           )}
         </svg>
       </div>
-      <table class="ledger" data-testid="ledger-holders">
-        <thead>
-          <tr>
-            <th scope="col">Holder</th>
-            <th scope="col">{pointed === null ? "Last" : `At ${formatTime(times[shown])}`}</th>
-            <th scope="col">Share</th>
-            <th scope="col">Most</th>
-          </tr>
-        </thead>
-        <tbody>
-          {[...bands.entries()].reverse().map(([i, { holder, bytes, most }]) => (
-            <tr key={holder}>
-              <th scope="row">
-                <i class="swatch" style={holder === FREE ? {} : { background: color(i) }} /> {holder}
-              </th>
-              <td title={formatExact(bytes[shown])}>{formatBytes(bytes[shown])}</td>
-              <td>{formatShare(bytes[shown], bands[bands.length - 1].top[shown])}</td>
-              <td title={formatExact(most)}>{formatBytes(most)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <ListTable
+        {...{ store, rows }}
+        columns={HOLDERS}
+        where="tree_sort"
+        label="Holders"
+        testid="ledger-holders"
+        noun="holder"
+        fileName="holders.csv"
+        options={
+          <span class="muted">{pointed === null ? "Last moment" : `At ${formatTime(times[shown])}`}</span>
+        }
+      />
     </>
   );
 }
 
-function Phases({ phases }: Pick<Ledger, "phases">): JSX.Element {
-  return (
-    <table class="ledger" data-testid="phases">
-      <thead>
-        <tr>
-          <th scope="col">Phase</th>
-          <th scope="col">Peak</th>
-          <th scope="col">At</th>
-        </tr>
-      </thead>
-      <tbody>
-        {phases.map(({ phase, bytes, time_ns }) => (
-          <tr key={phase}>
-            <th scope="row">{phase}</th>
-            <td title={formatExact(bytes)}>{formatBytes(bytes)}</td>
-            <td>{formatTime(time_ns)}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
+interface Holder {
+  holder: string;
+  color: string | null;
+  bytes: number;
+  share: number;
+  most: number;
 }
+
+const HOLDERS: readonly Column<Holder>[] = [
+  column("text", "holder", "Holder", "Who holds the memory", ({ holder }) => holder, {
+    track: "minmax(220px, 1fr)",
+    cell: ({ holder, color }) => (
+      <>
+        <i class="swatch" style={color === null ? {} : { background: color }} /> {holder}
+      </>
+    ),
+  }),
+  column("bytes", "holder_bytes", "Size", "Bytes at the moment", ({ bytes }) => bytes, { csv: "bytes" }),
+  column("count", "holder_share", "Share", "Share of the memory", ({ share }) => share, {
+    csv: "share",
+    cell: ({ share }) => formatShare(share, 1),
+  }),
+  column("bytes", "holder_most", "Most", "Most bytes at any moment", ({ most }) => most, {
+    csv: "most_bytes",
+  }),
+];
+
+type Phase = Ledger["phases"][number];
+
+const PHASES: readonly Column<Phase>[] = [
+  column("text", "phase", "Phase", "Its name in the script", ({ phase }) => phase, {
+    track: "minmax(220px, 1fr)",
+  }),
+  column("bytes", "phase_bytes", "Peak", "Most bytes in use", ({ bytes }) => bytes, { csv: "bytes" }),
+  column("count", "phase_time", "At", "Time since the recording started", ({ time_ns }) => time_ns, {
+    csv: "time_ns",
+    cell: ({ time_ns }) => formatTime(time_ns),
+  }),
+];

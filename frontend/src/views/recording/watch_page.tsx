@@ -71,7 +71,7 @@ function Sections({ api, curve, recordings, problems, store, dark }: SectionsPro
       below={
         <>
           {[view.recording, ...hostOf(recordings, view.recording)].map((recording) => (
-            <LedgerSection key={recording.id} {...{ api, recording, dark }} />
+            <LedgerSection key={recording.id} {...{ api, recording, store, dark }} />
           ))}
           <StepGrowth api={api} recording={view.recording} store={store} />
         </>

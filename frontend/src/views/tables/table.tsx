@@ -123,3 +123,16 @@ export function Table<Row>(props: TableProps<Row>): JSX.Element {
     />
   );
 }
+
+/** Tables that fit into a narrow window. */
+const FEW_COLUMNS = 4;
+
+/** Table of a section's list. */
+export function ListTable<Row>(props: TableProps<Row>): JSX.Element {
+  const { columns, testid } = props;
+  return (
+    <div class={columns.length <= FEW_COLUMNS ? "list-table few-columns" : "list-table"} data-testid={testid}>
+      <Table {...props} testid={`${testid}-row`} />
+    </div>
+  );
+}
