@@ -1,6 +1,6 @@
 """Functions for training scripts and tests that record memory, such as `capture.snapshot("/tmp/xprof")`.
 
-Functions for JAX import only JAX, and functions for PyTorch only PyTorch.
+What a running job calls is imported here, without JAX and PyTorch: a job with no descriptor left can import nothing.
 """
 
 from __future__ import annotations
@@ -8,12 +8,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tb_memplugin.capture.device_profiles import on_oom, snapshot, snapshot_every
+from tb_memplugin.capture.live_arrays import track
+from tb_memplugin.capture.torch_history import torch_memory
+from tb_memplugin.capture.watching import Watch, watch
+
 if TYPE_CHECKING:
-    from tb_memplugin.capture.device_profiles import on_oom, snapshot, snapshot_every
-    from tb_memplugin.capture.live_arrays import track
     from tb_memplugin.capture.programs import CompileOutOfMemory, assert_fits, compile, compiled, report
-    from tb_memplugin.capture.torch_history import torch_memory
-    from tb_memplugin.capture.watching import Watch, watch
 
 __all__ = [
     "CompileOutOfMemory",
@@ -30,17 +31,8 @@ __all__ = [
     "watch",
 ]
 
-_NAMES = {
-    "device_profiles": ("on_oom", "snapshot", "snapshot_every"),
-    "live_arrays": ("track",),
-    "programs": ("CompileOutOfMemory", "assert_fits", "compile", "compiled", "report"),
-    "torch_history": ("torch_memory",),
-    "watching": ("Watch", "watch"),
-}
-_MODULES = {name: module for module, names in _NAMES.items() for name in names}
-
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return getattr(import_module(f"{__name__}.programs"), name)

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import NamedTuple
-
-import jax
-import jaxlib
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
 from tb_memplugin.capture.guard import quietly
 
-JAX_FOLDERS = tuple(os.path.dirname(str(module.__file__)) + os.sep for module in (jax, jaxlib))
+if TYPE_CHECKING:
+    import jax
+    import jaxlib
+else:
+    from tb_memplugin.capture.frameworks import jax, jaxlib
+
+
+@cache
+def _jax_folders() -> tuple[str, ...]:
+    return tuple(os.path.dirname(str(module.__file__)) + os.sep for module in (jax, jaxlib))
 
 
 def creating_frame(array: jax.Array) -> tuple[str, int] | None:
     """Return the file and line that created the array; None where JAX kept no traceback."""
     traceback = getattr(array, "traceback", None)
     frames = traceback.frames if traceback else ()
-    outside = (frame for frame in frames if not frame.file_name.startswith(JAX_FOLDERS))
+    outside = (frame for frame in frames if not frame.file_name.startswith(_jax_folders()))
     return next(((frame.file_name, frame.line_num) for frame in outside), None)
 
 

@@ -18,8 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
-
-import jax
+from typing import TYPE_CHECKING
 
 from tb_memplugin.capture.allocator_events import memory_stats
 from tb_memplugin.capture.guard import quietly
@@ -27,6 +26,11 @@ from tb_memplugin.capture.new_files import LogDir, create_file
 from tb_memplugin.capture.profile_run import FAILED, ProfileRun, is_out_of_memory, note_failure, run_of
 from tb_memplugin.capture.wire import fields, message, number
 from tb_memplugin.model.kinds import NOTES_PREFIX
+
+if TYPE_CHECKING:
+    import jax
+else:
+    from tb_memplugin.capture.frameworks import jax
 
 # Field numbers of pprof's Profile message.
 STRING_TABLE, TIME_NANOS, COMMENT = 6, 9, 13

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from typing import Any
 
 logger = logging.getLogger("tb_memplugin.capture")
@@ -33,6 +33,12 @@ def warn(failure: str, error: BaseException | str) -> None:
         logger.warning("%s", line if len(line) <= MAX_LENGTH else f"{line[:MAX_LENGTH]}...")
     except Exception:  # raised by the text of an error, or by a handler of the user's logging
         return
+
+
+def inform(text: str) -> None:
+    """Log what was done. Never raises, as where standard error is closed."""
+    with suppress(Exception):
+        logger.info("tb_memplugin: %s", text)
 
 
 def describe(error: BaseException | str) -> str:

@@ -16,9 +16,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
-
-import jax
+from typing import TYPE_CHECKING, NamedTuple
 
 from tb_memplugin.capture.allocator_events import (
     ALLOCATION,
@@ -35,6 +33,11 @@ from tb_memplugin.capture.allocator_events import (
     sharding_text,
 )
 from tb_memplugin.capture.guard import annotated, quietly, warn
+
+if TYPE_CHECKING:
+    import jax
+else:
+    from tb_memplugin.capture.frameworks import jax
 
 FAILED = "live arrays are not recorded until the next profile, and training continues"
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from tb_memplugin.capture.guard import logger, quietly, warn
+from tb_memplugin.capture.guard import inform, quietly, warn
 from tb_memplugin.capture.new_files import LogDir, is_remote, join, process_name
 from tb_memplugin.capture.watching.counters import DeviceNames, Reading, read_devices
 from tb_memplugin.capture.watching.curve import Curve, CurveFile
@@ -69,7 +69,7 @@ def open_outputs(wanted: Outputs, folder: Callable[[], str]) -> list[Output]:
 
                 metrics = PrometheusMetrics(wanted.port, wanted.host)
                 found.append(metrics)
-                logger.info("tb_memplugin: memory is served at http://%s:%d/metrics", wanted.host, metrics.port)
+                inform(f"memory is served at http://{wanted.host}:{metrics.port}/metrics")
             except ImportError:
                 warn(NO_METRICS, "the package prometheus-client is missing: pip install 'tb-memplugin[watch]'")
     if wanted.tensorboard:
@@ -172,7 +172,7 @@ class SampleRecorder:
         """Save a snapshot."""
         self._saved, self.asked = time.monotonic(), False
         self._triggers.saved()
-        logger.info("tb_memplugin: saving a snapshot: %s", reason)
+        inform(f"saving a snapshot: {reason}")
         save_snapshot(self._logdir, None if step == UNKNOWN else step, reason)
 
     def close(self) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from math import inf
 
+from tb_memplugin.capture import device_profiles
 from tb_memplugin.capture.guard import quietly
 from tb_memplugin.capture.new_files import LogDir, create_file
 from tb_memplugin.capture.profile_run import FAILED, ProfileRun, note_failure, run_of
@@ -133,9 +134,7 @@ def watched_run(logdir: LogDir) -> ProfileRun:
 def save_snapshot(logdir: LogDir, step: int | None, reason: str) -> None:
     """Save a JAX device profile, or a PyTorch snapshot without history. Never raises."""
     if started_jax() is not None:
-        from tb_memplugin.capture.device_profiles import save_profile
-
-        save_profile(logdir, step, reason)
+        device_profiles.save_profile(logdir, step, reason)
     elif started_torch() is not None:
         with quietly(FAILED):
             run = watched_run(logdir)
@@ -147,8 +146,6 @@ def save_snapshot(logdir: LogDir, step: int | None, reason: str) -> None:
 def save_after(logdir: LogDir, error: BaseException) -> None:
     """Save a snapshot after an out-of-memory error as on_oom does. Never raises."""
     if started_jax() is not None:
-        from tb_memplugin.capture import device_profiles
-
         device_profiles.save_after(logdir, error)
     elif started_torch() is not None:
         note_failure(logdir, error, watched_run, _save_torch)

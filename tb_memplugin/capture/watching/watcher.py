@@ -18,6 +18,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum, auto
+from functools import partial
 from numbers import Real
 from queue import Empty, SimpleQueue
 from types import FrameType, TracebackType
@@ -34,11 +35,12 @@ from tb_memplugin.readers.watch_layout import UNKNOWN, RecordEvent
 Restore = Callable[[], None]
 
 
-def on_signal(request: Callable[[], None]) -> Restore:
+def on_signal(request: Callable[..., None]) -> Restore:
     """Call `request` at SIGUSR1, then the job's own handler if it has one. Return a function that undoes this.
 
     Nothing is done outside the main thread, where Python sets no handlers, and where the job ignores the signal or
-    handles it outside of Python.
+    handles it outside of Python. `request`: a function that is not written in Python, as signals interrupt Python's
+    functions, and many at once would call it inside of itself; it gets the arguments of a handler.
     """
     number = getattr(signal, "SIGUSR1", None)  # Windows has none
     if number is None or threading.current_thread() is not threading.main_thread():
@@ -47,17 +49,19 @@ def on_signal(request: Callable[[], None]) -> Restore:
     if before is None or before is signal.SIG_IGN:
         return _nothing
 
-    def handle(received: int, frame: FrameType | None) -> None:
-        request()
+    def both(received: int, frame: FrameType | None) -> None:
+        request(received, frame)
         if callable(before):
             before(received, frame)
 
+    handler = both if callable(before) else request
+
     def restore() -> None:
         # Another handler that was set since then may call this one.
-        if threading.current_thread() is threading.main_thread() and signal.getsignal(number) is handle:
+        if threading.current_thread() is threading.main_thread() and signal.getsignal(number) is handler:
             signal.signal(number, before)
 
-    signal.signal(number, handle)
+    signal.signal(number, handler)
     return restore
 
 
@@ -127,28 +131,38 @@ class Watch:
         self._phase: Phase | None = None
         self._step = UNKNOWN, UNKNOWN  # number, and when it began, in nanoseconds since 1970
         self._thread: _WatchThread | None = None
+        self._restore: Restore = _nothing
         self._process = 0
 
     def start(self) -> Self:
-        """Begin to watch. Never raises. A watch that runs already goes on."""
+        """Begin to watch. Never raises. A watch that runs already goes on.
+
+        SIGUSR1 is handled also where the watch cannot begin: the job's user sends it, and it would end the job.
+        """
         if self._running() is None:
+            messages: SimpleQueue[_Message] = SimpleQueue()
             with quietly(FAILED):
+                self._restore()
+                self._process = os.getpid()
+                self._restore = on_signal(partial(messages.put, _Message.SNAPSHOT))
                 recorder = SampleRecorder(self._logdir, int(self.every * NS), self._at, self._clock)
                 recorder.phase = lambda: self._phase
-                thread = _WatchThread(recorder, self, self._outputs)
+                thread = _WatchThread(recorder, self, self._outputs, messages)
                 thread.start()
-                self._thread, self._process = thread, os.getpid()
-                self._restore = on_signal(lambda: thread.messages.put(_Message.SNAPSHOT))
+                self._thread = thread
                 atexit.register(self.stop)
         return self
 
     def stop(self) -> None:
         """Record a last sample, and close the file. Never raises."""
-        if (thread := self._running()) is None:
+        if self._process != os.getpid():
             return
-        self._thread = None
+        thread, restore = self._thread, self._restore
+        self._thread, self._restore = None, _nothing
         with quietly("watching could not be ended in order"):
-            self._restore()
+            restore()
+            if thread is None:
+                return
             atexit.unregister(self.stop)
             thread.messages.put(_Message.STOP)
             thread.join(STOP_SECONDS)
@@ -219,9 +233,11 @@ class _Message(Enum):
 class _WatchThread(threading.Thread):
     """Samples until the job stops it. The job shares no lock with it, only a queue that signal handlers may use."""
 
-    def __init__(self, recorder: SampleRecorder, watched: Watch, outputs: Outputs) -> None:
+    def __init__(
+        self, recorder: SampleRecorder, watched: Watch, outputs: Outputs, messages: SimpleQueue[_Message]
+    ) -> None:
         super().__init__(name="tb_memplugin watch", daemon=True)
-        self.messages: SimpleQueue[_Message] = SimpleQueue()
+        self.messages = messages
         self.recorder, self._watched, self._outputs = recorder, watched, outputs
         self._costs: deque[float] = deque(maxlen=COSTS)  # processor seconds
 
@@ -250,10 +266,11 @@ class _WatchThread(threading.Thread):
         average = sum(self._costs) / len(self._costs) if self._costs else 0.0
         try:
             message = self.messages.get(timeout=max(self._watched.every, average / MAX_SHARE))
+            while message is _Message.SNAPSHOT:  # one snapshot for a storm of signals
+                self.recorder.asked = True
+                message = self.messages.get_nowait()
         except Empty:
             return RecordEvent.SAMPLE
-        if message is _Message.SNAPSHOT:
-            self.recorder.asked = True
         return {_Message.STOP: RecordEvent.FINISHED, _Message.OUT_OF_MEMORY: RecordEvent.OUT_OF_MEMORY}.get(
             message, RecordEvent.SAMPLE
         )
