@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext
+from playwright.sync_api import Browser, BrowserContext, Error, Route
 from support.browser.axe import COLOR_RULES, violations
 from support.browser.hosts import Host, open_demo, open_standalone, open_tensorboard, open_xprof
 from support.browser.pages import checked_context
-from support.browser.viewer import Viewer, until
+from support.browser.viewer import Viewer, until, until_held
 from support.servers import BIN, DATA
 
 from benchmarks.pods.pod import Pod
@@ -261,6 +263,27 @@ def test_the_tab_is_in_other_hosts(start, logs: Path, context: BrowserContext) -
             "another tab is open",
         )
         viewer.wait_until_ready()
+        assert peak.partition(" ")[0] in viewer.text("headline")
+
+
+@pytest.mark.usefixtures("truth")
+def test_a_place_that_is_chosen_while_xprof_starts_stays(logs: Path, context: BrowserContext) -> None:
+    """XProf asks for the hosts of its default run. Where it learns of them later, it opened one of them."""
+    held: list[Route] = []
+    with open_xprof(logs, logs.parent) as host:
+        context.route(re.compile(r"profile/hosts"), lambda route: held.append(route))
+        viewer = opened(context, host, FLEET)
+        until_held(viewer.page, held)
+        peak = next(cell for cell in rows(viewer)[0].split("|") if cell.endswith(" GiB"))
+        viewer.get("open-device").first.click()
+        viewer.wait_for_state(tab="memory_profile")
+        context.unroute_all(behavior="ignoreErrors")
+        for route in held:
+            with suppress(Error):  # XProf has asked again meanwhile
+                route.continue_()
+        viewer.page.wait_for_timeout(2000)  # which XProf needs to go elsewhere
+        viewer.wait_until_ready()
+        assert viewer.get("tab-memory_profile").get_attribute("aria-selected") == "true"
         assert peak.partition(" ")[0] in viewer.text("headline")
 
 

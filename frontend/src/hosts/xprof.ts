@@ -41,6 +41,11 @@ let isStock = false;
 let written: XprofPage | null = null;
 let told: XprofPage | null = null;
 let isTelling = false;
+/**
+ * Whether our page chose the place, and XProf's own page was not used since. Another tool or host that XProf then
+ * chooses is a default of its start, which may end after the choice.
+ */
+let isLed = false;
 /** A navigation of XProf that was under way may override what it is told; a place that it does not have stays so. */
 const MAX_REPEATS = 2;
 const REPEAT_AFTER_MS = 300;
@@ -115,8 +120,12 @@ function connect(): void {
       const next = new URL(url ?? location.href, document.baseURI);
       const wasShown = currentPage !== null;
       written = readPage(next);
+      if (isLed && wasShown && written === null) {
+        repeatLater();
+        return;
+      }
       // Told two places at once, XProf pushes the second one again.
-      const isNewEntry = isPush && (written === null || !isSamePage(written, readPage(address())));
+      const isNewEntry = isPush && !isLed && (written === null || !isSamePage(written, readPage(address())));
       if (isNewEntry) told = written;
       const write = isNewEntry ? pushState : replaceState;
       write(state, title, correctUrl(address(), next, isNewEntry, listedRuns()));
@@ -130,6 +139,7 @@ function connect(): void {
   const lead =
     (write: Writer): Writer =>
     (state, title, url) => {
+      isLed ||= write === pushState;
       write(state, title, withParameters(new URL(url ?? location.href, document.baseURI), listedRuns()));
       currentPage = readPage(address());
       tellSidebar();
@@ -146,8 +156,12 @@ function connect(): void {
     subscribe,
   };
   subscribe(() => tellSidebar());
+  // Input in our frame does not arrive here.
+  for (const type of ["pointerdown", "keydown"])
+    window.addEventListener(type, () => (isLed = false), { capture: true, passive: true });
   window.addEventListener("popstate", () => {
     if (isTelling) return;
+    isLed = false;
     told = readPage(address());
     // An entry from before our page wrote its place.
     if (currentPage !== null && told !== null && !hasPlace(address()))

@@ -87,14 +87,21 @@ class Box:
 class Viewer:
     def __init__(self, page: Page) -> None:
         self.page = page
+        self._is_framed = False
 
     @property
     def frame(self) -> Frame:
-        """Return the frame that contains our page."""
-        for frame in self.page.frames:
-            if any(mark in frame.url for mark in FRAMES):
-                return frame
-        return self.page.main_frame
+        """Return the frame that contains our page. A host that replaces the frame has none for a moment."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            found = [frame for frame in self.page.frames if any(mark in frame.url for mark in FRAMES)]
+            self._is_framed = self._is_framed or bool(found)
+            if not self._is_framed:
+                return self.page.main_frame
+            if found:
+                return found[0]
+            assert time.monotonic() < deadline, f"no frame of ours in {self.page.url}"
+            self.page.wait_for_timeout(20)
 
     def wait_until_ready(self, state: str = "ready") -> Viewer:
         """Wait until the page is in a state: "ready" or "error"."""
