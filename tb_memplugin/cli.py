@@ -24,7 +24,6 @@ from tb_memplugin.commands.terminal import (
     prepare,
     print_failure,
     print_wrong_call,
-    printable,
 )
 from tb_memplugin.errors import InputError
 
@@ -118,7 +117,7 @@ def _run(arguments: argparse.Namespace) -> int:
         return 130
     except SystemExit as end:  # of a library, or of a signal: 1 would mean that a budget is exceeded
         if isinstance(end.code, str):
-            complain(f"tb-memplugin: {printable(end.code)}")
+            complain(f"tb-memplugin: {end.code}")
         return end.code if isinstance(end.code, int) and end.code != 1 else 2 if end.code else 0
     except Exception as error:
         return _failed(error, arguments.debug, getattr(arguments, "json", False))
@@ -129,11 +128,11 @@ def _failed(error: Exception, debug: bool, as_json: bool) -> int:
         close_quietly(sys.stdout)  # the reader (head, less) has seen enough
         return 0
     if debug:
-        complain("".join(traceback.format_exception(error)).rstrip())
+        complain(*"".join(traceback.format_exception(error)).rstrip().split("\n"))
     if not (isinstance(error, OSError) and error.filename is None and _flushed(0)):
         if as_json:
             print_failure(error)
-        complain(f"tb-memplugin: {printable(_one_line(error))}")
+        complain(f"tb-memplugin: {_one_line(error)}")
     return 2
 
 
@@ -170,14 +169,14 @@ class _Parser(argparse.ArgumentParser):
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
         """Print --help or --version. argparse ignores that standard output cannot be written."""
         if file is None or file is sys.stderr:
-            complain(message.rstrip("\n"))
+            complain(*message.rstrip("\n").split("\n"))
         else:
             file.write(message)
 
     def error(self, message: str) -> NoReturn:
         if self.as_json:
             print_wrong_call(message, self.prog)
-        self.exit(2, f"{self.prog}: {printable(message)}: see `{self.prog} --help`\n")
+        self.exit(2, f"{self.prog}: {message}: see `{self.prog} --help`\n")
 
 
 def _parser(names: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:

@@ -6,7 +6,7 @@ import argparse
 
 from tb_memplugin.commands.output import asked, chosen_recording
 from tb_memplugin.commands.stored_fits import outcomes_beside
-from tb_memplugin.commands.terminal import print_answer, printable
+from tb_memplugin.commands.terminal import print_answer, show
 from tb_memplugin.questions.asking.selectors import choose_with_allocations
 from tb_memplugin.questions.recording.advice import advice, advice_answer, lines
 
@@ -17,5 +17,4 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_answer(advice_answer(chosen, asked(arguments, arguments.path), outcomes))
         return
-    found = list(lines(advice(chosen, outcomes))) or ["No known change would lower this peak."]
-    print("\n".join(map(printable, found)))
+    show(*(list(lines(advice(chosen, outcomes))) or ["No known change would lower this peak."]))

@@ -6,7 +6,7 @@ import argparse
 import os
 
 from tb_memplugin.commands.output import asked, atomic_file, check_output, listing_of, pattern_of, print_problems
-from tb_memplugin.commands.terminal import print_answer, printable, show
+from tb_memplugin.commands.terminal import print_answer, show
 from tb_memplugin.errors import InputError
 from tb_memplugin.questions.asking.json_types import problems_json
 from tb_memplugin.questions.asking.selectors import no_recordings
@@ -50,9 +50,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_answer(baseline_answer(file, tolerance, found, problems, asked(arguments, arguments.path)))
     elif file is None:
-        show(text.rstrip("\n"))
+        show(*text.rstrip("\n").split("\n"))
     else:
-        show(f"{printable(file['path'])}: {bytes_text(file['bytes'])}, {counted(len(found), 'recording')}")
+        show(f"{file['path']}: {bytes_text(file['bytes'])}, {counted(len(found), 'recording')}")
     return 2 if problems else 0
 
 
@@ -92,7 +92,7 @@ def check(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_answer(check_baseline_answer(found, asked(arguments, arguments.path)))
     else:
-        show("\n".join(map(printable, texts(found, arguments.markdown))))
+        show(*texts(found, arguments.markdown))
     if any(checked.status == "above" for checked in found.checked):
         return 1
     # What cannot be read or is missing may be above the baseline.

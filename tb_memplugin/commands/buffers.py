@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tb_memplugin.commands.output import asked, chosen_recording
-from tb_memplugin.commands.terminal import print_answer, printable
+from tb_memplugin.commands.terminal import print_answer, show
 from tb_memplugin.questions.asking.selectors import choose_with_allocations
 from tb_memplugin.questions.asking.text_table import align
 from tb_memplugin.questions.explain.buffers import BuffersAnswerJson, buffers, one_buffer
@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_answer(found if arguments.row is None else one)
     else:
-        print("\n".join(map(printable, lines)))
+        show(*lines)
 
 
 def _table(found: BuffersAnswerJson) -> Iterator[str]:

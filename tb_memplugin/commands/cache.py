@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tb_memplugin.commands.terminal import print_answer, printable
-from tb_memplugin.commands.terminal import show as print_text
+from tb_memplugin.commands.terminal import print_answer, show
 from tb_memplugin.fit import cache as fit
 from tb_memplugin.fleet.cache import SummaryCache
 from tb_memplugin.questions.asking.asked import SCHEMA_VERSION
@@ -31,9 +30,9 @@ def run(arguments: argparse.Namespace) -> None:
         print_answer(found)
         return
     summarized = f"{counted(of_fleet.files, 'file')} and {counted(of_fleet.programs, 'program')}"
-    print_text(
+    show(
         f"fleet  {bytes_text(of_fleet.bytes)} of {bytes_text(of_fleet.most)}, summaries of {summarized}, in "
-        f"{printable(str(of_fleet.folder))}\n"
+        f"{of_fleet.folder}",
         f"fit    {bytes_text(size)} of {bytes_text(programs.most)}, {counted(compiled, 'compiled program')}, in "
-        f"{printable(str(programs.folder))}"
+        f"{programs.folder}",
     )

@@ -11,7 +11,7 @@ from threading import Event
 from tb_memplugin.catalog.dumps import missing_text
 from tb_memplugin.commands import baseline
 from tb_memplugin.commands.output import asked, listing_of, pattern_of, print_problems
-from tb_memplugin.commands.terminal import print_answer, printable, show
+from tb_memplugin.commands.terminal import print_answer, show
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.fit import Outcome, outcome_json
 from tb_memplugin.model.kinds import FAIL_ON
@@ -69,7 +69,7 @@ def _check_recordings(arguments: argparse.Namespace, limit: int) -> int:
     if arguments.json:
         print_answer(check_answer(answer, asked(arguments, arguments.path)))
     else:
-        _print(budget_lines(answer))
+        show(*budget_lines(answer))
     if answer["broken"]:
         return 1
     # What cannot be read or checked may be above the budget.
@@ -101,7 +101,7 @@ def _check_fleet(arguments: argparse.Namespace, limit: int | None) -> int:
     if arguments.json:
         print_answer(check_fleet_answer(answer, asked(arguments, arguments.path)))
     else:
-        _print(fleet_budget_lines(answer))
+        show(*fleet_budget_lines(answer))
     return 1 if answer["broken"] or answer["failures"] else 2 if answer["problems"] else 0
 
 
@@ -119,7 +119,7 @@ def _check_step(arguments: argparse.Namespace, limit: int | None) -> int:
             ]
             print_answer(check_step_answer(checked, asked(arguments, "-")))
         else:
-            _print(_lines(outcomes, logdir))
+            show(*_lines(outcomes, logdir))
     return fit.status(found, stop)
 
 
@@ -136,7 +136,3 @@ def _explanation(outcome: Outcome, logdir: str) -> Iterator[str]:
         return
     programs = listing_of(str(Path(logdir, outcome.run))).recordings
     yield from explanation(next(program for program in programs if program.is_main_memory))
-
-
-def _print(lines: Iterator[str]) -> None:
-    show("\n".join(map(printable, lines)))

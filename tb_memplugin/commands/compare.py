@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 
 from tb_memplugin.commands.output import asked, listing_of, print_problems
-from tb_memplugin.commands.terminal import print_answer, printable, show
+from tb_memplugin.commands.terminal import complain, paragraphs, print_answer, show
 from tb_memplugin.questions.compare.baseline_file import Tolerance, parse_tolerance
 from tb_memplugin.questions.compare.compare_text import lines, markdown
 from tb_memplugin.questions.compare.comparison import Pair
@@ -25,7 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
         print_answer(compare_answer(answers, failed, question, arguments.b, arguments.by))
     else:
         texts = ((markdown if arguments.markdown else lines)(answer) for answer in answers)
-        show("\n\n".join("\n".join(map(printable, text)) for text in texts))
+        show(*paragraphs(texts))
     grown = _check_growth(answers, tolerance) if tolerance else 0
     return grown or (2 if failed else 0)
 
@@ -37,7 +36,7 @@ def _pairs(arguments: argparse.Namespace) -> list[Pair]:
     for number, (path, side) in enumerate(zip(paths, sides, strict=True)):
         paired = {id(pair[number]) for pair in matched}
         for unpaired in (r.id for r in side.recordings if wanted in r.id and id(r) not in paired):
-            print(f"tb-memplugin: only in {printable(path)}: {printable(unpaired)}", file=sys.stderr)
+            complain(f"tb-memplugin: only in {path}: {unpaired}")
     return matched
 
 
@@ -47,6 +46,5 @@ def _check_growth(answers: Sequence[ExplainedComparison], tolerance: Tolerance) 
     exceeded = [(a["peak_bytes"], b) for a, b in sides if b["peak_bytes"] > tolerance.allowed(a["peak_bytes"])]
     for old_peak, b in exceeded:
         growth = f"from {bytes_text(old_peak)} to {bytes_text(b['peak_bytes'])}"
-        text = f"{printable(b['id'])}: the peak grew by more than {tolerance.text}: {growth}"
-        print(f"tb-memplugin: {text}", file=sys.stderr)
+        complain(f"tb-memplugin: {b['id']}: the peak grew by more than {tolerance.text}: {growth}")
     return 1 if exceeded else 0

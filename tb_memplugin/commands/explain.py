@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from tb_memplugin.commands.output import asked, chosen_recording
 from tb_memplugin.commands.stored_fits import outcomes_beside
-from tb_memplugin.commands.terminal import print_answer, printable
+from tb_memplugin.commands.terminal import print_answer, show
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.explain.explain import explain
 from tb_memplugin.questions.explain.explain_answer import explain_answer
@@ -24,7 +24,7 @@ def run(arguments: argparse.Namespace) -> None:
         print_answer(explain_answer(chosen, recordings, question, arguments.at, problems, outcomes_beside(chosen)))
         return
     found = explain(chosen, arguments.at, recordings, outcomes_beside(chosen))
-    print("\n".join(map(printable, [*lines(found), *_hints(chosen, recordings)])))
+    show(*lines(found), *_hints(chosen, recordings))
 
 
 def _hints(chosen: Recording, recordings: Sequence[Recording]) -> Iterator[str]:

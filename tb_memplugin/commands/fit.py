@@ -12,7 +12,7 @@ from threading import Event
 
 from tb_memplugin.commands.output import asked
 from tb_memplugin.commands.stored_fits import is_stored, show_stored
-from tb_memplugin.commands.terminal import print_answer, printable
+from tb_memplugin.commands.terminal import complain, print_answer
 from tb_memplugin.commands.terminal import show as print_text
 from tb_memplugin.fit.advice import USUAL_PIECES, try_answers
 from tb_memplugin.fit.compile_task import Limits
@@ -69,7 +69,7 @@ def answer(sweep: Sweep, quiet: bool) -> list[LargestValue]:
     """Run a sweep, with its progress on standard error."""
     if not quiet:
         targets = [(str(t), t.devices, t.capacity) for row in sweep.targets for t in row[:1]]
-        print(announcement(targets), file=sys.stderr)
+        complain(announcement(targets))
     with _progress(sweep, len(sweep.rows()), quiet):
         return sweep.run()
 
@@ -102,15 +102,15 @@ def show(
         print_answer(fit_answer(sweep.outcomes, found, question, tried))
         return
     of_advice = [] if tried is None else tried_lines(tried)
-    print_text("\n".join(map(printable, [*lines(found, choices_of(sweep.rows())), *of_advice])))
+    print_text(*lines(found, choices_of(sweep.rows())), *of_advice)
     for text in dict.fromkeys(one.last.traceback for one in found if one.last.traceback):
-        print(f"\n{text}", file=sys.stderr)
+        complain("", *text.split("\n"))
 
 
 def status(found: Sequence[LargestValue], stop: Event) -> int:
     """Return the exit code: 2 if something could not be compiled, 1 if something does not fit."""
     if stop.is_set():
-        print("stopped: the answer is that of the finished candidates", file=sys.stderr)
+        complain("stopped: the answer is that of the finished candidates")
         return STOPPED
     if any(one.last.error for one in found) or not found:
         return 2

@@ -10,8 +10,7 @@ from contextlib import contextmanager
 
 from tb_memplugin.commands.options.shared import TABLES
 from tb_memplugin.commands.output import asked, check_format, check_output, output_file, print_written
-from tb_memplugin.commands.terminal import print_answer, printable
-from tb_memplugin.commands.terminal import show as print_text
+from tb_memplugin.commands.terminal import complain, paragraphs, print_answer, show
 from tb_memplugin.errors import InputError
 from tb_memplugin.executors import DaskCluster, LocalProcesses, TaskExecutor
 from tb_memplugin.fleet import series
@@ -61,7 +60,7 @@ def choose(arguments: argparse.Namespace, found: Sequence[Capture]) -> Sequence[
         return found
     chosen, smaller = chosen_capture(found, arguments.capture)
     for text in smaller:
-        print(f"tb-memplugin: {printable(text)}: see --capture", file=sys.stderr)
+        complain(f"tb-memplugin: {text}: see --capture")
     return chosen
 
 
@@ -90,9 +89,9 @@ def _status(arguments: argparse.Namespace, has_devices: bool) -> int:
     """Return the exit code, and say on standard error where there is nothing to tell."""
     if has_devices:
         return 0
-    where = ", ".join(map(printable, arguments.logdirs))
+    where = ", ".join(arguments.logdirs)
     text = f"No memory data of devices: {where}: `tb-memplugin summary` lists the recordings"
-    print(f"tb-memplugin: {text}", file=sys.stderr)
+    complain(f"tb-memplugin: {text}")
     return 2
 
 
@@ -115,10 +114,10 @@ def _show(arguments: argparse.Namespace, fleets: Sequence[Fleet], left_out: Sequ
         return
     pieces = [lines(fleet, rule, series.RULE) for fleet in fleets]
     pieces += [left_out_lines(left_out)]
-    print_text("\n\n".join(filter(None, ("\n".join(map(printable, piece)) for piece in pieces))))
+    show(*paragraphs(pieces))
     if left_out:
         others = counted(len(left_out), "older capture" if arguments.capture is None else "other capture")
-        print(f"tb-memplugin: {others} left out: see --all, --capture, --trend", file=sys.stderr)
+        complain(f"tb-memplugin: {others} left out: see --all, --capture, --trend")
 
 
 def _asked(arguments: argparse.Namespace) -> Asked:
@@ -132,7 +131,7 @@ def _show_trend(arguments: argparse.Namespace, scan: Scan, found: Sequence[Captu
     if arguments.json:
         print_answer(trend_answer(found_series, _asked(arguments)))
     else:
-        print_text("\n".join(map(printable, trend_lines(found_series, by))))
+        show(*trend_lines(found_series, by))
     return _status(arguments, bool(found_series))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tb_memplugin.commands.terminal import print_answer
+from tb_memplugin.commands.terminal import print_answer, show
 from tb_memplugin.hosts import hook
 from tb_memplugin.questions.asking.asked import SCHEMA_VERSION
 from tb_memplugin.questions.asking.files import HookAnswerJson
@@ -16,4 +16,4 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_answer(record(HookAnswerJson, arguments, schema_version=SCHEMA_VERSION, text=text, next=[]))
     else:
-        print(text)
+        show(*text.split("\n"))

@@ -18,7 +18,7 @@ from typing import BinaryIO, cast
 from tb_memplugin.catalog.dumps import skipped_text
 from tb_memplugin.catalog.listing import Listing, listing_of_path, listing_of_stream
 from tb_memplugin.catalog.reading import Progress
-from tb_memplugin.commands.terminal import print_answer, printable, show, shown_on_terminal
+from tb_memplugin.commands.terminal import complain, print_answer, show, shown_on_terminal
 from tb_memplugin.errors import FAILURES, InputError
 from tb_memplugin.logdir import is_read_with, is_remote
 from tb_memplugin.model.recording import Recording
@@ -50,7 +50,7 @@ def print_written(
         question = asked(arguments, "-")
         print_answer(question.answer(ExportAnswerJson, file=written, recordings=recordings, problems=problems))
     else:
-        show(f"{printable(arguments.to)}: {bytes_text(written['bytes'])}, {content}")
+        show(f"{arguments.to}: {bytes_text(written['bytes'])}, {content}")
 
 
 STDIN = "standard input"
@@ -71,7 +71,7 @@ def listing_of(path: str, wanted: Callable[[str], object] | None = None) -> List
         listing = listing_of_path(path, wanted, progress)
     print_problems(problems_json(listing.problems))
     if text := skipped_text(listing.stages):
-        print(f"tb-memplugin: {printable(text)}", file=sys.stderr)
+        complain(f"tb-memplugin: {text}")
     return listing
 
 
@@ -88,7 +88,7 @@ def chosen_recording(arguments: argparse.Namespace, chooser: Chooser | None = No
 def print_problems(problems: Sequence[ProblemJson]) -> None:
     """Print a line to standard error for each file or recording that cannot be read or analyzed."""
     for problem in problems:
-        print(f"tb-memplugin: {printable(problem['file'])}: {printable(problem['text'])}", file=sys.stderr)
+        complain(f"tb-memplugin: {problem['file']}: {problem['text']}")
 
 
 def pattern_of(text: str | None) -> Regex:

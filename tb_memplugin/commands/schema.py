@@ -12,9 +12,9 @@ from tb_memplugin.questions.asking.files import SchemasAnswerJson
 
 def run(arguments: argparse.Namespace) -> None:
     if arguments.name is not None:
-        show(schemas.text_of(arguments.name).rstrip("\n"))
+        show(*schemas.text_of(arguments.name).rstrip("\n").split("\n"))
     elif arguments.json:
         answer: SchemasAnswerJson = {"schema_version": SCHEMA_VERSION, "schemas": schemas.names(), "next": []}
         print_answer(answer)
     else:
-        show("\n".join(schemas.names()))
+        show(*schemas.names())

@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> None:
         path = str(installed.path) if installed is not None else None
         print_answer(record(SkillAnswerJson, arguments, schema_version=SCHEMA_VERSION, path=path, text=text, next=[]))
     else:
-        show(text)
+        show(*text.split("\n"))
 
 
 def skill_text() -> str:

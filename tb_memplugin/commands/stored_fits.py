@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tb_memplugin.catalog.fit_records import FitRecords, records_of_path
 from tb_memplugin.commands.output import asked, chosen_recording, print_problems
-from tb_memplugin.commands.terminal import print_answer, printable, show
+from tb_memplugin.commands.terminal import print_answer, show
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.fit import RECORD, Outcome
 from tb_memplugin.model.recording import Recording
@@ -62,7 +62,7 @@ def _show_candidates(arguments: argparse.Namespace, outcomes: Sequence[Outcome],
     else:
         names = dict.fromkeys(name for one in found for name, _ in one.knobs)
         chosen = [name for name in names if len({dict(one.knobs).get(name) for one in found}) > 1]
-        show("\n".join(map(printable, lines(found, chosen))))
+        show(*lines(found, chosen))
     return 0 if all(one.largest is not None for one in found) else 1
 
 
@@ -75,7 +75,7 @@ def _show_chips(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_answer(bounded(every, question.top))
     else:
-        show("\n".join(map(printable, _chip_lines(every))))
+        show(*_chip_lines(every))
     fitting = [chip["fits"] for chip in every["chips"]]
     return 0 if (all(fitting) if arguments.on else any(fitting)) else 1
 

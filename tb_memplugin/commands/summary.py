@@ -10,7 +10,7 @@ from typing import Any
 
 from tb_memplugin.catalog.listing import Listing
 from tb_memplugin.commands.output import asked, listing_of, print_problems
-from tb_memplugin.commands.terminal import print_answer, printable
+from tb_memplugin.commands.terminal import print_answer, show
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.questions.asking.json_types import problems_json
 from tb_memplugin.questions.asking.text_table import align
@@ -27,10 +27,9 @@ def run(arguments: argparse.Namespace) -> int:
         print_answer(summary_answer(found, problems, asked(arguments, arguments.path), listing.left_out))
     elif found:
         notes = (_capacity_sources(listing), _no_event_reasons(listing), [dump.text for dump in listing.left_out])
-        paragraphs = [table(found), *(["", *map(printable, texts)] for texts in notes if texts)]
-        print("\n".join(chain(*paragraphs)))
+        show(*table(found), *chain(*(["", *texts] for texts in notes if texts)))
     elif not problems:
-        print("No recordings found: no compiled program with buffers, and no allocator events.")
+        show("No recordings found: no compiled program with buffers, and no allocator events.")
     return 2 if problems and not found else 0
 
 
@@ -51,11 +50,11 @@ COLUMNS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "reported": lambda row: bytes_text(row["reported_peak_bytes"]),
     "capacity": lambda row: bytes_text(row["capacity_bytes"]),
     "allocations": lambda row: f"{row['allocations']:,}",
-    "memory": lambda row: printable(row["memory"]),
-    "recording": lambda row: printable(row["title"]),
-    "run": lambda row: printable(row["run"]) or "-",
-    "host": lambda row: printable(row["host"]) or "-",
-    "caveats": lambda row: ", ".join(printable(caveat["code"]) for caveat in row["caveats"]) or "-",
+    "memory": lambda row: str(row["memory"]),
+    "recording": lambda row: str(row["title"]),
+    "run": lambda row: row["run"] or "-",
+    "host": lambda row: row["host"] or "-",
+    "caveats": lambda row: ", ".join(caveat["code"] for caveat in row["caveats"]) or "-",
 }
 NUMERIC_COLUMNS = 5  # the first ones, right-aligned
 
@@ -74,5 +73,5 @@ def table(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
     lines = [list(COLUMNS), *([cell(row) for cell in COLUMNS.values()] for row in fold_hosts(summaries))]
     texts = align(lines, NUMERIC_COLUMNS)
     meanings = {caveat["code"]: caveat["text"] for row in summaries for caveat in row["caveats"]}
-    notes = [f"{printable(code)}: {printable(text)}" for code, text in meanings.items()]
+    notes = [f"{code}: {text}" for code, text in meanings.items()]
     return [*texts, *([""] if notes else []), *notes]

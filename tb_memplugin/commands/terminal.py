@@ -8,7 +8,7 @@ import os
 import select
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TextIO
 
@@ -29,20 +29,35 @@ def prepare() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def show(text: str) -> None:
-    """Print a text. A reader that has closed its pipe has seen enough, and the command continues to its exit code."""
+def show(*lines: str) -> None:
+    """Print lines, whose control characters are escaped, since names come from files and a terminal would obey them.
+
+    A reader that has closed its pipe has seen enough, and the command continues to its exit code.
+    """
     try:
-        print(text)
+        print("\n".join(map(_printable, lines)))
     except BrokenPipeError:
         close_quietly(sys.stdout)
 
 
-def complain(text: str) -> None:
-    """Print a text to standard error, if that can be written to."""
+def paragraphs(texts: Iterable[Iterable[str]]) -> Iterator[str]:
+    """Yield the lines of texts, with an empty one between two texts. Texts without lines are left out."""
+    for number, text in enumerate(filter(None, map(list, texts))):
+        yield from ["", *text] if number else text
+
+
+def complain(*lines: str) -> None:
+    """Print lines to standard error as `show` does, if that can be written to."""
     try:
-        print(text, file=sys.stderr, flush=True)
+        print("\n".join(map(_printable, lines)), file=sys.stderr, flush=True)
     except (OSError, ValueError):
         close_quietly(sys.stderr)
+
+
+def _printable(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def is_reader_gone(stream: TextIO) -> bool:
@@ -63,15 +78,11 @@ def close_quietly(stream: TextIO) -> None:
         os.close(nowhere)
 
 
-def printable(text: str) -> str:
-    """Escape control characters, since names come from files and a terminal would obey them."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
-
-
 def print_answer(answer: Mapping[str, object]) -> None:
     """Print an answer, indented on a terminal."""
-    lines = sys.stdout.isatty()
-    show(json.dumps(answer, indent=2 if lines else None, separators=None if lines else (",", ":"), allow_nan=False))
+    by_line = sys.stdout.isatty()
+    indent, separators = (2, None) if by_line else (None, (",", ":"))
+    show(*json.dumps(answer, indent=indent, separators=separators, allow_nan=False).split("\n"))
 
 
 def print_failure(error: Exception) -> None:

@@ -96,7 +96,9 @@ def _lines(facts: MemoryFacts) -> Iterator[str]:
 
 
 def _inline(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    """Return a value as JSON in one line, whose control characters are escaped: the file is shown in terminals."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return text if text.isprintable() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
 def facts_json(facts: MemoryFacts) -> dict[str, Any]:
