@@ -65,7 +65,7 @@ def test_days_without_a_change_have_no_rise(tmp_path: Path) -> None:
 def test_a_program_that_grew_has_the_cause_beside_the_lines(tmp_path: Path) -> None:
     found = changes_between(stored_program("recomputed", tmp_path), stored_program("base", tmp_path), True)
     text = rise_text(Rise(0, 1, found.lines, causes=found.causes))
-    assert text.startswith("`layer_*` saves one more activation (`f32[32768,1024]`, 3 layers, +384 MiB); ")
+    assert text.startswith("`layer_*` saves one more activation (`f32[32768,1024]`, 3 layers, +226 MiB), with ")
 
 
 def test_unrelated_programs_of_one_name_have_series_of_their_own(tmp_path: Path) -> None:
