@@ -39,11 +39,12 @@ def test_tasks_run_in_other_processes() -> None:
 
 
 def test_idle_processes_have_ended_once_they_are_stopped() -> None:
+    others = set(active_children())  # of other tests
     processes = LocalProcesses(2)
     tasks = [processes.submit(double, number) for number in range(2)]
-    assert [task.result() for task in tasks] == [0, 2] and active_children()
+    assert [task.result() for task in tasks] == [0, 2] and set(active_children()) - others
     processes.stop()
-    assert active_children() == [], "the end of the program may close their pipes twice"
+    assert set(active_children()) <= others, "the end of the program may close their pipes twice"
 
 
 def test_a_process_that_dies_fails_its_own_task_only() -> None:
