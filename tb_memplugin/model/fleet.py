@@ -46,7 +46,7 @@ class ProgramUse:
     module: str
     title: str  # of the recording, as in `jit_train_step(34)`
     fingerprint: str  # a hash of the serialized module
-    ran: bool = True  # False if the file counts executions and has none of this program
+    ran: bool = True  # whether it was executed, where the file counts executions
     peak_bytes: int = -1  # -1: not read
     reserved_bytes: int = -1
     problem: str = ""  # why it cannot be read

@@ -1,4 +1,4 @@
-"""How often loops run."""
+"""The number of iterations of a program's loops."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def loop_spans(module: HloModule, callers: I64) -> tuple[Spans, Spans]:
 
 
 def iterations(texts: ModuleTexts, notes: Spans, conditions: Spans) -> list[int]:
-    """Return how often each caller runs its callees: a loop of which the number is not known once, as others do."""
+    """Return how often each caller runs its callees; 1 for loops with an unknown number, and for other callers."""
     conditions = Spans(conditions.start, np.where(conditions.length > MAX_CONDITION, 0, conditions.length))
     found = list[int]()
     for note, condition in zip(texts.bytes_of(notes), texts.bytes_of(conditions), strict=True):
