@@ -1,7 +1,7 @@
 """Programs that ran on an H100: what JAX's allocator had at its peak is what we read from the compiled program.
 
-`tests/data/h100` has the optimized program of each, the profile of some, and in programs.json what the compiler said and
-what `device.memory_stats()` said after three steps in a process of its own. Two were out of memory.
+`tests/data/h100` has the optimized program of each, the profile of some, and in programs.json what the compiler said,
+and `device.memory_stats()` after steps in a process of its own. Two were out of memory.
 """
 
 from __future__ import annotations
@@ -65,6 +65,5 @@ def test_the_events_of_the_allocator_in_a_profile_lead_to_its_own_peak(run: dict
 
 def test_no_stored_file_contains_a_path_of_the_machine_that_made_it() -> None:
     for path in FOLDER.glob("*.gz"):
-        assert not [
-            folder for folder in (b"/work/", b"/root/", b"/home/") if folder in gzip.decompress(path.read_bytes())
-        ]
+        content = gzip.decompress(path.read_bytes())
+        assert not [folder for folder in (b"/work/", b"/root/", b"/home/") if folder in content]
