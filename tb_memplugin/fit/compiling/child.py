@@ -98,7 +98,9 @@ def _is_hidden(filename: str) -> bool:
 
 
 OPTIONS: dict[str, Any] = {"xla_dump_hlo_as_proto": True}
-GPU_OPTIONS = {"xla_gpu_autotune_level": 0}  # autotuning takes half of the time, and without a GPU chooses nothing
+# Autotuning takes half of the time, and without a GPU chooses nothing: XLA then takes Triton for all matrix products,
+# and fuses conversions into them. On a GPU it chooses cuBLAS for most, whose converted operands need memory.
+GPU_OPTIONS = {"xla_gpu_autotune_level": 0, "xla_gpu_enable_triton_gemm": False}
 PACKAGES = {"tpu": ("libtpu",), "cuda": ("jax-cuda12-plugin", "jax-cuda13-plugin"), "cpu": ()}  # beside jax, jaxlib
 NEEDED = {  # by platform: modules, one of which must be installed
     "tpu": (("libtpu", ("libtpu",), "pip install 'tb-memplugin[tpu]'"),),
