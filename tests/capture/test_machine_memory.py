@@ -42,21 +42,33 @@ def test_the_memory_of_this_process_its_children_and_dev_shm_is_measured() -> No
     before = HostMemory().read()[0].parts
     kept = np.ones(64 * MIB, np.uint8)
     script = "import sys, time; kept = bytearray(b'x' * (96 << 20)); print('ready', flush=True); time.sleep(60)"
-    shared = Path("/dev/shm") / f"tb_memplugin_test_{os.getpid()}"
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as child:
         try:
             assert child.stdout is not None and child.stdout.readline() == b"ready\n"
-            shared.write_bytes(b"x" * (8 * MIB))
             [after] = HostMemory().read()
         finally:
-            shared.unlink(missing_ok=True)
             child.kill()
     grown = {name: (after.parts[name] - before[name]) // MIB for name in before}
-    assert 60 <= grown["private"] <= 80 and grown["rss"] >= 60 and grown["shm"] == 8
+    assert 60 <= grown["private"] <= 80 and grown["rss"] >= 60
     assert 95 <= after.parts["children"] // MIB - before["children"] // MIB <= 120
     assert kept.nbytes and after.parts["total"] >= after.counters[DeviceColumn.LIMIT] > after.parts["used"] > 0
     own = (MemoryPart.PRIVATE, MemoryPart.CHILDREN, MemoryPart.SHM)
     assert after.counters[DeviceColumn.IN_USE] == sum(after.parts[part] for part in own)
+
+
+@linux
+def test_files_in_dev_shm_count_as_memory() -> None:
+    shared = Path("/dev/shm") / f"tb_memplugin_test_{os.getpid()}"
+
+    def grown() -> int:
+        before = HostMemory().read()[0].parts["shm"]
+        try:
+            shared.write_bytes(b"x" * (8 * MIB))
+            return HostMemory().read()[0].parts["shm"] - before
+        finally:
+            shared.unlink(missing_ok=True)
+
+    assert any(grown() == 8 * MIB for _ in range(100))  # browsers that run beside use it, too
 
 
 @linux
