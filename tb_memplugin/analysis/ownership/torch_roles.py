@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -100,6 +100,7 @@ OPTIMIZER = re.compile(r"(^|/)torch/optim/")
 OPTIMIZER_STEP = re.compile(r"Optimizer\.step#")  # marked by PyTorch for every optimizer, custom ones included
 BACKWARD = re.compile(r"torch::autograd::(Engine|Node|generated)|\b\w+Backward\d*\b|^(_engine_run_)?backward$")
 MODULE = re.compile(r"(^|/)torch/nn/(modules/module|parameter|init)\.py$")
+WORKSPACE = re.compile(r"^at::cuda::(setWorkspaceForHandle|getCUDABlasLtWorkspace)\b")  # cuBLAS's, one for each stream
 CLEARING = "zero_grad"  # defined in an optimizer's file, but not part of a step
 # Functions in MODULE's files that create or move parameters.
 PARAMETER_FUNCTIONS = {"_apply", "__new__", "_no_grad_normal_", "_no_grad_uniform_", "kaiming_uniform_"}
@@ -113,10 +114,16 @@ class _StackOrigins:
     optimizer: Mask
     backward: Mask
     module: Mask
+    workspace: Mask
 
     def take(self, leaf: I32) -> _StackOrigins:
         """Return the entry of each leaf; the last entry is for no stack, -1."""
-        return _StackOrigins(self.known[leaf], self.optimizer[leaf], self.backward[leaf], self.module[leaf])
+        masks = (self.known, self.optimizer, self.backward, self.module, self.workspace)
+        return _StackOrigins(*(mask[leaf] for mask in masks))
+
+    def in_backward(self, rows: Mask) -> _StackOrigins:
+        """Add rows to those of the backward pass."""
+        return replace(self, known=self.known | rows, backward=self.backward | rows)
 
 
 def torch_roles(recording: Recording) -> U8:
@@ -127,7 +134,7 @@ def torch_roles(recording: Recording) -> U8:
     - a gradient is allocated in the backward pass and still live when the next optimizer step begins;
     - an activation is allocated in neither and freed by the backward pass;
     - a parameter is allocated by a module, or moved with it, or is older than the trace and matches a gradient;
-    - a tensor that is freed in the pass that allocated it is temporary.
+    - a tensor that is freed in the pass that allocated it is temporary, and so is a library's workspace.
     """
     rows, recorded = recording.allocations, recorded_roles(recording)
     made, freed = _origins(recording)
@@ -141,6 +148,7 @@ def torch_roles(recording: Recording) -> U8:
     # Without an optimizer in the recording, tensors that outlive the backward pass count as gradients.
     left = meets_step if len(begins) else ~freed.backward
     decided = (
+        (made.workspace, Role.TEMPORARY),
         (stepping & outlives_step, Role.OPTIMIZER_STATE),
         (stepping, Role.TEMPORARY),
         (made.module & ~stepping & ~backward, Role.PARAMETER),
@@ -163,10 +171,26 @@ def made_in_backward(recording: Recording) -> Mask:
 
 
 def _origins(recording: Recording) -> tuple[_StackOrigins, _StackOrigins]:
-    stack, free_stack = recording.allocations.stack, recording.free_stack
-    freed = np.full_like(stack, -1) if free_stack is None else free_stack
+    """Return the kinds of code that allocated each row, and that freed it.
+
+    Stacks of Python alone, as with `_record_memory_history(stacks="python")`, are empty in the threads of the backward
+    pass: there, an event without a stack belongs to it.
+    """
+    rows, free_stack = recording.allocations, recording.free_stack
+    freed = np.full_like(rows.stack, -1) if free_stack is None else free_stack
     origins = _stack_origins(recording)
-    return origins.take(stack), origins.take(freed)
+    made, freed_by = origins.take(rows.stack), origins.take(freed)
+    if not _has_python_stacks_alone(recording.stacks, origins):
+        return made, freed_by
+    return (
+        made.in_backward((rows.stack < 0) & (rows.start >= 0)),
+        freed_by.in_backward((freed < 0) & (rows.end < recording.length)),
+    )
+
+
+def _has_python_stacks_alone(stacks: Stacks, origins: _StackOrigins) -> bool:
+    """Return whether each frame has a source file, where a backward pass was started."""
+    return bool(origins.backward.any()) and bool((stacks.file.codes >= 0).all())
 
 
 @memoize
@@ -175,11 +199,12 @@ def _stack_origins(recording: Recording) -> _StackOrigins:
     functions, files = recording.stacks.function, recording.stacks.file
     module = files.where(MODULE.search) & functions.where(PARAMETER_FUNCTIONS.__contains__)
     clearing = functions.where(CLEARING.__eq__)
-    own = np.stack([files.where(OPTIMIZER.search), functions.where(BACKWARD.search), module, clearing])
+    workspace = functions.where(WORKSPACE.search)
+    own = np.stack([files.where(OPTIMIZER.search), functions.where(BACKWARD.search), module, clearing, workspace])
     on_stack = np.c_[_self_or_caller(recording.stacks, own), np.zeros(len(own), bool)]
-    optimizer, backward, module, clearing = on_stack
+    optimizer, backward, module, clearing, workspace = on_stack
     known = np.r_[np.ones(len(optimizer) - 1, bool), False]
-    return _StackOrigins(known, optimizer & ~clearing, backward, module)
+    return _StackOrigins(known, optimizer & ~clearing, backward, module, workspace)
 
 
 def _self_or_caller(stacks: Stacks, own: Mask) -> Mask:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
+from pathlib import Path
+
 import numpy as np
 import pytest
+from support.caching_allocator import MIB
 from support.servers import DATA
 from support.torch_training import LOSS, Training, read_snapshot, recorded
 
@@ -18,6 +22,7 @@ from tb_memplugin.questions.kinds.leaks import findings
 from tb_memplugin.readers import open_file
 
 REAL = DATA / "torch_snapshot"
+H100 = Path(__file__).parents[2] / "data" / "h100"
 
 
 @pytest.mark.parametrize("clears", [True, False])
@@ -192,3 +197,23 @@ def test_without_steps_it_is_said_how_pytorch_marks_them() -> None:
     message = findings(recorded(Training(12, clears=True, marks=False)))["message"]
     assert message is not None
     assert "torch.profiler.record_function" in message and "jax" not in message
+
+
+def bytes_of_roles_on_h100(stacks: str) -> dict[Role, int]:
+    """Return the bytes of each role at the peak of two steps of a transformer on an H100, by their recorded stacks."""
+    data = gzip.decompress((H100 / f"encoder_{stacks}_stacks.pickle.gz").read_bytes())
+    [recording] = [recording for part in open_file(data, "snapshot.pickle") for recording in part.read()]
+    rows, position = recording.allocations, peak(recording).position
+    live = (rows.start <= position) & (rows.end > position)
+    return {role: int(rows.charge[live & (roles(recording) == role)].sum()) for role in Role}
+
+
+def test_stacks_of_python_alone_lead_to_the_roles_of_all_stacks() -> None:
+    python, everything = bytes_of_roles_on_h100("python"), bytes_of_roles_on_h100("all")
+    assert everything[Role.UNKNOWN] < MIB
+    for role in (Role.PARAMETER, Role.OPTIMIZER_STATE, Role.ACTIVATION):
+        assert python[role] == pytest.approx(everything[role], rel=0.02) and everything[role] > 100 * MIB
+    workspaces = 65 * MIB  # of cuBLAS, for the streams of both passes: only frames of C++ name it
+    others = sum(size for role, size in python.items() if role in (Role.UNKNOWN, Role.GRADIENT))
+    assert others == pytest.approx(workspaces, rel=0.02)
+    assert everything[Role.TEMPORARY] - python[Role.TEMPORARY] == pytest.approx(workspaces, rel=0.02)
