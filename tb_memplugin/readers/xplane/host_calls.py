@@ -74,7 +74,7 @@ def host_calls(plane: Plane, wanted: Collection[int]) -> HostCalls:
     stacks = Stacks(
         parent=node_parent,
         function=Text.of([m[3] if m else label for m, label in zip(frames, labels, strict=True)]),
-        file=Text.of([m[1] if m else "" for m in frames]),
+        file=Text.of(_files(labels, node_parent)),
         line=np.array([int(m[2]) if m else 0 for m in frames], dtype=np.int32),
     )
     return HostCalls(leaf, stacks, _enclosing_jitted(labels, node_parent), spans)
@@ -112,10 +112,24 @@ def _links(stats: dict[str, tuple[I32, I64]], start_ps: I64, line_end: I64) -> t
     return caused[elsewhere], by[elsewhere]
 
 
+def _files(labels: list[str], parent: I32) -> list[str]:
+    """Return the file of each frame, which is recorded without its folder; empty for frames of the runtime.
+
+    Functions compiled ahead of time are called in JAX's own stages.py, a name that users have, too.
+    """
+    frames = [PYTHON_FRAME.fullmatch(label) for label in labels]
+    files = [match[1] if match else "" for match in frames]
+    for label, above in zip(labels, parent.tolist(), strict=True):
+        called = JITTED.fullmatch(label)
+        if called and called["ahead"] and above >= 0 and files[above] == "stages.py":
+            files[above] = "jax/_src/stages.py"
+    return files
+
+
 def _enclosing_jitted(labels: list[str], parent: I32) -> Text:
     """Return the jitted function around each frame. Frames follow their parents, so one pass suffices."""
     inside: list[str] = []
     for label, above in zip(labels, parent.tolist(), strict=True):
         match = JITTED.fullmatch(label)
-        inside.append(match[1] if match else inside[above] if above >= 0 else "")
+        inside.append(match["function"] if match else inside[above] if above >= 0 else "")
     return Text.of(inside)

@@ -23,7 +23,8 @@ STEP_NUMBER, GROUP = "step_num", "group_id"  # XProf groups the events of a step
 LINKS = ("_pt", "_p", "_ct", "_c")
 RUN, DRIVER_CALL = "run_id", "correlation_id"  # an execution of a program, a call of the accelerator's driver
 PYTHON_FRAME = re.compile(r"\$(.+):(\d{1,18}) (.+)", re.DOTALL)
-JITTED = re.compile(r"PjitFunction\((.+)\)", re.DOTALL)
+# A call of a jitted function; since JAX 0.11, that of a function compiled ahead of time is `PjitFunction(jit(train))`.
+JITTED = re.compile(r"PjitFunction\((?P<ahead>jit\()?(?P<function>.+?)(?(ahead)\))\)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ class _Spans:
 
 def host_spans(events: HostEvents) -> NamedSpans:
     """Find the steps, executions and annotations of a host, ordered by start."""
-    jitted = {i: match[1] for i, name in enumerate(events.names) if (match := JITTED.fullmatch(name))}
+    jitted = {i: match["function"] for i, name in enumerate(events.names) if (match := JITTED.fullmatch(name))}
     calls = events.of_kinds(jitted)
     span_lists = [
         _steps(events),
