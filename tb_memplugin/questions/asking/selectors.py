@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.kinds import HOST_MEMORY
 from tb_memplugin.model.recording import Recording
@@ -54,7 +55,8 @@ def choose(
         # A text may contain several errors: choose the most informative one, whose peak need not be the largest.
         ranked = [one for one in recordings if one.out_of_memory is None or not one.out_of_memory.rank]
         # The host of a watched job uses more bytes than a device, and is seldom the question.
-        return next((one for one in ranked if one.memory != HOST_MEMORY), ranked[0] if ranked else recordings[0])
+        largest = next((one for one in ranked if one.memory != HOST_MEMORY), ranked[0] if ranked else recordings[0])
+        return _program_of_peak(largest, ranked)
     matches = [recording for recording in recordings if wanted == recording.id]
     matches = matches or [recording for recording in recordings if is_wanted(recording.id, wanted)]
     if len(matches) == 1:
@@ -62,6 +64,19 @@ def choose(
     ids = ", ".join(recording.id for recording in (matches or recordings)[:MAX_IDS_LISTED])
     what = f"{len(matches):,} recordings match" if matches else "No such recording"
     raise InputError(what, wanted, f"give an id or a unique part of one: {ids}")
+
+
+# An allocator's peak is that of a program with at least this share of it: the rest is what lives beside the program.
+MOST = 0.9
+
+
+def _program_of_peak(allocator: Recording, recordings: Sequence[Recording]) -> Recording:
+    """Return the program that has most of an allocator's peak, as it knows more of its buffers; else the allocator."""
+    if not allocator.kind.runs_programs or allocator.kind.is_sampled:
+        return allocator
+    least = MOST * peak(allocator).bytes
+    beside = (one for one in recordings if one.program is not None and one.is_main_memory and one.run == allocator.run)
+    return next((one for one in beside if one.host == allocator.host and peak(one).bytes >= least), allocator)
 
 
 def is_wanted(recording_id: str, wanted: str) -> bool:
