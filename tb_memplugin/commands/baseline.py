@@ -6,7 +6,7 @@ import argparse
 import os
 
 from tb_memplugin.commands.output import asked, atomic_file, check_output, listing_of, pattern_of, print_problems
-from tb_memplugin.commands.terminal import print_answer, show
+from tb_memplugin.commands.terminal import bounded, print_answer, show
 from tb_memplugin.errors import InputError
 from tb_memplugin.questions.asking.json_types import problems_json
 from tb_memplugin.questions.asking.selectors import no_recordings
@@ -92,7 +92,8 @@ def check(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_answer(check_baseline_answer(found, asked(arguments, arguments.path)))
     else:
-        show(*texts(found, arguments.markdown))
+        shown = texts(found, arguments.markdown)
+        show(*(shown if arguments.max_bytes is None else bounded(shown, arguments.max_bytes)))
     if any(checked.status == "above" for checked in found.checked):
         return 1
     # What cannot be read or is missing may be above the baseline.

@@ -8,7 +8,7 @@ import os
 import select
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TextIO
 
@@ -38,6 +38,22 @@ def show(*lines: str) -> None:
         print("\n".join(map(_printable, lines)))
     except BrokenPipeError:
         close_quietly(sys.stdout)
+
+
+def bounded(lines: Sequence[str], max_bytes: int) -> list[str]:
+    """Return the first lines that fit as UTF-8 when they are shown, and a last one that counts those left out.
+
+    Lines are kept whole: markup that is cut, such as code, would make a name's links and mentions live.
+    """
+    sizes = [len(_printable(line).encode(errors="replace")) + 1 for line in lines]
+    if sum(sizes) <= max_bytes:
+        return list(lines)
+    room = max_bytes - CLOSING_BYTES
+    kept = next((count for count in range(len(lines)) if sum(sizes[: count + 1]) > room), len(lines))
+    return [*lines[:kept], "", f"{len(lines) - kept:,} more lines are left out, for the limit of {max_bytes:,} bytes."]
+
+
+CLOSING_BYTES = 120  # of the last line, and of the empty one that ends a table before it
 
 
 def paragraphs(texts: Iterable[Iterable[str]]) -> Iterator[str]:

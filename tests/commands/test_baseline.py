@@ -12,6 +12,8 @@ from support.changed import changed_logdir
 from support.servers import DEMO
 
 from tb_memplugin.cli import main
+from tb_memplugin.commands.terminal import bounded
+from tb_memplugin.questions.compare.compare_text import code
 
 HOSTILE = "`x` | <img src=x> [a](javascript:b)\n# @all \x1b[31m"
 
@@ -206,6 +208,28 @@ def test_markdown_escapes_names(baseline: Path, tmp_path: Path, capsys: pytest.C
     outside = re.sub(r"`[^`\n]*`", "", out)
     assert "<img" not in outside and "javascript" not in outside and "@all" not in outside
     assert "\x1b" not in out and "\n# " not in out
+
+
+def test_a_bounded_text_has_whole_lines_at_every_limit() -> None:
+    lines = ["| | peak |", "|---|---:|", *(f"| {code(HOSTILE + 'é' * count)} | 1 |" for count in range(20))]
+    whole = sum(len(line.encode()) + 1 for line in lines)
+    for limit in range(200, 2 * whole):
+        *kept, last = bounded(lines, limit)
+        if last in lines:
+            assert [*kept, last] == lines
+            continue
+        assert kept[-1] == "" and kept[:-1] == lines[: len(kept) - 1]
+        assert last.startswith(f"{len(lines) - len(kept) + 1:,} more lines")
+
+
+def test_the_printed_text_is_within_its_limit(
+    baseline: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logdir = changed_logdir("not_donated", tmp_path)
+    capsys.readouterr()
+    assert check(baseline, logdir, "--tolerance", "0.1%", "--markdown", "--max-bytes", "300") == 1
+    out = capsys.readouterr().out
+    assert len(out.encode()) <= 300 and "more lines are left out" in out
 
 
 @pytest.mark.parametrize(

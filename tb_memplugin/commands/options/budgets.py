@@ -69,6 +69,7 @@ def check(parser: argparse.ArgumentParser) -> None:
         "--no-roles", dest="with_roles", action="store_false", help="check only the peak and reserved memory"
     )
     against.add_argument("--markdown", action="store_true", help=MARKDOWN)
+    against.add_argument("--max-bytes", metavar="N", type=int, help="print whole lines of at most so many bytes")
     compiling = parser.add_argument_group("a step to compile, in place of PATH")
     compiling.add_argument("--fit", metavar="FILE.py:FUNCTION", dest="step", help="see `tb-memplugin fit --help`")
     compiling_options(compiling)
