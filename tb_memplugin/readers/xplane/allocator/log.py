@@ -90,7 +90,8 @@ class AllocatorLog:
         """Bytes in use after each event.
 
         An event without the number gets it from the last event before that has it, else from the first after, plus the
-        changes in between. Where no event has it, the series is the lowest that never falls below 0.
+        changes in between, but at least 0: events may be missing. Where no event has it, the series is the lowest that
+        never falls below 0.
         """
         in_use = self.number("bytes_allocated")
         present = in_use != MISSING
@@ -100,8 +101,7 @@ class AllocatorLog:
         if not present.any():
             return change - min(0, int(change.min()))
         last = _last_present(present)
-        filled: I64 = in_use[last] - change[last] + change
-        return filled
+        return np.maximum(in_use[last] - change[last] + change, 0)
 
     def forward_fill(self, name: str) -> I64:
         """Return a number per event: its own, else the last before it, else the first; all 0 where no event has it."""
