@@ -20,7 +20,8 @@ MINUS = "\N{MINUS SIGN}"  # of sentences and tables; CSV and JSON have hyphens, 
 WRITTEN = re.compile(r"(\d{1,20}(?:\.\d{1,20})?(?:[eE]\+?\d{1,2})?) ?([A-Za-z]{0,3})", re.ASCII)
 
 # Sizes as XLA, TensorFlow, TPU runtimes and PyTorch print them: `17.08G`, `1.97GiB`, `20.00 MiB`, `-25.62GiB`, `512B`.
-PRINTED = r"(?:-?\d{1,20}(?:\.\d{0,6})?)\s?(?:[KMGTPE]i?B?|B|bytes)"
+# None begins inside a number: in a row of digits, each would be tried as the first one.
+PRINTED = r"(?:(?<!\d)-?\d{1,20}(?:\.\d{0,6})?)\s?(?:[KMGTPE]i?B?|B|bytes)"
 _PRINTED = re.compile(r"(-?\d{1,20}(?:\.\d{0,6})?)\s?([KMGTPE]?)(i?)(B|bytes)?", re.ASCII)
 
 
