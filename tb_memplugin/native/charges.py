@@ -1,4 +1,4 @@
-"""Memory that a compiled loop may take."""
+"""Memory and work that a compiled loop may take."""
 
 from typing import Protocol
 
@@ -6,7 +6,7 @@ NO_LIMIT = 1 << 62
 
 
 class Charges(Protocol):
-    """A limit to which a loop charges the bytes that its input makes it allocate."""
+    """A limit to which a loop charges the bytes that its input makes it read and allocate."""
 
     @property
     def left(self) -> int:
@@ -15,10 +15,16 @@ class Charges(Protocol):
     def charge(self, nbytes: int) -> None:
         """Count bytes. If they exceed the limit, raise the error that the user gets."""
 
+    def work(self, nbytes: int) -> None:
+        """Count bytes that are read. If they exceed the limit, raise the error that the user gets."""
 
-def left_of(budget: Charges | None) -> int:
-    """Return the bytes that a loop may take."""
-    return NO_LIMIT if budget is None else budget.left
+
+def left_of(budget: Charges | None, nbytes: int = 0) -> int:
+    """Return the bytes that a loop may take. Charges the work of the `nbytes` that it reads."""
+    if budget is None:
+        return NO_LIMIT
+    budget.work(nbytes)
+    return budget.left
 
 
 def exceeded(budget: Charges | None) -> MemoryError:

@@ -387,7 +387,7 @@ def scan(data: Buffer, Plan plan, spans: Spans | None = None,
     cdef const unsigned char[::1] view = data
     cdef const int64_t[::1] starts = np.zeros(1, np.int64) if spans is None else np.ascontiguousarray(spans.start)
     cdef const int64_t[::1] lengths = np.full(1, len(view)) if spans is None else np.ascontiguousarray(spans.length)
-    cdef _Scan state = _Scan(plan, left_of(budget))
+    cdef _Scan state = _Scan(plan, left_of(budget, np.asarray(lengths).sum()))
     cdef int64_t before = state.left
     cdef int failed = WHOLE
     cdef Py_ssize_t i

@@ -33,7 +33,7 @@ def numbers(data: Buffer, const int64_t[::1] start, const int64_t[::1] length, u
     counts_array = np.zeros(n, dtype=np.int64)
     cdef int64_t[::1] counts = counts_array
     cdef size_t before
-    cdef size_t most = left_of(budget) // VALUE_BYTES
+    cdef size_t most = left_of(budget, np.asarray(length).sum()) // VALUE_BYTES
     if view.shape[0]:
         base = &view[0]
     with nogil:

@@ -152,7 +152,7 @@ def read_stats(plane: Buffer, const int64_t[::1] start, const int64_t[::1] lengt
     used = set(ids.values())
     if budget is not None:
         budget.charge(CELL_BYTES * len(used) * rows)
-    reader.left = before = left_of(budget)
+    reader.left = before = left_of(budget, np.asarray(length).sum())
     reader.columns = Numbers(ids)
     reader.inline.resize(len(columns))
     reader.referred.resize(len(columns))

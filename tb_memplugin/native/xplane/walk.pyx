@@ -85,7 +85,7 @@ cdef walked(Walk walk, plane, lines=None, budget=None):
     if view.shape[0]:
         base = &view[0]
     walk.base = base
-    walk.left = before = left_of(budget)
+    walk.left = before = left_of(budget, len(view) if lines is None else lines.length.sum())
     if lines is None:
         with nogil:
             step = walk.walk(base, base + view.shape[0])

@@ -1,7 +1,9 @@
-"""The memory that reading a file may take: a constant plus a multiple of its size on disk.
+"""The memory and the work that reading a file may take: a constant plus a multiple of its size on disk.
 
 A few bytes of a file may stand for a row of a table, an object of a pickle, or a thousand bytes of content. So before a
 reader allocates memory for a file, such as for its decompressed content, it charges that memory to the file's budget.
+Work is counted in bytes that are read or allocated, about a nanosecond of processor time each: parts of a file may
+refer to each other, so that a small file is read again and again.
 """
 
 import zlib
@@ -24,12 +26,16 @@ COMPRESSED_MULTIPLE = 256
 # The constant for the decompressed content alone. Real files of more than 100 KB decompress to at most 20 times that.
 CONTENT_BASE_BYTES = 64 << 20
 CONTENT_MULTIPLE = 64
+# A second for each megabyte. Real files take at most a tenth; small ones, with this constant, a hundredth.
+BASE_WORK = 2 << 30
+WORK_MULTIPLE = 1000
+PYTHON = 1000  # the work of a byte that is decoded by a loop in Python
 
 
 class ReadBudget:
-    """Bytes that the reader of one file may still allocate. Methods may be called from any thread.
+    """Bytes that the reader of one file may still allocate, and its work. Methods may be called from any thread.
 
-    A charge that is refused is not counted, so that a damaged part of a file leaves the others readable.
+    Memory that is refused is not counted, so that a damaged part of a file leaves the others readable; work is.
     """
 
     def __init__(self, data: bytes | memoryview, path: str) -> None:
@@ -38,7 +44,8 @@ class ReadBudget:
         self.size = len(data)
         multiple = COMPRESSED_MULTIPLE if bytes(data[:2]) == GZIP_MAGIC else MULTIPLE
         self.limit = BASE_BYTES + multiple * self.size
-        self.used = 0
+        self.work_limit = BASE_WORK + WORK_MULTIPLE * self.size
+        self.used = self.worked = 0
         self._lock = Lock()
 
     @property
@@ -57,12 +64,22 @@ class ReadBudget:
             if nbytes > self.left:
                 raise self.exceeded(self.used + nbytes)
             self.used += nbytes
+        self.work(nbytes)
         require(nbytes, self.path)
+
+    def work(self, nbytes: int) -> None:
+        """Count bytes that are about to be read. InputError beyond the limit."""
+        with self._lock:
+            self.worked += int(nbytes)
+        if self.worked > self.work_limit:
+            what = f"takes too long to read: its {bytes_text(self.size)} refer to each other again and again"
+            raise InputError(what, self.path, "is it damaged? Copy or save it again")
 
     def check(self, nbytes: int) -> None:
         """Raise InputError if `nbytes` would exceed the limit. They are not counted, because they are soon freed."""
         if nbytes > self.left:
             raise self.exceeded(self.used + nbytes)
+        self.work(nbytes)
 
     def exceeded(self, nbytes: int, limit: int | None = None) -> InputError:
         """Return the error for a file that would take `nbytes` or more. `limit` is that of the content, if exceeded."""
@@ -135,6 +152,10 @@ class BudgetShare:
             raise self._budget.exceeded(self._budget.used + nbytes)
         self.left -= nbytes
         self._budget.charge(nbytes)
+
+    def work(self, nbytes: int) -> None:
+        """Count bytes that are about to be read. InputError beyond the limit of the whole."""
+        self._budget.work(nbytes)
 
 
 def at_once(first: Callable[[], First], second: Callable[[], Second]) -> tuple[First, Second]:

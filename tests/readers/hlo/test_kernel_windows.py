@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.servers import TESTS
 
+from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.hlo.kernels.bytecode import Bytecode, MemRef
 from tb_memplugin.readers.hlo.kernels.windows import BODY, block_bytes, windows
 
@@ -32,7 +33,8 @@ WITH_OTHERS = {"scratch", "attention"}
 
 
 def read(kernel: dict[str, Any]) -> Any:
-    return windows(kernel["config"].encode(), tuple(kernel["operands"]), kernel["result"])
+    config = kernel["config"].encode()
+    return windows(config, tuple(kernel["operands"]), kernel["result"], ReadBudget(config, ""))
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: f"{kernel['name']}-{kernel['target']}")
@@ -71,12 +73,12 @@ def test_damaged_code_gives_no_windows_or_some_but_never_fails(data: st.DataObje
         code[data.draw(st.integers(0, len(code) - 1))] = data.draw(st.integers(0, 255))
     code = code[: data.draw(st.integers(0, len(code)))] if data.draw(st.booleans()) else code
     config = b'"custom_call_config":{"body":"' + b64encode(bytes(code)) + b'"'
-    for buffer in windows(config, tuple(kernel["operands"]), kernel["result"]):
+    for buffer in windows(config, tuple(kernel["operands"]), kernel["result"], ReadBudget(config, "")):
         assert buffer.bytes >= 0
 
 
 @pytest.mark.parametrize("code", [b"", b"ML\xefR", b"ML\xefR\x01x\0", b"text", b"ML\xefR\x01\0\x00" + b"\xff" * 9])
 def test_what_is_no_bytecode_is_an_error(code: bytes) -> None:
     with pytest.raises((ValueError, IndexError)):
-        Bytecode(code).inputs(0)
-    assert windows(b'"custom_call_config":{"body":"' + b64encode(code) + b'"', (), "") == ()
+        Bytecode(code, ReadBudget(code, "")).inputs(0)
+    assert windows(b'"custom_call_config":{"body":"' + b64encode(code) + b'"', (), "", ReadBudget(code, "")) == ()

@@ -10,11 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_memplugin.model.arrays import I64
+from tb_memplugin.readers.common.budget import PYTHON, ReadBudget
 
 MAGIC = b"ML\xefR"
 STRINGS, DIALECTS, ATTRIBUTES, OFFSETS = 0, 1, 2, 3  # sections
 VERSIONED_DIALECTS = 1  # the first version of the format in which dialects have versions
 MAX_NUMBERS = 1 << 10  # in one list
+MAX_TEXT = 1 << 8  # bytes of a memory space or an element type; real ones have fewer than 40
+ENTRY_BYTES = 512  # of an attribute, a type or a string while they are read; measured: 400
 # Codes of the builtin dialect (mlir/IR/BuiltinDialectBytecode.td).
 ARRAY, DICTIONARY, STRING, TYPE, INTEGER, DENSE_ARRAY = 0, 1, 2, 6, 8, 17
 INTEGER_TYPE, INDEX_TYPE, FUNCTION_TYPE, MEMREF, MEMREF_IN_SPACE = 0, 1, 2, 10, 11
@@ -52,7 +55,9 @@ class Bytes:
         return [self.number() for _ in range(count)]
 
     def text(self) -> str:
-        end = self.data.find(b"\0", self.at)
+        end = self.data.find(b"\0", self.at, self.at + MAX_TEXT)
+        if end < 0 and len(self.data) - self.at > MAX_TEXT:
+            raise ValueError("implausible bytecode")
         return self.take((end if end >= 0 else len(self.data)) - self.at).decode("utf-8", "replace")
 
 
@@ -74,7 +79,9 @@ class EncodedEntry(NamedTuple):
 class Bytecode:
     """The attributes and types of a module, by number. ValueError for bytes that are damaged or no bytecode."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, budget: ReadBudget) -> None:
+        """`budget`: of the program's file; its error where the bytes take too much."""
+        budget.work(PYTHON * len(data))
         found = Bytes(data)
         if found.take(4) != MAGIC:
             raise ValueError("no MLIR bytecode")
@@ -82,6 +89,8 @@ class Bytecode:
         found.text()
         found.take(1)
         sections = dict(_sections(found))
+        # Each entry has a byte or more in one of these sections. They are freed before the next kernel is read.
+        budget.check(ENTRY_BYTES * (len(sections.get(OFFSETS, b"")) + _count(sections.get(STRINGS, b""))))
         self.strings = _strings(sections[STRINGS]) if STRINGS in sections else []
         self._builtin = self._builtin_dialect(sections.get(DIALECTS, b""))
         self._content = sections.get(ATTRIBUTES, b"")
@@ -210,6 +219,11 @@ def _sections(found: Bytes) -> Iterator[tuple[int, bytes]]:
                 raise ValueError("implausible bytecode")
             found.take(-found.at % alignment)
         yield kind & 0x7F, found.take(size)
+
+
+def _count(section: bytes) -> int:
+    """Return the number of strings, at most the bytes of the section."""
+    return min(Bytes(section).number(), len(section)) if section else 0
 
 
 def _strings(section: bytes) -> list[str]:

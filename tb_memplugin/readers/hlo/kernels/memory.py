@@ -108,7 +108,7 @@ def _kernel(module: HloModule, row: int, config: bytes, text: Callable[[int], st
         used_bytes=_size(SCOPED, config),
         operands=shapes_of_operands,
         result=text(row),
-        buffers=windows(config, shapes_of_operands, text(row)),
+        buffers=windows(config, shapes_of_operands, text(row), module.budget),
     )
 
 

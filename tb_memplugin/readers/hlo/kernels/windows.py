@@ -3,8 +3,12 @@
 import re
 from base64 import b64decode
 from math import prod
+from typing import NamedTuple
+
+import numpy as np
 
 from tb_memplugin.model.out_of_memory import KernelBuffer
+from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.hlo.kernels.bytecode import Bytecode, MemRef
 
 BODY = re.compile(rb'"custom_call_config":\{"body":"([A-Za-z0-9+/=]*)"')
@@ -16,40 +20,58 @@ SINGLE = "synchronous"  # the pipeline mode of a window with one buffer, which i
 MAX_BYTES = 1 << 40
 
 
-def windows(config: bytes, operands: tuple[str, ...], result: str) -> tuple[KernelBuffer, ...]:
+def windows(config: bytes, operands: tuple[str, ...], result: str, budget: ReadBudget) -> tuple[KernelBuffer, ...]:
     """Return a kernel's buffers in VMEM from its configuration, in order; none where the code cannot be read.
 
     A window has two buffers, one of which is filled while the other is used, unless the kernel says otherwise or has
-    one iteration only. `operands` and `result` are shapes.
+    one iteration only. `operands` and `result` are shapes. Raises the error of `budget` for code that takes too much.
     """
     body = BODY.search(config)
     if body is None:
         return ()
     try:
-        code = Bytecode(b64decode(body[1]))
+        code = Bytecode(b64decode(body[1]), budget)
         for function in code.dictionaries():
             if {"function_type", "scratch_operands"} <= function.keys():
-                return tuple(_buffers(code, function, operands, result))
+                return tuple(_buffers(code, function, operands, result, budget))
     except (ValueError, IndexError, OverflowError, StopIteration):
         pass
     return ()
 
 
-def _buffers(code: Bytecode, function: dict[str, int], operands: tuple[str, ...], result: str) -> list[KernelBuffer]:
+class Block(NamedTuple):
+    """A block of memory: its type, its bytes in VMEM, and its shape as text."""
+
+    memory: MemRef
+    bytes: int
+    shape: str
+
+
+def _block(memory: MemRef | None) -> Block | None:
+    if memory is None:
+        return None
+    return Block(memory, block_bytes(memory), f"{memory.element}[{','.join(map(str, memory.shape))}]")
+
+
+def _buffers(
+    code: Bytecode, function: dict[str, int], operands: tuple[str, ...], result: str, budget: ReadBudget
+) -> list[KernelBuffer]:
     inputs = code.inputs(code.type_of(function["function_type"]))
-    memory = [ref for number in inputs if (ref := code.memref(number))]
+    blocks = {number: _block(code.memref(number)) for number in set(inputs)}  # each once: many inputs may share one
+    memory = [block for number in inputs if (block := blocks[number])]
     prefetched = code.integer(function["scalar_prefetch"]) if "scalar_prefetch" in function else 0
     scratch = code.integer(function["scratch_operands"])
     memory = memory[max(prefetched, 0) :]
     window_count = len(memory) - max(scratch, 0)
     modes = _single_buffered(code, function, window_count)
+    budget.charge(len(result))
     results = TUPLE.split(result.strip("()"))
     into = list(operands[prefetched:])
     into = [*into, *results][-window_count:] if window_count > 0 else []
     first_result = len(into) - len(results)
     found: list[KernelBuffer] = []
-    for number, ref in enumerate(memory):
-        if not ref.space.endswith("<vmem>"):
+    for number, block in enumerate(memory):
+        if not block.memory.space.endswith("<vmem>"):
             continue
         if number >= window_count:
             name, full, buffers = f"scratch {number - window_count}", "", 1
@@ -57,25 +79,26 @@ def _buffers(code: Bytecode, function: dict[str, int], operands: tuple[str, ...]
             of_result = number >= first_result
             name = f"output window {number - first_result}" if of_result else f"input window {number}"
             full = into[number] if number < len(into) else ""
+            budget.charge(len(full))  # the same operand may be of many windows
             buffers = 0 if IN_VMEM in full else 1 if number in modes else 2
-        shape = f"{ref.element}[{','.join(map(str, ref.shape))}]"
-        found.append(
-            KernelBuffer(name, min(buffers * block_bytes(ref), MAX_BYTES), shape, full.partition("{")[0], buffers)
-        )
+        size = min(buffers * block.bytes, MAX_BYTES)
+        found.append(KernelBuffer(name, size, block.shape, full.partition("{")[0], buffers))
     return found
 
 
 def _single_buffered(code: Bytecode, function: dict[str, int], count: int) -> set[int]:
     """Return the numbers of the windows that have one buffer."""
-    bounds = code.dense_integers(function["iteration_bounds"]).tolist() if "iteration_bounds" in function else []
-    if "window_params" not in function or prod(bounds) == 1:
+    bounds = code.dense_integers(function["iteration_bounds"]) if "iteration_bounds" in function else np.empty(0)
+    if "window_params" not in function or bool((bounds == 1).all()):
         return set(range(count))
-    found = [code.dictionary(window) for window in code.array(function["window_params"])]
-    return {
+    numbers = code.array(function["window_params"])
+    windows = {number: code.dictionary(number) for number in set(numbers)}  # each once: many windows may share one
+    single = {
         number
-        for number, window in enumerate(found)
+        for number, window in windows.items()
         if "pipeline_mode" in window and SINGLE in code.text(window["pipeline_mode"])
     }
+    return {window for window, number in enumerate(numbers) if number in single}
 
 
 def block_bytes(block: MemRef) -> int:
