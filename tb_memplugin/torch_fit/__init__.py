@@ -1,0 +1,1 @@
+"""Tracing PyTorch programs without a GPU."""

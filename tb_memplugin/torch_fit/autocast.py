@@ -1,0 +1,83 @@
+"""Autocast as on CUDA, for tensors that the dispatcher would not cast. The lists are PyTorch's Autocast Op Reference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+LOWER_PRECISION = frozenset(
+    """__matmul__ __rmatmul__ matmul addbmm addmm addmv addr baddbmm bmm chain_matmul linalg_multi_dot multi_dot conv1d
+    conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc convolution gru_cell linear lstm_cell lstm gru
+    rnn_tanh rnn_relu mm mv prelu rnn_tanh_cell rnn_relu_cell einsum scaled_dot_product_attention""".split()
+)
+FLOAT32 = frozenset(
+    """__pow__ __rdiv__ __rpow__ __rtruediv__ acos asin binary_cross_entropy_with_logits cosh cosine_embedding_loss cdist
+    cosine_similarity dist erfinv exp expm1 group_norm hinge_embedding_loss huber_loss kl_div l1_loss layer_norm
+    log log10 log1p log2 logsumexp margin_ranking_loss mse_loss multi_margin_loss multilabel_margin_loss nll_loss
+    nll_loss2d nll_loss_nd nuclear_norm pdist poisson_nll_loss pow reciprocal renorm rms_norm rsqrt sinh smooth_l1_loss
+    soft_margin_loss softplus tan triplet_margin_loss upsample_bicubic2d upsample_bilinear2d upsample_linear1d
+    upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_trilinear3d""".split()
+)
+FLOAT32_BY_DTYPE = frozenset("cumprod cumsum log_softmax prod softmax sum norm".split())
+WIDEST = frozenset(
+    "addcdiv addcmul atan2 bilinear cat concat cross dot grid_sampler index_put scatter_add stack tensordot vdot".split()
+)
+HALVES = (torch.float16, torch.bfloat16)
+
+
+class AutocastCache:
+    """Casts of parameters, which autocast keeps until its outermost block ends."""
+
+    def __init__(self) -> None:
+        self.casts: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+
+    def cast(self, tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        """Return a tensor in another type, from the cache where it is a parameter."""
+        is_cached = (
+            dtype in HALVES and tensor.requires_grad and tensor.is_leaf and tensor.dtype == torch.float32
+            and not tensor._is_view() and torch.is_autocast_cache_enabled()
+        )  # fmt: skip
+        if not is_cached:
+            return tensor.to(dtype)
+        if id(tensor) not in self.casts:
+            self.casts[id(tensor)] = tensor, tensor.to(dtype)
+        return self.casts[id(tensor)][1]
+
+
+def autocast_arguments(cache: AutocastCache, name: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
+    """Return the arguments of a function as autocast on CUDA would pass them."""
+    if name in LOWER_PRECISION:
+        return _cast_all(cache, (args, kwargs), torch.get_autocast_dtype("cuda"))
+    if name in FLOAT32:
+        return _cast_all(cache, (args, kwargs), torch.float32)
+    if name in FLOAT32_BY_DTYPE and args and _is_castable(args[0]) and args[0].dtype in HALVES:
+        if kwargs.get("dtype") is None and not any(isinstance(one, torch.dtype) for one in args):
+            return args, {**kwargs, "dtype": torch.float32}
+    if name in WIDEST:
+        types = {one.dtype for one in _castable((args, kwargs))}
+        if len(types) > 1 and torch.float32 in types:
+            return _cast_all(cache, (args, kwargs), torch.float32)
+    return args, kwargs
+
+
+def _is_castable(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_meta and value.dtype in (torch.float32, *HALVES)
+
+
+def _castable(values: Any) -> list[torch.Tensor]:
+    if isinstance(values, (list, tuple)):
+        return [found for value in values for found in _castable(value)]
+    if isinstance(values, dict):
+        return _castable(list(values.values()))
+    return [values] if _is_castable(values) else []
+
+
+def _cast_all(cache: AutocastCache, values: Any, dtype: torch.dtype) -> Any:
+    if _is_castable(values):
+        return values if values.dtype == dtype else cache.cast(values, dtype)
+    if isinstance(values, (list, tuple)):
+        return type(values)(_cast_all(cache, value, dtype) for value in values)
+    if isinstance(values, dict):
+        return {name: _cast_all(cache, value, dtype) for name, value in values.items()}
+    return values

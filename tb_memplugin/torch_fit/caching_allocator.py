@@ -1,0 +1,144 @@
+"""PyTorch's caching allocator on CUDA, replayed: blocks of segments, with what it reserves from the device."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+MIB = 1 << 20
+ROUND = 512  # bytes, of every block
+SMALL = MIB  # largest block of the pool for small ones
+SMALL_SEGMENT, LARGE_SEGMENT = 2 * MIB, 20 * MIB
+OWN_SEGMENT = 10 * MIB  # blocks from this size on have a segment of their own, rounded up to 2 MiB
+FIRST_ADDRESS = 0x7F0000000000
+
+
+@dataclass(eq=False)
+class Block:
+    """A part of a segment; the ones before and after it are neighbors in the address space."""
+
+    address: int
+    size: int
+    segment: Segment
+    requested: int = 0
+    stack: int = -1
+    is_free: bool = True
+    before: Block | None = None
+    after: Block | None = None
+
+
+@dataclass(eq=False)
+class Segment:
+    """Memory that was reserved from the device at once."""
+
+    address: int
+    size: int
+    is_small: bool
+    stack: int
+    first: Block | None = None
+
+
+class OutOfMemory(Exception):
+    """A block for which the device has no memory left."""
+
+
+Report = Callable[[str, int, int, int], None]  # of an action, address, bytes and stack
+
+
+def rounded(size: int) -> int:
+    """Return the size of the block for a request, in bytes."""
+    return max(-(-size // ROUND) * ROUND, ROUND)
+
+
+@dataclass
+class CachingAllocator:
+    """The allocator of one GPU. `report` gets each reservation from the device, and `limit` is the device's bytes."""
+
+    report: Report
+    limit: int = 1 << 62
+    reserved: int = 0
+    segments: dict[int, Segment] = field(default_factory=dict)
+    _free: dict[bool, list[tuple[int, int]]] = field(default_factory=lambda: {True: [], False: []})
+    _blocks: dict[int, Block] = field(default_factory=dict)  # free ones, by address
+    _next: int = FIRST_ADDRESS
+
+    def allocate(self, size: int, stack: int) -> Block:
+        """Return a block for so many bytes. Raises OutOfMemory."""
+        needed = rounded(size)
+        is_small = needed <= SMALL
+        block = self._best_fit(needed, is_small) or self._reserve(needed, is_small, stack)
+        rest = block.size - needed
+        if rest >= ROUND if is_small else rest > SMALL:
+            self._split(block, needed)
+        block.is_free, block.requested, block.stack = False, size, stack
+        return block
+
+    def free(self, block: Block) -> None:
+        """Free a block, and join it with free neighbors."""
+        block.is_free = True
+        for other in (block.before, block.after):
+            if other is not None and other.is_free:
+                self._forget(other)
+                block = _join(block, other)
+        self._keep(block)
+
+    def _best_fit(self, size: int, is_small: bool) -> Block | None:
+        free = self._free[is_small]
+        at = bisect_left(free, (size, 0))
+        if at == len(free):
+            return None
+        block = self._blocks[free[at][1]]
+        self._forget(block)
+        return block
+
+    def _reserve(self, size: int, is_small: bool, stack: int) -> Block:
+        own = -(-size // (2 * MIB)) * 2 * MIB
+        wanted = SMALL_SEGMENT if is_small else LARGE_SEGMENT if size < OWN_SEGMENT else own
+        if self.reserved + wanted > self.limit:
+            self.release()
+        if self.reserved + wanted > self.limit:
+            raise OutOfMemory(size)
+        segment = Segment(self._next, wanted, is_small, stack)
+        self._next += wanted
+        self.reserved += wanted
+        segment.first = Block(segment.address, wanted, segment)
+        self.segments[segment.address] = segment
+        self.report("segment_alloc", segment.address, wanted, stack)
+        return segment.first
+
+    def release(self) -> None:
+        """Give segments that are free as a whole back to the device, as `empty_cache` does."""
+        for segment in list(self.segments.values()):
+            first = segment.first
+            if first is not None and first.is_free and first.size == segment.size:
+                self._forget(first)
+                del self.segments[segment.address]
+                self.reserved -= segment.size
+                self.report("segment_free", segment.address, segment.size, -1)
+
+    def _split(self, block: Block, size: int) -> None:
+        rest = Block(block.address + size, block.size - size, block.segment, before=block, after=block.after)
+        if block.after is not None:
+            block.after.before = rest
+        block.after, block.size = rest, size
+        self._keep(rest)
+
+    def _keep(self, block: Block) -> None:
+        insort(self._free[block.segment.is_small], (block.size, block.address))
+        self._blocks[block.address] = block
+
+    def _forget(self, block: Block) -> None:
+        free = self._free[block.segment.is_small]
+        del free[bisect_left(free, (block.size, block.address))]
+        del self._blocks[block.address]
+
+
+def _join(one: Block, other: Block) -> Block:
+    """Return the block of two neighbors."""
+    low, high = (one, other) if one.address < other.address else (other, one)
+    low.size += high.size
+    low.after, low.is_free = high.after, True
+    if high.after is not None:
+        high.after.before = low
+    return low

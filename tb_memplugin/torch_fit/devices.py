@@ -1,0 +1,288 @@
+"""A GPU that is not there: tensors say that they are on `cuda`, and functions act as on CUDA, without memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import torch
+import torch._dynamo  # optimizers import it when used first, and it must find torch.cuda as it is
+import torch.nn.functional
+from torch.overrides import TorchFunctionMode
+
+from tb_memplugin.torch_fit.autocast import AutocastCache, autocast_arguments
+from tb_memplugin.torch_fit.storages import CPU, CUDA, META, StorageTracker
+from tb_memplugin.torch_fit.substitutes import SUBSTITUTES
+
+GPU = torch.device("cuda", 0)
+CHECKS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
+Function = Callable[..., Any]
+
+
+class PretendedGpu(TorchFunctionMode):  # type: ignore[misc]
+    """Intercepts PyTorch's functions: devices become places of storages, autocast and kernels those of CUDA."""
+
+    def __init__(self, tracker: StorageTracker) -> None:
+        super().__init__()
+        self.tracker, self.cache, self.is_handling = tracker, AutocastCache(), False
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        before, self.is_handling = self.is_handling, True
+        try:
+            name = func.__name__
+            if name == "__get__" and (getter := GETTERS.get(func.__self__.__name__)) is not None:
+                return getter(self, args[0])
+            if (handler := HANDLERS.get(name)) is not None:
+                return handler(self, func, args, kwargs)
+            return self.call(func, args, kwargs)
+        finally:
+            self.is_handling = before
+
+    def call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Call a function as CUDA would run it."""
+        if torch.is_autocast_enabled("cuda"):
+            args, kwargs = autocast_arguments(self.cache, func.__name__, args, kwargs)
+        substitute = SUBSTITUTES.get(func.__name__)
+        if substitute is not None and any(self.is_on_gpu(one) for one in args):
+            return substitute(self, func, args, kwargs)
+        if "device" not in kwargs:
+            return func(*args, **kwargs)
+        with self.placing(kwargs["device"]) as device:
+            return func(*args, **{**kwargs, "device": device})
+
+    @contextmanager
+    def placing(self, device: Any) -> Iterator[Any]:
+        """Have operations make tensors on a device. Yields the device to pass to them."""
+        if device is None:
+            yield None
+            return
+        kind = torch.device(device).type
+        tracker = self.tracker
+        before = tracker.place, tracker.forced
+        tracker.place = kind
+        tracker.forced = kind
+        try:
+            yield torch.device(CPU if kind == CPU else META)
+        finally:
+            tracker.place, tracker.forced = before
+
+    def is_on_gpu(self, value: Any) -> bool:
+        """Return whether a value is a tensor on the GPU."""
+        return isinstance(value, torch.Tensor) and self.tracker.place_of(value) == CUDA
+
+    def active(self) -> Any:
+        """Return a context in which functions are intercepted, for code that is called while one is handled."""
+        return _Again(self) if self.is_handling else nullcontext()
+
+
+class _Again:
+    def __init__(self, mode: PretendedGpu) -> None:
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        self.mode.is_handling = False
+        self.mode.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        self.mode.__exit__(*error)
+        self.mode.is_handling = True
+
+
+def _to(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    """Convert a tensor, as Tensor.to does."""
+    tensor, rest = args[0], args[1:]
+    copy = kwargs.get("copy", False)
+    kwargs = {key: value for key, value in kwargs.items() if key not in ("copy", "non_blocking")}
+    other = rest[0] if rest and isinstance(rest[0], torch.Tensor) else kwargs.pop("other", None)
+    if other is not None:
+        return _move(mode, tensor, _device(mode, other), other.dtype, copy, None)
+    found = [one for one in (*rest, *kwargs.values()) if one is not None and not isinstance(one, bool)]
+    dtype = next((one for one in found if isinstance(one, torch.dtype)), None)
+    layout = next((one for one in found if isinstance(one, torch.memory_format)), None)
+    device = next((one for one in found if isinstance(one, (str, int, torch.device))), None)
+    return _move(mode, tensor, None if device is None else torch.device(device), dtype, copy, layout)
+
+
+def _move(mode: PretendedGpu, tensor: Any, device: Any, dtype: Any, copy: bool, layout: Any) -> Any:
+    place = mode.tracker.place_of(tensor)
+    wanted = place if device is None else device.type
+    options = {} if layout is None else {"memory_format": layout}
+    if wanted == place:
+        return tensor.to(dtype=dtype or tensor.dtype, copy=copy, **options)
+    with mode.placing(wanted):
+        return tensor.to(device=META, dtype=dtype or tensor.dtype, copy=True, **options)
+
+
+def _cuda(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    return _move(mode, args[0], GPU, None, False, kwargs.get("memory_format"))
+
+
+def _cpu(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    return _move(mode, args[0], torch.device(CPU), None, False, kwargs.get("memory_format"))
+
+
+def _device(mode: PretendedGpu, tensor: Any) -> torch.device:
+    place = mode.tracker.place_of(tensor)
+    return GPU if place == CUDA else torch.device(place)
+
+
+def _numpy(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    """Return zeros of the same shape where a tensor has no values."""
+    values = args[0].detach()
+    return func(torch.zeros(values.shape, dtype=values.dtype) if values.is_meta else values, *args[1:], **kwargs)
+
+
+def _itself(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    return args[0]
+
+
+def _cross_entropy(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    """Compute in the type of the logits: only the second half is in autocast's list."""
+    smoothing = kwargs.get("label_smoothing", 0.0)
+    if not torch.is_autocast_enabled("cuda") or smoothing or args[1].is_floating_point():
+        return mode.call(func, args, kwargs)
+    dim = 0 if args[0].dim() == 1 else 1
+    logs = torch.log_softmax(args[0], dim, dtype=args[0].dtype)
+    names = ("weight", "reduction", "ignore_index")
+    rest = {name: kwargs[name] for name in names if name in kwargs} | dict(zip(names, args[2:5], strict=False))
+    return mode.call(torch._C._nn.nll_loss_nd, (logs, args[1]), rest)
+
+
+HANDLERS: dict[str, Function] = {
+    "to": _to, "cuda": _cuda, "cpu": _cpu, "numpy": _numpy, "tolist": _numpy, "pin_memory": _itself,
+    "cross_entropy_loss": _cross_entropy,
+    "is_pinned": lambda mode, func, args, kwargs: False,
+    "get_device": lambda mode, func, args, kwargs: 0 if mode.is_on_gpu(args[0]) else -1,
+    "record_stream": lambda mode, func, args, kwargs: None,
+}  # fmt: skip
+GETTERS: dict[str, Function] = {
+    "device": _device,
+    "is_cuda": lambda mode, tensor: mode.is_on_gpu(tensor),
+    "is_cpu": lambda mode, tensor: mode.tracker.place_of(tensor) == CPU,
+    "is_meta": lambda mode, tensor: mode.tracker.place_of(tensor) == META,
+}
+
+
+class _NoStream:
+    """A stream or an event, of which nothing is asked."""
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        self.cuda_stream = self.stream_id = self.device_index = 0
+        self.device = GPU
+
+    def __enter__(self) -> _NoStream:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args, **kwargs: 0.0 if name == "elapsed_time" else name == "query"
+
+
+def _nothing(*args: object, **kwargs: object) -> None:
+    pass
+
+
+def _zero(*args: object, **kwargs: object) -> int:
+    return 0
+
+
+def cuda_functions(name: str, capability: tuple[int, int], memory: int, multiprocessors: int) -> dict[str, Any]:
+    """Return functions of torch.cuda as on a GPU."""
+    properties = SimpleNamespace(
+        name=name, major=capability[0], minor=capability[1], total_memory=memory,
+        multi_processor_count=multiprocessors, warp_size=32, max_threads_per_multi_processor=2048,
+    )  # fmt: skip
+    state = torch.zeros(16, dtype=torch.uint8)
+    values: dict[str, Any] = {
+        "is_available": True, "device_count": 1, "current_device": 0, "is_initialized": True, "get_device_name": name,
+        "get_device_capability": capability, "get_device_properties": properties, "is_bf16_supported": True,
+        "mem_get_info": (memory, memory), "get_rng_state": state, "get_rng_state_all": [state], "memory_stats": {},
+        "is_current_stream_capturing": False, "get_arch_list": [f"sm_{capability[0]}{capability[1]}"],
+        "current_accelerator": GPU, "current_device_index": 0, "current_stream": _NoStream(), "default_stream": _NoStream(), "initial_seed": 0, "memory_summary": "",
+        "is_tf32_supported": True,
+    }  # fmt: skip
+    functions: dict[str, Any] = {key: (lambda *args, _value=value, **kwargs: _value) for key, value in values.items()}
+    for key in ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"):
+        functions[key] = _zero
+    for key in (
+        *("init", "_lazy_init", "synchronize", "empty_cache", "ipc_collect", "manual_seed", "manual_seed_all"),
+        *("set_device", "set_rng_state", "set_rng_state_all", "seed", "seed_all", "reset_peak_memory_stats"),
+        *("reset_accumulated_memory_stats", "set_per_process_memory_fraction", "_lazy_call", "set_stream"),
+    ):
+        functions[key] = _nothing
+    return functions | {"Stream": _NoStream, "Event": _NoStream, "stream": _NoStream, "device": _NoStream}
+
+
+@contextmanager
+def pretended_gpu(mode: PretendedGpu, functions: dict[str, Any]) -> Iterator[None]:
+    """Run a block as if there was a GPU."""
+    with ExitStack() as stack:
+        accelerator = getattr(torch, "accelerator", None)  # since PyTorch 2.6
+        for name, value in functions.items():
+            for module in (torch.cuda, accelerator):
+                if hasattr(module, name):
+                    stack.enter_context(patch.object(module, name, value))
+        for module in (torch, torch.nn.functional, torch.functional, torch._tensor, torch.nn.init):
+            for name in CHECKS:
+                if hasattr(module, name):
+                    stack.enter_context(patch.object(module, name, lambda *args: False))
+        stack.enter_context(patch.object(torch, "clear_autocast_cache", mode.cache.casts.clear))
+        stack.enter_context(patch.object(torch, "compile", _not_compiled(mode)))
+        stack.enter_context(patch.object(torch, "Generator", _Generator))
+        stack.enter_context(patch.object(torch.nn.Parameter, "__new__", _parameter(mode, torch.nn.Parameter.__new__)))
+        hooks = torch.autograd.graph.saved_tensors_hooks
+        stack.enter_context(patch.object(hooks, "__init__", _hooks(mode, hooks.__init__)))
+        stack.enter_context(mode.tracker)
+        stack.enter_context(mode)
+        yield
+
+
+def _not_compiled(mode: PretendedGpu) -> Function:
+    def compile(model: Any = None, **options: object) -> Any:
+        mode.tracker.assumptions.note("compile", "torch.compile is left out: the step is traced as eager code")
+        return model if model is not None else lambda function: function
+
+    return compile
+
+
+class _Generator(torch._C.Generator):  # type: ignore[misc]
+    """A generator of random numbers on any device."""
+
+    def __new__(cls, device: object = CPU) -> Any:
+        return super().__new__(cls, CPU)
+
+
+def _parameter(mode: PretendedGpu, make: Function) -> Function:
+    """Return a constructor of parameters that keeps their shape only, so that they can move between devices."""
+
+    def __new__(cls: Any, data: Any = None, requires_grad: bool = True) -> Any:
+        with torch._C.DisableTorchFunction():
+            if data is not None and not data.is_meta:
+                with mode.placing(CPU):
+                    data = torch.empty_like(data, device=META)
+            return make(cls, data, requires_grad)
+
+    return __new__
+
+
+def _hooks(mode: PretendedGpu, make: Function) -> Function:
+    """Return a constructor of hooks on saved tensors that intercepts the functions that these call."""
+
+    def __init__(self: Any, pack: Function, unpack: Function) -> None:
+        def packing(tensor: Any) -> Any:
+            with mode.active():
+                return pack(tensor)
+
+        def unpacking(packed: Any) -> Any:
+            with mode.active():
+                return unpack(packed)
+
+        make(self, packing, unpacking)
+
+    return __init__
