@@ -63,7 +63,7 @@ def gpu_caveats(chip: str) -> tuple[str, ...]:
     memory = GPUS[chip].device_memory_size / 2**30
     return (
         f"The limit is {memory_fraction():.0%} of the GPU's {memory:.2f} GiB: XLA_PYTHON_CLIENT_MEM_FRACTION",
-        "Compiled without autotuning, with cuBLAS for matrix products: on a GPU, some take other kernels and workspaces",
+        "Compiled without autotuning, with cuBLAS for matrix products: on a GPU, some take other kernels",
         "The CUDA context, and memory of cuBLAS, cuDNN and NCCL outside of the program, are not included",
     )
 

@@ -49,6 +49,7 @@ ALLOWED: dict[str, set[str]] = {
         *("analysis", "cache_folder", "errors", "executors", "logdir"),
         *("model", "protos", "questions", "readers", "sizes", "targets"),
     },
+    "torch_fit": set(),  # knows torch
     "executors": {"errors"},
     "fleet": {
         *("analysis", "cache_folder", "errors", "executors"),
@@ -78,7 +79,7 @@ QUESTIONS: dict[str, set[str]] = {
     "fit": {*BASE, "compare", "recording"},
     "xprof": set(),
 }
-MAY_IMPORT_THEM = {"hosts", "capture", "fit"}
+MAY_IMPORT_THEM = {"hosts", "capture", "fit", "torch_fit"}
 HEAVY = {"jax", "jaxlib", "tensorboard", "xprof", "tensorflow", "torch"}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if not path.stem.endswith(("_pb2", "_fields")))
 

@@ -1,4 +1,4 @@
-"""Autocast as on CUDA, for tensors that the dispatcher would not cast. The lists are PyTorch's Autocast Op Reference."""
+"""Autocast as on CUDA, for tensors that the dispatcher would not cast; the lists of PyTorch's Autocast Op Reference."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import torch
 
 LOWER_PRECISION = frozenset(
     """__matmul__ __rmatmul__ matmul addbmm addmm addmv addr baddbmm bmm chain_matmul linalg_multi_dot multi_dot conv1d
-    conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc convolution gru_cell linear lstm_cell lstm gru
-    rnn_tanh rnn_relu mm mv prelu rnn_tanh_cell rnn_relu_cell einsum scaled_dot_product_attention""".split()
+    conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc convolution gru_cell linear lstm_cell lstm
+    gru rnn_tanh rnn_relu mm mv prelu rnn_tanh_cell rnn_relu_cell einsum scaled_dot_product_attention""".split()
 )
 FLOAT32 = frozenset(
-    """__pow__ __rdiv__ __rpow__ __rtruediv__ acos asin binary_cross_entropy_with_logits cosh cosine_embedding_loss cdist
-    cosine_similarity dist erfinv exp expm1 group_norm hinge_embedding_loss huber_loss kl_div l1_loss layer_norm
+    """__pow__ __rdiv__ __rpow__ __rtruediv__ acos asin binary_cross_entropy_with_logits cosh cosine_embedding_loss
+    cdist cosine_similarity dist erfinv exp expm1 group_norm hinge_embedding_loss huber_loss kl_div l1_loss layer_norm
     log log10 log1p log2 logsumexp margin_ranking_loss mse_loss multi_margin_loss multilabel_margin_loss nll_loss
     nll_loss2d nll_loss_nd nuclear_norm pdist poisson_nll_loss pow reciprocal renorm rms_norm rsqrt sinh smooth_l1_loss
     soft_margin_loss softplus tan triplet_margin_loss upsample_bicubic2d upsample_bilinear2d upsample_linear1d
@@ -21,7 +21,8 @@ FLOAT32 = frozenset(
 )
 FLOAT32_BY_DTYPE = frozenset("cumprod cumsum log_softmax prod softmax sum norm".split())
 WIDEST = frozenset(
-    "addcdiv addcmul atan2 bilinear cat concat cross dot grid_sampler index_put scatter_add stack tensordot vdot".split()
+    """addcdiv addcmul atan2 bilinear cat concat cross dot grid_sampler index_put scatter_add stack tensordot
+    vdot""".split()
 )
 HALVES = (torch.float16, torch.bfloat16)
 
@@ -48,16 +49,18 @@ class AutocastCache:
 def autocast_arguments(cache: AutocastCache, name: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
     """Return the arguments of a function as autocast on CUDA would pass them."""
     if name in LOWER_PRECISION:
-        return _cast_all(cache, (args, kwargs), torch.get_autocast_dtype("cuda"))
+        return _cast_all(cache, args, torch.get_autocast_dtype("cuda")), _cast_all(
+            cache, kwargs, torch.get_autocast_dtype("cuda")
+        )
     if name in FLOAT32:
-        return _cast_all(cache, (args, kwargs), torch.float32)
+        return _cast_all(cache, args, torch.float32), _cast_all(cache, kwargs, torch.float32)
     if name in FLOAT32_BY_DTYPE and args and _is_castable(args[0]) and args[0].dtype in HALVES:
         if kwargs.get("dtype") is None and not any(isinstance(one, torch.dtype) for one in args):
             return args, {**kwargs, "dtype": torch.float32}
     if name in WIDEST:
         types = {one.dtype for one in _castable((args, kwargs))}
         if len(types) > 1 and torch.float32 in types:
-            return _cast_all(cache, (args, kwargs), torch.float32)
+            return _cast_all(cache, args, torch.float32), _cast_all(cache, kwargs, torch.float32)
     return args, kwargs
 
 

@@ -204,8 +204,8 @@ def cuda_functions(name: str, capability: tuple[int, int], memory: int, multipro
         "get_device_capability": capability, "get_device_properties": properties, "is_bf16_supported": True,
         "mem_get_info": (memory, memory), "get_rng_state": state, "get_rng_state_all": [state], "memory_stats": {},
         "is_current_stream_capturing": False, "get_arch_list": [f"sm_{capability[0]}{capability[1]}"],
-        "current_accelerator": GPU, "current_device_index": 0, "current_stream": _NoStream(), "default_stream": _NoStream(), "initial_seed": 0, "memory_summary": "",
-        "is_tf32_supported": True,
+        "current_accelerator": GPU, "current_device_index": 0, "current_stream": _NoStream(),
+        "default_stream": _NoStream(), "initial_seed": 0, "memory_summary": "", "is_tf32_supported": True,
     }  # fmt: skip
     functions: dict[str, Any] = {key: (lambda *args, _value=value, **kwargs: _value) for key, value in values.items()}
     for key in ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"):

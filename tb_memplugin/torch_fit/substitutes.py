@@ -43,7 +43,12 @@ def _attention(mode: Any, func: Any, args: Any, kwargs: Any) -> Any:
     heads = query.shape[-3] == key.shape[-3] == value.shape[-3] if same else False
     if same and mask is None and query.dtype in HALVES and head <= FLASH_HEAD and (heads or grouped):
         return _flash(query, key, value, dropout, is_causal, scale)
-    if same and heads and query.dtype in (torch.float32, *HALVES) and head % (4 if query.dtype == torch.float32 else 8) == 0:
+    if (
+        same
+        and heads
+        and query.dtype in (torch.float32, *HALVES)
+        and head % (4 if query.dtype == torch.float32 else 8) == 0
+    ):
         return _efficient(query, key, value, mask, dropout, is_causal, scale)
     mode.tracker.assumptions.note("math", "Attention runs unfused where its shapes, types or mask require that")
     return _math(*given)
@@ -68,10 +73,14 @@ def _efficient(query: Any, key: Any, value: Any, mask: Any, dropout: float, is_c
             mask = F.pad(mask, (0, -columns % MASK_ALIGNMENT))[..., :columns]
         mask = mask.expand(query.shape[0], query.shape[1], rows, columns)
     needs = torch.is_grad_enabled() and any(one.requires_grad for one in (query, key, value))
-    return aten._scaled_dot_product_efficient_attention(query, key, value, mask, needs, dropout, is_causal, scale=scale)[0]
+    return aten._scaled_dot_product_efficient_attention(
+        query, key, value, mask, needs, dropout, is_causal, scale=scale
+    )[0]
 
 
-def _math(query: Any, key: Any, value: Any, mask: Any, dropout: float, is_causal: bool, scale: Any, grouped: bool) -> Any:
+def _math(
+    query: Any, key: Any, value: Any, mask: Any, dropout: float, is_causal: bool, scale: Any, grouped: bool
+) -> Any:
     return aten._scaled_dot_product_attention_math(
         query, key, value, mask, dropout, is_causal, scale=scale, enable_gqa=grouped
     )[0]

@@ -14,7 +14,7 @@ from tb_memplugin.torch_fit.workspaces import Workspaces
 
 
 @dataclass
-class Trace:
+class TracedProgram:
     """A traced program: its memory events, and what was assumed."""
 
     log: MemoryLog = field(default_factory=MemoryLog)
@@ -27,9 +27,9 @@ class Trace:
 
 
 @contextmanager
-def trace() -> Iterator[Trace]:
+def trace() -> Iterator[TracedProgram]:
     """Trace the block as if there was a GPU; nothing of it is allocated."""
-    found = Trace()
+    found = TracedProgram()
     tracker = StorageTracker(found.log, Workspaces(), found.assumptions)
     mode = PretendedGpu(tracker)
     with pretended_gpu(mode, cuda_functions("NVIDIA H100 80GB HBM3", (9, 0), 80 << 30, 132)):

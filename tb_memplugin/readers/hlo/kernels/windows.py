@@ -39,7 +39,7 @@ def windows(config: bytes, operands: tuple[str, ...], result: str, budget: ReadB
     return ()
 
 
-class Block(NamedTuple):
+class VmemBlock(NamedTuple):
     """A block of memory: its type, its bytes in VMEM, and its shape as text."""
 
     memory: MemRef
@@ -47,10 +47,10 @@ class Block(NamedTuple):
     shape: str
 
 
-def _block(memory: MemRef | None) -> Block | None:
+def _block(memory: MemRef | None) -> VmemBlock | None:
     if memory is None:
         return None
-    return Block(memory, block_bytes(memory), f"{memory.element}[{','.join(map(str, memory.shape))}]")
+    return VmemBlock(memory, block_bytes(memory), f"{memory.element}[{','.join(map(str, memory.shape))}]")
 
 
 def _buffers(
