@@ -101,7 +101,8 @@ class AllocatorLog:
         if not present.any():
             return change - min(0, int(change.min()))
         last = _last_present(present)
-        return np.maximum(in_use[last] - change[last] + change, 0)
+        found: I64 = np.maximum(in_use[last] - change[last] + change, 0)
+        return found
 
     def forward_fill(self, name: str) -> I64:
         """Return a number per event: its own, else the last before it, else the first; all 0 where no event has it."""
