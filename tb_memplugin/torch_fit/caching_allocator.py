@@ -39,11 +39,11 @@ class Segment:
     first: Block | None = None
 
 
-class OutOfMemory(Exception):
+class PoolExhausted(Exception):
     """A block for which the device has no memory left."""
 
 
-Report = Callable[[str, int, int, int], None]  # of an action, address, bytes and stack
+EventReport = Callable[[str, int, int, int], None]  # of an action, address, bytes and stack
 
 
 def rounded(size: int) -> int:
@@ -55,7 +55,7 @@ def rounded(size: int) -> int:
 class CachingAllocator:
     """The allocator of one GPU. `report` gets each reservation from the device, and `limit` is the device's bytes."""
 
-    report: Report
+    report: EventReport
     limit: int = 1 << 62
     reserved: int = 0
     segments: dict[int, Segment] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class CachingAllocator:
     _next: int = FIRST_ADDRESS
 
     def allocate(self, size: int, stack: int) -> Block:
-        """Return a block for so many bytes. Raises OutOfMemory."""
+        """Return a block for so many bytes. Raises PoolExhausted."""
         needed = rounded(size)
         is_small = needed <= SMALL
         block = self._best_fit(needed, is_small) or self._reserve(needed, is_small, stack)
@@ -98,7 +98,7 @@ class CachingAllocator:
         if self.reserved + wanted > self.limit:
             self.release()
         if self.reserved + wanted > self.limit:
-            raise OutOfMemory(size)
+            raise PoolExhausted(size)
         segment = Segment(self._next, wanted, is_small, stack)
         self._next += wanted
         self.reserved += wanted

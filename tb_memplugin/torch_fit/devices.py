@@ -19,7 +19,7 @@ from tb_memplugin.torch_fit.substitutes import SUBSTITUTES
 
 GPU = torch.device("cuda", 0)
 CHECKS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
-Function = Callable[..., Any]
+CudaFunction = Callable[..., Any]
 
 
 class PretendedGpu(TorchFunctionMode):  # type: ignore[misc]
@@ -152,14 +152,14 @@ def _cross_entropy(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, A
     return mode.call(torch._C._nn.nll_loss_nd, (logs, args[1]), rest)
 
 
-HANDLERS: dict[str, Function] = {
+HANDLERS: dict[str, CudaFunction] = {
     "to": _to, "cuda": _cuda, "cpu": _cpu, "numpy": _numpy, "tolist": _numpy, "pin_memory": _itself,
     "cross_entropy_loss": _cross_entropy,
     "is_pinned": lambda mode, func, args, kwargs: False,
     "get_device": lambda mode, func, args, kwargs: 0 if mode.is_on_gpu(args[0]) else -1,
     "record_stream": lambda mode, func, args, kwargs: None,
 }  # fmt: skip
-GETTERS: dict[str, Function] = {
+GETTERS: dict[str, CudaFunction] = {
     "device": _device,
     "is_cuda": lambda mode, tensor: mode.is_on_gpu(tensor),
     "is_cpu": lambda mode, tensor: mode.tracker.place_of(tensor) == CPU,
@@ -243,7 +243,7 @@ def pretended_gpu(mode: PretendedGpu, functions: dict[str, Any]) -> Iterator[Non
         yield
 
 
-def _not_compiled(mode: PretendedGpu) -> Function:
+def _not_compiled(mode: PretendedGpu) -> CudaFunction:
     def compile(model: Any = None, **options: object) -> Any:
         mode.tracker.assumptions.note("compile", "torch.compile is left out: the step is traced as eager code")
         return model if model is not None else lambda function: function
@@ -258,7 +258,7 @@ class _Generator(torch._C.Generator):  # type: ignore[misc]
         return super().__new__(cls, CPU)
 
 
-def _parameter(mode: PretendedGpu, make: Function) -> Function:
+def _parameter(mode: PretendedGpu, make: CudaFunction) -> CudaFunction:
     """Return a constructor of parameters that keeps their shape only, so that they can move between devices."""
 
     def __new__(cls: Any, data: Any = None, requires_grad: bool = True) -> Any:
@@ -271,10 +271,10 @@ def _parameter(mode: PretendedGpu, make: Function) -> Function:
     return __new__
 
 
-def _hooks(mode: PretendedGpu, make: Function) -> Function:
+def _hooks(mode: PretendedGpu, make: CudaFunction) -> CudaFunction:
     """Return a constructor of hooks on saved tensors that intercepts the functions that these call."""
 
-    def __init__(self: Any, pack: Function, unpack: Function) -> None:
+    def __init__(self: Any, pack: CudaFunction, unpack: CudaFunction) -> None:
         def packing(tensor: Any) -> Any:
             with mode.active():
                 return pack(tensor)
