@@ -1,4 +1,4 @@
-"""What a trace assumes where a GPU would decide, each with a sentence and bytes."""
+"""Assumptions of a trace, where a GPU would decide: a sentence and bytes for each."""
 
 from __future__ import annotations
 
@@ -29,9 +29,6 @@ class Assumptions:
         one = self.found.setdefault(key, Assumption(text))
         one.count += 1
         one.bytes = max(one.bytes, size)
-
-    def __iter__(self) -> object:
-        return iter(self.found.values())
 
 
 def user_line() -> str:

@@ -46,21 +46,19 @@ class AutocastCache:
         return self.casts[id(tensor)][1]
 
 
-def autocast_arguments(cache: AutocastCache, name: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
-    """Return the arguments of a function as autocast on CUDA would pass them."""
+def autocast_arguments(cache: AutocastCache, name: str, args: Any, kwargs: Any) -> Any:
+    """Return the positional and named arguments of a function as autocast on CUDA would pass them."""
     if name in LOWER_PRECISION:
-        return _cast_all(cache, args, torch.get_autocast_dtype("cuda")), _cast_all(
-            cache, kwargs, torch.get_autocast_dtype("cuda")
-        )
+        return _cast_all(cache, (args, kwargs), torch.get_autocast_dtype("cuda"))
     if name in FLOAT32:
-        return _cast_all(cache, args, torch.float32), _cast_all(cache, kwargs, torch.float32)
+        return _cast_all(cache, (args, kwargs), torch.float32)
     if name in FLOAT32_BY_DTYPE and args and _is_castable(args[0]) and args[0].dtype in HALVES:
         if kwargs.get("dtype") is None and not any(isinstance(one, torch.dtype) for one in args):
             return args, {**kwargs, "dtype": torch.float32}
     if name in WIDEST:
         types = {one.dtype for one in _castable((args, kwargs))}
         if len(types) > 1 and torch.float32 in types:
-            return _cast_all(cache, args, torch.float32), _cast_all(cache, kwargs, torch.float32)
+            return _cast_all(cache, (args, kwargs), torch.float32)
     return args, kwargs
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 MIB = 1 << 20
 ROUND = 512  # bytes, of every block
@@ -12,6 +13,7 @@ SMALL = MIB  # largest block of the pool for small ones
 SMALL_SEGMENT, LARGE_SEGMENT = 2 * MIB, 20 * MIB
 OWN_SEGMENT = 10 * MIB  # blocks from this size on have a segment of their own, rounded up to 2 MiB
 FIRST_ADDRESS = 0x7F0000000000
+Stacks = list[list[dict[str, Any]]]  # frames of each stack, innermost first
 
 
 @dataclass(eq=False)
@@ -37,6 +39,23 @@ class Segment:
     is_small: bool
     stack: int
     first: Block | None = None
+
+    def described(self, stacks: Stacks) -> dict[str, Any]:
+        """Return the segment as a snapshot has it, with its blocks in the order of their addresses."""
+        blocks, block = list[dict[str, Any]](), self.first
+        while block is not None:
+            state = "inactive" if block.is_free else "active_allocated"
+            described = {"address": block.address, "size": block.size, "state": state}
+            if not block.is_free:
+                described |= {"requested_size": block.requested, "frames": stacks[block.stack]}
+            blocks.append(described)
+            block = block.after
+        used = sum(one["size"] for one in blocks if one["state"] != "inactive")
+        return {
+            "device": 0, "address": self.address, "total_size": self.size, "allocated_size": used, "active_size": used,
+            "stream": 0, "segment_type": "small" if self.is_small else "large", "segment_pool_id": (0, 0),
+            "is_expandable": False, "frames": stacks[self.stack], "blocks": blocks,
+        }  # fmt: skip
 
 
 class PoolExhausted(Exception):

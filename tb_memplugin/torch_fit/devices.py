@@ -9,7 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 import torch
-import torch._dynamo  # optimizers import it when used first, and it must find torch.cuda as it is
+import torch._dynamo  # optimizers import it when first used; it must find torch.cuda unchanged
 import torch.nn.functional
 from torch.overrides import TorchFunctionMode
 
@@ -168,7 +168,7 @@ GETTERS: dict[str, CudaFunction] = {
 
 
 class _NoStream:
-    """A stream or an event, of which nothing is asked."""
+    """A stream or an event: any method may be called, and does nothing."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         self.cuda_stream = self.stream_id = self.device_index = 0
@@ -221,7 +221,7 @@ def cuda_functions(name: str, capability: tuple[int, int], memory: int, multipro
 
 @contextmanager
 def pretended_gpu(mode: PretendedGpu, functions: dict[str, Any]) -> Iterator[None]:
-    """Run a block as if there was a GPU."""
+    """Run a block as if there were a GPU."""
     with ExitStack() as stack:
         accelerator = getattr(torch, "accelerator", None)  # since PyTorch 2.6
         for name, value in functions.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -17,10 +17,20 @@ from tb_memplugin.torch_fit.assumptions import Assumptions
 from tb_memplugin.torch_fit.data_dependent import DATA_DEPENDENT
 from tb_memplugin.torch_fit.workspaces import Workspaces
 
-HERE = str(Path(__file__).parent)
+# Code that is not the program's: of this package, and what PyTorch puts between a function and its interception.
+SKIPPED = (
+    str(Path(__file__).parent),
+    *(
+        f"{Path(torch.__file__).parent}/{part}"
+        for part in ("_dynamo/", "_compile.py", "overrides.py", "_ops.py", "utils/_")
+    ),
+)
 CUDA, CPU, META = "cuda", "cpu", "meta"
 MAX_REAL = 1 << 20  # elements: smaller tensors of the CPU are real, so that values such as step counts are
 MAX_FRAMES = 200
+OWN_USES = 2  # references to a storage that one tensor has: its own, and that of the interception
+
+aten = torch.ops.aten
 
 
 class StorageEvent(NamedTuple):
@@ -59,7 +69,7 @@ class MemoryLog:
         frame: FrameType | None = sys._getframe(1)
         while frame is not None and len(found) < MAX_FRAMES:
             code = frame.f_code
-            if not code.co_filename.startswith(HERE):
+            if not code.co_filename.startswith(SKIPPED):
                 found.append(self._frame(code.co_name, code.co_filename, frame.f_lineno))
             frame = frame.f_back
         return self.stacks.setdefault(tuple(found), len(self.stacks))
@@ -89,7 +99,8 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[misc]
     def __init__(self, log: MemoryLog, workspaces: Workspaces, assumptions: Assumptions) -> None:
         super().__init__()
         self.log, self.workspaces, self.assumptions = log, workspaces, assumptions
-        self.places: dict[int, str] = {}
+        self.places: dict[int, str] = {}  # by the address of the storage
+        self.numbers: dict[int, int] = {}  # of allocations, likewise
         self.place, self.forced = CPU, ""
 
     def place_of(self, tensor: torch.Tensor) -> str:
@@ -107,14 +118,21 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[misc]
         inputs = [*tensors_in(args), *tensors_in(kwargs)]
         if not any(one.is_meta for one in inputs) and not self._is_large(args, kwargs):
             made = func(*args, **kwargs)
-            self._note(made, self.forced or self.place, func)
+            self._note(made, self.forced or self.place, func._opname)
             return made
+        if func._can_decompose():  # as in inference mode
+            with self:
+                return func.decompose(*args, **kwargs)
         place = self.forced or self._common_place(inputs)
         if (assumed := DATA_DEPENDENT.get(func)) is not None:
             made = assumed(self.assumptions, func, args, kwargs)
         else:
             made = self._run(func, args, kwargs)
-        self._note(made, place, func, args)
+        if place == CUDA and func is aten.add.Tensor and torch._C._current_graph_task_id() >= 0:
+            self._reuse(inputs, made)
+        self._note(made, place, func._opname)
+        if place == CUDA:
+            self._note_workspaces(func, args, kwargs)
         return made
 
     def _run(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -143,32 +161,43 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[misc]
             count *= size if isinstance(size, int) else 1
         return count > MAX_REAL
 
-    def _note(self, made: Any, place: str, func: Any, args: Any = ()) -> None:
-        """Log the storages that an operation made, and the workspace of its kernel."""
-        new = [one for one in tensors_in(made) if one.is_meta and one.untyped_storage()._cdata not in self.places]
-        operator = func._opname
-        for one in new:
-            self._add(one, place, operator)
-        if place == CUDA:
-            for size, stays in self.workspaces.of(func, args, made):
-                number = self.log.add(size, operator)
-                if not stays:
-                    self.log.free(number)
+    def _note(self, made: Any, place: str, operator: str) -> None:
+        """Log the storages that an operation made."""
+        for one in tensors_in(made):
+            if one.is_meta and (key := (storage := one.untyped_storage())._cdata) not in self.places:
+                if place == CUDA and (size := storage.nbytes()):
+                    self.numbers[key] = self.log.add(size, operator)
+                self._follow(storage, place)
 
-    def _add(self, tensor: torch.Tensor, place: str, operator: str) -> None:
-        storage = tensor.untyped_storage()
-        key, size = storage._cdata, storage.nbytes()
-        if key in self.places:
-            return
-        self.places[key] = place
-        if place == CUDA and size:
-            weakref.finalize(storage, self._drop, key, self.log.add(size, operator)).atexit = False
-        else:
-            weakref.finalize(storage, self.places.pop, key, None).atexit = False
+    def _note_workspaces(self, func: Any, args: Any, kwargs: Any) -> None:
+        """Log what the kernel of an operation allocates besides its outputs."""
+        packet, operator = func._overloadpacket, func._opname
+        for size in self.workspaces.staying(packet):
+            self.log.add(size, operator)
+        for number in [self.log.add(size, operator) for size in self.workspaces.temporary(packet, args, kwargs)]:
+            self.log.free(number)
 
-    def _drop(self, key: int, number: int) -> None:
+    def _reuse(self, inputs: Sequence[torch.Tensor], made: torch.Tensor) -> None:
+        """Give a sum of gradients the memory of one of them, as autograd does if nothing else uses that.
+
+        Autograd adds in place, except while operations are intercepted.
+        """
+        for one in inputs:
+            storage = one.untyped_storage()
+            alone = torch._C._storage_Use_Count(storage._cdata) <= OWN_USES and one.shape == made.shape
+            if alone and one.dtype == made.dtype and storage._cdata in self.numbers:
+                self.numbers[made.untyped_storage()._cdata] = self.numbers.pop(storage._cdata)
+                self._follow(made.untyped_storage(), CUDA)
+                return
+
+    def _follow(self, storage: Any, place: str) -> None:
+        self.places[storage._cdata] = place
+        weakref.finalize(storage, self._drop, storage._cdata).atexit = False
+
+    def _drop(self, key: int) -> None:
         self.places.pop(key, None)
-        self.log.free(number)
+        if (number := self.numbers.pop(key, None)) is not None:
+            self.log.free(number)
 
 
 def on_meta(values: Any) -> Any:
@@ -178,6 +207,3 @@ def on_meta(values: Any) -> Any:
     if isinstance(values, (list, tuple)):
         return type(values)(on_meta(value) for value in values)
     return {name: on_meta(value) for name, value in values.items()} if isinstance(values, dict) else values
-
-
-Place = Callable[[torch.Tensor], str]

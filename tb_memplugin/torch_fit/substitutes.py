@@ -1,4 +1,4 @@
-"""What CUDA runs in place of what PyTorch runs on a device without memory: dropout, attention, recurrent layers."""
+"""CUDA's own kernels for dropout, attention and recurrent layers, with what they save for the backward pass."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from tb_memplugin.torch_fit.autocast import HALVES
+
 aten = torch.ops.aten
-HALVES = (torch.float16, torch.bfloat16)
 FLASH_HEAD = 256  # largest size of a head for flash attention
 MASK_ALIGNMENT = 16  # elements, of a mask's rows for memory-efficient attention
 
@@ -51,7 +52,8 @@ def _attention(mode: Any, func: Any, args: Any, kwargs: Any) -> Any:
     ):
         return _efficient(query, key, value, mask, dropout, is_causal, scale)
     mode.tracker.assumptions.note("math", "Attention runs unfused where its shapes, types or mask require that")
-    return _math(*given)
+    attend = aten._scaled_dot_product_attention_math
+    return attend(query, key, value, mask, dropout, is_causal, scale=scale, enable_gqa=grouped)[0]
 
 
 def _flash(query: Any, key: Any, value: Any, dropout: float, is_causal: bool, scale: Any) -> Any:
@@ -75,14 +77,6 @@ def _efficient(query: Any, key: Any, value: Any, mask: Any, dropout: float, is_c
     needs = torch.is_grad_enabled() and any(one.requires_grad for one in (query, key, value))
     return aten._scaled_dot_product_efficient_attention(
         query, key, value, mask, needs, dropout, is_causal, scale=scale
-    )[0]
-
-
-def _math(
-    query: Any, key: Any, value: Any, mask: Any, dropout: float, is_causal: bool, scale: Any, grouped: bool
-) -> Any:
-    return aten._scaled_dot_product_attention_math(
-        query, key, value, mask, dropout, is_causal, scale=scale, enable_gqa=grouped
     )[0]
 
 
