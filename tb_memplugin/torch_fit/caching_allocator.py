@@ -13,7 +13,7 @@ SMALL = MIB  # largest block of the pool for small ones
 SMALL_SEGMENT, LARGE_SEGMENT = 2 * MIB, 20 * MIB
 OWN_SEGMENT = 10 * MIB  # blocks from this size on have a segment of their own, rounded up to 2 MiB
 FIRST_ADDRESS = 0x7F0000000000
-Stacks = list[list[dict[str, Any]]]  # frames of each stack, innermost first
+SnapshotStacks = list[list[dict[str, Any]]]  # frames of each stack, innermost first
 
 
 @dataclass(eq=False)
@@ -40,7 +40,7 @@ class Segment:
     stack: int
     first: Block | None = None
 
-    def described(self, stacks: Stacks) -> dict[str, Any]:
+    def described(self, stacks: SnapshotStacks) -> dict[str, Any]:
         """Return the segment as a snapshot has it, with its blocks in the order of their addresses."""
         blocks, block = list[dict[str, Any]](), self.first
         while block is not None:
