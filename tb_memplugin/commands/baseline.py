@@ -6,7 +6,7 @@ import argparse
 import os
 
 from tb_memplugin.commands.output import asked, atomic_file, check_output, listing_of, pattern_of, print_problems
-from tb_memplugin.commands.terminal import bounded, print_answer, show
+from tb_memplugin.commands.terminal import MIN_BYTES, bounded, print_answer, show
 from tb_memplugin.errors import InputError
 from tb_memplugin.questions.asking.json_types import problems_json
 from tb_memplugin.questions.asking.selectors import no_recordings
@@ -75,6 +75,9 @@ def _write(file: str, text: str) -> BaselineFileJson:
 def check(arguments: argparse.Namespace) -> int:
     """Check recordings against a baseline: 0 within the tolerance, 1 above it, 2 where some cannot be checked."""
     given = parse_tolerance(arguments.tolerance) if arguments.tolerance else None
+    if arguments.max_bytes is not None and (arguments.json or arguments.max_bytes < MIN_BYTES):
+        remedy = f"give {MIN_BYTES} or more, for text or --markdown"
+        raise InputError("Not a limit of the text", f"--max-bytes {arguments.max_bytes}", remedy)
     before = read_baseline(arguments.baseline)
     pattern = pattern_of(arguments.recording)
     listing = listing_of(arguments.path, pattern.search if arguments.recording else None)

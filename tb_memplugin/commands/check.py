@@ -28,6 +28,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError("Nothing to check", "PATH or --fit", "give one of them")
     if arguments.baseline is not None:
         return _check_baseline(arguments)
+    if arguments.max_bytes is not None or arguments.markdown:
+        raise InputError("No baseline", "--markdown and --max-bytes", "they are options of --baseline FILE")
     limit = parse_size(arguments.max_peak) if arguments.max_peak else None
     if arguments.step is not None:
         return _check_step(arguments, limit)

@@ -53,6 +53,7 @@ def bounded(lines: Sequence[str], max_bytes: int) -> list[str]:
     return [*lines[:kept], "", f"{len(lines) - kept:,} more lines are left out, for the limit of {max_bytes:,} bytes."]
 
 
+MIN_BYTES = 200  # that a limit leaves room for
 CLOSING_BYTES = 120  # of the last line, and of the empty one that ends a table before it
 
 

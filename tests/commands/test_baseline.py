@@ -232,6 +232,19 @@ def test_the_printed_text_is_within_its_limit(
     assert len(out.encode()) <= 300 and "more lines are left out" in out
 
 
+@pytest.mark.parametrize("options", [("--max-bytes", "199"), ("--max-bytes", "300", "--json")])
+def test_a_limit_that_has_no_effect_is_refused(
+    options: tuple[str, ...], baseline: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check(baseline, baseline.parent, *options) == 2
+    assert "give 200 or more, for text or --markdown" in capsys.readouterr().err
+
+
+def test_options_of_a_baseline_need_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(tmp_path), "--max-peak", "1GiB", "--max-bytes", "300"]) == 2
+    assert "options of --baseline FILE" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

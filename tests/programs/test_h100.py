@@ -11,8 +11,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from tb_memplugin.analysis.fleet.peaks import site_name
+from tb_memplugin.analysis.linking import link_to_programs
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers import open_file
@@ -61,6 +64,17 @@ def test_the_events_of_the_allocator_in_a_profile_lead_to_its_own_peak(run: dict
     (program,) = (r for r in recordings if r.memory == "HBM")
     assert peak(allocator).bytes == run["allocator_peak"]
     assert int(program.regions.size.sum()) == pytest.approx(run["allocator_peak"], abs=16 * GRANULE)
+
+
+@pytest.mark.parametrize("run", PROFILED, ids=lambda run: run["name"])
+def test_calls_of_compiled_programs_are_linked_and_named_by_the_code_of_the_user(run: dict[str, Any]) -> None:
+    parts = open_file(stored(f"{run['name']}.xplane.pb.gz"), "vm.xplane.pb")
+    recordings = [recording for part in parts for recording in part.read()]
+    (allocator,) = (r for r in recordings if r.memory == "GPU_0_bfc")
+    joined = link_to_programs(allocator, [r for r in recordings if r.memory == "HBM"])
+    assert joined.executable.any() and (joined.program[joined.executable] == 0).all()
+    sites = {site_name(allocator, int(row)) for row in np.flatnonzero(joined.executable)}
+    assert sites == {"jax_truth.py:21 go"}  # the line of the program that called it
 
 
 def test_no_stored_file_contains_a_path_of_the_machine_that_made_it() -> None:

@@ -71,12 +71,13 @@ MOST = 0.9
 
 
 def _program_of_peak(allocator: Recording, recordings: Sequence[Recording]) -> Recording:
-    """Return the program that has most of an allocator's peak, as it knows more of its buffers; else the allocator."""
+    """Return the largest program of an allocator's run if it has most of the peak, as it knows more of its buffers."""
     if not allocator.kind.runs_programs or allocator.kind.is_sampled:
         return allocator
-    least = MOST * peak(allocator).bytes
-    beside = (one for one in recordings if one.program is not None and one.is_main_memory and one.run == allocator.run)
-    return next((one for one in beside if one.host == allocator.host and peak(one).bytes >= least), allocator)
+    where = allocator.run, allocator.host
+    programs = (one for one in recordings if one.program is not None and one.is_main_memory)
+    largest = next((one for one in programs if (one.run, one.host) == where), allocator)
+    return largest if peak(largest).bytes >= MOST * peak(allocator).bytes else allocator
 
 
 def is_wanted(recording_id: str, wanted: str) -> bool:

@@ -10,6 +10,7 @@ import pytest
 from support.allocators import Block, allocator
 from support.recordings import Row, recording
 
+from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
@@ -267,6 +268,16 @@ def test_the_recording_is_chosen_by_its_id_or_a_part_that_only_one_has() -> None
         choose(every, "TPU", "path")
     with pytest.raises(InputError, match="path"):
         choose([], None, "path")
+
+
+@pytest.mark.parametrize(("share", "host", "chosen"), [(0.92, "host", 1), (0.88, "host", 0), (0.92, "other", 0)])
+def test_a_program_with_most_of_the_allocators_peak_is_chosen_for_it(share: float, host: str, chosen: int) -> None:
+    allocator = dataclasses.replace(training(), run="run", host="host")
+    size = int(share * peak(allocator).bytes)
+    sizes = (size, size // 2)
+    programs = [dataclasses.replace(recording([Row(of, 0, 4)], 4), host=host) for of in sizes]
+    every = [allocator, *programs]
+    assert choose(every, None, "path") is every[chosen]
 
 
 def test_names_that_are_not_known() -> None:
