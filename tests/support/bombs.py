@@ -7,6 +7,7 @@ every repeated field of a format, so that a new field has one too.
 from __future__ import annotations
 
 import gzip
+from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -205,6 +206,9 @@ def programs(size: int) -> Iterator[tuple[str, HloProto]]:
     spaced = program(computation(1, instruction(1, b"parameter"), kernel))
     spaced.buffer_assignment.buffer_allocations.add(color=1, size=5)
     yield "lists of scoped memory that never end", spaced
+    for what, code, operand in kernels(size):
+        call = instruction(2, b"custom-call", operand, operand_ids=[1] * min(size, 1000), backend_config=code)
+        yield f"a kernel of {what}", program(computation(1, instruction(1, b"parameter", operand), call))
     held = program(computation(1, instruction(1, b"add")))
     rows = held.buffer_assignment.buffer_allocations[0]
     for at in range(size // 40):
@@ -213,6 +217,51 @@ def programs(size: int) -> Iterator[tuple[str, HloProto]]:
         rows.assigned.add(logical_buffer_id=size + at, offset=4, size=8 * (size // 40) - 8)
     rows.size = 1 << 30
     yield "many buffers that each cover many others", held
+
+
+def kernels(size: int) -> Iterator[tuple[str, bytes, ShapeProto]]:
+    """Yield configurations of Pallas kernels whose windows share what is long, with the shape of their operands."""
+    many = min(size // 16, 1000)
+    yield "windows of one block with many dimensions", kernel([2] * many, [1] * many), array()
+    yield "windows of one operand with a long shape", kernel([2] * many, [8, 128]), array(*[1] * size)
+    yield "dictionaries that say nothing", kernel([2], [8], further=size // 16), array()
+
+
+def kernel(inputs: list[int], block: list[int], further: int = 0) -> bytes:
+    """Return the configuration of a kernel: `inputs` are numbers of types, of which 2 is a block of this shape in VMEM.
+
+    There are `further` dictionaries that say nothing about the kernel.
+    """
+
+    def number(value: int) -> bytes:
+        return b"\0" + value.to_bytes(8, "little") if value > 0x7F else bytes([value << 1 | 1])
+
+    def numbers(*values: int) -> bytes:
+        return b"".join(map(number, values))
+
+    def counted(values: list[int]) -> bytes:
+        return numbers(len(values), *values)
+
+    def section(kind: int, content: bytes) -> bytes:
+        return bytes([kind]) + number(len(content)) + content
+
+    strings = [b"builtin\0", b"function_type\0", b"scratch_operands\0", b"tpu\0"]
+    # Attributes: the further dictionaries, two names, a type, the integer 0, the function, a memory space.
+    name = further
+    empty = numbers(1, 8) + numbers(name, name + 2) * 8
+    function = numbers(1, 2, name, name + 2, name + 1, name + 3)
+    builtin = [*[empty] * further, numbers(2, 1), numbers(2, 2), numbers(6, 0), numbers(8, 1, 0), function]
+    memory = numbers(11, name + 5) + counted([2 * size for size in block]) + number(1)
+    types = [number(2) + counted(inputs) + counted([]), number(5), memory]
+    space = b"#tpu.memory_space<vmem>\0"
+    content = b"".join([*builtin, space, *types])
+    known = [len(one) << 1 | 1 for one in builtin]
+    offsets = numbers(len(builtin) + 1, len(types), 0, len(known), *known, 1, 1, len(space) << 1)
+    offsets += numbers(0, len(types), *(len(one) << 1 | 1 for one in types))
+    sizes = numbers(len(strings), *(len(one) for one in reversed(strings)))
+    parts = [(0, sizes + b"".join(strings)), (1, numbers(2, 0, 3)), (2, content), (3, offsets)]
+    code = b"ML\xefR" + number(0) + b"x\0" + b"".join(section(kind, one) for kind, one in parts)
+    return b'"custom_call_config":{"body":"' + b64encode(code) + b'"'
 
 
 def profiles(size: int) -> Iterator[tuple[str, Profile]]:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import ast
 import gzip
+import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.servers import DEMO, TESTS
+from support.watch_files import watch_bytes
 
 from tb_memplugin import free_memory, readers
 from tb_memplugin.errors import InputError, ReadError
+from tb_memplugin.formats import FORMATS
 from tb_memplugin.readers.common.budget import ReadBudget, decompress
+from tb_memplugin.readers.watch_layout import DeviceColumn
 
 MIB = 1 << 20
 
@@ -71,6 +77,41 @@ def test_every_loop_over_protocol_buffers_has_a_budget() -> None:
                 if given < arguments[node.func.id] and "budget" not in {one.arg for one in node.keywords}:
                     missing.append(f"{path.name}:{node.lineno}: {node.func.id}")
     assert not missing
+
+
+DEMO_PROGRAM = "h100_train_step/module_0001.jit_train_step.sm_9.0a_gpu_after_optimizations.hlo.pb.gz"
+ONE_OF_EACH: dict[str, Callable[[], tuple[str, bytes]]] = {
+    "XPlane profile": lambda: ("a.xplane.pb", (DEMO / "leak/plugins/profile/cpu/localhost.xplane.pb").read_bytes()),
+    "compiled program": lambda: ("a.hlo.pb.gz", (DEMO / DEMO_PROGRAM).read_bytes()),
+    "JAX device profile": lambda: ("a.prof", (DEMO / "device_profile/memory.prof").read_bytes()),
+    "PyTorch profile": lambda: ("a.raw.json", json.dumps([[time, 0, 512, 1] for time in range(100)]).encode()),
+    "PyTorch snapshot": lambda: (
+        "a.pickle",
+        gzip.decompress((TESTS / "data/h100/encoder_all_stacks.pickle.gz").read_bytes()),
+    ),
+    "device memory over time": lambda: ("a.watch", watch_bytes({"GPU_0": [{DeviceColumn.IN_USE: 5}] * 100})),
+}
+READ_BY_LINEAR_PATTERNS = {"out-of-memory error"}  # of at most OOM_TEXT_BYTES
+
+
+def test_there_is_a_file_of_each_format() -> None:
+    assert {known.label for known in FORMATS} == ONE_OF_EACH.keys() | READ_BY_LINEAR_PATTERNS
+
+
+@pytest.mark.parametrize("label", ONE_OF_EACH)
+def test_every_reader_charges_the_work_of_its_bytes(label: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    budgets: list[ReadBudget] = []
+    make = ReadBudget.__init__
+
+    def noted(self: ReadBudget, data: bytes | memoryview, path: str) -> None:
+        make(self, data, path)
+        budgets.append(self)
+
+    monkeypatch.setattr(ReadBudget, "__init__", noted)
+    name, data = ONE_OF_EACH[label]()
+    for part in readers.open_file(data, name):
+        assert part.read()
+    assert any(budget.size == len(data) and len(data) <= budget.worked <= budget.work_limit / 10 for budget in budgets)
 
 
 def test_a_file_that_is_not_compressed_is_neither_copied_nor_charged() -> None:
