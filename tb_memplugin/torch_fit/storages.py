@@ -25,6 +25,7 @@ SKIPPED = (
         for part in ("_dynamo/", "_compile.py", "overrides.py", "_ops.py", "utils/_")
     ),
 )
+WORKSPACE_FRAME = "at::cuda::setWorkspaceForHandle"  # where PyTorch allocates a workspace that stays
 CUDA, CPU, META = "cuda", "cpu", "meta"
 MAX_REAL = 1 << 20  # elements: smaller tensors of the CPU are real, so that values such as step counts are
 MAX_FRAMES = 200
@@ -50,19 +51,20 @@ class MemoryLog:
     frames: dict[tuple[str, str, int], int] = field(default_factory=dict)  # function, file, line
     allocated: int = 0  # how many allocations there were
 
-    def add(self, size: int, operator: str) -> int:
-        """Add an allocation with the current stack, and return its number."""
+    def add(self, size: int, operator: str, *inner: str) -> int:
+        """Add an allocation with the current stack, below which are `inner` functions, and return its number."""
         self.allocated += 1
-        self.events.append(StorageEvent(self.allocated, size, self.current_stack(operator)))
+        self.events.append(StorageEvent(self.allocated, size, self.current_stack(operator, *inner)))
         return self.allocated
 
     def free(self, number: int) -> None:
         """Add the free of an allocation."""
         self.events.append(StorageEvent(number, -1, self.current_stack("")))
 
-    def current_stack(self, operator: str) -> int:
+    def current_stack(self, operator: str, *inner: str) -> int:
         """Return the number of the current stack. An operator and its node of autograd become frames as in C++."""
-        found = [self._frame(f"at::_ops::{operator}::call", "", 0)] if operator else []
+        found = [self._frame(name, "", 0) for name in inner]
+        found += [self._frame(f"at::_ops::{operator}::call", "", 0)] if operator else []
         node = torch._C._current_autograd_node()
         if node is not None:
             found.append(self._frame(f"torch::autograd::generated::{node.name()}::apply", "", 0))
@@ -173,7 +175,7 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[misc]
         """Log what the kernel of an operation allocates besides its outputs."""
         packet, operator = func._overloadpacket, func._opname
         for size in self.workspaces.staying(packet):
-            self.log.add(size, operator)
+            self.log.add(size, operator, WORKSPACE_FRAME)
         for number in [self.log.add(size, operator) for size in self.workspaces.temporary(packet, args, kwargs)]:
             self.log.free(number)
 

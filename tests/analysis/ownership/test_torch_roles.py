@@ -199,9 +199,9 @@ def test_without_steps_it_is_said_how_pytorch_marks_them() -> None:
     assert "torch.profiler.record_function" in message and "jax" not in message
 
 
-def bytes_of_roles_on_h100(stacks: str) -> dict[Role, int]:
-    """Return the bytes of each role at the peak of two steps of a transformer on an H100, by their recorded stacks."""
-    data = gzip.decompress((H100 / f"encoder_{stacks}_stacks.pickle.gz").read_bytes())
+def bytes_of_roles_on_h100(name: str) -> dict[Role, int]:
+    """Return the bytes of each role at the peak of two steps on an H100."""
+    data = gzip.decompress((H100 / f"{name}_stacks.pickle.gz").read_bytes())
     [recording] = [recording for part in open_file(data, "snapshot.pickle") for recording in part.read()]
     rows, position = recording.allocations, peak(recording).position
     live = (rows.start <= position) & (rows.end > position)
@@ -209,7 +209,7 @@ def bytes_of_roles_on_h100(stacks: str) -> dict[Role, int]:
 
 
 def test_stacks_of_python_alone_lead_to_the_roles_of_all_stacks() -> None:
-    python, everything = bytes_of_roles_on_h100("python"), bytes_of_roles_on_h100("all")
+    python, everything = bytes_of_roles_on_h100("encoder_python"), bytes_of_roles_on_h100("encoder_all")
     assert everything[Role.UNKNOWN] < MIB
     for role in (Role.PARAMETER, Role.OPTIMIZER_STATE, Role.ACTIVATION):
         assert python[role] == pytest.approx(everything[role], rel=0.02) and everything[role] > 100 * MIB
@@ -217,3 +217,15 @@ def test_stacks_of_python_alone_lead_to_the_roles_of_all_stacks() -> None:
     others = sum(size for role, size in python.items() if role in (Role.UNKNOWN, Role.GRADIENT))
     assert others == pytest.approx(workspaces, rel=0.02)
     assert everything[Role.TEMPORARY] - python[Role.TEMPORARY] == pytest.approx(workspaces, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "moments"),
+    [("encoder_all", 2), ("gpt2_b8_bf16_all", 2), ("resnet50_b64_all", 1), ("vit_b_16_b32_bf16_all", 2)],
+)
+def test_stacks_of_an_h100_lead_to_the_roles_of_what_ran(name: str, moments: int) -> None:
+    """The optimizer has so many tensors for each parameter: Adam has two, SGD with momentum one. Buffers, too, are parameters."""
+    found = bytes_of_roles_on_h100(name)
+    assert found[Role.UNKNOWN] < 0.01 * sum(found.values())
+    assert found[Role.OPTIMIZER_STATE] == pytest.approx(moments * found[Role.PARAMETER], rel=0.02)
+    assert found[Role.ACTIVATION] > sum(found.values()) / 2
