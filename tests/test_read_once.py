@@ -18,7 +18,7 @@ from werkzeug.test import Client
 from tb_memplugin import readers
 from tb_memplugin.catalog import catalog as catalog_module
 from tb_memplugin.catalog.catalog import Catalog
-from tb_memplugin.catalog.listing import Listing
+from tb_memplugin.catalog.listing import Listing, read_file
 from tb_memplugin.errors import Abandoned, abandoned_when, end_if_abandoned
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.logdir import HostFile, files
@@ -114,14 +114,13 @@ def test_a_run_and_its_first_view_read_and_parse_each_file_once(
 def test_a_file_is_read_again_where_the_request_that_read_it_was_abandoned(monkeypatch: pytest.MonkeyPatch) -> None:
     catalog, reading, waits = Catalog(str(DEMO)), Event(), Event()
     run = next(run for run in catalog.runs() if run.name == "device_profile")
-    read = catalog_module.read_file
 
     def read_slowly(file: HostFile, run: str) -> Listing:
         if not reading.is_set():
             reading.set()
             assert waits.wait(60)
             end_if_abandoned()
-        return read(file, run)
+        return read_file(file, run)
 
     def abandoned() -> None:
         with abandoned_when(lambda: True):

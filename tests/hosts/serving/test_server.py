@@ -21,7 +21,7 @@ from tb_memplugin.questions.asking.source import Reads
 SMALL = b"answer"
 LARGE_BYTES = 16 << 20
 # `/large` is more than any socket buffers; `/sent` answers with the length of the body. `/reading` ends only where
-# nobody waits for it, which `/left` counts.
+# nobody waits for it: `/begun` and `/left` count these.
 SCRIPT = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background inherits that it is ignored
@@ -30,8 +30,9 @@ from tb_memplugin.hosts.serving.addresses import listen, url_of
 from tb_memplugin.questions.asking.source import Reads
 import threading
 from tb_memplugin.errors import Abandoned, end_if_abandoned
-go, left = threading.Event(), []
+go, begun, left = threading.Event(), [], []
 def app(environ, start_response):
+    begun.extend([1] * (environ["PATH_INFO"] == "/reading"))
     while environ["PATH_INFO"] == "/reading":
         try:
             end_if_abandoned()
@@ -44,7 +45,7 @@ def app(environ, start_response):
     if environ["PATH_INFO"] == "/go":
         go.set()
     sent = environ["wsgi.input"].read()
-    counts = {"/sent": len(sent), "/left": len(left)}
+    counts = {"/sent": len(sent), "/begun": len(begun), "/left": len(left)}
     bodies = {"/large": b"x" * %d, **{path: str(count).encode() for path, count in counts.items()}}
     body = bodies.get(environ["PATH_INFO"], %r)
     start_response("200 OK", [("Content-Length", str(len(body)))])
@@ -139,14 +140,19 @@ def test_reading_ends_once_its_client_has_gone(server: Server) -> None:
     with ExitStack() as opened:
         for _ in range(30):
             opened.enter_context(connect(server.url)).sendall(GET % b"/reading")
-    until = time.monotonic() + 60
-    while (count := int(server.get("left").body)) < THREADS[Reads.LARGE_FILES] and time.monotonic() < until:
-        time.sleep(0.05)
-    assert count >= THREADS[Reads.LARGE_FILES]  # the other requests waited, and were dropped
+        _wait_for(server, "begun", THREADS[Reads.LARGE_FILES])
+    _wait_for(server, "left", THREADS[Reads.LARGE_FILES])  # the other requests waited, and were dropped
     with connect(server.url) as client:
         client.sendall(GET % b"/slow")  # the threads are free again
         assert server.get("go").body == SMALL
         read_to(client, SMALL)
+
+
+def _wait_for(server: Server, counted: str, least: int) -> None:
+    until = time.monotonic() + 60
+    while (count := int(server.get(counted).body)) < least and time.monotonic() < until:
+        time.sleep(0.05)
+    assert count >= least
 
 
 def test_clients_take_turns() -> None:
