@@ -70,6 +70,19 @@ def test_mistakes_are_one_line(code: str, message: str, tmp_path: Path, capsys: 
     assert message in capsys.readouterr().out
 
 
+def test_a_loop_that_waits_for_a_value_of_the_gpu_ends() -> None:
+    def run() -> None:
+        import torch
+
+        done = torch.zeros((), device="cuda") > 1
+        while not done:
+            torch.empty(1000, device="cuda")
+
+    traced = capture.torch_preview(run)
+    assert traced.log.allocated > 1000
+    assert any("ends after 1,000 turns" in one.text for one in traced.assumptions.found.values())
+
+
 def test_only_one_gpu_is_traced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for target in ("h100:8", "v5e"):
         assert fit(tmp_path, TRAINING, "--on", target) == 2
