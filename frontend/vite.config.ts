@@ -37,5 +37,9 @@ export default defineConfig({
     proxy: { "/src/api": { target: "http://127.0.0.1:6007", rewrite: (path) => path.slice("/src".length) } },
   },
   // A busy machine takes many times as long.
-  test: { include: ["src/**/*.test.{ts,tsx}", "lint/**/*.test.ts"], testTimeout: 120_000, hookTimeout: 120_000 },
+  test: {
+    include: ["src/**/*.test.{ts,tsx}", "lint/**/*.test.ts"],
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+  },
 });
