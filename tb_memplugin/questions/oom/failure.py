@@ -61,6 +61,8 @@ def used_is(failure: OutOfMemory) -> str:
 
 
 def _request_sentence(recording: Recording, failure: OutOfMemory) -> str:
+    if failure.request:
+        return failure.request
     memory, requested, capacity = recording.memory, bytes_text(failure.asked), bytes_text(failure.capacity)
     purpose = f" for {failure.wanted_by}" if failure.wanted_by else ""
     if failure.host:
@@ -92,6 +94,8 @@ def _free_text(failure: OutOfMemory) -> str:
 
 
 def _cause_sentence(failure: OutOfMemory) -> str:
+    if failure.reason:
+        return failure.reason
     missing = missing_bytes(failure)
     match cause(failure):
         case Cause.HOST if failure.asked is None:

@@ -104,6 +104,8 @@ ON_CHIP = ("VMEM", "SMEM", "GPU shared memory")
 
 def hints(recording: Recording, failure: OutOfMemory) -> list[str]:
     """Return sentences that say what to do, the largest saving first."""
+    if failure.advice:
+        return list(failure.advice)
     why = cause(failure)
     if why is Cause.HOST:
         return [

@@ -7,9 +7,9 @@ import time
 import pytest
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.readers.oom_text import MAX_LINES, MESSAGE_FORMATS, read_oom_text
+from tb_memplugin.readers.oom_text import MAX_LINES, MESSAGES, read_oom_text
 
-MARKS = "\n".join(mark for form in MESSAGE_FORMATS for mark in form.MARKS)  # so that every pattern is tried
+MARKS = "\n".join(message.mark() for message in MESSAGES)  # so that every pattern is tried
 FRAGMENTS = [
     "a", "x\n", "InUse at 1 of size 1\n", "(pid=1) a\n(pid=2) b\n", "\x1b]", "(a (a ", "Buffer 1:\nSize: 1B\n",
     "Ran out of memory in memory space vmem while allocating on stack for   ", "Allocator (",
