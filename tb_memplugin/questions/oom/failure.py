@@ -109,6 +109,11 @@ def _cause_sentence(failure: OutOfMemory) -> str:
             return "This one allocation is larger than the whole memory, so freeing other memory cannot help."
         case Cause.FRAGMENTED:
             return "Enough memory is free in total, but not in one block: the free memory is fragmented."
+        case Cause.UNEXPLAINED:
+            return (
+                f"The figures do not explain it: {bytes_text(failure.largest_free or failure.free)} was free. This is "
+                "no shortage of memory."
+            )
         case Cause.LIVE if failure.phase is OutOfMemoryPhase.COMPILE:
             return f"That is {bytes_text(missing)} too much." if missing else "That is more than the compiler allows."
         case Cause.LIVE:

@@ -10,6 +10,7 @@ from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.common.part import FilePart
 from tb_memplugin.readers.oom_text.messages import accelerators, bfc, gpu, host, serving, torch, tpu, xla_gpu
+from tb_memplugin.readers.oom_text.messages.serving import with_engine_advice
 from tb_memplugin.readers.oom_text.normalize import NormalizedText
 from tb_memplugin.readers.oom_text.recordings import merge, rank, recordings
 
@@ -41,6 +42,7 @@ def read_oom_text(
     failures = rank(merge(failure for message in MESSAGES if not message.vague for failure in message.find(normalized)))
     # Without figures, only the most specific words count: others say the same.
     failures = failures or next(filter(None, (merge(m.find(normalized)) for m in MESSAGES if m.vague)), [])
+    failures = [with_engine_advice(failure, normalized.text) for failure in failures]
     if not failures:
         remedy = "paste the whole message from its first line; for a killed process, its exit code is enough"
         raise InputError("No out-of-memory error in the text", source or "the text", remedy)

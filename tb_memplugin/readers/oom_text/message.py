@@ -114,11 +114,11 @@ class MessageKind:
             at, end = page.place(match.start()), page.place(match.end() - 1) + 1
             values = _values(self.pattern, match)
             whole = spaced(self.pattern).search(page.text, at, end + NAME_CHARS)
+            # A name that ends at white space has run on in the squeezed text.
+            values = {k: v for k, v in values.items() if isinstance(v, int) or v in page.text[at:end]}
             if whole is not None and whole.start() < end:
-                at, end, values = whole.start(), whole.end(), _values(self.pattern, whole)
-            else:  # a name that had white space in it may have run on
-                values = {name: value for name, value in values.items()
-                          if isinstance(value, int) or value in page.text[at:end]}  # fmt: skip
+                values = {name: value for name, value in values.items() if isinstance(value, int)}
+                at, end, values = whole.start(), whole.end(), {**values, **_values(self.pattern, whole)}
             found.append((at, end, values))
         return found
 

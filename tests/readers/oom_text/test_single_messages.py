@@ -106,8 +106,8 @@ def test_each_kind_of_message_reads_its_example(kind: MessageKind) -> None:
 
 
 def narrow(text: str) -> str:
-    """Break a text in every 31st place, as a narrow terminal or a screenshot does, also inside words and numbers."""
-    return "\n".join(text[at : at + 31] for at in range(0, len(text), 31))
+    """Break each line in every 31st place, as a narrow terminal or a screenshot does, also inside words and numbers."""
+    return "\n".join(line[at : at + 31] for line in text.split("\n") for at in range(0, len(line), 31))
 
 
 def quoted(text: str) -> str:

@@ -96,6 +96,7 @@ LIMIT, IN_USE, MAX_IN_USE, LARGEST = (
 )
 AVAILABLE = re.compile(rf"available (?:bytes|size): ({SIZE}|\d{{1,18}})")
 BARE_CHARS = 4000
+FULL = 0.95  # a choice: with less of it in use, the free memory may be fragmented
 OCCUPANCY = re.compile(r"(?m)^[*_x]{50,200}$")
 
 
@@ -105,12 +106,12 @@ def _of_allocator(failure: Failure, found: FoundMessage) -> Failure:
     block = _up_to_next_dump(found.block, dump.end()) if dump else found.block[:BARE_CHARS]
     rounded = found.figure("rounded")
     said = replace(failure.out_of_memory, asked=rounded or failure.out_of_memory.asked)
-    return _with_dump(replace(failure, out_of_memory=said), block)
+    return _with_dump(replace(failure, out_of_memory=said), block, found)
 
 
 def _without_request(failure: Failure, found: FoundMessage) -> Failure:
     """Read a dump whose failed request is not in the text."""
-    return _with_dump(failure, _up_to_next_dump(found.block, 1))
+    return _with_dump(failure, _up_to_next_dump(found.block, 1), found)
 
 
 def _up_to_next_dump(block: str, at: int) -> str:
@@ -118,7 +119,7 @@ def _up_to_next_dump(block: str, at: int) -> str:
     return block[: following.start()] if following else block
 
 
-def _with_dump(failure: Failure, block: str) -> Failure:
+def _with_dump(failure: Failure, block: str, found: FoundMessage) -> Failure:
     rows, holes = _chunks(block)
     in_use = rows.bytes if len(rows.allocations) else size_of(IN_USE.search(block))
     has_dump = len(rows.regions) > 0
@@ -134,7 +135,7 @@ def _with_dump(failure: Failure, block: str) -> Failure:
         failure, out_of_memory=said, rows=rows, used=in_use,
         lifetime_peak=size_of(MAX_IN_USE.search(block)),
         cut=has_dump and not SUMMARY.search(block),
-        caveats=() if has_dump else _occupancy(block),
+        caveats=() if has_dump else _occupancy(block, found),
     )  # fmt: skip
 
 
@@ -175,12 +176,14 @@ def _chunks(block: str) -> tuple[Rows, list[int]]:
     return rows, holes[holes > 0].tolist()
 
 
-def _occupancy(block: str) -> tuple[Caveat, ...]:
+def _occupancy(block: str, found: FoundMessage) -> tuple[Caveat, ...]:
     """Return a caveat with the share of memory in use, from the allocator's line of stars."""
     line = OCCUPANCY.search(block)
     if not line:
         return ()
     part = line[0].count("*") / len(line[0])
+    if part >= FULL:
+        found.values["occupancy"] = percent_text(part)
     return (
         Caveat(
             CaveatCode.OCCUPANCY,
@@ -200,6 +203,7 @@ MESSAGES = (
         "2025-03-14 21:29:02.888121: W external/xla/xla/tsl/framework/bfc_allocator.cc:512] " + "*" * 99 + "_",
         {"memory": "GPU_1_bfc", "asked": 4_831_838_208}, "bfc", "{allocator}",
         facts=(r"\A[^\n]{0,60}?requested by op(?P<wanted_by>[^\n]{0,300})",), finish=_of_allocator,
+        reason=("Too much memory is in use: about {occupancy}, as the allocator's occupancy line shows.",),
     ),
     MessageKind(
         r"BFC(?:Allocator|Arena) dump for (?P<allocator>\S{1,100})",

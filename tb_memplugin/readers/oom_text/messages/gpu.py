@@ -45,6 +45,10 @@ GIB, MIB = 2**30, 2**20
 COMPILE, LOAD = OutOfMemoryPhase.COMPILE, OutOfMemoryPhase.LOAD
 SHARED = "GPU shared memory"
 OUTSIDE = "This memory is outside of the framework's pool, which had taken almost all of the device."
+BURN = (
+    "Burn's runtime refuses a buffer above the limit of one buffer, which is not a full memory; versions before 2026 "
+    "report a full GPU in the same words."
+)
 LEAVE_ROOM = (
     "Leave more outside of the pool: a smaller batch or cache, or a smaller part for the framework "
     "(PyTorch: torch.cuda.memory.set_per_process_memory_fraction; JAX: XLA_PYTHON_CLIENT_MEM_FRACTION; vLLM: "
@@ -237,8 +241,7 @@ MESSAGES = (
         r"BufferTooBig ?[({{] ?(?:size: )?{asked#}", "thread 'main' panicked at cubecl-runtime: called "
         "`Result::unwrap()` on an `Err` value: BufferTooBig { size: 9663676416, backtrace: disabled }",
         {"memory": "GPU", "asked": 9 * GIB}, "cubecl", "GPU",
-        reason=("Burn's runtime refuses a buffer above the device's limit of one buffer; CUDA and Vulkan also report a "
-                "full device so.",),
+        reason=(BURN,),
     ),
     MessageKind(
         r"Buffer size {asked#} is greater than the maximum buffer size \({capacity#}\)",
@@ -248,7 +251,31 @@ MESSAGES = (
         advice=("Ask for the adapter's own limits when the device is requested, or split the tensor.",),
     ),
     MessageKind(
-        r"wgpu error: Out of Memory", "wgpu error: Out of Memory", {"memory": "GPU"}, "wgpu", "GPU", vague=True,
+        r"(?:No pool handles allocation of size|No memory pool big enough to reserve|can't allocate buffer of size:) "
+        r"{asked#}",
+        "thread 'DSD-4-0' panicked at cubecl-wgpu/src/compute/server.rs:347:35:\nfailed to reserve 3595479680 bytes of "
+        "device memory: can't allocate buffer of size: 3595479680", {"memory": "GPU", "asked": 3_595_479_680},
+        "cubecl", "GPU", "https://github.com/ArthurBrussee/brush/issues/551", reason=(BURN,),
+    ),
+    MessageKind(
+        r"(?:wgpu error: Out of Memory|In Device::create_buffer.{0,80}?Not enough memory left)",
+        "wgpu error: Validation Error\n\nCaused by:\n  In Device::create_buffer\n    Not enough memory left.",
+        {"memory": "GPU"}, "wgpu", "GPU", "https://github.com/tracel-ai/cubecl/issues/90", vague=True,
+    ),
+    MessageKind(
+        r"when allocating memory for (?P<wanted_by>\w{1,60}) with size {asked#} and alignment \d{1,4}, but only "
+        r"{free#} bytes available",
+        "RuntimeError: Buffer overflow when allocating memory for batch_prefill_tmp_v with size 540016640 and "
+        "alignment 16, but only 402653184 bytes available in AlignedAllocator. Increase the workspace buffer size.",
+        {"memory": "workspace of FlashInfer", "asked": 540_016_640, "free": 384 * MIB}, "flashinfer",
+        "workspace of FlashInfer", reason=("This is a buffer of a fixed size, not the memory of the GPU.",),
+        advice=("Give the wrapper a larger workspace buffer (vLLM: VLLM_FLASHINFER_WORKSPACE_BUFFER_SIZE; SGLang: "
+                "SGLANG_FLASHINFER_WORKSPACE_SIZE), or split prefills into smaller chunks.",),
+    ),
+    MessageKind(
+        r"Error Code 2: OutOfMemory", "[E] Error[2]: [virtualMemoryBuffer.cpp::resizePhysical::145] Error Code 2: "
+        "OutOfMemory (no further information)", {"memory": "GPU"}, "tensorrt", "GPU", vague=True,
+        source="https://github.com/aws/amazon-sagemaker-examples/issues/4655",
     ),
     MessageKind(
         r"(?:CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|hipErrorOutOfMemory|ErrorOutOfDeviceMemory"

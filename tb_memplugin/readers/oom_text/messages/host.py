@@ -38,7 +38,7 @@ KILLS = (
     (r"OOMKilled", "    Last State:  Terminated\n      Reason:    OOMKilled"),
     (r"node was low on resource: memory", "The node was low on resource: memory. Threshold quantity: 100Mi"),
     (r"oom[-_ ]kill", "slurmstepd: error: Detected 1 oom_kill event in StepId=52.batch."),
-    (r"OOM[-_ ]kill", "Some of your processes may have been OOM killed"),
+    (r"(?<!SIGKILL by )OOM[-_ ]kill", "Some of your processes may have been OOM killed"),
     (r"(?m)^srun: error: [^\n]{1,200}: Out Of Memory$", "srun: error: gpu-7: task 0: Out Of Memory"),
     (r"Memory cgroup out of memory(?!: Kill)", "Memory cgroup out of memory"),
     (r"[1-9]\d{0,5} Workers \(tasks / actors\) killed due to memory pressure \(OOM\)",

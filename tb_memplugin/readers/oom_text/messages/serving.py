@@ -1,5 +1,6 @@
 """Messages of inference engines: memory that settings leave for the KV cache, and buffers of llama.cpp and MLX."""
 
+import re
 from dataclasses import replace
 
 from tb_memplugin.readers.oom_text.failure import Failure
@@ -27,8 +28,38 @@ def _at_startup(failure: Failure, found: FoundMessage) -> Failure:
     return replace(failure, out_of_memory=replace(said, free=round(share * said.capacity)))
 
 
+def with_engine_advice(failure: Failure, text: str) -> Failure:
+    """Add the advice of the inference engine whose files or words are in the text to an error of PyTorch."""
+    if failure.tool != "torch" or failure.out_of_memory.advice or TRAINING.search(text):
+        return failure
+    engine = ENGINE.search(text)
+    advice = ENGINES[engine[0].lower()] if engine else ()
+    return replace(failure, out_of_memory=replace(failure.out_of_memory, advice=advice))
+
+
 CACHE = "The KV cache gets what is left of the utilization after the weights and the activations of a profiled step"
 RAISE = "Or raise --gpu-memory-utilization, if the device has that much free memory"
+
+# Advice for an error of PyTorch in a text that names one of these engines, which do not train.
+ENGINES = {
+    "vllm": (
+        "Lower --gpu-memory-utilization, which leaves more memory outside of the KV cache; or lower "
+        "--max-num-batched-tokens, --max-num-seqs or the sizes of CUDA graphs (--enforce-eager has none).",
+        "Or use quantized weights, or more devices (--tensor-parallel-size).",
+    ),
+    "sglang": (
+        "Lower --mem-fraction-static, which leaves more memory outside of the KV cache; or lower "
+        "--chunked-prefill-size or --cuda-graph-max-bs.",
+        "Or use quantized weights, or more devices (--tp).",
+    ),
+    "comfyui": (
+        "Start with --lowvram or --reserve-vram, use a smaller picture or fewer frames, a quantized (GGUF, fp8) model, "
+        "or VAE Decode (Tiled).",
+    ),
+}
+
+ENGINE = re.compile("|".join(ENGINES), re.IGNORECASE)
+TRAINING = re.compile(r"\.backward\(|[Tt]rainer|optimizer")  # a job of reinforcement learning has an engine too
 
 MESSAGES = (
     MessageKind(
@@ -129,6 +160,15 @@ MESSAGES = (
         "memory", {"memory": "GPU 0", "asked": 10 * GIB}, "ggml", "GPU {device}",
         advice=("Lower --ctx-size or --batch-size, keep fewer layers on the GPU (--n-gpu-layers), or quantize the KV "
                 "cache (--cache-type-k q8_0).",),
+    ),
+    MessageKind(
+        r"failed to allocate {asked} of pinned memory: out of memory",
+        "ggml_cuda_host_malloc: failed to allocate 349659.17 MiB of pinned memory: out of memory",
+        {"memory": "host memory", "asked": 366_644_213_842}, "ggml", "host memory",
+        "https://github.com/ollama/ollama/issues/8964", host=True,
+        reason=("llama.cpp goes on with memory that is not pinned, which is slower.",),
+        advice=("Give the machine more memory, use a smaller or quantized model, or keep the file mapped: do "
+                "not set --no-mmap.",),
     ),
     MessageKind(
         r"failed to allocate (?P<device>[A-Z][A-Za-z]{1,10}\d{1,3}) buffer of size {asked#}",

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tb_memplugin.model.caveats import Caveat, CaveatCode
 from tb_memplugin.readers.oom_text.failure import Buffer, Failure, named_buffers, size_of
-from tb_memplugin.readers.oom_text.message import MESSAGE_CHARS, FoundMessage, MessageKind
+from tb_memplugin.readers.oom_text.message import MESSAGE_CHARS, FoundMessage, MessageKind, PrintedFigure
 from tb_memplugin.sizes import PRINTED as SIZE
 
 PROCESS = re.compile(rf"Process\s+(\d{{1,10}})\s+has\s+({SIZE})\s+memory\s+in\s+use")
@@ -25,12 +25,24 @@ def _with_sums(failure: Failure, found: FoundMessage) -> Failure:
     # The device's free memory can be mapped as one block. PyTorch's own free memory is fragmented.
     largest_free = free if free and said.asked and free >= said.asked else None
     device, number = found.name("device"), found.figure("number")
+    _explain(found, device, said.asked or 0, free_in_total)
     memory = device if number is None else f"{device.lower()}:{number:d}"
     said = replace(said, free=free_in_total, largest_free=largest_free, in_use=in_use)
     caveats = _caveats(unallocated, found.figure("allowed"))
     return replace(
         failure, memory=memory, out_of_memory=said, rows=rows, used=in_use, cut=total is None, caveats=caveats
     )
+
+
+def _explain(found: FoundMessage, device: str, asked: int, free: int | None) -> None:
+    """Tell a limit from a shortage."""
+    allowed, allocated, total = map(found.figure, ("allowed", "allocated", "capacity"))
+    if allowed is not None and allocated is not None and allocated + asked > allowed and (free or 0) >= asked:
+        found.values["over"] = PrintedFigure(allocated + asked - allowed)
+    elif device == "XPU" and asked * 1.01 > XPU_LIMIT and (free is None or free >= asked):
+        found.values["single"] = PrintedFigure(XPU_LIMIT)
+    elif device == "HIP" and total is not None and asked > total:
+        found.values["driver"] = PrintedFigure(total)
 
 
 def _buffers(allocated: int, private: int, processes: list[Buffer]) -> list[Buffer]:
@@ -77,6 +89,7 @@ def _of_metal(failure: Failure, found: FoundMessage) -> Failure:
 
 
 GIB, MIB = 2**30, 2**20
+XPU_LIMIT = 4 * GIB
 
 MESSAGES = (
     MessageKind(
@@ -93,6 +106,19 @@ MESSAGES = (
             "with {private} allocated in private pools", "{unallocated} is reserved by PyTorch but unallocated",
             "{reserved} reserved in total by PyTorch", "{reserved} cached",
         ), finish=_with_sums,
+        reason=(
+            "PyTorch may use {allowed} of the device, the limit of set_per_process_memory_fraction, and would have "
+            "{over} more.",
+            "Drivers of Intel GPUs allow {single} in one allocation, such as on an Arc A770; the memory in use does "
+            "not explain the failure.",
+            "This one allocation is larger than the {driver} that the driver offers.",
+        ), advice=(
+            "Raise the limit of torch.cuda.memory.set_per_process_memory_fraction: {allowed} lacks {over}.",
+            "Split the tensor into parts below {single}, or use a newer driver and PyTorch, and "
+            "UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS=1.",
+            "On an APU, the driver offers {driver} of the machine's memory: give the GPU more in the firmware (UMA "
+            "frame buffer) or with the kernel's parameter ttm.pages_limit. Otherwise split the tensor.",
+        ),
     ),
     MessageKind(
         r"MPS backend out of memory \(MPS allocated: {allocated}, other allocations: {others}, max allowed: {capacity}"
