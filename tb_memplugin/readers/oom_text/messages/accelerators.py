@@ -1,4 +1,4 @@
-"""Messages of Tenstorrent's, AWS Neuron's and Ascend's software."""
+"""Messages of the software of Tenstorrent, AWS Neuron, Gaudi and Ascend."""
 
 from dataclasses import replace
 
@@ -90,6 +90,11 @@ MESSAGES = (
         request=("The tile {wanted_by} is outside of the SBUF of the core.",),
         reason=("SBUF is the on-chip memory of a NeuronCore, 24 MiB in 128 partitions.",),
         advice=("Use smaller tiles along the free dimension, or fewer at once.",),
+    ),
+    MessageKind(
+        r"Allocation failed for size::{asked#}",
+        "RuntimeError: [Rank:0] FATAL ERROR :: MODULE:PT_DEVMEM Allocation failed for size::604241920 (576.25)MB",
+        {"memory": "HPU", "asked": 604_241_920}, "gaudi", "HPU",
     ),
     MessageKind(
         r"Failed to allocate memory\.\s{0,20}Possible Cause: Available memory is insufficient",
