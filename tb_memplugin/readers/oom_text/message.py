@@ -20,7 +20,8 @@ from tb_memplugin.sizes import PRINTED, bytes_text, printed_size
 FIGURES = ("asked", "free", "largest_free", "capacity", "in_use", "exceeded")
 NUMBER = re.compile(r"\{([a-z_]{1,20})(#?)\}")
 COUNT = r"(?<!\d)\d{1,3}(?:,\d{3}){1,6}|(?<!\d)\d{1,19}"
-SIZE = PRINTED.replace(r"\s?", r"\s{0,8}")
+# Not the rest of a number that a line break divides, which is whole in the squeezed text.
+SIZE = r"(?<![\d.]\n)(?<!\n\.)" + PRINTED.replace(r"\s?", r"\s{0,8}")
 TOKEN = re.compile(r"\\.|\[(?:\\.|[^\[\]\\]){1,80}\]|\{[^{}]{0,40}\}|.", re.DOTALL)
 NAME_CHARS = 400  # of a name that is shorter without the white space after it
 MESSAGE_CHARS = 3000  # of figures and names in a message without a list
@@ -30,7 +31,7 @@ class PrintedFigure(int):
     """Bytes or a count of a text. Sentences print it as bytes, and with a format, as `{tokens:,}`, as a number."""
 
     def __format__(self, form: str) -> str:
-        return int.__format__(self, form) if form else bytes_text(self)
+        return int.__format__(self, form) if form else bytes_text(int(self))
 
 
 Values = dict[str, PrintedFigure | str]

@@ -39,6 +39,8 @@ PREFIXES = (
 # Each begins with the end of the line before: a pattern that begins with ^ is tried at every character.
 PREFIX = re.compile(rf"\n[ \t]{{0,40}}(?:{'|'.join(PREFIXES)}){{0,4}}[ \t]*")
 WORKER = re.compile(rf"\n[ \t>]{{0,40}}\d{{0,6}}({RAY}|{RANK})")
+SPACED_POINT = re.compile(r"(?<=\d) \. (?=\d)")  # of a screenshot's OCR
+LINE_NUMBER = re.compile(r"(?m)^(\d{1,6})(?:[.:|)]|(?=[ \t]))[ \t]{0,8}")
 BLANK_LINES = re.compile(r"\n{3,}")
 # repr() of an error, or a log that keeps an error on one line.
 ESCAPED_LINES = re.compile(r"\\n(?:\\n|\\t| {2}|Total |BufferAssignment|Peak buffers|\s*==)")
@@ -54,8 +56,9 @@ class NormalizedText:
         text = ESCAPES.sub("", original)
         if ESCAPED_LINES.search(text):
             text = text.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')
+        text = SPACED_POINT.sub(".", text)
         text = BLANK_LINES.sub("\n\n", text.replace("\r\n", "\n").replace("\r", "\n"))
-        self.text = PREFIX.sub("\n", f"\n{_group_by_worker(text)}")[1:]
+        self.text = _without_numbers(PREFIX.sub("\n", f"\n{_group_by_worker(text)}")[1:])
 
     @cached_property
     def squeezed(self) -> str:
@@ -71,6 +74,15 @@ class NormalizedText:
     def place(self, squeezed: int) -> int:
         """Return the place in the text of a place in `squeezed`; its end for the end."""
         return int(self.places[squeezed]) if squeezed < len(self.places) else len(self.text)
+
+
+def _without_numbers(text: str) -> str:
+    """Remove the numbers of lines, where every line has one."""
+    lines = [line for line in text.split("\n") if line]
+    numbers = [int(found[1]) for line in lines if (found := LINE_NUMBER.match(line))]
+    first = numbers[0] if numbers else 0
+    numbered = len(lines) > 1 and numbers == list(range(first, first + len(lines)))
+    return LINE_NUMBER.sub("", text) if numbered else text
 
 
 def _printed(codes: np.ndarray[tuple[int], np.dtype[np.uint32]]) -> Mask:

@@ -123,6 +123,24 @@ def test_figures_are_read_wherever_a_paste_breaks_the_text(kind: MessageKind, pa
     assert {name: getattr(failure, name) for name in figures} == figures
 
 
+@pytest.mark.parametrize("line", [
+    "CUDA out of memory . Tried to allocate 1 . 50 GiB ( GPU 0 ; 23 . 50 GiB total capacity ; 1 . 00 GiB free )",
+    "12 CUDA out of memory. Tried to\n13 allocate 1.50 GiB. GPU 0 has a total capacity of\n14 23.50 GiB of which "
+    "1.00 GiB is\n15 free.",
+    "(Worker pid=3) CUDA out of memory. Tried to allocate 1.5\n0 GiB. GPU 0 has a total capacity of 23.50 GiB of which "
+    "1.00 Gi\nB is free.",
+    "CUDA out of memory. Tried to allocate 1.50 GiB ... total capacity of 23.50 GiB ... 1.00 GiB is free.",
+])  # fmt: skip
+def test_a_screenshot_numbered_lines_a_narrow_terminal_and_an_elided_text(line: str) -> None:
+    failure = only(line).out_of_memory
+    assert failure is not None
+    assert (failure.asked, failure.capacity, failure.free) == (1536 * MIB, 24_064 * MIB, GIB)
+
+
+def test_a_sentence_has_sizes_below_a_kibibyte() -> None:
+    assert "608 B" in str(only("NCCL WARN Failed to CUDA calloc async 608 bytes").out_of_memory)
+
+
 @pytest.mark.parametrize(("text", "said"), LINES.values(), ids=LINES.keys())
 def test_the_numbers_of_each_wording(text: str, said: Said) -> None:
     recording = only(text)

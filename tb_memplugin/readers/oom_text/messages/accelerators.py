@@ -92,6 +92,19 @@ MESSAGES = (
         advice=("Use smaller tiles along the free dimension, or fewer at once.",),
     ),
     MessageKind(
+        r"peak HBM usage of {asked} exceeds HBM limit of {capacity}",
+        "[NCC_EOOM002] Maximum peak HBM usage of 18.12GB exceeds HBM limit of 16.00GB",
+        {"memory": "HBM", "asked": 19_456_201_851, "capacity": 16 * 2**30}, "neuron", "HBM", phase=COMPILE, needs=True,
+        advice=("Shard the model over more cores (tensor parallelism), or use a smaller batch or sequence.",),
+    ),
+    MessageKind(
+        r"NCC_EOOM\d{3}", "[NCC_EOOM001] The combined memory needed for the model tensors exceeds the high-bandwidth "
+        "memory limit.", {"memory": "HBM"}, "neuron", "HBM", phase=COMPILE, vague=True,
+        request=("The Neuron compiler refused the program: its tensors need more HBM than a core has.",),
+        reason=("They are inputs, outputs, temporaries, and what SBUF had no room for.",),
+        advice=("Shard the model over more cores (tensor parallelism), or use a smaller batch or sequence.",),
+    ),
+    MessageKind(
         r"Allocation failed for size::{asked#}",
         "RuntimeError: [Rank:0] FATAL ERROR :: MODULE:PT_DEVMEM Allocation failed for size::604241920 (576.25)MB",
         {"memory": "HPU", "asked": 604_241_920}, "gaudi", "HPU",

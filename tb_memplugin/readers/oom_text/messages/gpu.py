@@ -109,11 +109,12 @@ MESSAGES = (
         reason=(OUTSIDE,), advice=LEAVE_ROOM,
     ),
     MessageKind(
-        r"ran out of memory trying to instantiate graph with {nodes#} nodes and \d{1,9} conditionals \(total of "
-        r"{graphs#} alive graphs",
+        r"ran out of memory trying to instantiate graph",
         "INTERNAL: CUDA error: Underlying backend ran out of memory trying to instantiate graph with 12 nodes and 0 "
         "conditionals (total of 24 alive graphs in the process).", {"memory": "GPU"}, "graph", "GPU", phase=LOAD,
-        request=("The driver could not instantiate a CUDA graph of {nodes:,} nodes; {graphs:,} others are alive.",),
+        facts=("with {nodes#} nodes", r"total of {graphs#} alive graphs"),
+        request=("The driver could not instantiate a CUDA graph of {nodes:,} nodes; {graphs:,} others are alive.",
+                 "The driver could not instantiate a CUDA graph: the GPU ran out of memory."),
         reason=(OUTSIDE,),
         advice=("Run without CUDA graphs: XLA_FLAGS=--xla_gpu_enable_command_buffer= (empty).", *LEAVE_ROOM),
     ),
@@ -147,8 +148,9 @@ MESSAGES = (
         reason=(OUTSIDE,), advice=LEAVE_ROOM,
     ),
     MessageKind(
-        r"(?:CUFFT_ALLOC_FAILED|rocblas_status_memory_error|miopenStatusAllocFailed)",
-        "RuntimeError: cuFFT error: CUFFT_ALLOC_FAILED", {"memory": "GPU"}, "library", "GPU", vague=True,
+        r"(?:CUFFT_ALLOC_FAILED|rocblas_status_memory_error|miopenStatusAllocFailed|[tT]he resource allocation failed)",
+        "transformer_engine/common/gemm/cublaslt_gemm.cu:408 in function cublas_gemm: cuBLAS Error: the resource "
+        "allocation failed", {"memory": "GPU"}, "library", "GPU", vague=True,
         request=("A library could not allocate its own memory.",), reason=(OUTSIDE,), advice=LEAVE_ROOM,
     ),
     MessageKind(
@@ -278,13 +280,23 @@ MESSAGES = (
         source="https://github.com/aws/amazon-sagemaker-examples/issues/4655",
     ),
     MessageKind(
+        r"(?:(?:cudaHostAlloc|cudaMallocHost|cudaHostRegister|hipHostMalloc)\W[^\n]{0,100}?|pin_memory\([^\n]{0,400}?"
+        r"CUDA (?:driver )?error: )(?:out of memory|OUT_OF_MEMORY|cudaErrorMemoryAllocation)",
+        "    return data.pin_memory(device)\nRuntimeError: CUDA error: out of memory", {"memory": "host memory"},
+        "host", "host memory", host=True, vague=True,
+        request=("The driver could not pin host memory.",),
+        reason=("Pinned memory is host memory that stays in place: it is limited by the free host memory, by "
+                "ulimit -l and by the container.",),
+        advice=("Use pin_memory=False, or fewer workers and batches that are prefetched; for offloading, keep a "
+                "smaller part in pinned memory.",),
+    ),
+    MessageKind(
         r"(?:CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|hipErrorOutOfMemory|ErrorOutOfDeviceMemory"
         r"|VK_ERROR_OUT_OF_DEVICE_MEMORY)", 'DriverError(CUDA_ERROR_OUT_OF_MEMORY, "out of memory")',
         {"memory": "GPU"}, "driver", "GPU", vague=True,
     ),
     MessageKind(
-        r"(?:CUDA|Cuda|cuda|HIP|hip|CUBLAS|cuBLAS)[\w ]{0,30}(?:\([^)\n]{0,40}\))?:? ?\d{0,3}:? ?['(]?"
-        r"(?:out of memory|OOM)",
+        r"(?:CUDA|Cuda|cuda|HIP|hip)[^\n]{0,120}?[:'(] ?out of memory",
         "RuntimeError: CUDA error: out of memory\nCUDA kernel errors might be asynchronously reported",
         {"memory": "GPU"}, "driver", "GPU", vague=True,
     ),

@@ -32,6 +32,7 @@ MIB, GIB = 2**20, 2**30
 KILLS = (
     (r"xit(?:ed|s|ing)?(?:[ _-](?:[Ww]ith|[Ss]tatus|[Cc]ode|[Vv]alue)){0,4}\s{0,2}[:=(]?\s{0,2}137\b", "exit code 137"),
     (r"exitcode\s{0,4}[:=]\s{0,4}-9\b", "  exitcode  : -9 (pid: 4711)"),
+    (r"(?<![^\n])Killed(?![^\n])", "step 12 loss 3.1\nKilled\n"),
     (r"died with <Signals\.SIGKILL: 9>", "died with <Signals.SIGKILL: 9>."),
     (r"signal 9 \(SIGKILL\)", "terminated by signal 9 (SIGKILL)"),
     (r"killed by signal: Killed", "RuntimeError: DataLoader worker (pid 1327) is killed by signal: Killed."),
@@ -41,17 +42,23 @@ KILLS = (
     (r"(?<!SIGKILL by )OOM[-_ ]kill", "Some of your processes may have been OOM killed"),
     (r"(?m)^srun: error: [^\n]{1,200}: Out Of Memory$", "srun: error: gpu-7: task 0: Out Of Memory"),
     (r"Memory cgroup out of memory(?!: Kill)", "Memory cgroup out of memory"),
-    (r"[1-9]\d{0,5} Workers \(tasks / actors\) killed due to memory pressure \(OOM\)",
-     "(raylet) node_manager.cc:3250: 5 Workers (tasks / actors) killed due to memory pressure (OOM)"),
-    (r"systemd-oomd(?:\[\d{1,9}\])?: Killed \S{1,300} due to memory",
-     "systemd-oomd[812]: Killed /user.slice/app.scope due to memory pressure for /user.slice being 59.53% > 50.00%"),
+    (
+        r"[1-9]\d{0,5} Workers \(tasks / actors\) killed due to memory pressure \(OOM\)",
+        "(raylet) node_manager.cc:3250: 5 Workers (tasks / actors) killed due to memory pressure (OOM)",
+    ),
+    (
+        r"systemd-oomd(?:\[\d{1,9}\])?: Killed \S{1,300} due to memory",
+        "systemd-oomd[812]: Killed /user.slice/app.scope due to memory pressure for /user.slice being 59.53% > 50.00%",
+    ),
+)
+# Words for an allocation that the system refused, without its size.
+REFUSALS = (
     (r"std::bad_alloc(?!:\s{1,4}(?:o|CUDA|RMM))", "terminate called after throwing an instance of "
      "'std::bad_alloc'"),
-    (r"(?<![\w.])MemoryError\b(?!:\s{1,4}std::bad_alloc:)", "MemoryError"),
+    (r"(?<![\w.])MemoryError\b(?!:\s{1,4}(?:std::bad_alloc:|Unable to alloc))", "MemoryError"),
     (r"\[Errno 12\] Cannot allocate memory", "OSError: [Errno 12] Cannot allocate memory"),
     (r"The paging file is too small for this operation", "OSError: [WinError 1455] The paging file is too small for "
      "this operation to complete."),
-    (r"(?<![^\n])Killed(?![^\n])", "step 12 loss 3.1\nKilled\n"),
 )  # fmt: skip
 
 SHARED_MEMORY = (
@@ -144,4 +151,8 @@ MESSAGES = (
     ),
     *(MessageKind(pattern, example, {"memory": "host memory"}, "host", "host memory", host=True, exact=True,
               caveats=(KILLED,)) for pattern, example in KILLS),
+    *(MessageKind(pattern, example, {"memory": "host memory"}, "host", "host memory", host=True, exact=True,
+                  request=("An allocation of host memory failed; the text has no size of it.",),
+                  reason=("Host memory is the memory of the machine, not of the accelerator.",))
+      for pattern, example in REFUSALS),
 )  # fmt: skip

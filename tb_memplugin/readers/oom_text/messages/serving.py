@@ -182,7 +182,7 @@ MESSAGES = (
         "vk::Device::allocateMemory: ErrorOutOfDeviceMemory", {"memory": "GPU", "asked": 2 * GIB}, "ggml", "GPU",
     ),
     MessageKind(
-        r"kIOGPUCommandBufferCallbackErrorOutOfMemory",
+        r"(?:kIOGPUCommandBufferCallbackErrorOutOfMemory|Command buffer execution failed: Insufficient Memory)",
         "libc++abi: [METAL] Command buffer execution failed: Insufficient Memory "
         "(00000008:kIOGPUCommandBufferCallbackErrorOutOfMemory)", {"memory": "Metal"}, "metal", "Metal", vague=True,
         reason=("Metal refused the commands: the memory that it may wire is full, which it shares with the system.",),

@@ -101,7 +101,7 @@ MESSAGES = (
         {"memory": "cuda:0", "asked": 3 * GIB, "free": 1536 * MIB, "capacity": 32 * GIB, "in_use": 31_232 * MIB},
         "torch", facts=(
             "[GN]PU {number#}", "total capac(?:i)?ty of {capacity}", "{capacity} total capacity",
-            "of which {free} is free", "{free} free", "{allowed} allowed",
+            "{free} is free", "{free} free", "{allowed} allowed",
             "{allocated} is allocated by PyTorch", "{allocated} already allocated",
             "with {private} allocated in private pools", "{unallocated} is reserved by PyTorch but unallocated",
             "{reserved} reserved in total by PyTorch", "{reserved} cached",

@@ -237,7 +237,9 @@ def _at_runtime(failure: Failure, found: FoundMessage) -> Failure:
 
 
 COMPILE = OutOfMemoryPhase.COMPILE
-SCOPED = r"Scoped allocation with size {asked} and limit {capacity}(?: exceeded scoped \w{1,20} limit by {exceeded})?"
+SCOPED = (
+    r"[Ss]coped allocation with size {asked} and limit {capacity}(?: exceeded scoped \w{1,20} limit by {exceeded})?"
+)
 GIB, MIB = 2**30, 2**20
 
 MESSAGES = (
@@ -251,7 +253,7 @@ MESSAGES = (
     ),
     MessageKind(
         r"Ran out of memory in memory space (?P<space>\w{1,20}) (?:while allocating on stack|\.\.\.) for "
-        r"(?P<wanted_by>(?:(?! ?Scoped allocation|Ran out of memory in)[^\n]){1,8000})",
+        r"(?P<wanted_by>(?:(?! ?[Ss]coped allocation|Ran out of memory in)[^\n]){1,8000})",
         "CompileTimeScopedVmemOom: Ran out of memory in memory space vmem ... for\n%flash_attention.1 = "
         "bf16[1,16,25344,80] ... Scoped allocation with size\n37.22M and limit 32.00M exceeded scoped vmem limit by "
         "5.22M.",
@@ -264,6 +266,18 @@ MESSAGES = (
         "Scoped allocation with size 19.85M and limit 16.00M exceeded scoped vmem limit by 3.85M.",
         {"memory": "VMEM", "asked": 20_814_234, "capacity": 16 * MIB},
         tool="tpu", phase=COMPILE, needs=True, finish=_of_kernel,
+    ),
+    MessageKind(
+        r"Used {asked} of {capacity} (?P<space>hbm|vmem|smem|sflag)\.",
+        "Ran out of memory ... Used 20.44G of 15.75G hbm. Exceeded hbm capacity by 4.70G.",
+        {"memory": "HBM", "asked": 21_947_282_883, "capacity": 16_911_433_728, "exceeded": 5_046_586_573},
+        tool="tpu", phase=COMPILE, needs=True, unless="Ran out of memory in memory space",
+        facts=(r"Exceeded \w{1,20} capacity by {exceeded}",), finish=_listed,
+    ),
+    MessageKind(
+        r"Ran out of memory in memory space (?P<space>\w{1,20})",
+        "Mosaic failed to compile TPU kernel: Ran out of memory in memory space vmem", {"memory": "VMEM"},
+        tool="tpu", phase=COMPILE, vague=True, facts=(r"Exceeded \w{1,20} capacity by {exceeded}",), finish=_named,
     ),
     MessageKind(
         r"TPU TensorCore Hbm usage: {tensor_core}, SparseCore Hbm usage:? {sparse_core}, "
