@@ -46,6 +46,14 @@ class KernelMemory:
         return max(self.used_bytes - sum(buffer.bytes for buffer in self.buffers), 0)
 
 
+@dataclass(frozen=True, slots=True)
+class MemoryShare:
+    """What a part of a device's memory is for, in bytes, as the start-up lines of an inference engine state it."""
+
+    holder: str
+    bytes: int
+
+
 class OutOfMemoryPhase(StrEnum):
     """The moment of a failure."""
 
@@ -80,3 +88,4 @@ class OutOfMemory:
     request: str = ""
     reason: str = ""
     advice: tuple[str, ...] = ()
+    ledger: tuple[MemoryShare, ...] = ()  # of the device, where the text states it

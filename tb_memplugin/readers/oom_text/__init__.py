@@ -13,6 +13,7 @@ from tb_memplugin.readers.oom_text.messages import accelerators, bfc, gpu, host,
 from tb_memplugin.readers.oom_text.messages.serving import with_engine_advice
 from tb_memplugin.readers.oom_text.normalize import NormalizedText
 from tb_memplugin.readers.oom_text.recordings import merge, rank, recordings
+from tb_memplugin.readers.oom_text.startup import with_ledger
 
 MESSAGES = tuple(
     message for family in (tpu, xla_gpu, bfc, serving, accelerators, torch, gpu, host) for message in family.MESSAGES
@@ -42,7 +43,7 @@ def read_oom_text(
     failures = rank(merge(failure for message in MESSAGES if not message.vague for failure in message.find(normalized)))
     # Without figures, only the most specific words count: others say the same.
     failures = failures or next(filter(None, (merge(m.find(normalized)) for m in MESSAGES if m.vague)), [])
-    failures = [with_engine_advice(failure, normalized.text) for failure in failures]
+    failures = with_ledger([with_engine_advice(failure, normalized.text) for failure in failures], normalized)
     if not failures:
         remedy = "paste the whole message from its first line; for a killed process, its exit code is enough"
         raise InputError("No out-of-memory error in the text", source or "the text", remedy)

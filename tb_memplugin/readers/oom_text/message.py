@@ -106,20 +106,20 @@ class MessageKind:
 
     def _exact_matches(self, page: NormalizedText) -> list[tuple[int, int, Values]]:
         found = last_matches(spaced(self.pattern, True), page.text)
-        return [(match.start(), match.end(), _values(self.pattern, match)) for match in found]
+        return [(match.start(), match.end(), values_of(self.pattern, match)) for match in found]
 
     def _matches(self, page: NormalizedText) -> list[tuple[int, int, Values]]:
         """Find the message in the squeezed text, and read names from the text where it has the same words there."""
         found = []
         for match in last_matches(squeezed(self.pattern), page.squeezed):
             at, end = page.place(match.start()), page.place(match.end() - 1) + 1
-            values = _values(self.pattern, match)
+            values = values_of(self.pattern, match)
             whole = spaced(self.pattern).search(page.text, at, end + NAME_CHARS)
             # A name that ends at white space has run on in the squeezed text.
             values = {k: v for k, v in values.items() if isinstance(v, int) or v in page.text[at:end]}
             if whole is not None and whole.start() < end:
                 values = {name: value for name, value in values.items() if isinstance(value, int)}
-                at, end, values = whole.start(), whole.end(), {**values, **_values(self.pattern, whole)}
+                at, end, values = whole.start(), whole.end(), {**values, **values_of(self.pattern, whole)}
             found.append((at, end, values))
         return found
 
@@ -145,12 +145,12 @@ class MessageKind:
         for fact in self.facts:
             match = spaced(fact).search(near)
             if whole := match or squeezed(fact).search("".join(near.split())):
-                known = _values(fact, whole)
+                known = values_of(fact, whole)
                 new = {name for name in known if match or isinstance(known[name], int)} - found.values.keys()
                 found.values.update({name: known[name] for name in new})
         preceding = page.text[max(found.at - MESSAGE_CHARS, 0) : found.at] if self.before else ""
         for match in spaced(self.before).finditer(preceding):
-            found.values.update(_values(self.before, match))
+            found.values.update(values_of(self.before, match))
 
     def _in_words(self, failure: OutOfMemory, values: Values) -> OutOfMemory:
         """Add the sentences of this kind of message, with its figures."""
@@ -169,7 +169,7 @@ class _Known(dict[str, PrintedFigure | str]):
         return ""
 
 
-def _values(source: str, match: re.Match[str]) -> Values:
+def values_of(source: str, match: re.Match[str]) -> Values:
     """Return what the groups of a match mean."""
     numbers = {name for name, _ in NUMBER.findall(source)}
     values: Values = {}

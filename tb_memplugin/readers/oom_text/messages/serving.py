@@ -33,7 +33,7 @@ def with_engine_advice(failure: Failure, text: str) -> Failure:
     if failure.tool != "torch" or failure.out_of_memory.advice or TRAINING.search(text):
         return failure
     engine = ENGINE.search(text)
-    advice = ENGINES[engine[0].lower()] if engine else ()
+    advice = ENGINES[engine.lastgroup] if engine and engine.lastgroup else ()
     return replace(failure, out_of_memory=replace(failure.out_of_memory, advice=advice))
 
 
@@ -58,7 +58,10 @@ ENGINES = {
     ),
 }
 
-ENGINE = re.compile("|".join(ENGINES), re.IGNORECASE)
+ENGINE = re.compile(
+    r"(?P<vllm>[vV][lL][lL][mM]|gpu_memory_utilization)|"
+    r"(?P<sglang>[sS][gG][lL]ang|mem_fraction_static|Memory pool end\.)|(?P<comfyui>[cC]omfy[uU][iI])"
+)
 TRAINING = re.compile(r"\.backward\(|[Tt]rainer|optimizer")  # a job of reinforcement learning has an engine too
 
 MESSAGES = (
@@ -135,6 +138,14 @@ MESSAGES = (
                  "The weights leave nothing for the KV cache of SGLang within --mem-fraction-static."),
         reason=("This fraction holds weights and KV cache, unlike in engines where a lower one leaves more.",),
         advice=("Raise --mem-fraction-static; or use more devices (--tp) or quantized weights.",),
+    ),
+    MessageKind(
+        r"total_hbm_used_gb={in_use} exceeds total_hbm_limit_cap_gb={capacity}",
+        "ValueError: total_hbm_used_gb=30.1GiB exceeds total_hbm_limit_cap_gb=28.74GiB by 1.36GiB.",
+        {"memory": "HBM", "in_use": 32_319_628_902, "capacity": 30_859_340_022}, "tpu_inference", "HBM",
+        request=("The weights take {in_use}, more than the {capacity} that --gpu-memory-utilization allows.",),
+        reason=("Nothing is left for the KV cache, and no allocation failed.",),
+        advice=("Raise --gpu-memory-utilization, quantize the weights, or use more chips (--tensor-parallel-size).",),
     ),
     MessageKind(
         r"The memory capacity is unbalanced\. Some GPUs may be occupied by other processes",
