@@ -24,7 +24,7 @@ from fuzz.mutators.text import text_mutator
 from fuzz.mutators.watch import mutate_watch
 
 from tb_memplugin.questions.asking.endpoint import endpoints
-from tb_memplugin.readers.oom_text import MESSAGES
+from tb_memplugin.readers.oom_text.messages import MESSAGES
 
 REGRESSIONS = Path(__file__).parent / "regressions"
 

@@ -9,15 +9,12 @@ from tb_memplugin.model.caveats import Caveat, CaveatCode
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.common.part import FilePart
-from tb_memplugin.readers.oom_text.messages import accelerators, bfc, gpu, host, serving, torch, tpu, xla_gpu
+from tb_memplugin.readers.oom_text.excerpts import excerpts_of
+from tb_memplugin.readers.oom_text.messages import MESSAGES
 from tb_memplugin.readers.oom_text.messages.serving import with_engine_advice
 from tb_memplugin.readers.oom_text.normalize import NormalizedText
 from tb_memplugin.readers.oom_text.recordings import merge, rank, recordings
 from tb_memplugin.readers.oom_text.startup import with_ledger
-
-MESSAGES = tuple(
-    message for family in (tpu, xla_gpu, bfc, serving, accelerators, torch, gpu, host) for message in family.MESSAGES
-)
 
 MAX_BYTES = OOM_TEXT_BYTES
 MAX_LINES = 400_000  # a dump of that many bytes has 200,000
@@ -36,10 +33,12 @@ def read_oom_text(
 ) -> list[Recording]:
     """Read one recording per failure, the most informative first. Raises InputError where the text has no failure.
 
-    Only the end of a long text is read; `skipped` is the number of bytes that the caller left out before it.
+    Of a long text, the end is read, with excerpts of what is before it; `skipped` is the number of bytes that the
+    caller left out before `data`.
     """
     end = b"\n".join(bytes(data[-MAX_BYTES:]).rsplit(b"\n", MAX_LINES)[-MAX_LINES:])
-    normalized = NormalizedText(end.decode("utf-8", "replace"))
+    before = excerpts_of(data[: len(data) - len(end)]) if len(data) > len(end) else b""
+    normalized = NormalizedText(b"\n".join(filter(None, (before, end))).decode("utf-8", "replace"))
     failures = rank(merge(failure for message in MESSAGES if not message.vague for failure in message.find(normalized)))
     # Without figures, only the most specific words count: others say the same.
     failures = failures or next(filter(None, (merge(m.find(normalized)) for m in MESSAGES if m.vague)), [])
@@ -48,9 +47,11 @@ def read_oom_text(
         remedy = "paste the whole message from its first line; for a killed process, its exit code is enough"
         raise InputError("No out-of-memory error in the text", source or "the text", remedy)
     found = recordings(failures, run=run, host=host, source=source)
-    skipped += len(data) - len(end)
-    if not skipped:
+    skipped += len(data) - len(end) - len(before)
+    if skipped <= 0:
         return found
-    text = "Only the end of this long text was read; the bytes are those skipped"
+    text = (
+        "Of this long text, the end was read, and of what is before it, errors and start-up lines; the bytes are others"
+    )
     cut = Caveat(CaveatCode.ONLY_END_READ, text, skipped)
     return [replace(recording, caveats=(*recording.caveats, cut)) for recording in found]

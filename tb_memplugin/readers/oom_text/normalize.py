@@ -85,6 +85,12 @@ def _without_numbers(text: str) -> str:
     return LINE_NUMBER.sub("", text) if numbered else text
 
 
+def worker_of(line: str) -> str:
+    """Return the prefix that names the worker of a line; empty without one."""
+    found = WORKER.match(f"\n{line}")
+    return found[1] if found else ""
+
+
 def _printed(codes: np.ndarray[tuple[int], np.dtype[np.uint32]]) -> Mask:
     printed: Mask = (codes > ord(" ")) & (codes != 0xA0)  # a web page's space, which does not break
     return printed
@@ -96,6 +102,5 @@ def _group_by_worker(text: str) -> str:
         return text
     lines: dict[str, list[str]] = {}
     for line in text.split("\n"):
-        worker = WORKER.match(f"\n{line}")
-        lines.setdefault(worker[1] if worker else "", []).append(line)
+        lines.setdefault(worker_of(line), []).append(line)
     return "\n".join(line for of_worker in lines.values() for line in of_worker)

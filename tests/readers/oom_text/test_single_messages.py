@@ -10,8 +10,9 @@ import pytest
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.out_of_memory import OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.readers.oom_text import MESSAGES, read_oom_text
+from tb_memplugin.readers.oom_text import read_oom_text
 from tb_memplugin.readers.oom_text.message import FIGURES, MessageKind
+from tb_memplugin.readers.oom_text.messages import MESSAGES
 
 COMPILE = OutOfMemoryPhase.COMPILE
 

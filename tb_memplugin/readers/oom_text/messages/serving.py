@@ -1,6 +1,5 @@
 """Messages of inference engines: memory that settings leave for the KV cache, and buffers of llama.cpp and MLX."""
 
-import re
 from dataclasses import replace
 
 from tb_memplugin.readers.oom_text.failure import Failure
@@ -30,39 +29,34 @@ def _at_startup(failure: Failure, found: FoundMessage) -> Failure:
 
 def with_engine_advice(failure: Failure, text: str) -> Failure:
     """Add the advice of the inference engine whose files or words are in the text to an error of PyTorch."""
-    if failure.tool != "torch" or failure.out_of_memory.advice or TRAINING.search(text):
+    if failure.tool != "torch" or failure.out_of_memory.advice or any(word in text for word in TRAINING):
         return failure
-    engine = ENGINE.search(text)
-    advice = ENGINES[engine.lastgroup] if engine and engine.lastgroup else ()
+    advice = next((advice for words, advice in ENGINES.items() if any(word in text for word in words)), ())
     return replace(failure, out_of_memory=replace(failure.out_of_memory, advice=advice))
 
 
 CACHE = "The KV cache gets what is left of the utilization after the weights and the activations of a profiled step"
 RAISE = "Or raise --gpu-memory-utilization, if the device has that much free memory"
 
-# Advice for an error of PyTorch in a text that names one of these engines, which do not train.
+# Advice for an error of PyTorch in a text with the words of an engine, which does not train.
 ENGINES = {
-    "vllm": (
+    ("vllm", "vLLM", "gpu_memory_utilization"): (
         "Lower --gpu-memory-utilization, which leaves more memory outside of the KV cache; or lower "
         "--max-num-batched-tokens, --max-num-seqs or the sizes of CUDA graphs (--enforce-eager has none).",
         "Or use quantized weights, or more devices (--tensor-parallel-size).",
     ),
-    "sglang": (
+    ("sglang", "SGLang", "mem_fraction_static", "Memory pool end."): (
         "Lower --mem-fraction-static, which leaves more memory outside of the KV cache; or lower "
         "--chunked-prefill-size or --cuda-graph-max-bs.",
         "Or use quantized weights, or more devices (--tp).",
     ),
-    "comfyui": (
+    ("ComfyUI", "comfyui"): (
         "Start with --lowvram or --reserve-vram, use a smaller picture or fewer frames, a quantized (GGUF, fp8) model, "
         "or VAE Decode (Tiled).",
     ),
 }
 
-ENGINE = re.compile(
-    r"(?P<vllm>[vV][lL][lL][mM]|gpu_memory_utilization)|"
-    r"(?P<sglang>[sS][gG][lL]ang|mem_fraction_static|Memory pool end\.)|(?P<comfyui>[cC]omfy[uU][iI])"
-)
-TRAINING = re.compile(r"\.backward\(|[Tt]rainer|optimizer")  # a job of reinforcement learning has an engine too
+TRAINING = (".backward(", "rainer", "optimizer")  # a job of reinforcement learning has an engine too
 
 MESSAGES = (
     MessageKind(
