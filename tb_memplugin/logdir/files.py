@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from io import FileIO
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -82,14 +82,32 @@ def read_local(
 
 def _excerpts(file: LocalFile, end: int, known: Format | None) -> bytes:
     """Return what a format needs of the beginning of a file of which only the end is read."""
-    if known is None or known.excerpts is None or not end:
+    found = excerpts_of(known) if known is not None and end else None
+    if found is None:
         return b""
-    module, _, name = known.excerpts.partition(":")
-    found = getattr(import_module(module), name)()
     for at in range(0, end, CHUNK_BYTES):
         found.add(file.fetch([(at, min(at + CHUNK_BYTES, end))])[0])
-    excerpts: bytes = found.content()
+    excerpts = found.content()
     return excerpts and excerpts + b"\n"
+
+
+class Excerpts(Protocol):
+    """What a format needs of a file besides its end; the rest is added in pieces."""
+
+    def add(self, piece: bytes) -> None:
+        """Search the next piece."""
+
+    def content(self) -> bytes:
+        """Return the excerpts of all pieces."""
+
+
+def excerpts_of(known: Format) -> Excerpts | None:
+    """Return new excerpts for a file of a format; None where it has none."""
+    if known.excerpts is None:
+        return None
+    module, _, name = known.excerpts.partition(":")
+    made: Excerpts = getattr(import_module(module), name)()
+    return made
 
 
 def extent(begin: int, max_bytes: int | None, file_bytes: int) -> tuple[int, int]:
