@@ -34,6 +34,7 @@ class Format(NamedTuple):
     max_bytes: int | None = None  # larger files are refused before they are read
     needed: str | None = None
     end_bytes: int | None = None  # only the end of a longer file is read; its opener also takes `skipped=`
+    excerpts: str | None = None  # a class that finds what else is needed, as `needed`; see readers/oom_text/excerpts.py
 
 
 # The error is at the end of a log. 16 MiB hold a dump of 150,000 chunks and take seconds to parse.
@@ -77,6 +78,7 @@ FORMATS = (
         "tb_memplugin.readers.oom_text:open_oom_text",
         found=(".oom.txt",),
         end_bytes=OOM_TEXT_BYTES,
+        excerpts="tb_memplugin.readers.oom_text.excerpts:LogExcerpts",
     ),
     Format(
         "PyTorch profile",

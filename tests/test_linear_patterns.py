@@ -17,6 +17,7 @@ import importlib, pkgutil, re, sys, time
 from pathlib import Path
 import tb_memplugin
 from support.adversarial_texts import texts
+from tb_memplugin.readers.oom_text.message import MessageKind
 
 SIZE, LIMIT = 8_000, 2e-6  # seconds of the processor per character; real texts take 1e-8 to 1e-7
 # Patterns for command lines, scripts and the names of files, which have at most 1,024 characters.
@@ -47,7 +48,9 @@ for module in pkgutil.walk_packages(tb_memplugin.__path__, "tb_memplugin."):
     except ImportError:
         continue  # of a framework that is not installed
     for name, value in vars(loaded).items():
-        for pattern in value if isinstance(value, tuple) else (value,):
+        values = value if isinstance(value, tuple) else (value,)
+        declared = [pattern for one in values if isinstance(one, MessageKind) for pattern in one.patterns()]
+        for pattern in (*values, *declared):
             if not isinstance(pattern, re.Pattern) or (pattern, name) in seen:
                 continue
             seen.add((pattern, name))

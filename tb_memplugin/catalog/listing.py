@@ -103,14 +103,21 @@ def _read_each(files: Sequence[HostFile], run: str, read: Callable[[HostFile, st
 
 
 def listing_of_stream(stream: BinaryIO, source: str) -> Listing:
-    """List the recordings of an error's text. Only the end is read, as of files. InputError if there is no error."""
-    from tb_memplugin.readers.oom_text import read_oom_text  # 30 ms, which a summary does not need
+    """List the recordings of an error's text. Of a long one, the end is read, and excerpts of what is before it.
 
-    text, skipped = b"", 0
+    InputError if there is no error.
+    """
+    from tb_memplugin.readers.oom_text import read_oom_text  # 30 ms, which a summary does not need
+    from tb_memplugin.readers.oom_text.excerpts import LogExcerpts
+
+    text, skipped, excerpts = b"", 0, LogExcerpts()
     while chunk := stream.read(OOM_TEXT_BYTES):
         text += chunk
+        excerpts.add(text[:-OOM_TEXT_BYTES])
         skipped += max(len(text) - OOM_TEXT_BYTES, 0)
         text = text[-OOM_TEXT_BYTES:]
+    if before := excerpts.content():
+        text, skipped = before + b"\n" + text, max(skipped - len(before), 0)
     return merge([Listing(read_oom_text(text, source=source, skipped=skipped))])
 
 

@@ -16,8 +16,10 @@ import numpy as np
 from tb_memplugin.catalog.listing import Listing, listing_of_content
 from tb_memplugin.catalog.listing_cache import held_bytes
 from tb_memplugin.errors import InputError
+from tb_memplugin.formats import format_of
 from tb_memplugin.free_memory import require
 from tb_memplugin.logdir import HostFile, ProgramFile, Run
+from tb_memplugin.logdir.files import Excerpts, excerpts_of
 from tb_memplugin.logdir.names import host_name
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
@@ -31,10 +33,31 @@ FREE_MULTIPLE = 3
 
 @dataclass(slots=True)
 class _Upload:
+    """A file that is being sent. Of a long text, `content` is its end, and excerpts of its beginning are taken."""
+
     name: str
+    size: int
     content: memoryview
+    excerpts: Excerpts | None
     done: int = 0
     touched: float = field(default_factory=time.monotonic)
+
+    def add(self, piece: bytes) -> None:
+        before = max(self.size - len(self.content) - self.done, 0)  # bytes of the piece that the content does not have
+        if self.excerpts is not None and before:
+            self.excerpts.add(piece[:before])
+        at = self.done + len(piece[:before]) - (self.size - len(self.content))
+        self.content[at : at + len(piece) - before] = piece[before:]
+        self.done += len(piece)
+        self.touched = time.monotonic()
+
+    def complete(self) -> tuple[memoryview, int]:
+        """Return the content with the excerpts, and the number of bytes that are in neither."""
+        excerpts = self.excerpts.content() if self.excerpts is not None else b""
+        if not excerpts:
+            return self.content.toreadonly(), self.size - len(self.content)
+        content = memoryview(b"\n".join((excerpts, self.content)))
+        return content, max(self.size - len(content), 0)
 
 
 class Uploads:
@@ -44,12 +67,12 @@ class Uploads:
         self._lock = threading.Lock()
         self._uploads: dict[str, _Upload] = {}  # by key, which the page chooses
 
-    def add(self, key: str, name: str, size: int, at: int, piece: bytes) -> tuple[int, memoryview | None]:
-        """Add a piece; return the number of bytes so far, and the content once it is complete.
+    def add(self, key: str, name: str, size: int, at: int, piece: bytes) -> tuple[int, memoryview | None, int]:
+        """Add a piece; return the number of bytes so far, and the content once it is complete, with the bytes left out.
 
         InputError for a file that is too large, and for a piece that is not the next one.
         """
-        if size > MAX_UPLOAD_BYTES:
+        if kept_bytes(name, size) > MAX_UPLOAD_BYTES:
             raise InputError(
                 f"The file is too large to be sent: {bytes_text(size)}", name, "put it into the logdir, then reload"
             )
@@ -57,26 +80,33 @@ class Uploads:
             if at == 0:
                 self._begin(key, name, size)
             upload = self._uploads.get(key)
-            if upload is None or upload.done != at or upload.name != name or at + len(piece) > len(upload.content):
+            if upload is None or upload.done != at or upload.name != name or at + len(piece) > upload.size:
                 raise InputError("The file was not received completely", name, "drop it on the page again")
-            upload.content[at : at + len(piece)] = piece
-            upload.done += len(piece)
-            upload.touched = time.monotonic()
-            if upload.done < len(upload.content):
-                return upload.done, None
+            upload.add(piece)
+            if upload.done < upload.size:
+                return upload.done, None, 0
             del self._uploads[key]
-        return upload.done, upload.content.toreadonly()
+        return upload.done, *upload.complete()
 
     def _begin(self, key: str, name: str, size: int) -> None:
         """Make room for a file, of those that nobody sends any more. InputError if there is none."""
-        require(size * FREE_MULTIPLE, name)
+        kept = kept_bytes(name, size)
+        require(kept * FREE_MULTIPLE, name)
         self._uploads.pop(key, None)
         idle_since = time.monotonic() - MAX_IDLE_SECONDS
         for other in [other for other, upload in self._uploads.items() if upload.touched < idle_since]:
             del self._uploads[other]
-        if sum(len(upload.content) for upload in self._uploads.values()) + size > MAX_UPLOAD_BYTES:
+        if sum(len(upload.content) for upload in self._uploads.values()) + kept > MAX_UPLOAD_BYTES:
             raise InputError("Other files are being sent", name, "try again when they are complete")
-        self._uploads[key] = _Upload(name, np.empty(size, np.uint8).data)
+        known = format_of(name)
+        excerpts = excerpts_of(known) if known is not None and kept < size else None
+        self._uploads[key] = _Upload(name, size, np.empty(kept, np.uint8).data, excerpts)
+
+
+def kept_bytes(name: str, size: int) -> int:
+    """Return how many bytes of a file its format needs as they are: of a text, its end."""
+    known = format_of(name)
+    return size if known is None or known.end_bytes is None else min(size, known.end_bytes)
 
 
 RUN_PREFIX = "pasted"
@@ -119,15 +149,18 @@ class PastedTexts:
         self._keep(pasted)
         return pasted
 
-    def add_file(self, file_name: str, content: memoryview) -> PastedText:
-        """Read a file and keep its recordings. Raise InputError, and keep nothing, if it has none."""
+    def add_file(self, file_name: str, content: memoryview, skipped: int = 0) -> PastedText:
+        """Read a file and keep its recordings. Raise InputError, and keep nothing, if it has none.
+
+        `skipped`: the bytes of a long text that `content` lacks.
+        """
         shown = "".join(c if c.isprintable() and c not in "|/\\" else "_" for c in file_name)[-MAX_NAME:]
         name = f"{RUN_PREFIX}/{shown} {blake2b(content, digest_size=16).hexdigest()}"
         if (known := self.get(name)) is not None:
             return known
         # Its path is no file of this machine, so its module is not read from there.
         file = HostFile(shown, host_name(shown), len(content), name, ProgramFile("", ""))
-        listing = listing_of_content(file, name, content)
+        listing = listing_of_content(file, name, content, skipped)
         if not listing.recordings:
             problem = next((problem.text for problem in listing.problems), "it has no recording")
             raise InputError("The file cannot be shown", shown, problem)

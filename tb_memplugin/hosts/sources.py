@@ -96,10 +96,10 @@ class CatalogUploads:
         return pasted.run.name, pasted.recordings
 
     def open_file(self, key: str, name: str, size: int, at: int, piece: bytes) -> OpenedFile:
-        received, content = self._catalog.uploads.add(key, name, size, at, piece)
+        received, content, skipped = self._catalog.uploads.add(key, name, size, at, piece)
         if content is None:
             return OpenedFile(received)
-        pasted = self._catalog.pasted.add_file(name, content)
+        pasted = self._catalog.pasted.add_file(name, content, skipped)
         return OpenedFile(received, pasted.run.name, pasted.recordings)
 
 

@@ -5,8 +5,9 @@ import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from io import FileIO
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -67,13 +68,46 @@ def read_local(
         file = LocalFile(stream, path, before.st_size)
         content = read_needed(file, known, allocator(path)) if size == before.st_size >= MIN_BYTES else None
         if content is None:
-            content = allocator(path)(size)
-            file.fetch_into([(begin, content)])
+            excerpts = _excerpts(file, begin, known)
+            content = allocator(path)(len(excerpts) + size)
+            content[: len(excerpts)] = excerpts
+            file.fetch_into([(begin, content[len(excerpts) :])])
+            begin = max(begin - len(excerpts), 0)
         after = os.fstat(stream.fileno())
     # A longer file is one that grows: what was read is its beginning, as it was.
     if after.st_size <= before.st_size and stamp_of(after) != stamp_of(before):
         raise changed(path)
     return content.toreadonly(), begin
+
+
+def _excerpts(file: LocalFile, end: int, known: Format | None) -> bytes:
+    """Return what a format needs of the beginning of a file of which only the end is read."""
+    found = excerpts_of(known) if known is not None and end else None
+    if found is None:
+        return b""
+    for at in range(0, end, CHUNK_BYTES):
+        found.add(file.fetch([(at, min(at + CHUNK_BYTES, end))])[0])
+    excerpts = found.content()
+    return excerpts and excerpts + b"\n"
+
+
+class Excerpts(Protocol):
+    """What a format needs of a file besides its end; the rest is added in pieces."""
+
+    def add(self, piece: bytes) -> None:
+        """Search the next piece."""
+
+    def content(self) -> bytes:
+        """Return the excerpts of all pieces."""
+
+
+def excerpts_of(known: Format) -> Excerpts | None:
+    """Return new excerpts for a file of a format; None where it has none."""
+    if known.excerpts is None:
+        return None
+    module, _, name = known.excerpts.partition(":")
+    made: Excerpts = getattr(import_module(module), name)()
+    return made
 
 
 def extent(begin: int, max_bytes: int | None, file_bytes: int) -> tuple[int, int]:

@@ -46,6 +46,14 @@ class KernelMemory:
         return max(self.used_bytes - sum(buffer.bytes for buffer in self.buffers), 0)
 
 
+@dataclass(frozen=True, slots=True)
+class MemoryShare:
+    """What a part of a device's memory is for, in bytes, as the start-up lines of an inference engine state it."""
+
+    holder: str
+    bytes: int
+
+
 class OutOfMemoryPhase(StrEnum):
     """The moment of a failure."""
 
@@ -60,7 +68,8 @@ class OutOfMemory:
 
     `asked` is one allocation; when compiling, it is everything the program needs. `free` is the total that was free,
     `largest_free` its largest block. `exceeded` is the excess over the capacity as the source prints it, which rounds
-    each figure. `rank` orders the failures of one source: 0 is the most detailed.
+    each figure. `rank` orders the failures of one source: 0 is the most detailed. `request`, `reason` and `advice` are
+    sentences about this kind of failure; empty where the general ones apply.
     """
 
     asked: int | None = None
@@ -76,3 +85,7 @@ class OutOfMemory:
     program: str = ""  # the module that the compiler refused
     kernel_limit: bool = False  # the capacity is the limit of one kernel, which an option of the compiler raises
     kernel_buffers: tuple[KernelBuffer, ...] = ()
+    request: str = ""
+    reason: str = ""
+    advice: tuple[str, ...] = ()
+    ledger: tuple[MemoryShare, ...] = ()  # of the device, where the text states it

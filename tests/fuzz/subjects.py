@@ -32,7 +32,7 @@ from fuzz.mutators.text import text_mutator
 from fuzz.mutators.watch import mutate_watch
 
 from tb_memplugin.questions.asking.endpoint import endpoints
-from tb_memplugin.readers.oom_text import MESSAGE_FORMATS
+from tb_memplugin.readers.oom_text.messages import MESSAGES
 
 REGRESSIONS = Path(__file__).parent / "regressions"
 
@@ -71,7 +71,7 @@ def in_gzip(mutator: Mutator) -> Mutator:
 
 @cache
 def oom_words() -> list[bytes]:
-    return [mark.encode() for form in MESSAGE_FORMATS for mark in form.MARKS]
+    return [message.example.encode() for message in MESSAGES]
 
 
 def request_changes(known: Sequence[bytes]) -> Mutator:

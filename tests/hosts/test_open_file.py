@@ -11,6 +11,7 @@ import pytest
 from support.servers import DEMO, TESTS
 from werkzeug.test import Client
 
+from tb_memplugin import formats
 from tb_memplugin.catalog import uploads
 from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.hosts.api import MemoryApp
@@ -114,3 +115,15 @@ def test_files_that_are_being_sent_are_bounded(client: Client, monkeypatch: pyte
         query = {"key": key, "name": "x.txt", "size": 2 * PIECE, "at": PIECE}
         answer = client.post("/api/open_file", query_string=query, data=b"x" * PIECE, headers=PAGE).json
         assert answer is not None and expected in answer["message"], key
+
+
+def test_a_log_of_any_size_is_sent_and_its_first_error_read(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use a log of eleven pieces, of which a server keeps two, with an error in the first piece alone."""
+    known = next(known for known in formats.FORMATS if known.excerpts)
+    short = known._replace(end_bytes=2 * PIECE)
+    monkeypatch.setattr(formats, "FORMATS", tuple(short if one is known else one for one in formats.FORMATS))
+    monkeypatch.setattr(uploads, "MAX_UPLOAD_BYTES", 3 * PIECE)
+    error = b"CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+    answer = send(client, "train.log", error + b"step 1 loss 2.5\n" * (10 * PIECE // 16))
+    [recording] = answer["recordings"]
+    assert recording["memory"] == "CUDA" and any(caveat["code"] == "only_end_read" for caveat in recording["caveats"])

@@ -10,6 +10,7 @@ from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
 
+FRAGMENTS = 100  # a choice: no memory is in so many pieces that each is smaller than a hundredth of what is free
 ROUNDING = 100  # printed figures have three digits or two decimals, so their difference is off by less than 1 %
 
 
@@ -18,6 +19,7 @@ class Cause(StrEnum):
     TOO_LARGE = "one allocation is larger than the memory"
     FRAGMENTED = "free memory is fragmented"
     LIVE = "too much memory is in use"
+    UNEXPLAINED = "the figures do not explain it"
     UNKNOWN = "unknown"
 
 
@@ -39,8 +41,8 @@ def cause(failure: OutOfMemory) -> Cause:
         return Cause.UNKNOWN
     if asked > free:
         return Cause.LIVE
-    # If one free block is large enough, these sizes do not explain the failure.
-    return Cause.FRAGMENTED if largest is None or asked > largest else Cause.UNKNOWN
+    enough = free >= FRAGMENTS * asked if largest is None else largest >= asked
+    return Cause.UNEXPLAINED if enough else Cause.FRAGMENTED
 
 
 def missing_bytes(failure: OutOfMemory) -> int | None:

@@ -120,7 +120,7 @@ class OutOfMemoryJson(TypedDict):
     """The kind of the bytes: `in use`, or `needed` by a program that could not start."""
     reason: str
     """`host memory`, `one allocation is larger than the memory`, `free memory is fragmented`, `too much memory is in
-    use` or `unknown`."""
+    use`, `the figures do not explain it` or `unknown`."""
     wanted_by: str
     """The operation, program or array that needed the memory."""
     sentences: list[str]

@@ -97,7 +97,8 @@ class LiveMemoryJson(TypedDict):
     joins: NotRequired[RuntimeToProgramJson]
     """For an allocator: the compiled programs that own the live allocations."""
     ledger: NotRequired[list[HolderJson]]
-    """For a job that is watched: the holders of the memory there, where they are known."""
+    """For a job that is watched, and for an error of an inference engine whose text has its start-up lines: the holders
+    of the memory, where they are known."""
     phases: NotRequired[list[PhasePeakJson]]
     """For a job that is watched: the peak of each phase that the script marks."""
     out_of_memory: NotRequired[OutOfMemoryJson]
@@ -141,6 +142,11 @@ def explain(
     answer = _everywhere(recording, position, line, _figures(recording))
     if failure is not None:
         answer["out_of_memory"] = failure
+        if recording.out_of_memory is not None and (held := recording.out_of_memory.ledger):
+            whole = sum(one.bytes for one in held)
+            answer["ledger"] = [
+                {"holder": one.holder, "bytes": one.bytes, "share": share(one.bytes, whole)} for one in held
+            ]
     if changes is not None:
         answer["advice"] = changes
         if has_kernels(recording):

@@ -29,6 +29,7 @@ def lines(answer: ExplainedMoment) -> Iterator[str]:
     if "out_of_memory" in answer:
         yield from (f"  - {sentence}" for sentence in answer["out_of_memory"]["sentences"][2:])
         if not at["bytes"]:
+            yield from _holders(answer)
             return  # the text contains only the size of the failed request
     yield ""
     name = " in ".join(filter(None, (answer["recording"]["title"], answer["recording"]["memory"])))

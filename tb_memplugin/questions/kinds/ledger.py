@@ -30,7 +30,7 @@ class HolderJson(TypedDict):
 
     holder: str
     """`Live` and `Cache` are the framework's; `Private`, `Shared`, `Child processes` and `/dev/shm` are the host's; the
-    others are processes by name, and what is left."""
+    others are processes by name, and what is left. From an engine's start-up lines: `weights`, `KV cache` and more."""
     bytes: int
     """The bytes that it holds."""
     share: float

@@ -61,6 +61,8 @@ def used_is(failure: OutOfMemory) -> str:
 
 
 def _request_sentence(recording: Recording, failure: OutOfMemory) -> str:
+    if failure.request:
+        return failure.request
     memory, requested, capacity = recording.memory, bytes_text(failure.asked), bytes_text(failure.capacity)
     purpose = f" for {failure.wanted_by}" if failure.wanted_by else ""
     if failure.host:
@@ -92,6 +94,8 @@ def _free_text(failure: OutOfMemory) -> str:
 
 
 def _cause_sentence(failure: OutOfMemory) -> str:
+    if failure.reason:
+        return failure.reason
     missing = missing_bytes(failure)
     match cause(failure):
         case Cause.HOST if failure.asked is None:
@@ -105,6 +109,11 @@ def _cause_sentence(failure: OutOfMemory) -> str:
             return "This one allocation is larger than the whole memory, so freeing other memory cannot help."
         case Cause.FRAGMENTED:
             return "Enough memory is free in total, but not in one block: the free memory is fragmented."
+        case Cause.UNEXPLAINED:
+            return (
+                f"The figures do not explain it: {bytes_text(failure.largest_free or failure.free)} was free. This is "
+                "no shortage of memory."
+            )
         case Cause.LIVE if failure.phase is OutOfMemoryPhase.COMPILE:
             return f"That is {bytes_text(missing)} too much." if missing else "That is more than the compiler allows."
         case Cause.LIVE:

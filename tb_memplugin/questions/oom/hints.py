@@ -9,7 +9,7 @@ from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.accelerators import TPU7X, V4, V5E, V5P, V6E
 from tb_memplugin.model.out_of_memory import DUMP_FLAGS, KernelBuffer, OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.oom.symptoms import SYMPTOMS, is_torch, memory_name
+from tb_memplugin.questions.oom.symptoms import SYMPTOMS, memory_name, torch_device
 from tb_memplugin.sizes import bytes_text
 
 CHIPS = (V4, V5E, V5P, V6E, TPU7X)
@@ -97,25 +97,34 @@ def _smaller_block(shape: str, factor: int) -> str:
     return ""
 
 
+TORCH_SNAPSHOT = " torch.cuda.memory._dump_snapshot writes a file that shows every tensor."
 MAX_HINTS = 4
+MAX_RATIO = 8  # a choice: a symptom that concerns less than this part of the largest one's bytes gets no sentence
 MIN_SHARE = 0.05  # a choice: a symptom with a smaller share of the memory in use gets no sentence
 ON_CHIP = ("VMEM", "SMEM", "GPU shared memory")
 
 
 def hints(recording: Recording, failure: OutOfMemory) -> list[str]:
     """Return sentences that say what to do, the largest saving first."""
+    if failure.advice:
+        return list(failure.advice)
     why = cause(failure)
     if why is Cause.HOST:
         return [
             "Give the job more host memory, or use less of it: smaller batches and fewer workers in the input "
             "pipeline, no copy of the weights on the host, checkpoints written in parts."
         ]
+    if why is Cause.UNEXPLAINED:
+        return [
+            "Look for a limit of one allocation, of the process (ulimit -v, a container, MIG) or of the driver, for "
+            "another device than the one that is meant, and for the first error of the run: later ones may follow."
+        ]
     if why is Cause.FRAGMENTED:
         return [_defragment_hint(recording, failure)]
     if of_kernel := kernel_hints(recording.memory, failure):
         return of_kernel
     symptoms = sorted((found for find in SYMPTOMS for found in find(recording)), key=lambda found: -found[0])
-    min_size = MIN_SHARE * max(peak(recording).bytes, 1)
+    min_size = max(MIN_SHARE * max(peak(recording).bytes, 1), symptoms[0][0] / MAX_RATIO if symptoms else 0)
     texts = [text for size, text in symptoms if size >= min_size][:MAX_HINTS]
     if why is Cause.TOO_LARGE and memory_name(recording) not in ON_CHIP:
         split = f"Split it: an allocation of {bytes_text(failure.asked)} never fits. Shard it, or use smaller batches."
@@ -147,10 +156,10 @@ def _general_hint(recording: Recording, failure: OutOfMemory) -> str:
         return f"Free arrays before the program is loaded, or make the program smaller{by}: it needs one free block."
     if memory_name(recording) in ON_CHIP:
         return f"Reduce the memory that the kernel uses{by}: smaller blocks, fewer pipeline stages, or bf16."
-    if is_torch(recording):
+    if torch_device(recording):
         return (
             f"Reduce the memory in use{by}: a smaller batch with gradient accumulation, torch.utils.checkpoint, bf16, "
-            "or sharding (FSDP). torch.cuda.memory._dump_snapshot writes a file that shows every tensor."
+            f"or sharding (FSDP).{TORCH_SNAPSHOT if torch_device(recording) in ('cuda', 'hip') else ''}"
         )
     if recording.memory.startswith("ONNX"):
         return f"Reduce the memory in use{by}: a smaller batch. Or enlarge the arena (gpu_mem_limit, max_mem)."
@@ -167,10 +176,14 @@ def _general_hint(recording: Recording, failure: OutOfMemory) -> str:
 
 def _defragment_hint(recording: Recording, failure: OutOfMemory) -> str:
     free = bytes_text(failure.free)
-    if is_torch(recording):
+    if (device := torch_device(recording)) == "mps":
+        return f"To use the {free} that is free: call torch.mps.empty_cache() before large allocations."
+    if device:
+        module = "cuda" if device == "hip" else device
+        option = f"PYTORCH_{device.upper()}_ALLOC_CONF" if device in ("cuda", "hip", "npu") else "PYTORCH_ALLOC_CONF"
         return (
-            f"To use the {free} that is free: set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, allocate tensors "
-            "of equal sizes, or call torch.cuda.empty_cache() before large allocations."
+            f"To use the {free} that is free: set {option}=expandable_segments:True, allocate tensors of equal sizes, "
+            f"or call torch.{module}.empty_cache() before large allocations."
         )
     if memory_name(recording).endswith("bfc"):
         return (

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak
 from tb_memplugin.model.arrays import Mask
 from tb_memplugin.model.caveats import CaveatCode
 from tb_memplugin.model.kinds import Role
@@ -15,6 +16,7 @@ from tb_memplugin.model.tables import Allocations
 from tb_memplugin.sizes import bytes_text, percent_text
 
 OVERSIZED_SHARE = 0.5  # a choice: one buffer above this share of the capacity is far more often a mistake than not
+OUTSIDE_SHARE = 0.05  # a choice: contexts and libraries take less of a device
 BACKWARD = ("jvp(", "transpose(")
 UNNAMED = "an unnamed buffer"
 
@@ -24,8 +26,10 @@ def memory_name(recording: Recording) -> str:
     return recording.memory.partition(" (")[0]
 
 
-def is_torch(recording: Recording) -> bool:
-    return memory_name(recording).split(":")[0].lower() in ("cuda", "hip", "xpu", "mps")
+def torch_device(recording: Recording) -> str:
+    """Return PyTorch's name for the kind of device, such as `cuda`; empty for an error that is not PyTorch's."""
+    device = memory_name(recording).split(":")[0].lower()
+    return device if device in ("cuda", "hip", "xpu", "mps", "npu", "musa", "mlu", "hpu") else ""
 
 
 def _oversized_buffer(recording: Recording) -> Iterator[tuple[int, str]]:
@@ -69,13 +73,29 @@ def _outputs(recording: Recording) -> Iterator[tuple[int, str]]:
 
 def _other_processes(recording: Recording) -> Iterator[tuple[int, str]]:
     rows = recording.allocations
-    if is_torch(recording):
+    if torch_device(recording):
         for row in np.flatnonzero(rows.name.where(lambda name: name.startswith("process "))).tolist():
             size = int(rows.charge[row])
             yield (
                 size,
                 f"{bytes_text(size)} is used by {rows.name[row]}: end it if it is an old run, or use another device.",
             )
+
+
+def _outside_framework(recording: Recording) -> Iterator[tuple[int, str]]:
+    rows, total = recording.allocations, recording.capacity
+    if not torch_device(recording) or not total or not len(rows):
+        return
+    metal = int(rows.charge[rows.name.isin({"other Metal allocations"})].sum())
+    size = metal or peak(recording).bytes - int(explained_bytes(recording)[0])
+    if size > OUTSIDE_SHARE * total:
+        other = ("MLX or Core ML", "Activity Monitor") if metal else ("NCCL or a driver's context", "nvidia-smi")
+        holder, tool = other
+        yield (
+            size,
+            f"{bytes_text(size)} in use is not PyTorch's: other processes hold it, or this one outside of PyTorch, "
+            f"such as {holder}. {tool if torch_device(recording) != 'hip' else 'rocm-smi'} lists the processes.",
+        )
 
 
 class _BufferGroup(NamedTuple):
@@ -87,6 +107,12 @@ class _BufferGroup(NamedTuple):
 
 
 GROUPS = (
+    _BufferGroup(
+        lambda rows: rows.name.isin({"program"}),
+        False,
+        "{} is the program itself, mostly temporaries: a smaller batch, jax.checkpoint around the layers, or sharding "
+        "of the activations lowers it.",
+    ),
     _BufferGroup(
         lambda rows: rows.name.isin({"SparseCore"}),
         False,
@@ -120,7 +146,7 @@ def _buffer_groups(recording: Recording) -> Iterator[tuple[int, str]]:
             yield size // 2 if group.halves else size, group.text.format(bytes_text(size))
 
 
-SYMPTOMS = (_other_processes, _oversized_buffer, _padding, _outputs, _buffer_groups)
+SYMPTOMS = (_other_processes, _outside_framework, _oversized_buffer, _padding, _outputs, _buffer_groups)
 
 
 def _name(recording: Recording, row: int) -> str:

@@ -127,7 +127,7 @@ class Failure:
     """
 
     at: int
-    tool: str  # xla, tpu, bfc, torch, onnxruntime, host: equal tool and size mean one failure reported twice
+    tool: str  # equal tool and size mean one failure reported twice
     memory: str
     out_of_memory: OutOfMemory
     rows: Rows = field(default_factory=Rows)

@@ -114,10 +114,10 @@ def attempt_uploads(data: bytes, everything: bool) -> bool:
         match step:
             case [str(key), str(name), int(size), int(at), str(piece)] if 0 <= size < 1 << 62:
                 try:
-                    done, content = uploads.add(key, name, size, at, piece.encode(errors="replace"))
-                    assert 0 <= done <= size <= MAX_UPLOAD_BYTES
+                    done, content, left_out = uploads.add(key, name, size, at, piece.encode(errors="replace"))
+                    assert 0 <= done <= size
                     if content is not None:
-                        assert len(content) == size
+                        assert len(content) <= MAX_UPLOAD_BYTES and len(content) + left_out >= size
                         texts.add_file(name, content)
                         complete = True
                 except InputError as error:

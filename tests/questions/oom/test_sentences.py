@@ -23,7 +23,9 @@ TEXTS = TESTS / "data" / "oom_texts"
         (OutOfMemory(asked=10, free=4, capacity=100), Cause.LIVE, 6),
         (OutOfMemory(asked=10, free=4), Cause.LIVE, 6),
         (OutOfMemory(asked=10, free=20, largest_free=9, capacity=100), Cause.FRAGMENTED, 0),
-        (OutOfMemory(asked=10, free=20, largest_free=10), Cause.UNKNOWN, 0),
+        (OutOfMemory(asked=10, free=20), Cause.FRAGMENTED, 0),
+        (OutOfMemory(asked=10, free=20, largest_free=10), Cause.UNEXPLAINED, 0),
+        (OutOfMemory(asked=10, free=1000), Cause.UNEXPLAINED, 0),
         (OutOfMemory(asked=101, free=20, capacity=100), Cause.TOO_LARGE, 81),
         (OutOfMemory(asked=10), Cause.UNKNOWN, None),
         (OutOfMemory(free=10), Cause.UNKNOWN, None),
@@ -166,3 +168,72 @@ def test_what_is_not_known_is_said() -> None:
 )  # fmt: skip
 def test_what_would_have_had_to_fit(text: str, bytes: int) -> None:
     assert required_bytes(of(text)) == bytes
+
+
+TORCH = (
+    "{device} out of memory. Tried to allocate {asked}. GPU 0 has a total capacity of {total} of which {free} is free."
+)
+OWN = " Of the allocated memory {own} is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated."
+
+
+def torch_sentences(
+    device: str, asked: str, total: str, free: str, own: str = "0 bytes", around: str = ""
+) -> list[str]:
+    return sentences(of((TORCH + OWN).format(device=device, asked=asked, total=total, free=free, own=own) + around))
+
+
+def test_free_memory_that_is_enough_is_no_shortage() -> None:
+    said = torch_sentences("CUDA", "2.00 MiB", "288.00 GiB", "203.00 GiB", "80.00 GiB")
+    assert said[1] == "The figures do not explain it: 203 GiB was free. This is no shortage of memory."
+    assert "limit" in said[2] and not any("batch" in line for line in said)
+
+
+@pytest.mark.parametrize(
+    ("device", "asked", "total", "limit"),
+    [
+        ("XPU", "4.00 GiB", "15.11 GiB", "4.00 GiB in one allocation"),
+        ("HIP", "16.00 GiB", "15.24 GiB", "the 15.2 GiB that the driver offers"),
+    ],
+)
+def test_a_limit_of_the_driver_is_named(device: str, asked: str, total: str, limit: str) -> None:
+    assert limit in torch_sentences(device, asked, total, "15.11 GiB")[1]
+
+
+def test_memory_outside_of_the_framework_is_told() -> None:
+    """Use 128 GiB, of which 1 GiB is free and 58 GiB is PyTorch's: others hold 69 GiB."""
+    said = torch_sentences("HIP", "3.00 GiB", "128.00 GiB", "1.00 GiB", "58.00 GiB")
+    assert said[2].startswith("69.0 GiB in use is not PyTorch's") and "rocm-smi" in said[2]
+
+
+def test_advice_is_that_of_the_engine_and_the_device() -> None:
+    figures = ("CUDA", "3.00 GiB", "80.00 GiB", "1.00 GiB", "78.00 GiB")
+    assert "--gpu-memory-utilization" in torch_sentences(*figures, around="\nvllm/v1/worker/gpu_worker.py")[2]
+    assert "accumulation" in torch_sentences(*figures, around="\nvllm/worker.py\nloss.backward()")[2]
+    mps = of("MPS backend out of memory (MPS allocated: 8.00 GiB, other allocations: 0 bytes, max allowed: 9.00 GiB). "
+             "Tried to allocate 2.00 GiB on private pool.")  # fmt: skip
+    assert not any("torch.cuda" in line for line in sentences(mps))
+
+
+def test_the_largest_part_of_a_program_is_told_and_not_a_small_one() -> None:
+    text = "Ran out of memory in memory space hbm. Used 35.83G of 31.25G hbm. Exceeded hbm capacity by 4.59G.\n\n"
+    said = sentences(
+        of(f"{text}Total hbm usage >= 36.09G:\n    reserved  260.00M\n    program  30.11G\n    arguments  5.72G")
+    )
+    assert said[2].startswith("30.1 GiB is the program itself") and len(said) == 3
+
+
+def test_a_full_occupancy_line_is_a_cause() -> None:
+    text = (
+        "Allocator (GPU_1_bfc) ran out of memory trying to allocate 4.50GiB (rounded to 4831838208)requested by op \n"
+    )
+    assert "Too much memory is in use: about 99%" in sentences(of(text + "*" * 99 + "_"))[1]
+
+
+def test_the_length_that_fits_a_kv_cache() -> None:
+    text = (
+        "To serve at least one request with the model's max seq len (131072), (8.00 GiB KV cache is needed, which is "
+        "larger than the available KV cache memory (2.00 GiB). "
+    )
+    assert any("--max-model-len to about 32768" in line for line in sentences(of(text)))
+    stated = text + "Based on the available memory, the estimated maximum model length is 32000. Try decreasing it."
+    assert any("--max-model-len 32000, the longest that fits" in line for line in sentences(of(stated)))

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import time
+from io import BytesIO
+from pathlib import Path
 
 import pytest
 
+from tb_memplugin.catalog.listing import listing_of_stream
 from tb_memplugin.errors import InputError
-from tb_memplugin.readers.oom_text import MAX_LINES, MESSAGE_FORMATS, read_oom_text
+from tb_memplugin.formats import OOM_TEXT_BYTES
+from tb_memplugin.logdir.files import HostFile, read_content
+from tb_memplugin.readers import oom_text
+from tb_memplugin.readers.oom_text import MAX_LINES, read_oom_text
+from tb_memplugin.readers.oom_text.excerpts import BEFORE_BYTES, ERRORS, WINDOW_BYTES, LogExcerpts
+from tb_memplugin.readers.oom_text.messages import MESSAGES
 
-MARKS = "\n".join(mark for form in MESSAGE_FORMATS for mark in form.MARKS)  # so that every pattern is tried
+MARKS = "\n".join(message.mark() for message in MESSAGES)  # so that every pattern is tried
 FRAGMENTS = [
     "a", "x\n", "InUse at 1 of size 1\n", "(pid=1) a\n(pid=2) b\n", "\x1b]", "(a (a ", "Buffer 1:\nSize: 1B\n",
     "Ran out of memory in memory space vmem while allocating on stack for   ", "Allocator (",
@@ -36,3 +44,45 @@ def test_only_the_last_lines_of_a_long_text_are_read() -> None:
     [recording] = read_oom_text(text)
     [cut] = [caveat for caveat in recording.caveats if caveat.code == "only_end_read"]
     assert cut.bytes == len(text) - (MAX_LINES - 1) - len("CUDA error: out of memory")
+
+
+NOISE = b"step 1 loss 2.5 memory 12.5 GB\n"
+FIRST = b"[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 3 has 8.00 GiB in use.\n"
+STARTED = b"INFO [gpu_model_runner.py:4879] Model loading took 2.89 GiB memory and 60.297843 seconds\n"
+LOG = STARTED + 5_000 * NOISE + FIRST + 5_000 * NOISE + b"[rank3]: " + FIRST.replace(b"2.00", b"3.00") + 9_000 * NOISE
+
+
+def excerpts(log: bytes, piece: int) -> bytes:
+    found = LogExcerpts()
+    for at in range(0, len(log), piece):
+        found.add(log[at : at + piece])
+    return found.content()
+
+
+@pytest.mark.parametrize("piece", [1_000, 70_000, 10_000_000])
+def test_excerpts_have_the_start_up_lines_and_the_first_error_of_a_worker(piece: int) -> None:
+    found = excerpts(LOG, piece)
+    assert found.startswith(STARTED.rstrip()) and FIRST in found
+    assert len(found) < len(STARTED) + BEFORE_BYTES + WINDOW_BYTES + len(FIRST)
+
+
+def test_each_message_of_a_device_has_a_word_that_excerpts_are_searched_for() -> None:
+    examples = [kind.example.encode() for kind in MESSAGES if not kind.host]
+    assert [example for example in examples if not any(word in example for word in ERRORS)] == []
+
+
+def test_the_first_error_of_a_long_text_is_read_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(oom_text, "MAX_BYTES", 10_000)
+    [recording] = read_oom_text(LOG)
+    assert recording.out_of_memory is not None and recording.out_of_memory.asked == 2 * 2**30
+    [cut] = [caveat for caveat in recording.caveats if caveat.code == "only_end_read"]
+    assert cut.bytes is not None and len(LOG) - 200_000 < cut.bytes < len(LOG) - 10_000
+
+
+def test_the_first_error_of_a_long_file_is_read_too(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    log.write_bytes(FIRST + (OOM_TEXT_BYTES // len(NOISE) + 10_000) * NOISE)
+    content, skipped = read_content(HostFile(str(log), "", log.stat().st_size, ""))
+    assert bytes(content[: len(FIRST)]) == FIRST and 0 < skipped < log.stat().st_size - OOM_TEXT_BYTES
+    [recording] = listing_of_stream(BytesIO(log.read_bytes()), "-").recordings
+    assert recording.out_of_memory is not None and recording.out_of_memory.asked == 2 * 2**30

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import pytest
@@ -10,6 +11,8 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.model.out_of_memory import OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.oom_text import read_oom_text
+from tb_memplugin.readers.oom_text.message import FIGURES, MessageKind
+from tb_memplugin.readers.oom_text.messages import MESSAGES
 
 COMPILE = OutOfMemoryPhase.COMPILE
 
@@ -36,45 +39,10 @@ LINES = {
         "Scoped allocation with size 18.00M and limit 16.00M exceeded scoped vmem limit by 2.00M.",
         Said("VMEM", 18 * MIB, capacity=16 * MIB, used=18 * MIB, phase=COMPILE),
     ),
-    "vmem of a whole program": (
-        "Ran out of memory in memory space vmem. Used 65.50M of 64.00M vmem. Exceeded vmem capacity by 1.50M.",
-        Said("VMEM", 68_681_728, capacity=64 * MIB, used=68_681_728, phase=COMPILE),
-    ),
-    "an estimate in powers of 1000": (
-        "XLA:TPU compile permanent error. Ran out of memory in memory space vmem. "
-        "Estimated 268.96MB exceeds 67.11MB vmem capacity.",
-        Said("VMEM", 268_960_000, capacity=67_110_000, used=268_960_000, phase=COMPILE),
-    ),
-    "two kinds of cores": (
-        "RESOURCE_EXHAUSTED: TPU TensorCore Hbm usage: 34.50G, SparseCore Hbm usage 174.00G, "
-        "exceeding available bytes: 95.50G",
-        Said("HBM", 223_875_170_304, capacity=102_542_344_192, used=223_875_170_304, phase=COMPILE),
-    ),
-    "one allocation": (
-        "Allocation (size=21474836480) would exceed memory (size=17179869184) :: #allocation14167 "
-        "[shape = 'f32[320,4096,4096]{1,2,0:T(8,128)}', space=hbm, size = 0xffffffffffffffff, "
-        "tag = 'output of fusion.30572.remat@{1}'] :: <no-hlo-instruction>",
-        Said("HBM", 20 * GIB, capacity=16 * GIB, used=20 * GIB, phase=COMPILE),
-    ),
-    "temporaries": (
-        "RESOURCE_EXHAUSTED: Ran out of memory on HBM, the total memory required for HLO temporaries (98.50G) "
-        "exceeds available HBM (94.50G). HLO module: jit_step.",
-        Said("HBM", 105_763_569_664, capacity=101_468_602_368, used=105_763_569_664, phase=COMPILE),
-    ),
-    "an early end": (
-        "Aborting compilation early because it's unlikely to have enough memory. Requires 20.50G, "
-        "has 15.50G available.",
-        Said("HBM", 22_011_707_392, capacity=16_642_998_272, used=22_011_707_392, phase=COMPILE),
-    ),
     "a TPU buffer": (
         "ValueError: RESOURCE_EXHAUSTED: Error allocating device buffer: Attempting to allocate 8.00M. "
         "That was not possible. There are 6.50M free.; (0x0x1_HBM0)",
         Said("HBM 0x0x1_HBM0", 8 * MIB, free=6_815_744),
-    ),
-    "a TPU buffer, fragmented": (
-        "RESOURCE_EXHAUSTED: Attempting to allocate 31.00M. That was not possible. There are 58.50M free. "
-        "Due to fragmentation, the largest contiguous region of free memory is 30.50M.; (0x0x0_HBM0)",
-        Said("HBM 0x0x0_HBM0", 31 * MIB, free=61_341_696, largest_free=31_981_568),
     ),
     "a TPU buffer, fragmented, in the newer order": (
         "Attempting to allocate 31.00M. That was not possible. There are 58.50M free. "
@@ -98,45 +66,11 @@ LINES = {
         "on device 0.\n[executable_name='jit_greater'] [tf-allocator-allocation-error='']",
         Said("GPU_0_bfc", 1_610_612_736),
     ),
-    "a GPU buffer, as it was": (
-        "RuntimeError: Resource exhausted: Failed to allocate request for 32.00MiB (33554432B) on device ordinal 0",
-        Said("GPU 0", 32 * MIB),
-    ),
-    "too many arguments": (
-        "E0207 18:44:44.481770 1957515 gpu_hlo_schedule.cc:815] The byte size of input/output arguments (40000000000) "
-        "exceeds the base limit (27028357120). This indicates an error in the calculation!",
-        Said("GPU", 40_000_000_000, capacity=27_028_357_120, used=40_000_000_000, phase=COMPILE),
-    ),
-    "shared memory": (
-        "Shared memory size limit exceeded: requested 262144, available: 232448",
-        Said("GPU shared memory", 262_144, capacity=232_448, used=262_144, phase=COMPILE),
-    ),
-    "shared memory, of Triton": (
-        "triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 131072, "
-        "Hardware limit: 101376. Reducing block sizes or `num_stages` may help.",
-        Said("GPU shared memory", 131_072, capacity=101_376, used=131_072, phase=COMPILE),
-    ),
-    "rematerialization": (
-        "W external/xla/xla/service/hlo_rematerialization.cc:2202] Can't reduce memory use below 23.81GiB "
-        "(25567444992 bytes) by rematerialization; only reduced to 86.14GiB (92489619062 bytes), down from 95.71GiB "
-        "(102770769072 bytes) originally",
-        Said("device memory", 92_489_619_062, capacity=25_567_444_992, used=92_489_619_062, phase=COMPILE),
-    ),
-    "the driver": (
-        "2024-01-01 00:00:00.000001: I external/xla/cuda_driver.cc:1101] failed to allocate 3.72G (4000000000 bytes) "
-        "from device: CUDA_ERROR_OUT_OF_MEMORY: out of memory",
-        Said("device memory", 4_000_000_000),
-    ),
     "the driver's own pool": (
         "gpu_async_0 cuMemAllocAsync failed to allocate 1073741824 bytes: CUDA error: out of memory "
         "(CUDA_ERROR_OUT_OF_MEMORY)\n Reported by CUDA: Free memory/Total memory: 536870912/8589934592\n"
         "Stats: Limit:                      7516192768\nInUse:                      6442450944\n",
         Said("gpu_async_0", GIB, free=512 * MIB, capacity=8 * GIB, used=6 * GIB),
-    ),
-    "a tensor of TensorFlow": (
-        "ResourceExhaustedError: OOM when allocating tensor with shape[256,1024,1024] and type float on "
-        "/job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc",
-        Said("GPU_0_bfc", GIB),
     ),
     "PyTorch 1.0": (
         "RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 7.75 GiB total capacity; "
@@ -150,75 +84,62 @@ LINES = {
         ">> allocated memory try setting max_split_size_mb to avoid fragmentation.",
         Said("cuda:1", 2 * GIB, free=2560 * MIB, capacity=8 * GIB, used=5632 * MIB),
     ),
-    "PyTorch 2": (
-        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has a total capacity of "
-        "32.00 GiB of which 512.00 MiB is free. Process 19239 has 14.00 GiB memory in use. Including non-PyTorch "
-        "memory, this process has 17.50 GiB memory in use. Of the allocated memory 15.00 GiB is allocated by PyTorch, "
-        "with 1.00 GiB allocated in private pools (e.g., CUDA Graphs), and 1.00 GiB is reserved by PyTorch but "
-        "unallocated. If reserved but unallocated memory is large try setting "
-        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.",
-        Said("cuda:0", 3 * GIB, free=1536 * MIB, capacity=32 * GIB, used=31_232 * MIB),
-    ),
     "PyTorch 2.1, with its misspelling and a limit": (
         "torch.cuda.OutOfMemoryError: HIP out of memory. Tried to allocate 8.00 GiB. GPU 3 has a total capacty of "
         "64.00 GiB of which 7.00 GiB is free. 48.00 GiB allowed; Of the allocated memory 40.00 GiB is allocated by "
         "PyTorch, and 8.00 MiB is reserved by PyTorch but unallocated.",
         Said("hip:3", 8 * GIB, free=7_176 * MIB, capacity=64 * GIB, used=58_360 * MIB),
     ),
-    "PyTorch on a Mac": (
-        "RuntimeError: MPS backend out of memory (MPS allocated: 17.50 GB, other allocations: 512.00 MB, max allowed: "
-        "18.13 GB). Tried to allocate 256.00 MB on private pool. Use PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable "
-        "upper limit for memory allocations (may cause system failure).",
-        # This tool's GB are 1024**3: 18.13 GB are 19466939269.12 bytes.
-        Said("MPS", 256 * MIB, free=139_586_437, capacity=19_466_939_269, used=18 * GIB),
-    ),
-    "PyTorch without numbers": (
-        "RuntimeError: CUDA error: out of memory\nCUDA kernel errors might be asynchronously reported",
-        Said("GPU"),
-    ),
-    "an arena of ONNX Runtime": (
-        "/onnxruntime_src/onnxruntime/core/framework/bfc_arena.cc:368 void* onnxruntime::BFCArena::AllocateRawInternal"
-        "(size_t, bool) Failed to allocate memory for requested buffer of size 2830172160",
-        Said("ONNX Runtime arena", 2_830_172_160),
-    ),
-    "jaxlib on a CPU": (  # a real text of jaxlib 0.12
-        "jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Out of memory allocating 281474976710656 bytes.",
-        Said("host memory", 2**48, host=True),
-    ),
-    "pinned memory": (
-        "Out of host memory while trying to allocate 70.00GiB. Please set the environment variable "
-        "XLA_PJRT_GPU_HOST_MEMORY_LIMIT_GB to allocate larger host memory than the default 64 GB.",
-        Said("host memory", 70 * GIB, host=True),
-    ),
-    "PyTorch on a CPU": (
-        "RuntimeError: [enforce fail at alloc_cpu.cpp:117] err == 0. DefaultCPUAllocator: can't allocate memory: "
-        "you tried to allocate 80000000000 bytes. Error code 12 (Cannot allocate memory)",
-        Said("host memory", 80_000_000_000, host=True),
-    ),
-    "NumPy": (
-        "numpy._core._exceptions._ArrayMemoryError: Unable to allocate 74.5 GiB for an array with shape "
-        "(100000, 100000) and data type float64",
-        Said("host memory", 79_993_765_888, host=True),
-    ),
-    "exit code 137": ("command terminated with exit code 137", Said("host memory", host=True)),
     "exit status 137": ("make: *** [train] Error: Process exited with status 137.", Said("host memory", host=True)),
-    "a pod": ("    Last State:  Terminated\n      Reason:    OOMKilled\n", Said("host memory", host=True)),
-    "torchrun": (
-        "  exitcode  : -9 (pid: 4711)\n  error_file: <N/A>\n  traceback : Signal 9 (SIGKILL) received by PID 4711",
-        Said("host memory", host=True),
-    ),
-    "the shell": ("step 12 loss 3.1\nKilled\n", Said("host memory", host=True)),
-    "the kernel": (
-        "[1234.5] Out of memory: Killed process 4711 (python3) total-vm:90000000kB, anon-rss:62914560kB, "
-        "file-rss:0kB, shmem-rss:0kB, UID:1000",
-        Said("host memory", used=60 * GIB, host=True),
-    ),
 }  # fmt: skip
 
 
 def only(text: str) -> Recording:
     (recording,) = read_oom_text(text.encode())
     return recording
+
+
+@pytest.mark.parametrize("kind", MESSAGES, ids=lambda kind: kind.example[:40])
+def test_each_kind_of_message_reads_its_example(kind: MessageKind) -> None:
+    recording = only(kind.example)
+    found = {"memory": recording.memory, "program": recording.title.removeprefix("OOM in ").partition(":")[0]}
+    assert {name: found.get(name) or getattr(recording.out_of_memory, name) for name in kind.reads} == kind.reads
+
+
+def narrow(text: str) -> str:
+    """Break each line in every 31st place, as a narrow terminal or a screenshot does, also inside words and numbers."""
+    return "\n".join(line[at : at + 31] for line in text.split("\n") for at in range(0, len(line), 31))
+
+
+def quoted(text: str) -> str:
+    return "> " + text.replace("\n", "\n> ").replace(" ", "  ")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in MESSAGES if not kind.exact], ids=lambda kind: kind.example[:40])
+@pytest.mark.parametrize("paste", [narrow, quoted])
+def test_figures_are_read_wherever_a_paste_breaks_the_text(kind: MessageKind, paste: Callable[[str], str]) -> None:
+    failure = only(paste(kind.example)).out_of_memory
+    assert failure is not None
+    figures = {name: size for name, size in kind.reads.items() if name in FIGURES}
+    assert {name: getattr(failure, name) for name in figures} == figures
+
+
+@pytest.mark.parametrize("line", [
+    "CUDA out of memory . Tried to allocate 1 . 50 GiB ( GPU 0 ; 23 . 50 GiB total capacity ; 1 . 00 GiB free )",
+    "12 CUDA out of memory. Tried to\n13 allocate 1.50 GiB. GPU 0 has a total capacity of\n14 23.50 GiB of which "
+    "1.00 GiB is\n15 free.",
+    "(Worker pid=3) CUDA out of memory. Tried to allocate 1.5\n0 GiB. GPU 0 has a total capacity of 23.50 GiB of which "
+    "1.00 Gi\nB is free.",
+    "CUDA out of memory. Tried to allocate 1.50 GiB ... total capacity of 23.50 GiB ... 1.00 GiB is free.",
+])  # fmt: skip
+def test_a_screenshot_numbered_lines_a_narrow_terminal_and_an_elided_text(line: str) -> None:
+    failure = only(line).out_of_memory
+    assert failure is not None
+    assert (failure.asked, failure.capacity, failure.free) == (1536 * MIB, 24_064 * MIB, GIB)
+
+
+def test_a_sentence_has_sizes_below_a_kibibyte() -> None:
+    assert "608 B" in str(only("NCCL WARN Failed to CUDA calloc async 608 bytes").out_of_memory)
 
 
 @pytest.mark.parametrize(("text", "said"), LINES.values(), ids=LINES.keys())

@@ -902,7 +902,7 @@ export interface OutOfMemory {
   used_is: string;
   /**
    * `host memory`, `one allocation is larger than the memory`, `free memory is fragmented`, `too much memory
-   * is in use` or `unknown`.
+   * is in use`, `the figures do not explain it` or `unknown`.
    */
   reason: string;
   /** The operation, program or array that needed the memory. */

@@ -19,8 +19,8 @@ Annotations (openxla/xla#44246) name the program and the buffer of a chunk:
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -28,11 +28,11 @@ import numpy as np
 from tb_memplugin.model.arrays import U8
 from tb_memplugin.model.caveats import Caveat, CaveatCode
 from tb_memplugin.model.kinds import Role
-from tb_memplugin.model.out_of_memory import OutOfMemory
 from tb_memplugin.model.tables import ProgramChunks
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
-from tb_memplugin.readers.oom_text.failure import MAX_TOTAL_BYTES, Failure, Rows, last_matches, segments, size_of
+from tb_memplugin.readers.oom_text.failure import MAX_TOTAL_BYTES, Failure, Rows, segments, size_of
+from tb_memplugin.readers.oom_text.message import FoundMessage, MessageKind
 from tb_memplugin.sizes import PRINTED as SIZE
 from tb_memplugin.sizes import percent_text
 
@@ -83,14 +83,7 @@ def _chunk_name(program: str, kind: str, allocation: int) -> str:
     return f"{program}: {' '.join(filter(None, (kind, number))) or 'chunk'}" if program else ""
 
 
-MARKS = ("ran out of memory trying", " dump for ", "Bin (256):", " of size ")
-# Other lines of this kind report attempts that may fail without an error.
-HEAD = re.compile(
-    rf"Allocator \((?P<name>[^)\n]{{1,100}})\) ran out of memory trying to allocate (?P<asked>{SIZE})"
-    r"(?!\w| with freed_by_count)\.?(?: ?\(rounded to (?P<rounded>\d{1,18})\))?"
-    r"(?:[^\n]{0,60}?requested by op ?(?P<op>[^\n]{0,300}))?"
-)
-DUMP = re.compile(r"BFC(?:Allocator|Arena) dump for (\S{1,100})(?:\s{1,4}Bin \(256\):)?|^Bin \(256\):", re.MULTILINE)
+DUMP = re.compile(r"BFC(?:Allocator|Arena) dump for ")
 CHUNK = re.compile(
     r"(?m)^(?:(Next region of size )\d{1,18}"
     r"|(InUse|Free|Chunk) {1,3}at (?:0x)?([0-9a-f]{1,15})(?: next -?\d{1,20})? of size (\d{1,15})(?!\d|\Z)"
@@ -103,50 +96,46 @@ LIMIT, IN_USE, MAX_IN_USE, LARGEST = (
 )
 AVAILABLE = re.compile(rf"available (?:bytes|size): ({SIZE}|\d{{1,18}})")
 BARE_CHARS = 4000
+FULL = 0.95  # a choice: with less of it in use, the free memory may be fragmented
 OCCUPANCY = re.compile(r"(?m)^[*_x]{50,200}$")
 
 
-def find(text: str) -> Iterator[Failure]:
-    """Find failures. A dump belongs to the line before it with the requested size; either may be missing."""
-    starts = sorted([*last_matches(HEAD, text), *last_matches(DUMP, text)], key=lambda match: match.start())
-    if not starts and (chunk := CHUNK.search(text)):
-        starts = [chunk]  # the text starts inside a dump
-    request: re.Match[str] | None = None
-    for start, following in zip_longest(starts, starts[1:]):
-        if start.re is HEAD and following is not None and following.re is DUMP:
-            request = start
-            continue
-        head = start if start.re is HEAD else request
-        end = following.start() if following else len(text)
-        # Without a dump, a message has a few lines at most, and the following lines are unrelated.
-        block = text[start.start() : min(end, start.end() + BARE_CHARS) if start.re is HEAD else end]
-        yield _failure((head or start).start(), head, block)
-        request = None
+def _of_allocator(failure: Failure, found: FoundMessage) -> Failure:
+    """Add the dump that follows a failed request. Without one, a message has a few lines, and others are unrelated."""
+    dump = DUMP.search(found.block)
+    block = _up_to_next_dump(found.block, dump.end()) if dump else found.block[:BARE_CHARS]
+    rounded = found.figure("rounded")
+    said = replace(failure.out_of_memory, asked=rounded or failure.out_of_memory.asked)
+    return _with_dump(replace(failure, out_of_memory=said), block, found)
 
 
-def _failure(at: int, head: re.Match[str] | None, block: str) -> Failure:
-    name = DUMP.match(block)
-    memory = head["name"] if head else (name[1] if name and name[1] else "BFC")
-    asked = (int(head["rounded"]) if head["rounded"] else size_of(head, "asked")) if head else None
+def _without_request(failure: Failure, found: FoundMessage) -> Failure:
+    """Read a dump whose failed request is not in the text."""
+    return _with_dump(failure, _up_to_next_dump(found.block, 1), found)
+
+
+def _up_to_next_dump(block: str, at: int) -> str:
+    following = DUMP.search(block, at)
+    return block[: following.start()] if following else block
+
+
+def _with_dump(failure: Failure, block: str, found: FoundMessage) -> Failure:
     rows, holes = _chunks(block)
     in_use = rows.bytes if len(rows.allocations) else size_of(IN_USE.search(block))
-    limit, unreserved = size_of(LIMIT.search(block)), size_of(AVAILABLE.search(block))
     has_dump = len(rows.regions) > 0
-    free_sizes = [*holes, unreserved or 0]
-    out_of_memory = OutOfMemory(
-        asked=asked,
+    free_sizes = [*holes, size_of(AVAILABLE.search(block)) or 0]
+    said = replace(
+        failure.out_of_memory,
         free=sum(free_sizes) if has_dump else None,
         largest_free=max(free_sizes) if has_dump else (size_of(LARGEST.search(block)) or None),
-        capacity=limit,
+        capacity=size_of(LIMIT.search(block)),
         in_use=in_use,
-        wanted_by=(head["op"] or "").strip() if head else "",
     )
-    return Failure(
-        at, "bfc", memory, out_of_memory, rows,
-        used=in_use,
+    return replace(
+        failure, out_of_memory=said, rows=rows, used=in_use,
         lifetime_peak=size_of(MAX_IN_USE.search(block)),
         cut=has_dump and not SUMMARY.search(block),
-        caveats=() if has_dump else _occupancy(block),
+        caveats=() if has_dump else _occupancy(block, found),
     )  # fmt: skip
 
 
@@ -187,15 +176,47 @@ def _chunks(block: str) -> tuple[Rows, list[int]]:
     return rows, holes[holes > 0].tolist()
 
 
-def _occupancy(block: str) -> tuple[Caveat, ...]:
+def _occupancy(block: str, found: FoundMessage) -> tuple[Caveat, ...]:
     """Return a caveat with the share of memory in use, from the allocator's line of stars."""
     line = OCCUPANCY.search(block)
     if not line:
         return ()
     part = line[0].count("*") / len(line[0])
+    if part >= FULL:
+        found.values["occupancy"] = percent_text(part)
     return (
         Caveat(
             CaveatCode.OCCUPANCY,
             f"The allocator's occupancy line shows about {percent_text(part)} of its memory in use",
         ),
     )
+
+
+REQUEST = "ran out of memory trying to allocate"
+
+MESSAGES = (
+    # Other lines of this kind report attempts that may fail without an error.
+    MessageKind(
+        rf"Allocator \((?P<allocator>[^)\n]{{1,100}})\) {REQUEST} {{asked}}(?!i?B? with freed_by_count)\.?"
+        r"(?: ?\(rounded to {rounded#}\))?",
+        "Allocator (GPU_1_bfc) ran out of memory trying to allocate 4.50GiB (rounded to 4831838208)requested by op \n"
+        "2025-03-14 21:29:02.888121: W external/xla/xla/tsl/framework/bfc_allocator.cc:512] " + "*" * 99 + "_",
+        {"memory": "GPU_1_bfc", "asked": 4_831_838_208}, "bfc", "{allocator}",
+        facts=(r"\A[^\n]{0,60}?requested by op(?P<wanted_by>[^\n]{0,300})",), finish=_of_allocator,
+        reason=("Too much memory is in use: about {occupancy}, as the allocator's occupancy line shows.",),
+    ),
+    MessageKind(
+        r"BFC(?:Allocator|Arena) dump for (?P<allocator>\S{1,100})",
+        "BFCAllocator dump for GPU_0_bfc\nNext region of size 4096\nInUse at 7f00 of size 1024 next 1\nFree  at 8300 "
+        "of size 3072 next 2\n     Summary of in-use Chunks by size: \n",
+        {"memory": "GPU_0_bfc", "free": 3072, "in_use": 1024},
+        "bfc", "{allocator}", exact=True, unless=REQUEST, finish=_without_request,
+    ),
+    MessageKind(
+        r"(?m)\A(?=(?:(?!BFC|^Bin)[\s\S]){0,4000}?^(?:Bin \(256\):|"
+        r"(?:InUse|Free|Chunk) {1,3}at (?:0x)?[0-9a-f]{1,15} ))",
+        "InUse at 7f00 of size 1024 next 1\nFree  at 8300 of size 3072 next 2\n",
+        {"memory": "BFC", "free": 3072, "in_use": 1024}, "bfc", "BFC", exact=True, unless=REQUEST,
+        finish=_without_request,
+    ),
+)  # fmt: skip

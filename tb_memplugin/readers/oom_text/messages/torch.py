@@ -1,88 +1,51 @@
-"""PyTorch's messages, as worded in versions 1.0 to 2.15, for CUDA and other devices.
-
-CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 7.79 GiB total capacity; 6.21 GiB already allocated;
-14.06 MiB free; 6.28 GiB reserved in total by PyTorch)
-CUDA out of memory. Tried to allocate 1.16 GiB. GPU 0 has a total capacity of 31.36 GiB of which 471.69 MiB is
-free. Including non-PyTorch memory, this process has 16.63 GiB memory in use. Process 19239 has 14.26 GiB memory
-in use. Of the allocated memory 15.03 GiB is allocated by PyTorch, and 1.00 GiB is reserved by PyTorch but
-unallocated.
-MPS backend out of memory (MPS allocated: 17.94 GB, other allocations: 384.00 KB, max allowed: 18.13 GB). Tried to
-allocate 256.00 MB on private pool.
-"""
+"""PyTorch's messages, as worded in versions 1.0 to 2.15, for CUDA and other devices. They have sums and no tensors."""
 
 import re
-from collections.abc import Iterator
+from dataclasses import replace
 
 from tb_memplugin.model.caveats import Caveat, CaveatCode
-from tb_memplugin.model.out_of_memory import OutOfMemory
-from tb_memplugin.readers.oom_text.failure import Buffer, Failure, blocks, last_matches, named_buffers, size_of
+from tb_memplugin.readers.oom_text.failure import Buffer, Failure, named_buffers, size_of
+from tb_memplugin.readers.oom_text.message import MESSAGE_CHARS, FoundMessage, MessageKind, PrintedFigure
 from tb_memplugin.sizes import PRINTED as SIZE
 
-MARKS = ("ut of memory",)
-HEAD = re.compile(rf"\b([A-Z]{{2,8}}) out of memory\.\s+Tried to allocate ({SIZE})")
-MPS = re.compile(
-    rf"MPS backend out of memory \(MPS allocated: ({SIZE}), other allocations: ({SIZE}), max allowed: ({SIZE})\)\."
-    rf"\s+Tried to allocate ({SIZE})"
-)
-BARE = re.compile(r"CUDA error: out of memory(?! \(CUDA_ERROR)|cuda runtime error \(2\) : out of memory")
-MESSAGE_CHARS = 2000
-
-GPU = re.compile(r"\bGPU (\d{1,5})")
-TOTAL = re.compile(rf"total capac(?:i)?ty of\s+({SIZE})|({SIZE})\s+total capacity")
-FREE = re.compile(rf"of which\s+({SIZE})\s+is\s+free|({SIZE})\s+free\b")
-ALLOWED = re.compile(rf"({SIZE})\s+allowed")
-ALLOCATED = re.compile(rf"({SIZE})\s+(?:is\s+allocated by PyTorch|already allocated)")
-PRIVATE = re.compile(rf"with\s+({SIZE})\s+allocated in private pools")
-UNALLOCATED = re.compile(rf"({SIZE})\s+is\s+reserved by PyTorch but\s+unallocated")
-RESERVED = re.compile(rf"({SIZE})\s+(?:reserved in total by PyTorch|cached)")
-PROCESS = re.compile(rf"Process (\d{{1,10}}) has\s+({SIZE})\s+memory in use")
+PROCESS = re.compile(rf"Process\s+(\d{{1,10}})\s+has\s+({SIZE})\s+memory\s+in\s+use")
 
 
-def find(text: str) -> Iterator[Failure]:
-    for head, block in blocks(HEAD, text):
-        yield _failure(head, block[:MESSAGE_CHARS])
-    yield from map(_mps, last_matches(MPS, text))
-    for match in last_matches(BARE, text):
-        yield Failure(match.start(), "torch", "GPU", OutOfMemory())
-
-
-def _failure(head: re.Match[str], message: str) -> Failure:
-    asked, total, free = size_of(head, 2), _size(TOTAL, message), _size(FREE, message)
-    allocated, allowed = _size(ALLOCATED, message), _size(ALLOWED, message)
-    unallocated = _size(UNALLOCATED, message)
-    if unallocated is None and allocated is not None and (reserved := _size(RESERVED, message)) is not None:
+def _with_sums(failure: Failure, found: FoundMessage) -> Failure:
+    """Count PyTorch's own free memory as free, and list what PyTorch and other processes hold."""
+    said, total, free, allocated = (failure.out_of_memory, *map(found.figure, ("capacity", "free", "allocated")))
+    unallocated, reserved = found.figure("unallocated"), found.figure("reserved")
+    if unallocated is None and allocated is not None and reserved is not None:
         unallocated = max(reserved - allocated, 0)
     free_in_total = None if free is None else free + (unallocated or 0)
     device_in_use = None if total is None or free_in_total is None or free_in_total > total else total - free_in_total
-    rows = named_buffers(
-        _buffers(
-            allocated or 0, _size(PRIVATE, message) or 0, _processes(message, allocated, unallocated, device_in_use)
-        )
-    )
+    processes = _processes(found.block[:MESSAGE_CHARS], allocated, unallocated, device_in_use)
+    rows = named_buffers(_buffers(allocated or 0, found.figure("private") or 0, processes))
     in_use = device_in_use if device_in_use is not None or allocated is None else rows.bytes
-    gpu = GPU.search(message)
     # The device's free memory can be mapped as one block. PyTorch's own free memory is fragmented.
-    largest_free = free if free and asked and free >= asked else None
-    return Failure(
-        head.start(),
-        "torch",
-        f"{head[1].lower()}:{gpu[1]}" if gpu else head[1],
-        OutOfMemory(asked=asked, free=free_in_total, largest_free=largest_free, capacity=total, in_use=in_use),
-        rows,
-        used=in_use,
-        cut=total is None,
-        caveats=_caveats(unallocated, allowed),
+    largest_free = free if free and said.asked and free >= said.asked else None
+    device, number = found.name("device"), found.figure("number")
+    _explain(found, device, said.asked or 0, free_in_total)
+    memory = device if number is None else f"{device.lower()}:{number:d}"
+    said = replace(said, free=free_in_total, largest_free=largest_free, in_use=in_use)
+    caveats = _caveats(unallocated, found.figure("allowed"))
+    return replace(
+        failure, memory=memory, out_of_memory=said, rows=rows, used=in_use, cut=total is None, caveats=caveats
     )
 
 
-def _size(pattern: re.Pattern[str], message: str) -> int | None:
-    """Return the size of the group that matched."""
-    found = pattern.search(message)
-    return size_of(found, found.lastindex or 0) if found else None
+def _explain(found: FoundMessage, device: str, asked: int, free: int | None) -> None:
+    """Tell a limit from a shortage."""
+    allowed, allocated, total = map(found.figure, ("allowed", "allocated", "capacity"))
+    if allowed is not None and allocated is not None and allocated + asked > allowed and (free or 0) >= asked:
+        found.values["over"] = PrintedFigure(allocated + asked - allowed)
+    elif device == "XPU" and asked * 1.01 > XPU_LIMIT and (free is None or free >= asked):
+        found.values["single"] = PrintedFigure(XPU_LIMIT)
+    elif device == "HIP" and total is not None and asked > total:
+        found.values["driver"] = PrintedFigure(total)
 
 
 def _buffers(allocated: int, private: int, processes: list[Buffer]) -> list[Buffer]:
-    """Build rows from sums, as PyTorch's message lists no tensors."""
     found = [Buffer(max(allocated - private, 0), name="allocated by PyTorch")] if allocated else []
     if private:
         found.append(Buffer(private, name="allocated by PyTorch in private pools (CUDA graphs)"))
@@ -116,11 +79,85 @@ def _caveats(unallocated: int | None, allowed: int | None) -> tuple[Caveat, ...]
     return tuple(Caveat(code, text, size) for code, text, size in entries if size)
 
 
-def _mps(match: re.Match[str]) -> Failure:
-    allocated, others, allowed, asked = (size_of(match, group) or 0 for group in range(1, 5))
-    rows = named_buffers(
-        [Buffer(allocated, name="allocated by PyTorch"), Buffer(others, name="other Metal allocations")]
-    )
-    in_use = allocated + others
-    out_of_memory = OutOfMemory(asked=asked, free=max(allowed - in_use, 0), capacity=allowed, in_use=in_use)
-    return Failure(match.start(), "torch", "MPS", out_of_memory, rows, used=in_use)
+def _of_metal(failure: Failure, found: FoundMessage) -> Failure:
+    """List PyTorch's and the other allocations of Metal."""
+    allocated, others = found.figure("allocated") or 0, found.figure("others") or 0
+    rows = [Buffer(allocated, name="allocated by PyTorch"), Buffer(others, name="other Metal allocations")]
+    in_use, said = allocated + others, failure.out_of_memory
+    said = replace(said, free=max((said.capacity or 0) - in_use, 0), in_use=in_use)
+    return replace(failure, rows=named_buffers(rows), used=in_use, out_of_memory=said)
+
+
+GIB, MIB = 2**30, 2**20
+XPU_LIMIT = 4 * GIB
+
+MESSAGES = (
+    MessageKind(
+        r"(?P<device>[A-Z]{2,8}) out of memory\. Tried to allocate {asked}",
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has a total capacity of 32.00 "
+        "GiB of which 512.00 MiB is free. Process 19239 has 14.00 GiB memory in use. Including non-PyTorch memory, "
+        "this process has 17.50 GiB memory in use. Of the allocated memory 15.00 GiB is allocated by PyTorch, with "
+        "1.00 GiB allocated in private pools (e.g., CUDA Graphs), and 1.00 GiB is reserved by PyTorch but unallocated.",
+        {"memory": "cuda:0", "asked": 3 * GIB, "free": 1536 * MIB, "capacity": 32 * GIB, "in_use": 31_232 * MIB},
+        "torch", facts=(
+            "[GN]PU {number#}", "total capac(?:i)?ty of {capacity}", "{capacity} total capacity",
+            "{free} is free", "{free} free", "{allowed} allowed",
+            "{allocated} is allocated by PyTorch", "{allocated} already allocated",
+            "with {private} allocated in private pools", "{unallocated} is reserved by PyTorch but unallocated",
+            "{reserved} reserved in total by PyTorch", "{reserved} cached",
+        ), finish=_with_sums,
+        reason=(
+            "PyTorch may use {allowed} of the device, the limit of set_per_process_memory_fraction, and would have "
+            "{over} more.",
+            "Drivers of Intel GPUs allow {single} in one allocation, such as on an Arc A770; the memory in use does "
+            "not explain the failure.",
+            "This one allocation is larger than the {driver} that the driver offers.",
+        ), advice=(
+            "Raise the limit of torch.cuda.memory.set_per_process_memory_fraction: {allowed} lacks {over}.",
+            "Split the tensor into parts below {single}, or use a newer driver and PyTorch, and "
+            "UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS=1.",
+            "On an APU, the driver offers {driver} of the machine's memory: give the GPU more in the firmware (UMA "
+            "frame buffer) or with the kernel's parameter ttm.pages_limit. Otherwise split the tensor.",
+        ),
+    ),
+    MessageKind(
+        r"MPS backend out of memory \(MPS allocated: {allocated}, other allocations: {others}, max allowed: {capacity}"
+        r"\)\. Tried to allocate {asked}",
+        "MPS backend out of memory (MPS allocated: 9.57 GiB, other allocations: 17.35 GiB, max allowed: 27.20 GiB). "
+        "Tried to allocate 292.50 MiB on private pool. Use PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable upper limit "
+        "for memory allocations (may cause system failure).",
+        {"memory": "MPS", "asked": 306_708_480, "capacity": 29_205_777_613, "in_use": 28_905_129_902},
+        "torch", "MPS", "https://github.com/Comfy-Org/ComfyUI/issues/7440", finish=_of_metal,
+    ),
+    MessageKind(
+        r"Allocation on device (?P<number>\d{1,3}) would exceed allowed memory\.",
+        "torch.OutOfMemoryError: Allocation on device 0 would exceed allowed memory. (out of memory)\nCurrently "
+        "allocated     : 9.43 GiB\nRequested               : 640.00 MiB\nDevice limit            : 11.59 GiB\nFree "
+        "(according to CUDA): 7.12 MiB\nPyTorch limit (set by user-supplied memory fraction)\n"
+        "                        : 17179869184.00 GiB",
+        {"memory": "cuda:0", "asked": 640 * MIB, "free": 7_465_861, "capacity": 12_444_667_740},
+        "torch", "cuda:{number}", facts=(
+            "Requested : {asked}", "Device limit : {capacity}", r"Free \(according to CUDA\): {free}",
+        ),
+    ),
+    MessageKind(
+        r"can NOT allocate memory block with size larger than {limit}! Tried to allocate {asked} \(GPU {number#}; "
+        r"{capacity} total capacity",
+        "RuntimeError: Current platform can NOT allocate memory block with size larger than 4GB! Tried to allocate "
+        "6.25 GiB (GPU  0; 15.11 GiB total capacity; 4.22 GiB already allocated; 4.43 GiB reserved in total by "
+        "PyTorch)",
+        {"memory": "xpu:0", "asked": 6_710_886_400, "capacity": 16_224_238_961},
+        "torch", "xpu:{number:d}",
+        reason=("The driver allows {limit} in one allocation; the memory in use does not matter.",),
+        advice=("Split the tensor or use a smaller batch. Newer drivers have larger allocations: set "
+                "UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS=1.",),
+    ),
+    MessageKind(
+        r"(?:CUDA|HIP|XPU|NPU|MUSA|MLU|HPU|MPS) (?:backend )?out of memory", "RuntimeError: CUDA out of memory.",
+        {"memory": "GPU"}, "torch", "GPU", vague=True,
+    ),
+    MessageKind(
+        r"(?m)^(?:\w{1,40}: )?torch\.(?:cuda\.)?OutOfMemoryError: \S", "torch.OutOfMemoryError: Allocation on device",
+        {"memory": "GPU"}, "torch", "GPU", vague=True, exact=True,
+    ),
+)  # fmt: skip

@@ -15,89 +15,60 @@ Peak buffers:
 """
 
 import re
-from collections.abc import Iterator
+from dataclasses import replace
 
 from tb_memplugin.model.caveats import Caveat, CaveatCode
 from tb_memplugin.model.kinds import Role
-from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
+from tb_memplugin.model.out_of_memory import OutOfMemoryPhase
 from tb_memplugin.readers.oom_text.failure import (
     OP_NAME,
     Buffer,
     Failure,
     Rows,
-    blocks,
     found_text,
-    last_matches,
     listed_items,
     named_buffers,
     size_of,
     source_of,
 )
+from tb_memplugin.readers.oom_text.message import FoundMessage, MessageKind
 from tb_memplugin.sizes import PRINTED as SIZE
 
-MARKS = (
-    "Out of memory while trying", "Failed to allocate request", "BufferAssignment stats", "exceeds the base limit",
-    "hared memory", "by rematerialization",
-)  # fmt: skip
-HEAD = re.compile(
-    rf"Out of memory while trying to allocate ({SIZE})(?:\s+with allocator (\S{{1,100}}) on device (\d{{1,5}}))?"
-    rf"|Failed to allocate request for {SIZE} \((\d{{1,18}})B\) on device ordinal (\d{{1,5}})"
+EXECUTABLE = re.compile(
+    r"\A[^\n]{0,100}\n?[\s.]{0,10}(?:\[tf-[^\]\n]{0,200}\] ?)?\[executable_name='([^'\n]{1,300})'\]"
 )
-EXECUTABLE = re.compile(r"\A[\s.]{0,10}\[executable_name='([^'\n]{1,300})'\]")
 # The head, then the allocator's own tags, then the statistics.
 STATS = re.compile(r"\A[^\n]{0,400}\n{0,3}(?:\[[^\n]{0,400}\n)?BufferAssignment (?:OOM Debugging|stats)")
-BARE = re.compile(r"BufferAssignment stats:")  # of a text that begins after its head
 TOTAL = re.compile(rf"(?m)^total allocation:\s+({SIZE})")
 PEAK = re.compile(r"Peak buffers:")
 ITEM = re.compile(rf"(?m)^Buffer (\d{{1,5}}):\s*\nSize: ({SIZE})")
 PARAMETER = re.compile(r"(?m)^Entry Parameter Subshape: ([^\n]{1,2000})")
 SHAPE = re.compile(r"(?m)^Shape: ([^\n]{1,2000})")
 LABEL = re.compile(r"(?m)^XLA Label: ([^\n]{1,200})")
-ARGUMENTS = re.compile(r"The byte size of input/output arguments \((\d{1,18})\) exceeds the base limit \((\d{1,18})\)")
-SHARED = re.compile(
-    r"Shared memory size limit exceeded: requested (\d{1,18}), available:? (\d{1,18})"
-    r"|out of resource: shared memory, Required: (\d{1,18}), Hardware limit: (\d{1,18})"
-)
-# The warning that rematerialization did not reduce memory enough, which precedes the failure.
-REMATERIALIZED = re.compile(
-    rf"Can't reduce memory use below {SIZE} \((-?\d{{1,18}}) bytes\) by rematerialization; "
-    rf"only reduced to {SIZE} \((\d{{1,18}}) bytes\)(?:, down from {SIZE} \((\d{{1,18}}) bytes\))?"
-)
 
 
-def find(text: str) -> Iterator[Failure]:
-    heads = blocks(HEAD, text)
-    for head, block in heads or blocks(BARE, text):
-        if head.re is BARE:
-            rows, used, cut = _program(block)
-            yield Failure(head.start(), "xla", "", OutOfMemory(), rows, used=used, cut=cut)
-            continue
-        asked = int(head[4]) if head[4] else size_of(head)
-        device = head[3] or head[5]
-        memory = head[2] or (f"GPU {device}" if device else "")
-        named = EXECUTABLE.match(block)
-        program = named[1] if named else ""
-        rows, used, cut = _program(block) if STATS.match(block) else (Rows(), None, False)
-        out_of_memory = OutOfMemory(asked=asked, wanted_by=program)
-        yield Failure(head.start(), "xla", memory, out_of_memory, rows, used=used, program=program, cut=cut)
-    for match in last_matches(ARGUMENTS, text):
-        out_of_memory = OutOfMemory(asked=int(match[1]), capacity=int(match[2]), phase=OutOfMemoryPhase.COMPILE)
-        yield Failure(match.start(), "xla", "GPU", out_of_memory, used=int(match[1]))
-    for match in last_matches(SHARED, text):
-        asked, limit = (int(number) for number in match.groups() if number)
-        out_of_memory = OutOfMemory(asked=asked, capacity=limit, phase=OutOfMemoryPhase.COMPILE, wanted_by="A kernel")
-        yield Failure(match.start(), "kernel", "GPU shared memory", out_of_memory, used=asked)
-    yield from map(_rematerialized, last_matches(REMATERIALIZED, text))
+def _with_program(failure: Failure, found: FoundMessage) -> Failure:
+    """Add the program of a failed allocation, and the buffers of its peak."""
+    named = EXECUTABLE.match(found.block)
+    program = named[1] if named else ""
+    rows, used, cut = _program(found.block) if STATS.match(found.block) else (Rows(), None, False)
+    said = replace(failure.out_of_memory, wanted_by=program)
+    return replace(failure, rows=rows, used=used, cut=cut, program=program, out_of_memory=said)
 
 
-def _rematerialized(match: re.Match[str]) -> Failure:
-    limit, needed = int(match[1]), int(match[2])
-    saved = int(match[3]) - needed if match[3] else None
+def _without_head(failure: Failure, found: FoundMessage) -> Failure:
+    rows, used, cut = _program(found.block)
+    return replace(failure, rows=rows, used=used, cut=cut)
+
+
+def _rematerialized(failure: Failure, found: FoundMessage) -> Failure:
+    """Read the warning that rematerialization did not reduce memory enough, which precedes the failure."""
+    needed, before = found.figure("asked") or 0, found.figure("before")
     saving = "Rematerialization saved these bytes, but the program still exceeds its limit"
     # A negative limit means that arguments and outputs alone exceed it.
-    out_of_memory = OutOfMemory(asked=needed, capacity=max(limit, 0), phase=OutOfMemoryPhase.COMPILE)
-    caveat = Caveat(CaveatCode.REMATERIALIZED, saving, saved)
-    return Failure(match.start(), "remat", "", out_of_memory, used=needed, caveats=(caveat,))
+    limit = 0 if found.name("sign") else found.figure("capacity")
+    caveat = Caveat(CaveatCode.REMATERIALIZED, saving, before - needed if before else None)
+    return replace(failure, caveats=(caveat,), out_of_memory=replace(failure.out_of_memory, capacity=limit))
 
 
 def _program(block: str) -> tuple[Rows, int | None, bool]:
@@ -119,3 +90,44 @@ def _buffer(name: str, size: int, text: str) -> Buffer:
         role=Role.PARAMETER if parameter else Role.UNKNOWN,
         source=source_of(text),
     )
+
+
+MESSAGES = (
+    MessageKind(
+        r"Out of memory while trying to allocate {asked}(?: with allocator (?P<allocator>\w{1,100}) on device "
+        r"\d{1,5})?",
+        "jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 68.95GiB with "
+        "allocator GPU_0_bfc on device 0. [tf-allocator-allocation-error=''] [executable_name='jit__lambda']",
+        {"memory": "GPU_0_bfc", "asked": 74_034_498_765, "program": "jit__lambda"},
+        tool="xla", memory="{allocator}", finish=_with_program,
+    ),
+    MessageKind(
+        r"Failed to allocate request for (?P<rounded>\S{1,20}) \({asked#}B\) on device ordinal (?P<device>\d{1,5})",
+        "RuntimeError: Resource exhausted: Failed to allocate request for 32.00MiB (33554432B) on device ordinal 0",
+        {"memory": "GPU 0", "asked": 2**25},
+        tool="xla", memory="GPU {device}", finish=_with_program,
+    ),
+    MessageKind(
+        r"BufferAssignment stats:",
+        "BufferAssignment stats:\n     total allocation:    8.00GiB\nPeak buffers:\nBuffer 1:\nSize: 6.00GiB\n"
+        "Operator: op_name=\"jit(f)/dot\"\nShape: f32[8,8]\n==========================",
+        {"memory": "device memory"},
+        tool="xla", vague=True, finish=_without_head,
+    ),
+    MessageKind(
+        r"The byte size of input/output arguments \({asked#}\) exceeds the base limit \({capacity#}\)",
+        "E0207 18:44:44.481770 1957515 gpu_hlo_schedule.cc:815] The byte size of input/output arguments (40000000000) "
+        "exceeds the base limit (27028357120). This indicates an error in the calculation!",
+        {"memory": "GPU", "asked": 40_000_000_000, "capacity": 27_028_357_120},
+        tool="xla", memory="GPU", phase=OutOfMemoryPhase.COMPILE, needs=True,
+    ),
+    MessageKind(
+        r"Can't reduce memory use below \S{1,20} \((?P<sign>-?){capacity#} bytes\) by rematerialization; only reduced "
+        r"to \S{1,20} \({asked#} bytes\)(?:, down from \S{1,20} \({before#} bytes\))?",
+        "W external/xla/xla/service/hlo_rematerialization.cc:2202] Can't reduce memory use below 23.81GiB (25567444992 "
+        "bytes) by rematerialization; only reduced to 86.14GiB (92489619062 bytes), down from 95.71GiB (102770769072 "
+        "bytes) originally",
+        {"memory": "device memory", "asked": 92_489_619_062, "capacity": 25_567_444_992},
+        tool="remat", phase=OutOfMemoryPhase.COMPILE, needs=True, finish=_rematerialized,
+    ),
+)  # fmt: skip
