@@ -51,6 +51,7 @@ class MemoryLog:
     stacks: dict[tuple[int, ...], int] = field(default_factory=dict)
     frames: dict[tuple[str, str, int], int] = field(default_factory=dict)  # function, file, line
     allocated: int = 0  # how many allocations there were
+    is_closed: bool = False  # what is freed after the traced block is not logged
 
     def add(self, size: int, operator: str, *inner: str) -> int:
         """Add an allocation with the current stack, below which are `inner` functions, and return its number."""
@@ -60,6 +61,8 @@ class MemoryLog:
 
     def free(self, number: int) -> None:
         """Add the free of an allocation."""
+        if self.is_closed:
+            return
         self.events.append(StorageEvent(number, -1, self.current_stack("")))
 
     def has_backward(self) -> bool:

@@ -87,4 +87,5 @@ def trace(chip: str = "h100") -> Iterator[TracedProgram]:
     properties = gpu.name, gpu.compute_capability, gpu.device_memory_size, gpu.core_count
     with pretended_gpu(mode, cuda_functions(*properties)):
         yield found
+    found.log.is_closed = True
     gc.collect()

@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("torch", reason="needs torch")
 
 from tb_memplugin import capture
+from tb_memplugin.analysis.usage.live_bytes import usage
 from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.cli import main
 from tb_memplugin.errors import InputError
@@ -98,5 +99,11 @@ def test_a_preview_is_a_snapshot_of_what_would_be_allocated(tmp_path: Path) -> N
     capture.torch_preview(run).save(tmp_path / "a.pickle")
     (recording,) = listing_of_path(str(tmp_path / "a.pickle")).recordings
     assert recording.allocations.size.tolist() == [4 << 20, 4 << 20]
+    assert int(usage(recording).live[-1]) == 0  # the function has returned
+    kept = []
+    capture.torch_preview(lambda: kept.append(torch.ones(1 << 20, device="cuda"))).save(tmp_path / "b.pickle")
+    del kept[:]
+    (recording,) = listing_of_path(str(tmp_path / "b.pickle")).recordings
+    assert int(usage(recording).live[-1]) == 4 << 20  # what the block kept is not freed in the recording
     with pytest.raises(InputError, match="No such GPU"):
         capture.torch_preview(run, on="v5e")
