@@ -135,6 +135,7 @@ class Failure:
     lifetime_peak: int | None = None
     program: str = ""
     cut: bool = False
+    worker: str = ""  # that wrote it, where several write to the text
     caveats: tuple[Caveat, ...] = ()
 
 

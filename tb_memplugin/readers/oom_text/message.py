@@ -133,7 +133,8 @@ class MessageKind:
         )  # fmt: skip
         failure = Failure(
             found.at, self.tool, self.memory.format_map(_Known(values)).strip(), out_of_memory,
-            used=asked if self.needs else in_use, program=found.name("program"), caveats=self.caveats,
+            used=asked if self.needs else in_use, program=found.name("program"), worker=page.worker(found.at),
+            caveats=self.caveats,
         )  # fmt: skip
         if self.finish is not None:
             failure = self.finish(failure, found)
