@@ -36,5 +36,10 @@ export default defineConfig({
   server: {
     proxy: { "/src/api": { target: "http://127.0.0.1:6007", rewrite: (path) => path.slice("/src".length) } },
   },
-  test: { include: ["src/**/*.test.{ts,tsx}", "lint/**/*.test.ts"] },
+  // A busy machine takes many times as long.
+  test: {
+    include: ["src/**/*.test.{ts,tsx}", "lint/**/*.test.ts"],
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+  },
 });

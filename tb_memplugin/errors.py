@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 
 class InputError(Exception):
@@ -43,3 +46,26 @@ FAILURES = logging.getLogger("tb_memplugin.failures")  # commands disable it, an
 def log_failure(text: str, *values: object, error: BaseException) -> None:
     """Log a failure that was not foreseen with its traceback, and one of the input without."""
     FAILURES.warning(text, *values, exc_info=None if isinstance(error, InputError) else error)
+
+
+class Abandoned(BaseException):
+    """Nobody waits any longer for what is being read. It is no error of a file, so nothing may keep or report it."""
+
+
+_is_abandoned: ContextVar[Callable[[], bool]] = ContextVar("is_abandoned", default=bool)  # bool() is False
+
+
+@contextmanager
+def abandoned_when(is_abandoned: Callable[[], bool]) -> Iterator[None]:
+    """Let readers that are called in the block raise Abandoned once this is true."""
+    before = _is_abandoned.set(is_abandoned)
+    try:
+        yield
+    finally:
+        _is_abandoned.reset(before)
+
+
+def end_if_abandoned() -> None:
+    """Raise Abandoned if nobody waits any longer."""
+    if _is_abandoned.get()():
+        raise Abandoned

@@ -15,6 +15,8 @@ DEVICES_PER_HOST = 8
 CUDA, CUDNN = "major: 12 minor: 9 patch: 0", "major: 9 minor: 10"
 MEMORY_FRACTIONS = ("XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION")  # the first one is the newer name
 DEFAULT_FRACTION = 0.75  # of the device's memory is what JAX allocates from
+# The driver's and CUDA's own memory, outside of PyTorch's allocator: measured on an H100 with CUDA 13.
+CONTEXT_BYTES = 751 << 20
 # Figures that are the same for all GPUs.
 COMMON = {
     "threads_per_block_limit": 1024,
@@ -79,6 +81,7 @@ class Target:
 
     chip: str
     shape: tuple[int, ...]
+    of_torch: bool = False  # PyTorch's allocator takes what CUDA leaves, JAX's a fraction of the memory
 
     def __str__(self) -> str:
         return f"{self.chip}:{'x'.join(map(str, self.shape))}"
@@ -100,7 +103,7 @@ class Target:
     @property
     def capacity(self) -> int | None:
         """The bytes that a device's programs may reserve; None where the host's memory is the limit."""
-        return capacity_of(self.chip)
+        return usable_by_torch(self.chip) if self.of_torch else capacity_of(self.chip)
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -150,6 +153,11 @@ def capacity_of(chip: str) -> int | None:
         return TPUS[chip].capacity
     # JAX allocates from a part of a GPU's memory.
     return int(GPUS[chip].device_memory_size * memory_fraction()) if chip in GPUS else None
+
+
+def usable_by_torch(chip: str) -> int:
+    """Return the bytes of a GPU that PyTorch's allocator may reserve."""
+    return GPUS[chip].device_memory_size - CONTEXT_BYTES
 
 
 def _exists(target: Target) -> bool:

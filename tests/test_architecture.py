@@ -44,12 +44,13 @@ ALLOWED: dict[str, set[str]] = {
         "model",
         "questions",
         "sizes",
+        "torch_fit",
     },  # knows jax; loads these when asked
     "fit": {
         *("analysis", "cache_folder", "errors", "executors", "logdir"),
-        *("model", "protos", "questions", "readers", "sizes", "targets"),
+        *("model", "protos", "questions", "readers", "sizes", "targets", "torch_fit"),
     },
-    "torch_fit": set(),  # knows torch
+    "torch_fit": {"errors", "model", "sizes", "targets"},  # knows torch
     "executors": {"errors"},
     "fleet": {
         *("analysis", "cache_folder", "errors", "executors"),

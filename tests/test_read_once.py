@@ -8,7 +8,7 @@ import shutil
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Barrier
+from threading import Barrier, Event
 from typing import Any
 
 import pytest
@@ -16,9 +16,12 @@ from support.servers import DATA, DEMO
 from werkzeug.test import Client
 
 from tb_memplugin import readers
+from tb_memplugin.catalog import catalog as catalog_module
 from tb_memplugin.catalog.catalog import Catalog
+from tb_memplugin.catalog.listing import Listing, read_file
+from tb_memplugin.errors import Abandoned, abandoned_when, end_if_abandoned
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.logdir import files
+from tb_memplugin.logdir import HostFile, files
 from tb_memplugin.logdir.names import HLO_PROTO
 from tb_memplugin.logdir.parts import count_bytes
 from tb_memplugin.readers.common.part import FilePart
@@ -106,3 +109,30 @@ def test_a_run_and_its_first_view_read_and_parse_each_file_once(
     assert read and counts.pop("bytes") == sum(sizes.values()) + heads
     assert {name: count for name, count in counts.items() if count > 1} == {}
     assert sum(name.startswith("parsed") for name in counts) >= len(read)
+
+
+def test_a_file_is_read_again_where_the_request_that_read_it_was_abandoned(monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog, reading, waits = Catalog(str(DEMO)), Event(), Event()
+    run = next(run for run in catalog.runs() if run.name == "device_profile")
+
+    def read_slowly(file: HostFile, run: str) -> Listing:
+        if not reading.is_set():
+            reading.set()
+            assert waits.wait(60)
+            end_if_abandoned()
+        return read_file(file, run)
+
+    def abandoned() -> None:
+        with abandoned_when(lambda: True):
+            catalog.listing_of_run(run)
+
+    monkeypatch.setattr(catalog_module, "read_file", read_slowly)
+    monkeypatch.setattr(catalog_module, "end_if_abandoned", lambda: None)  # of a request that waits for its turn
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(abandoned)
+        assert reading.wait(60)
+        second = pool.submit(catalog.listing_of_run, run)
+        waits.set()
+        with pytest.raises(Abandoned):
+            first.result(60)
+        assert len(second.result(60).recordings) == 1

@@ -15,6 +15,7 @@ from tb_memplugin.capture.watching import Watch, watch
 
 if TYPE_CHECKING:
     from tb_memplugin.capture.programs import CompileOutOfMemory, assert_fits, compile, compiled, report
+    from tb_memplugin.torch_fit.tracing import torch_preview
 
 __all__ = [
     "CompileOutOfMemory",
@@ -27,6 +28,7 @@ __all__ = [
     "snapshot",
     "snapshot_every",
     "torch_memory",
+    "torch_preview",
     "track",
     "watch",
 ]
@@ -35,4 +37,5 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.programs"), name)
+    module = "tb_memplugin.torch_fit.tracing" if name == "torch_preview" else f"{__name__}.programs"
+    return getattr(import_module(module), name)

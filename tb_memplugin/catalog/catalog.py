@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 from tb_memplugin import logdir, readers
@@ -19,7 +20,7 @@ from tb_memplugin.catalog.listing_cache import FileVersion, ListingCache, file_v
 from tb_memplugin.catalog.programs import files_of_modules, titled
 from tb_memplugin.catalog.reading import Progress
 from tb_memplugin.catalog.uploads import PastedTexts, Uploads
-from tb_memplugin.errors import InputError
+from tb_memplugin.errors import Abandoned, InputError, end_if_abandoned
 from tb_memplugin.logdir import HostFile, Run
 from tb_memplugin.model.recording import Recording
 
@@ -264,15 +265,20 @@ class Catalog:
         if (cached := self._cache.get(version)) is not None:
             self.progress.finished(run, file)
             return cached
-        with self._lock:
-            known = self._reading.get(version)
-            reading = known or self._reading.setdefault(version, Future())
-        return known.result() if known else self._read(file, version, reading)
+        while True:
+            with self._lock:
+                known = self._reading.get(version)
+                reading = known or self._reading.setdefault(version, Future())
+            if known is None:
+                return self._read(file, version, reading)
+            with suppress(Abandoned):  # by the request that read it
+                return known.result()
 
     def _read(self, file: HostFile, version: FileVersion, reading: Future[Listing]) -> Listing:
         """Read a file for everyone who waits for it."""
         try:
             with self._readers:
+                end_if_abandoned()
                 # Another thread may have read it since this one looked into the cache.
                 with self.progress.file(version.run, file):
                     listing = self._cache.get(version) or read_file(file, version.run)

@@ -14,6 +14,7 @@ from tb_memplugin.commands.output import asked
 from tb_memplugin.commands.stored_fits import is_stored, show_stored
 from tb_memplugin.commands.terminal import complain, print_answer
 from tb_memplugin.commands.terminal import show as print_text
+from tb_memplugin.errors import InputError
 from tb_memplugin.fit.advice import USUAL_PIECES, try_answers
 from tb_memplugin.fit.compile_task import Limits
 from tb_memplugin.fit.compiling import compiler
@@ -37,6 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="tb_memplugin_") as temporary:
         logdir = arguments.to or temporary
         with open_sweep(arguments, Path(logdir), arguments.budget, stop) as sweep:
+            if arguments.tries and sweep.targets[0][0].of_torch:
+                raise InputError("Advice is compiled for steps of JAX only", "--try", "leave it out")
             found = answer(sweep, quiet=arguments.json)
             tried = try_advice(sweep, found, quiet=arguments.json) if arguments.tries else None
         show(sweep, found, asked(arguments, arguments.to or "-") if arguments.json else None, tried)

@@ -12,6 +12,7 @@ import platform
 import sys
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -109,7 +110,11 @@ def _installed() -> list[str]:
 EXPANDED_BYTES, EXPANDED_SHARE = 64 << 20, 50
 KEPT = 0.8  # a cache above its size is trimmed to this share of it, a choice, and so not at every write
 SUFFIXES = (".program", ".question", ".partial")
-BROKEN = (OSError, ValueError, KeyError, TypeError, AttributeError, InputError, zipfile.BadZipFile, EOFError)
+# What reading a damaged file raises; a RuntimeError is that of an encrypted or unknown compression.
+BROKEN = (
+    *(OSError, ValueError, KeyError, TypeError, AttributeError, InputError, EOFError),
+    *(zipfile.BadZipFile, zlib.error, RuntimeError, MemoryError, OverflowError),
+)
 
 
 @dataclass(frozen=True)

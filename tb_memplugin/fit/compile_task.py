@@ -33,6 +33,7 @@ class CompileTask:
     uses_cache: bool = True
     sources: Sources | None = None  # where the step is not in the file system
     pickled: bytes = b""  # the step, where it is not in a file
+    of_torch: bool = False  # trace a step of PyTorch, in place of compiling one of JAX
     to_end: bool = False  # compile beyond the assignment of memory, because code and kernels need memory as well
 
 

@@ -24,11 +24,12 @@ class Assumptions:
 
     found: dict[str, Assumption] = field(default_factory=dict)
 
-    def note(self, key: str, text: str, size: int = 0) -> None:
-        """Note an assumption; the largest bytes of its occasions are kept."""
+    def note(self, key: str, text: str, size: int = 0) -> int:
+        """Note an assumption, and return how often it was made; the largest bytes of its occasions are kept."""
         one = self.found.setdefault(key, Assumption(text))
         one.count += 1
         one.bytes = max(one.bytes, size)
+        return one.count
 
 
 def user_line() -> str:

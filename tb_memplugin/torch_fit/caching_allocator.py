@@ -58,10 +58,6 @@ class Segment:
         }  # fmt: skip
 
 
-class PoolExhausted(Exception):
-    """A block for which the device has no memory left."""
-
-
 EventReport = Callable[[str, int, int, int], None]  # of an action, address, bytes and stack
 
 
@@ -72,7 +68,11 @@ def rounded(size: int) -> int:
 
 @dataclass
 class CachingAllocator:
-    """The allocator of one GPU. `report` gets each reservation from the device, and `limit` is the device's bytes."""
+    """The allocator of one GPU. `report` gets each reservation from the device.
+
+    At `limit` bytes, it releases what is free. What does not fit then is reserved beyond the limit, so that the whole
+    need is known.
+    """
 
     report: EventReport
     limit: int = 1 << 62
@@ -83,7 +83,7 @@ class CachingAllocator:
     _next: int = FIRST_ADDRESS
 
     def allocate(self, size: int, stack: int) -> Block:
-        """Return a block for so many bytes. Raises PoolExhausted."""
+        """Return a block for so many bytes."""
         needed = rounded(size)
         is_small = needed <= SMALL
         block = self._best_fit(needed, is_small) or self._reserve(needed, is_small, stack)
@@ -116,8 +116,6 @@ class CachingAllocator:
         wanted = SMALL_SEGMENT if is_small else LARGE_SEGMENT if size < OWN_SEGMENT else own
         if self.reserved + wanted > self.limit:
             self.release()
-        if self.reserved + wanted > self.limit:
-            raise PoolExhausted(size)
         segment = Segment(self._next, wanted, is_small, stack)
         self._next += wanted
         self.reserved += wanted

@@ -12,10 +12,17 @@ from tb_memplugin.torch_fit.assumptions import Assumptions, user_line
 aten = torch.ops.aten
 
 
+MAX_READS = 1000  # of a truth value at one line: a loop that waits for it ends then
+
+
 def _scalar(noted: Assumptions, func: Any, args: Any, kwargs: Any) -> Any:
-    line = user_line()
-    noted.note(f"value {line}", f"A value that is read on the GPU counts as 0 at {line}")
-    return False if args[0].dtype == torch.bool else 0 if not args[0].dtype.is_floating_point else 0.0
+    line, dtype = user_line(), args[0].dtype
+    reads = noted.note(f"value {line}", f"A value that is read on the GPU counts as 0 at {line}")
+    if dtype != torch.bool:
+        return 0.0 if dtype.is_floating_point else 0
+    if reads > MAX_READS:
+        noted.note(f"loop {line}", f"The loop at {line} ends after {MAX_READS:,} turns, as its condition is on the GPU")
+    return reads > MAX_READS
 
 
 def _equal(noted: Assumptions, func: Any, args: Any, kwargs: Any) -> Any:

@@ -25,6 +25,7 @@ SKIPPED = (
         for part in ("_dynamo/", "_compile.py", "overrides.py", "_ops.py", "utils/_")
     ),
 )
+AUTOGRAD = "torch::autograd::generated::"
 WORKSPACE_FRAME = "at::cuda::setWorkspaceForHandle"  # where PyTorch allocates a workspace that stays
 CUDA, CPU, META = "cuda", "cpu", "meta"
 MAX_REAL = 1 << 20  # elements: smaller tensors of the CPU are real, so that values such as step counts are
@@ -61,13 +62,17 @@ class MemoryLog:
         """Add the free of an allocation."""
         self.events.append(StorageEvent(number, -1, self.current_stack("")))
 
+    def has_backward(self) -> bool:
+        """Return whether something was allocated in a backward pass."""
+        return any(name.startswith(AUTOGRAD) for name, _, _ in self.frames)
+
     def current_stack(self, operator: str, *inner: str) -> int:
         """Return the number of the current stack. An operator and its node of autograd become frames as in C++."""
         found = [self._frame(name, "", 0) for name in inner]
         found += [self._frame(f"at::_ops::{operator}::call", "", 0)] if operator else []
         node = torch._C._current_autograd_node()
         if node is not None:
-            found.append(self._frame(f"torch::autograd::generated::{node.name()}::apply", "", 0))
+            found.append(self._frame(f"{AUTOGRAD}{node.name()}::apply", "", 0))
         frame: FrameType | None = sys._getframe(1)
         while frame is not None and len(found) < MAX_FRAMES:
             code = frame.f_code
@@ -122,7 +127,7 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[misc]
             made = func(*args, **kwargs)
             self._note(made, self.forced or self.place, func._opname)
             return made
-        if func._can_decompose():  # as in inference mode
+        if func._can_decompose() and not torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CPU"):
             with self:
                 return func.decompose(*args, **kwargs)
         place = self.forced or self._common_place(inputs)

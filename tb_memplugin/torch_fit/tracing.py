@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import gc
+import os
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from tb_memplugin.errors import InputError
+from tb_memplugin.model.accelerators import GPUS, accelerator_name
+from tb_memplugin.targets import usable_by_torch
 from tb_memplugin.torch_fit.assumptions import Assumptions
 from tb_memplugin.torch_fit.caching_allocator import Block, CachingAllocator
 from tb_memplugin.torch_fit.devices import PretendedGpu, cuda_functions, pretended_gpu
 from tb_memplugin.torch_fit.storages import MemoryLog, StorageTracker
 from tb_memplugin.torch_fit.workspaces import Workspaces
 
-# An H100: its kernels and workspaces are what the traces are compared with.
-NAME, CAPABILITY, MEMORY, MULTIPROCESSORS = "NVIDIA H100 80GB HBM3", (9, 0), 85_017_493_504, 132
-
 
 @dataclass
 class TracedProgram:
-    """A traced program: its memory events, and what was assumed."""
+    """A program traced for a GPU: its memory events, and what was assumed."""
 
+    chip: str
     log: MemoryLog = field(default_factory=MemoryLog)
     assumptions: Assumptions = field(default_factory=Assumptions)
     marks: list[int] = field(default_factory=list)  # events before each mark
@@ -32,7 +34,10 @@ class TracedProgram:
         self.marks.append(len(self.log.events))
 
     def snapshot(self) -> dict[str, Any]:
-        """Return what `torch.cuda.memory._snapshot` would: segments, and events with stacks, of one device."""
+        """Return what `torch.cuda.memory._snapshot` would: segments, and events with stacks, of one device.
+
+        The allocator releases free memory where the GPU's is full, as on the GPU.
+        """
         frames = [{"name": name, "filename": file or "??", "line": line} for name, file, line in self.log.frames]
         stacks = [[frames[number] for number in stack] for stack in self.log.stacks]
         entries: list[dict[str, Any]] = []
@@ -41,7 +46,7 @@ class TracedProgram:
             where = stacks[stack] if stack >= 0 else []
             entries.append({"action": action, "addr": address, "size": size, "stream": 0, "frames": where})
 
-        allocator, blocks = CachingAllocator(report), dict[int, Block]()
+        allocator, blocks = CachingAllocator(report, usable_by_torch(self.chip)), dict[int, Block]()
         for number, size, stack in self.log.events:
             if size >= 0:
                 blocks[number] = block = allocator.allocate(size, stack)
@@ -54,18 +59,32 @@ class TracedProgram:
         segments = [segment.described(stacks) for segment in allocator.segments.values()]
         return {"segments": segments, "device_traces": [entries]}
 
-    def save(self, path: str) -> None:
-        """Write the snapshot to a file, which PyTorch's own viewer opens, too."""
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the snapshot to a new file, which PyTorch's own viewer opens, too."""
         with open(path, "xb") as file:
             pickle.dump(self.snapshot(), file)
 
 
+def torch_preview(function: Callable[[], Any], on: str = "h100") -> TracedProgram:
+    """Return what a function would allocate on a GPU, which need not be there. InputError for an unknown GPU.
+
+    `torch_preview(train).save("step.pickle")` writes a memory snapshot.
+    """
+    chip = accelerator_name(on)
+    if chip not in GPUS:
+        raise InputError("No such GPU", on, f"use one of {', '.join(GPUS)}")
+    with trace(chip) as traced:
+        function()
+    return traced
+
+
 @contextmanager
-def trace() -> Iterator[TracedProgram]:
+def trace(chip: str = "h100") -> Iterator[TracedProgram]:
     """Trace the code of a block as if there were a GPU. Its tensors have no memory."""
-    found = TracedProgram()
-    workspaces = Workspaces(CAPABILITY, MULTIPROCESSORS, found.assumptions)
+    gpu, found = GPUS[chip], TracedProgram(chip)
+    workspaces = Workspaces(gpu.compute_capability, gpu.core_count, found.assumptions)
     mode = PretendedGpu(StorageTracker(found.log, workspaces, found.assumptions))
-    with pretended_gpu(mode, cuda_functions(NAME, CAPABILITY, MEMORY, MULTIPROCESSORS)):
+    properties = gpu.name, gpu.compute_capability, gpu.device_memory_size, gpu.core_count
+    with pretended_gpu(mode, cuda_functions(*properties)):
         yield found
     gc.collect()

@@ -5,14 +5,19 @@ from __future__ import annotations
 import gzip
 import json
 import pickle
+import sqlite3
+from base64 import b64decode
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from fuzz.attempts.folders import pack
+from fuzz.attempts.kept import KEY, empty_folder, programs
 from fuzz.attempts.requests import server
 from support.allocator_planes import Log
 from support.caching_allocator import MIB, CachingAllocator
-from support.fits import record_text
+from support.fits import candidate, record_text
+from support.fleets import GIB, fleet_of_peaks
 from support.hand_built import ALLOC, FREE, two_halves
 from support.host_threads import Host
 from support.pprof_files import Frame, Sample, Writer
@@ -20,8 +25,15 @@ from support.servers import DEMO, TESTS
 from support.torch_training import Training
 from support.watch_files import saw_tooth, watch_bytes
 
+from tb_memplugin.fit.cache import Cache
+from tb_memplugin.fit.compile_task import Compiled
+from tb_memplugin.fleet.cache import FILE, SummaryCache
+from tb_memplugin.hosts.mcp.tools import BY_NAME
 from tb_memplugin.protos.xplane_pb2 import XPlane, XSpace
 from tb_memplugin.questions.asking.endpoint import endpoints
+from tb_memplugin.questions.compare.baseline import baseline_facts
+from tb_memplugin.questions.compare.baseline_file import text_of
+from tb_memplugin.readers.hlo.kernels.windows import BODY
 from tb_memplugin.readers.watch_layout import CounterSource
 
 DATA = TESTS / "data"
@@ -246,6 +258,64 @@ def requests() -> list[bytes]:
 
 def expressions() -> list[bytes]:
     return [b"main", b"^jit_.*step$", b"(a|b)+", b"[a-z_]+\\.py:\\d+", b"(?i)layer\\w{2,4}"]
+
+
+def kernels() -> list[bytes]:
+    """Return the bytecode of Pallas kernels."""
+    stored = json.loads((DATA / "kernel_windows.json").read_text())
+    bodies = (BODY.search(kernel["config"].encode()) for kernel in stored)
+    return [b64decode(body[1]) for body in bodies if body is not None]
+
+
+def baselines() -> list[bytes]:
+    found, _ = baseline_facts(programs())
+    return [text_of([one.facts for one in found]).encode()]
+
+
+def fit_caches() -> list[bytes]:
+    """Return stored programs of `fit`."""
+    compiled = Compiled(candidate(), {"a.hlo.pb": b"program", "a/topology.pb": b"topology"})
+    with empty_folder() as below:
+        stored = Cache(below)
+        stored.put(KEY, compiled)
+        return [path.read_bytes() for path in below.rglob("*.program")]
+
+
+def fleet_caches() -> list[bytes]:
+    """Return databases with summaries of files."""
+    with empty_folder() as below:
+        stored = SummaryCache(below)
+        stored.put([*fleet_of_peaks([GIB, 2 * GIB], growth=["a.py:1 f", ""]).files], [])
+        with closing(sqlite3.connect(below / FILE)) as database:
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return [(below / FILE).read_bytes()]
+
+
+def uploads() -> list[bytes]:
+    """Return sequences of pieces: of a whole file, of two files in turns, and of one that is never complete."""
+    text = oom_texts()[0].decode(errors="replace")[:3000]
+    size, half = len(text.encode()), len(text) // 2
+    whole = [["k", "a.oom.txt", size, 0, text]]
+    first, second = text[:half], text[half:]
+    turns = [
+        ["k", "a.oom.txt", size, 0, first],
+        ["l", "b.oom.txt", size, 0, first],
+        ["k", "a.oom.txt", size, len(first.encode()), second],
+        ["l", "b.oom.txt", size, len(first.encode()), second],
+    ]
+    return [json.dumps(steps).encode() for steps in (whole, turns, turns[:3])]
+
+
+def messages() -> list[bytes]:
+    """Return calls of every tool of MCP, with its arguments."""
+    values = {"path": "", "a": "", "b": "", "max_peak": "1GiB", "top": 3, "at": "#0"}
+    found = [{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}]
+    for name, tool in BY_NAME.items():
+        known = tool.input_schema["properties"]
+        arguments = {key: value for key, value in values.items() if key in known}
+        call = {"name": name, "arguments": arguments}
+        found.append({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
+    return [json.dumps(message).encode() for message in found]
 
 
 def names() -> list[bytes]:

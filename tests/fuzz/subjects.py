@@ -13,11 +13,19 @@ from random import Random
 from fuzz import seeds
 from fuzz.attempts.files import Attempt, FileAttempt
 from fuzz.attempts.folders import attempt_folder
+from fuzz.attempts.kept import (
+    attempt_baseline,
+    attempt_fit_cache,
+    attempt_fleet_cache,
+    attempt_kernel,
+    attempt_mcp,
+    attempt_uploads,
+)
 from fuzz.attempts.requests import attempt_request, server
 from fuzz.attempts.small import attempt_fit_record, attempt_name, attempt_regex
 from fuzz.mutators.json_text import mutate_json
 from fuzz.mutators.pickles import mutate_pickle
-from fuzz.mutators.plain import Mutator, mixed
+from fuzz.mutators.plain import PLAIN, Mutator, any_of, mixed
 from fuzz.mutators.protobuf import mutate_message
 from fuzz.mutators.requests import folder_mutator, mutate_name, mutate_regex, request_mutator
 from fuzz.mutators.text import text_mutator
@@ -101,6 +109,12 @@ SUBJECTS = [
     Subject("request", seeds.requests, request_changes, attempt_request, 2000),
     Subject("regex", seeds.expressions, aware(mutate_regex), attempt_regex, 1000),
     Subject("name", seeds.names, aware(mutate_name), attempt_name, 1500),
+    Subject("kernel", seeds.kernels, aware(any_of(PLAIN)), attempt_kernel, 4000),
+    Subject("baseline", seeds.baselines, aware(mutate_json), attempt_baseline, 800),
+    Subject("fit_cache", seeds.fit_caches, aware(any_of(PLAIN)), attempt_fit_cache, 1500),
+    Subject("fleet_cache", seeds.fleet_caches, aware(any_of(PLAIN)), attempt_fleet_cache, 300),
+    Subject("uploads", seeds.uploads, aware(mutate_json), attempt_uploads, 1000),
+    Subject("mcp", seeds.messages, aware(mutate_json), attempt_mcp, 500),
 ]
 
 

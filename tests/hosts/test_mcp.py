@@ -25,6 +25,7 @@ from support.servers import DEMO
 
 from benchmarks.pods.pod import Pod, write_trend
 from tb_memplugin.cli import main
+from tb_memplugin.errors import end_if_abandoned
 from tb_memplugin.hosts.mcp import server as mcp_server
 from tb_memplugin.hosts.mcp.reader import LogdirReader
 from tb_memplugin.hosts.mcp.tools import BY_NAME
@@ -200,6 +201,36 @@ def test_other_requests_are_answered_while_a_call_runs(logdir: Path, monkeypatch
                 assert len((await client.list_tools()).tools) == len(BY_NAME)
                 assert not (await client.call_tool("explain", {"path": "v5e_mended"})).is_error
             end.set()
+
+    in_process(logdir, use)
+
+
+def test_calls_that_are_cancelled_leave_their_places_at_once(logdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, ended = list[int](), list[int]()
+
+    def read_until_abandoned(reader: LogdirReader) -> None:
+        begun.append(1)
+        try:
+            for _ in range(6000):
+                end_if_abandoned()
+                time.sleep(0.01)
+        finally:
+            ended.append(1)
+
+    replace_answer(monkeypatch, read_until_abandoned)
+
+    async def use(client: Client) -> None:
+        async with anyio.create_task_group() as group:
+            for _ in range(mcp_server.MAX_CALLS):
+                group.start_soon(client.call_tool, "summary", {})
+            with anyio.fail_after(30):
+                while len(begun) < mcp_server.MAX_CALLS:
+                    await anyio.sleep(0.01)
+            group.cancel_scope.cancel()
+        with anyio.fail_after(30):
+            assert not (await client.call_tool("explain", {"path": "v5e_mended"})).is_error
+            while len(ended) < mcp_server.MAX_CALLS:
+                await anyio.sleep(0.01)
 
     in_process(logdir, use)
 

@@ -117,8 +117,8 @@ def test_files_that_are_being_sent_are_bounded(client: Client, monkeypatch: pyte
         assert answer is not None and expected in answer["message"], key
 
 
-def test_the_first_error_of_a_log_of_any_size_is_read(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Use a log of eleven pieces, of which a server keeps two, with an error in the first one only."""
+def test_a_log_of_any_size_is_sent_and_its_first_error_read(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use a log of eleven pieces, of which a server keeps two, with an error in the first piece alone."""
     known = next(known for known in formats.FORMATS if known.excerpts)
     short = known._replace(end_bytes=2 * PIECE)
     monkeypatch.setattr(formats, "FORMATS", tuple(short if one is known else one for one in formats.FORMATS))

@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from programs.case import Case, advised
+from programs.case import Case, advised, program
 from programs.sharding import replicated, shapes
 
 TARGETS = ("v5e", "v6e")
@@ -101,3 +101,67 @@ def padded_maps(devices: list[Any], merged: bool = False) -> Case:
         return {"maps": jnp.zeros((n, size * size) if merged else (n, size, size))}
 
     return _case(devices, apply, initial, ((n, size), jnp.float32))
+
+
+COLUMNS = {"gather": {"columns": True}}
+
+
+def _rows_of(x: Any, indices: Any, columns: bool) -> Any:
+    if columns:
+        return jnp.stack([x[:, i][indices] for i in range(x.shape[1])], -1)
+    return x[indices]
+
+
+@program(*TARGETS, **COLUMNS)
+def neighbors_of_particles(devices: list[Any], columns: bool = False) -> Case:
+    """Forces between particles in a plane, each with a list of its neighbors."""
+    n, k = 100_000, 64
+
+    def simulate(state: Any, neighbors: Any) -> Any:
+        def force(r: Any) -> Any:
+            apart = _rows_of(r, neighbors, columns) - r[:, None, :]
+            return jnp.sum(apart / (jnp.sum(apart * apart, -1, keepdims=True) + 1e-3) ** 3, 1)
+
+        def move(state: Any, _: Any) -> Any:
+            r, v = state
+            v = v + 0.01 * force(r)
+            return (r + 0.01 * v, v), None
+
+        return jax.lax.scan(move, state, None, length=10)[0]
+
+    one = replicated(devices[:1])
+    pair = jax.ShapeDtypeStruct((n, 2), jnp.float32, sharding=one)
+    lists = jax.ShapeDtypeStruct((n, k), jnp.int32, sharding=one)
+    return Case(jax.jit(simulate, donate_argnums=0), ((pair, pair), lists), ("state", "input"))
+
+
+@advised(*TARGETS, **COLUMNS)
+def edges_of_a_mesh(devices: list[Any], columns: bool = False) -> Case:
+    """Lengths of a mesh's edges, from the three coordinates of their ends, and their gradient."""
+    nodes, edges = 400_000, 3_000_000
+
+    def loss(positions: Any, ends: Any) -> Any:
+        apart = _rows_of(positions, ends[0], columns) - _rows_of(positions, ends[1], columns)
+        return jnp.sum((jnp.linalg.norm(apart, axis=-1) - 1.0) ** 2)
+
+    one = replicated(devices[:1])
+    positions = jax.ShapeDtypeStruct((nodes, 3), jnp.float32, sharding=one)
+    ends = jax.ShapeDtypeStruct((2, edges), jnp.int32, sharding=one)
+    return Case(jax.jit(jax.grad(loss)), (positions, ends), ("state", "input"))
+
+
+@advised(*TARGETS, **COLUMNS)
+def messages_of_a_graph(devices: list[Any], columns: bool = False) -> Case:
+    """Messages along the edges of a graph whose nodes have four features."""
+    nodes, edges = 200_000, 2_000_000
+
+    def update(params: Any, features: Any, senders: Any, receivers: Any) -> Any:
+        sent = jnp.tanh(_rows_of(features, senders, columns) @ params["w"])
+        if columns:
+            return jnp.stack([jax.ops.segment_sum(sent[:, i], receivers, nodes) for i in range(4)], -1)
+        return jax.ops.segment_sum(sent, receivers, nodes)
+
+    return _case(
+        devices, update, lambda: {"w": jnp.zeros((4, 4))}, ((nodes, 4), jnp.float32), ((edges,), jnp.int32),
+        ((edges,), jnp.int32),
+    )  # fmt: skip

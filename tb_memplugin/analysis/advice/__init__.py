@@ -4,7 +4,7 @@ from tb_memplugin.analysis.advice import torch
 from tb_memplugin.analysis.advice.allocator import advise_earlier_steps, advise_fragmentation
 from tb_memplugin.analysis.advice.jax import donation, dtype, microbatching, rematerialization, replication, schedule
 from tb_memplugin.analysis.advice.jax.idle_arguments import advise_late_free, advise_offload
-from tb_memplugin.analysis.advice.jax.shapes import advise_oversized, advise_padding
+from tb_memplugin.analysis.advice.jax.shapes import advise_gathered, advise_oversized, advise_padding
 from tb_memplugin.analysis.advice.jax.unneeded import advise_outputs, advise_unused
 from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Cost, Effort, allow_for_recomputation, in_order
 from tb_memplugin.analysis.memoize import memoize
@@ -19,6 +19,7 @@ ADVISERS = (
     microbatching.advise,
     dtype.advise,
     advise_padding,
+    advise_gathered,
     replication.advise,
     advise_fragmentation,
     advise_late_free,

@@ -59,6 +59,7 @@ class AdviceKind(StrEnum):
     MICROBATCHING = "microbatching", Cost.TIME, Effort.LINES
     DTYPE = "dtype", Cost.RESULTS, Effort.LINES
     PADDING = "padding", Cost.RESULTS, Effort.RESTRUCTURE
+    GATHER = "gather", Cost.NONE, Effort.LINES
     REPLICATION = "replication", Cost.TIME, Effort.LINES
     FRAGMENTATION = "fragmentation", Cost.NONE, Effort.NONE
     LATE_FREE = "late free", Cost.NONE, Effort.LINES

@@ -9,7 +9,8 @@ import os
 import pickle
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.cache import Cache, program_key, replacing
-from tb_memplugin.fit.inputs import Recorder, installed_folders
+from tb_memplugin.fit.inputs import Recorder, installed_folders, sha256
 from tb_memplugin.fit.knobs import parse_changes
 from tb_memplugin.fit.process import end_with_parent
 from tb_memplugin.fit.step.lowering import devices_used, lower_step
@@ -108,6 +109,7 @@ NEEDED = {  # by platform: modules, one of which must be installed
 }
 MAX_TEXT = 1000  # characters of a refusal
 REQUEST, DUMP, ERROR, VERSIONS, KEY = "request.json", "dump", "error.json", "versions.json", "key.json"
+TRACED, CAVEATS = "snapshot.pickle", "traced.json"  # of a step of PyTorch
 REFUSED = "refused.json"  # written once a program is compiled to the end; contains the reason if it was refused
 
 
@@ -115,6 +117,9 @@ def compile_candidate(folder: str, request: dict[str, Any]) -> None:
     """Call the user's function, and compile what it returns, with a dump to the folder."""
     target = parse_target(request["target"])
     assert target is not None
+    if request["of_torch"]:
+        _trace(folder, request, target)
+        return
     of_packages = versions(target)
     _write(folder, VERSIONS, of_packages)
     devices = _devices(target)
@@ -122,9 +127,7 @@ def compile_candidate(folder: str, request: dict[str, Any]) -> None:
     recorder = Recorder(folder)
     recorder.start()
     knobs = {**dict(request["knobs"]), **changes.knobs}
-    pickled = bytes.fromhex(request["pickled"])
-    step = pickle.loads(pickled) if pickled else load_step(request["step"])
-    lowered = lower_step(step, request["step"], devices, knobs, changes)
+    lowered = lower_step(_load(request), request["step"], devices, knobs, changes)
     inputs, options = recorder.inputs(), {**changes.options, **compiler_options(target)}
     key = program_key(lowered, str(target), {**options, "to_end": request["to_end"]}, of_packages)
     _write(folder, VERSIONS, of_packages)  # again: the step may have deleted the folder
@@ -132,6 +135,28 @@ def compile_candidate(folder: str, request: dict[str, Any]) -> None:
     if not (request["cache"] and Cache(Path(request["cache"])).has(key)):
         refused = _compile(lowered, {**options, "xla_dump_to": str(Path(folder, DUMP))}, request)
         _write(folder, REFUSED, {"text": refused})
+
+
+def _load(request: Mapping[str, Any]) -> Callable[..., Any]:
+    pickled = bytes.fromhex(request["pickled"])
+    step: Callable[..., Any] = pickle.loads(pickled) if pickled else load_step(request["step"])
+    return step
+
+
+def _trace(folder: str, request: Mapping[str, Any], target: Target) -> None:
+    """Trace a step of PyTorch, and write its snapshot to the folder."""
+    if not _is_installed("torch"):
+        raise InputError("torch is not installed", str(target), "pip install torch")
+    from tb_memplugin.torch_fit.step import caveats, trace_step
+
+    _write(folder, VERSIONS, {"torch": version("torch")})
+    recorder = Recorder(folder)
+    recorder.start()
+    traced = trace_step(partial(_load, request), request["step"], dict(request["knobs"]), target.chip)
+    _write(folder, CAVEATS, {"caveats": [*caveats(traced)]})
+    key = sha256(json.dumps([request["step"], request["knobs"], str(target), traced.log.events]).encode())
+    _write(folder, KEY, {"key": key, "inputs": recorder.inputs(), "devices": 1})
+    traced.save(Path(folder, TRACED))
 
 
 def _devices(target: Target) -> list[Any]:

@@ -24,7 +24,7 @@ from tb_memplugin.fit.step.sources import collect_sources
 from tb_memplugin.fit.step.step_file import FoundStep
 from tb_memplugin.fit.sweep import Sweep, run_name, write_program
 from tb_memplugin.model.fit import Candidate, Knobs, Outcome
-from tb_memplugin.targets import targets_to_try
+from tb_memplugin.targets import Target, targets_to_try
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # Up to a thousand rows each check for a stop this often; 0.2 s is soon enough after Ctrl+C.
@@ -93,7 +93,14 @@ def open_compiler(logdir: Path, step: FoundStep, stop: Stop, options: CompileOpt
         sources = None
         limits, compile_there = with_share(options.limits, jobs), partial(compile_task, stop=stop)
         executor = LocalThreads(jobs, "fit")
-    task_of = partial(CompileTask, limits=limits, uses_cache=options.uses_cache, sources=sources, pickled=step.pickled)
+    task_of = partial(
+        CompileTask,
+        limits=limits,
+        uses_cache=options.uses_cache,
+        sources=sources,
+        pickled=step.pickled,
+        of_torch=step.of_torch,
+    )
     try:
         yield Compiler(executor, compile_there, task_of, logdir, stop)
     finally:
@@ -121,10 +128,18 @@ def open_sweep(
         raise InputError("fit is called while the step's file is imported", step.text, text)
     if not on:
         raise InputError("No target", "--on", "name one, as in --on v5e:4x4, --on h100:8 or --on cpu:8")
-    targets = list(map(targets_to_try, on))
+    targets = [_one_gpu(text) if step.of_torch else targets_to_try(text) for text in on]
     logdir.mkdir(parents=True, exist_ok=True)  # before the first candidate, so that all of them find the same folders
     with open_compiler(logdir, step, stop, options) as compiler:
         yield Sweep(step.text, targets, fixed, varied, compiler, logdir, budget, proves, defaults=step.defaults)
+
+
+def _one_gpu(text: str) -> list[Target]:
+    """Return the target of a step of PyTorch."""
+    target = targets_to_try(text)[0]
+    if target.platform != "cuda" or target.devices > 1:
+        raise InputError("Steps of PyTorch are traced for one GPU", text, "write --on h100")
+    return [replace(target, of_torch=True)]
 
 
 @contextmanager

@@ -17,8 +17,8 @@ from google.protobuf.message import DecodeError
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.cache import SETTINGS, Cache, question_key
 from tb_memplugin.fit.compile_task import Compiled, CompileTask
-from tb_memplugin.fit.compiling.child import DUMP, ENVIRONMENT, ERROR, KEY, REFUSED, REQUEST, VERSIONS
-from tb_memplugin.fit.compiling.program_memory import with_memory
+from tb_memplugin.fit.compiling.child import CAVEATS, DUMP, ENVIRONMENT, ERROR, KEY, REFUSED, REQUEST, TRACED, VERSIONS
+from tb_memplugin.fit.compiling.program_memory import with_memory, with_peak
 from tb_memplugin.fit.inputs import with_package
 from tb_memplugin.fit.process import SHAPES, StartedProcess, Stop, wait_for
 from tb_memplugin.fit.step.sources import unpack
@@ -27,6 +27,7 @@ from tb_memplugin.logdir import dumped_file
 from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.program import Backend
 from tb_memplugin.protos.hlo_pb2 import HloProto
+from tb_memplugin.readers import open_file
 from tb_memplugin.readers.hlo import read_hlo
 from tb_memplugin.targets import parse_target
 
@@ -77,7 +78,7 @@ def _request(task: CompileTask) -> dict[str, Any]:
     """Return the request to the process."""
     environment = {**os.environ, **ENVIRONMENT, IN_CHILD: "1"}
     request = {**asdict(task.candidate), "environment": environment, "cwd": os.getcwd(), "path": sys.path}
-    request |= {"pickled": task.pickled.hex(), "to_end": task.to_end}
+    request |= {"pickled": task.pickled.hex(), "to_end": task.to_end, "of_torch": task.of_torch}
     if task.sources is None:
         return request
     folder = unpack(task.sources, SETTINGS.folder())
@@ -124,7 +125,10 @@ def _read(task: CompileTask, folder: Path, end: End) -> Compiled:
     """Return the outcome with the memory of the dumped program, or without a dump, with the error of the process."""
     target = parse_target(task.candidate.target)
     assert target is not None
+    target = replace(target, of_torch=task.of_torch)
     outcome = Outcome(task.candidate, capacity_bytes=target.capacity, versions=_read_json(folder / VERSIONS))
+    if task.of_torch and not end.failure and (folder / TRACED).exists():
+        return _read_traced(task, outcome, folder)
     dumps = programs_of(folder / DUMP)
     if end.failure or not dumps or (folder / ERROR).exists():
         error, traceback = _error(folder, end)
@@ -147,6 +151,15 @@ def _read(task: CompileTask, folder: Path, end: End) -> Compiled:
         text = f"Compiled for {used} of {target.devices} devices: give the arguments shardings on a mesh of `devices`"
         outcome = replace(outcome, caveats=(*outcome.caveats, text))
     return Compiled(outcome, {dumps[-1].name: content, **_target_files(dumps[-1])})
+
+
+def _read_traced(task: CompileTask, outcome: Outcome, folder: Path) -> Compiled:
+    """Return the outcome with the memory of a traced step of PyTorch."""
+    content = (folder / TRACED).read_bytes()
+    (part,) = open_file(content, TRACED)
+    (recording,) = part.read()
+    found = replace(outcome, caveats=tuple(_read_json(folder / CAVEATS)["caveats"]))
+    return Compiled(with_peak(found, recording), {TRACED: content})
 
 
 def _target_files(dump: Path) -> dict[str, bytes]:

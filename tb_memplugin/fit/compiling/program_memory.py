@@ -22,21 +22,29 @@ CODE_BYTES, CODE_PER_INSTRUCTION = 2 << 20, 64 << 10
 
 def with_memory(outcome: Outcome, program: Recording, content: bytes = b"", to_end: bool = False) -> Outcome:
     """Return the outcome with the figures of its compiled program. `content` is its HloProto."""
-    top, target = peak(program), parse_target(outcome.candidate.target)
+    target = parse_target(outcome.candidate.target)
     repeated = repeated_instructions(program)
     caveats = target.caveats if target is not None else ()
     doubtful = target is not None and target.platform == "tpu" and not to_end
     found = tuple(doubts(program, content, (target.capacity if target is not None else 0) or 0)) if doubtful else ()
     return replace(
-        outcome,
-        reserved_bytes=reserved_bytes(program),
-        peak_bytes=top.bytes,
+        with_peak(outcome, program),
         rematerialized=repeated,
         rematerialized_flops=repeated_flops(content) if repeated and content else 0.0,
-        roles={role.name.lower(): size for role, size in bytes_by_role(program, top.position).items()},
         doubtful=bool(found),
         caveats=(*caveats, *found),
-        parts=peak_parts(program),
+    )
+
+
+def with_peak(outcome: Outcome, recording: Recording) -> Outcome:
+    """Return the outcome with the memory of a program or a trace: reserved, and its peak by role and by part."""
+    top = peak(recording)
+    return replace(
+        outcome,
+        reserved_bytes=reserved_bytes(recording),
+        peak_bytes=top.bytes,
+        roles={role.name.lower(): size for role, size in bytes_by_role(recording, top.position).items()},
+        parts=peak_parts(recording),
     )
 
 

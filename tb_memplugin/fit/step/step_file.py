@@ -31,8 +31,8 @@ def load_step(text: str) -> Callable[..., Any]:
     return step  # type: ignore[no-any-return]
 
 
-def defaults_of(text: str) -> dict[str, Any]:
-    """Return the default values of the function's knobs, without running the file; InputError where it is missing."""
+def _parsed(text: str) -> tuple[ast.Module, str]:
+    """Return the syntax tree of a step's file, and the name of the function. InputError where it is missing."""
     place, _, name = text.rpartition(":")
     if not place or not name.isidentifier():
         raise InputError("No function named", text, "write FILE.py:FUNCTION")
@@ -40,9 +40,25 @@ def defaults_of(text: str) -> dict[str, Any]:
     if not path.is_file():
         raise InputError("No such file", str(path), f"write it: {EXAMPLE}")
     try:
-        tree = ast.parse(path.read_bytes())
+        return ast.parse(path.read_bytes()), name
     except SyntaxError as error:
         raise InputError(f"Line {error.lineno} is no Python: {error.msg}", str(path), "correct it") from None
+
+
+def _is_of_torch(text: str) -> bool:
+    """Return whether a step's file imports torch and not jax."""
+    names = set()
+    for node in ast.walk(_parsed(text)[0]):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module.partition(".")[0])
+    return "torch" in names and "jax" not in names
+
+
+def defaults_of(text: str) -> dict[str, Any]:
+    """Return the default values of the function's knobs, without running the file; InputError where it is missing."""
+    tree, name = _parsed(text)
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     if name not in functions:
         return {}  # such as a name that the file imports: the child reports an error
@@ -90,23 +106,27 @@ class FoundStep:
 
     text: str
     pickled: bytes = b""
+    of_torch: bool = False  # traced without a GPU, in place of compiled
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
 
 def find_step(step: str | Callable[..., Any]) -> FoundStep:
     """Return a step in a form that another process can load. InputError where there is none."""
     if isinstance(step, str):
-        return FoundStep(step, defaults=defaults_of(step))
+        return FoundStep(step, of_torch=_is_of_torch(step), defaults=defaults_of(step))
     if not callable(step):
         raise InputError("Not a step", repr(step)[:100], f"write it as in: {EXAMPLE}")
     name, module = getattr(step, "__qualname__", ""), sys.modules.get(getattr(step, "__module__", None) or "")
     is_global = name.isidentifier() and getattr(module, name, None) is step
     file = getattr(module, "__file__", None)
     if is_global and module is not None and module.__name__ != "__main__":
-        return FoundStep(f"{module.__name__}:{name}", defaults=_defaults(step))
+        text = f"{module.__name__}:{name}"
+        return FoundStep(text, of_torch=_is_of_torch(text), defaults=_defaults(step))
     if is_global and file and file.endswith(".py") and os.path.isfile(file):
-        return FoundStep(f"{Path(file).resolve()}:{name}", defaults=_defaults(step))
-    return FoundStep(f"__main__:{re.sub(r'[^A-Za-z0-9_]', '', name) or 'step'}", _pickled(step), _defaults(step))
+        text = f"{Path(file).resolve()}:{name}"
+        return FoundStep(text, of_torch=_is_of_torch(text), defaults=_defaults(step))
+    text, pickled = f"__main__:{re.sub(r'[^A-Za-z0-9_]', '', name) or 'step'}", _pickled(step)
+    return FoundStep(text, pickled, b"torch" in pickled and b"jax" not in pickled, _defaults(step))
 
 
 def _pickled(step: Callable[..., Any]) -> bytes:

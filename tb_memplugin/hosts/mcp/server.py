@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncIterable, Mapping
+from collections.abc import AsyncIterable, Callable, Mapping
 from functools import partial
+from threading import Event
 from typing import Any
 
 import anyio
@@ -31,7 +32,7 @@ from pydantic import ValidationError
 
 from tb_memplugin import __version__
 from tb_memplugin.catalog.reading import Progress
-from tb_memplugin.errors import InputError
+from tb_memplugin.errors import InputError, abandoned_when
 from tb_memplugin.hosts.mcp.reader import LogdirReader
 from tb_memplugin.hosts.mcp.tools import BY_NAME, DATA, McpTool
 from tb_memplugin.questions.asking.asked import error_answer, failed
@@ -93,7 +94,12 @@ def server_of(reader: LogdirReader) -> Server[Any]:
             raise MCPError(INVALID_PARAMS, f"No such tool: {params.name[:100]!r}; there are {', '.join(BY_NAME)}")
         async with anyio.create_task_group() as group:
             group.start_soon(_report, context, reader.catalog.progress)
-            result = await anyio.to_thread.run_sync(partial(call, reader, tool, params.arguments or {}), limiter=calls)
+            is_over = Event()
+            calling = partial(call, reader, tool, params.arguments or {}, is_over.is_set)
+            try:  # a call that the client cancels leaves its place to another at once, and its reader ends soon
+                result = await anyio.to_thread.run_sync(calling, abandon_on_cancel=True, limiter=calls)
+            finally:
+                is_over.set()
             group.cancel_scope.cancel()
         return result
 
@@ -118,8 +124,15 @@ def _listed(tool: McpTool) -> Tool:
     )
 
 
-def call(reader: LogdirReader, tool: McpTool, arguments: Mapping[str, Any]) -> CallToolResult:
+def call(
+    reader: LogdirReader, tool: McpTool, arguments: Mapping[str, Any], is_abandoned: Callable[[], bool] = bool
+) -> CallToolResult:
     """Return the answer of a tool, or an error that says what happened, where, and what to do."""
+    with abandoned_when(is_abandoned):
+        return _answer(reader, tool, arguments)
+
+
+def _answer(reader: LogdirReader, tool: McpTool, arguments: Mapping[str, Any]) -> CallToolResult:
     try:
         _check(tool, arguments)
         # JSON Schema takes 5.0 for an integer.

@@ -17,29 +17,54 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from waitress import wasyncore
 from waitress.adjustments import Adjustments
-from waitress.channel import HTTPChannel
+from waitress.channel import ClientDisconnected, HTTPChannel
 from waitress.server import TcpWSGIServer
 from waitress.task import ThreadedTaskDispatcher, WSGITask
 from waitress.utilities import Error
 
+from tb_memplugin.errors import Abandoned, abandoned_when
 from tb_memplugin.hosts import http_messages
 from tb_memplugin.questions.asking.source import Reads
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication, WSGIEnvironment
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 
 # Returns what a request reads, or a future that is done when another thread has made the answer.
 ReadsOf = Callable[["WSGIEnvironment"], Reads | Future[None]]
 
 THREADS = {Reads.NOTHING: 4, Reads.LISTING: 4, Reads.SMALL_FILES: 8, Reads.LARGE_FILES: 8}
+
+
+class FairQueue:
+    """Tasks in the order in which clients take turns: a client with many requests delays others by one of them.
+
+    Has the interface that waitress's dispatchers use of a deque.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: OrderedDict[str, deque[Any]] = OrderedDict()  # by client, the one whose turn it is first
+
+    def append(self, task: Any) -> None:
+        self._waiting.setdefault(task.client, deque()).append(task)
+
+    def popleft(self) -> Any:
+        client, tasks = self._waiting.popitem(last=False)
+        task = tasks.popleft()
+        if tasks:
+            self._waiting[client] = tasks
+        return task
+
+    def __len__(self) -> int:
+        return sum(map(len, self._waiting.values()))
 
 
 class Pools:
@@ -49,6 +74,7 @@ class Pools:
         self._reads_of = reads_of
         self._pools = {reads: ThreadedTaskDispatcher() for reads in THREADS}
         for reads, pool in self._pools.items():
+            pool.queue = FairQueue()
             pool.set_thread_count(THREADS[reads])
 
     def add_task(self, channel: Any) -> None:
@@ -79,6 +105,7 @@ class _Sorting:
     def __init__(self, channel: Any, pools: Pools) -> None:
         self._channel = channel
         self._pools = pools
+        self.client = channel.client
 
     def service(self) -> None:
         self._pools.answer(self._channel)
@@ -123,19 +150,38 @@ class _Channel(HTTPChannel):  # type: ignore[misc]
 
     arriving_since = 0.0  # the first byte of a request that is not complete
 
+    @property
+    def client(self) -> str:
+        """Return the address of the client's machine; empty where the socket has none."""
+        return str(self.addr[0]) if self.addr else ""
+
+    def readable(self) -> bool:
+        """Return whether to read. While a request is answered, this notices that the client has gone."""
+        return bool(self.connected and super().readable())
+
     def received(self, data: bytes) -> bool:
         if self.request is None:
             self.arriving_since = time.time()
-        elif self.request.headers_finished and self.server.arrived_bytes() > MAX_ARRIVED_BYTES:
+        elif self.request.headers_finished and not self._has_room(self.request):
             self.request.error, self.request.completed = _TooManyBodies("try again when they have arrived"), True
         return bool(super().received(data))
 
+    def _has_room(self, request: Any) -> bool:
+        """Return whether there is room for a request's body beside those that were admitted before it.
+
+        A body that does not state its length is asked again as it arrives, and so is refused in place of others.
+        """
+        if request.chunked or not getattr(request, "has_room", False):
+            request.has_room = False
+            request.has_room = self.server.admitted_bytes() + _body_bytes(request) <= MAX_ARRIVED_BYTES
+        return bool(request.has_room)
+
     @property
-    def arrived_bytes(self) -> int:
-        """Return the bytes of the bodies that this connection holds."""
+    def admitted_bytes(self) -> int:
+        """Return the bytes of the bodies that have room on this connection, with what has yet to arrive."""
         with self.requests_lock:
             requests = [self.request, *self.requests]
-        return sum(request.body_bytes_received for request in requests if request is not None)
+        return sum(_body_bytes(request) for request in requests if getattr(request, "has_room", False))
 
     def service(self) -> None:
         """Answer a request. Others that were sent with it are dropped, or a few bytes could order any amount of memory.
@@ -148,7 +194,8 @@ class _Channel(HTTPChannel):  # type: ignore[misc]
                     dropped.close()
                 del self.requests[1:]
             self.requests[0].headers["CONNECTION"] = "close"
-        super().service()
+        with abandoned_when(lambda: not self.connected):
+            super().service()
 
     def handle_error(self) -> None:
         """Close a connection on which something arrived that waitress cannot read; it would print a traceback."""
@@ -166,6 +213,23 @@ class _Channel(HTTPChannel):  # type: ignore[misc]
         return bool(now - since > (min(limit, CROWDED_SECONDS) if crowded else limit))
 
 
+def _with_clients_that_leave(app: WSGIApplication) -> WSGIApplication:
+    """Return an app that ends as waitress expects where the client has gone while a file was read."""
+
+    def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        try:
+            return app(environ, start_response)
+        except Abandoned:
+            raise ClientDisconnected from None
+
+    return answer
+
+
+def _body_bytes(request: Any) -> int:
+    """Return the length that a request states of its body, or what has arrived of one without."""
+    return max(int(request.content_length), int(request.body_bytes_received))
+
+
 class _TooManyBodies(Error):  # type: ignore[misc]
     code, reason = 503, "Too many bodies are being sent"
 
@@ -175,8 +239,8 @@ class _Server(TcpWSGIServer):  # type: ignore[misc]
 
     channel_class = _Channel
 
-    def arrived_bytes(self) -> int:
-        return sum(channel.arrived_bytes for channel in list(self.active_channels.values()))
+    def admitted_bytes(self) -> int:
+        return sum(channel.admitted_bytes for channel in list(self.active_channels.values()))
 
     def maintenance(self, now: float) -> None:
         crowded = len(self._map) > CROWDED * self.adj.connection_limit
@@ -201,6 +265,7 @@ def serve(
         outbuf_overflow=MAX_UNSENT_BYTES,
         outbuf_high_watermark=NEVER,  # otherwise a thread would wait for a client
         asyncore_use_poll=True,
+        channel_request_lookahead=1,  # so that a connection is watched while its request is answered
         log_socket_errors=False,
         ident=None,
     )
@@ -210,9 +275,8 @@ def serve(
     dispatcher = Pools(reads_of)
     for listening in sockets:
         info = (listening.family, listening.type, listening.proto, listening.getsockname())
-        _Server(
-            app, connections, _sock=listening, dispatcher=dispatcher, adj=adjustments, sockinfo=info, bind_socket=False
-        )
+        own = {"dispatcher": dispatcher, "adj": adjustments, "sockinfo": info, "bind_socket": False}
+        _Server(_with_clients_that_leave(app), connections, _sock=listening, **own)
     try:
         with _interrupted_by_sigterm():
             ready()

@@ -31,7 +31,7 @@ class ChipFitJson(TypedDict):
     fits: bool
     """True if the memory that the recording needs is within the limit."""
     limit_bytes: int
-    """The bytes that programs may reserve of a device; of PyTorch, the memory of the GPU."""
+    """The bytes that programs may reserve of a device; of PyTorch, what CUDA leaves of the GPU."""
     left_bytes: int
     """The limit minus the need; negative where it does not fit."""
 

@@ -10,7 +10,7 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.asked import Asked
 from tb_memplugin.questions.compare.budget import need
 from tb_memplugin.questions.fit.answer import ChipFitJson, FitAnswerJson
-from tb_memplugin.targets import capacity_of, chip_of, memory_fraction
+from tb_memplugin.targets import capacity_of, chip_of, memory_fraction, usable_by_torch
 
 OF_PROGRAM = (
     "What the program reserves, as compiled: a compiler for another chip chooses other layouts and fusions, and more "
@@ -29,8 +29,7 @@ def chips_that_fit(recording: Recording, asked: Asked, targets: Sequence[str] = 
         raise InputError("Not the main memory of a device", recording.id, "choose a recording of HBM or a GPU's memory")
     needed = need(recording)
     limits = {
-        # PyTorch may use all of a GPU.
-        chip: GPUS[chip].device_memory_size if chip in GPUS and recording.kind.is_torch else capacity_of(chip)
+        chip: usable_by_torch(chip) if chip in GPUS and recording.kind.is_torch else capacity_of(chip)
         for chip in (dict.fromkeys(map(chip_of, targets)) or ACCELERATORS)
     }
     found: list[ChipFitJson] = [
@@ -68,6 +67,6 @@ def chips_that_fit(recording: Recording, asked: Asked, targets: Sequence[str] = 
 
 def _gpu_caveat(recording: Recording) -> str:
     if recording.kind.is_torch:
-        return "The limit of a GPU is all of its memory; the CUDA context and libraries take some of it."
+        return "The limit of a GPU is its memory without 751 MiB that CUDA takes; libraries may take more."
     part = f"{memory_fraction():.0%} of its memory"
     return f"The limit of a GPU is {part}, which JAX preallocates: XLA_PYTHON_CLIENT_MEM_FRACTION"

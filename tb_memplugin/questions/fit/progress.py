@@ -21,7 +21,7 @@ def announcement(targets: Sequence[tuple[str, int, int | None]]) -> str:
         f"{target} ({counted(devices, 'device')}{f', {size_text(size)} each' if size else ''})"
         for target, devices, size in targets
     ]
-    return f"compiling for {', '.join(texts)}, no hardware needed"
+    return f"{', '.join(texts)}: no hardware needed"
 
 
 class FitProgress:

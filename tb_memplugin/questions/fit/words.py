@@ -49,17 +49,23 @@ def _rows(found: Sequence[LargestValue], chosen: Sequence[str]) -> list[list[str
     several = _have_several_targets(found)
     searched = next((one.searched for one in found if one.searched), "")
     headings = [f"largest {searched}"] if searched else ["fits"]
-    headings += ["reserved", "left", *(["without recomputation by the compiler"] if searched else []), "bound by"]
+    compiled = searched and not any(_is_traced(one) for one in found)
+    headings += ["reserved", "left", *(["without recomputation by the compiler"] if compiled else []), "bound by"]
     rows = [[*(["target"] if several else []), *chosen, *headings]]
     for one in found:
         shown = one.last
         value = _answer_text(one)
-        before = [str(one.without_recomputation or "none")] if searched else []
+        before = [str(one.without_recomputation or "none")] if compiled else []
         names = [*([one.target] if several else []), *(str(dict(one.knobs)[name]) for name in chosen)]
         left = size_text(shown.left_bytes) if shown.left_bytes is not None else ""
         size = size_text(shown.reserved_bytes)
         rows.append([*names, value, size, left, *before, "" if shown.error else parts_text(shown)])
     return rows
+
+
+def _is_traced(one: LargestValue) -> bool:
+    """Return whether steps of PyTorch were traced, rather than programs compiled."""
+    return "torch" in one.last.versions
 
 
 def _answer_text(one: LargestValue) -> str:
@@ -157,7 +163,8 @@ def _caveats(found: Sequence[LargestValue]) -> Iterator[str]:
     yield from dict.fromkeys(caveat for one in found for caveat in one.last.caveats)
     versions = next((one.last.versions for one in found if one.last.versions), {})
     if versions:
-        yield f"Compiled with {', '.join(f'{name} {version}' for name, version in versions.items())}."
+        how = "Traced" if any(map(_is_traced, found)) else "Compiled"
+        yield f"{how} with {', '.join(f'{name} {version}' for name, version in versions.items())}."
 
 
 def change_text(change: str) -> str:

@@ -8,7 +8,7 @@ from typing import TypedDict
 from tb_memplugin.analysis.advice.model import range_text
 from tb_memplugin.analysis.ownership.source_lines import HeaviestLine, base_name, heavy_lines
 from tb_memplugin.analysis.usage.headroom import headroom
-from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.analysis.usage.live_bytes import Peak, peak, usage
 from tb_memplugin.analysis.usage.live_set import breakdown, bytes_by_role
 from tb_memplugin.model.kinds import Axis, Role
 from tb_memplugin.model.recording import Recording
@@ -20,6 +20,7 @@ from tb_memplugin.questions.recording.advice import AdviceListJson
 from tb_memplugin.sizes import bytes_of_text, bytes_text, percent_text
 
 UNCOUNTED = {Role.OPTIMIZER_STATE, Role.STATE}  # roles that have no plural
+MIN_PADDING = 0.5  # of the peak: of the stored programs, one that gathers rows of two numbers has more
 MIN_SHARE = 0.01  # of the peak; a line with less is not worth naming
 # Positions of a program. Roles of a longer one take longer than the rest of its first view, so api/verdict and
 # api/rows have them. Roles of a shorter one take milliseconds.
@@ -40,6 +41,8 @@ class RecordingVerdictJson(TypedDict):
     line: str
     """The source line with the most bytes of that role, or of all; empty where no line is known."""
     line_bytes: int
+    padding_bytes: int
+    """The bytes at the peak without data, if they are at least half of it; else 0."""
     alarm: str
     """A failure or a leak, in a sentence; empty without one."""
 
@@ -80,8 +83,17 @@ def verdict(
         "role_bytes": min(held, top.bytes),  # rows may exceed the bytes in use
         "line": base_name(line.line) if line is not None else "",
         "line_bytes": line.bytes if line is not None else 0,
+        "padding_bytes": _padding(recording, top),
         "alarm": _alarm(recording, others, outline=outline),
     }
+
+
+def _padding(recording: Recording, top: Peak) -> int:
+    """Return the padding of a program at its peak, if it is worth a word."""
+    if recording.program is None or not recording.is_main_memory or not top.bytes:
+        return 0
+    padding = top.bytes - int(usage(recording).requested[top.position])
+    return padding if padding >= MIN_PADDING * max(top.bytes, 1) else 0
 
 
 def _heaviest_line(recording: Recording, position: int, role: Role, used: int) -> HeaviestLine | None:
@@ -162,4 +174,6 @@ def verdict_text(found: RecordingVerdictJson, advised: AdviceListJson | None = N
         parts = [usage, f"{found['role']} {percent_text(found['role_bytes'], used)}{line and f', {line}'}"]
     else:
         parts = [usage, line and f"most from {line}, {bytes_text(found['line_bytes'])}"]
+    if padding := found["padding_bytes"] if not found["alarm"] else 0:
+        parts.append(f"padding {percent_text(padding, used)}")
     return " \N{MIDDLE DOT} ".join(filter(None, [*parts, best_text(advised) if advised is not None else ""]))

@@ -8,12 +8,13 @@ refer to each other, so that a small file is read again and again.
 
 import zlib
 from collections.abc import Callable, Iterator
+from contextvars import copy_context
 from threading import Lock
 from typing import TypeVar
 
 import numpy as np
 
-from tb_memplugin.errors import InputError
+from tb_memplugin.errors import InputError, end_if_abandoned
 from tb_memplugin.free_memory import require
 from tb_memplugin.sizes import bytes_text
 
@@ -68,7 +69,8 @@ class ReadBudget:
         require(nbytes, self.path)
 
     def work(self, nbytes: int) -> None:
-        """Count bytes that are about to be read. InputError beyond the limit."""
+        """Count bytes that are about to be read. InputError beyond the limit, Abandoned where nobody waits."""
+        end_if_abandoned()
         with self._lock:
             self.worked += int(nbytes)
         if self.worked > self.work_limit:
@@ -163,5 +165,5 @@ def at_once(first: Callable[[], First], second: Callable[[], Second]) -> tuple[F
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(1) as pool:
-        other = pool.submit(second)
+        other = pool.submit(copy_context().run, second)
         return first(), other.result()

@@ -224,8 +224,8 @@ def test_stacks_of_python_alone_lead_to_the_roles_of_all_stacks() -> None:
     [("encoder_all", 2), ("gpt2_b8_bf16_all", 2), ("resnet50_b64_all", 1), ("vit_b_16_b32_bf16_all", 2)],
 )
 def test_stacks_of_an_h100_lead_to_the_roles_of_what_ran(name: str, moments: int) -> None:
-    """The optimizer has so many tensors for each parameter: Adam has two, SGD with momentum one. Buffers, too, are parameters."""
+    """The optimizer has so many tensors for each parameter; buffers, too, are parameters."""
     found = bytes_of_roles_on_h100(name)
     assert found[Role.UNKNOWN] < 0.01 * sum(found.values())
-    assert found[Role.OPTIMIZER_STATE] == pytest.approx(moments * found[Role.PARAMETER], rel=0.02)
+    assert found[Role.OPTIMIZER_STATE] == pytest.approx(moments * found[Role.PARAMETER], rel=0.05)
     assert found[Role.ACTIVATION] > sum(found.values()) / 2

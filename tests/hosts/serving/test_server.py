@@ -7,37 +7,53 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from support.raw_http import GET, connect, exchange, read_all, read_to
 from support.servers import Server, fetch
 
+from tb_memplugin.hosts.serving.server import THREADS, FairQueue
+from tb_memplugin.questions.asking.source import Reads
+
 SMALL = b"answer"
 LARGE_BYTES = 16 << 20
-# `/large` is more than any socket buffers; `/sent` answers with the length of the body.
+# `/large` is more than any socket buffers; `/sent` answers with the length of the body. `/reading` ends only where
+# nobody waits for it: `/begun` and `/left` count these.
 SCRIPT = """
-import signal, sys
+import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background inherits that it is ignored
 from tb_memplugin.hosts.serving import server
 from tb_memplugin.hosts.serving.addresses import listen, url_of
 from tb_memplugin.questions.asking.source import Reads
 import threading
-go = threading.Event()
+from tb_memplugin.errors import Abandoned, end_if_abandoned
+go, begun, left = threading.Event(), [], []
 def app(environ, start_response):
+    begun.extend([1] * (environ["PATH_INFO"] == "/reading"))
+    while environ["PATH_INFO"] == "/reading":
+        try:
+            end_if_abandoned()
+        except Abandoned:
+            left.append(1)
+            raise
+        time.sleep(0.01)
     if environ["PATH_INFO"] == "/slow":
         go.wait()
     if environ["PATH_INFO"] == "/go":
         go.set()
     sent = environ["wsgi.input"].read()
-    body = {"/large": b"x" * %d, "/sent": str(len(sent)).encode()}.get(environ["PATH_INFO"], %r)
+    counts = {"/sent": len(sent), "/begun": len(begun), "/left": len(left)}
+    bodies = {"/large": b"x" * %d, **{path: str(count).encode() for path, count in counts.items()}}
+    body = bodies.get(environ["PATH_INFO"], %r)
     start_response("200 OK", [("Content-Length", str(len(body)))])
     return [body]
 vars(server).update(%r)
 sockets = listen(["127.0.0.1"], 0)
 server.serve(app, sockets, lambda: print(url_of("127.0.0.1", sockets), flush=True),
-             lambda environ: Reads.LARGE_FILES if environ["PATH_INFO"] == "/slow" else Reads.NOTHING)
+             lambda environ: Reads.LARGE_FILES if environ["PATH_INFO"] in ("/slow", "/reading") else Reads.NOTHING)
 """
 
 
@@ -118,6 +134,59 @@ def test_answers_that_take_long_do_not_delay_those_that_are_there(server: Server
         read_to(slow[0], SMALL)
         slow[0].sendall(GET % b"/")  # the connection goes on, in the quick pool
         read_to(slow[0], SMALL)
+
+
+def test_reading_ends_once_its_client_has_gone(server: Server) -> None:
+    with ExitStack() as opened:
+        for _ in range(30):
+            opened.enter_context(connect(server.url)).sendall(GET % b"/reading")
+        _wait_for(server, "begun", THREADS[Reads.LARGE_FILES])
+    _wait_for(server, "left", THREADS[Reads.LARGE_FILES])  # the other requests waited, and were dropped
+    with connect(server.url) as client:
+        client.sendall(GET % b"/slow")  # the threads are free again
+        assert server.get("go").body == SMALL
+        read_to(client, SMALL)
+
+
+def _wait_for(server: Server, counted: str, least: int) -> None:
+    until = time.monotonic() + 60
+    while (count := int(server.get(counted).body)) < least and time.monotonic() < until:
+        time.sleep(0.05)
+    assert count >= least
+
+
+def test_clients_take_turns() -> None:
+    class Asked(NamedTuple):
+        client: str
+        number: int
+
+    queue = FairQueue()
+    for number in range(3):
+        queue.append(Asked("greedy", number))
+    queue.append(Asked("modest", 0))
+    queue.append(Asked("other", 0))
+    assert len(queue) == 5
+    order = [queue.popleft() for _ in range(2)]
+    queue.append(Asked("modest", 1))
+    order += [queue.popleft() for _ in range(len(queue))]
+    assert [one.client for one in order] == ["greedy", "modest", "other", "greedy", "modest", "greedy"]
+    assert [one.number for one in order if one.client == "greedy"] == [0, 1, 2]
+    assert not queue
+
+
+def test_a_body_of_unknown_length_is_refused_in_place_of_others() -> None:
+    head = b"POST /sent HTTP/1.1\r\nHost: x\r\n%b\r\n\r\n"
+    chunk = b"186a0\r\n" + bytes(100_000) + b"\r\n"
+    with serving({"MAX_ARRIVED_BYTES": 9_000_000}) as (server, _), connect(server.url) as first:
+        first.sendall(head % b"Content-Length: 8000000" + bytes(100_000))
+        assert server.get("").body == SMALL
+        with connect(server.url) as greedy, suppress(OSError):
+            greedy.sendall(head % b"Transfer-Encoding: chunked")
+            for _ in range(40):
+                greedy.sendall(chunk)
+            assert b" 503 " in read_all(greedy)
+        first.sendall(bytes(7_900_000))
+        read_to(first, b"8000000")
 
 
 def test_requests_sent_at_once_are_not_answered_at_once(server: Server) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from programs.stored import Stored
 from support.servers import DEMO
 
 from tb_memplugin.analysis.leaks.classify import Verdict
@@ -14,6 +15,7 @@ from tb_memplugin.analysis.leaks.over_steps import leaks
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.ownership.source_lines import FRAMEWORK_PATH, heaviest_line, source_lines
 from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
@@ -101,3 +103,13 @@ def test_sites_of_one_line_leak_together_and_other_lines_are_counted() -> None:
     said = leaking(found._replace(sites=one), ["a.py:1", "b.py:2", "c.py:3"])
     assert said == "Possible leak: c.py:3 grows 1.46 KiB per step. So do 2 other lines."
     assert leaking(found._replace(sites=None), lines) == ""
+
+
+def test_padding_of_more_than_half_of_the_peak_is_named() -> None:
+    particles = next(r for r in Stored("neighbors_of_particles", "v5e").recordings if r.memory == "HBM")
+    found = verdict(particles)
+    requested = particles.allocations.requested
+    live = live_rows(particles, peak(particles).position)
+    assert found["padding_bytes"] == found["used_bytes"] - requested[live].sum() > 3 << 30
+    assert verdict_text(found).endswith("padding 96%")
+    assert "padding" not in verdict_text(verdict(largest("v5e_train_step", "program")))

@@ -1053,6 +1053,8 @@ export interface RecordingVerdict {
   /** The source line with the most bytes of that role, or of all; empty where no line is known. */
   line: string;
   line_bytes: number;
+  /** The bytes at the peak without data, if they are at least half of it; else 0. */
+  padding_bytes: number;
   /** A failure or a leak, in a sentence; empty without one. */
   alarm: string;
 }

@@ -18,10 +18,15 @@ function partsOf(verdict: RecordingVerdict): string[] {
   const { used_bytes: used, limit_bytes: limit, over_bytes: over, role, line, alarm } = verdict;
   if (alarm !== "") return [alarm];
   const usage = limit === null ? `Peak ${formatBytes(used)}` : formatBytesOf(used, limit);
-  if (over > 0) return [`${formatBytes(over)} over the limit of ${formatBytes(limit ?? 0)}`];
-  if (role !== "")
-    return [usage, `${role} ${formatShare(verdict.role_bytes, used)}${line === "" ? "" : `, ${line}`}`];
-  return line === "" ? [usage] : [usage, `most from ${line}, ${formatBytes(verdict.line_bytes)}`];
+  const padding = verdict.padding_bytes > 0 ? [`padding ${formatShare(verdict.padding_bytes, used)}`] : [];
+  if (over > 0) return [`${formatBytes(over)} over the limit of ${formatBytes(limit ?? 0)}`, ...padding];
+  const place = line === "" ? "" : `, ${line}`;
+  if (role !== "") return [usage, `${role} ${formatShare(verdict.role_bytes, used)}${place}`, ...padding];
+  return [
+    usage,
+    ...(line === "" ? [] : [`most from ${line}, ${formatBytes(verdict.line_bytes)}`]),
+    ...padding,
+  ];
 }
 
 /** Return the best change, as verdict.py: best_text does; null where there is none. */

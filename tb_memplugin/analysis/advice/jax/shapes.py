@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, row_name, saving, sort_by_size
-from tb_memplugin.analysis.dataflow.graph import dataflow_graph, row_of_value
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, row_name, saving, sort_by_size
+from tb_memplugin.analysis.dataflow.graph import DataflowGraph, dataflow_graph, row_of_value
 from tb_memplugin.analysis.dataflow.training_step import training_step
 from tb_memplugin.analysis.replay.what_if import resize_rows
 from tb_memplugin.analysis.usage.live_bytes import peak
@@ -96,6 +96,71 @@ def _is_stored(recording: Recording, rows: I64) -> bool:
     """Return whether a row is an argument, whose shape can be changed where it is stored."""
     graph, row = dataflow_graph(recording), row_of_value(recording)
     return graph is None or bool(np.isin(row[graph.values.argument >= 0], rows).any())
+
+
+GATHER, SCATTER = re.compile(r"(^|/)(gather|take)\b"), re.compile(r"(^|/)scatter\b")  # in an op_name
+BACKWARD = "transpose("
+MAX_COLUMNS = 16  # more make code that nobody writes
+MIN_PADDED = 0.75  # of the bytes of gathered rows; a choice, as half of them may be layout that another one keeps
+
+
+def advise_gathered(recording: Recording) -> Iterator[Advice]:
+    """Yield a piece if rows of few columns are gathered or scattered, so that each of them fills a row of a tile.
+
+    A TPU gathers and scatters whole rows. Where each column is on its own, its values lie side by side.
+    """
+    table, graph = recording.allocations, dataflow_graph(recording)
+    if graph is None or recording.program is None:
+        return
+    padding = table.size - table.requested
+    columns = np.array([_columns(shape) for shape in table.shape.strings], np.int64)[table.shape.codes]
+    padded = (columns > 0) & (table.shape.codes >= 0) & (padding >= MIN_PADDED * table.size) & (graph.value >= 0)
+    padded[padded] = graph.values.argument[graph.value[padded]] < 0
+    live = sort_by_size(
+        recording, np.flatnonzero(padded & marked(len(table), live_rows(recording, peak(recording).position)))
+    )
+    names = [name for row in live.tolist() for name in _operations(recording, graph, row)]
+    rows = np.flatnonzero(padded)
+    saved = saving(recording, resize_rows(recording, rows, table.requested[rows]))
+    if saved is not None and any(GATHER.search(name) or SCATTER.search(name) for name in names):
+        scattered = any(SCATTER.search(name) and BACKWARD not in name for name in names)
+        yield _gathered_piece(recording, live, int(columns[live[0]]), "scatter" if scattered else "gather", saved)
+
+
+def _columns(shape: str) -> int:
+    """Return the extent of a shape's innermost dimension if it is small and does not fill its tiles, else 0."""
+    extent = next((one.extent for one in ragged_dimensions(shape)), 0)
+    return extent if 1 < extent <= MAX_COLUMNS else 0
+
+
+def _operations(recording: Recording, graph: DataflowGraph, row: int) -> Iterator[str]:
+    """Yield the op_names of the instructions that make a row's value and that read it."""
+    assert recording.program is not None
+    yield recording.allocations.op_name[row]
+    value, values = int(graph.value[row]), graph.values
+    for position in values.use[values.use_begin[value] : values.use_begin[value + 1]].tolist():
+        yield recording.program.op_name[position]
+
+
+def _gathered_piece(recording: Recording, live: I64, columns: int, verb: str, saved: Saving) -> Advice:
+    table = recording.allocations
+    size, wasted = int(table.size[live].sum()), int((table.size - table.requested)[live].sum())
+    shape = table.shape[int(live[0])]
+    each = f"for i in range({columns})], -1)  # in place of"
+    code = f"jnp.stack([x[:, i][indices] {each} x[indices]"
+    if verb == "scatter":
+        code = f"jnp.stack([jax.ops.segment_sum(x[:, i], indices, n) {each} jax.ops.segment_sum(x, indices, n)"
+    return Advice(
+        kind=AdviceKind.GATHER,
+        title=f"{verb.capitalize()} {shape.partition('{')[0]} by columns",
+        sentence=f"Rows of {columns} columns are {verb}ed, {shape}: each fills a row of a tile, so that "
+        f"{bytes_text(wasted)} of {bytes_text(size)} at the peak are padding. To {verb} each column on its own "
+        f"{saved.effect}.",
+        change=code,
+        rows=live,
+        bytes=wasted,
+        saving=saved,
+    )
 
 
 def ragged_dimensions(shape: str) -> list[RaggedDimension]:

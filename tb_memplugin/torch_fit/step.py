@@ -1,0 +1,56 @@
+"""Tracing a training step of a user, which is run twice: the optimizer's state exists since the first one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import torch
+
+from tb_memplugin.errors import InputError
+from tb_memplugin.sizes import bytes_text
+from tb_memplugin.torch_fit.tracing import TracedProgram, trace
+
+EXAMPLE = "def step(batch=8): ... return model, optimizer, train_step"
+RUNS = 2
+
+
+def trace_step(load: Callable[[], Callable[..., Any]], name: str, knobs: Mapping[str, Any], chip: str) -> TracedProgram:
+    """Trace a step on one GPU. `load` returns the step: its file may use the GPU when it is imported.
+
+    The step returns its model, its optimizer and a function that makes one training step, or runs such steps itself.
+    """
+    with trace(chip) as traced:
+        made = load()(**knobs)
+        run = _function_of(made, name)
+        for _ in range(RUNS if run is not None else 0):
+            assert run is not None
+            run()
+            traced.mark()
+    if not traced.log.events:
+        raise InputError("The step allocates nothing on the GPU", name, 'move the model to "cuda"')
+    optimizers = [one for one in made if isinstance(one, torch.optim.Optimizer)] if isinstance(made, tuple) else []
+    if optimizers and not traced.log.has_backward():
+        raise InputError("The step has no backward pass", name, "call loss.backward() before optimizer.step()")
+    return traced
+
+
+def _function_of(made: Any, name: str) -> Callable[[], Any] | None:
+    """Return the function that makes one step, from what a step returned; None if it ran such steps itself."""
+    if made is None:
+        return None
+    functions = [one for one in made if _is_function(one)] if isinstance(made, tuple) else [made]
+    if len(functions) == 1 and _is_function(functions[0]):
+        return functions[0]  # type: ignore[no-any-return]
+    kind = f"a tuple with {len(functions)} functions" if isinstance(made, tuple) else f"a {type(made).__name__}"
+    raise InputError(f"The step returned {kind}", name, f"write it as in: {EXAMPLE}")
+
+
+def _is_function(value: Any) -> bool:
+    return callable(value) and not isinstance(value, (torch.nn.Module, torch.optim.Optimizer))
+
+
+def caveats(traced: TracedProgram) -> Iterator[str]:
+    """Yield what was assumed of the GPU, with its bytes."""
+    for one in traced.assumptions.found.values():
+        yield f"{one.text} ({bytes_text(one.bytes)})" if one.bytes else one.text
