@@ -42,6 +42,7 @@ PREFIXES = (
 PREFIX = re.compile(rf"\n[ \t]{{0,40}}(?:{'|'.join(PREFIXES)}){{0,4}}[ \t]*")
 WORKER = re.compile(rf"\n[ \t>]{{0,40}}\d{{0,6}}({RAY}|{RANK})")
 SPACED_POINT = re.compile(r"(?<=\d) \. (?=\d)")  # of a screenshot's OCR
+TYPOGRAPHY = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")  # of a word processor
 LINE_NUMBER = re.compile(r"(?m)^(\d{1,6})(?:[.:|)]|(?=[ \t]))[ \t]{0,8}")
 BLANK_LINES = re.compile(r"\n{3,}")
 # repr() of an error, or a log that keeps an error on one line.
@@ -55,7 +56,7 @@ class NormalizedText:
     """
 
     def __init__(self, original: str) -> None:
-        text = ESCAPES.sub("", original)
+        text = ESCAPES.sub("", original.translate(TYPOGRAPHY)).replace("\\_", "_")
         if ESCAPED_LINES.search(text):
             text = text.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')
         text = SPACED_POINT.sub(".", text)

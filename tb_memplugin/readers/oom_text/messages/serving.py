@@ -60,13 +60,14 @@ TRAINING = (".backward(", "rainer", "optimizer")  # a job of reinforcement learn
 
 MESSAGES = (
     MessageKind(
-        r"{asked} KV cache is needed, which is larger than the available(?: KV cache memory)? \({free}",
+        r"{asked} KV cache is needed",
         "ValueError: To serve at least one request with the models's max seq len (1048576), (24.00 GiB KV cache is "
         "needed, which is larger than the available KV cache memory (9.97 GiB). Try increasing "
         "`gpu_memory_utilization` or decreasing `max_model_len` when initializing the engine.",
         {"memory": "KV cache of vLLM", "asked": 24 * GIB, "free": 10_705_205_985}, "vllm", "KV cache of vLLM",
         "https://github.com/vllm-project/vllm/issues/16118", before=r"max seq len \({length#}\)",
-        facts=("maximum model length (?:is|≈) {fits#}",), finish=_with_longest,
+        facts=(r"available(?: KV cache memory)? \({free}", "maximum model length (?:is|≈) {fits#}"),
+        finish=_with_longest,
         request=("One request of {length:,} tokens needs {asked} of KV cache, and vLLM has {free} for it.",
                  "One request of the model's length needs {asked} of KV cache, and vLLM has {free} for it."),
         reason=(f"{CACHE}: {{missing}} less than it needs.",),
@@ -97,13 +98,13 @@ MESSAGES = (
     ),
     MessageKind(
         r"Free memory on device(?: \S{1,20})? \((?P<free_number>\d{1,6}(?:\.\d{1,6})?)/(?=(?P<capacity_number>"
-        r"\d{1,6}(?:\.\d{1,6})?)){capacity}\) on startup is less than desired GPU memory utilization "
-        r"\((?P<utilization>[\d.]{1,8}), {asked}\)",
+        r"\d{1,6}(?:\.\d{1,6})?)){capacity}\) (?:on startup|\.\.\.) is less than",
         "[multiproc_executor.py:492] ValueError: Free memory on device (31.44/47.38 GiB) on startup is less than "
         "desired GPU memory utilization (0.95, 45.01 GiB). Decrease GPU memory utilization or reduce GPU memory used "
         "by other processes.",
         {"memory": "GPU", "asked": 48_329_119_498, "free": 33_758_442_946, "capacity": 50_873_887_621}, "vllm", "GPU",
         "https://github.com/vllm-project/vllm/issues/20305", finish=_at_startup,
+        facts=(r"memory utilization \((?P<utilization>[\d.]{1,8}), {asked}\)",),
         request=("vLLM wants {utilization} of the device, {asked} of {capacity}, and {free} was free at start-up.",),
         reason=("No allocation failed: vLLM checks this before it loads the model. {missing} more must be free.",),
         advice=("Set --gpu-memory-utilization to less than {fitting}.",
