@@ -27,19 +27,24 @@ def _at_startup(failure: Failure, found: FoundMessage) -> Failure:
     return replace(failure, out_of_memory=replace(said, free=round(share * said.capacity)))
 
 
-def with_engine_advice(failure: Failure, text: str) -> Failure:
-    """Add the advice of the inference engine whose files or words are in the text to an error of PyTorch."""
-    if failure.tool != "torch" or failure.out_of_memory.advice or any(word in text for word in TRAINING):
-        return failure
+def with_engine_advice(failures: list[Failure], text: str) -> list[Failure]:
+    """Add the advice of the inference engine whose files or words are in the text to errors of PyTorch."""
     advice = next((advice for words, advice in ENGINES.items() if any(word in text for word in words)), ())
-    return replace(failure, out_of_memory=replace(failure.out_of_memory, advice=advice))
+    if not advice or any(word in text for word in TRAINING):
+        return failures
+    return [
+        replace(failure, out_of_memory=replace(failure.out_of_memory, advice=advice))
+        if failure.tool == "torch" and not failure.out_of_memory.advice
+        else failure
+        for failure in failures
+    ]
 
 
 CACHE = "The KV cache gets what is left of the utilization after the weights and the activations of a profiled step"
 RAISE = "Or raise --gpu-memory-utilization, if the device has that much free memory"
 
 # Advice for an error of PyTorch in a text with the words of an engine, which does not train.
-ENGINES = {
+ENGINES: dict[tuple[str, ...], tuple[str, ...]] = {
     ("vllm", "vLLM", "gpu_memory_utilization"): (
         "Lower --gpu-memory-utilization, which leaves more memory outside of the KV cache; or lower "
         "--max-num-batched-tokens, --max-num-seqs or the sizes of CUDA graphs (--enforce-eager has none).",
