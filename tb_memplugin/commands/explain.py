@@ -13,6 +13,7 @@ from tb_memplugin.questions.explain.explain import explain
 from tb_memplugin.questions.explain.explain_answer import explain_answer
 from tb_memplugin.questions.explain.explain_text import lines
 from tb_memplugin.questions.oom.failure import programs_of
+from tb_memplugin.questions.recording.advice import advice, fits_with_text
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -28,10 +29,13 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _hints(chosen: Recording, recordings: Sequence[Recording]) -> Iterator[str]:
-    """Point from a compiler's error to its program, and from a program to the memory over time of its run."""
+    """Point from a compiler's error to its program and to what makes it fit, and from a program to its run."""
     for other in programs_of(chosen, recordings):
         yield ""
         yield f"The logdir contains {other.title}, with its buffers: --recording '{other.id}'"
+        changes = advice(other, outcomes_beside(other))
+        if changes["fits_with"] is not None:
+            yield fits_with_text(changes)
     over_time = next((r for r in recordings if r.axis == "TIME" and r.run == chosen.run), None)
     if chosen.axis == "PROGRAM_ORDER" and over_time is not None:
         yield ""

@@ -79,6 +79,7 @@ class CaveatCode(Code):
     NOTHING_LISTED = "nothing_listed", "The text lists no buffers."
     NOT_LISTED = "not_listed", "The text lists only the largest buffers."
     IMPOSSIBLE_SIZES = "impossible_sizes", "The listed sizes add up to more than any memory and are left out."
+    REPEATED = "repeated", "The text has the same failure several times, of several workers or attempts."
     KILLED = "killed", "The system ended the process, and the text does not contain how much memory was in use."
     REMATERIALIZED = ("rematerialized", "The compiler recomputed values to save memory, and still missed its limit.")
     ARGUMENTS_UNKNOWN = "arguments_unknown", "The compiler did not know the size of the arguments."

@@ -51,6 +51,13 @@ def test_explain_for_people() -> None:
     assert any("make_demo.py:" in line for line in rest)
 
 
+def test_an_error_goes_on_with_what_makes_its_program_fit() -> None:
+    logdir = DEMO / "v5e_out_of_memory"
+    printed = run("explain", str(logdir), "--recording", "v5e_out_of_memory|compile|").stdout
+    assert "The logdir contains jit_train_step, with its buffers" in printed
+    assert "Fits with: Use four microbatches of 64" in printed
+
+
 def test_explain_for_programs() -> None:
     [first, *_] = json.loads(run("summary", str(DEMO), "--json").stdout)["recordings"]
     for chosen in ((), ("--recording", first["id"]), ("--recording", first["title"])):

@@ -42,7 +42,7 @@ def read_oom_text(
     failures = rank(merge(failure for message in MESSAGES if not message.vague for failure in message.find(normalized)))
     # Without figures, only the most specific words count: others say the same.
     failures = failures or next(filter(None, (merge(m.find(normalized)) for m in MESSAGES if m.vague)), [])
-    failures = with_ledger([with_engine_advice(failure, normalized.text) for failure in failures], normalized)
+    failures = with_ledger(with_engine_advice(failures, normalized.text), normalized)
     if not failures:
         remedy = "paste the whole message from its first line; for a killed process, its exit code is enough"
         raise InputError("No out-of-memory error in the text", source or "the text", remedy)

@@ -4,6 +4,7 @@ import re
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import zip_longest
 
 import numpy as np
@@ -34,13 +35,18 @@ class Buffer:
     source: tuple[str, int] | None = None  # file, line
 
 
+@cache
+def _no_rows() -> tuple[Allocations, Stacks]:
+    return table([])
+
+
 @dataclass(frozen=True, slots=True)
 class Rows:
     """Named buffers, or an allocator's chunks with addresses."""
 
-    allocations: Allocations = field(default_factory=lambda: table([])[0])
+    allocations: Allocations = field(default_factory=lambda: _no_rows()[0])
     regions: Regions = field(default_factory=lambda: table_builder.no_regions())
-    stacks: Stacks = field(default_factory=lambda: table([])[1])
+    stacks: Stacks = field(default_factory=lambda: _no_rows()[1])
     program_chunks: ProgramChunks | None = None
 
     def __len__(self) -> int:
@@ -135,6 +141,7 @@ class Failure:
     lifetime_peak: int | None = None
     program: str = ""
     cut: bool = False
+    worker: str = ""  # that wrote it, where several write to the text
     caveats: tuple[Caveat, ...] = ()
 
 
@@ -144,11 +151,6 @@ def last_matches(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:
 
 
 TextItem = tuple[re.Match[str], str]  # with the text that follows the match
-
-
-def blocks(pattern: re.Pattern[str], text: str) -> list[TextItem]:
-    """Return the last matches, each with the text up to the next."""
-    return split_at(last_matches(pattern, text), text)
 
 
 def split_at(matches: list[re.Match[str]], text: str) -> list[TextItem]:

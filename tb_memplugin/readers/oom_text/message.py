@@ -15,7 +15,7 @@ from tb_memplugin.model.caveats import Caveat
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.readers.oom_text.failure import BLOCK_CHARS, Failure, last_matches
 from tb_memplugin.readers.oom_text.normalize import NormalizedText
-from tb_memplugin.sizes import PRINTED, bytes_text, printed_size
+from tb_memplugin.sizes import MAX_PRINTED, PRINTED, bytes_text, printed_size
 
 FIGURES = ("asked", "free", "largest_free", "capacity", "in_use", "exceeded")
 NUMBER = re.compile(r"\{([a-z_]{1,20})(#?)\}")
@@ -133,11 +133,20 @@ class MessageKind:
         )  # fmt: skip
         failure = Failure(
             found.at, self.tool, self.memory.format_map(_Known(values)).strip(), out_of_memory,
-            used=asked if self.needs else in_use, program=found.name("program"), caveats=self.caveats,
+            used=asked if self.needs else in_use, program=found.name("program"), worker=page.worker(found.at),
+            caveats=self.caveats,
         )  # fmt: skip
         if self.finish is not None:
             failure = self.finish(failure, found)
-        return replace(failure, out_of_memory=self._in_words(failure.out_of_memory, values))
+        said = failure.out_of_memory
+        asked, free, largest_free, capacity, in_use, exceeded, used = (
+            None if size is None or size > MAX_PRINTED else size  # sums of damaged figures
+            for size in (*(getattr(said, name) for name in FIGURES), failure.used)
+        )
+        said = replace(
+            said, asked=asked, free=free, largest_free=largest_free, capacity=capacity, in_use=in_use, exceeded=exceeded
+        )
+        return replace(failure, used=used, out_of_memory=self._in_words(said, values))
 
     def _add_facts(self, page: NormalizedText, found: FoundMessage) -> None:
         """Add the figures and names that the text around the message has."""

@@ -5,7 +5,9 @@ is found wherever an author, a terminal or a screenshot's OCR breaks its lines, 
 """
 
 import re
+from bisect import bisect_right
 from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 
@@ -40,6 +42,7 @@ PREFIXES = (
 PREFIX = re.compile(rf"\n[ \t]{{0,40}}(?:{'|'.join(PREFIXES)}){{0,4}}[ \t]*")
 WORKER = re.compile(rf"\n[ \t>]{{0,40}}\d{{0,6}}({RAY}|{RANK})")
 SPACED_POINT = re.compile(r"(?<=\d) \. (?=\d)")  # of a screenshot's OCR
+TYPOGRAPHY = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")  # of a word processor
 LINE_NUMBER = re.compile(r"(?m)^(\d{1,6})(?:[.:|)]|(?=[ \t]))[ \t]{0,8}")
 BLANK_LINES = re.compile(r"\n{3,}")
 # repr() of an error, or a log that keeps an error on one line.
@@ -53,12 +56,21 @@ class NormalizedText:
     """
 
     def __init__(self, original: str) -> None:
-        text = ESCAPES.sub("", original)
+        text = ESCAPES.sub("", original.translate(TYPOGRAPHY)).replace("\\_", "_")
         if ESCAPED_LINES.search(text):
             text = text.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')
         text = SPACED_POINT.sub(".", text)
         text = BLANK_LINES.sub("\n\n", text.replace("\r\n", "\n").replace("\r", "\n"))
-        self.text = _without_numbers(PREFIX.sub("\n", f"\n{_group_by_worker(text)}")[1:])
+        workers = _by_worker(text)
+        texts = [_without_numbers(PREFIX.sub("\n", f"\n{lines}")[1:]) for lines in workers.values()]
+        self.text = "\n".join(texts)
+        self._workers = list(workers)
+        self._ends = list(accumulate(len(text) + 1 for text in texts))
+
+    def worker(self, at: int) -> str:
+        """Return the name of the worker that wrote a place in the text, such as `rank3`; empty if it has none."""
+        number = min(bisect_right(self._ends, at), len(self._workers) - 1)
+        return self._workers[number].strip(" ()[]:")
 
     @cached_property
     def squeezed(self) -> str:
@@ -96,11 +108,11 @@ def _printed(codes: np.ndarray[tuple[int], np.dtype[np.uint32]]) -> Mask:
     return printed
 
 
-def _group_by_worker(text: str) -> str:
-    """Group the lines of each worker, where several write to one log."""
+def _by_worker(text: str) -> dict[str, str]:
+    """Return the lines of each worker, where several write to one log."""
     if len(set(WORKER.findall(f"\n{text}"))) < 2:
-        return text
+        return {"": text}
     lines: dict[str, list[str]] = {}
     for line in text.split("\n"):
         lines.setdefault(worker_of(line), []).append(line)
-    return "\n".join(line for of_worker in lines.values() for line in of_worker)
+    return {worker: "\n".join(of_worker) for worker, of_worker in lines.items()}

@@ -4,7 +4,7 @@ The allocator, XLA, the framework and the traceback may each write a message.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from tb_memplugin.model.tables import ReportedMemory
 from tb_memplugin.readers.oom_text.failure import MAX_TOTAL_BYTES, Failure, Rows
 from tb_memplugin.sizes import bytes_text
 
+MAX_WORKERS = 20  # that a sentence names
 MAX_DISTANCE = 8  # failures; repeated reports of a failure are close together
 ONE_ALLOCATION = {"bfc", "xla", "tensor", "driver"}  # tools of different layers that report the same request
 
@@ -39,6 +40,8 @@ def _combine(earlier: Failure, later: Failure) -> Failure | None:
     if earlier.tool == "remat" and later.tool in ("remat", "xla", "bfc"):
         caveats = () if later.tool == "remat" else earlier.caveats
         return replace(later, at=earlier.at, caveats=(*later.caveats, *caveats))
+    if earlier.worker and later.worker and earlier.worker != later.worker:
+        return None
     other_memory = earlier.memory and later.memory and earlier.memory != later.memory
     if other_memory or not _same_size(earlier.out_of_memory.asked, later.out_of_memory.asked):
         return None
@@ -50,6 +53,7 @@ def _combine(earlier: Failure, later: Failure) -> Failure | None:
         at=min(first.at, second.at),
         memory=first.memory or second.memory,
         program=first.program or second.program,
+        worker=first.worker or second.worker,
         out_of_memory=_fill_missing(first.out_of_memory, second.out_of_memory),
         caveats=(*first.caveats, *(caveat for caveat in second.caveats if caveat not in first.caveats)),
     )
@@ -106,7 +110,7 @@ def recordings(failures: list[Failure], *, run: str, host: str, source: str) -> 
     """Build one recording per failure; the order is their rank. Several failures of one memory are numbered."""
     memory_count: Counter[str] = Counter()
     found = []
-    for rank, failure in enumerate(failures):
+    for rank, failure in enumerate(_folded(failures)):
         memory = failure.memory or "device memory"
         memory_count[memory] += 1
         memory = memory if memory_count[memory] == 1 else f"{memory} ({memory_count[memory]})"
@@ -114,9 +118,30 @@ def recordings(failures: list[Failure], *, run: str, host: str, source: str) -> 
     return found
 
 
+def _folded(failures: list[Failure]) -> Iterator[Failure]:
+    """Return each failure once, with a caveat where the text has equal ones, as of several workers or attempts."""
+    equal: dict[tuple[object, ...], list[Failure]] = {}
+    for failure in failures:
+        said = failure.out_of_memory
+        key = (failure.tool, failure.memory, failure.program, said.asked, said.free, said.in_use, failure.rows.bytes)
+        equal.setdefault(key, []).append(failure)
+    for first, *others in equal.values():
+        if others:
+            workers = list(dict.fromkeys(failure.worker for failure in (first, *others) if failure.worker))
+            of = f", of {', '.join(workers[:MAX_WORKERS])}" if workers else ""
+            text = f"The text has this failure {len(others) + 1} times{of}"
+            first = replace(
+                first,
+                worker=workers[0] if len(workers) == 1 else "",
+                caveats=(*first.caveats, Caveat(CaveatCode.REPEATED, text)),
+            )
+        yield first
+
+
 def _title(failure: Failure) -> str:
     """Return the title, with the size that distinguishes the failures of one log."""
     title = f"OOM in {failure.program}" if failure.program else "OOM"
+    title = f"{title} of {failure.worker}" if failure.worker else title
     if failure.out_of_memory.asked is None:
         return title
     verb = "needed" if failure.out_of_memory.phase is OutOfMemoryPhase.COMPILE else "requested"

@@ -17,7 +17,7 @@ from tb_memplugin.readers.oom_text.normalize import NormalizedText
 # A line that comes later has the newer figure. `before` and `after` are free memory.
 LINES = (
     # vLLM
-    r"total_gpu_memory \({total}\) x gpu_memory_utilization \((?P<utilization>[\d.]{1,6})\) = {budget}",
+    r"total_gpu_memory \({total}\) x gpu_memory_utilization \((?P<utilization>[01]\.\d{1,4})\) = {budget}",
     r"[mM]odel weights take {weights}",
     r"non_torch_memory takes {other}",
     r"activation peak memory takes {activations}",
@@ -28,7 +28,7 @@ LINES = (
     r"Estimated CUDA graph memory: {graphs}",
     r"Graph capturing finished in \d{1,6} secs, took {graphs}",
     r"Free memory on device(?: \w{1,8}:\d{1,3})? \((?P<free_number>[\d.]{1,8})/{total}\) on startup",
-    r"desired GPU memory utilization (?:is )?\((?P<utilization>[\d.]{1,6}), {budget}\)",
+    r"desired GPU memory utilization (?:is )?\((?P<utilization>[01]\.\d{1,4}), {budget}\)",
     r"Actual usage is {weights} for weight, {activations} for peak activation, {other} for non-torch memory, and "
     r"{graphs} for CUDAGraph memory",
     # SGLang

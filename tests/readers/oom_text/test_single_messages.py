@@ -138,6 +138,17 @@ def test_a_screenshot_numbered_lines_a_narrow_terminal_and_an_elided_text(line: 
     assert (failure.asked, failure.capacity, failure.free) == (1536 * MIB, 24_064 * MIB, GIB)
 
 
+@pytest.mark.parametrize(("text", "asked", "room"), [
+    ("Ran out of memory in memory space hbm ... Used 3.00G of 2.00G hbm ... Exceeded hbm capacity by 1.00G", 3, 2),
+    ("Attempting to reserve 3.00G at the bottom of memory. That was not possible. ... There are 2.00G free", 3, 2),
+    ("3.00 GiB KV cache is needed ... available KV cache memory\n(2.00 GiB)", 3, 2),
+    ("Free memory on device (2.00/4.00 GiB) ... is less than desired GPU memory utilization (0.75, 3.00 GiB)", 3, 2),
+])  # fmt: skip
+def test_figures_are_read_across_what_an_author_leaves_out(text: str, asked: int, room: int) -> None:
+    failure = only(text).out_of_memory
+    assert failure is not None and failure.asked == asked * GIB and room * GIB in (failure.free, failure.capacity)
+
+
 def test_a_sentence_has_sizes_below_a_kibibyte() -> None:
     assert "608 B" in str(only("NCCL WARN Failed to CUDA calloc async 608 bytes").out_of_memory)
 

@@ -233,12 +233,23 @@ def test_several_failures_are_several_recordings_and_the_fullest_comes_first() -
     assert [recording.out_of_memory.rank for recording in recordings if recording.out_of_memory] == [0, 1, 2]
 
 
+def test_the_failures_of_workers_are_told_apart_or_folded() -> None:
+    line = (
+        "[rank{}]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {} GiB. GPU 0 has 8.00 GiB in use.\n"
+    )
+    text = "".join(line.format(rank, size) for rank, size in ((0, "2.00"), (1, "2.00"), (2, "3.00"), (3, "2.00")))
+    larger, equal = sorted(read_oom_text(text.encode()), key=lambda recording: recording.title)
+    assert (larger.title, equal.title) == ("OOM of rank2: 3.00 GiB requested", "OOM: 2.00 GiB requested")
+    assert any("3 times, of rank3, rank1, rank0" in caveat.text for caveat in equal.caveats)
+
+
 def test_failures_of_one_memory_have_ids_of_their_own() -> None:
     line = "Out of memory while trying to allocate {} bytes.\n"
     sizes = [2**20, *(2**i for i in range(21, 30)), 2**20]  # the first again, too far away to be merged
     recordings = read_oom_text("".join(line.format(size) for size in sizes).encode())
-    assert [recording.out_of_memory.asked for recording in recordings if recording.out_of_memory] == sizes[::-1]
-    assert len({recording.id for recording in recordings}) == len(sizes)
+    assert [recording.out_of_memory.asked for recording in recordings if recording.out_of_memory] == sizes[:0:-1]
+    assert len({recording.id for recording in recordings}) == len(sizes) - 1
+    assert [caveat.code for caveat in recordings[0].caveats if caveat.code == "repeated"] == ["repeated"]
     # The page distinguishes recordings of one file by their memories.
     assert [recording.memory for recording in recordings[:3]] == [
         "device memory", "device memory (2)", "device memory (3)",
@@ -248,7 +259,8 @@ def test_failures_of_one_memory_have_ids_of_their_own() -> None:
 def test_a_log_of_retries_is_bounded() -> None:
     text = "".join(f"Out of memory while trying to allocate {10**6 * (i % 20 + 1)} bytes.\n" for i in range(1000))
     recordings = read_oom_text(text.encode())
-    assert len(recordings) == 50
+    assert len(recordings) == 20
+    assert any(caveat.text == "The text has this failure 3 times" for caveat in recordings[0].caveats)
     assert recordings[0].out_of_memory is not None and recordings[0].out_of_memory.asked == 20 * 10**6
 
 

@@ -7,6 +7,7 @@ from tb_memplugin.readers.oom_text.failure import Failure
 from tb_memplugin.readers.oom_text.message import FIGURES, FoundMessage, MessageKind
 
 COMPILE = OutOfMemoryPhase.COMPILE
+SHARD = ("Shard the model over more cores (tensor parallelism), or use a smaller batch or sequence.",)
 MIB = 2**20
 
 
@@ -58,19 +59,19 @@ MESSAGES = (
         "\t* total: 15.855GB\n\t* tensors: 15.855GB", {"memory": "Neuron device 0 core 0", "asked": 172 * MIB,
         "in_use": 17_024_176_620, "wanted_by": "tensors"}, "neuron", "Neuron device {device} core {core}",
         "https://github.com/aws-neuron/aws-neuron-sdk/issues/1014", facts=("total: {in_use}",),
-        advice=("Shard the model over more cores (tensor parallelism), or use a smaller batch or sequence.",),
+        advice=SHARD,
     ),
     MessageKind(
         r"Failed to alloc DEVICE memory: {asked#}",
         "ERROR  TDRV:dmem_alloc_internal  Failed to alloc DEVICE memory: 10485760",
         {"memory": "Neuron device", "asked": 10 * MIB}, "neuron", "Neuron device", unless="current utilization:",
         source="https://github.com/huggingface/optimum-neuron/pull/668",
-        advice=("Shard the model over more cores (tensor parallelism), or use a smaller batch or sequence.",),
+        advice=SHARD,
     ),
     MessageKind(
         r"nrt_tensor_allocate status=4", 'nrt_tensor_allocate status=4 message="Allocation Failure"',
         {"memory": "Neuron device"}, "neuron", "Neuron device", "https://github.com/vllm-project/vllm/issues/12443",
-        vague=True, advice=("Shard the model over more cores (tensor parallelism), or use a smaller batch.",),
+        vague=True, advice=SHARD,
     ),
     MessageKind(
         r"Total Accessed Bytes per partition by instruction: {asked#} Total SB Partition Size: {capacity#}",
@@ -95,14 +96,14 @@ MESSAGES = (
         r"peak HBM usage of {asked} exceeds HBM limit of {capacity}",
         "[NCC_EOOM002] Maximum peak HBM usage of 18.12GB exceeds HBM limit of 16.00GB",
         {"memory": "HBM", "asked": 19_456_201_851, "capacity": 16 * 2**30}, "neuron", "HBM", phase=COMPILE, needs=True,
-        advice=("Shard the model over more cores (tensor parallelism), or use a smaller batch or sequence.",),
+        advice=SHARD,
     ),
     MessageKind(
         r"NCC_EOOM\d{3}", "[NCC_EOOM001] The combined memory needed for the model tensors exceeds the high-bandwidth "
         "memory limit.", {"memory": "HBM"}, "neuron", "HBM", phase=COMPILE, vague=True,
         request=("The Neuron compiler refused the program: its tensors need more HBM than a core has.",),
         reason=("They are inputs, outputs, temporaries, and what SBUF had no room for.",),
-        advice=("Shard the model over more cores (tensor parallelism), or use a smaller batch or sequence.",),
+        advice=SHARD,
     ),
     MessageKind(
         r"Allocation failed for size::{asked#}",

@@ -300,4 +300,10 @@ MESSAGES = (
         "RuntimeError: CUDA error: out of memory\nCUDA kernel errors might be asynchronously reported",
         {"memory": "GPU"}, "driver", "GPU", vague=True,
     ),
+    # Of a tool that is not listed. A line about an attempt that ran out of memory is not an error.
+    MessageKind(
+        r"(?:[eE]rror|ERROR|[fF]ailed|FATAL|[fF]atal|what\(\)|panicked)[^\n]{0,80}?[^n\s] ?[oO]ut of [mM]emory",
+        "terminate called after throwing an instance of 'vk::SystemError'\n  what():  vkAllocateMemory: out of memory",
+        {"memory": "device memory"}, "unlisted", "device memory", vague=True,
+    ),
 )  # fmt: skip

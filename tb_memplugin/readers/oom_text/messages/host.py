@@ -55,7 +55,7 @@ KILLS = (
 REFUSALS = (
     (r"std::bad_alloc(?!:\s{1,4}(?:o|CUDA|RMM))", "terminate called after throwing an instance of "
      "'std::bad_alloc'"),
-    (r"(?<![\w.])MemoryError\b(?!:\s{1,4}(?:std::bad_alloc:|Unable to alloc))", "MemoryError"),
+    (r"(?m)^(?:[\w.]{1,60}: )?MemoryError(?:$|:(?!\s{1,4}(?:std::bad_alloc:|Unable to alloc)))", "MemoryError"),
     (r"\[Errno 12\] Cannot allocate memory", "OSError: [Errno 12] Cannot allocate memory"),
     (r"The paging file is too small for this operation", "OSError: [WinError 1455] The paging file is too small for "
      "this operation to complete."),

@@ -27,19 +27,24 @@ def _at_startup(failure: Failure, found: FoundMessage) -> Failure:
     return replace(failure, out_of_memory=replace(said, free=round(share * said.capacity)))
 
 
-def with_engine_advice(failure: Failure, text: str) -> Failure:
-    """Add the advice of the inference engine whose files or words are in the text to an error of PyTorch."""
-    if failure.tool != "torch" or failure.out_of_memory.advice or any(word in text for word in TRAINING):
-        return failure
+def with_engine_advice(failures: list[Failure], text: str) -> list[Failure]:
+    """Add the advice of the inference engine whose files or words are in the text to errors of PyTorch."""
     advice = next((advice for words, advice in ENGINES.items() if any(word in text for word in words)), ())
-    return replace(failure, out_of_memory=replace(failure.out_of_memory, advice=advice))
+    if not advice or any(word in text for word in TRAINING):
+        return failures
+    return [
+        replace(failure, out_of_memory=replace(failure.out_of_memory, advice=advice))
+        if failure.tool == "torch" and not failure.out_of_memory.advice
+        else failure
+        for failure in failures
+    ]
 
 
 CACHE = "The KV cache gets what is left of the utilization after the weights and the activations of a profiled step"
 RAISE = "Or raise --gpu-memory-utilization, if the device has that much free memory"
 
 # Advice for an error of PyTorch in a text with the words of an engine, which does not train.
-ENGINES = {
+ENGINES: dict[tuple[str, ...], tuple[str, ...]] = {
     ("vllm", "vLLM", "gpu_memory_utilization"): (
         "Lower --gpu-memory-utilization, which leaves more memory outside of the KV cache; or lower "
         "--max-num-batched-tokens, --max-num-seqs or the sizes of CUDA graphs (--enforce-eager has none).",
@@ -60,13 +65,14 @@ TRAINING = (".backward(", "rainer", "optimizer")  # a job of reinforcement learn
 
 MESSAGES = (
     MessageKind(
-        r"{asked} KV cache is needed, which is larger than the available(?: KV cache memory)? \({free}",
+        r"{asked} KV cache is needed",
         "ValueError: To serve at least one request with the models's max seq len (1048576), (24.00 GiB KV cache is "
         "needed, which is larger than the available KV cache memory (9.97 GiB). Try increasing "
         "`gpu_memory_utilization` or decreasing `max_model_len` when initializing the engine.",
         {"memory": "KV cache of vLLM", "asked": 24 * GIB, "free": 10_705_205_985}, "vllm", "KV cache of vLLM",
         "https://github.com/vllm-project/vllm/issues/16118", before=r"max seq len \({length#}\)",
-        facts=("maximum model length (?:is|≈) {fits#}",), finish=_with_longest,
+        facts=(r"available(?: KV cache memory)? \({free}", "maximum model length (?:is|≈) {fits#}"),
+        finish=_with_longest,
         request=("One request of {length:,} tokens needs {asked} of KV cache, and vLLM has {free} for it.",
                  "One request of the model's length needs {asked} of KV cache, and vLLM has {free} for it."),
         reason=(f"{CACHE}: {{missing}} less than it needs.",),
@@ -97,13 +103,13 @@ MESSAGES = (
     ),
     MessageKind(
         r"Free memory on device(?: \S{1,20})? \((?P<free_number>\d{1,6}(?:\.\d{1,6})?)/(?=(?P<capacity_number>"
-        r"\d{1,6}(?:\.\d{1,6})?)){capacity}\) on startup is less than desired GPU memory utilization "
-        r"\((?P<utilization>[\d.]{1,8}), {asked}\)",
+        r"\d{1,6}(?:\.\d{1,6})?)){capacity}\) (?:on startup|\.\.\.) is less than",
         "[multiproc_executor.py:492] ValueError: Free memory on device (31.44/47.38 GiB) on startup is less than "
         "desired GPU memory utilization (0.95, 45.01 GiB). Decrease GPU memory utilization or reduce GPU memory used "
         "by other processes.",
         {"memory": "GPU", "asked": 48_329_119_498, "free": 33_758_442_946, "capacity": 50_873_887_621}, "vllm", "GPU",
         "https://github.com/vllm-project/vllm/issues/20305", finish=_at_startup,
+        facts=(r"memory utilization \((?P<utilization>[\d.]{1,8}), {asked}\)",),
         request=("vLLM wants {utilization} of the device, {asked} of {capacity}, and {free} was free at start-up.",),
         reason=("No allocation failed: vLLM checks this before it loads the model. {missing} more must be free.",),
         advice=("Set --gpu-memory-utilization to less than {fitting}.",

@@ -141,13 +141,13 @@ MESSAGES = (
         ),
     ),
     MessageKind(
-        r"can NOT allocate memory block with size larger than {limit}! Tried to allocate {asked} \(GPU {number#}; "
-        r"{capacity} total capacity",
+        r"can NOT allocate memory block with size larger than {limit}! Tried to allocate {asked} \(GPU "
+        r"(?P<number>\d{1,3}); {capacity} total capacity",
         "RuntimeError: Current platform can NOT allocate memory block with size larger than 4GB! Tried to allocate "
         "6.25 GiB (GPU  0; 15.11 GiB total capacity; 4.22 GiB already allocated; 4.43 GiB reserved in total by "
         "PyTorch)",
         {"memory": "xpu:0", "asked": 6_710_886_400, "capacity": 16_224_238_961},
-        "torch", "xpu:{number:d}",
+        "torch", "xpu:{number}",
         reason=("The driver allows {limit} in one allocation; the memory in use does not matter.",),
         advice=("Split the tensor or use a smaller batch. Newer drivers have larger allocations: set "
                 "UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS=1.",),

@@ -74,7 +74,7 @@ ATTRIBUTES = re.compile(r"\A :: (#\w{1,60}) ?(?:\[([^\n]{0,4000}?)\](?= ::|\s{0,
 SPACE = re.compile(r"\bspace ?= ?'?(\w{1,20})")
 ATTRIBUTE_SHAPE = re.compile(r"\bshape ?= ?'([^'\n]{1,400})'")
 ATTRIBUTE_TAG = re.compile(r"\btag ?= ?'([^'\n]{1,2000})'?")
-DEVICE = re.compile(r"[^\n]{0,200}?\((\d{1,4}x\d{1,4}x\d{1,4}_\w{1,20})\)")
+DEVICE = re.compile(r"[^\n]{0,400}?\((\d{1,4}x\d{1,4}x\d{1,4}_\w{1,20})\)")
 
 
 def kernel_buffer(tag: str, size: int, shape: str = "") -> KernelBuffer:
@@ -237,6 +237,7 @@ def _at_runtime(failure: Failure, found: FoundMessage) -> Failure:
 
 
 COMPILE = OutOfMemoryPhase.COMPILE
+EXCEEDED = r"Exceeded \w{1,20} capacity by {exceeded}"
 SCOPED = (
     r"[Ss]coped allocation with size {asked} and limit {capacity}(?: exceeded scoped \w{1,20} limit by {exceeded})?"
 )
@@ -244,12 +245,13 @@ GIB, MIB = 2**30, 2**20
 
 MESSAGES = (
     MessageKind(
-        r"Ran out of memory in memory space (?P<space>\w{1,20})\. \*{0,2}Used {asked} of {capacity} \w{1,20}\."
-        r"(?: Exceeded \w{1,20} capacity by {exceeded})?",
+        r"Ran out of memory in memory space (?P<space>\w{1,20})(?:\.| |…){1,4}\*{0,2}Used {asked} of {capacity} "
+        r"\w{1,20}",
         "RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in\nmemory space vmem. Used 65.05M of "
         "64.00M vmem. Exceeded vmem capacity by 1.05M",
         {"memory": "VMEM", "asked": 68_209_869, "capacity": 64 * MIB, "exceeded": 1_101_005},
-        source="https://github.com/jax-ml/jax/issues/38988", tool="tpu", phase=COMPILE, needs=True, finish=_listed,
+        source="https://github.com/jax-ml/jax/issues/38988", facts=(EXCEEDED,),
+        tool="tpu", phase=COMPILE, needs=True, finish=_listed,
     ),
     MessageKind(
         r"Ran out of memory in memory space (?P<space>\w{1,20}) (?:while allocating on stack|\.\.\.) for "
@@ -272,12 +274,12 @@ MESSAGES = (
         "Ran out of memory ... Used 20.44G of 15.75G hbm. Exceeded hbm capacity by 4.70G.",
         {"memory": "HBM", "asked": 21_947_282_883, "capacity": 16_911_433_728, "exceeded": 5_046_586_573},
         tool="tpu", phase=COMPILE, needs=True, unless="Ran out of memory in memory space",
-        facts=(r"Exceeded \w{1,20} capacity by {exceeded}",), finish=_listed,
+        facts=(EXCEEDED,), finish=_listed,
     ),
     MessageKind(
         r"Ran out of memory in memory space (?P<space>\w{1,20})",
         "Mosaic failed to compile TPU kernel: Ran out of memory in memory space vmem", {"memory": "VMEM"},
-        tool="tpu", phase=COMPILE, vague=True, facts=(r"Exceeded \w{1,20} capacity by {exceeded}",), finish=_named,
+        tool="tpu", phase=COMPILE, vague=True, facts=(EXCEEDED,), finish=_named,
     ),
     MessageKind(
         r"TPU TensorCore Hbm usage: {tensor_core}, SparseCore Hbm usage:? {sparse_core}, "
@@ -319,12 +321,13 @@ MESSAGES = (
     ),
     MessageKind(
         r"(?:Error (?P<loading>loading program)(?: '(?P<program>[^'\n]{1,300})')?: )?"
-        r"Attempting to (?P<verb>allocate|reserve) {asked}(?: at the bottom of memory)?\. That was not possible\. "
-        r"There are {free} free(?:, {reserved} reserved, and {reservable} reservable)?"
-        r"(?:\. (?:Due to fragmentation, the|The) largest contiguous region of free memory is {largest_free})?",
+        r"Attempting to (?P<verb>allocate|reserve) {asked}(?: at the bottom of memory)?\. That was not possible",
         "RESOURCE_EXHAUSTED: Attempting to allocate 31.00M. That was not possible. There are 58.50M free. Due to "
         "fragmentation, the largest contiguous region of free memory is 30.50M.; (0x0x0_HBM0)",
         {"memory": "HBM 0x0x0_HBM0", "asked": 31 * MIB, "free": 61_341_696, "largest_free": 31_981_568},
-        tool="tpu", finish=_at_runtime,
+        tool="tpu", finish=_at_runtime, facts=(
+            "There are {free} free", "reserved, and {reservable} reservable",
+            "largest contiguous region of free memory is {largest_free}",
+        ),
     ),
 )  # fmt: skip
