@@ -1,0 +1,80 @@
+"""Programs of a dump, compiled again: unchanged, and with changes that their step could have had."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("jax")
+
+from fit.steps import compile_here, compile_step, write_code
+
+from tb_memplugin.fit.compile_task import CompileTask
+from tb_memplugin.fit.step.step_file import find_step
+from tb_memplugin.fit.sweep import run_name
+from tb_memplugin.model.fit import Candidate, Outcome
+
+STEP = """
+import jax, jax.numpy as jnp, numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+def step(devices, donated=False):
+    mesh = Mesh(np.array(devices), ("data",))
+    whole, split = (NamedSharding(mesh, PartitionSpec(*axes)) for axes in ((), ("data",)))
+    weight = jax.ShapeDtypeStruct((256, 256), jnp.float32, sharding=whole)
+    batch = jax.ShapeDtypeStruct((64, 256), jnp.float32, sharding=split)
+
+    def train(state, batch):
+        gradient = jax.grad(lambda w: jnp.tanh(jnp.tanh(batch @ w) @ w).sum())(state["w"])
+        momentum = 0.9 * state["m"] + 0.1 * gradient * gradient
+        return {{"w": state["w"] - momentum, "m": momentum}}
+
+    state = {{"w": weight, "m": weight}}
+    jitted = jax.jit(train, donate_argnums=(0,) if donated else (), out_shardings=whole)
+    lowered = jitted.lower(state, batch)
+    if not donated:
+        lowered.compile({{"xla_dump_to": {folder!r}, "xla_dump_hlo_as_proto": True}})
+    return lowered
+"""
+
+
+def dumped(folder: Path) -> str:
+    """Return the program of a dump as a step."""
+    (file,) = folder.glob("*.before_optimizations.hlo.pb")
+    return f"{file}:jit_train"
+
+
+def changed(step: str, target: str, *changes: str) -> Outcome:
+    return compile_here(CompileTask(Candidate(step, target, changes=changes))).outcome
+
+
+@pytest.mark.parametrize("target", ["cpu:1", "cpu:4"])
+def test_a_program_of_a_dump_reserves_what_its_step_does(target: str, tmp_path: Path) -> None:
+    step = write_code(tmp_path, STEP.format(folder=str(tmp_path / "dump")))
+    original, donated = (compile_step(step, target=target, donated=each).outcome for each in (False, True))
+    program = dumped(tmp_path / "dump")
+    again, changed_so = changed(program, target), changed(program, target, "donate:state")
+    assert (original.error, again.error, changed_so.error) == ("", "", "")
+    assert again.reserved_bytes == original.reserved_bytes
+    assert changed_so.reserved_bytes == donated.reserved_bytes
+
+    assert "has state['m'], state['w'], batch" in changed(program, target, "donate:weights").error
+    assert "needs the step's code" in changed(program, target, "drop-unused").error
+    if target == "cpu:1":
+        assert (donated.reserved_bytes or 0) < (original.reserved_bytes or 0)
+    else:
+        assert "at least 4 devices" in changed(program, "cpu:2").error
+
+
+def test_a_damaged_program_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "module_0000.jit_f.before_optimizations.hlo.pb").write_bytes(b"\xff" * 99)
+    step = dumped(tmp_path)
+    assert find_step(step).text == step
+    assert "cannot be read" in changed(step, "cpu:1").error
+
+
+def test_programs_of_two_dumps_have_runs_of_their_own() -> None:
+    steps = (f"/logs/{folder}/module_0000.jit_f.before_optimizations.hlo.pb:jit_f" for folder in "ab")
+    names = [run_name(Candidate(step, "v5e:2x2")) for step in steps]
+    assert names == ["a.module_0000.jit_f.jit_f_v5e-2x2", "b.module_0000.jit_f.jit_f_v5e-2x2"]
