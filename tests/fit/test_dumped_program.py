@@ -8,41 +8,12 @@ import pytest
 
 pytest.importorskip("jax")
 
-from fit.steps import compile_here, compile_step, write_code
+from fit.steps import DUMPED_STEP, compile_here, compile_step, dumped, write_code
 
 from tb_memplugin.fit.compile_task import CompileTask
 from tb_memplugin.fit.step.step_file import find_step
 from tb_memplugin.fit.sweep import run_name
 from tb_memplugin.model.fit import Candidate, Outcome
-
-STEP = """
-import jax, jax.numpy as jnp, numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
-
-def step(devices, donated=False):
-    mesh = Mesh(np.array(devices), ("data",))
-    whole, split = (NamedSharding(mesh, PartitionSpec(*axes)) for axes in ((), ("data",)))
-    weight = jax.ShapeDtypeStruct((256, 256), jnp.float32, sharding=whole)
-    batch = jax.ShapeDtypeStruct((64, 256), jnp.float32, sharding=split)
-
-    def train(state, batch):
-        gradient = jax.grad(lambda w: jnp.tanh(jnp.tanh(batch @ w) @ w).sum())(state["w"])
-        momentum = 0.9 * state["m"] + 0.1 * gradient * gradient
-        return {{"w": state["w"] - momentum, "m": momentum}}
-
-    state = {{"w": weight, "m": weight}}
-    jitted = jax.jit(train, donate_argnums=(0,) if donated else (), out_shardings=whole)
-    lowered = jitted.lower(state, batch)
-    if not donated:
-        lowered.compile({{"xla_dump_to": {folder!r}, "xla_dump_hlo_as_proto": True}})
-    return lowered
-"""
-
-
-def dumped(folder: Path) -> str:
-    """Return the program of a dump as a step."""
-    (file,) = folder.glob("*.before_optimizations.hlo.pb")
-    return f"{file}:jit_train"
 
 
 def changed(step: str, target: str, *changes: str) -> Outcome:
@@ -51,7 +22,7 @@ def changed(step: str, target: str, *changes: str) -> Outcome:
 
 @pytest.mark.parametrize("target", ["cpu:1", "cpu:4"])
 def test_a_program_of_a_dump_reserves_what_its_step_does(target: str, tmp_path: Path) -> None:
-    step = write_code(tmp_path, STEP.format(folder=str(tmp_path / "dump")))
+    step = write_code(tmp_path, DUMPED_STEP.format(folder=str(tmp_path / "dump")))
     original, donated = (compile_step(step, target=target, donated=each).outcome for each in (False, True))
     program = dumped(tmp_path / "dump")
     again, changed_so = changed(program, target), changed(program, target, "donate:state")
@@ -59,8 +30,11 @@ def test_a_program_of_a_dump_reserves_what_its_step_does(target: str, tmp_path: 
     assert again.reserved_bytes == original.reserved_bytes
     assert changed_so.reserved_bytes == donated.reserved_bytes
 
-    assert "has state['m'], state['w'], batch" in changed(program, target, "donate:weights").error
-    assert "needs the step's code" in changed(program, target, "drop-unused").error
+    assert (
+        "has state['m']['a'], state['m']['b'], state['w']['a'], state['w']['b'], batch"
+        in changed(program, target, "donate:weights").error
+    )
+    assert "needs more than the program of a dump" in changed(program, target, "drop-unused").error
     if target == "cpu:1":
         assert (donated.reserved_bytes or 0) < (original.reserved_bytes or 0)
     else:

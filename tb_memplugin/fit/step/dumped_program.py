@@ -34,7 +34,9 @@ class DumpedProgram:
             text = f"name a target with at least {count} devices"
             raise InputError(f"The program is partitioned for {count} devices", step, text)
         if changes.drops_unused or changes.sharded or changes.knobs:
-            raise InputError("The change needs the step's code", step, NEEDS_CODE)
+            raise InputError(
+                "The change needs more than the program of a dump", "drop-unused, shard: and set:", NEEDS_CODE
+            )
         self._devices, self._step, self._changes = devices[:count], step, changes
 
     def compiler_ir(self, dialect: str) -> Any:
