@@ -35,9 +35,14 @@ def test_a_program_of_a_dump_reserves_what_its_step_does(target: str, tmp_path: 
         in changed(program, target, "donate:weights").error
     )
     assert "needs more than the program of a dump" in changed(program, target, "drop-unused").error
+    assert "Nothing to split along the axis: 3" in changed(program, target, "shard:3:state").error
     if target == "cpu:1":
         assert (donated.reserved_bytes or 0) < (original.reserved_bytes or 0)
     else:
+        for axis in ("4", "data"):
+            both = (f"shard:{axis}:state", "donate:state")
+            assert changed(program, target, *both[:1]).reserved_bytes == changed(step, target, *both[:1]).reserved_bytes
+            assert changed(program, target, *both).reserved_bytes == changed(step, target, *both).reserved_bytes
         assert "at least 4 devices" in changed(program, "cpu:2").error
 
 

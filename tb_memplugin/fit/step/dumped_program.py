@@ -1,12 +1,11 @@
 """A program before optimization, from an XLA dump, which is compiled again without the code that it comes from.
 
 It takes the place of a lowered function of JAX. Changes are made to its StableHLO, where JAX itself would make them:
-donation is an attribute of an argument of `main`.
+donation is an attribute of an argument of `main`, and so is a sharding.
 """
 
 import gzip
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from google.protobuf.message import DecodeError
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.knobs import Changes, is_inside
+from tb_memplugin.fit.step.dumped_shardings import shard_arguments
 from tb_memplugin.protos.hlo_pb2 import HloModuleProto, HloProto
 
 DONOR = "jax.buffer_donor"
@@ -33,11 +33,9 @@ class DumpedProgram:
         if count > len(devices):
             text = f"name a target with at least {count} devices"
             raise InputError(f"The program is partitioned for {count} devices", step, text)
-        if changes.drops_unused or changes.sharded or changes.knobs:
-            raise InputError(
-                "The change needs more than the program of a dump", "drop-unused, shard: and set:", NEEDS_CODE
-            )
-        self._devices, self._step, self._changes = devices[:count], step, changes
+        if changes.drops_unused or changes.knobs:
+            raise InputError("The change needs more than the program of a dump", "drop-unused and set:", NEEDS_CODE)
+        self._devices, self._module = devices[:count], _changed_module(self._proto, changes)
 
     def compiler_ir(self, dialect: str) -> Any:
         """Return the program as a module of StableHLO."""
@@ -55,22 +53,6 @@ class DumpedProgram:
         devices = lib.xla_client.DeviceList(tuple(self._devices))
         compiler.backend_compile_and_load(self._devices[0].client, self._module, devices, options, [])
 
-    @cached_property
-    def _module(self) -> Any:
-        from jax._src.interpreters.mlir import make_ir_context
-
-        lib: Any = import_module("jax._src.lib")
-        ir: Any = import_module("jaxlib.mlir.ir")
-        content = lib._jax.mlir.hlo_to_stablehlo(self._proto.SerializeToString())
-        with make_ir_context():
-            module = ir.Module.parse(content)
-            main = ir.SymbolTable(module.operation)["main"]
-            attributes = [{one.name: one.attr for one in each} for each in main.arg_attrs]
-            for number in _chosen(argument_names(self._proto), self._changes.donated):
-                attributes[number][DONOR] = ir.BoolAttr.get(True)
-            main.arg_attrs = ir.ArrayAttr.get([ir.DictAttr.get(each) for each in attributes])
-        return module
-
 
 def argument_names(module: HloModuleProto) -> dict[int, str]:
     """Return the names that JAX gives to the arguments of a program, such as `params['w']`, by their numbers."""
@@ -86,6 +68,24 @@ def _chosen(paths: Mapping[int, str], names: Sequence[str]) -> list[int]:
         if not any(is_inside(path, name) for path in paths.values()):
             raise InputError("No such argument", name, f"the program has {', '.join([*paths.values()][:8])}")
     return [number for number, path in paths.items() if any(is_inside(path, name) for name in names)]
+
+
+def _changed_module(proto: HloModuleProto, changes: Changes) -> Any:
+    from jax._src.interpreters.mlir import make_ir_context
+
+    lib: Any = import_module("jax._src.lib")
+    ir: Any = import_module("jaxlib.mlir.ir")
+    names = argument_names(proto)
+    with make_ir_context():
+        module = ir.Module.parse(lib._jax.mlir.hlo_to_stablehlo(proto.SerializeToString()))
+        main = ir.SymbolTable(module.operation)["main"]
+        for wanted in changes.sharded:
+            shard_arguments(ir, module, _chosen(names, wanted.arguments), wanted.axis)
+        attributes = [{one.name: one.attr for one in each} for each in main.arg_attrs]
+        for number in _chosen(names, changes.donated):
+            attributes[number][DONOR] = ir.BoolAttr.get(True)
+        main.arg_attrs = ir.ArrayAttr.get([ir.DictAttr.get(each) for each in attributes])
+    return module
 
 
 def _read(step: str) -> HloModuleProto:
