@@ -14,15 +14,17 @@ from tb_memplugin.commands.terminal import complain, print_answer, show
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.fit import Outcome, Tried
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.asking.selectors import choose_with_allocations
+from tb_memplugin.questions.asking.selectors import choose_main_memory, choose_with_allocations
 from tb_memplugin.questions.recording.advice import advice, advice_answer, lines
 
 
 def run(arguments: argparse.Namespace) -> None:
-    chosen, _ = chosen_recording(arguments, choose_with_allocations)
+    chosen, _ = chosen_recording(arguments, choose_main_memory if arguments.compile else choose_with_allocations)
     if arguments.to and not arguments.compile:
         raise InputError("Nothing to keep", "--to", "add --compile")
-    outcomes, tried = _compiled(arguments, chosen) if arguments.compile else (outcomes_beside(chosen), ())
+    outcomes, tried = (
+        _compiled(arguments, chosen) if arguments.compile else (outcomes_beside(chosen, arguments.path), ())
+    )
     if arguments.json:
         print_answer(advice_answer(chosen, asked(arguments, arguments.path), outcomes))
         complain(*(f"tb-memplugin: {one.title}: {one.error}" for one in tried if one.error))

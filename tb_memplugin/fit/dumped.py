@@ -22,6 +22,8 @@ def dumped_step(recording: Recording) -> tuple[str, str]:
     name = parse_program(os.path.basename(recording.source)) if recording.kind.has_program else None
     if name is None or not os.path.isfile(recording.source):
         raise InputError("Not a program of an XLA dump on this disk", recording.id, f"dump it with {DUMP_FLAGS}")
+    if not recording.is_main_memory:
+        raise InputError("Compiles are compared by main memory", recording.id, "choose that of the program")
     prefix = os.path.join(os.path.dirname(os.path.abspath(recording.source)), name.prefix)
     before = next((prefix + stage for stage in STAGES if os.path.isfile(prefix + stage)), None)
     if before is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,11 @@ pytest.importorskip("jax")
 
 from fit.steps import DUMPED_STEP, compile_step, dumped, write_code
 from support.command_line import run_for_text
+from werkzeug.test import Client
 
+from tb_memplugin.catalog.catalog import Catalog
+from tb_memplugin.catalog.listing import listing_of_path
+from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.readers.fit_record import read_outcome
 
 
@@ -63,3 +68,17 @@ def test_what_cannot_be_compiled_again_is_one_line_with_a_remedy(dump: Path, tmp
     Path(dumped(dump).rpartition(":")[0]).write_bytes(b"\xff" * 99)
     done = run_for_text("advice", dump, "--compile")
     assert done.returncode != 0 and "cannot be read" in done.stderr
+
+
+def test_every_surface_shows_what_was_compiled_into_a_logdir_beside_the_dump(dump: Path) -> None:
+    assert run_for_text("advice", dump, "--compile", "--to", dump.parent).returncode == 0
+    (own,) = [one for one in listing_of_path(str(dump.parent)).recordings if one.run == "dump" and one.is_main_memory]
+    page: Any = Client(MemoryApp(Catalog(str(dump.parent)))).get("/api/advice", query_string={"id": own.id}).json
+    answers = [page]
+    for command in ("advice", "explain"):
+        done = run_for_text(command, dump.parent, "--recording", own.id, "--json")
+        pieces.append(json.loads(done.stdout)["advice"])
+    for found in pieces:
+        assert [(one["kind"], one["evidence"]) for one in found if one["kind"] == "donation"] == [
+            ("donation", "compiled")
+        ]
