@@ -55,13 +55,13 @@ def step(devices, donated=False):
     batch = jax.ShapeDtypeStruct((64, 1024), jnp.float32, sharding=split)
 
     def train(state, batch):
-        gradients = jax.grad(lambda w: (jnp.tanh(jnp.tanh(batch @ w["a"]) @ w["b"]) ** 2).mean())(state["w"])
+        loss, gradients = jax.value_and_grad(lambda w: (jnp.tanh(jnp.tanh(batch @ w["a"]) @ w["b"]) ** 2).mean())(state["w"])
         momentum = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, state["m"], gradients)
-        return {{"w": jax.tree.map(lambda w, m: w - 1e-3 * m, state["w"], momentum), "m": momentum}}
+        return {{"w": jax.tree.map(lambda w, m: w - 1e-3 * m, state["w"], momentum), "m": momentum}}, loss
 
     weights = {{"a": weight, "b": weight}}
     state = {{"w": weights, "m": weights}}
-    jitted = jax.jit(train, donate_argnums=(0,) if donated else (), out_shardings=whole)
+    jitted = jax.jit(train, donate_argnums=(0,) if donated else (), out_shardings=(whole, None))
     lowered = jitted.lower(state, batch)
     if not donated:
         lowered.compile({{"xla_dump_to": {folder!r}, "xla_dump_hlo_as_proto": True}})

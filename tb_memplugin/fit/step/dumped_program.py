@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.knobs import Changes, is_inside
-from tb_memplugin.fit.step.dumped_shardings import shard_arguments
+from tb_memplugin.fit.step.dumped_shardings import drop_older, shard_arguments
 from tb_memplugin.protos.hlo_pb2 import HloModuleProto, HloProto
 
 DONOR = "jax.buffer_donor"
@@ -49,7 +49,7 @@ class DumpedProgram:
         lib: Any = import_module("jax._src.lib")
         assigned = np.array(self._devices).reshape(self._replicas, self._partitions)
         options = compiler.get_compile_options(self._replicas, self._partitions, assigned, dict(compiler_options))
-        options.executable_build_options.use_shardy_partitioner = SHARDY in self._proto.SerializeToString()
+        options.executable_build_options.use_shardy_partitioner = _has_shardy(self._proto)
         devices = lib.xla_client.DeviceList(tuple(self._devices))
         compiler.backend_compile_and_load(self._devices[0].client, self._module, devices, options, [])
 
@@ -70,6 +70,10 @@ def _chosen(paths: Mapping[int, str], names: Sequence[str]) -> list[int]:
     return [number for number, path in paths.items() if any(is_inside(path, name) for name in names)]
 
 
+def _has_shardy(proto: HloModuleProto) -> bool:
+    return SHARDY in proto.SerializeToString()
+
+
 def _changed_module(proto: HloModuleProto, changes: Changes) -> Any:
     from jax._src.interpreters.mlir import make_ir_context
 
@@ -79,6 +83,8 @@ def _changed_module(proto: HloModuleProto, changes: Changes) -> Any:
     with make_ir_context():
         module = ir.Module.parse(lib._jax.mlir.hlo_to_stablehlo(proto.SerializeToString()))
         main = ir.SymbolTable(module.operation)["main"]
+        if _has_shardy(proto):
+            drop_older(ir, module)
         for wanted in changes.sharded:
             shard_arguments(ir, module, _chosen(names, wanted.arguments), wanted.axis)
         attributes = [{one.name: one.attr for one in each} for each in main.arg_attrs]

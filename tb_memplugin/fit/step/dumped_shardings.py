@@ -39,30 +39,44 @@ def split(sharding: str, meshes: str, shape: Sequence[int], axis: str) -> str | 
 
 def shard_arguments(ir: Any, module: Any, numbers: Iterable[int], axis: str) -> None:
     """Split the arguments of `main` with these numbers, and as many results with the same shape, dtype and sharding."""
-    main = ir.SymbolTable(module.operation)["main"]
-    meshes = _text(module.operation.attributes, MESHES)
-    given, returned = [*main.arg_attrs], [*main.result_attrs]
-    results = {n: value.owner for n, value in enumerate([*main.entry_block.operations][-1].operands)}
-    waiting = {n: owner for n, owner in results.items() if _text(getattr(owner, "attributes", ()), SHARDING)}
-    found = False
+    main, meshes = ir.SymbolTable(module.operation)["main"], _text(module.operation.attributes, MESHES)
+    given, found = [*main.arg_attrs], False
+    waiting = [call for call in map(_call, [*main.entry_block.operations][-1].operands) if call is not None]
     for number in numbers:
         type_, before = main.arguments[number].type, _text(given[number], SHARDING)
         after = split(before, meshes, getattr(type_, "shape", ()), axis)
         if after is None:
             continue
-        found, frontend = True, _frontend(ir, given[number], after)
-        given[number] = _without_older(ir, given[number], **{ATTRIBUTES: frontend})
-        for n, call in waiting.items():
-            same = _dimensions(_text(call.attributes, SHARDING)) == _dimensions(before)
-            if same and call.results[0].type == type_:
-                text = _text(call.attributes, SHARDING).replace(_dimensions(before), _dimensions(after))
-                call.attributes[ATTRIBUTES] = _frontend(ir, call.attributes, text)
-                returned[n] = _without_older(ir, returned[n])
-                del waiting[n]
+        own = {one.name: one.attr for one in given[number]}
+        given[number] = ir.DictAttr.get({**own, ATTRIBUTES: _frontend(ir, given[number], after)})
+        found = True
+        for call in waiting:
+            text = _text(call.attributes, SHARDING)
+            if _dimensions(text) == _dimensions(before) and call.results[0].type == type_:
+                changed = text.replace(_dimensions(before), _dimensions(after))
+                call.attributes[ATTRIBUTES] = _frontend(ir, call.attributes, changed)
+                waiting.remove(call)
                 break
     if not found:
         raise InputError("Nothing to split along the axis", axis, REMEDY)
-    main.arg_attrs, main.attributes["res_attrs"] = ir.ArrayAttr.get(given), ir.ArrayAttr.get(returned)
+    main.arg_attrs = ir.ArrayAttr.get(given)
+
+
+def drop_older(ir: Any, module: Any) -> None:
+    """Drop the shardings for XLA's older partitioner: XLA takes it if results of `main` have them."""
+    for function in module.body.operations:
+        for name in ("arg_attrs", "res_attrs"):
+            if name in function.attributes:
+                kept = [{one.name: one.attr for one in each if one.name != OLDER} for each in function.attributes[name]]
+                function.attributes[name] = ir.ArrayAttr.get([ir.DictAttr.get(each) for each in kept])
+
+
+def _call(result: Any) -> Any:
+    """Return the call that has the sharding of a result of `main`, which is at most reshaped after it; else None."""
+    owner = result.owner
+    while getattr(owner, "name", "") == "stablehlo.reshape":
+        owner = owner.operands[0].owner
+    return owner if _text(getattr(owner, "attributes", ()), SHARDING) else None
 
 
 def _dimensions(sharding: str) -> str:
@@ -81,8 +95,3 @@ def _frontend(ir: Any, attributes: Any, sharding: str) -> Any:
     """Return the frontend attributes with another sharding."""
     frontend = {one.name: one.attr for one in attributes[ATTRIBUTES]}
     return ir.DictAttr.get({**frontend, SHARDING: ir.StringAttr.get(sharding)})
-
-
-def _without_older(ir: Any, attributes: Any, **changed: Any) -> Any:
-    kept = {one.name: one.attr for one in attributes if one.name != OLDER}
-    return ir.DictAttr.get({**kept, **changed})
