@@ -3,18 +3,54 @@
 from __future__ import annotations
 
 import argparse
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Event
 
 from tb_memplugin.commands.output import asked, chosen_recording
 from tb_memplugin.commands.stored_fits import outcomes_beside
-from tb_memplugin.commands.terminal import print_answer, show
-from tb_memplugin.questions.asking.selectors import choose_with_allocations
+from tb_memplugin.commands.terminal import complain, print_answer, show
+from tb_memplugin.errors import InputError
+from tb_memplugin.model.fit import Outcome, Tried
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.questions.asking.selectors import choose_main_memory, choose_with_allocations
 from tb_memplugin.questions.recording.advice import advice, advice_answer, lines
 
 
 def run(arguments: argparse.Namespace) -> None:
-    chosen, _ = chosen_recording(arguments, choose_with_allocations)
-    outcomes = outcomes_beside(chosen)
+    chosen, _ = chosen_recording(arguments, choose_main_memory if arguments.compile else choose_with_allocations)
+    if arguments.to and not arguments.compile:
+        raise InputError("Nothing to keep", "--to", "add --compile")
+    outcomes, tried = (
+        _compiled(arguments, chosen) if arguments.compile else (outcomes_beside(chosen, arguments.path), ())
+    )
     if arguments.json:
         print_answer(advice_answer(chosen, asked(arguments, arguments.path), outcomes))
+        complain(*(f"tb-memplugin: {one.title}: {one.error}" for one in tried if one.error))
         return
     show(*(list(lines(advice(chosen, outcomes))) or ["No known change would lower this peak."]))
+    if arguments.compile:
+        from tb_memplugin.questions.fit.tried import compiled_again_lines
+
+        show("", *compiled_again_lines(chosen, outcomes[0], tried))
+
+
+def _compiled(arguments: argparse.Namespace, recording: Recording) -> tuple[Sequence[Outcome], Sequence[Tried]]:
+    """Compile a program of a dump again, as it is and with each piece of advice that needs no code."""
+    from tb_memplugin.commands.fit import answer, open_sweep, try_advice
+    from tb_memplugin.fit.dumped import dumped_step
+
+    arguments.step, target = dumped_step(recording)
+    arguments.on, arguments.fixed, stop = [target], [], Event()
+    with (
+        tempfile.TemporaryDirectory(prefix="tb_memplugin_") as temporary,
+        open_sweep(arguments, Path(arguments.to or temporary), None, stop) as sweep,
+    ):
+        found = answer(sweep, quiet=arguments.json)
+        if found and found[0].last.error:
+            raise InputError("The program cannot be compiled again", arguments.step, found[0].last.error)
+        tried = try_advice(sweep, found, quiet=arguments.json)
+    if stop.is_set():
+        raise KeyboardInterrupt
+    return sweep.outcomes, [one for one in tried if one.is_compiled]

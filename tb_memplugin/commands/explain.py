@@ -18,13 +18,13 @@ from tb_memplugin.questions.recording.advice import advice, fits_with_text
 
 def run(arguments: argparse.Namespace) -> None:
     chosen, listing = chosen_recording(arguments)
-    recordings = listing.recordings
+    recordings, outcomes = listing.recordings, outcomes_beside(chosen, arguments.path)
     if arguments.json:
         problems = listing.problems if arguments.recording is None else ()
         question = asked(arguments, arguments.path)
-        print_answer(explain_answer(chosen, recordings, question, arguments.at, problems, outcomes_beside(chosen)))
+        print_answer(explain_answer(chosen, recordings, question, arguments.at, problems, outcomes))
         return
-    found = explain(chosen, arguments.at, recordings, outcomes_beside(chosen))
+    found = explain(chosen, arguments.at, recordings, outcomes)
     show(*lines(found), *_hints(chosen, recordings))
 
 

@@ -11,6 +11,7 @@ from tb_memplugin.catalog.fit_records import FitRecords, records_of_path
 from tb_memplugin.commands.output import asked, chosen_recording, print_problems
 from tb_memplugin.commands.terminal import print_answer, show
 from tb_memplugin.errors import InputError
+from tb_memplugin.logdir.names import parse_program
 from tb_memplugin.model.fit import RECORD, Outcome
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.asked import bounded
@@ -26,11 +27,13 @@ from tb_memplugin.sizes import bytes_text
 COMPILING = {"vary": "--vary", "budget": "--budget", "prove": "--prove", "to": "--to", "tries": "--try"}
 
 
-def outcomes_beside(recording: Recording) -> Sequence[Outcome]:
-    """Return the candidates of the fit that a program on this disk is one of, else none."""
+def outcomes_beside(recording: Recording, path: str) -> Sequence[Outcome]:
+    """Return the candidates of the fit that a program on this disk is one of, else those of the path of a dump."""
     folders = Path(recording.source).parents if recording.kind.has_program else ()
-    logdir = next((folder.parent for folder in folders if (folder / RECORD).is_file()), None)
-    return () if logdir is None else records_of_path(str(logdir)).outcomes
+    logdir = next((str(folder.parent) for folder in folders if (folder / RECORD).is_file()), None)
+    if logdir is None and folders and parse_program(Path(recording.source).name):
+        logdir = path
+    return () if logdir is None else records_of_path(logdir).outcomes
 
 
 def is_stored(step: str) -> bool:

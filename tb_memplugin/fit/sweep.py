@@ -17,7 +17,7 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.fit.knobs import Varied
 from tb_memplugin.fit.search import Search, compilable, last_before_recomputation
 from tb_memplugin.logdir.names import is_beside_program, parse_program
-from tb_memplugin.model.fit import RECORD, Candidate, Knobs, LargestValue, Outcome, outcome_json
+from tb_memplugin.model.fit import RECORD, Candidate, Knobs, LargestValue, Outcome, dumped_files, outcome_json
 from tb_memplugin.model.largest_value import largest_value
 from tb_memplugin.targets import Target
 
@@ -31,7 +31,8 @@ def run_name(candidate: Candidate) -> str:
     """
     knobs = (f"{name}-{value}" for name, value in candidate.knobs)
     place, _, function = candidate.step.rpartition(":")
-    file = re.split(r"[/\\]", place)[-1].removesuffix(".py")
+    dumped = re.split(r"[/\\]", dumped_files(candidate.step))[-2:]  # with the folder: all dumps have the same names
+    file = ".".join(dumped) or re.split(r"[/\\]", place)[-1].removesuffix(".py")
     text = "_".join((f"{file}.{function}", candidate.target.replace(":", "-"), *knobs, *candidate.changes))
     name = re.sub(r"[^\w.-]", "_", text)[:MAX_NAME]
     return name if name == text else f"{name}_{sha256(text.encode()).hexdigest()[:8]}"

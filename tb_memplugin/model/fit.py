@@ -4,6 +4,7 @@ A candidate is a user's step with values of its knobs, compiled for a target. It
 program as `fit.json`, of the same keys as `tb-memplugin fit --json`.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypedDict
@@ -23,10 +24,16 @@ MICROBATCHES = (
 class Candidate:
     """A step with values of its knobs, for a target."""
 
-    step: str  # FILE.py:FUNCTION, or MODULE:FUNCTION
+    step: str  # FILE.py:FUNCTION, MODULE:FUNCTION, or a program of an XLA dump: FILE.before_optimizations.hlo.pb:MODULE
     target: str  # as in v5e:4x4
     knobs: Knobs = ()
     changes: tuple[str, ...] = ()  # made to the program before it is compiled, to try advice
+
+
+def dumped_files(step: str) -> str:
+    """Return what the paths of a dumped program's files begin with; empty for a step that is a function."""
+    found = re.fullmatch(r"(.+)\.before_optimizations\.hlo\.pb(?:\.gz)?:[^:/]*", step)
+    return found[1] if found is not None else ""
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,13 @@
 """Advice that was compiled: what it saves then takes the place of the estimate, and what saves nothing is gone."""
 
+import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, in_order, is_worthwhile
+from tb_memplugin.analysis.advice.model import NEARLY, Advice, AdviceKind, Saving, in_order, is_worthwhile
 from tb_memplugin.analysis.usage.live_bytes import reserved_bytes
-from tb_memplugin.model.fit import MICROBATCHES, Outcome
+from tb_memplugin.model.fit import MICROBATCHES, Candidate, Outcome, dumped_files
 from tb_memplugin.model.recording import Recording
 
 Edits = frozenset[str]
@@ -15,7 +17,8 @@ def compiled_savings(recording: Recording, outcomes: Sequence[Outcome]) -> dict[
     """Return what compiles of the recording's step with further changes save, by the changes.
 
     `outcomes` are the candidates of the logdir. The recording is one of them if its file is in the
-    run of one, and it reserves as much.
+    run of one, and it reserves as much; or if one is its program, compiled again from its dump, and reserves nearly as
+    much: on a GPU, a few kernels are others.
     """
     own = next((one for one in outcomes if _is_of(recording, one)), None)
     if own is None:
@@ -31,8 +34,24 @@ def compiled_savings(recording: Recording, outcomes: Sequence[Outcome]) -> dict[
 
 
 def _is_of(recording: Recording, outcome: Outcome) -> bool:
-    within_run = bool(outcome.run) and f"/{outcome.run}/" in f"/{recording.source}"
-    return within_run and recording.is_main_memory and outcome.reserved_bytes == reserved_bytes(recording)
+    now, again = reserved_bytes(recording), outcome.reserved_bytes
+    if again is None or not recording.is_main_memory:
+        return False
+    if bool(outcome.run) and f"/{outcome.run}/" in f"/{recording.source}":
+        return now == again
+    return _is_dump_of(recording, outcome.candidate) and is_nearly(now, again)
+
+
+def is_nearly(now: int, again: int) -> bool:
+    """Return whether a program that was compiled again reserves nearly as much."""
+    return max(now, again) <= NEARLY * min(now, again)
+
+
+def _is_dump_of(recording: Recording, candidate: Candidate) -> bool:
+    """Return whether a candidate is the recording's program, by the names of its dump's folder and of its files."""
+    named = re.split(r"[/\\]", dumped_files(candidate.step))[-2:]
+    own = re.split(r"[/\\]", os.path.abspath(recording.source))[-2:]
+    return not candidate.changes and len(named) == 2 and named[0] == own[0] and own[1].startswith(f"{named[1]}.")
 
 
 def with_compiled(recording: Recording, pieces: Sequence[Advice], savings: Mapping[Edits, Saving]) -> list[Advice]:

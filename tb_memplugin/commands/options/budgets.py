@@ -10,11 +10,12 @@ from tb_memplugin.commands.options.shared import (
     TABLES,
     Parser,
     json_options,
+    limit_options,
     output_options,
     path_option,
     pattern_option,
 )
-from tb_memplugin.model.kinds import COMPILE_SECONDS, FAIL_ON, PAUSE_SECONDS, NumberedFiles, TrendBy
+from tb_memplugin.model.kinds import FAIL_ON, PAUSE_SECONDS, NumberedFiles, TrendBy
 from tb_memplugin.sizes import parse_size
 
 
@@ -172,22 +173,7 @@ def compiling_options(parser: Parser) -> None:
         dest="fixed",
         help="a value for a knob of the function",
     )
-    parser.add_argument("--jobs", type=int, help="compiles at a time (default: half of the cores)")
-    parser.add_argument("--scheduler", metavar="ADDRESS", help="compile on a dask cluster, such as tcp://host:8786")
-    parser.add_argument(
-        "--timeout",
-        metavar="SECONDS",
-        type=float,
-        default=COMPILE_SECONDS,
-        help=f"for each compile (default: {COMPILE_SECONDS:g})",
-    )
-    parser.add_argument(
-        "--memory",
-        metavar="SIZE",
-        type=parse_size,
-        help="resident memory that a compile may take on this machine (default: an equal share for each job)",
-    )
-    parser.add_argument("--no-cache", action="store_true", help="compile again what is in the cache")
+    limit_options(parser)
 
 
 def scan_options(parser: Parser) -> None:

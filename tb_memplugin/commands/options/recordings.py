@@ -11,6 +11,7 @@ from tb_memplugin.commands.options.shared import (
     REPORT,
     TABLES,
     json_options,
+    limit_options,
     output_options,
     path_option,
     pattern_option,
@@ -74,13 +75,22 @@ def advice(parser: argparse.ArgumentParser) -> None:
     Each change is simulated on its own; savings are not additive. For a program
     that does not fit, the smallest set of changes with which it fits comes first.
     Where `tb-memplugin fit --try` compiled a change, its figure replaces the
-    estimate.
+    estimate. With --compile, a program of an XLA dump is compiled again here, for
+    the chip that it is for, with each change that needs none of your code.
 
     examples:
       tb-memplugin advice /tmp/xprof
       tb-memplugin advice /tmp/xprof --recording jit_train_step --json
+      tb-memplugin advice /tmp/xla_dump --compile --to /tmp/xprof
     """
     recording_options(parser)
+    parser.add_argument(
+        "--compile",
+        action="store_true",
+        help="compile the program of an XLA dump again, with each change that needs no code",
+    )
+    parser.add_argument("--to", metavar="LOGDIR", help="keep what --compile compiled there, as runs")
+    limit_options(parser)
     json_options(parser)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 
+from tb_memplugin.model.kinds import COMPILE_SECONDS
 from tb_memplugin.questions.asking.arguments import RECORDING
 from tb_memplugin.questions.asking.asked import TOP
+from tb_memplugin.sizes import parse_size
 
 PATH = "logdir, run folder, or file; - reads the text of an error from standard input"
 JSON = "print JSON"
@@ -86,3 +88,23 @@ def server_options(parser: Parser, port: int) -> None:
         help="show lines of the source files below this folder beside stack frames, as for files in the logdir; "
         "may be repeated",
     )
+
+
+def limit_options(parser: Parser) -> None:
+    """Add the options about where compiles run, and what they may take."""
+    parser.add_argument("--jobs", type=int, help="compiles at a time (default: half of the cores)")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="compile on a dask cluster, such as tcp://host:8786")
+    parser.add_argument(
+        "--timeout",
+        metavar="SECONDS",
+        type=float,
+        default=COMPILE_SECONDS,
+        help=f"for each compile (default: {COMPILE_SECONDS:g})",
+    )
+    parser.add_argument(
+        "--memory",
+        metavar="SIZE",
+        type=parse_size,
+        help="resident memory that a compile may take on this machine (default: an equal share for each job)",
+    )
+    parser.add_argument("--no-cache", action="store_true", help="compile again what is in the cache")

@@ -21,9 +21,11 @@ from tb_memplugin.fit.cache import Cache, program_key, replacing
 from tb_memplugin.fit.inputs import Recorder, installed_folders, sha256
 from tb_memplugin.fit.knobs import parse_changes
 from tb_memplugin.fit.process import end_with_parent
+from tb_memplugin.fit.step.dumped_program import DumpedProgram
 from tb_memplugin.fit.step.lowering import devices_used, lower_step
 from tb_memplugin.fit.step.step_file import load_step
 from tb_memplugin.model.accelerators import TPUS
+from tb_memplugin.model.fit import dumped_files
 from tb_memplugin.model.out_of_memory import RESOURCE_EXHAUSTED
 from tb_memplugin.targets import Target, gpu_target_config, gpu_topology, parse_target
 
@@ -127,7 +129,10 @@ def compile_candidate(folder: str, request: dict[str, Any]) -> None:
     recorder = Recorder(folder)
     recorder.start()
     knobs = {**dict(request["knobs"]), **changes.knobs}
-    lowered = lower_step(_load(request), request["step"], devices, knobs, changes)
+    if dumped_files(request["step"]):
+        lowered: Any = DumpedProgram(request["step"], devices, changes)
+    else:
+        lowered = lower_step(_load(request), request["step"], devices, knobs, changes)
     inputs, options = recorder.inputs(), {**changes.options, **compiler_options(target)}
     key = program_key(lowered, str(target), {**options, "to_end": request["to_end"]}, of_packages)
     _write(folder, VERSIONS, of_packages)  # again: the step may have deleted the folder

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.model.fit import dumped_files
 
 EXAMPLE = "def step(devices, batch=8): ... return jax.jit(f), (state_shapes, batch_shapes)"
 
@@ -113,6 +114,8 @@ class FoundStep:
 def find_step(step: str | Callable[..., Any]) -> FoundStep:
     """Return a step in a form that another process can load. InputError where there is none."""
     if isinstance(step, str):
+        if dumped_files(step):
+            return FoundStep(step)
         return FoundStep(step, of_torch=_is_of_torch(step), defaults=defaults_of(step))
     if not callable(step):
         raise InputError("Not a step", repr(step)[:100], f"write it as in: {EXAMPLE}")

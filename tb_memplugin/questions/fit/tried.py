@@ -6,7 +6,10 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TypedDict
 
-from tb_memplugin.model.fit import Knob, Tried
+from tb_memplugin.analysis.advice.compiled import is_nearly
+from tb_memplugin.analysis.usage.live_bytes import reserved_bytes
+from tb_memplugin.model.fit import Knob, Outcome, Tried
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.text_table import align
 from tb_memplugin.questions.fit.words import candidate_text, size_text
 from tb_memplugin.questions.records import record
@@ -33,6 +36,15 @@ def tried_lines(tried: Sequence[Tried]) -> Iterator[str]:
             yield ESTIMATED
             yield from _table(estimated, first)
         yield from (f"{one.title}: {one.error}" for one in pieces if one.error)
+
+
+def compiled_again_lines(recording: Recording, again: Outcome, tried: Sequence[Tried]) -> Iterator[str]:
+    """Yield what a program of a dump reserves once it is compiled again, as it is and with changes."""
+    before, now = reserved_bytes(recording), again.reserved_bytes or 0
+    yield f"Compiled again as it is, the program reserves {size_text(now)}; in the dump, {size_text(before)}."
+    if not is_nearly(before, now):
+        yield "The estimates stay, as another version or other options compiled the dump."
+    yield from tried_lines(tried)
 
 
 def _table(tried: Sequence[Tried], first: Tried) -> Iterator[str]:

@@ -1,0 +1,103 @@
+"""A program before optimization, from an XLA dump, which is compiled again without the code that it comes from.
+
+It takes the place of a lowered function of JAX. Changes are made to its StableHLO, where JAX itself would make them:
+donation is an attribute of an argument of `main`, and so is a sharding.
+"""
+
+import gzip
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from tb_memplugin.errors import InputError
+from tb_memplugin.fit.knobs import Changes, is_inside
+from tb_memplugin.fit.step.dumped_shardings import drop_older, shard_arguments
+from tb_memplugin.protos.hlo_pb2 import HloModuleProto, HloProto
+
+DONOR = "jax.buffer_donor"
+SHARDY = b"xla.sdy."  # begins the names of Shardy's attributes and calls, which XLA's older partitioner refuses
+NEEDS_CODE = "give the step's code to `tb-memplugin fit --try`"
+
+
+class DumpedProgram:
+    """A program of a dump, with changes, for devices of a target."""
+
+    def __init__(self, step: str, devices: Sequence[Any], changes: Changes) -> None:
+        self._proto = _read(step)
+        assignment = self._proto.device_assignment
+        self._replicas, self._partitions = max(assignment.replica_count, 1), max(assignment.computation_count, 1)
+        count = self._replicas * self._partitions
+        if count > len(devices):
+            text = f"name a target with at least {count} devices"
+            raise InputError(f"The program is partitioned for {count} devices", step, text)
+        if changes.drops_unused or changes.knobs:
+            raise InputError("The change needs more than the program of a dump", "drop-unused and set:", NEEDS_CODE)
+        self._devices, self._module = devices[:count], _changed_module(self._proto, changes)
+
+    def compiler_ir(self, dialect: str) -> Any:
+        """Return the program as a module of StableHLO."""
+        return self._module
+
+    def compile(self, compiler_options: Mapping[str, Any]) -> None:
+        """Compile the program, as JAX compiles a lowered function."""
+        import numpy as np
+        from jax._src import compiler
+
+        lib: Any = import_module("jax._src.lib")
+        assigned = np.array(self._devices).reshape(self._replicas, self._partitions)
+        options = compiler.get_compile_options(self._replicas, self._partitions, assigned, dict(compiler_options))
+        options.executable_build_options.use_shardy_partitioner = _has_shardy(self._proto)
+        devices = lib.xla_client.DeviceList(tuple(self._devices))
+        compiler.backend_compile_and_load(self._devices[0].client, self._module, devices, options, [])
+
+
+def argument_names(module: HloModuleProto) -> dict[int, str]:
+    """Return the names that JAX gives to the arguments of a program, such as `params['w']`, by their numbers."""
+    entry = next(each for each in module.computations if each.id == module.entry_computation_id)
+    arguments = [each for each in entry.instructions if each.opcode == b"parameter"]
+    found = {each.parameter_number: each.metadata.op_name.decode(errors="replace") for each in arguments}
+    return dict(sorted(found.items()))
+
+
+def _chosen(paths: Mapping[int, str], names: Sequence[str]) -> list[int]:
+    """Return the numbers of the arguments with these names, or within them. InputError for a name without any."""
+    for name in names:
+        if not any(is_inside(path, name) for path in paths.values()):
+            raise InputError("No such argument", name, f"the program has {', '.join([*paths.values()][:8])}")
+    return [number for number, path in paths.items() if any(is_inside(path, name) for name in names)]
+
+
+def _has_shardy(proto: HloModuleProto) -> bool:
+    return SHARDY in proto.SerializeToString()
+
+
+def _changed_module(proto: HloModuleProto, changes: Changes) -> Any:
+    from jax._src.interpreters.mlir import make_ir_context
+
+    lib: Any = import_module("jax._src.lib")
+    ir: Any = import_module("jaxlib.mlir.ir")
+    names = argument_names(proto)
+    with make_ir_context():
+        module = ir.Module.parse(lib._jax.mlir.hlo_to_stablehlo(proto.SerializeToString()))
+        main = ir.SymbolTable(module.operation)["main"]
+        if _has_shardy(proto):
+            drop_older(ir, module)
+        for wanted in changes.sharded:
+            shard_arguments(ir, module, _chosen(names, wanted.arguments), wanted.axis)
+        attributes = [{one.name: one.attr for one in each} for each in main.arg_attrs]
+        for number in _chosen(names, changes.donated):
+            attributes[number][DONOR] = ir.BoolAttr.get(True)
+        main.arg_attrs = ir.ArrayAttr.get([ir.DictAttr.get(each) for each in attributes])
+    return module
+
+
+def _read(step: str) -> HloModuleProto:
+    path = Path(step.rpartition(":")[0])
+    try:
+        content = path.read_bytes()
+        return HloProto.FromString(gzip.decompress(content) if path.suffix == ".gz" else content).hlo_module
+    except (OSError, EOFError, DecodeError) as error:
+        raise InputError(f"The program cannot be read ({error})", str(path), "dump it again") from None

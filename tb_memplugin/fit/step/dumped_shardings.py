@@ -1,0 +1,97 @@
+"""Arguments of a dumped program, split along an axis of their mesh: what `shard` does to a traced function.
+
+A dump has shardings as texts of Shardy, such as `#sdy.sharding<@mesh, [{"data"}, {}]>`, as attributes of arguments, and
+of calls that return what they are called with, one for each result of `main`.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tb_memplugin.errors import InputError
+from tb_memplugin.fit.step.changed_program import REMEDY
+
+ATTRIBUTES, SHARDING, MESHES = "mhlo.frontend_attributes", "xla.sdy.sharding", "xla.sdy.meshes"
+OLDER = "mhlo.sharding"  # the same for XLA's older partitioner
+MESH = re.compile(r"(\w+) = #sdy\.mesh<\[(.*?)\]")
+AXIS = re.compile(r'"([^"]+)"=(\d+)')
+DIMENSIONS = re.compile(r"<@(\w+), \[(.*?)\]")
+DIMENSION = re.compile(r"\{([^}]*)\}")
+
+
+def split(sharding: str, meshes: str, shape: Sequence[int], axis: str) -> str | None:
+    """Return a sharding with one more dimension split along the axis; None if no dimension can be split."""
+    found = DIMENSIONS.search(sharding)
+    axes = AXIS.findall(dict(MESH.findall(meshes)).get(found[1], "")) if found is not None else []
+    free = {name: int(size) for name, size in axes if f'"{name}"' not in sharding}
+    name = axis if axis in free else next((name for name, size in free.items() if str(size) == axis), None)
+    if found is None or name is None:
+        return None
+    split_so_far = DIMENSION.findall(found[2])
+    whole = [n for n, (extent, axes) in enumerate(zip(shape, split_so_far, strict=True)) if '"' not in axes]
+    whole = [n for n in whole if shape[n] and shape[n] % free[name] == 0]
+    if not whole:
+        return None
+    split_so_far[max(whole, key=lambda n: shape[n])] = f'"{name}"'
+    after = ", ".join(f"{{{axes}}}" for axes in split_so_far)
+    return f"{sharding[: found.start(2)]}{after}{sharding[found.end(2) :]}"
+
+
+def shard_arguments(ir: Any, module: Any, numbers: Iterable[int], axis: str) -> None:
+    """Split the arguments of `main` with these numbers, and as many results with the same shape, dtype and sharding."""
+    main, meshes = ir.SymbolTable(module.operation)["main"], _text(module.operation.attributes, MESHES)
+    given, found = [*main.arg_attrs], False
+    waiting = [call for call in map(_call, [*main.entry_block.operations][-1].operands) if call is not None]
+    for number in numbers:
+        type_, before = main.arguments[number].type, _text(given[number], SHARDING)
+        after = split(before, meshes, getattr(type_, "shape", ()), axis)
+        if after is None:
+            continue
+        own = {one.name: one.attr for one in given[number]}
+        given[number] = ir.DictAttr.get({**own, ATTRIBUTES: _frontend(ir, given[number], after)})
+        found = True
+        for call in waiting:
+            text = _text(call.attributes, SHARDING)
+            if _dimensions(text) == _dimensions(before) and call.results[0].type == type_:
+                changed = text.replace(_dimensions(before), _dimensions(after))
+                call.attributes[ATTRIBUTES] = _frontend(ir, call.attributes, changed)
+                waiting.remove(call)
+                break
+    if not found:
+        raise InputError("Nothing to split along the axis", axis, REMEDY)
+    main.arg_attrs = ir.ArrayAttr.get(given)
+
+
+def drop_older(ir: Any, module: Any) -> None:
+    """Drop the shardings for XLA's older partitioner: XLA takes it if results of `main` have them."""
+    for function in module.body.operations:
+        for name in ("arg_attrs", "res_attrs"):
+            if name in function.attributes:
+                kept = [{one.name: one.attr for one in each if one.name != OLDER} for each in function.attributes[name]]
+                function.attributes[name] = ir.ArrayAttr.get([ir.DictAttr.get(each) for each in kept])
+
+
+def _call(result: Any) -> Any:
+    """Return the call that has the sharding of a result of `main`, which is at most reshaped after it; else None."""
+    owner = result.owner
+    while getattr(owner, "name", "") == "stablehlo.reshape":
+        owner = owner.operands[0].owner
+    return owner if _text(getattr(owner, "attributes", ()), SHARDING) else None
+
+
+def _dimensions(sharding: str) -> str:
+    found = DIMENSIONS.search(sharding)
+    return found[0] if found is not None else ""
+
+
+def _text(attributes: Any, name: str) -> str:
+    """Return one of the frontend attributes; empty without it."""
+    return (
+        str(attributes[ATTRIBUTES][name].value) if ATTRIBUTES in attributes and name in attributes[ATTRIBUTES] else ""
+    )
+
+
+def _frontend(ir: Any, attributes: Any, sharding: str) -> Any:
+    """Return the frontend attributes with another sharding."""
+    frontend = {one.name: one.attr for one in attributes[ATTRIBUTES]}
+    return ir.DictAttr.get({**frontend, SHARDING: ir.StringAttr.get(sharding)})
