@@ -25,15 +25,15 @@ def run(arguments: argparse.Namespace) -> None:
         print_answer(explain_answer(chosen, recordings, question, arguments.at, problems, outcomes))
         return
     found = explain(chosen, arguments.at, recordings, outcomes)
-    show(*lines(found), *_hints(chosen, recordings))
+    show(*lines(found), *_hints(chosen, recordings, arguments.path))
 
 
-def _hints(chosen: Recording, recordings: Sequence[Recording]) -> Iterator[str]:
+def _hints(chosen: Recording, recordings: Sequence[Recording], path: str) -> Iterator[str]:
     """Point from a compiler's error to its program and to what makes it fit, and from a program to its run."""
     for other in programs_of(chosen, recordings):
         yield ""
         yield f"The logdir contains {other.title}, with its buffers: --recording '{other.id}'"
-        changes = advice(other, outcomes_beside(other))
+        changes = advice(other, outcomes_beside(other, path))
         if changes["fits_with"] is not None:
             yield fits_with_text(changes)
     over_time = next((r for r in recordings if r.axis == "TIME" and r.run == chosen.run), None)

@@ -296,7 +296,7 @@ MESSAGES = (
         {"memory": "GPU"}, "driver", "GPU", vague=True,
     ),
     MessageKind(
-        r"(?:CUDA|Cuda|cuda|HIP|hip)[^\n]{0,120}?[:'(] ?out of memory",
+        r"(?:CUDA|Cuda|cuda|HIP|hip)[^\n]{0,120}?(?:[:'(] ?|with error )out of memory",
         "RuntimeError: CUDA error: out of memory\nCUDA kernel errors might be asynchronously reported",
         {"memory": "GPU"}, "driver", "GPU", vague=True,
     ),

@@ -140,6 +140,16 @@ MESSAGES = (
         advice=("Raise --mem-fraction-static; or use more devices (--tp) or quantized weights.",),
     ),
     MessageKind(
+        r"Not enough memory to handle {tokens#} (?:prefill|total) tokens",
+        "RuntimeError: Not enough memory to handle 4096 prefill tokens. You need to decrease "
+        "`--max-batch-prefill-tokens`", {"memory": "GPU"}, "tgi", "GPU",
+        "https://github.com/huggingface/text-generation-inference/issues/755",
+        request=("The GPU has no room for {tokens:,} tokens beside the weights of text-generation-inference.",),
+        reason=("It tries a step of this size when it starts.",),
+        advice=("Lower --max-batch-prefill-tokens, and --max-input-tokens, which is at most as large; or use "
+                "quantized weights (--quantize) or more devices (--num-shard).",),
+    ),
+    MessageKind(
         r"total_hbm_used_gb={in_use} exceeds total_hbm_limit_cap_gb={capacity}",
         "ValueError: total_hbm_used_gb=30.1GiB exceeds total_hbm_limit_cap_gb=28.74GiB by 1.36GiB.",
         {"memory": "HBM", "in_use": 32_319_628_902, "capacity": 30_859_340_022}, "tpu_inference", "HBM",
