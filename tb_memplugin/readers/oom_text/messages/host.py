@@ -93,7 +93,7 @@ MESSAGES = (
     MessageKind(
         r"failed to allocate {asked} of pinned memory",
         "ggml_cuda_host_malloc: failed to allocate 1900.00 MiB of pinned memory: invalid argument",
-        {"memory": "pinned host memory", "asked": 1900 * 2**20}, "host", "pinned host memory",
+        {"memory": "host memory", "asked": 1900 * 2**20}, "host", "host memory",
         "https://github.com/ggml-org/llama.cpp/issues/9629", host=True,
     ),
     MessageKind(
