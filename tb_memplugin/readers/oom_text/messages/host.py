@@ -91,12 +91,6 @@ MESSAGES = (
         "17179869184", {"memory": "host memory", "asked": 16 * GIB}, "host", "host memory", host=True,
     ),
     MessageKind(
-        r"failed to allocate {asked} of pinned memory",
-        "ggml_cuda_host_malloc: failed to allocate 1900.00 MiB of pinned memory: invalid argument",
-        {"memory": "host memory", "asked": 1900 * 2**20}, "host", "host memory",
-        "https://github.com/ggml-org/llama.cpp/issues/9629", host=True,
-    ),
-    MessageKind(
         r"failed to alloc(?:ate)? {asked#} bytes (?:on|of) host(?: memory)?",
         "E tensorflow/stream_executor/cuda/cuda_driver.cc:893] failed to alloc 17179869184 bytes on host: "
         "CUDA_ERROR_OUT_OF_MEMORY: out of memory",

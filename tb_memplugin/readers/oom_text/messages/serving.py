@@ -183,7 +183,7 @@ MESSAGES = (
                 "cache (--cache-type-k q8_0).",),
     ),
     MessageKind(
-        r"failed to allocate {asked} of pinned memory: out of memory",
+        r"failed to allocate {asked} of pinned memory: (?:out of memory|invalid argument)",
         "ggml_cuda_host_malloc: failed to allocate 349659.17 MiB of pinned memory: out of memory",
         {"memory": "host memory", "asked": 366_644_213_842}, "ggml", "host memory",
         "https://github.com/ollama/ollama/issues/8964", host=True,
