@@ -11,6 +11,7 @@ from tb_memplugin.model.out_of_memory import DUMP_FLAGS
 from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.xla_dump import read_target
+from tb_memplugin.sizes import counted
 from tb_memplugin.targets import Target, slices
 
 STAGES = (".before_optimizations.hlo.pb", ".before_optimizations.hlo.pb.gz")
@@ -45,7 +46,9 @@ def _target(recording: Recording) -> Target:
     target = next((one for one in sizes if one.devices >= devices), None)
     if target is None:
         unknown = found[0].name if found is not None else "no file beside the program names its chip"
-        raise InputError(f"No target to compile for ({unknown}, {devices} devices)", recording.source, USE_CODE)
+        raise InputError(
+            f"No target to compile for ({unknown}, {counted(devices, 'device')})", recording.source, USE_CODE
+        )
     return target
 
 

@@ -48,26 +48,22 @@ DUMPED_STEP = """
 import jax, jax.numpy as jnp, numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-def step(devices, donated=False):
+def step(devices):
     mesh = Mesh(np.array(devices), ("data",))
     whole, split = (NamedSharding(mesh, PartitionSpec(*axes)) for axes in ((), ("data",)))
     weight = jax.ShapeDtypeStruct((1024, 1024), jnp.float32, sharding=whole)
     batch = jax.ShapeDtypeStruct((64, 1024), jnp.float32, sharding=split)
 
     def train(state, batch):
-        def loss_of(w):
-            return (jnp.tanh(jnp.tanh(batch @ w["a"]) @ w["b"]) ** 2).mean()
-
-        loss, gradients = jax.value_and_grad(loss_of)(state["w"])
+        network = lambda w: (jnp.tanh(jnp.tanh(batch @ w["a"]) @ w["b"]) ** 2).mean()
+        loss, gradients = jax.value_and_grad(network)(state["w"])
         momentum = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, state["m"], gradients)
         return {{"w": jax.tree.map(lambda w, m: w - 1e-3 * m, state["w"], momentum), "m": momentum}}, loss
 
     weights = {{"a": weight, "b": weight}}
     state = {{"w": weights, "m": weights}}
-    jitted = jax.jit(train, donate_argnums=(0,) if donated else (), out_shardings=(whole, None))
-    lowered = jitted.lower(state, batch)
-    if not donated:
-        lowered.compile({{"xla_dump_to": {folder!r}, "xla_dump_hlo_as_proto": True}})
+    lowered = jax.jit(train, out_shardings=(whole, None)).lower(state, batch)
+    lowered.compile({{"xla_dump_to": {folder!r}, "xla_dump_hlo_as_proto": True}})
     return lowered
 """
 

@@ -14,9 +14,10 @@ from google.protobuf.message import DecodeError
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.knobs import Changes, is_inside
-from tb_memplugin.fit.step.dumped_shardings import drop_older, shard_arguments
+from tb_memplugin.fit.step.dumped_shardings import drop_older, frontend_text, shard_arguments
 from tb_memplugin.protos.hlo_pb2 import HloModuleProto, HloProto
 
+HOST_SPACE = "5"
 DONOR = "jax.buffer_donor"
 SHARDY = b"xla.sdy."  # begins the names of Shardy's attributes and calls, which XLA's older partitioner refuses
 NEEDS_CODE = "give the step's code to `tb-memplugin fit --try`"
@@ -87,11 +88,29 @@ def _changed_module(proto: HloModuleProto, changes: Changes) -> Any:
             drop_older(ir, module)
         for wanted in changes.sharded:
             shard_arguments(ir, module, _chosen(names, wanted.arguments), wanted.axis)
-        attributes = [{one.name: one.attr for one in each} for each in main.arg_attrs]
-        for number in _chosen(names, changes.donated):
-            attributes[number][DONOR] = ir.BoolAttr.get(True)
-        main.arg_attrs = ir.ArrayAttr.get([ir.DictAttr.get(each) for each in attributes])
+        for name, prefix, types in (("arg_attrs", "arg", main.type.inputs), ("res_attrs", "out", main.type.results)):
+            before = main.attributes[name] if name in main.attributes else [()] * len(types)
+            attributes = [{one.name: one.attr for one in each} for each in before]
+            for number in _chosen(names, changes.donated) if prefix == "arg" else ():
+                attributes[number][DONOR] = ir.BoolAttr.get(True)
+            for attribute, of_each in _places(module, prefix).items():
+                for number, text in of_each.items():
+                    attributes[number][attribute] = ir.StringAttr.get(text)
+            main.attributes[name] = ir.ArrayAttr.get([ir.DictAttr.get(each) for each in attributes])
     return module
+
+
+def _places(module: Any, prefix: str) -> dict[str, dict[int, str]]:
+    """Return layouts and memories that are not the default, by attribute and number of an argument or a result.
+
+    In HLO, the module has them: `arg_memory_spaces = "0;5"` for two arguments.
+    """
+    layouts = frontend_text(module.operation.attributes, f"{prefix}_layout_modes").split(";")
+    spaces = frontend_text(module.operation.attributes, f"{prefix}_memory_spaces").split(";")
+    return {
+        "mhlo.layout_mode": {number: text for number, text in enumerate(layouts) if text not in ("", "default")},
+        "mhlo.memory_kind": {number: "pinned_host" for number, space in enumerate(spaces) if space == HOST_SPACE},
+    }
 
 
 def _read(step: str) -> HloModuleProto:

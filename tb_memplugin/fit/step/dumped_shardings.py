@@ -39,11 +39,11 @@ def split(sharding: str, meshes: str, shape: Sequence[int], axis: str) -> str | 
 
 def shard_arguments(ir: Any, module: Any, numbers: Iterable[int], axis: str) -> None:
     """Split the arguments of `main` with these numbers, and as many results with the same shape, dtype and sharding."""
-    main, meshes = ir.SymbolTable(module.operation)["main"], _text(module.operation.attributes, MESHES)
+    main, meshes = ir.SymbolTable(module.operation)["main"], frontend_text(module.operation.attributes, MESHES)
     given, found = [*main.arg_attrs], False
     waiting = [call for call in map(_call, [*main.entry_block.operations][-1].operands) if call is not None]
     for number in numbers:
-        type_, before = main.arguments[number].type, _text(given[number], SHARDING)
+        type_, before = main.arguments[number].type, frontend_text(given[number], SHARDING)
         after = split(before, meshes, getattr(type_, "shape", ()), axis)
         if after is None:
             continue
@@ -51,7 +51,7 @@ def shard_arguments(ir: Any, module: Any, numbers: Iterable[int], axis: str) -> 
         given[number] = ir.DictAttr.get({**own, ATTRIBUTES: _frontend(ir, given[number], after)})
         found = True
         for call in waiting:
-            text = _text(call.attributes, SHARDING)
+            text = frontend_text(call.attributes, SHARDING)
             if _dimensions(text) == _dimensions(before) and call.results[0].type == type_:
                 changed = text.replace(_dimensions(before), _dimensions(after))
                 call.attributes[ATTRIBUTES] = _frontend(ir, call.attributes, changed)
@@ -76,7 +76,7 @@ def _call(result: Any) -> Any:
     owner = result.owner
     while getattr(owner, "name", "") == "stablehlo.reshape":
         owner = owner.operands[0].owner
-    return owner if _text(getattr(owner, "attributes", ()), SHARDING) else None
+    return owner if frontend_text(getattr(owner, "attributes", ()), SHARDING) else None
 
 
 def _dimensions(sharding: str) -> str:
@@ -84,7 +84,7 @@ def _dimensions(sharding: str) -> str:
     return found[0] if found is not None else ""
 
 
-def _text(attributes: Any, name: str) -> str:
+def frontend_text(attributes: Any, name: str) -> str:
     """Return one of the frontend attributes; empty without it."""
     return (
         str(attributes[ATTRIBUTES][name].value) if ATTRIBUTES in attributes and name in attributes[ATTRIBUTES] else ""

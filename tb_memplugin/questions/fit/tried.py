@@ -44,7 +44,7 @@ def compiled_again_lines(recording: Recording, again: Outcome, tried: Sequence[T
     yield f"Compiled again as it is, the program reserves {size_text(now)}; in the dump, {size_text(before)}."
     if not is_nearly(before, now):
         yield "The estimates stay, as another version or other options compiled the dump."
-    yield from tried_lines(tried)
+    yield from tried_lines(tried) if tried else ["", "No advice can be compiled without your code."]
 
 
 def _table(tried: Sequence[Tried], first: Tried) -> Iterator[str]:

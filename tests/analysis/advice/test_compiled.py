@@ -101,3 +101,16 @@ def test_changes_that_were_compiled_together_are_the_set_with_what_the_compiler_
     assert (found.pieces, found.after_bytes, found.fits, found.compiled) == ((0, 1), 58 * MIB, True, True)
     refuted = compiled_savings(made, [*both[:3], changed(61, SHARD, DONATE)])
     assert fitting_set(made, pieces, refuted) == found._replace(after_bytes=61 * MIB, fits=False)
+
+
+def test_a_program_of_a_dump_is_the_one_that_was_compiled_again_from_it() -> None:
+    made = replace(program(), source="/logs/dump/module_0001.jit_f.sm_9.0a_gpu_after_optimizations.hlo.pb")
+    step = "/moved/dump/module_0001.jit_f.before_optimizations.hlo.pb:jit_f"
+    base, donated = (replace(one, candidate=replace(one.candidate, step=step)) for one in (BASE, changed(60, DONATE)))
+    assert [saved.at_least for saved in compiled_savings(made, [donated, base]).values()] == [60 * MIB]
+    near, far = (replace(base, reserved_bytes=int(share * 120 * MIB)) for share in (0.99, 0.9))
+    assert compiled_savings(made, [near, donated]) and not compiled_savings(made, [far, donated])
+    for other in ("module_0002.jit_f", "module_0001.jit_fg"):
+        elsewhere = replace(made, source=f"/logs/dump/{other}.sm_9.0a_gpu_after_optimizations.hlo.pb")
+        assert not compiled_savings(elsewhere, [base, donated])
+    assert not compiled_savings(replace(made, source=made.source.replace("dump", "other")), [base, donated])
