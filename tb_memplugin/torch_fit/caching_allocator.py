@@ -70,8 +70,8 @@ def rounded(size: int) -> int:
 class CachingAllocator:
     """The allocator of one GPU. `report` gets each reservation from the device.
 
-    At `limit` bytes, it releases what is free. What does not fit then is reserved beyond the limit, so that the whole
-    need is known.
+    At `limit` bytes, it releases free segments. A segment that does not fit then is reserved beyond the limit, so that
+    the whole need is known.
     """
 
     report: EventReport
