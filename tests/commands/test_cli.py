@@ -12,6 +12,7 @@ import pytest
 from support.command_line import run_for_text as run
 from support.servers import BIN, DATA, DEMO
 
+from tb_memplugin import __version__
 from tb_memplugin.sizes import bytes_text
 
 PROFILE = DEMO / "train_step/plugins/profile/cpu/localhost.xplane.pb"
@@ -22,6 +23,12 @@ def test_the_installed_command_does_what_main_does(arguments: tuple[str, ...], c
     done = subprocess.run([BIN / "tb-memplugin", *arguments], capture_output=True, text=True, timeout=600)
     expected = run(*arguments)
     assert (done.returncode, done.stdout, done.stderr) == (code, expected.stdout, expected.stderr)
+
+
+def test_the_package_runs_as_the_command() -> None:
+    command = [sys.executable, "-m", "tb_memplugin", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert (done.returncode, done.stdout) == (0, f"tb-memplugin {__version__}\n")
 
 
 def test_summary_for_people() -> None:
