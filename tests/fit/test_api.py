@@ -143,3 +143,18 @@ def test_importing_it_loads_nothing_heavy() -> None:
     code = "import sys; from tb_memplugin import fit; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"numpy", "jax", "google.protobuf", "distributed", "cloudpickle"} & set(loaded)
+
+
+@pytest.mark.parametrize(
+    ("code", "of_torch"),
+    [
+        ("import torch\ndef step(batch=8): ...", True),
+        ("from torch.nn import Linear\nimport numpy\ndef step(): ...", True),
+        ("import torch\nimport jax.numpy as jnp\ndef step(batch=8): ...", False),
+        ("from torch.utils.data import DataLoader\nimport flax\ndef step(devices, batch=8): ...", False),
+        ("def step(batch=8): ...", False),
+    ],
+)
+def test_a_step_of_pytorch_is_known_by_its_imports(code: str, of_torch: bool, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(code)
+    assert find_step(f"{tmp_path / 'train.py'}:step").of_torch == of_torch

@@ -47,9 +47,12 @@ def _parsed(text: str) -> tuple[ast.Module, str]:
 
 
 def _is_of_torch(text: str) -> bool:
-    """Return whether a step's file imports torch and not jax."""
+    """Return whether a step's file imports torch and not jax, and the step has no argument `devices`, as one of JAX."""
+    tree, name = _parsed(text)
     names = set()
-    for node in ast.walk(_parsed(text)[0]):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            names |= {"jax" for argument in node.args.args if argument.arg == "devices"}
         if isinstance(node, ast.Import):
             names |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
