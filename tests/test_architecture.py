@@ -50,7 +50,7 @@ ALLOWED: dict[str, set[str]] = {
         *("analysis", "cache_folder", "errors", "executors", "logdir"),
         *("model", "protos", "questions", "readers", "sizes", "targets", "torch_fit"),
     },
-    "torch_fit": {"errors", "model", "sizes", "targets"},  # knows torch
+    "torch_fit": {"errors", "model", "readers", "sizes", "targets"},  # knows torch
     "executors": {"errors"},
     "fleet": {
         *("analysis", "cache_folder", "errors", "executors"),

@@ -12,6 +12,7 @@ from typing import Any
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.accelerators import GPUS, accelerator_name
+from tb_memplugin.readers.torch_snapshot.recordings import TRACED_FOR, USABLE_BYTES
 from tb_memplugin.targets import usable_by_torch
 from tb_memplugin.torch_fit.assumptions import Assumptions
 from tb_memplugin.torch_fit.caching_allocator import Block, CachingAllocator
@@ -57,7 +58,8 @@ class TracedProgram:
                     report(action, block.address, block.requested, stack)
                 allocator.free(block)
         segments = [segment.described(stacks) for segment in allocator.segments.values()]
-        return {"segments": segments, "device_traces": [entries]}
+        settings = {TRACED_FOR: self.chip, USABLE_BYTES: usable_by_torch(self.chip)}
+        return {"segments": segments, "device_traces": [entries], "allocator_settings": settings}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the snapshot to a new file, which PyTorch's own viewer opens, too."""

@@ -52,6 +52,8 @@ def test_the_largest_batch_is_found_and_each_candidate_can_be_opened(
     assert any("cuBLAS" in text for text in small["caveats"])
     found = {recording.run: recording for recording in listing_of_path(str(tmp_path / "logdir")).recordings}
     assert found.keys() == {small["run"], large["run"]}
+    assert {one.capacity for one in found.values()} == {small["limit_bytes"]}
+    assert [caveat.text for one in found.values() for caveat in one.caveats if "without a GPU" in caveat.text]
     roles = json.loads((tmp_path / "logdir" / small["run"] / "fit.json").read_text())["roles_bytes"]
     assert roles["parameter"] == pytest.approx(PARAMETERS, rel=0.01)
     assert roles["optimizer_state"] == pytest.approx(2 * PARAMETERS, rel=0.01)

@@ -141,9 +141,20 @@ def _recording(contents: _Contents, budget: ReadBudget, where: tuple[str, str, s
             events=trace.name if n else Text.of(["snapshot"]),
         ),
         capture_info=CaptureInfo(time_ns=began_ns),
+        capacity=_capacity(contents.settings),
         out_of_memory=_last_out_of_memory(trace),
         caveats=caveats(trace, lives, contents.settings, backwards),
     )
+
+
+# Settings in a snapshot that torch_fit traced: the GPU, and the bytes of it that the allocator may reserve.
+TRACED_FOR, USABLE_BYTES = "traced_for", "usable_bytes"
+MAX_USABLE = 1 << 50
+
+
+def _capacity(settings: Mapping[str, Any]) -> int | None:
+    usable = settings.get(USABLE_BYTES)
+    return usable if isinstance(usable, int) and 0 < usable < MAX_USABLE else None
 
 
 def _clock(trace: Trace) -> tuple[I64 | None, int | None, int]:
@@ -201,7 +212,8 @@ def caveats(trace: Trace, lives: BlockLifetimes, settings: Mapping[str, Any], ba
         )
         found.append(Caveat(CaveatCode.OLDER_THAN_TRACE, text, int(lives.size[old].sum())))
     if len(trace) and not (trace.time_us >= 0).any():
-        text = "Events have no times, as before PyTorch 2.2; they are numbered instead."
+        why = "they were traced without a GPU" if settings.get(TRACED_FOR) else "as before PyTorch 2.2"
+        text = f"Events have no times, {why}; they are numbered instead."
         found.append(Caveat(CaveatCode.NO_TIME, text))
     for code, count, noun, verbs, rest in (
         (CaveatCode.ADDRESS_TAKEN, lives.address_taken, "allocation", WAS,
