@@ -76,11 +76,12 @@ def test_arguments_and_results_stay_in_their_memories(tmp_path: Path) -> None:
     assert again.reserved_bytes == original.reserved_bytes
 
 
-def test_a_damaged_program_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "module_0000.jit_f.before_optimizations.hlo.pb").write_bytes(b"\xff" * 99)
+@pytest.mark.parametrize(("content", "text"), [(b"\xff" * 99, "cannot be read"), (b"", "The file has no program")])
+def test_a_damaged_program_is_one_line(content: bytes, text: str, tmp_path: Path) -> None:
+    (tmp_path / "module_0000.jit_f.before_optimizations.hlo.pb").write_bytes(content)
     step = dumped(tmp_path)
     assert find_step(step).text == step
-    assert "cannot be read" in changed(step, "cpu:1").error
+    assert text in changed(step, "cpu:1").error
 
 
 def test_programs_of_two_dumps_have_runs_of_their_own() -> None:
