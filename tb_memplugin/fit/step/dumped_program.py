@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.knobs import Changes, is_inside
-from tb_memplugin.fit.step.dumped_shardings import drop_older, frontend_text, shard_arguments
+from tb_memplugin.fit.step.dumped_shardings import OLDER, drop_older, frontend_text, shard_arguments
 from tb_memplugin.protos.hlo_pb2 import HloModuleProto, HloProto
 
 HOST_SPACE = "5"
@@ -50,7 +50,13 @@ class DumpedProgram:
         lib: Any = import_module("jax._src.lib")
         assigned = np.array(self._devices).reshape(self._replicas, self._partitions)
         options = compiler.get_compile_options(self._replicas, self._partitions, assigned, dict(compiler_options))
-        options.executable_build_options.use_shardy_partitioner = _has_shardy(self._proto)
+        build = options.executable_build_options
+        build.use_shardy_partitioner = _has_shardy(self._proto)
+        if not build.use_shardy_partitioner:  # the older partitioner chooses shardings of results that have none
+            main = import_module("jaxlib.mlir.ir").SymbolTable(self._module.operation)["main"]
+            build.allow_spmd_sharding_propagation_to_output = [
+                OLDER not in each for each in main.attributes["res_attrs"]
+            ]
         devices = lib.xla_client.DeviceList(tuple(self._devices))
         compiler.backend_compile_and_load(self._devices[0].client, self._module, devices, options, [])
 
