@@ -67,6 +67,30 @@ def step(devices):
 """
 
 
+OLDER_PARTITIONER = """
+import jax, jax.numpy as jnp, numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+def step(devices):
+    jax.config.update("jax_use_shardy_partitioner", False)
+    mesh = Mesh(np.array(devices), ("data",))
+    columns, rows = (NamedSharding(mesh, PartitionSpec(*axes)) for axes in ((None, "data"), ("data",)))
+    shapes = ((2048, 2048), columns), ((4096, 2048), rows)
+    given = [jax.ShapeDtypeStruct(shape, jnp.float32, sharding=each) for shape, each in shapes]
+    lowered = jax.jit(lambda w, x: (w + jnp.tanh(x @ w).T @ x, x.sum())).lower(*given)
+    lowered.compile({{"xla_dump_to": {folder!r}, "xla_dump_hlo_as_proto": True}})
+    return lowered
+"""
+
+
+def test_the_older_partitioner_chooses_the_same_shardings_of_results(tmp_path: Path) -> None:
+    step = write_code(tmp_path, OLDER_PARTITIONER.format(folder=str(tmp_path / "dump")))
+    original = changed(step, "cpu:4")
+    again = changed(dumped(tmp_path / "dump"), "cpu:4")
+    assert (original.error, again.error) == ("", "")
+    assert again.reserved_bytes == original.reserved_bytes
+
+
 @needs_libtpu
 def test_arguments_and_results_stay_in_their_memories(tmp_path: Path) -> None:
     step = write_code(tmp_path, ON_THE_HOST.format(folder=str(tmp_path / "dump")))
@@ -76,11 +100,12 @@ def test_arguments_and_results_stay_in_their_memories(tmp_path: Path) -> None:
     assert again.reserved_bytes == original.reserved_bytes
 
 
-def test_a_damaged_program_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "module_0000.jit_f.before_optimizations.hlo.pb").write_bytes(b"\xff" * 99)
+@pytest.mark.parametrize(("content", "text"), [(b"\xff" * 99, "cannot be read"), (b"", "The file has no program")])
+def test_a_damaged_program_is_one_line(content: bytes, text: str, tmp_path: Path) -> None:
+    (tmp_path / "module_0000.jit_f.before_optimizations.hlo.pb").write_bytes(content)
     step = dumped(tmp_path)
     assert find_step(step).text == step
-    assert "cannot be read" in changed(step, "cpu:1").error
+    assert text in changed(step, "cpu:1").error
 
 
 def test_programs_of_two_dumps_have_runs_of_their_own() -> None:

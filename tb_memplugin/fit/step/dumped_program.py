@@ -5,7 +5,7 @@ donation is an attribute of an argument of `main`, and so is a sharding.
 """
 
 import gzip
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.knobs import Changes, is_inside
-from tb_memplugin.fit.step.dumped_shardings import drop_older, frontend_text, shard_arguments
+from tb_memplugin.fit.step.dumped_shardings import OLDER, drop_older, frontend_text, shard_arguments
 from tb_memplugin.protos.hlo_pb2 import HloModuleProto, HloProto
 
 HOST_SPACE = "5"
@@ -50,7 +50,13 @@ class DumpedProgram:
         lib: Any = import_module("jax._src.lib")
         assigned = np.array(self._devices).reshape(self._replicas, self._partitions)
         options = compiler.get_compile_options(self._replicas, self._partitions, assigned, dict(compiler_options))
-        options.executable_build_options.use_shardy_partitioner = _has_shardy(self._proto)
+        build = options.executable_build_options
+        build.use_shardy_partitioner = _has_shardy(self._proto)
+        if not build.use_shardy_partitioner:  # the older partitioner chooses shardings of results that have none
+            main = import_module("jaxlib.mlir.ir").SymbolTable(self._module.operation)["main"]
+            build.allow_spmd_sharding_propagation_to_output = [
+                OLDER not in each for each in main.attributes["res_attrs"]
+            ]
         devices = lib.xla_client.DeviceList(tuple(self._devices))
         compiler.backend_compile_and_load(self._devices[0].client, self._module, devices, options, [])
 
@@ -76,6 +82,7 @@ def _has_shardy(proto: HloModuleProto) -> bool:
 
 
 def _changed_module(proto: HloModuleProto, changes: Changes) -> Any:
+    """Return the program as a module of StableHLO, with changes."""
     from jax._src.interpreters.mlir import make_ir_context
 
     lib: Any = import_module("jax._src.lib")
@@ -88,35 +95,44 @@ def _changed_module(proto: HloModuleProto, changes: Changes) -> Any:
             drop_older(ir, module)
         for wanted in changes.sharded:
             shard_arguments(ir, module, _chosen(names, wanted.arguments), wanted.axis)
-        for name, prefix, types in (("arg_attrs", "arg", main.type.inputs), ("res_attrs", "out", main.type.results)):
-            before = main.attributes[name] if name in main.attributes else [()] * len(types)
-            attributes = [{one.name: one.attr for one in each} for each in before]
-            for number in _chosen(names, changes.donated) if prefix == "arg" else ():
-                attributes[number][DONOR] = ir.BoolAttr.get(True)
-            for attribute, of_each in _places(module, prefix).items():
-                for number, text in of_each.items():
-                    attributes[number][attribute] = ir.StringAttr.get(text)
-            main.attributes[name] = ir.ArrayAttr.get([ir.DictAttr.get(each) for each in attributes])
+        donors = [(number, DONOR, ir.BoolAttr.get(True)) for number in _chosen(names, changes.donated)]
+        given = [(number, name, ir.StringAttr.get(text)) for number, name, text in _places(module, "arg")]
+        returned = [(number, name, ir.StringAttr.get(text)) for number, name, text in _places(module, "out")]
+        _add(ir, main, "arg_attrs", len(main.type.inputs), [*donors, *given])
+        _add(ir, main, "res_attrs", len(main.type.results), returned)
     return module
 
 
-def _places(module: Any, prefix: str) -> dict[str, dict[int, str]]:
-    """Return layouts and memories that are not the default, by attribute and number of an argument or a result.
+def _places(module: Any, prefix: str) -> Iterator[tuple[int, str, str]]:
+    """Yield the layouts and memories of arguments or results that are not the default, as attributes by number.
 
     In HLO, the module has them: `arg_memory_spaces = "0;5"` for two arguments.
     """
-    layouts = frontend_text(module.operation.attributes, f"{prefix}_layout_modes").split(";")
-    spaces = frontend_text(module.operation.attributes, f"{prefix}_memory_spaces").split(";")
-    return {
-        "mhlo.layout_mode": {number: text for number, text in enumerate(layouts) if text not in ("", "default")},
-        "mhlo.memory_kind": {number: "pinned_host" for number, space in enumerate(spaces) if space == HOST_SPACE},
-    }
+    own = module.operation.attributes
+    for number, layout in enumerate(frontend_text(own, f"{prefix}_layout_modes").split(";")):
+        if layout not in ("", "default"):
+            yield number, "mhlo.layout_mode", layout
+    for number, space in enumerate(frontend_text(own, f"{prefix}_memory_spaces").split(";")):
+        if space == HOST_SPACE:
+            yield number, "mhlo.memory_kind", "pinned_host"
+
+
+def _add(ir: Any, main: Any, name: str, count: int, added: Sequence[tuple[int, str, Any]]) -> None:
+    """Add attributes to arguments or results of `main`, by number and name."""
+    before = main.attributes[name] if name in main.attributes else [()] * count
+    attributes = [{one.name: one.attr for one in each} for each in before]
+    for number, key, value in added:
+        attributes[number][key] = value
+    main.attributes[name] = ir.ArrayAttr.get([ir.DictAttr.get(each) for each in attributes])
 
 
 def _read(step: str) -> HloModuleProto:
     path = Path(step.rpartition(":")[0])
     try:
         content = path.read_bytes()
-        return HloProto.FromString(gzip.decompress(content) if path.suffix == ".gz" else content).hlo_module
+        module = HloProto.FromString(gzip.decompress(content) if path.suffix == ".gz" else content).hlo_module
     except (OSError, EOFError, DecodeError) as error:
         raise InputError(f"The program cannot be read ({error})", str(path), "dump it again") from None
+    if not any(each.id == module.entry_computation_id for each in module.computations):
+        raise InputError("The file has no program", str(path), "dump it again")
+    return module

@@ -86,9 +86,8 @@ def _dimensions(sharding: str) -> str:
 
 def frontend_text(attributes: Any, name: str) -> str:
     """Return one of the frontend attributes; empty without it."""
-    return (
-        str(attributes[ATTRIBUTES][name].value) if ATTRIBUTES in attributes and name in attributes[ATTRIBUTES] else ""
-    )
+    frontend: Any = attributes[ATTRIBUTES] if ATTRIBUTES in attributes else ()
+    return str(frontend[name].value) if name in frontend else ""
 
 
 def _frontend(ir: Any, attributes: Any, sharding: str) -> Any:
