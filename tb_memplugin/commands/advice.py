@@ -42,14 +42,14 @@ def _compiled(arguments: argparse.Namespace, recording: Recording) -> tuple[Sequ
     from tb_memplugin.fit.dumped import dumped_step
 
     arguments.step, target = dumped_step(recording)
-    arguments.on, arguments.fixed, stop = [target], [], Event()
+    arguments.on, arguments.fixed, arguments.scheduler, arguments.prove, stop = [target], [], None, False, Event()
     with (
         tempfile.TemporaryDirectory(prefix="tb_memplugin_") as temporary,
         open_sweep(arguments, Path(arguments.to or temporary), None, stop) as sweep,
     ):
         found = answer(sweep, quiet=arguments.json)
         if found and found[0].last.error:
-            raise InputError("The program cannot be compiled again", arguments.step, found[0].last.error)
+            raise InputError("The program cannot be compiled again", recording.id, found[0].last.error)
         tried = try_advice(sweep, found, quiet=arguments.json)
     if stop.is_set():
         raise KeyboardInterrupt

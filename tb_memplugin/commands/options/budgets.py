@@ -173,6 +173,7 @@ def compiling_options(parser: Parser) -> None:
         dest="fixed",
         help="a value for a knob of the function",
     )
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="compile on a dask cluster, such as tcp://host:8786")
     limit_options(parser)
 
 

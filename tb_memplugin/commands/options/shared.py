@@ -91,9 +91,8 @@ def server_options(parser: Parser, port: int) -> None:
 
 
 def limit_options(parser: Parser) -> None:
-    """Add the options about where compiles run, and what they may take."""
+    """Add the options about what compiles may take."""
     parser.add_argument("--jobs", type=int, help="compiles at a time (default: half of the cores)")
-    parser.add_argument("--scheduler", metavar="ADDRESS", help="compile on a dask cluster, such as tcp://host:8786")
     parser.add_argument(
         "--timeout",
         metavar="SECONDS",

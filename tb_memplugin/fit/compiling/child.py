@@ -10,6 +10,7 @@ import pickle
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -130,7 +131,7 @@ def compile_candidate(folder: str, request: dict[str, Any]) -> None:
     recorder.start()
     knobs = {**dict(request["knobs"]), **changes.knobs}
     if dumped_files(request["step"]):
-        lowered: Any = DumpedProgram(request["step"], devices, changes)
+        lowered: Any = DumpedProgram(request["step"], devices, replace(changes, knobs=knobs))
     else:
         lowered = lower_step(_load(request), request["step"], devices, knobs, changes)
     inputs, options = recorder.inputs(), {**changes.options, **compiler_options(target)}

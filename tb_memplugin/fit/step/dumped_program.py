@@ -35,7 +35,7 @@ class DumpedProgram:
             text = f"name a target with at least {count} devices"
             raise InputError(f"The program is partitioned for {count} devices", step, text)
         if changes.drops_unused or changes.knobs:
-            raise InputError("The change needs more than the program of a dump", "drop-unused and set:", NEEDS_CODE)
+            raise InputError("A program of a dump has no knobs, and keeps unused arguments", step, NEEDS_CODE)
         self._devices, self._module = devices[:count], _changed_module(self._proto, changes)
 
     def compiler_ir(self, dialect: str) -> Any:
