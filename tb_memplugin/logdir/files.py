@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from tb_memplugin.errors import InputError, ReadError
+from tb_memplugin.errors import InputError, ReadError, end_if_abandoned
 from tb_memplugin.formats import ByteRange, Format, format_of
 from tb_memplugin.free_memory import require
 from tb_memplugin.logdir.names import host_name, is_remote, path_text
@@ -80,12 +80,17 @@ def read_local(
     return content.toreadonly(), begin
 
 
+MAX_SEARCHED_BYTES = 2 << 30  # of the beginning of a file of which only the end is read; a sparse file has any size
+
+
 def _excerpts(file: LocalFile, end: int, known: Format | None) -> bytes:
     """Return what a format needs of the beginning of a file of which only the end is read."""
     found = excerpts_of(known) if known is not None and end else None
     if found is None:
         return b""
+    end = min(end, MAX_SEARCHED_BYTES)
     for at in range(0, end, CHUNK_BYTES):
+        end_if_abandoned()
         found.add(file.fetch([(at, min(at + CHUNK_BYTES, end))])[0])
     excerpts = found.content()
     return excerpts and excerpts + b"\n"
