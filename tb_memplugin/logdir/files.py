@@ -97,7 +97,7 @@ def _excerpts(file: LocalFile, end: int, known: Format | None) -> bytes:
 
 
 class Excerpts(Protocol):
-    """What a format needs of a file besides its end; the rest is added in pieces."""
+    """Keeps the parts of a file that a format needs besides its end; the file is added in pieces."""
 
     def add(self, piece: bytes) -> None:
         """Search the next piece."""

@@ -48,7 +48,7 @@ class KernelMemory:
 
 @dataclass(frozen=True, slots=True)
 class MemoryShare:
-    """What a part of a device's memory is for, in bytes, as the start-up lines of an inference engine state it."""
+    """Bytes of a device's memory and their use, as the start-up lines of an inference engine state them."""
 
     holder: str
     bytes: int

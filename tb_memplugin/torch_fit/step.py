@@ -22,11 +22,10 @@ def trace_step(load: Callable[[], Callable[..., Any]], name: str, knobs: Mapping
     """
     with trace(chip) as traced:
         made = load()(**knobs)
-        run = _function_of(made, name)
-        for _ in range(RUNS if run is not None else 0):
-            assert run is not None
-            run()
-            traced.mark()
+        if (run := _function_of(made, name)) is not None:
+            for _ in range(RUNS):
+                run()
+                traced.mark()
     if not traced.log.events:
         raise InputError("The step allocates nothing on the GPU", name, 'move the model to "cuda"')
     optimizers = [one for one in made if isinstance(one, torch.optim.Optimizer)] if isinstance(made, tuple) else []

@@ -1,4 +1,4 @@
-"""What a long log says about memory before its end: the start-up lines, and the first error of each worker.
+"""Excerpts of a long log from before its end: the start-up lines, and the first error of each worker.
 
 A log of gigabytes is searched for a few words in pieces, as it is read; only text around them is matched.
 """

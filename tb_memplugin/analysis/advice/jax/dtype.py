@@ -38,7 +38,7 @@ from tb_memplugin.sizes import bytes_text, counted
 MIN_NUMERICS_SHARE = 20
 SOFTMAX = ("exp", "exp2", "reduce_max")  # operations of a softmax
 CONVOLUTION = "conv_general_dilated"
-# Six vision models, compiled for v4 to v6e with the change, saved 1.0 to 1.33 times the estimate.
+# Five programs of vision models, compiled for v4 to v6e with the change, saved 1.0 to 1.33 times the estimate.
 MORE_WITH_CONVOLUTIONS = 1.35
 
 
