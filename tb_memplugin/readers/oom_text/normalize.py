@@ -6,12 +6,12 @@ is found wherever an author, a terminal or a screenshot's OCR breaks its lines, 
 
 import re
 from bisect import bisect_right
-from functools import cached_property
 from itertools import accumulate
 
 import numpy as np
 
 from tb_memplugin.model.arrays import I64, Mask
+from tb_memplugin.model.lazy import cached_property
 
 # Colors and cursor movements; a copy often lacks the escape character and keeps the rest, `[36m`.
 ESCAPES = re.compile(
