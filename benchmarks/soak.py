@@ -1,4 +1,6 @@
-"""A server on a logdir in which runs are added, rewritten and deleted: its memory and open files must not grow.
+"""A server on a logdir in which runs are added, rewritten and deleted, and a large file is read again and again.
+
+Its memory and open files must not grow.
 
 Ends with 1 if the second half of the time used clearly more than the first, after a time to warm up.
 """
@@ -14,24 +16,32 @@ from contextlib import ExitStack
 from statistics import median
 
 from benchmarks.load_client import Load, run
-from benchmarks.served import APIS, Figures, Served, growing, served, watched
+from benchmarks.served import APIS, Figures, Served, growing, rewritten, served, watched
 
 ROUND_SECONDS = 5
 PAUSE_SECONDS = 0.05
+LARGE_BUFFERS = 190_000  # 120 MB
+LARGE_SECONDS = 20  # between two times that the large file is rewritten
 RUNS_KEPT = 20
 GROWTH_ALLOWED = 1.15
 MEGABYTES_ALLOWED = 30  # of noise, such as fragments of the heap
 FILES_ALLOWED = 10
 
 
-def soak(host: str, seconds: float, clients: int, every_seconds: float) -> tuple[Figures, Load, int]:
+def soak(
+    host: str, seconds: float, clients: int, every_seconds: float, large_buffers: int
+) -> tuple[Figures, Load, int]:
     """Return the figures of a server, what its clients saw, and the number of runs that were written."""
     total = Load()
     with ExitStack() as stack:
-        server = stack.enter_context(served(host, 0))
+        server = stack.enter_context(served(host, large_buffers))
         made = stack.enter_context(growing(server.logdir, every_seconds, RUNS_KEPT))
         figures = stack.enter_context(watched(server.pid))
         fixed = server.paths("train_step/cpu")
+        if large_buffers:
+            [file] = (server.logdir / "large").rglob("*.xplane.pb")
+            stack.enter_context(rewritten(file, LARGE_SECONDS))
+            fixed += [path for path in server.paths("large/cpu") if "overview" in path or "memory_viewer" in path]
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             paths = [*fixed, *_newest(server, made)]
@@ -68,8 +78,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--every", type=float, default=0.5, help="seconds between two runs")
+    parser.add_argument("--large-buffers", type=int, default=LARGE_BUFFERS)
     options = parser.parse_args(arguments)
-    figures, load, runs = soak(options.host, options.minutes * 60, options.clients, options.every)
+    figures, load, runs = soak(
+        options.host, options.minutes * 60, options.clients, options.every, options.large_buffers
+    )
     before, after, files_before, files_after = growth(figures)
     step = max(len(figures.files) // 12, 1)
     print(f"{options.host}: {len(load.seconds)} requests, {runs} runs written, answers {dict(load.statuses)}")
