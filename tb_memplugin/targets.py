@@ -29,7 +29,13 @@ COMMON = {
     "block_dim_limit_y": 65535,
     "block_dim_limit_z": 65535,
 }
-NO_DEVICE_INFO = ("name", "compute_capability", "aliases")  # fields of Gpu that XLA's GpuDeviceInfoProto lacks
+NO_DEVICE_INFO = (
+    "name",
+    "compute_capability",
+    "teraflops",
+    "nvlink",
+    "aliases",
+)  # fields of Gpu that XLA's GpuDeviceInfoProto lacks
 
 
 def gpu_target_config(chip: str) -> str:

@@ -37,6 +37,27 @@ class Chip(NamedTuple):
     vmem: int | None = None  # per core
 
 
+class Speed(NamedTuple):
+    """What programs reach on a device. Rates are per second."""
+
+    peak_flops: float  # published, of matrix products with 16-bit operands
+    flops: float
+    memory_bytes: float  # to and from the device's memory
+    link_bytes: float  # to the other devices, in a ring
+    host_bytes: float  # to or from the host's memory
+    launch_seconds: float  # for an instruction of any size
+    clock: float = 0.0  # cycles of the compiler's estimates; 0: unknown
+
+
+# - GPU: with these shares of the published rates, eight steps on an H100 took 0.93 to 1.14 times their estimates
+#   (tests/data/h100/programs.json).
+# - TPU: fusions on a v6e reached 0.74 to 0.83 of its memory's rate, an all-reduce 0.5 of the ring's, and copies from
+#   and to the host 42 GB/s, which stands for all chips. Of five programs for v5e and v6e, libtpu 0.0.52 estimates
+#   0.8 to 1.2 times the time that follows.
+GPU_SHARES = Speed(1, flops=0.65, memory_bytes=0.85, link_bytes=0.7, host_bytes=50e9, launch_seconds=2e-6)
+TPU_SHARES = Speed(1, flops=0.7, memory_bytes=0.7, link_bytes=0.5, host_bytes=42e9, launch_seconds=1e-6)
+
+
 class Tpu(NamedTuple):
     """A TPU: its names, the memory of a device, and the sizes of its slices; `flat` has those of two-dimensional ones.
 
@@ -52,6 +73,15 @@ class Tpu(NamedTuple):
     flat: tuple[Shape, ...] = ()
     max_chips: int = 0
     options: tuple[tuple[str, str], ...] = ()  # of libtpu's topology
+    # Published rates of a chip: 1e12 FLOPs of bf16 and 1e9 bytes of HBM per second, and 1e9 bytes per second of a ring.
+    rates: tuple[float, float, float] = (0, 0, 0)
+    ghz: float = 0.0
+
+    @property
+    def speed(self) -> Speed:
+        """Return what programs reach on a device."""
+        flops, memory, links = (rate / self.devices_per_chip for rate in self.rates)
+        return _reached(1e12 * flops, 1e9 * memory, 1e9 * links, 1e9 * self.ghz, TPU_SHARES)
 
     @property
     def bytes(self) -> int:
@@ -86,12 +116,29 @@ class Gpu(NamedTuple):
     memory_bandwidth: int  # bytes per second
     clock_rate_ghz: float
     device_memory_size: int  # as the driver reports it
+    teraflops: float  # 1e12 dense FLOPs of bf16 per second, by NVIDIA's data sheet
+    nvlink: float  # 1e9 bytes per second in one direction
     aliases: tuple[str, ...] = ()  # further names that people type
 
     @property
     def bytes(self) -> int:
         """Return the memory of a device."""
         return self.device_memory_size
+
+    @property
+    def speed(self) -> Speed:
+        """Return what programs reach on a device."""
+        return _reached(1e12 * self.teraflops, self.memory_bandwidth, 1e9 * self.nvlink, 0.0, GPU_SHARES)
+
+
+def _reached(flops: float, memory: float, links: float, clock: float, shares: Speed) -> Speed:
+    return shares._replace(
+        peak_flops=flops,
+        flops=flops * shares.flops,
+        memory_bytes=memory * shares.memory_bytes,
+        link_bytes=links * shares.link_bytes,
+        clock=clock,
+    )
 
 
 # The limits were measured by compiling for each chip with libtpu 0.0.52, without hardware.
@@ -111,9 +158,25 @@ V6E = Chip("TPU v6e", int(31991.5 * MIB), 128 * MIB)
 TPU7X = Chip("TPU7x", int(94.74 * GIB), 64 * MIB)
 MEGACORE = "megacore"
 TPUS = {
-    "v2": Tpu(V2, int(7660.5 * MIB), ("JELLYFISH", ""), ("tpu v2",), devices_per_chip=2, flat=SQUARES),
+    "v2": Tpu(
+        V2,
+        int(7660.5 * MIB),
+        ("JELLYFISH", ""),
+        ("tpu v2",),
+        devices_per_chip=2,
+        flat=SQUARES,
+        rates=(45, 700, 124),
+        ghz=0.7,
+    ),
     "v3": Tpu(
-        V3, int(15852.5 * MIB), ("DRAGONFISH", ""), ("tpu v3",), devices_per_chip=2, flat=(*SQUARES, *LARGER_SQUARES)
+        V3,
+        int(15852.5 * MIB),
+        ("DRAGONFISH", ""),
+        ("tpu v3",),
+        devices_per_chip=2,
+        flat=(*SQUARES, *LARGER_SQUARES),
+        rates=(123, 900, 200),
+        ghz=0.94,
     ),
     "v4": Tpu(
         V4_MEGACORE,
@@ -122,6 +185,8 @@ TPUS = {
         ("tpu v4",),
         max_chips=4096,
         options=(("chip_config_name", MEGACORE),),
+        rates=(275, 1228, 90),
+        ghz=1.05,
     ),
     "v5e": Tpu(
         V5E,
@@ -130,9 +195,27 @@ TPUS = {
         ("tpu v5 lite", "tpu v5e"),
         aliases=("v5litepod",),  # in the names of Google Cloud's accelerator types
         flat=RECTANGLES,
+        rates=(197, 819, 90),
+        ghz=1.5,
     ),
-    "v5p": Tpu(V5P, int(98022.5 * MIB), ("VIPERFISH", ""), ("tpu v5", "tpu v5p"), max_chips=8960),
-    "v6e": Tpu(V6E, int(31990.5 * MIB), ("GHOSTLITE", ""), ("tpu v6 lite", "tpu v6e"), flat=RECTANGLES),
+    "v5p": Tpu(
+        V5P,
+        int(98022.5 * MIB),
+        ("VIPERFISH", ""),
+        ("tpu v5", "tpu v5p"),
+        max_chips=8960,
+        rates=(459, 2765, 180),
+        ghz=1.75,
+    ),
+    "v6e": Tpu(
+        V6E,
+        int(31990.5 * MIB),
+        ("GHOSTLITE", ""),
+        ("tpu v6 lite", "tpu v6e"),
+        flat=RECTANGLES,
+        rates=(918, 1640, 180),
+        ghz=1.75,
+    ),
     "tpu7x": Tpu(
         TPU7X,
         int(97010.5 * MIB),
@@ -141,22 +224,36 @@ TPUS = {
         aliases=("7x", "v7x"),
         devices_per_chip=2,
         max_chips=9216,
+        rates=(2307, 7380, 180),
     ),
 }
 GPUS = {
     "a100": Gpu(
         *("NVIDIA A100-SXM4-40GB", (8, 0), 108, 64, 167936, 166912, 41943040, 1555200000000, 1.41, 42331013120),
+        teraflops=312,
+        nvlink=300,
         aliases=("a100-40",),
     ),
     "a100-80": Gpu(
-        "NVIDIA A100-SXM4-80GB", (8, 0), 108, 64, 167936, 166912, 41943040, 2039040000000, 1.41, 85100068864
+        "NVIDIA A100-SXM4-80GB", (8, 0), 108, 64, 167936, 166912, 41943040, 2039040000000, 1.41, 85100068864,
+        teraflops=312, nvlink=300,
     ),
-    "h100": Gpu("NVIDIA H100 80GB HBM3", (9, 0), 132, 128, 233472, 232448, 52428800, 3352320000000, 1.98, 84942979072),
+    "h100": Gpu(
+        "NVIDIA H100 80GB HBM3", (9, 0), 132, 128, 233472, 232448, 52428800, 3352320000000, 1.98, 84942979072,
+        teraflops=989, nvlink=450,
+    ),
     "h200": Gpu(
-        "NVIDIA H200 141GB HBM3e", (9, 0), 132, 128, 233472, 232448, 52428800, 4800000000000, 1.98, 151397597184
+        "NVIDIA H200 141GB HBM3e", (9, 0), 132, 128, 233472, 232448, 52428800, 4800000000000, 1.98, 151397597184,
+        teraflops=989, nvlink=450,
     ),
-    "b200": Gpu("NVIDIA B200", (10, 0), 148, 128, 233472, 232448, 132644864, 7672320000000, 1.965, 191514411008),
-    "b300": Gpu("NVIDIA B300", (10, 3), 158, 128, 233472, 232448, 135528448, 7936000000000, 1.965, 297021865984),
+    "b200": Gpu(
+        "NVIDIA B200", (10, 0), 148, 128, 233472, 232448, 132644864, 7672320000000, 1.965, 191514411008,
+        teraflops=2250, nvlink=900,
+    ),
+    "b300": Gpu(
+        "NVIDIA B300", (10, 3), 158, 128, 233472, 232448, 135528448, 7936000000000, 1.965, 297021865984,
+        teraflops=2250, nvlink=900,
+    ),
 }  # fmt: skip
 ACCELERATORS: dict[str, Tpu | Gpu] = {**TPUS, **GPUS}  # by the name that every surface shows
 OTHER_NAMES = {alias: name for name, chip in ACCELERATORS.items() for alias in chip.aliases}

@@ -56,6 +56,8 @@ class Outcome:
     limit_bytes: int | None = None  # the budget, else the capacity
     rematerialized: int = 0  # instructions that the compiler runs twice by itself
     rematerialized_flops: float = 0.0  # their share of the program's floating-point operations
+    step_seconds: float = 0.0  # of a run, estimated; 0: unknown
+    utilization: float = 0.0  # the share of the chip's published FLOPs per second (MFU) that its products would reach
     roles: Mapping[str, int] = field(default_factory=dict)  # bytes at the peak by role
     parts: tuple[PeakPart, ...] = ()  # the largest parts of the peak, largest first
     searched: str = ""  # the knob whose largest value is searched
@@ -124,6 +126,10 @@ class CandidateJson(TypedDict):
     """The budget, else the capacity."""
     rematerialized: int
     """The number of instructions that the compiler runs twice by itself, to save memory."""
+    step_seconds: float | None
+    """The estimated time of one run of the program; null where the target's speed is unknown."""
+    utilization: float | None
+    """The share of the chip's published FLOPs per second (MFU) that its matrix products reach in that time."""
     parts: list[PartJson]
     """The largest parts of the peak."""
     seconds: float
@@ -173,6 +179,8 @@ def outcome_json(outcome: Outcome) -> OutcomeJson:
         "limit_bytes": outcome.limit_bytes,
         "rematerialized": outcome.rematerialized,
         "rematerialized_flops": outcome.rematerialized_flops,
+        "step_seconds": outcome.step_seconds or None,
+        "utilization": outcome.utilization or None,
         "roles_bytes": dict(outcome.roles),
         "parts": [{"name": part.name, "bytes": part.bytes} for part in outcome.parts],
         "seconds": round(outcome.seconds, 3),

@@ -8,7 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from tb_memplugin.model.arrays import I32, I64
+    from tb_memplugin.model.arrays import F64, I32, I64
     from tb_memplugin.model.dataflow import DataflowValues
     from tb_memplugin.model.lazy import Lazy
     from tb_memplugin.model.out_of_memory import KernelMemory
@@ -69,6 +69,22 @@ class FusedOperations:
     op_name: Text  # JAX's name of the operation
     shape: Text
     size: I64  # bytes that the result would take
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Costs:
+    """What the instruction at each position of a program's schedule costs, each time it runs."""
+
+    name: Text
+    backend: Backend
+    times: F64  # how often it runs
+    cycles: F64  # the compiler's estimate; 0 where it has none
+    flops: F64  # of matrix products and convolutions
+    nbytes: F64  # read from and written to the device's memory
+    link_bytes: F64  # sent to other devices
+    host_bytes: F64  # copied to or from the host's memory
+    part_of: I32  # the position where the asynchronous operation starts that it is a part of; -1: it is of none
+    ends: I32  # the position where the asynchronous operation starts that it waits for; -1: it waits for none
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -37,6 +37,8 @@ def _outcome(found: Mapping[str, Any]) -> Outcome:
         limit_bytes=_size(found.get("limit_bytes")),
         rematerialized=_size(found["rematerialized"]) or 0,
         rematerialized_flops=_number(found.get("rematerialized_flops") or 0),
+        step_seconds=_number(found.get("step_seconds") or 0),
+        utilization=_number(found.get("utilization") or 0),
         roles={_text(role): _size(size) or 0 for role, size in roles.items()},
         parts=tuple(PeakPart(_text(part["name"]), _size(part["bytes"]) or 0) for part in found.get("parts", ())),
         searched=_text(found.get("searched") or ""),

@@ -1,4 +1,4 @@
-"""The memory of a compiled candidate: reserved bytes, its peak by role and by part, and recomputation by XLA."""
+"""The figures of a compiled candidate: reserved bytes, its peak by role and by part, recomputation by XLA, and time."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -7,13 +7,15 @@ import numpy as np
 
 from tb_memplugin.analysis.ownership.peak_parts import peak_parts
 from tb_memplugin.analysis.replay.compiler_recomputation import FREE, repeats
+from tb_memplugin.analysis.step_time import step_time
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.analysis.usage.live_set import bytes_by_role
 from tb_memplugin.errors import InputError
+from tb_memplugin.model.accelerators import ACCELERATORS
 from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.hlo.kernels.memory import KERNEL
-from tb_memplugin.readers.hlo.module.flops import product_flops
+from tb_memplugin.readers.hlo.module.costs import program_costs
 from tb_memplugin.sizes import bytes_text, counted
 from tb_memplugin.targets import parse_target
 
@@ -23,17 +25,16 @@ CODE_BYTES, CODE_PER_INSTRUCTION = 2 << 20, 64 << 10
 def with_memory(outcome: Outcome, program: Recording, content: bytes = b"", to_end: bool = False) -> Outcome:
     """Return the outcome with the figures of its compiled program. `content` is its HloProto."""
     target = parse_target(outcome.candidate.target)
-    repeated = repeated_instructions(program)
     caveats = target.caveats if target is not None else ()
     doubtful = target is not None and target.platform == "tpu" and not to_end
     found = tuple(doubts(program, content, (target.capacity if target is not None else 0) or 0)) if doubtful else ()
-    return replace(
+    found_memory = replace(
         with_peak(outcome, program),
-        rematerialized=repeated,
-        rematerialized_flops=repeated_flops(content) if repeated and content else 0.0,
+        rematerialized=repeated_instructions(program),
         doubtful=bool(found),
         caveats=(*caveats, *found),
     )
+    return with_time(found_memory, content) if content else found_memory
 
 
 def with_peak(outcome: Outcome, recording: Recording) -> Outcome:
@@ -82,11 +83,19 @@ def repeated_instructions(recording: Recording) -> int:
     return int(np.count_nonzero(repeats(program.name) & ~program.op.isin(FREE)))
 
 
-def repeated_flops(content: bytes) -> float:
-    """Return the share of products' floating-point operations that these instructions repeat, as a price in time."""
+def with_time(outcome: Outcome, content: bytes) -> Outcome:
+    """Return the outcome with the estimated time of its program; without, where the target's speed is not known."""
+    target = parse_target(outcome.candidate.target)
+    chip = ACCELERATORS.get(target.chip) if target is not None else None
     try:
-        found = product_flops(content, "")
+        costs = program_costs(content, "")
     except InputError:
-        return 0.0
-    every = float(found.flops.sum())
-    return float(found.flops[repeats(found.name)].sum()) / every if every else 0.0
+        return outcome
+    if outcome.rematerialized:
+        flops = costs.flops * costs.times
+        repeated = float(flops[repeats(costs.name)].sum()) / max(float(flops.sum()), 1.0)
+        outcome = replace(outcome, rematerialized_flops=repeated)
+    if chip is None:
+        return outcome
+    time = step_time(costs, chip.speed)
+    return replace(outcome, step_seconds=time.total, utilization=time.utilization)

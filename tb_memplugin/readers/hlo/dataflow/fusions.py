@@ -20,7 +20,8 @@ from tb_memplugin.readers.hlo.module.shapes import ShapeTable, elements_of
 from tb_memplugin.readers.hlo.module.tables import COMPUTATIONS, OBJECT_BYTES, HloModule
 
 CONTENTS = body_plan(
-    ("opcode", "shape", "metadata", "parameter_number", "id", "operand_ids"), interned=("opcode", "shape")
+    ("opcode", "shape", "metadata", "parameter_number", "id", "operand_ids", "called_computation_ids"),
+    interned=("opcode", "shape"),
 )
 COPYING = {
     "all-reduce", "all-reduce-start", "bitcast", "convert", "copy", "copy-start", "opt-barrier", "reshape", "reverse",
@@ -52,6 +53,8 @@ class FusedComputations:
         lists = Lists.of(contents["instructions.operand_ids"], n)
         self.begin, self.count = lists.begin.astype(np.int64), lists.count()
         self.operand = self.index.rows(lists.values)
+        called = Lists.of(contents["instructions.called_computation_ids"], n)
+        self.callees = Lists(called.begin, module.computation_index.rows(called.values))
         self.parameter_number = table["parameter_number"]
         self.op_name: Spans = table["metadata.op_name"]
         self.opcode = opcode = module.texts_of(table["opcode"])
@@ -59,7 +62,7 @@ class FusedComputations:
         self.weight = weights[opcode.codes]
         self.is_tuple = opcode.isin({"tuple"})
         self.is_parameter = opcode.isin({"parameter"})
-        elements = _elements(module, table)
+        elements, self.nbytes = _sizes(module, table)
         user = np.repeat(np.arange(n), self.count)
         operand_elements = np.where(self.operand >= 0, elements[self.operand], -1) if n else elements[:0]
         self.kind = operand_derivations(
@@ -76,12 +79,12 @@ class FusedComputations:
         return np.zeros(len(self.operand), dtype=np.uint8), np.zeros(len(self.weight), dtype=np.uint8)
 
 
-def _elements(module: HloModule, table: dict[str, Any]) -> I64:
+def _sizes(module: HloModule, table: dict[str, Any]) -> tuple[I64, I64]:
+    """Return the numbers of elements and the unpadded bytes of instructions' results."""
     codes, distinct = table["shape"]
     shapes = ShapeTable.parse([*module.bytes_of(distinct, OBJECT_BYTES), b""], module.budget)
     elements = np.array([elements_of(shape) for shape in shapes.distinct], dtype=np.int64)
-    found: I64 = elements[shapes.kind[shapes.begin]][codes]
-    return found
+    return elements[shapes.kind[shapes.begin]][codes], shapes.array_bytes()[codes]
 
 
 def classify_opcodes(opcodes: Strings) -> tuple[U8, U8]:

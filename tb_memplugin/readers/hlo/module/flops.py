@@ -1,8 +1,7 @@
 """Floating-point operations of matrix products and convolutions, per instruction of the schedule.
 
-They are counted as XLA's cost analysis does, except that those in loops count for each iteration, where the compiler
-knows how many there are. Elementwise operations, reductions and Pallas kernels are left out: products dominate the time
-of the programs in question.
+They are counted as XLA's cost analysis does. Elementwise operations, reductions and Pallas kernels are left out: these
+take as long as their bytes.
 """
 
 from __future__ import annotations
@@ -10,47 +9,30 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from math import prod
-from typing import NamedTuple
 
 import numpy as np
-from google.protobuf.message import DecodeError
 
-from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import F64
-from tb_memplugin.model.text import Text
 from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.protos.hlo_pb2 import CountedComputationProto, CountedInstructionProto, ShapeProto
 from tb_memplugin.readers.hlo.module.loops import iterations, loop_spans
-from tb_memplugin.readers.hlo.module.schedule import CALLING_OPCODES, flatten_schedule
+from tb_memplugin.readers.hlo.module.schedule import CALLING_OPCODES, Schedule
 from tb_memplugin.readers.hlo.module.tables import COMPUTATIONS, HloModule
 
 CONTRACTED = re.compile(rb'"lhs_contracting_dimensions":\[([\d",]*)\]')
 GEMMS = (b"__cublas$gemm", b"__cublas$lt$matmul")
-COUNTED = re.compile(rb"convolution|dot|" + b"|".join(map(re.escape, GEMMS)))  # cheap: most fusions have none
+CONVOLUTIONS = b"__cudnn$conv"
+# Cheap: most fusions have none.
+COUNTED = re.compile(rb"convolution|dot|" + b"|".join(map(re.escape, (*GEMMS, CONVOLUTIONS))))
 MAX_FLOPS = 2.0**100  # a damaged file must not overflow
 MAX_PAIRS = 1 << 24  # of positions in a window and in a result
 
 OfComputation = dict[int, float]  # flops per instruction id
 
 
-class Flops(NamedTuple):
-    """Floating-point operations of each instruction of the schedule, in all iterations of its loops."""
-
-    name: Text
-    flops: F64
-
-
-def product_flops(data: bytes | memoryview, source: str) -> Flops:
-    """Count the products of a serialized HloProto. InputError where the bytes are no compiled program."""
-    try:
-        return _product_flops(data, source)
-    except DecodeError:
-        raise InputError("the compiled program is damaged", source, "compile it again") from None
-
-
-def _product_flops(data: bytes | memoryview, source: str) -> Flops:
-    module = HloModule(data, source)
-    order = flatten_schedule(module).order
+def product_flops(module: HloModule, schedule: Schedule) -> F64:
+    """Count the products of the instruction at each position, each time it runs. DecodeError where it is damaged."""
+    order = schedule.order
     found = np.zeros(len(order))
     computations = _Computations(module)
     parents, ids, opcode = module.instructions["parent"][order], module.instructions["id"][order], module.opcode
@@ -58,12 +40,11 @@ def _product_flops(data: bytes | memoryview, source: str) -> Flops:
         found[at] = computations.flops(int(parents[at])).get(int(ids[at]), 0.0)
     for at in np.flatnonzero(opcode.take(order).isin({"fusion"})).tolist():
         found[at] = computations.total(int(module.callees.nth(order[at : at + 1], 0)[0]))
-    flops = np.minimum(found * _iterations(module)[parents], MAX_FLOPS)
-    return Flops(module.names(order), flops)
+    return np.minimum(found, MAX_FLOPS)
 
 
-def _iterations(module: HloModule) -> F64:
-    """Return how often each computation runs; a loop whose number of iterations is not known runs once."""
+def runs(module: HloModule) -> F64:
+    """Return how often each computation runs, per row; a loop whose number of iterations is not known runs once."""
     caller = np.flatnonzero(module.is_opcode(CALLING_OPCODES))
     times, trips = np.ones(len(module.computations["id"])), iterations(module.texts, *loop_spans(module, caller))
     for row, count in zip(caller[::-1].tolist(), trips[::-1], strict=True):  # callees are stored before their callers
@@ -107,15 +88,17 @@ class _Computations:
             if one.opcode == b"fusion":
                 rows = self._module.computation_index.rows(np.array(one.called_computation_ids[:1], dtype=np.int64))
                 self._inner[row] += [int(inner) for inner in rows.tolist() if inner >= 0]
-            elif len(operands) > 1 and (flops := _flops(one, operands[0])):
+            elif len(operands) > 1 and (flops := _flops(one, *operands[:2])):
                 self._known[row][one.id] = min(flops, MAX_FLOPS)
 
 
-def _flops(one: CountedInstructionProto, lhs: ShapeProto) -> float:
+def _flops(one: CountedInstructionProto, lhs: ShapeProto, rhs: ShapeProto) -> float:
     if one.opcode == b"dot":
         return _of_product(one.shape, lhs, list(one.dot_dimension_numbers.lhs_contracting_dimensions))
     if one.opcode == b"convolution":
         return _of_convolution(one, lhs)
+    if one.custom_call_target.startswith(CONVOLUTIONS):
+        return _of_cudnn(one, lhs, rhs)
     contracted = CONTRACTED.search(one.backend_config) if one.custom_call_target.startswith(GEMMS) else None
     if contracted is None:
         return 0.0
@@ -126,6 +109,22 @@ def _flops(one: CountedInstructionProto, lhs: ShapeProto) -> float:
 def _of_product(result: ShapeProto, lhs: ShapeProto, contracted: list[int]) -> float:
     inner = prod(float(lhs.dimensions[n]) for n in contracted if n < len(lhs.dimensions))
     return 2.0 * prod(map(float, result.dimensions)) * inner
+
+
+def _of_cudnn(one: CountedInstructionProto, lhs: ShapeProto, rhs: ShapeProto) -> float:
+    """Count as the forward convolution does, whose output and filter take these places in those of its gradients."""
+    result = one.shape.tuple_shapes[0] if one.shape.tuple_shapes else one.shape
+    if b"BackwardInput" in one.custom_call_target:
+        output, kernel = lhs, rhs
+    elif b"BackwardFilter" in one.custom_call_target:
+        output, kernel = rhs, result
+    else:
+        output, kernel = result, rhs
+    feature = one.convolution_dimension_numbers.output_feature_dimension
+    if not 0 <= feature < len(output.dimensions):  # a damaged file
+        return 0.0
+    elements = prod(map(float, output.dimensions)) * prod(map(float, kernel.dimensions))
+    return 2.0 * elements / max(output.dimensions[feature], 1)
 
 
 def _of_convolution(one: CountedInstructionProto, lhs: ShapeProto) -> float:

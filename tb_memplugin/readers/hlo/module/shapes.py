@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.arrays import I32, I64, Mask
 from tb_memplugin.native.hlo.shape_types import XlaLayout, XlaShape
 from tb_memplugin.native.hlo.shapes import parse_shape
 from tb_memplugin.readers.common.budget import ReadBudget
@@ -42,6 +42,18 @@ def unpadded_bytes(shape: XlaShape) -> int:
     bits = shape.layout.element_size_in_bits or PRIMITIVES.get(shape.element_type, ("", 0))[1]
     elements = math.prod(max(dimension, 0) for dimension in shape.dimensions)
     return min((elements * bits + 7) // 8, 2**62)  # a hostile shape must not overflow a column
+
+
+def padded_bytes(shape: XlaShape) -> int:
+    """Return the bytes of an array with those that fill up its tiles, which a TPU reads and writes too."""
+    layout = shape.layout
+    if not layout.tiles or len(layout.minor_to_major) != len(shape.dimensions):
+        return unpadded_bytes(shape)
+    dimensions = list(shape.dimensions)
+    for dimension, tile in zip(layout.minor_to_major, reversed(layout.tiles[0]), strict=False):
+        if 0 <= dimension < len(dimensions) and tile > 0:
+            dimensions[dimension] += -dimensions[dimension] % tile
+    return unpadded_bytes(shape._replace(dimensions=tuple(dimensions)))
 
 
 def elements_of(shape: XlaShape) -> int:
@@ -131,6 +143,19 @@ class ShapeTable:
             child_count=np.array(counts, dtype=np.int32),
             children=np.array([c for children in child_lists for c in children], dtype=np.int32),
         )
+
+    def array_bytes(self) -> I64:
+        """Return the bytes of each shape's arrays together, with their padding."""
+        sizes = np.array([padded_bytes(shape) for shape in self.distinct], dtype=np.int64)
+        totals = np.r_[0, np.cumsum(np.where(self.child_count > 0, 0, sizes[self.kind]))]
+        return totals[self.begin + self.count] - totals[self.begin]
+
+    def in_space(self, space: int) -> Mask:
+        """Return a mask of the shapes with an array in a memory space."""
+        is_there = np.array([shape.layout.memory_space == space for shape in self.distinct], dtype=bool)
+        totals = np.r_[0, np.cumsum(is_there[self.kind])]
+        found: Mask = totals[self.begin + self.count] > totals[self.begin]
+        return found
 
     def child(self, node: I32, index: I64) -> I32:
         """Return element `index` of tuple `node`, -1 where it does not exist or the node is -1."""

@@ -1,0 +1,69 @@
+"""The estimated time of a compiled program: the compiler's cycles where it gives some, elsewhere a roofline."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_memplugin.model.accelerators import Speed
+from tb_memplugin.model.arrays import F64, Mask
+from tb_memplugin.model.program import Backend, Costs
+
+
+class StepTime(NamedTuple):
+    """The estimated time of one run of a program, in seconds."""
+
+    seconds: F64  # per position of the schedule, in all iterations of its loops; what is hidden behind others is 0
+    compiler: float  # the part that the compiler estimates; the rest is the roofline's
+    links: float  # the part in which the device waits for others
+    host: float  # the part in which it waits for copies from or to the host
+    utilization: float  # MFU: the share of the chip's published rate that the products reach
+
+    @property
+    def total(self) -> float:
+        return float(self.seconds.sum())
+
+
+def step_time(costs: Costs, speed: Speed) -> StepTime:
+    """Estimate the time of each instruction.
+
+    An instruction takes as long as its products or its bytes, whichever takes longer. An asynchronous operation is
+    hidden behind the instructions between its start and its end, as far as they take. Kernels that a GPU runs beside
+    others are not: they share its memory's bandwidth.
+    """
+    busy = np.maximum(costs.nbytes / speed.memory_bytes, costs.flops / speed.flops)
+    busy = np.where(busy > 0, busy + speed.launch_seconds, 0.0)
+    by_compiler = (costs.cycles > 0) & (speed.clock > 0)
+    links, host = costs.link_bytes / speed.link_bytes, costs.host_bytes / speed.host_bytes
+    own = np.where(by_compiler, costs.cycles / max(speed.clock, 1.0), busy + links + host) * costs.times
+    is_beside = (costs.part_of >= 0) & ((costs.backend is not Backend.GPU) | (links + host > 0))
+    in_line = np.where(is_beside, 0.0, own)
+    seconds = in_line + _waits(costs, in_line, np.where(is_beside, own, 0.0))
+    total = float(seconds.sum())
+    return StepTime(
+        seconds=seconds,
+        compiler=float(in_line[by_compiler].sum()),
+        links=float(seconds[_concerned(costs, links)].sum()),
+        host=float(seconds[_concerned(costs, host)].sum()),
+        utilization=float((costs.flops * costs.times).sum()) / max(total * speed.peak_flops, 1.0),
+    )
+
+
+def _concerned(costs: Costs, moved: F64) -> Mask:
+    """Return a mask of the instructions that move something themselves, or wait for what does."""
+    is_part = costs.part_of >= 0
+    started = np.bincount(costs.part_of[is_part], moved[is_part], len(moved)) > 0
+    return (moved > 0) | ((costs.ends >= 0) & started[costs.ends])
+
+
+def _waits(costs: Costs, in_line: F64, beside: F64) -> F64:
+    """Return how long the end of each asynchronous operation waits for the rest of it."""
+    is_part = costs.part_of >= 0
+    duration = np.bincount(costs.part_of[is_part], beside[is_part], len(in_line))
+    done = np.r_[0.0, np.cumsum(in_line)]
+    ends = np.flatnonzero(costs.ends >= 0)
+    start = costs.ends[ends]
+    waits = np.zeros(len(in_line))
+    waits[ends] = np.maximum(duration[start] - (done[ends] - done[start]), 0.0)
+    return waits
