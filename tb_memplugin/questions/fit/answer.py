@@ -167,6 +167,8 @@ def _candidate(outcome: Outcome) -> CompiledCandidateJson:
         outcome.candidate,
         knobs=dict(outcome.candidate.knobs),
         seconds=round(outcome.seconds, 3),
+        step_seconds=outcome.step_seconds or None,
+        utilization=outcome.utilization or None,
         run=outcome.run or None,
         error=outcome.error or outcome.refused or None,
     )

@@ -57,6 +57,10 @@ class FitCandidateJson(FitChoiceJson):
     """Instructions that the compiler runs twice by itself."""
     rematerialized_flops: float
     """Their share of the program's floating-point operations."""
+    step_seconds: float
+    """The estimated time of one run of the program; 0 where the target's speed is unknown."""
+    utilization: float
+    """The share of the chip's published FLOPs per second (MFU) that its matrix products reach in that time."""
     roles: list[RoleBytesJson]
     """Bytes at the peak, largest first."""
     parts: list[PartJson]

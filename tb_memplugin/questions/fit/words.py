@@ -50,8 +50,10 @@ def _rows(found: Sequence[LargestValue], chosen: Sequence[str]) -> list[list[str
     searched = next((one.searched for one in found if one.searched), "")
     headings = [f"largest {searched}"] if searched else ["fits"]
     compiled = searched and not any(_is_traced(one) for one in found)
-    headings += ["reserved", "left", *(["without recomputation by the compiler"] if compiled else []), "bound by"]
-    rows = [[*(["target"] if several else []), *chosen, *headings]]
+    timed = any(one.last.step_seconds for one in found)
+    headings += ["reserved", "left", *(["without recomputation by the compiler"] if compiled else [])]
+    headings += [*(["step (estimated)"] if timed else []), *([f"{searched}/s"] if timed and searched else [])]
+    rows = [[*(["target"] if several else []), *chosen, *headings, "bound by"]]
     for one in found:
         shown = one.last
         value = _answer_text(one)
@@ -59,7 +61,9 @@ def _rows(found: Sequence[LargestValue], chosen: Sequence[str]) -> list[list[str
         names = [*([one.target] if several else []), *(str(dict(one.knobs)[name]) for name in chosen)]
         left = size_text(shown.left_bytes) if shown.left_bytes is not None else ""
         size = size_text(shown.reserved_bytes)
-        rows.append([*names, value, size, left, *before, "" if shown.error else parts_text(shown)])
+        time = [seconds_text(shown.step_seconds)] if timed else []
+        rate = [rate_text(shown, searched)] if timed and searched else []
+        rows.append([*names, value, size, left, *before, *time, *rate, "" if shown.error else parts_text(shown)])
     return rows
 
 
@@ -79,6 +83,25 @@ def _answer_text(one: LargestValue) -> str:
 def size_text(size: int | None) -> str:
     """Return a size with one digit more than usual, because it stands beside a limit that it nearly reaches."""
     return bytes_text(size, digits=4)
+
+
+def seconds_text(seconds: float) -> str:
+    """Return an estimated time with the two digits that it has, as in `84 ms`; empty where it is unknown."""
+    if not seconds:
+        return ""
+    unit, name = next((pair for pair in ((1.0, "s"), (1e-3, "ms")) if seconds >= pair[0]), (1e-6, "µs"))
+    return f"{_two_digits(seconds / unit)} {name}"
+
+
+def rate_text(outcome: Outcome, searched: str) -> str:
+    """Return how many items of the searched knob a second takes, on all devices together; empty where it is unknown."""
+    value = dict(outcome.candidate.knobs).get(searched)
+    known = outcome.step_seconds and isinstance(value, int | float)
+    return _two_digits(float(value or 0) / outcome.step_seconds) if known else ""
+
+
+def _two_digits(number: float) -> str:
+    return f"{float(f'{number:.2g}'):,.{0 if number >= 9.95 else 1}f}"
 
 
 def parts_text(outcome: Outcome) -> str:
@@ -161,6 +184,8 @@ def _knobs_text(outcome: Outcome) -> str:
 
 def _caveats(found: Sequence[LargestValue]) -> Iterator[str]:
     yield from dict.fromkeys(caveat for one in found for caveat in one.last.caveats)
+    if any(one.last.step_seconds for one in found):
+        yield "Times are estimated from operations and bytes: steps that ran took 0.8 to 1.2 times as long."
     versions = next((one.last.versions for one in found if one.last.versions), {})
     if versions:
         how = "Traced" if any(map(_is_traced, found)) else "Compiled"

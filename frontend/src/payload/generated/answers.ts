@@ -444,6 +444,10 @@ export interface FitCandidate extends FitChoice {
   rematerialized: number;
   /** Their share of the program's floating-point operations. */
   rematerialized_flops: number;
+  /** The estimated time of one run of the program; 0 where the target's speed is unknown. */
+  step_seconds: number;
+  /** The share of the chip's published FLOPs per second (MFU) that its matrix products reach in that time. */
+  utilization: number;
   /** Bytes at the peak, largest first. */
   roles: RoleBytes[];
   parts: Part[];

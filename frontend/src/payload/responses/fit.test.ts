@@ -7,11 +7,22 @@ import {
   recomputedText,
   stateOf,
   stepName,
+  stepTimeText,
   versionTexts,
 } from "./fit";
 import { fitCandidate, fitStep, LIMIT } from "./fixture";
 
 describe("a candidate", () => {
+  it("has an estimated time with two digits", () => {
+    const text = (seconds: number): string =>
+      stepTimeText(fitCandidate(8, 4, { step_seconds: seconds, utilization: 0.414 }));
+    expect([1.2345, 0.0844, 0.000123].map(text)).toEqual([
+      "1.2 s, 41% MFU",
+      "84 ms, 41% MFU",
+      "120 µs, 41% MFU",
+    ]);
+  });
+
   it("fits, fits since the compiler recomputes, does not fit, or has no program", () => {
     const states = [
       fitCandidate(8, 4),

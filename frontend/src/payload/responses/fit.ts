@@ -81,6 +81,12 @@ export function recomputedText({ rematerialized, rematerialized_flops: flops }: 
     : formatCount(rematerialized);
 }
 
+/** Format an estimated time with the two digits that it has, and what of the chip it uses: "84 ms, 41% MFU". */
+export function stepTimeText({ step_seconds: seconds, utilization }: FitCandidate): string {
+  const [unit, name] = seconds >= 1 ? [1, "s"] : seconds >= 1e-3 ? [1e-3, "ms"] : [1e-6, "µs"];
+  return `${formatCount(Number((seconds / unit).toPrecision(2)))} ${name}, ${formatShare(utilization, 1)} MFU`;
+}
+
 /** Format reserved bytes, or their limit, with one digit more than usual, because the two may differ by little. */
 export function reservedText(bytes: number): string {
   return formatBytes(bytes, 4);

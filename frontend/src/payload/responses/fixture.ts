@@ -29,6 +29,8 @@ export function fitCandidate(
     limit_bytes: LIMIT,
     rematerialized: 0,
     rematerialized_flops: 0,
+    step_seconds: 0,
+    utilization: 0,
     roles:
       bytes === null
         ? []

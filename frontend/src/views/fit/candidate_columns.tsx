@@ -9,6 +9,7 @@ import {
   reservedText,
   STATE_TEXT,
   stateOf,
+  stepTimeText,
 } from "../../payload/responses/fit";
 import { Bytes, CellLink, type Column, column, DASH, Room, savedColumn } from "../tables/columns";
 
@@ -152,6 +153,20 @@ export function candidateColumns(
     LEFT,
     RECOMPUTED,
     savedColumn("rematerialized_flops", (each) => each.rematerialized_flops),
+    column(
+      "count",
+      "step",
+      "Step (est.)",
+      "Estimated time of one run of the program, and the share of the chip's FLOPs per second that it reaches (MFU)",
+      ({ step_seconds: seconds }) => (seconds > 0 ? seconds : null),
+      {
+        csv: "step_seconds",
+        track: "minmax(112px, .7fr)",
+        constant: step.candidates.some(({ step_seconds: seconds }) => seconds > 0) ? null : "",
+        cell: (each) => (each.step_seconds > 0 ? stepTimeText(each) : DASH),
+      },
+    ),
+    savedColumn("utilization", (each) => each.utilization),
     column("count", "seconds", "Seconds", "Time to compile it", ({ seconds }) => seconds, {
       track: "70px",
       cell: ({ seconds }) => seconds.toFixed(1),

@@ -81,4 +81,5 @@ def _started_by(module: HloModule, schedule: Schedule) -> I32:
     called = module.callees.nth(calls, 0)
     position = np.full(len(module.computations["id"]), -1, dtype=np.int32)
     position[called[called >= 0]] = schedule.position[calls[called >= 0]]
-    return position[module.instructions["parent"][schedule.order]]
+    started: I32 = position[module.instructions["parent"][schedule.order]]
+    return started

@@ -148,7 +148,8 @@ class ShapeTable:
         """Return the bytes of each shape's arrays together, with their padding."""
         sizes = np.array([padded_bytes(shape) for shape in self.distinct], dtype=np.int64)
         totals = np.r_[0, np.cumsum(np.where(self.child_count > 0, 0, sizes[self.kind]))]
-        return totals[self.begin + self.count] - totals[self.begin]
+        found: I64 = totals[self.begin + self.count] - totals[self.begin]
+        return found
 
     def in_space(self, space: int) -> Mask:
         """Return a mask of the shapes with an array in a memory space."""

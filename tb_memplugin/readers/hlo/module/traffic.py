@@ -42,7 +42,8 @@ def traffic(module: HloModule, order: I64) -> F64:
     copies = np.flatnonzero(opcode.isin({"copy-start"}))  # whose results are the copy, the original and a context
     copied = operands.nth(copies, 0)
     found[copies] = 2 * np.where(copied >= 0, nbytes[copied], 0.0)
-    found[opcode.isin(FREE)] = 0.0
+    is_allocation = opcode.isin({"custom-call"}) & (operands.count() == 0)  # the TPU compiler's AllocateBuffer
+    found[opcode.isin(FREE) | is_allocation] = 0.0
     fusions = np.flatnonzero(opcode.isin({"fusion"}))
     called = module.callees.nth(fusions, 0)
     known = called >= 0
