@@ -10,11 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from programs.stored import Stored
 
 from tb_memplugin.analysis.step_time import step_time
 from tb_memplugin.model.accelerators import ACCELERATORS
+from tb_memplugin.model.arrays import F64, I32
 from tb_memplugin.model.program import Backend, Costs
+from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.readers.hlo.module.costs import program_costs
 
 H100 = Path(__file__).parents[1] / "data" / "h100"
@@ -48,16 +49,26 @@ def test_recomputing_a_layer_may_be_faster_than_keeping_its_scores() -> None:
 
 
 def costs(**columns: list[float]) -> Costs:
-    """Return the costs of a program with three instructions; columns that are not named are 0."""
-    program = program_costs(Stored("mlp_adam", "v5e").proto, "")
-    zero, none = np.zeros(3), np.full(3, -1, dtype=np.int32)
-    names = ("cycles", "flops", "nbytes", "link_bytes", "host_bytes")
-    empty = replace(program, times=np.ones(3), part_of=none, ends=none, **dict.fromkeys(names, zero))
-    return replace(empty, **{name: np.array(values, dtype=empty_type(name)) for name, values in columns.items()})
+    """Return the costs of a program with three instructions; columns that are not named are 0, or -1 for none."""
 
+    def column(name: str) -> F64:
+        return np.array(columns.get(name, [0, 0, 0]), dtype=np.float64)
 
-def empty_type(name: str) -> type:
-    return np.int32 if name in ("part_of", "ends") else np.float64
+    def position(name: str) -> I32:
+        return np.array(columns.get(name, [-1, -1, -1]), dtype=np.int32)
+
+    return Costs(
+        name=Text(np.zeros(3, dtype=np.int32), Strings.of(["add"])),
+        backend=Backend.TPU,
+        times=np.ones(3),
+        cycles=column("cycles"),
+        flops=column("flops"),
+        nbytes=column("nbytes"),
+        link_bytes=column("link_bytes"),
+        host_bytes=column("host_bytes"),
+        part_of=position("part_of"),
+        ends=position("ends"),
+    )
 
 
 def test_an_instruction_takes_as_long_as_its_bytes_or_its_products() -> None:
