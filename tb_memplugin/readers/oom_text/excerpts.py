@@ -5,24 +5,19 @@ A log of gigabytes is searched for a few words in pieces, as it is read; only te
 
 from bisect import bisect_left
 from collections.abc import Iterator
+from functools import cache
+from typing import Any
 
+from tb_memplugin.readers.oom_text.message import marks_of
 from tb_memplugin.readers.oom_text.messages import MESSAGES
 from tb_memplugin.readers.oom_text.normalize import NormalizedText, worker_of
+from tb_memplugin.readers.oom_text.startup import LINES
 
-# Every message has one of these, except for some about host memory, which ends a run and is at the end of its log.
-ERRORS = (
-    b"rror", b"ERROR", b"ail", b"xceed", b"EXHAUSTED", b"OOM", b"OUT_OF_", b"ut of memory", b"ot enough", b"could not",
-    b"reduce memory", b"BufferAssignment", b"InUse", b"beyond", b"ends at", b"Accessed Bytes", b"out of bound",
-    b"TooBig",
-)  # fmt: skip
-STARTUP = (
-    b"total_gpu_memory", b"weights take", b"oading took", b"weights took", b"KV cache memory:", b"CUDA graph memory",
-    b"Graph capturing finished", b"on startup", b"avail mem=", b"KV Cache is allocated", b"mem usage=",
-    b"mem_fraction_static=", b"total_hbm_", b"Actual usage is",
-)  # fmt: skip
+MIN_WORD = 4  # characters; "xit" of an exit code is at the end of a log
 WINDOW_BYTES = 64 << 10  # of the text after a word that is searched for a message
 BEFORE_BYTES = 2 << 10  # of the text before it
 MAX_SEARCHES = 200  # for the line of a message, which may be one of many of its worker
+PATTERNS = tuple(message.pattern for message in MESSAGES)
 NEWLINE = ord("\n")
 MAX_LINES = 1_000  # of start-up lines
 LINE_BYTES = 2_000
@@ -55,10 +50,11 @@ class LogExcerpts:
         return b"\n".join(self._kept)
 
     def _search(self, text: bytes, end: int) -> None:
-        for at in sorted(_line_starts(text, STARTUP, self._begin, end)):
-            self._keep_line(text, at)
         after = 0
-        for at in sorted(_line_starts(text, ERRORS, self._begin, end)):
+        for at in _line_starts(text, self._begin, end):
+            line = text[at : at + LINE_BYTES].partition(b"\n")[0]
+            if _words(LINES).search(line):
+                self._keep_line(line)
             if at >= after and self._searches and worker_of(_line(text, at)) not in self._workers:
                 after = self._search_window(text, at, after)
 
@@ -80,11 +76,10 @@ class LogExcerpts:
         self._kept.append(text[max(begin - BEFORE_BYTES, after) : begin + WINDOW_BYTES])
         return begin + WINDOW_BYTES - BEFORE_BYTES
 
-    def _keep_line(self, text: bytes, at: int) -> None:
+    def _keep_line(self, line: bytes) -> None:
         if self._lines < MAX_LINES:
             self._lines += 1
-            line_end = text.find(b"\n", at, at + LINE_BYTES)
-            self._kept.append(text[at : line_end if line_end >= 0 else at + LINE_BYTES])
+            self._kept.append(line)
 
 
 def _line(text: bytes, at: int) -> str:
@@ -96,16 +91,27 @@ def _has_message(text: bytes) -> bool:
     return any(True for message in MESSAGES for _ in message.find(page))
 
 
-def _line_starts(text: bytes, words: tuple[bytes, ...], begin: int, end: int) -> set[int]:
-    """Return where the lines begin that have one of the words."""
-    found = set()
-    for word in words:
-        at = text.find(word, begin, end)
-        while at >= 0:
-            found.add(max(text.rfind(b"\n", max(at - LINE_BYTES, 0), at) + 1, at - LINE_BYTES, 0))
-            line_end = text.find(b"\n", at, end)
-            at = text.find(word, line_end, end) if line_end >= 0 else -1
-    return found
+@cache
+def _words(*patterns: tuple[str, ...]) -> Any:
+    """Return an expression of RE2 that finds a word of each pattern in bytes, ten times as fast as one by one."""
+    import re2
+
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    words = {word.strip() for some in patterns for source in some for word in marks_of(source)}
+    long = sorted(word for word in words if len(word.replace(" ", "")) >= MIN_WORD)
+    return re2.compile(b"|".join(re2.escape(word.encode()).replace(b"\\ ", rb"\s+") for word in long), options)
+
+
+def _line_starts(text: bytes, begin: int, end: int) -> Iterator[int]:
+    """Yield where the lines begin that have a word of a message or of a start-up line."""
+    words, at = _words(LINES, PATTERNS), begin
+    while found := words.search(text, at, end):
+        word = found.start()
+        first = max(word - LINE_BYTES, 0)
+        yield max(text.rfind(b"\n", first, word) + 1, first)
+        line_end = text.find(b"\n", word, word + LINE_BYTES)
+        at = line_end if line_end >= 0 else word + LINE_BYTES
 
 
 def excerpts_of(text: bytes | memoryview) -> bytes:

@@ -5,7 +5,7 @@ the fields of OutOfMemory, or names of the message's own. `(?P<program>...)` is 
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import zip_longest
@@ -22,7 +22,9 @@ NUMBER = re.compile(r"\{([a-z_]{1,20})(#?)\}")
 COUNT = r"(?<!\d)\d{1,3}(?:,\d{3}){1,6}|(?<!\d)\d{1,19}"
 # Not the rest of a number that a line break divides, which is whole in the squeezed text.
 SIZE = r"(?<![\d.]\n)(?<!\n\.)" + PRINTED.replace(r"\s?", r"\s{0,8}")
-TOKEN = re.compile(r"\\.|\[(?:\\.|[^\[\]\\]){1,80}\]|\{[^{}]{0,40}\}|.", re.DOTALL)
+TOKEN = re.compile(
+    r"\((?:\?(?:P<\w{1,40}>|<?[=!]|[a-z]{0,4}[:)]))?|\\.|\[(?:\\.|[^\[\]\\]){1,80}\]|\{[^{}]{0,40}\}|.", re.DOTALL
+)
 NAME_CHARS = 400  # of a name that is shorter without the white space after it
 MESSAGE_CHARS = 3000  # of figures and names in a message without a list
 
@@ -87,14 +89,14 @@ class MessageKind:
         found = [] if self.exact else [squeezed(source) for source in (self.pattern, *self.facts)]
         return [*found, spaced(self.pattern, self.exact), *map(spaced, (*self.facts, self.before))]
 
-    def mark(self) -> str:
-        """Return the longest words that every match contains; searching them is a hundred times as fast."""
-        words = mark_of(self.pattern)
-        return words if self.exact else words.replace(" ", "")
+    def marks(self) -> list[str]:
+        """Return words of which every match contains one; searching them is a hundred times as fast."""
+        return [word if self.exact else word.replace(" ", "") for word in marks_of(self.pattern)]
 
     def find(self, page: NormalizedText) -> Iterator[Failure]:
         """Find the failures of this kind in a text."""
-        if self.mark() not in (page.text if self.exact else page.squeezed):
+        text, marks = page.text if self.exact else page.squeezed, self.marks()
+        if marks and not any(word in text for word in marks):
             return
         if self.unless and self.unless.replace(" ", "") in page.squeezed:
             return
@@ -214,18 +216,41 @@ def _expand(source: str) -> str:
 
 
 @cache
-def mark_of(source: str) -> str:
-    """Return the longest part of a pattern that is plain text and in every match: outside of groups and choices."""
-    words, depth = [""], 0
-    for token in TOKEN.findall(source):
-        if token == "|" and not depth:
-            return ""
-        if token in "?*" or (token[0] == "{" and NUMBER.match(token) is None):
-            words[-1] = words[-1][:-1]  # the character before may be missing
-        plain = (len(token) == 1 and token not in "()[]{}?*+^$.|") or (len(token) == 2 and not token[1].isalnum())
-        if plain and not depth:
+def marks_of(source: str) -> tuple[str, ...]:
+    """Return plain words of which every match of a pattern contains one; none where there are no such words."""
+    return _marks_of_choices(TOKEN.findall(source), 0)[0]
+
+
+def _marks_of_choices(tokens: Sequence[str], at: int) -> tuple[tuple[str, ...], int]:
+    """Return the marks of the choices up to the end of a group, and its place."""
+    choices = list[tuple[str, ...]]()
+    while at < len(tokens) and (not choices or tokens[at] == "|"):
+        found, at = _marks_of_sequence(tokens, at + bool(choices))
+        choices.append(found)
+    return () if () in choices else tuple(dict.fromkeys(word for found in choices for word in found)), at
+
+
+def _marks_of_sequence(tokens: Sequence[str], at: int) -> tuple[tuple[str, ...], int]:
+    """Return the longest marks of a choice, and the place of its end."""
+    found, words = list[tuple[str, ...]](), [""]
+    while at < len(tokens) and tokens[at] not in ("|", ")"):
+        token, at = tokens[at], at + 1
+        if token[0] == "(" and token[-1] != ")":
+            inner, at = _marks_of_choices(tokens, at)
+            at += 1
+            may_be_missing = at < len(tokens) and (tokens[at] in "?*" or tokens[at].startswith("{0"))
+            if token[-1] != "!" and not may_be_missing:
+                found.append(inner)
+            words.append("")
+        elif (len(token) == 1 and token not in "[]{}?*+^$.") or (len(token) == 2 and not token[1].isalnum()):
             words[-1] += token[-1]
         else:
+            if token in "?*" or (token[0] == "{" and NUMBER.match(token) is None):
+                words[-1] = words[-1][:-1]  # the character before may be missing
             words.append("")
-            depth += {"(": 1, ")": -1}.get(token, 0)
-    return max(words, key=len)
+    found += [(word,) for word in words]
+    return max(found, key=_shortest), at
+
+
+def _shortest(words: Sequence[str]) -> int:
+    return min((len(word.replace(" ", "")) for word in words), default=0)

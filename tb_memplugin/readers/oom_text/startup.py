@@ -11,7 +11,7 @@ from math import ceil
 
 from tb_memplugin.model.out_of_memory import MemoryShare
 from tb_memplugin.readers.oom_text.failure import Failure, last_matches
-from tb_memplugin.readers.oom_text.message import mark_of, squeezed, values_of
+from tb_memplugin.readers.oom_text.message import marks_of, squeezed, values_of
 from tb_memplugin.readers.oom_text.normalize import NormalizedText
 
 # A line that comes later has the newer figure. `before` and `after` are free memory.
@@ -68,7 +68,7 @@ def _figures(text: NormalizedText) -> dict[str, int]:
     """Return the last figure of each kind, in bytes; of a utilization, in millionths."""
     placed: list[tuple[int, dict[str, int]]] = []
     for source, pattern in zip(LINES, PATTERNS, strict=True):
-        if mark_of(source).replace(" ", "") in text.squeezed:
+        if any(word.replace(" ", "") in text.squeezed for word in marks_of(source)):
             for match in last_matches(pattern, text.squeezed):
                 values = values_of(source, match)
                 placed.append((match.start(), {name: _number(value) for name, value in values.items()}))

@@ -14,10 +14,10 @@ from tb_memplugin.formats import OOM_TEXT_BYTES
 from tb_memplugin.logdir.files import HostFile, read_content
 from tb_memplugin.readers import oom_text
 from tb_memplugin.readers.oom_text import MAX_LINES, read_oom_text
-from tb_memplugin.readers.oom_text.excerpts import BEFORE_BYTES, ERRORS, WINDOW_BYTES, LogExcerpts
+from tb_memplugin.readers.oom_text.excerpts import BEFORE_BYTES, WINDOW_BYTES, LogExcerpts, excerpts_of
 from tb_memplugin.readers.oom_text.messages import MESSAGES
 
-MARKS = "\n".join(message.mark() for message in MESSAGES)  # so that every pattern is tried
+MARKS = "\n".join(word for message in MESSAGES for word in message.marks())  # so that every pattern is tried
 FRAGMENTS = [
     "a", "x\n", "InUse at 1 of size 1\n", "(pid=1) a\n(pid=2) b\n", "\x1b]", "(a (a ", "Buffer 1:\nSize: 1B\n",
     "Ran out of memory in memory space vmem while allocating on stack for   ", "Allocator (",
@@ -66,9 +66,15 @@ def test_excerpts_have_the_start_up_lines_and_the_first_error_of_a_worker(piece:
     assert len(found) < len(STARTED) + BEFORE_BYTES + WINDOW_BYTES + len(FIRST)
 
 
-def test_each_message_of_a_device_has_a_word_that_excerpts_are_searched_for() -> None:
+def test_each_message_of_a_device_is_found_in_the_middle_of_a_log() -> None:
     examples = [kind.example.encode() for kind in MESSAGES if not kind.host]
-    assert [example for example in examples if not any(word in example for word in ERRORS)] == []
+    noise = 2_000 * NOISE
+    assert [one for one in examples if one[:60] not in excerpts_of(b"\n".join((noise, one, noise)))] == []
+
+
+def test_a_message_in_a_line_without_an_end_is_found() -> None:
+    long = b"step " * 100_000
+    assert b"Tried to allocate" in excerpts_of(long + FIRST + long)
 
 
 def test_the_first_error_of_a_long_text_is_read_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -302,7 +302,8 @@ MESSAGES = (
     ),
     # Of a tool that is not listed. A line about an attempt that ran out of memory is not an error.
     MessageKind(
-        r"(?:[eE]rror|ERROR|[fF]ailed|FATAL|[fF]atal|what\(\)|panicked)[^\n]{0,80}?[^n\s] ?[oO]ut of [mM]emory",
+        r"(?:[eE]rror|ERROR|[fF]ailed|FATAL|[fF]atal|what\(\)|panicked)[^\n]{0,80}?[^n\s] ?"
+        r"(?:out of memory|Out of memory|Out of Memory)",
         "terminate called after throwing an instance of 'vk::SystemError'\n  what():  vkAllocateMemory: out of memory",
         {"memory": "device memory"}, "unlisted", "device memory", vague=True,
     ),
