@@ -89,3 +89,4 @@ class OutOfMemory:
     reason: str = ""
     advice: tuple[str, ...] = ()
     ledger: tuple[MemoryShare, ...] = ()  # of the device, where the text states it
+    preceding: tuple[str, ...] = ()  # the last lines of the log before it
