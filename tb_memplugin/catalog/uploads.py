@@ -80,7 +80,7 @@ class Uploads:
             if at == 0:
                 self._begin(key, name, size)
             upload = self._uploads.get(key)
-            if upload is None or upload.done != at or upload.name != name or at + len(piece) > upload.size:
+            if upload is None or (upload.done, upload.name, upload.size) != (at, name, size) or at + len(piece) > size:
                 raise InputError("The file was not received completely", name, "drop it on the page again")
             upload.add(piece)
             if upload.done < upload.size:

@@ -112,7 +112,7 @@ def attempt_uploads(data: bytes, everything: bool) -> bool:
     uploads, texts, complete = Uploads(), PastedTexts(), False
     for step in steps if isinstance(steps, list) else []:
         match step:
-            case [str(key), str(name), int(size), int(at), str(piece)] if 0 <= size < 1 << 62:
+            case [str(key), str(name), int(size), int(at), str(piece)] if type(size) is int and 0 <= size < 1 << 62:
                 try:
                     done, content, left_out = uploads.add(key, name, size, at, piece.encode(errors="replace"))
                     assert 0 <= done <= size
