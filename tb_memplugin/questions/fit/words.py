@@ -13,6 +13,7 @@ from tb_memplugin.questions.asking.text_table import align
 from tb_memplugin.sizes import bytes_text, counted, percent_text
 
 MAX_PARTS = 3
+NOTABLE = 1.1  # a ratio of estimated times; smaller ones are within their error
 MAX_ERROR = 200  # characters of an error beside other answers
 
 
@@ -38,11 +39,24 @@ def _have_several_targets(found: Sequence[LargestValue]) -> bool:
 
 def _below(found: Sequence[LargestValue], chosen: Sequence[str]) -> Iterator[str]:
     """Yield the sentences below the table."""
-    several = _have_several_targets(found)
-    for one in found:
-        name = ", ".join([*([one.target] if several else []), *(f"{dict(one.knobs)[name]}" for name in chosen)])
+    names = [_choice_text(one, chosen, _have_several_targets(found)) for one in found]
+    for one, name in zip(found, names, strict=True):
         yield from (f"{name}: {text}" if name else text for text in sentences(one))
+    yield from _fastest(found, names)
     yield from _caveats(found)
+
+
+def _choice_text(one: LargestValue, chosen: Sequence[str], several: bool) -> str:
+    return ", ".join([*([one.target] if several else []), *(f"{dict(one.knobs)[name]}" for name in chosen)])
+
+
+def _fastest(found: Sequence[LargestValue], names: Sequence[str]) -> Iterator[str]:
+    """Yield which choice is the fastest at its largest value, where the times of several are known to differ."""
+    rates = {name: _rate(one.largest, one.searched) for one, name in zip(found, names, strict=True) if one.largest}
+    known = {name: rate for name, rate in rates.items() if rate}
+    if len(known) > 1 and (ratio := max(known.values()) / min(known.values())) > NOTABLE:
+        best, least = max(known, key=known.__getitem__), min(known, key=known.__getitem__)
+        yield f"Fastest, as estimated: {best}, with {ratio:.1f} times as many {found[0].searched}/s as {least}"
 
 
 def _rows(found: Sequence[LargestValue], chosen: Sequence[str]) -> list[list[str]]:
@@ -95,9 +109,13 @@ def seconds_text(seconds: float) -> str:
 
 def rate_text(outcome: Outcome, searched: str) -> str:
     """Return how many items of the searched knob a second takes, on all devices together; empty where it is unknown."""
+    rate = _rate(outcome, searched)
+    return _two_digits(rate) if rate else ""
+
+
+def _rate(outcome: Outcome, searched: str) -> float:
     value = dict(outcome.candidate.knobs).get(searched)
-    known = outcome.step_seconds and isinstance(value, int | float)
-    return _two_digits(float(value or 0) / outcome.step_seconds) if known else ""
+    return float(value) / outcome.step_seconds if outcome.step_seconds and isinstance(value, int | float) else 0.0
 
 
 def _two_digits(number: float) -> str:

@@ -15,11 +15,12 @@ from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.model.fit import Outcome
+from tb_memplugin.model.fit import LargestValue, Outcome
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.questions.asking.source import FitOutcomes
 from tb_memplugin.questions.export.report import report_source
 from tb_memplugin.questions.fit.page import FitJson, fit
+from tb_memplugin.questions.fit.words import lines
 
 
 def answered(*outcomes: Outcome) -> FitJson:
@@ -217,3 +218,14 @@ def test_a_damaged_record_is_a_problem(tmp_path: Path) -> None:
     found = fetched(tmp_path)
     assert [len(step["candidates"]) for step in found["steps"]] == [1]
     assert "Not a record of a fit" in found["problems"][0]["text"]
+
+
+def test_the_fastest_choice_is_named_where_times_differ() -> None:
+    def choice(remat: str, seconds: float) -> LargestValue:
+        outcome = replace(reserving(candidate(remat=remat, batch=8), 4), step_seconds=seconds, utilization=0.3)
+        return LargestValue("v5e:2x2", (("remat", remat),), "batch", outcome, outcome)
+
+    text = "\n".join(lines([choice("none", 0.2), choice("full", 0.1)], ["remat"]))
+    assert "Fastest, as estimated: full, with 2.0 times as many batch/s as none" in text
+    assert "200 ms            40" in text and "100 ms            80" in text
+    assert "Fastest" not in "\n".join(lines([choice("none", 0.101), choice("full", 0.1)], ["remat"]))
