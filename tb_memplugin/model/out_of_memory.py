@@ -89,4 +89,3 @@ class OutOfMemory:
     reason: str = ""
     advice: tuple[str, ...] = ()
     ledger: tuple[MemoryShare, ...] = ()  # of the device, where the text states it
-    preceding: tuple[str, ...] = ()  # the last lines of the log before it

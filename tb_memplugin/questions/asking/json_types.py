@@ -125,8 +125,6 @@ class OutOfMemoryJson(TypedDict):
     """The operation, program or array that needed the memory."""
     sentences: list[str]
     """The request, the cause, and the hints."""
-    preceding: list[str]
-    """The last lines of the log before it; lines that differ in their numbers alone are one."""
 
 
 class StackFrameJson(TypedDict):

@@ -27,12 +27,7 @@ def lines(answer: ExplainedMoment) -> Iterator[str]:
     yield answer["headline"]
     at = answer["at"]
     if "out_of_memory" in answer:
-        failure = answer["out_of_memory"]
-        yield from (f"  - {sentence}" for sentence in failure["sentences"][2:])
-        if failure["preceding"]:
-            yield ""
-            yield "The last lines before it:"
-            yield from (f"  {line}" for line in failure["preceding"])
+        yield from (f"  - {sentence}" for sentence in answer["out_of_memory"]["sentences"][2:])
         if not at["bytes"]:
             yield from _holders(answer)
             return  # the text contains only the size of the failed request

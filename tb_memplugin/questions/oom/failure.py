@@ -17,7 +17,6 @@ from tb_memplugin.questions.asking.inputs import OUTLINE, RECORDINGS
 from tb_memplugin.questions.asking.json_types import OutOfMemoryJson, SummaryJson
 from tb_memplugin.questions.asking.source import Recordings
 from tb_memplugin.questions.oom.hints import hints, lacks_buffers
-from tb_memplugin.questions.recording.advice import advice, fits_with_text
 from tb_memplugin.questions.recording.summary import summary
 from tb_memplugin.sizes import bytes_text
 
@@ -53,7 +52,6 @@ def out_of_memory(recording: Recording) -> OutOfMemoryJson | None:
         "reason": cause(failure).value,
         "wanted_by": failure.wanted_by,
         "sentences": sentences(recording),
-        "preceding": list(failure.preceding),
     }
 
 
@@ -164,8 +162,6 @@ class FailedProgramJson(TypedDict):
     programs: list[SummaryJson]
     recipe: str | None
     """The setting that makes XLA write the program with its buffers; null if one is known, or the error names none."""
-    fits_with: str | None
-    """The changes with which the likeliest program fits, in words; null without such a program."""
 
 
 def named_program(recording: Recording) -> str:
@@ -178,13 +174,10 @@ def named_program(recording: Recording) -> str:
 def failed_program(recording: Recording, source: Recordings) -> FailedProgramJson:
     """Return the programs that an error without buffers may be about; see `likely_programs`."""
     if not (name := named_program(recording)):
-        return {"programs": [], "recipe": None, "fits_with": None}
+        return {"programs": [], "recipe": None}
     found = likely_programs(recording, source.programs([name]))
     recipe = DUMP_FLAGS if lacks_buffers(recording) and not found else None
-    programs = [summary(program.outline) for program in found]
-    changes = advice(found[0]) if found else None
-    fits = fits_with_text(changes) if changes is not None and changes["fits_with"] is not None else None
-    return {"programs": programs, "recipe": recipe, "fits_with": fits}
+    return {"programs": [summary(program.outline) for program in found], "recipe": recipe}
 
 
 def programs_of(error: Recording, others: Sequence[Recording]) -> list[Recording]:

@@ -10,7 +10,6 @@ from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.common.part import FilePart
 from tb_memplugin.readers.oom_text.excerpts import excerpts_of
-from tb_memplugin.readers.oom_text.failure import Failure
 from tb_memplugin.readers.oom_text.messages import MESSAGES
 from tb_memplugin.readers.oom_text.messages.serving import with_engine_advice
 from tb_memplugin.readers.oom_text.normalize import NormalizedText
@@ -47,7 +46,6 @@ def read_oom_text(
     if not failures:
         remedy = "paste the whole message from its first line; for a killed process, its exit code is enough"
         raise InputError("No out-of-memory error in the text", source or "the text", remedy)
-    failures = [_with_log(failure, normalized) for failure in failures]
     found = recordings(failures, run=run, host=host, source=source)
     skipped += len(data) - len(end) - len(before)
     if skipped <= 0:
@@ -57,8 +55,3 @@ def read_oom_text(
     )
     cut = Caveat(CaveatCode.ONLY_END_READ, text, skipped)
     return [replace(recording, caveats=(*recording.caveats, cut)) for recording in found]
-
-
-def _with_log(failure: Failure, text: NormalizedText) -> Failure:
-    preceding = text.lines_before(failure.at)
-    return replace(failure, out_of_memory=replace(failure.out_of_memory, preceding=preceding))

@@ -73,9 +73,7 @@ class LogExcerpts:
         if worker in self._workers:
             return begin + 1
         self._workers.add(worker)
-        first = max(begin - BEFORE_BYTES, after)
-        first = text.find(b"\n", first, begin) + 1 or first
-        self._kept.append(text[first : begin + WINDOW_BYTES])
+        self._kept.append(text[max(begin - BEFORE_BYTES, after) : begin + WINDOW_BYTES])
         return begin + WINDOW_BYTES - BEFORE_BYTES
 
     def _keep_line(self, line: bytes) -> None:

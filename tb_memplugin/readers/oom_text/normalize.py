@@ -6,14 +6,12 @@ is found wherever an author, a terminal or a screenshot's OCR breaks its lines, 
 
 import re
 from bisect import bisect_right
-from functools import partial
-from itertools import accumulate, groupby
+from itertools import accumulate
 
 import numpy as np
 
 from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.lazy import cached_property
-from tb_memplugin.sizes import counted
 
 # Colors and cursor movements; a copy often lacks the escape character and keeps the rest, `[36m`.
 ESCAPES = re.compile(
@@ -46,8 +44,6 @@ WORKER = re.compile(rf"\n[ \t>]{{0,40}}\d{{0,6}}({RAY}|{RANK})")
 SPACED_POINT = re.compile(r"(?<=\d) \. (?=\d)")  # of a screenshot's OCR
 TYPOGRAPHY = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")  # of a word processor
 LINE_NUMBER = re.compile(r"(?m)^(\d{1,6})(?:[.:|)]|(?=[ \t]))[ \t]{0,8}")
-NUMBERS = re.compile(r"[\d.,]{1,100}")
-BEFORE_CHARS, LINE_CHARS, MAX_LINES_BEFORE = 20_000, 300, 8  # of the text before an error
 BLANK_LINES = re.compile(r"\n{3,}")
 # repr() of an error, or a log that keeps an error on one line.
 ESCAPED_LINES = re.compile(r"\\n(?:\\n|\\t| {2}|Total |BufferAssignment|Peak buffers|\s*==)")
@@ -75,20 +71,6 @@ class NormalizedText:
         """Return the name of the worker that wrote a place in the text, such as `rank3`; empty if it has none."""
         number = min(bisect_right(self._ends, at), len(self._workers) - 1)
         return self._workers[number].strip(" ()[]:")
-
-    def lines_before(self, at: int) -> tuple[str, ...]:
-        """Return the last lines of the same worker before a place, those that differ in numbers alone as one."""
-        number = min(bisect_right(self._ends, at), len(self._workers) - 1)
-        first = self._ends[number - 1] if number else 0
-        end = self.text.rfind("\n", first, at) + 1
-        begin = max(end - BEFORE_CHARS, first)
-        lines = self.text[begin:end].split("\n")[int(begin > first) :]  # the first one may be cut
-        found = []
-        for _, same in groupby(filter(None, map(str.strip, lines)), key=partial(NUMBERS.sub, "#")):
-            *others, last = same
-            folded = f" (after {counted(len(others), 'similar line')})" if others else ""
-            found.append(last[:LINE_CHARS] + folded)
-        return tuple(found[-MAX_LINES_BEFORE:])
 
     @cached_property
     def squeezed(self) -> str:

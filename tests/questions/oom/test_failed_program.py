@@ -52,8 +52,6 @@ def test_a_report_finds_the_program_that_it_contains() -> None:
     recordings = listing_of_path(str(DEMO / REFUSED)).recordings
     error = next(recording for recording in recordings if recording.out_of_memory is not None)
     source = report_source(recordings, recordings)
-    answer = failed_program(error, source.recordings)
-    assert [program["memory"] for program in answer["programs"]] == ["HBM"]
-    assert answer["fits_with"] is not None and answer["fits_with"].startswith("Fits with: ")
+    assert [program["memory"] for program in failed_program(error, source.recordings)["programs"]] == ["HBM"]
     program = next(recording for recording in recordings if recording.program is not None)
     assert failed_program(program, source.recordings)["programs"] == []

@@ -85,13 +85,6 @@ def test_the_first_error_of_a_long_text_is_read_too(monkeypatch: pytest.MonkeyPa
     assert cut.bytes is not None and len(LOG) - 200_000 < cut.bytes < len(LOG) - 10_000
 
 
-def test_an_error_has_the_lines_before_it_of_its_own_worker() -> None:
-    lines = b"".join(b"[rank3]: step %d loss 2.5\n[rank0]: other\n" % number for number in range(40))
-    [recording] = read_oom_text(lines + b"[rank3]: saving a checkpoint\n" + FIRST)
-    assert recording.out_of_memory is not None
-    assert recording.out_of_memory.preceding == ("step 39 loss 2.5 (after 39 similar lines)", "saving a checkpoint")
-
-
 def test_the_first_error_of_a_long_file_is_read_too(tmp_path: Path) -> None:
     log = tmp_path / "train.log"
     log.write_bytes(FIRST + (OOM_TEXT_BYTES // len(NOISE) + 10_000) * NOISE)

@@ -365,8 +365,6 @@ export interface FailedProgram {
    * none.
    */
   recipe: string | null;
-  /** The changes with which the likeliest program fits, in words; null without such a program. */
-  fits_with: string | null;
 }
 
 /** A device with the reasons for its distance from the median device. */
@@ -915,8 +913,6 @@ export interface OutOfMemory {
   wanted_by: string;
   /** The request, the cause, and the hints. */
   sentences: string[];
-  /** The last lines of the log before it; lines that differ in their numbers alone are one. */
-  preceding: string[];
 }
 
 /** Overview of a run, the recording that uses the largest share of its limit first. */

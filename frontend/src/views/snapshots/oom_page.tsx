@@ -31,18 +31,15 @@ interface FailedProgramProps {
 function FailedProgram({ api, id, store }: FailedProgramProps): JSX.Element | null {
   const { value } = useFetched(id, (key, signal) => api.failedProgram({ id: key }, signal));
   if (value === null) return null;
-  if (value.programs.length > 0)
-    return <Programs programs={value.programs} fitsWith={value.fits_with} store={store} />;
+  if (value.programs.length > 0) return <Programs programs={value.programs} store={store} />;
   return value.recipe === null ? null : <Recipe recipe={value.recipe} />;
 }
 
 function Programs({
   programs,
-  fitsWith,
   store,
 }: {
   programs: readonly Summary[];
-  fitsWith: string | null;
   store: Store<ViewState>;
 }): JSX.Element {
   return (
@@ -60,7 +57,6 @@ function Programs({
           , {formatBytes(program.reserved_bytes ?? program.peak_bytes)} of {program.memory}, in {program.run}
         </li>
       ))}
-      {fitsWith !== null && <li>{fitsWith}</li>}
     </ul>
   );
 }
@@ -151,7 +147,6 @@ function Loaded(props: Shared & { view: FirstView; everything: RecordingData | n
       <Headline headline={view.verdict.alarm} caveats={view.caveats} problems={problems}>
         <OomHints sentences={view.out_of_memory?.sentences.slice(2).filter(isHint) ?? []} />
         <FailedProgram api={api} id={view.recording.id} store={store} />
-        <Preceding lines={view.out_of_memory?.preceding ?? []} />
         <Figures view={view} available={available} store={store} dark={dark} />
       </Headline>
       {everything !== null && everything.regions.length > 0 && (
@@ -179,17 +174,6 @@ function Loaded(props: Shared & { view: FirstView; everything: RecordingData | n
 /** FailedProgram shows how to dump a program, with a button. */
 function isHint(sentence: string): boolean {
   return !sentence.includes("--xla_dump_to=");
-}
-
-/** The last lines of the log before the error. */
-function Preceding({ lines }: { lines: string[] }): JSX.Element | null {
-  if (lines.length === 0) return null;
-  return (
-    <details class="oom-log" data-testid="oom-log">
-      <summary>The last lines before it</summary>
-      <pre>{lines.join("\n")}</pre>
-    </details>
-  );
 }
 
 /** Advice, largest effect first. */
