@@ -19,7 +19,7 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.formats import format_of
 from tb_memplugin.free_memory import require
 from tb_memplugin.logdir import HostFile, ProgramFile, Run
-from tb_memplugin.logdir.files import Excerpts, excerpts_of
+from tb_memplugin.logdir.ends import Excerpts, excerpts_of
 from tb_memplugin.logdir.names import host_name
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text

@@ -5,15 +5,15 @@ import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from io import FileIO
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.errors import InputError, ReadError, end_if_abandoned
+from tb_memplugin.errors import InputError, ReadError
 from tb_memplugin.formats import ByteRange, Format, format_of
 from tb_memplugin.free_memory import require
+from tb_memplugin.logdir.ends import read_end
 from tb_memplugin.logdir.names import host_name, is_remote, path_text
 from tb_memplugin.logdir.parts import CHUNK_BYTES, Allocate, count_bytes, read_needed
 from tb_memplugin.logdir.remote_files import RemoteFile, read_remote, read_stream
@@ -68,51 +68,12 @@ def read_local(
         file = LocalFile(stream, path, before.st_size)
         content = read_needed(file, known, allocator(path)) if size == before.st_size >= MIN_BYTES else None
         if content is None:
-            excerpts = _excerpts(file, begin, known)
-            content = allocator(path)(len(excerpts) + size)
-            content[: len(excerpts)] = excerpts
-            file.fetch_into([(begin, content[len(excerpts) :])])
-            begin = max(begin - len(excerpts), 0)
+            content, begin = read_end(file, begin, size, known, allocator(path))
         after = os.fstat(stream.fileno())
     # A longer file is one that grows: what was read is its beginning, as it was.
     if after.st_size <= before.st_size and stamp_of(after) != stamp_of(before):
         raise changed(path)
     return content.toreadonly(), begin
-
-
-MAX_SEARCHED_BYTES = 2 << 30  # of the beginning of a file of which only the end is read; a sparse file has any size
-
-
-def _excerpts(file: LocalFile, end: int, known: Format | None) -> bytes:
-    """Return what a format needs of the beginning of a file of which only the end is read."""
-    found = excerpts_of(known) if known is not None and end else None
-    if found is None:
-        return b""
-    end = min(end, MAX_SEARCHED_BYTES)
-    for at in range(0, end, CHUNK_BYTES):
-        end_if_abandoned()
-        found.add(file.fetch([(at, min(at + CHUNK_BYTES, end))])[0])
-    excerpts = found.content()
-    return excerpts and excerpts + b"\n"
-
-
-class Excerpts(Protocol):
-    """Keeps the parts of a file that a format needs besides its end; the file is added in pieces."""
-
-    def add(self, piece: bytes) -> None:
-        """Search the next piece."""
-
-    def content(self) -> bytes:
-        """Return the excerpts of all pieces."""
-
-
-def excerpts_of(known: Format) -> Excerpts | None:
-    """Return new excerpts for a file of a format; None where it has none."""
-    if known.excerpts is None:
-        return None
-    module, _, name = known.excerpts.partition(":")
-    made: Excerpts = getattr(import_module(module), name)()
-    return made
 
 
 def extent(begin: int, max_bytes: int | None, file_bytes: int) -> tuple[int, int]:
@@ -263,7 +224,7 @@ def _read_remote(
     if not remote.size:
         return read_stream(remote, 0, 0), 0
     begin, size = extent(begin, max_bytes, remote.size)
-    return read_remote(remote, begin, size, known, allocator(file.path)), begin
+    return read_remote(remote, begin, size, known, allocator(file.path))
 
 
 def read_beside(top: str, path: str, max_bytes: int) -> bytes | None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from tb_memplugin.errors import ReadError
 from tb_memplugin.formats import ByteRange, Format
+from tb_memplugin.logdir.ends import read_end
 from tb_memplugin.logdir.parts import CHUNK_BYTES, Allocate, count_bytes, read_needed
 
 # Times that are larger than the year 5138 in seconds are in milliseconds.
@@ -163,22 +164,24 @@ MIN_BYTES = 1 << 20
 MAX_UNKNOWN_BYTES = 1 << 30  # of a file whose store does not give its size
 
 
-def read_remote(file: RemoteFile, begin: int, size: int, known: Format | None, allocate: Allocate) -> memoryview:
+def read_remote(
+    file: RemoteFile, begin: int, size: int, known: Format | None, allocate: Allocate
+) -> tuple[memoryview, int]:
     """Return `size` bytes from `begin`; where that is the whole file, only the parts that its reader needs.
 
-    `known`: the format of the file. Raises ReadError where the file changes, and errors of the store.
+    Also return the number of bytes before them that are left out, as `read_end` does. `known`: the format of the file.
+    Raises ReadError where the file changes, and errors of the store.
     """
     try:
         if size <= MIN_BYTES:
-            return _read_at_once(file, begin, size, allocate)
+            return _read_at_once(file, begin, size, allocate), begin
         with file.unchanged():
             content = read_needed(file, known, allocate) if not begin else None
             if content is None:
-                content = allocate(size)
-                file.fetch_into([(begin, content)])
-        return content.toreadonly()
+                content, begin = read_end(file, begin, size, known, allocate)
+        return content.toreadonly(), begin
     except NoRangesError:
-        return read_stream(file, begin, size)
+        return read_stream(file, begin, size), begin
 
 
 def read_stream(file: RemoteFile, begin: int, size: int) -> memoryview:

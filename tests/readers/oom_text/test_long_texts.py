@@ -6,11 +6,13 @@ import time
 from io import BytesIO
 from pathlib import Path
 
+import fsspec
 import pytest
 
 from tb_memplugin.catalog.listing import listing_of_stream
 from tb_memplugin.errors import InputError
 from tb_memplugin.formats import OOM_TEXT_BYTES
+from tb_memplugin.logdir import ends
 from tb_memplugin.logdir.files import HostFile, read_content
 from tb_memplugin.readers import oom_text
 from tb_memplugin.readers.oom_text import MAX_LINES, read_oom_text
@@ -92,3 +94,18 @@ def test_the_first_error_of_a_long_file_is_read_too(tmp_path: Path) -> None:
     assert bytes(content[: len(FIRST)]) == FIRST and 0 < skipped < log.stat().st_size - OOM_TEXT_BYTES
     [recording] = listing_of_stream(BytesIO(log.read_bytes()), "-").recordings
     assert recording.out_of_memory is not None and recording.out_of_memory.asked == 2 * 2**30
+
+
+def test_a_log_in_a_remote_store_is_read_as_a_local_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ends, "MAX_SEARCHED_BYTES", 2 << 20)
+    content = FIRST + (3 << 20) // len(NOISE) * NOISE + b"[rank4]: " + FIRST + (OOM_TEXT_BYTES // len(NOISE)) * NOISE
+    log = tmp_path / "train.oom.txt"
+    log.write_bytes(content)
+    fsspec.filesystem("memory").pipe("/logs/train.oom.txt", content)
+    try:
+        far = read_content(HostFile("memory://logs/train.oom.txt", "", len(content), ""))
+    finally:
+        fsspec.filesystem("memory").rm("/logs", recursive=True)
+    near = read_content(HostFile(str(log), "", len(content), ""))
+    assert bytes(far[0]) == bytes(near[0]) and far[1] == near[1]
+    assert bytes(far[0]).startswith(FIRST) and b"[rank4]" not in bytes(far[0])  # beyond what is searched
