@@ -26,7 +26,7 @@ from tb_memplugin.logdir import HostFile
 from tb_memplugin.logdir.names import is_stage, parse_program
 from tb_memplugin.model.accelerators import V5E
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.oom.failure import failed_program
+from tb_memplugin.questions.oom.failed_program import failed_program_in_logdir
 from tb_memplugin.questions.recording.kernels import kernels
 from tb_memplugin.readers.xla_dump import read_target
 
@@ -312,7 +312,7 @@ def test_a_compilers_error_leads_to_a_renamed_program_too(tmp_path: Path) -> Non
     answers = {}
     for recording in catalog.listing(tmp_path.name).recordings:
         assert recording.out_of_memory is not None
-        answers[recording.out_of_memory.program] = failed_program(recording, source.recordings)
+        answers[recording.out_of_memory.program] = failed_program_in_logdir(recording, source.recordings, source.runs)
     assert [program["title"] for program in answers["jit_step"]["programs"]] == ["jit_step(0)"]
     assert answers["jit_step"]["recipe"] is None
     assert answers["jit_other"]["programs"] == []

@@ -82,10 +82,11 @@ class OutOfMemory:
     host: bool = False  # host memory, not an accelerator's
     wanted_by: str = ""  # the operation, program or array that needed it
     rank: int = 0
-    program: str = ""  # the module that the compiler refused
+    program: str = ""  # the module that the error names
     kernel_limit: bool = False  # the capacity is the limit of one kernel, which an option of the compiler raises
     kernel_buffers: tuple[KernelBuffer, ...] = ()
     request: str = ""
     reason: str = ""
     advice: tuple[str, ...] = ()
     ledger: tuple[MemoryShare, ...] = ()  # of the device, where the text states it
+    lines_before: tuple[str, ...] = ()  # the last lines of the log before the error

@@ -234,6 +234,21 @@ def test_a_file_dropped_on_the_page_is_read(shown: Viewer) -> None:
     assert shown.get("paste-text").input_value() == text.replace("\r\n", "\n")
 
 
+def test_the_ledger_and_the_log_before_an_error_are_shown(shown: Viewer) -> None:
+    log = (
+        "INFO worker.py:266] model weights take 15.00GiB; non_torch_memory takes 0.25GiB; PyTorch activation peak memory "
+        "takes 0.75GiB; the rest of the memory reserved for KV Cache is 2.00GiB.\nlast <b>words</b>\n"
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.00 GiB.\n"
+    )
+    shown.get("paste").click()
+    shown.get("paste-text").fill(log)
+    shown.get("paste-read").click()
+    shown.get("paste-open").click()
+    until(lambda: shown.get("oom-lines").count(), bool, "no lines")
+    assert "last <b>words</b>" in shown.get("oom-lines").locator("pre").text_content()
+    assert "15.0 GiB" in shown.get("oom-holders").inner_text()
+
+
 def test_in_every_host_an_error_can_be_pasted(go_to: Open) -> None:
     viewer = go_to(**START)
     viewer.get("paste").click()

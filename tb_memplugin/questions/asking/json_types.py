@@ -125,6 +125,8 @@ class OutOfMemoryJson(TypedDict):
     """The operation, program or array that needed the memory."""
     sentences: list[str]
     """The request, the cause, and the hints."""
+    lines_before: list[str]
+    """The last lines of the log before the error, the oldest first; of lines that differ in numbers alone, one."""
 
 
 class StackFrameJson(TypedDict):

@@ -20,6 +20,7 @@ from tb_memplugin.questions.kinds.joins import RuntimeToProgramJson, joins
 from tb_memplugin.questions.kinds.ledger import HolderJson, PhasePeakJson, holders_at, phases
 from tb_memplugin.questions.kinds.verdict import moment_text, verdict, verdict_text
 from tb_memplugin.questions.oom import failure as oom
+from tb_memplugin.questions.oom.failed_program import FailedProgramJson, failed_program, named_program
 from tb_memplugin.questions.recording.advice import AdviceListJson, advice
 from tb_memplugin.questions.recording.kernels import KernelJson, has_kernels, kernels
 from tb_memplugin.questions.recording.sites import site
@@ -103,6 +104,8 @@ class LiveMemoryJson(TypedDict):
     """For a job that is watched: the peak of each phase that the script marks."""
     out_of_memory: NotRequired[OutOfMemoryJson]
     """For an error: the request, the free memory, and the cause."""
+    failed_program: NotRequired[FailedProgramJson]
+    """For an error that names a program without its buffers: its dumps, and the changes with which it fits."""
 
 
 class ExplainedMoment(LiveMemoryJson):
@@ -128,7 +131,7 @@ def explain(
 
     Of a program, the `most_buffers` largest buffers are listed; with None, all of them.
     `others` are the other recordings of the logdir; an allocator is matched with the programs of its run and host.
-    `outcomes` are the candidates of fits there.
+    `outcomes` are the candidates of fits there, or for an error those about its program.
     InputError where `at` is not a moment of the recording.
     """
     position = peak(recording).position if at is None else position_of(recording, at)
@@ -142,11 +145,10 @@ def explain(
     answer = _everywhere(recording, position, line, _figures(recording))
     if failure is not None:
         answer["out_of_memory"] = failure
-        if recording.out_of_memory is not None and (held := recording.out_of_memory.ledger):
-            whole = sum(one.bytes for one in held)
-            answer["ledger"] = [
-                {"holder": one.holder, "bytes": one.bytes, "share": share(one.bytes, whole)} for one in held
-            ]
+        if named_program(recording):
+            answer["failed_program"] = failed_program(recording, others, outcomes)
+        if held := holders_at(recording, position):
+            answer["ledger"] = held
     if changes is not None:
         answer["advice"] = changes
         if has_kernels(recording):

@@ -19,7 +19,6 @@ from tb_memplugin.questions.asking.json_types import AboutFile, ProblemJson, pro
 from tb_memplugin.questions.explain.explain import ExplainedMoment, LiveAmountJson, LiveMemoryJson, explain
 from tb_memplugin.questions.kinds.leaks import GrowthOverStepsJson, LeaksJson, SiteVerdictJson
 from tb_memplugin.questions.kinds.watched import growth_message, growth_sentence
-from tb_memplugin.questions.oom.failure import programs_of
 from tb_memplugin.questions.recording.advice import AdviceLineJson, FitsWithJson
 from tb_memplugin.questions.recording.tree import TreeLineJson, heaviest_chains
 from tb_memplugin.questions.records import record, records
@@ -201,7 +200,7 @@ def _questions(
         why = "who holds the memory, by the newest snapshot of this run"
         return [asked.question("explain", why, taken.id) for taken in snapshots_of(recording, others)[-1:]]
     timed = next((r for r in others if r.axis is Axis.TIME and r.run == recording.run and r is not recording), None)
-    failed = [program.id for program in programs_of(recording, others)[:1]]
+    failed = [program["id"] for program in found["failed_program"]["programs"][:1]] if "failed_program" in found else []
     return [
         *(asked.question("explain", "the program that did not fit, with its buffers", program) for program in failed),
         asked.question("advice", "how to lower the peak: sentences and code", own) if has_advice else None,

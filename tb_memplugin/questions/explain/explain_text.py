@@ -24,6 +24,21 @@ MIN_KEPT_SHARE = 0.01  # of the peak; smaller sites that are kept for one step a
 
 def lines(answer: ExplainedMoment) -> Iterator[str]:
     """Format the answer of `explain`. The caller escapes control characters, which names may contain."""
+    yield from _moment_lines(answer)
+    if "failed_program" in answer:
+        for program in answer["failed_program"]["programs"]:
+            yield ""
+            yield f"The logdir contains {program['title']}, with its buffers: --recording '{program['id']}'"
+        if answer["failed_program"]["fits_with"] is not None:
+            yield answer["failed_program"]["fits_with"]
+    if "out_of_memory" in answer and answer["out_of_memory"]["lines_before"]:
+        yield ""
+        yield "Before the error:"
+        yield ""
+        yield from (f"    {line}" for line in answer["out_of_memory"]["lines_before"])
+
+
+def _moment_lines(answer: ExplainedMoment) -> Iterator[str]:
     yield answer["headline"]
     at = answer["at"]
     if "out_of_memory" in answer:

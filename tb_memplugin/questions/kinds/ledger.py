@@ -70,15 +70,15 @@ def ledger(recording: Recording) -> LedgerJson:
 
 
 def holders_at(recording: Recording, position: int) -> list[HolderJson]:
-    """Return the holders at a position; none where they are unknown."""
-    found = recording.ledger
-    if found is None or not 0 <= position < recording.length:
-        return []
-    sizes = found.bytes[:, position].tolist()
-    return [
-        {"holder": name, "bytes": size, "share": share(size, sum(sizes))}
-        for name, size in zip(found.name, sizes, strict=True)
-    ]
+    """Return the holders at a position, or those that the text of an error states; none where they are unknown."""
+    found, failure = recording.ledger, recording.out_of_memory
+    held: list[tuple[str, int]] = []
+    if failure is not None:
+        held = [(one.holder, one.bytes) for one in failure.ledger]
+    elif found is not None and 0 <= position < recording.length:
+        held = list(zip(found.name, found.bytes[:, position].tolist(), strict=True))
+    total = sum(size for _, size in held)
+    return [{"holder": name, "bytes": size, "share": share(size, total)} for name, size in held]
 
 
 def phases(recording: Recording) -> list[PhasePeakJson]:

@@ -1,23 +1,15 @@
-"""Out-of-memory failures: the request, the free memory, the cause, and the program that the error names."""
+"""Out-of-memory failures: the request, the free memory, and the cause."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypedDict
-
-from tb_memplugin.analysis.isolate import each
 from tb_memplugin.analysis.usage.figure_definitions import OUT_OF_MEMORY, Figure, define
 from tb_memplugin.analysis.usage.headroom import Cause, cause, missing_bytes
-from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak, reserved_bytes
+from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak
 from tb_memplugin.analysis.usage.live_set import live_rows
-from tb_memplugin.model.out_of_memory import DUMP_FLAGS, OutOfMemory, OutOfMemoryPhase
+from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.questions.asking.endpoint import InReport, endpoint
-from tb_memplugin.questions.asking.inputs import OUTLINE, RECORDINGS
-from tb_memplugin.questions.asking.json_types import OutOfMemoryJson, SummaryJson
-from tb_memplugin.questions.asking.source import Recordings
-from tb_memplugin.questions.oom.hints import hints, lacks_buffers
-from tb_memplugin.questions.recording.summary import summary
+from tb_memplugin.questions.asking.json_types import OutOfMemoryJson
+from tb_memplugin.questions.oom.hints import hints
 from tb_memplugin.sizes import bytes_text
 
 ALWAYS_SHOWN = ("capacity", "asked")  # figures that are shown as unknown if the text lacks them
@@ -52,6 +44,7 @@ def out_of_memory(recording: Recording) -> OutOfMemoryJson | None:
         "reason": cause(failure).value,
         "wanted_by": failure.wanted_by,
         "sentences": sentences(recording),
+        "lines_before": list(failure.lines_before),
     }
 
 
@@ -150,52 +143,3 @@ def figures(recording: Recording) -> list[Figure]:
         define(OUT_OF_MEMORY, "reported_peak", recording.reported_peak),
     ]  # fmt: skip
     return [figure for figure in candidates if figure.bytes is not None or figure.key in ALWAYS_SHOWN]
-
-
-MAX_PROGRAMS = 4
-ROUNDING = 100  # compilers print the needed bytes with an error of at most a hundredth
-
-
-class FailedProgramJson(TypedDict):
-    """The programs that an error may be about, the likeliest first."""
-
-    programs: list[SummaryJson]
-    recipe: str | None
-    """The setting that makes XLA write the program with its buffers; null if one is known, or the error names none."""
-
-
-def named_program(recording: Recording) -> str:
-    """Return the program that an error names without its buffers; empty for other recordings."""
-    failure = recording.out_of_memory
-    return failure.program if failure is not None and not len(recording.allocations) else ""
-
-
-@endpoint("failed_program", OUTLINE, RECORDINGS, report=InReport(lambda recording: bool(named_program(recording))))
-def failed_program(recording: Recording, source: Recordings) -> FailedProgramJson:
-    """Return the programs that an error without buffers may be about; see `likely_programs`."""
-    if not (name := named_program(recording)):
-        return {"programs": [], "recipe": None}
-    found = likely_programs(recording, source.programs([name]))
-    recipe = DUMP_FLAGS if lacks_buffers(recording) and not found else None
-    return {"programs": [summary(program.outline) for program in found], "recipe": recipe}
-
-
-def programs_of(error: Recording, others: Sequence[Recording]) -> list[Recording]:
-    """Return the likely programs of an error that names one without its buffers; an empty list for other recordings."""
-    name = named_program(error)
-    named = [other for other in others if other.program is not None and other.program.module == name]
-    return likely_programs(error, named) if name else []
-
-
-def likely_programs(error: Recording, named: Sequence[Recording]) -> list[Recording]:
-    """Return the programs with the name in an error that need as much as it states, else all; the likeliest first.
-
-    Each is the recording of the memory that was too small, or if there are none, of the program's main memory.
-    """
-    asked = error.out_of_memory.asked if error.out_of_memory is not None else None
-    found = [p for p in named if p.memory == error.memory] or [p for p in named if p.is_main_memory]
-    found, _ = each(found, lambda program: (reserved_bytes(program), program)[1])
-    needs = {program.id: abs(reserved_bytes(program) - (asked or 0)) for program in found}
-    exact = [program for program in found if asked and ROUNDING * needs[program.id] <= asked]
-    ordered = sorted(exact or found, key=lambda program: (program.run != error.run, needs[program.id], program.id))
-    return ordered[:MAX_PROGRAMS]

@@ -13,6 +13,7 @@ from tb_memplugin.readers.oom_text.excerpts import excerpts_of
 from tb_memplugin.readers.oom_text.messages import MESSAGES
 from tb_memplugin.readers.oom_text.messages.serving import with_engine_advice
 from tb_memplugin.readers.oom_text.normalize import NormalizedText
+from tb_memplugin.readers.oom_text.preceding import with_lines_before
 from tb_memplugin.readers.oom_text.recordings import merge, rank, recordings
 from tb_memplugin.readers.oom_text.startup import with_ledger
 
@@ -43,6 +44,7 @@ def read_oom_text(
     # Without figures, only the most specific words count: others say the same.
     failures = failures or next(filter(None, (merge(m.find(normalized)) for m in MESSAGES if m.vague)), [])
     failures = with_ledger(with_engine_advice(failures, normalized.text), normalized)
+    failures = [with_lines_before(failure, normalized) for failure in failures]
     if not failures:
         remedy = "paste the whole message from its first line; for a killed process, its exit code is enough"
         raise InputError("No out-of-memory error in the text", source or "the text", remedy)

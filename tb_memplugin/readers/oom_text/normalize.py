@@ -72,6 +72,11 @@ class NormalizedText:
         number = min(bisect_right(self._ends, at), len(self._workers) - 1)
         return self._workers[number].strip(" ()[]:")
 
+    def begin_of_worker(self, at: int) -> int:
+        """Return where the lines of the worker begin that wrote a place in the text."""
+        number = min(bisect_right(self._ends, at), len(self._workers) - 1)
+        return self._ends[number - 1] if number else 0
+
     @cached_property
     def squeezed(self) -> str:
         """Return the text without white space."""

@@ -7,14 +7,18 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
 from support.servers import DEMO
 from werkzeug.test import Client
 
 from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.hosts.api import MemoryApp
+from tb_memplugin.questions.explain.explain import explain
+from tb_memplugin.questions.explain.explain_text import lines
 from tb_memplugin.questions.export.report import report_source
-from tb_memplugin.questions.oom.failure import failed_program
+from tb_memplugin.questions.oom.failed_program import failed_program_in_logdir
+from tb_memplugin.readers.oom_text import read_oom_text
 
 REFUSED, FITS = "v5e_out_of_memory", "v5e_train_step"
 PAGE = {"Sec-Fetch-Site": "same-origin", "Origin": "http://localhost"}
@@ -52,6 +56,21 @@ def test_a_report_finds_the_program_that_it_contains() -> None:
     recordings = listing_of_path(str(DEMO / REFUSED)).recordings
     error = next(recording for recording in recordings if recording.out_of_memory is not None)
     source = report_source(recordings, recordings)
-    assert [program["memory"] for program in failed_program(error, source.recordings)["programs"]] == ["HBM"]
+    answer = failed_program_in_logdir(error, source.recordings, source.runs)
+    assert [program["memory"] for program in answer["programs"]] == ["HBM"]
+    assert answer["fits_with"] is not None and answer["fits_with"].startswith("Fits with: Use four microbatches of 64")
     program = next(recording for recording in recordings if recording.program is not None)
-    assert failed_program(program, source.recordings)["programs"] == []
+    assert failed_program_in_logdir(program, source.recordings, source.runs)["programs"] == []
+
+
+@pytest.mark.parametrize("text", [
+    "RESOURCE_EXHAUSTED: Error loading program 'jit_train_step': Attempting to reserve 30.00G at the bottom of memory. "
+    "That was not possible. There are 2.00G free",
+    "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 30.00GiB with allocator TPU_0_bfc on device 0. "
+    "[executable_name='jit_train_step']",
+])  # fmt: skip
+def test_the_program_of_an_error_at_run_time_is_found_too(text: str) -> None:
+    [error] = read_oom_text(text.encode())
+    answer = explain(error, others=listing_of_path(str(DEMO / REFUSED)).recordings)
+    assert answer["failed_program"]["fits_with"] is not None
+    assert "Fits with: Use four microbatches of 64" in "\n".join(lines(answer))

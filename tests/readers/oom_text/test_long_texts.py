@@ -14,6 +14,8 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.formats import OOM_TEXT_BYTES
 from tb_memplugin.logdir import ends
 from tb_memplugin.logdir.files import HostFile, read_content
+from tb_memplugin.questions.explain.explain import explain
+from tb_memplugin.questions.explain.explain_text import lines
 from tb_memplugin.readers import oom_text
 from tb_memplugin.readers.oom_text import MAX_LINES, read_oom_text
 from tb_memplugin.readers.oom_text.excerpts import BEFORE_BYTES, WINDOW_BYTES, LogExcerpts, excerpts_of
@@ -109,3 +111,21 @@ def test_a_log_in_a_remote_store_is_read_as_a_local_one(tmp_path: Path, monkeypa
     near = read_content(HostFile(str(log), "", len(content), ""))
     assert bytes(far[0]) == bytes(near[0]) and far[1] == near[1]
     assert bytes(far[0]).startswith(FIRST) and b"[rank4]" not in bytes(far[0])  # beyond what is searched
+
+
+def test_the_lines_before_an_error_are_those_of_its_worker_and_repeated_ones_once() -> None:
+    """Give lines that differ in numbers alone once, and take control characters out."""
+    log = b"[rank0]: loaded\n" + b"".join(b"[rank3]: step %d loss 2.5\n" % step for step in range(900))
+    log += b"[rank0]: step 900\n[rank3]: saving \x07checkpoint\n[rank3]: " + FIRST.removeprefix(b"[rank3]: ")
+    [recording] = read_oom_text(log)
+    assert recording.out_of_memory is not None
+    assert recording.out_of_memory.lines_before == (
+        "step 899 loss 2.5 (and 899 before it that differ in numbers alone)", "saving  checkpoint",
+    )  # fmt: skip
+    assert "    saving  checkpoint" in lines(explain(recording))
+
+
+def test_a_message_without_a_log_has_no_lines_before_it() -> None:
+    [recording] = read_oom_text(FIRST)
+    assert recording.out_of_memory is not None and recording.out_of_memory.lines_before == ()
+    assert "Before the error:" not in lines(explain(recording))

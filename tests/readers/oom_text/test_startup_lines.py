@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from support.payload_decoder import decode
+
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.explain.explain import explain
 from tb_memplugin.questions.explain.explain_text import lines
+from tb_memplugin.questions.kinds.first_view import first_view
 from tb_memplugin.questions.oom.failure import sentences
 from tb_memplugin.readers.oom_text import read_oom_text
 
@@ -81,3 +84,8 @@ def test_the_ledger_is_in_the_answer() -> None:
     answer = explain(only(VLLM + CACHE.format("3.00")))
     assert answer["ledger"][0] == {"holder": "weights", "bytes": 15 * GIB, "share": 15 / 24}
     assert any("left free by the utilization" in line for line in lines(answer))
+
+
+def test_the_ledger_is_on_the_page() -> None:
+    meta, _ = decode(first_view(only(VLLM + CACHE.format("3.00"))))
+    assert meta["ledger"][0] == {"holder": "weights", "bytes": 15 * GIB, "share": 15 / 24}

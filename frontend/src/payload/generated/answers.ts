@@ -357,9 +357,15 @@ export interface DevicesApart {
   text: string;
 }
 
-/** The programs that an error may be about, the likeliest first. */
+/** The programs that an error may be about, and the changes with which the likeliest fits. */
 export interface FailedProgram {
+  /** The programs of the logdir that the error may be about, the likeliest first. */
   programs: Summary[];
+  /**
+   * The smallest set of changes with which the first of them fits its memory, or the largest if none is
+   * enough, in a sentence; null if it fits, its limit is unknown, or there is none.
+   */
+  fits_with: string | null;
   /**
    * The setting that makes XLA write the program with its buffers; null if one is known, or the error names
    * none.
@@ -419,6 +425,10 @@ export interface FirstViewMeta {
   peak: Peak;
   regions: number;
   out_of_memory: OutOfMemory | null;
+  /**
+   * For an error: the holders of the memory, where its text has the start-up lines of an inference engine.
+   */
+  ledger: Holder[];
 }
 
 /** All candidates of a logdir, by step, and records that cannot be read. */
@@ -678,6 +688,20 @@ export interface GrowthSite {
   curve: number[];
 }
 
+/** A holder of memory at one moment. */
+export interface Holder {
+  /**
+   * `Live` and `Cache` are the framework's; `Private`, `Shared`, `Child processes` and `/dev/shm` are the
+   * host's; the others are processes by name, and what is left. From an engine's start-up lines: `weights`,
+   * `KV cache` and more.
+   */
+  holder: string;
+  /** The bytes that it holds. */
+  bytes: number;
+  /** The share of all. */
+  share: number;
+}
+
 /** A holder of memory over time. */
 export interface HolderCurve {
   holder: string;
@@ -913,6 +937,10 @@ export interface OutOfMemory {
   wanted_by: string;
   /** The request, the cause, and the hints. */
   sentences: string[];
+  /**
+   * The last lines of the log before the error, the oldest first; of lines that differ in numbers alone, one.
+   */
+  lines_before: string[];
 }
 
 /** Overview of a run, the recording that uses the largest share of its limit first. */

@@ -197,7 +197,7 @@ export function createClient(fetch: Fetch) {
      */
     deviceProfile: (query: DeviceProfileQuery, signal: Signal): Promise<DeviceProfile> =>
       requestJson<DeviceProfile>(fetch, "device_profile", { ...query }, signal),
-    /** Return the programs that an error without buffers may be about; see `likely_programs`. */
+    /** Return the programs that an error without buffers may be about, and the changes with which it fits. */
     failedProgram: (query: FailedProgramQuery, signal: Signal): Promise<FailedProgram> =>
       requestJson<FailedProgram>(fetch, "failed_program", { ...query }, signal),
     /** Return the candidates of all fits in the logdir, from their records alone. */

@@ -2,9 +2,9 @@ import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { messageOf } from "../../base/errors";
 import type { Store } from "../../base/store";
-import { formatBytes } from "../../base/units";
+import { formatBytes, formatCounted, formatShare } from "../../base/units";
 import type { Api } from "../../payload/api";
-import type { Problem, Summary } from "../../payload/generated/answers";
+import type { FailedProgram, Holder, Problem, Summary } from "../../payload/generated/answers";
 import type { FirstView, RecordingData } from "../../payload/recording/recording";
 import { AddressMap } from "../breakdown/address_map";
 import { Breakdown } from "../breakdown/breakdown";
@@ -28,23 +28,18 @@ interface FailedProgramProps {
 }
 
 /** The program that an error without buffers names: links where the logdir has it, else how to get it. */
-function FailedProgram({ api, id, store }: FailedProgramProps): JSX.Element | null {
+function ProgramOfError({ api, id, store }: FailedProgramProps): JSX.Element | null {
   const { value } = useFetched(id, (key, signal) => api.failedProgram({ id: key }, signal));
   if (value === null) return null;
-  if (value.programs.length > 0) return <Programs programs={value.programs} store={store} />;
+  if (value.programs.length > 0) return <Programs found={value} store={store} />;
   return value.recipe === null ? null : <Recipe recipe={value.recipe} />;
 }
 
-function Programs({
-  programs,
-  store,
-}: {
-  programs: readonly Summary[];
-  store: Store<ViewState>;
-}): JSX.Element {
+function Programs({ found, store }: { found: FailedProgram; store: Store<ViewState> }): JSX.Element {
   return (
     <ul class="oom-hints" aria-label="Dumps of the program" data-testid="failed-program">
-      {programs.map((program) => (
+      {found.fits_with !== null && <li data-testid="fits-with">{found.fits_with}</li>}
+      {found.programs.map((program) => (
         <li key={program.id}>
           A dump contains the buffers:{" "}
           <button
@@ -146,8 +141,10 @@ function Loaded(props: Shared & { view: FirstView; everything: RecordingData | n
     <PageFrame drawer={drawer}>
       <Headline headline={view.verdict.alarm} caveats={view.caveats} problems={problems}>
         <OomHints sentences={view.out_of_memory?.sentences.slice(2).filter(isHint) ?? []} />
-        <FailedProgram api={api} id={view.recording.id} store={store} />
+        <ProgramOfError api={api} id={view.recording.id} store={store} />
         <Figures view={view} available={available} store={store} dark={dark} />
+        <Holders holders={view.ledger} />
+        <LinesBefore lines={view.out_of_memory?.lines_before ?? []} />
       </Headline>
       {everything !== null && everything.regions.length > 0 && (
         <AddressMap
@@ -171,7 +168,36 @@ function Loaded(props: Shared & { view: FirstView; everything: RecordingData | n
   );
 }
 
-/** FailedProgram shows how to dump a program, with a button. */
+/** What takes the device's memory, as the start-up lines of an inference engine state it. */
+function Holders({ holders }: { holders: readonly Holder[] }): JSX.Element | null {
+  if (holders.length === 0) return null;
+  return (
+    <table class="oom-holders" aria-label="Memory of the device" data-testid="oom-holders">
+      <tbody>
+        {holders.map(({ holder, bytes, share }) => (
+          <tr key={holder}>
+            <td class="number">{formatBytes(bytes)}</td>
+            <td class="number">{formatShare(share, 1)}</td>
+            <td>{holder}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** The lines of the log before the error, folded. */
+function LinesBefore({ lines }: { lines: readonly string[] }): JSX.Element | null {
+  if (lines.length === 0) return null;
+  return (
+    <details class="oom-lines" data-testid="oom-lines">
+      <summary>{`Log before the error: ${formatCounted(lines.length, "line")}`}</summary>
+      <pre>{lines.join("\n")}</pre>
+    </details>
+  );
+}
+
+/** ProgramOfError shows how to dump a program, with a button. */
 function isHint(sentence: string): boolean {
   return !sentence.includes("--xla_dump_to=");
 }

@@ -232,6 +232,7 @@ def _at_runtime(failure: Failure, found: FoundMessage) -> Failure:
         largest_free=found.figure("reservable" if reserving else "largest_free"),
         phase=OutOfMemoryPhase.LOAD if loading else OutOfMemoryPhase.RUN,
         wanted_by=found.name("program"),
+        program=found.name("program"),
     )
     return replace(failure, memory=f"HBM {device[1]}" if device else "HBM", out_of_memory=said)
 

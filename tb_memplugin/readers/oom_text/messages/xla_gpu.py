@@ -52,7 +52,7 @@ def _with_program(failure: Failure, found: FoundMessage) -> Failure:
     named = EXECUTABLE.match(found.block)
     program = named[1] if named else ""
     rows, used, cut = _program(found.block) if STATS.match(found.block) else (Rows(), None, False)
-    said = replace(failure.out_of_memory, wanted_by=program)
+    said = replace(failure.out_of_memory, wanted_by=program, program=program)
     return replace(failure, rows=rows, used=used, cut=cut, program=program, out_of_memory=said)
 
 
