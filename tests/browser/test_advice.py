@@ -236,8 +236,8 @@ def test_a_file_dropped_on_the_page_is_read(shown: Viewer) -> None:
 
 def test_the_ledger_and_the_log_before_an_error_are_shown(shown: Viewer) -> None:
     log = (
-        "INFO worker.py:266] model weights take 15.00GiB; non_torch_memory takes 0.25GiB; PyTorch activation peak memory "
-        "takes 0.75GiB; the rest of the memory reserved for KV Cache is 2.00GiB.\nlast <b>words</b>\n"
+        "INFO worker.py:266] model weights take 15.00GiB; non_torch_memory takes 0.25GiB; PyTorch activation peak "
+        "memory takes 0.75GiB; the rest of the memory reserved for KV Cache is 2.00GiB.\nlast <b>words</b>\n"
         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.00 GiB.\n"
     )
     shown.get("paste").click()
