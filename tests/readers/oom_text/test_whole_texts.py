@@ -59,7 +59,7 @@ def test_one_instant_whose_rows_are_no_more_than_what_is_used(path: Path) -> Non
 def without_log(recording: Recording) -> OutOfMemory:
     """Return the failure without the lines before it."""
     assert recording.out_of_memory is not None
-    return replace(recording.out_of_memory, preceding=())
+    return replace(recording.out_of_memory, lines_before=())
 
 
 def test_a_program_that_does_not_fit_a_tpu() -> None:
