@@ -12,7 +12,7 @@ from programs.targets import GPU_HOSTS, TARGETS
 
 STORED = stored_programs()
 MAX_BYTES = 6 << 20
-ROUNDED = 1.01  # places of buffers are multiples of some KiB
+ROUNDED = 1.04  # gaps between buffers are reserved, too: with donation, 3.5 % of what a UNet saves
 of_each_dump = pytest.mark.parametrize("stored", STORED, ids=str)
 
 
@@ -74,3 +74,10 @@ def test_advice_that_is_followed_lowers_what_xla_reserves(stored: Stored) -> Non
 @pytest.mark.parametrize("stored", [stored for stored in STORED if stored.facts["changes"]], ids=str)
 def test_what_advice_counts_on_is_saved(stored: Stored) -> None:
     assert not [str(promise) for promise in promises(stored) if promise.at_least > ROUNDED * promise.real]
+
+
+@pytest.mark.parametrize("name", ["unet.v5e", "resnet.v6e", "vit_linen.v5e", "lm_scanned.v5e"])
+def test_a_tpu_program_in_f32_gets_advice_on_bf16_with_a_range_that_a_compile_confirms(name: str) -> None:
+    stored = next(stored for stored in STORED if str(stored) == name)
+    piece = next(promise for promise in promises(stored) if promise.title == "Compute in bf16")
+    assert piece.at_least <= piece.real <= piece.at_most
