@@ -32,5 +32,6 @@ from programs.case import ADVISED as ADVISED
 from programs.case import CORPUS as CORPUS
 from programs.unseen import images as images
 from programs.unseen import sequences as sequences
+from programs.unseen import sharded as sharded
 
 PROGRAMS = CORPUS | ADVISED

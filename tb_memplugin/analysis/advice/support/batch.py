@@ -171,13 +171,8 @@ def _has_edges(graph: DataflowGraph, batch: Batch, shapes: dict[int, list[int]])
 
 def _devices(graph: DataflowGraph, row: int, nth: int) -> int:
     """Return the number of devices that split a dimension of an argument."""
-    shardings, leaf = graph.program.shardings, int(graph.values.argument[graph.value[row]])
-    if shardings is None or not 0 <= leaf < len(shardings.copies):
-        return 1
-    if (code := int(shardings.code[leaf])) < 0:
-        return max(graph.program.devices // max(int(shardings.copies[leaf]), 1), 1) if nth == 0 else 1
-    split = shardings.named[code].dimensions
-    return int(np.prod([axis.size for axis in split[nth]], dtype=np.int64)) if nth < len(split) else 1
+    shardings = graph.program.shardings
+    return shardings.parts_of(int(graph.values.argument[graph.value[row]]), nth) if shardings is not None else 1
 
 
 def used_inputs(graph: DataflowGraph, step: TrainingStep, rows: I64) -> tuple[I64, I32]:
