@@ -60,6 +60,16 @@ def test_each_part_of_an_argument_is_on_as_many_devices_as_its_sharding_says(sto
 
 
 @of_each_dump
+def test_each_dimension_of_an_argument_has_as_many_parts_as_its_sharding_says(stored: Stored) -> None:
+    leaves, program = stored.facts["arguments"], next(r.program for r in stored.recordings if r.program is not None)
+    shardings = program.shardings
+    if shardings is not None and len(shardings.copies) == len(leaves):  # JAX drops arguments that nothing uses
+        for at, leaf in enumerate(leaves):
+            parts = [whole // part for whole, part in zip(leaf["shape"], leaf["local_shape"], strict=True)]
+            assert [shardings.parts_of(at, d) for d in range(len(parts))] == parts, leaf["path"]
+
+
+@of_each_dump
 def test_a_change_is_stored_with_what_xla_reserves_then(stored: Stored) -> None:
     for kind, change in stored.facts["changes"].items():
         assert change["knobs"], kind
