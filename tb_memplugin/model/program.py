@@ -59,6 +59,12 @@ class ArgumentShardings:
     copies: I32  # number of devices with the same part
     code: I32  # index in `named`; -1 where the file has no names of axes
     named: tuple[NamedSharding, ...]
+    parts: tuple[tuple[int, ...], ...]  # of each dimension; fewer than the array's: the rest is not split
+
+    def parts_of(self, leaf: int, dimension: int) -> int:
+        """Return the number of parts of a leaf's dimension; 1 if nothing is known of it."""
+        parts = self.parts[leaf] if 0 <= leaf < len(self.parts) else ()
+        return parts[dimension] if dimension < len(parts) else 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

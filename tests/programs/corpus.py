@@ -30,5 +30,8 @@ from programs.activations import others as others
 from programs.activations import transformers as transformers
 from programs.case import ADVISED as ADVISED
 from programs.case import CORPUS as CORPUS
+from programs.unseen import images as images
+from programs.unseen import sequences as sequences
+from programs.unseen import sharded as sharded
 
 PROGRAMS = CORPUS | ADVISED

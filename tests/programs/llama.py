@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import optax
+from jax.sharding import NamedSharding, PartitionSpec
 from programs.case import Case, Tree, program
 from programs.sharding import fully_sharded, grid, replicated, shapes, sharded, sharded_by_name
 from programs.training import TRAINED, cast, jit_step, rematerialized, training_state, training_step
@@ -53,23 +55,32 @@ def layer(p: Tree, x: Any) -> Any:
     return x + (jax.nn.silu(h @ p["gate"]) * (h @ p["up"])) @ p["down"]
 
 
-def llama_loss(params: Tree, tokens: Any, remat: str) -> Any:
+def llama_loss(params: Tree, tokens: Any, remat: str, keep: Callable[[Any], Any] = lambda x: x) -> Any:
+    """Return the loss of the next tokens; `keep` may constrain how activations are split."""
     params = cast(params, "bfloat16")
     one = rematerialized(layer, remat)
-    x, _ = jax.lax.scan(lambda x, p: (one(p, x), None), params["embed"][tokens[:, :-1]], params["layers"])
-    return cross_entropy(rms_norm(x, params["norm"]) @ params["head"], tokens[:, 1:])
+    x = keep(params["embed"][tokens[:, :-1]])
+    x, _ = jax.lax.scan(lambda x, p: (keep(one(p, x)), None), x, params["layers"])
+    return cross_entropy(keep(rms_norm(x, params["norm"]) @ params["head"]), tokens[:, 1:])
 
 
-def _case(devices: list[Any], rules: Any, donate: bool, microbatches: int, remat: str, batch: int) -> Case:
+def _case(
+    devices: list[Any], rules: Any, donate: bool, microbatches: int, remat: str, batch: int, constrained: bool = False
+) -> Case:
     optimizer = optax.adamw(1e-4)
 
     def initial() -> Tree:
         return training_state(llama(4), optimizer)
 
-    def loss(params: Tree, tokens: Any) -> Any:
-        return llama_loss(params, tokens, remat)
-
     mesh = grid(devices, 1 if rules is None else 2)
+    rest = PartitionSpec.UNCONSTRAINED
+
+    def keep(x: Any) -> Any:
+        return jax.lax.with_sharding_constraint(x, NamedSharding(mesh, PartitionSpec("data", rest, rest)))
+
+    def loss(params: Tree, tokens: Any) -> Any:
+        return llama_loss(params, tokens, remat, keep) if constrained else llama_loss(params, tokens, remat)
+
     state = fully_sharded(initial, mesh) if rules is None else sharded_by_name(initial, mesh, rules)
     return Case(
         jit_step(training_step(loss, optimizer, microbatches), donate),
@@ -78,12 +89,16 @@ def _case(devices: list[Any], rules: Any, donate: bool, microbatches: int, remat
     )
 
 
-@program("v5e", "tpu7x", microbatching={"microbatches": 2}, rematerialization={"remat": "layer"})
+@program(
+    "v5e", "tpu7x", microbatching={"microbatches": 2}, rematerialization={"remat": "layer"},
+    Split_the_batch={"constrained": True},
+)  # fmt: skip
 def llama_fsdp(
-    devices: list[Any], donate: bool = True, microbatches: int = 1, remat: str = "dots", batch: int = 16
-) -> Case:
+    devices: list[Any], donate: bool = True, microbatches: int = 1, remat: str = "dots", batch: int = 16,
+    constrained: bool = False,
+) -> Case:  # fmt: skip
     """Parameters and optimizer state are split between all devices and gathered where they are used."""
-    return _case(devices, None, donate, microbatches, remat, batch)
+    return _case(devices, None, donate, microbatches, remat, batch, constrained)
 
 
 @program(
@@ -96,12 +111,13 @@ def llama_tensor_parallel(
     return _case(devices, TENSOR_PARALLEL, donate, microbatches, remat, batch)
 
 
-@program("v4", "v6e", "h100", microbatching={"microbatches": 2})
+@program("v4", "v6e", "h100", microbatching={"microbatches": 2}, Split_the_batch={"constrained": True})
 def llama_fsdp_tensor_parallel(
-    devices: list[Any], donate: bool = True, microbatches: int = 1, remat: str = "layer", batch: int = 16
-) -> Case:
+    devices: list[Any], donate: bool = True, microbatches: int = 1, remat: str = "layer", batch: int = 16,
+    constrained: bool = False,
+) -> Case:  # fmt: skip
     """Weights are split along both axes of the mesh."""
-    return _case(devices, BOTH, donate, microbatches, remat, batch)
+    return _case(devices, BOTH, donate, microbatches, remat, batch, constrained)
 
 
 @program("v5e", "h100", donation={"donate": True}, rematerialization={"remat": "layer"})

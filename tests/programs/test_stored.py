@@ -12,7 +12,7 @@ from programs.targets import GPU_HOSTS, TARGETS
 
 STORED = stored_programs()
 MAX_BYTES = 6 << 20
-ROUNDED = 1.01  # places of buffers are multiples of some KiB
+ROUNDED = 1.04  # gaps between buffers are reserved, too: with donation, 3.5 % of what a UNet saves
 of_each_dump = pytest.mark.parametrize("stored", STORED, ids=str)
 
 
@@ -60,6 +60,16 @@ def test_each_part_of_an_argument_is_on_as_many_devices_as_its_sharding_says(sto
 
 
 @of_each_dump
+def test_each_dimension_of_an_argument_has_as_many_parts_as_its_sharding_says(stored: Stored) -> None:
+    leaves, program = stored.facts["arguments"], next(r.program for r in stored.recordings if r.program is not None)
+    shardings = program.shardings
+    if shardings is not None and len(shardings.copies) == len(leaves):  # JAX drops arguments that nothing uses
+        for at, leaf in enumerate(leaves):
+            parts = [whole // part for whole, part in zip(leaf["shape"], leaf["local_shape"], strict=True)]
+            assert [shardings.parts_of(at, d) for d in range(len(parts))] == parts, leaf["path"]
+
+
+@of_each_dump
 def test_a_change_is_stored_with_what_xla_reserves_then(stored: Stored) -> None:
     for kind, change in stored.facts["changes"].items():
         assert change["knobs"], kind
@@ -74,3 +84,10 @@ def test_advice_that_is_followed_lowers_what_xla_reserves(stored: Stored) -> Non
 @pytest.mark.parametrize("stored", [stored for stored in STORED if stored.facts["changes"]], ids=str)
 def test_what_advice_counts_on_is_saved(stored: Stored) -> None:
     assert not [str(promise) for promise in promises(stored) if promise.at_least > ROUNDED * promise.real]
+
+
+@pytest.mark.parametrize("name", ["unet.v5e", "resnet.v6e", "vit_linen.v5e", "lm_scanned.v5e"])
+def test_a_tpu_program_in_f32_gets_advice_on_bf16_with_a_range_that_a_compile_confirms(name: str) -> None:
+    stored = next(stored for stored in STORED if str(stored) == name)
+    piece = next(promise for promise in promises(stored) if promise.title == "Compute in bf16")
+    assert piece.at_least <= piece.real <= piece.at_most

@@ -2,7 +2,15 @@
 
 from tb_memplugin.analysis.advice import torch
 from tb_memplugin.analysis.advice.allocator import advise_earlier_steps, advise_fragmentation
-from tb_memplugin.analysis.advice.jax import donation, dtype, microbatching, rematerialization, replication, schedule
+from tb_memplugin.analysis.advice.jax import (
+    donation,
+    dtype,
+    microbatching,
+    rematerialization,
+    replication,
+    schedule,
+    whole_batch,
+)
 from tb_memplugin.analysis.advice.jax.idle_arguments import advise_late_free, advise_offload
 from tb_memplugin.analysis.advice.jax.shapes import advise_gathered, advise_oversized, advise_padding
 from tb_memplugin.analysis.advice.jax.unneeded import advise_outputs, advise_unused
@@ -21,6 +29,7 @@ ADVISERS = (
     advise_padding,
     advise_gathered,
     replication.advise,
+    whole_batch.advise,
     advise_fragmentation,
     advise_late_free,
     advise_offload,

@@ -8,6 +8,7 @@ import numpy as np
 
 from tb_memplugin.analysis.advice.model import Advice, AdviceKind, cpu_note, results_text, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.arguments import arguments
+from tb_memplugin.analysis.advice.support.batch import score_elements
 from tb_memplugin.analysis.advice.support.narrowing import (
     CAST,
     NARROW,
@@ -21,13 +22,15 @@ from tb_memplugin.analysis.advice.support.narrowing import (
     wide_rows,
     with_results,
 )
-from tb_memplugin.analysis.advice.support.passes import ProgramPasses, program_passes
+from tb_memplugin.analysis.advice.support.passes import PRODUCTS, ProgramPasses, program_passes
+from tb_memplugin.analysis.dataflow.graph import dataflow_graph
+from tb_memplugin.analysis.dataflow.training_step import training_step
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.analysis.replay.what_if import Change, combine, new_memory, place_in_outputs
+from tb_memplugin.analysis.replay.what_if import Change, combine, new_memory, place_in_outputs, resize_rows
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
-from tb_memplugin.model.arrays import I64, Mask
+from tb_memplugin.model.arrays import I64, Mask, dimensions
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
@@ -36,10 +39,11 @@ from tb_memplugin.sizes import bytes_text, counted
 # A twentieth of the peak, because other numerics are a large change. On the stored programs, a tenth loses 6 of 61
 # pieces, and a fortieth adds 1.
 MIN_NUMERICS_SHARE = 20
-SOFTMAX = ("exp", "exp2", "reduce_max")  # operations of a softmax
 CONVOLUTION = "conv_general_dilated"
-# Five programs of vision models, compiled for v4 to v6e with the change, saved 1.0 to 1.33 times the estimate.
-MORE_WITH_CONVOLUTIONS = 1.35
+# Of 24 programs that were compiled for v4 to v6e with the change, those with convolutions saved up to 1.33 times what
+# halving saves, as copies between layouts vanish; those with large embeddings 1.47 times, as a sum in bf16 is in place.
+MORE_ON_TPU = 1.5
+SUMS_OF_ROWS = ("scatter-add", "scatter_add")
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
@@ -87,31 +91,34 @@ def _advise_optimizer_state(recording: Recording, state: I64) -> Iterator[Advice
 def _advise_mixed_precision(recording: Recording, passes: ProgramPasses, wide: Mask) -> Iterator[Advice]:
     """Yield advice on mixed precision: weights stay in f32, and values computed from them are in bf16."""
     role = roles(recording)
-    if _is_mixed_already(recording, passes, wide):
+    if _is_mixed_already(recording, wide, passes.is_argument):
         return
     found = _f32_values(recording, passes, wide)
     if not len(found.computed):
         return
     halved, activations = (halve(recording, rows) for rows in (found.computed, found.activations))
     if recording.backend is Backend.TPU:
-        # TPUs multiply in bf16 already, and store many results so. A softmax stays in f32 in most models, and its share
-        # decides how much is left: language models saved 0.14 to 0.8 of the estimate, and have no prediction.
-        convolves = passes.does(CONVOLUTION)[: passes.length].any()
-        if passes.does(*SOFTMAX)[: passes.length].any() and not convolves:
-            return
-        saved = saving(recording, activations, halve(recording, found.early), halved)
-        if saved is not None and convolves:
-            saved = replace(saved, at_most=int(MORE_WITH_CONVOLUTIONS * saved.at_most))
+        # The weights of attention are then kept in bf16 beside its scores in f32, from which they were computed again.
+        beside = resize_rows(recording, found.scores, recording.allocations.size[found.scores] * 3 // 2)
+        least = combine(halve(recording, found.early), beside)
+        saved = saving(recording, halve(recording, found.narrow), least, halved)
+        if saved is not None and (found.has_sums or passes.does(CONVOLUTION).any()):
+            saved = replace(saved, at_most=int(MORE_ON_TPU * saved.at_most))
     elif recording.backend is Backend.GPU:
         # Casts keep the compiler from recomputing an activation function from the product before it: both results are
-        # then kept in bf16, and take as much as one in f32.
-        single = found.activations[~from_kept_products(passes, found.activations)]
-        at_least = combine(halve(recording, single), found.casts)
-        saved = saving(recording, combine(halved, found.casts), combine(activations, found.casts), at_least)
+        # then kept in bf16, and take as much as one in f32. A function of several operations, such as GELU, ends in a
+        # multiplication, and keeps one more value.
+        again = found.activations[from_kept_products(passes, found.activations)]
+        made = passes.made[again]
+        longer = again[(made >= 0) & passes.does("mul")[made]]
+        sure = np.setdiff1d(found.activations, np.union1d(again, found.scores))
+        expected = halve(recording, np.setdiff1d(found.computed, longer))
+        bounds = (halve(recording, sure), halved, activations)
+        saved = saving(recording, *(combine(one, found.casts) for one in (expected, *bounds)))
     else:
         saved = saving(recording, combine(halved, found.casts))
     saved = saved and or_another_order(recording, saved)
-    if saved is None or MIN_NUMERICS_SHARE * saved.at_least < peak(recording).bytes:
+    if saved is None or MIN_NUMERICS_SHARE * saved.expected < peak(recording).bytes:
         return
     rows = found.computed
     evidence = np.intersect1d(rows, live_rows(recording, peak(recording).position))
@@ -137,35 +144,59 @@ class _WideValues(NamedTuple):
 
     computed: I64  # by the forward and backward passes
     activations: I64  # kept for the backward pass
-    early: I64  # of these, the ones before the last use of a weight; the loss after it stays in f32
+    narrow: I64  # on a TPU: of those computed, without scores of attention, the loss, and gradients that products write
+    early: I64  # of these, the activations and the gradients that are sums of rows
+    scores: I64  # activations that are scores of attention
+    has_sums: bool  # of rows
     casts: Change  # copies of the weights in bf16
 
 
 def _f32_values(recording: Recording, passes: ProgramPasses, wide: Mask) -> _WideValues:
-    both = passes.within(Pass.FORWARD) | passes.within(Pass.BACKWARD) | passes.within(Pass.REMATERIALIZED)
+    forward, backward = passes.within(Pass.FORWARD), passes.within(Pass.BACKWARD)
+    both = forward | backward | passes.within(Pass.REMATERIALIZED)
     made, role, size = passes.made, roles(recording), recording.allocations.size
     is_activation = wide & (role == Role.ACTIVATION) & ~passes.is_argument
     # Activations that a loop carries have no pass in their name.
-    computed = np.flatnonzero(wide & ((made >= 0) & both[made] | (role == Role.ACTIVATION)) & ~passes.is_argument)
+    computed = wide & ((made >= 0) & both[made] | (role == Role.ACTIVATION)) & ~passes.is_argument
     weights = np.flatnonzero(wide & passes.is_argument & np.isin(role, (Role.PARAMETER, Role.INPUT)))
     last = passes.last_use(both)[weights]
     casts = new_memory(passes.first_use(both)[weights[last >= 0]], last[last >= 0] + 1, size[weights[last >= 0]] // 2)
-    parameters = np.flatnonzero(passes.is_argument & (role == Role.PARAMETER))
-    loss = int(passes.last_use(passes.within(Pass.FORWARD))[parameters].max(initial=-1))
-    early = is_activation & (made >= 0) & (made < loss)
+    products = np.flatnonzero(passes.does(*PRODUCTS) & forward & passes.is_named)
+    loss = (made >= products.max(initial=-1)) & forward[made]
+    summed = (role == Role.GRADIENT) & np.isin(made, np.flatnonzero(passes.does(*SUMS_OF_ROWS) & backward))
+    scores = _scores(recording, passes)
+    narrow = computed & ~loss & ~scores & (~np.isin(role, (Role.GRADIENT, Role.OUTPUT)) | summed)
     return _WideValues(
-        computed, np.flatnonzero(is_activation), np.flatnonzero(early), place_in_outputs(recording, casts)
+        np.flatnonzero(computed),
+        np.flatnonzero(is_activation),
+        np.flatnonzero(narrow),
+        np.flatnonzero(narrow & (is_activation | summed)),
+        np.flatnonzero(is_activation & scores),
+        bool(summed.any()),
+        place_in_outputs(recording, casts),
     )
 
 
-def _is_mixed_already(recording: Recording, passes: ProgramPasses, wide: Mask) -> bool:
-    """Return whether most parameters, or most of the activations, are in 16 bits."""
+def _scores(recording: Recording, passes: ProgramPasses) -> Mask:
+    """Mark the rows that are as large as scores of attention, or as a stack of them that a scan collects."""
+    graph, step = dataflow_graph(recording), training_step(recording)
+    if graph is None or step is None:
+        return np.zeros(len(passes.value), dtype=bool)
+    inputs = np.flatnonzero(passes.is_argument & (roles(recording) == Role.INPUT))
+    scores, shape = score_elements(graph, step, passes, inputs), recording.allocations.shape
+    first = np.array([*((dimensions(text) or [1])[0] for text in shape.strings), 1])[shape.codes]
+    elements = np.where(passes.value >= 0, passes.values.elements[passes.value], 0)
+    return np.isin(elements, scores) | np.isin(elements // np.maximum(first, 1), scores)
+
+
+def _is_mixed_already(recording: Recording, wide: Mask, is_argument: Mask) -> bool:
+    """Return whether many parameters or activations are in 16 bits.
+
+    The compiler for TPUs stores values of an f32 program in bf16 by itself: of 26 compiled programs, up to 31 % of the
+    bytes of activations, and at least 53 % once they compute in bf16 and keep softmax and norms in f32.
+    """
     role, size = roles(recording), recording.allocations.size
     narrow = recording.allocations.dtype.isin(NARROW)
-    parameter = passes.is_argument & (role == Role.PARAMETER)
-    activation = (role == Role.ACTIVATION) & ~passes.is_argument
-    return any(
-        int(size[of & narrow].sum()) > int(size[of & wide].sum()) // 2
-        # The compiler for TPUs stores values of an f32 program in bf16 by itself.
-        for of in (parameter, *([] if recording.backend is Backend.TPU else [activation]))
-    )
+    of_wide = 0.75 if recording.backend is Backend.TPU else 0.25
+    found = (is_argument & (role == Role.PARAMETER), ~is_argument & (role == Role.ACTIVATION))
+    return any(int(size[of & narrow].sum()) > of_wide * int(size[of & wide].sum()) for of in found)

@@ -1,10 +1,11 @@
 """Advice to split the batch: tensors that scale with the batch shrink to a part, and gradients are accumulated."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from tb_memplugin.analysis.advice.jax.shapes import share_of_batch
 from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, memory_limit, promise, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.batch import (
     Batch,
@@ -49,7 +50,12 @@ FRACTION = {2: "half", 4: "a fourth", 8: "an eighth", 16: "a sixteenth"}
 
 
 def microbatch_saving(
-    recording: Recording, values: BatchValues, copies: I64, delayed: tuple[int, int] | None, parts: int = 2
+    recording: Recording,
+    values: BatchValues,
+    copies: Sequence[I64],
+    delayed: tuple[int, int] | None,
+    batch: int,
+    parts: int = 2,
 ) -> Saving | None:
     """Return the saving of a pass over each part of the batch.
 
@@ -57,11 +63,11 @@ def microbatch_saving(
     """
     own = lifetimes(recording).take(values.scaled)
     holds = HOLDS_ON_GPU if recording.backend is Backend.GPU else 1
-    repeating = saving(recording, *_changes(recording, values, own, copies, delayed, parts), holds=holds)
+    repeating = saving(recording, *_changes(recording, values, own, copies, delayed, batch, parts), holds=holds)
     kept = keep_instead(recording, own)
     if len(kept.row) == len(own.row) or repeating is None:
         return repeating
-    changes, limit = _changes(recording, values, kept, copies, delayed, parts), memory_limit(recording)
+    changes, limit = _changes(recording, values, kept, copies, delayed, batch, parts), memory_limit(recording)
     excess = repeating.before - limit
     if repeating.at_least < excess:  # it does not fit yet
         return repeating
@@ -76,8 +82,9 @@ def _changes(
     recording: Recording,
     values: BatchValues,
     whole: RowLifetimes,
-    copies: I64,
+    copies: Sequence[I64],
     delayed: tuple[int, int] | None,
+    batch: int,
     parts: int,
 ) -> list[Change]:
     """Return the change by a pass over each part of the batch, between which the sum of gradients stays.
@@ -85,11 +92,14 @@ def _changes(
     The first change is the expected one. Each gradient is added to the sum once it is computed, or waits for the end as
     it does now: the compiler decides.
     A loop over layers collects the gradients of all layers before they are added. What is computed from weights alone,
-    such as casts, is computed before the loop, as are `copies`. `whole` is what a part of the batch needs a part of.
+    such as casts, is computed before the loop, as are `copies`: those that are certain, and others that are possible.
+    `whole` is what a part of the batch needs a part of.
     """
     table, own = recording.allocations, lifetimes(recording)
     size = table.size[whole.row]
-    part = whole._replace(bytes=size // parts)
+    shapes, of_row = np.unique(table.shape.codes[whole.row], return_inverse=True)
+    share = [share_of_batch(table.shape.strings[code] if code >= 0 else "", batch, parts) for code in shapes.tolist()]
+    part = whole._replace(bytes=(size * np.array(share)[of_row]).astype(np.int64) if len(size) else size)
     waiting, stacked = own.take(values.gradients), own.take(values.stacked)
     at_once = own.take(np.setdiff1d(values.gradients, values.stacked))
     computed = at_once._replace(end=np.minimum(at_once.end, at_once.start + 1))
@@ -97,10 +107,10 @@ def _changes(
     before = own.take(values.invariant)
     before = before._replace(start=np.full(len(before.row), -1), end=np.maximum(before.end, values.end))
     rows = np.concatenate([values.scaled, values.gradients, values.invariant])
-    copied = new_memory(np.full(len(copies), -1), np.full(len(copies), values.end), copies)
-    placed = place_in_outputs(recording, copied)
+    sure, all_copies = (_before_loop(sizes, values.end) for sizes in (copies[0], np.concatenate(copies)))
+    placed = place_in_outputs(recording, sure)
     added = concatenate_lifetimes(computed, summed, stacked)
-    cases = [(part, added, placed), (part, waiting, placed), (part, added, copied)]
+    cases = [(part, added, placed), (part, waiting, placed), (part, added, all_copies)]
     if delayed is not None:
         cases.append((whole._replace(bytes=size * 2 * delayed[0] // (delayed[1] * parts)), added, placed))
     trained = len(values.trained)
@@ -112,6 +122,10 @@ def _changes(
         after = concatenate_lifetimes(examples, before, gradients.take(gradients.end > gradients.start))
         changes.append(combine(replace_lifetimes(recording, rows, after), total, further))
     return changes
+
+
+def _before_loop(sizes: I64, end: int) -> Change:
+    return new_memory(np.full(len(sizes), -1), np.full(len(sizes), end), sizes)
 
 
 INTERLEAVED = "  # the examples of each part lie apart: each device splits its own"
@@ -151,13 +165,16 @@ def advise(recording: Recording) -> Iterator[Advice]:
     values = batch_values(recording, graph, step, passes, inputs, batch.size)
     share = DELAYED_SHARE if convolves and recording.backend is Backend.GPU else None
     copied = recording.allocations.size[batch.rows] if batch.devices > 1 else NO_ROWS
-    further = np.concatenate([cast_bytes(recording, graph), copied])
+    further = [
+        np.concatenate([cast_bytes(recording, graph, step, Role.PARAMETER), copied]),
+        cast_bytes(recording, graph, step, Role.INPUT),
+    ]
     least = MIN_CONVOLVED if convolves and recording.backend is Backend.TPU else 1
     found: tuple[int, Saving] | None = None
     for parts in PARTS if len(values.scaled) else ():
         if batch.size % parts or batch.size // parts < least:
             break
-        saved = microbatch_saving(recording, values, further, share, parts)
+        saved = microbatch_saving(recording, values, further, share, batch.size, parts)
         if saved is not None and (found is None or saved.room > found[1].room):
             found = parts, saved
         if found is None or fits_after(recording, found[1].room) is not False:

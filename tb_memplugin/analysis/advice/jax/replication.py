@@ -107,6 +107,13 @@ def shard(x):  # split the largest dimension that is whole and that the axis div
 {names} = jax.tree.map(shard, {names})  # and out_shardings of {function}: their shardings"""
 
 
+# A decoder whose columns were split, without constraints, needed 3.6 times as much as with constraints.
+GATHERED = (
+    " Each parameter is gathered where it is used, which takes time. Keep activations split along the batch with "
+    "jax.lax.with_sharding_constraint, or XLA may gather the examples instead."
+)
+
+
 def advise(recording: Recording) -> Iterator[Advice]:
     """Yield one piece for all state that one mesh axis can split: the axis with the most bytes."""
     is_training = training_step(recording) is not None
@@ -128,7 +135,7 @@ def _advise_axis(recording: Recording, split: Shardable) -> Advice | None:
     gathered = bool((roles(recording)[split.rows] == Role.PARAMETER).any())
     ordered = sort_by_size(recording, split.rows)
     dimension = dict(zip(split.rows.tolist(), split.dimension.tolist(), strict=True))[int(ordered[0])]
-    cost = " Each parameter is gathered where it is used, which takes time." if gathered else ""
+    cost = GATHERED if gathered else ""
     return Advice(
         kind=AdviceKind.REPLICATION,
         title=f"Shard {', '.join(names)} over {f'{axis!r}, ' if axis else ''}{devices:,} devices",
@@ -169,7 +176,8 @@ def _saving(recording: Recording, split: Shardable) -> Saving | None:
     """Simulate sharding under the compiler's possible decisions.
 
     In compiled programs, gathered parameters stay from the first use to the last on GPU, and are gathered again for
-    each use on TPU. While one is used, the next may be gathered. Gradients may be reduced to parts.
+    each use on TPU. While one is used, the next may be gathered. Gradients may be reduced to parts, and lookups in a
+    table, and products by parts, gather nothing: six steps saved up to 1.5 times what is expected.
     """
     rows = with_updated(recording, split.rows)
     sharded, with_copies = (
@@ -185,6 +193,7 @@ def _saving(recording: Recording, split: Shardable) -> Saving | None:
         combine(with_copies, used if recording.backend is Backend.TPU else kept),
         combine(sharded, kept, next_one),
         combine(with_copies, used, reduced),
+        combine(with_copies, reduced),
     )
 
 

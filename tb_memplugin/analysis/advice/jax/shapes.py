@@ -165,13 +165,32 @@ def _gathered_piece(recording: Recording, live: I64, columns: int, verb: str, sa
 
 def ragged_dimensions(shape: str) -> list[RaggedDimension]:
     """Return the dimensions that do not fill their tiles, innermost first; none if the shape has no tiles."""
+    return [one for one in laid_dimensions(shape) if one.extent % one.tile]
+
+
+def laid_dimensions(shape: str) -> list[RaggedDimension]:
+    """Return the dimensions of a shape's tiles, innermost first; none if the shape has no tiles."""
     found = TILED.match(shape)
-    if not found:
+    if found is None:
         return []
     dimensions, order, tile = ([int(n) for n in found[i].split(",") if n] for i in (2, 3, 4))
     pairs = zip(order, reversed(tile), strict=False)
-    laid = [RaggedDimension(at, dimensions[at], width) for at, width in pairs if at < len(dimensions) and width > 0]
-    return [one for one in laid if one.extent % one.tile]
+    return [RaggedDimension(at, dimensions[at], width) for at, width in pairs if at < len(dimensions) and width > 0]
+
+
+def share_of_batch(shape: str, batch: int, parts: int) -> float:
+    """Return the share of a shape's bytes that it takes with a part of the batch.
+
+    A TPU's tile has 128 columns. If the batch fills them and a part of it does not, another dimension becomes the
+    innermost one and may need padding instead: `f32[128,32,32,160]{0,3,2,1}` is 80 MiB, half of it in `{3,0,2,1}` 64.
+    """
+    laid, part = laid_dimensions(shape), batch // parts
+    if len(laid) < 2 or laid[0].extent != batch or batch % laid[0].tile or part % laid[0].tile == 0:
+        return 1 / parts
+    columns, rows = laid[:2]
+    kept = columns._replace(extent=part).above * rows.above
+    swapped = columns._replace(extent=rows.extent).above * rows._replace(extent=part).above
+    return min(kept, swapped) / (columns.above * rows.above)
 
 
 # In a program of two or three tensors, one of them is naturally half of the memory.

@@ -53,6 +53,28 @@ def _sides(recording: Recording, graph: DataflowGraph, step: TrainingStep) -> tu
     return np.where(one, np.where(left, size[0], size[1]), 0), np.where(one, np.where(left, size[1], size[0]), 0)
 
 
+def score_elements(graph: DataflowGraph, step: TrainingStep, passes: ProgramPasses, inputs: I64) -> I64:
+    """Return the numbers of elements of scores: products of values computed from the inputs, larger than both sides.
+
+    Attention multiplies queries by keys, and the softmax of the scores stays in f32 in most models.
+    """
+    values, products = graph.values, graph.values.products
+    made = np.flatnonzero(values.producer >= 0)
+    result = largest_per(values.producer[made], values.elements[made], graph.length)[products.position]
+    computed = step.turn.forward.reach(graph.value[inputs])[: len(values)]
+    sides = np.zeros((2, len(products)), dtype=np.int64)
+    at = np.flatnonzero(computed[products.value])
+    np.maximum.at(sides, (products.side[at], products.product[at]), values.elements[products.value[at]])
+    attends = passes.does("dot_general") & passes.within(Pass.FORWARD) & passes.is_named
+    scores = (
+        attends[products.position]
+        & (products.kind == ProductKind.PRODUCT)
+        & (sides > 0).all(axis=0)
+        & (result > sides.max(axis=0))
+    )
+    return np.unique(result[scores])
+
+
 def is_mixed(recording: Recording, graph: DataflowGraph, step: TrainingStep, inputs: I64, size: int) -> bool:
     """Return whether a product of two values computed from the inputs pairs all examples with each other.
 
@@ -72,7 +94,11 @@ def is_mixed(recording: Recording, graph: DataflowGraph, step: TrainingStep, inp
     known[products.side[at], products.product[at]] = True
     pairs = known.all(axis=0) & (sides > 0).all(axis=0) & (products.kind == ProductKind.PRODUCT)
     pairs &= step.phase[len(values) + products.position] == TrainingPhase.FORWARD
-    return bool((pairs & (of_result[products.position] > sides.max(axis=0))).any())
+    # A result as large as a side may only be split otherwise: [batch, time, 64 * heads] into [batch, heads, time, 64].
+    elements = largest_per(values.producer[made], values.elements[made], graph.length)[products.position]
+    split = np.zeros(len(products), dtype=bool)
+    split[products.product[values.elements[products.value] == elements[products.product]]] = True
+    return bool((pairs & ~split & (of_result[products.position] > sides.max(axis=0))).any())
 
 
 MAX_DIMENSION = 2  # steps or parts may come first, then time, then the batch
@@ -145,13 +171,8 @@ def _has_edges(graph: DataflowGraph, batch: Batch, shapes: dict[int, list[int]])
 
 def _devices(graph: DataflowGraph, row: int, nth: int) -> int:
     """Return the number of devices that split a dimension of an argument."""
-    shardings, leaf = graph.program.shardings, int(graph.values.argument[graph.value[row]])
-    if shardings is None or not 0 <= leaf < len(shardings.copies):
-        return 1
-    if (code := int(shardings.code[leaf])) < 0:
-        return max(graph.program.devices // max(int(shardings.copies[leaf]), 1), 1) if nth == 0 else 1
-    split = shardings.named[code].dimensions
-    return int(np.prod([axis.size for axis in split[nth]], dtype=np.int64)) if nth < len(split) else 1
+    shardings = graph.program.shardings
+    return shardings.parts_of(int(graph.values.argument[graph.value[row]]), nth) if shardings is not None else 1
 
 
 def used_inputs(graph: DataflowGraph, step: TrainingStep, rows: I64) -> tuple[I64, I32]:
@@ -238,8 +259,8 @@ def _is_mostly_within(positions: Mask, first: int, stop: int) -> bool:
     return bool(2 * np.count_nonzero(positions[first:stop]) > np.count_nonzero(positions))
 
 
-def cast_bytes(recording: Recording, graph: DataflowGraph) -> I64:
-    """Return the sizes of the bf16 copies that a TPU program would make of f32 weights in front of a loop.
+def cast_bytes(recording: Recording, graph: DataflowGraph, step: TrainingStep, role: Role) -> I64:
+    """Return the sizes of the bf16 copies that a TPU program would make of f32 arguments of a role before a loop.
 
     TPUs compute products in bf16. Each cast is a part of the product that reads it, except in a loop: XLA moves the
     casts of values that the loop does not change to before the loop.
@@ -248,14 +269,14 @@ def cast_bytes(recording: Recording, graph: DataflowGraph) -> I64:
     table = recording.allocations
     if recording.backend is not Backend.TPU:
         return np.empty(0, dtype=np.int64)
-    wide = np.flatnonzero(
-        (value_roles(recording) == Role.PARAMETER) & table.shape.where(lambda text: text[:4] == "f32[")
-    )
-    sides = products.value[products.kind[products.product] == ProductKind.PRODUCT]
-    weights = np.intersect1d(graph.value[wide], origin[sides])
-    weights = weights[values.argument[weights] >= 0]
+    wide = np.flatnonzero((value_roles(recording) == role) & table.dtype.isin({"f32"}))
+    multiplied = products.kind == ProductKind.PRODUCT
+    if role == Role.INPUT:  # the backward pass computes with labels before it multiplies
+        multiplied &= step.phase[len(values) + products.position] == TrainingPhase.FORWARD
+    read = np.intersect1d(graph.value[wide], origin[products.value[multiplied[products.product]]])
+    read = read[values.argument[read] >= 0]
     copied = np.unique(origin[(values.shape != values.shape[origin]) & (values.elements == values.elements[origin])])
-    sizes: I64 = 2 * values.elements[np.setdiff1d(weights, copied)]
+    sizes: I64 = 2 * values.elements[np.setdiff1d(read, copied)]
     return sizes
 
 

@@ -72,6 +72,12 @@ class ProgramPasses:
             source = further
         return np.where(named[source], source, at)
 
+    @property
+    def is_named(self) -> Mask:
+        """A mask of the positions that have a name of their own."""
+        named: Mask = self.named_by == np.arange(self.length)
+        return named
+
     @cached_property
     def scope_code(self) -> I32:
         """The code in `scope.strings` of the name that applies to each position."""

@@ -1,6 +1,7 @@
 """The backend of a program, its devices, the shardings of its arguments over these, and call stacks of instructions."""
 
 from collections.abc import Iterator
+from math import prod
 
 import numpy as np
 
@@ -55,25 +56,27 @@ def argument_shardings(module: HloModule, devices: int) -> ArgumentShardings | N
     rows = len(module.tables[SHARDINGS]["type"])
     if not rows or devices < 2:
         return None
-    copies, code = _replicas_by_tiles(module, devices), np.full(rows, -1, dtype=np.int32)
+    (copies, parts), code = _by_tiles(module, devices), np.full(rows, -1, dtype=np.int32)
     distinct: dict[NamedSharding, int] = {}
     for row, sharding in _named_shardings(module):
         copies[row] = max(devices // sharding.parts, 1)
+        parts[row] = tuple(prod(axis.size for axis in axes) for axes in sharding.dimensions)
         code[row] = distinct.setdefault(sharding, len(distinct))
     mesh = next((sharding.mesh for sharding in distinct), None)
     if mesh is not None:  # JAX writes no mesh for an argument that is replicated on all devices
         code[(code < 0) & (copies == devices)] = distinct.setdefault(NamedSharding(mesh, ()), len(distinct))
-    return ArgumentShardings(np.clip(copies, 1, devices).astype(np.int32), code, tuple(distinct))
+    return ArgumentShardings(np.clip(copies, 1, devices).astype(np.int32), code, tuple(distinct), tuple(parts))
 
 
-def _replicas_by_tiles(module: HloModule, devices: int) -> I64:
-    """Return, per leaf of the arguments, how many devices have the same shard of it, by its tile assignment."""
+def _by_tiles(module: HloModule, devices: int) -> tuple[I64, list[tuple[int, ...]]]:
+    """Return how many devices have the same shard of each leaf, and the parts of its dimensions, by its tiles."""
     table = module.tables[SHARDINGS]
     kind, rows = table["type"], len(table["type"])
     tiles = Lists.of(module.tables[f"{SHARDINGS}.tile_assignment_dimensions"], rows)
     kinds = Lists.of(module.tables[f"{SHARDINGS}.last_tile_dims"], rows)
     replicas = np.ones(rows, dtype=np.int64)
     replicas[kind == REPLICATED] = devices
+    parts: list[tuple[int, ...]] = [()] * rows
     for row in np.flatnonzero((kind == TILED) & (tiles.count() > 0)).tolist():
         extents = np.clip(tiles.values[tiles.begin[row] : tiles.begin[row + 1]], 1, devices).tolist()
         roles = kinds.values[kinds.begin[row] : kinds.begin[row + 1]].tolist()
@@ -81,7 +84,9 @@ def _replicas_by_tiles(module: HloModule, devices: int) -> I64:
             replicas[row] = extents[-1]
         for extent, role in zip(extents[::-1], roles[::-1], strict=False):
             replicas[row] = min(replicas[row] * extent, devices) if role == REPLICATED else replicas[row]
-    return replicas
+        further = len(roles) or int(table["replicate_on_last_tile_dim"][row] != 0)  # dimensions that split nothing
+        parts[row] = tuple(extents[: len(extents) - further])
+    return replicas, parts
 
 
 def _named_shardings(module: HloModule) -> Iterator[tuple[int, NamedSharding]]:

@@ -27,6 +27,7 @@ from support.advised import (
 )
 
 from tb_memplugin.analysis.advice import AdviceKind
+from tb_memplugin.analysis.advice.jax.shapes import share_of_batch
 
 OPTIONS = BARRIERS | IN_ORDER
 
@@ -191,3 +192,17 @@ def test_steps_in_one_program_are_no_batch() -> None:
     params, momentum, _ = step_arguments(8192)
     step = compiled(train, params, momentum, array(4, 8192, WIDTH), donate_argnums=(0, 1))
     assert given(step, AdviceKind.MICROBATCHING).title == "Use two microbatches of 4096"
+
+
+@pytest.mark.parametrize(
+    ("shape", "share"),
+    [
+        ("f32[256,512]{1,0:T(8,128)}", 0.5),
+        ("f32[128,32,32,160]{0,3,2,1:T(8,128)}", 0.8),  # 160 channels take two tiles
+        ("f32[128,32,32,128]{0,3,2,1:T(8,128)}", 0.5),
+        ("f32[256,32,32,160]{0,3,2,1:T(8,128)}", 0.5),  # half of the batch fills a tile
+        ("f32[128,512]{1,0}", 0.5),
+    ],
+)
+def test_a_part_of_the_batch_that_fills_no_tile_takes_more_than_its_share(shape: str, share: float) -> None:
+    assert share_of_batch(shape, 256 if "256" in shape else 128, 2) == share
