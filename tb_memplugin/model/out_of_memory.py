@@ -1,6 +1,6 @@
 """Out-of-memory failures, and on-chip memory of Pallas kernels."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 RESOURCE_EXHAUSTED = "RESOURCE_EXHAUSTED"  # the status in the text of XLA's errors
@@ -89,4 +89,4 @@ class OutOfMemory:
     reason: str = ""
     advice: tuple[str, ...] = ()
     ledger: tuple[MemoryShare, ...] = ()  # of the device, where the text states it
-    lines_before: tuple[str, ...] = ()  # the last lines of the log before the error
+    lines_before: tuple[str, ...] = field(default=(), compare=False)  # of the log, the last ones before the error

@@ -21,7 +21,7 @@ def _over_banks(failure: Failure, found: FoundMessage) -> Failure:
 
 MESSAGES = (
     MessageKind(
-        r"Not enough space to allocate {asked#} B (?P<kind>\w{1,20}) buffer across {banks#} banks",
+        r"Not enough space to allocate {asked#} B (?P<kind>\w{1,20}) buffer(?: across {banks#} banks)?",
         "TT_FATAL: Out of Memory: Not enough space to allocate 3294625792 B DRAM buffer across 12 banks, where each "
         "bank needs to store 274686208 B, but bank size is 1071821792 B (allocated: 784847680 B, free: 286974112 B, "
         "largest free block: 216504544 B)",
@@ -69,7 +69,8 @@ MESSAGES = (
         advice=SHARD,
     ),
     MessageKind(
-        r"nrt_tensor_allocate status=4", 'nrt_tensor_allocate status=4 message="Allocation Failure"',
+        r"(?:status=4 message=\"?Allocation Failure|Failure: NRT_RESOURCE in nrt_)",
+        'nrt_tensor_allocate status=4 message="Allocation Failure"',
         {"memory": "Neuron device"}, "neuron", "Neuron device", "https://github.com/vllm-project/vllm/issues/12443",
         vague=True, advice=SHARD,
     ),

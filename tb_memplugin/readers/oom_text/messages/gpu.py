@@ -240,6 +240,39 @@ MESSAGES = (
         "1342177280 bytes.)", {"memory": "GPU", "asked": 1280 * MIB}, "tensorrt", "GPU",
     ),
     MessageKind(
+        r"Exceeded max size of memory (?:object )?allocation: [rR]equ(?:ested|ired) {asked#} bytes,? but max alloc "
+        r"size (?:supported by device )?is {capacity#} bytes",
+        "[GPU] Exceeded max size of memory object allocation: requested 28666553344 bytes, but max alloc size "
+        "supported by device is 4294959104 bytes.", {"memory": "one buffer of the Intel GPU", "asked": 28_666_553_344,
+        "capacity": 4_294_959_104}, "openvino", "one buffer of the Intel GPU",
+        "https://github.com/openvinotoolkit/openvino/issues/36386",
+        reason=("This is the limit of one allocation, not of the memory.",),
+        advice=("Use a smaller batch or prompt, or set ov::intel_gpu::hint::enable_large_allocations "
+                "(GPU_ENABLE_LARGE_ALLOCATIONS).",),
+    ),
+    MessageKind(
+        r"Memory allocation error on worker \d{1,6}:", "XGBoostError: device_vector.cu:23: Memory allocation error on "
+        "worker 0: std::bad_alloc: cudaErrorMemoryAllocation: out of memory\n- Free memory: 48GB\n- Requested memory: "
+        "64GB", {"memory": "GPU", "asked": 64 * GIB, "free": 48 * GIB}, "xgboost", "GPU",
+        "https://github.com/dmlc/xgboost/issues/11684", facts=("Free memory: {free}", "Requested memory: {asked}"),
+        advice=("Use QuantileDMatrix or external memory, fewer bins (max_bin), or more GPUs.",),
+    ),
+    MessageKind(
+        r"unable to allocate cuda memory of length {asked#} bytes", "cuda_copy_md.c:516  UCX  ERROR   unable to "
+        "allocate cuda memory of length 536870912 bytes", {"memory": "GPU", "asked": 512 * MIB}, "ucx", "GPU",
+        "https://github.com/NVIDIA/cudf/issues/22234", reason=(OUTSIDE,), advice=LEAVE_ROOM,
+    ),
+    MessageKind(
+        r"XPU API return wrong value\[-705\]",
+        "OSError: (External) XPU API return wrong value[-705], no enough memory", {"memory": "Kunlun XPU"}, "paddle",
+        "Kunlun XPU", "https://github.com/PaddlePaddle/Paddle/issues/56395", vague=True,
+    ),
+    MessageKind(
+        r"Error out of memory at line \d{1,6} in file",
+        "Error out of memory at line 380 in file /home/user/bitsandbytes/csrc/pythonInterface.c", {"memory": "GPU"},
+        "driver", "GPU", "https://github.com/bitsandbytes-foundation/bitsandbytes/issues/726", vague=True,
+    ),
+    MessageKind(
         r"BufferTooBig ?[({{] ?(?:size: )?{asked#}", "thread 'main' panicked at cubecl-runtime: called "
         "`Result::unwrap()` on an `Err` value: BufferTooBig { size: 9663676416, backtrace: disabled }",
         {"memory": "GPU", "asked": 9 * GIB}, "cubecl", "GPU",
@@ -296,7 +329,7 @@ MESSAGES = (
         {"memory": "GPU"}, "driver", "GPU", vague=True,
     ),
     MessageKind(
-        r"(?:CUDA|Cuda|cuda|HIP|hip)[^\n]{0,120}?(?:[:'(] ?|with error )out of memory",
+        r"(?:CUDA|Cuda|cuda|HIP|hip)[^\n]{0,120}?(?:[:'(,] ?|with error (?:\d{1,4} )?)out of memory",
         "RuntimeError: CUDA error: out of memory\nCUDA kernel errors might be asynchronously reported",
         {"memory": "GPU"}, "driver", "GPU", vague=True,
     ),

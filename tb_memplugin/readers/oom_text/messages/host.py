@@ -33,8 +33,9 @@ KILLS = (
     (r"xit(?:ed|s|ing)?(?:[ _-](?:[Ww]ith|[Ss]tatus|[Cc]ode|[Vv]alue)){0,4}\s{0,2}[:=(]?\s{0,2}137\b", "exit code 137"),
     (r"exitcode\s{0,4}[:=]\s{0,4}-9\b", "  exitcode  : -9 (pid: 4711)"),
     (r"(?<![^\n])Killed(?![^\n])", "step 12 loss 3.1\nKilled\n"),
+    (r"line \d{1,6}: {1,8}\d{1,10} Killed\b", "./run.sh: line 19: 867080 Killed                  python train.py"),
     (r"died with <Signals\.SIGKILL: 9>", "died with <Signals.SIGKILL: 9>."),
-    (r"signal 9 \(SIGKILL\)", "terminated by signal 9 (SIGKILL)"),
+    (r"[sS]ignal 9 \(SIGKILL\)", "terminated by signal 9 (SIGKILL)"),
     (r"killed by signal: Killed", "RuntimeError: DataLoader worker (pid 1327) is killed by signal: Killed."),
     (r"OOMKilled", "    Last State:  Terminated\n      Reason:    OOMKilled"),
     (r"node was low on resource: memory", "The node was low on resource: memory. Threshold quantity: 100Mi"),
@@ -53,9 +54,11 @@ KILLS = (
 )
 # Words for an allocation that the system refused, without its size.
 REFUSALS = (
-    (r"std::bad_alloc(?!:\s{1,4}(?:o|CUDA|RMM))", "terminate called after throwing an instance of "
+    (r"std::bad_alloc(?!:\s{1,4}(?:o|CUDA|RMM|cuda|hip))", "terminate called after throwing an instance of "
      "'std::bad_alloc'"),
     (r"(?m)^(?:[\w.]{1,60}: )?MemoryError(?:$|:(?!\s{1,4}(?:std::bad_alloc:|Unable to alloc)))", "MemoryError"),
+    (r"[^>\s]: Cannot allocate memory", "rdma_context.cpp:257] Failed to register memory 0x7f7186000000: Cannot "
+     "allocate memory [12]"),
     (r"\[Errno 12\] Cannot allocate memory", "OSError: [Errno 12] Cannot allocate memory"),
     (r"The paging file is too small for this operation", "OSError: [WinError 1455] The paging file is too small for "
      "this operation to complete."),
@@ -84,6 +87,18 @@ MESSAGES = (
         "RuntimeError: [enforce fail at alloc_cpu.cpp:117] err == 0. DefaultCPUAllocator: can't allocate memory: "
         "you tried to allocate 80000000000 bytes. Error code 12 (Cannot allocate memory)",
         {"memory": "host memory", "asked": 80_000_000_000}, "host", "host memory", host=True,
+    ),
+    MessageKind(
+        r"ggml_aligned_malloc: insufficient memory \(attempted to allocate {asked}\)",
+        "ggml_aligned_malloc: insufficient memory (attempted to allocate 1024.00 MB)",
+        {"memory": "host memory", "asked": GIB}, "ggml", "host memory",
+        "https://github.com/ggml-org/whisper.cpp/pull/4055", host=True,
+    ),
+    MessageKind(
+        r"(?:UR_RESULT|ZE_RESULT|PI|PI_RESULT)_ERROR_OUT_OF_HOST_MEMORY",
+        "Native API failed. Native API returns: -6 (PI_ERROR_OUT_OF_HOST_MEMORY)", {"memory": "host memory"},
+        "level_zero", "host memory", "https://github.com/ggml-org/llama.cpp/pull/9476", host=True, vague=True,
+        request=("The driver of an Intel GPU could not allocate host memory.",),
     ),
     MessageKind(
         r"could not allocate pinned host memory of size: {asked#}",

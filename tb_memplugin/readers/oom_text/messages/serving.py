@@ -198,6 +198,54 @@ MESSAGES = (
         advice=("Lower --ctx-size or --batch-size, or keep fewer layers on the GPU (--n-gpu-layers).",),
     ),
     MessageKind(
+        r"(?:failed to allocate CPU buffer of size|cpu_buffer_type_alloc_buffer: failed to allocate buffer of size) "
+        r"{asked#}", "ggml_backend_cpu_buffer_type_alloc_buffer: failed to allocate buffer of size 437944320\n"
+        "alloc_tensor_range: failed to allocate CPU buffer of size 437944320",
+        {"memory": "host memory", "asked": 437_944_320}, "ggml", "host memory",
+        "https://github.com/ollama/ollama/issues/12634", host=True,
+        advice=("Use a smaller or quantized model, a smaller context (--ctx-size), or a machine with more memory.",),
+    ),
+    MessageKind(
+        r"Failed to allocate memory for tensor\([^\n]{1,200}\) because no memory is available",
+        "LMCache WARNING: Failed to allocate memory for tensor(torch.Size([2, 80, 256, 256]), torch.float16) because "
+        "no memory is available", {"memory": "CPU cache of LMCache"}, "lmcache", "CPU cache of LMCache",
+        "https://github.com/LMCache/LMCache/issues/745", host=True,
+        request=("The pool of LMCache has no room for another block of the KV cache.",),
+        reason=("The pool has a fixed size in the memory of the machine.",),
+        advice=("Raise LMCACHE_MAX_LOCAL_CPU_SIZE, in GiB for each worker, or keep fewer requests at once.",),
+    ),
+    MessageKind(
+        r"can't allocate {asked#} Bytes of memory on device", "can't allocate 2303168640 Bytes of memory on device",
+        {"memory": "Intel GPU", "asked": 2_303_168_640}, "ggml", "Intel GPU",
+        "https://github.com/ggml-org/llama.cpp/pull/28953",
+        advice=("Lower --ctx-size or --batch-size, or keep fewer layers on the GPU (--n-gpu-layers).",),
+    ),
+    MessageKind(
+        r"not enough space in the context's memory pool \(needed {asked#}, available {capacity#}\)",
+        "ggml_new_object: not enough space in the context's memory pool (needed 16810528, available 11370496)",
+        {"memory": "pool of a ggml context", "asked": 16_810_528, "capacity": 11_370_496}, "ggml",
+        "pool of a ggml context", "https://github.com/leejet/stable-diffusion.cpp/issues/810", needs=True,
+        request=("A graph needs {asked} for its description, and its pool has {capacity}.",),
+        reason=("The pool has a fixed size: this is no shortage of memory.",),
+        advice=("Use fewer frames or a smaller prompt, or a newer version: the size of the pool is in the program.",),
+    ),
+    MessageKind(
+        r"Insufficient VRAM in split for model and cache",
+        "RuntimeError: Insufficient VRAM in split for model and cache", {"memory": "GPU"}, "exllama", "GPU",
+        "https://github.com/turboderp-org/exllamav3/issues/50", vague=True,
+        request=("The model and its cache have no room on the GPUs that ExLlama splits them over.",),
+        reason=("ExLlama loads layer by layer, and tries a step of the largest chunk on each GPU.",),
+        advice=("Use a shorter cache or a quantized one (cache_mode), smaller chunks, or keep less in reserve.",),
+    ),
+    MessageKind(
+        r"\[(?:metal::)?malloc(?:_or_wait)?\] Unable to allocate {asked#} bytes",
+        "libc++abi: terminating due to uncaught exception of type std::runtime_error: [malloc_or_wait] Unable to "
+        "allocate 9663676416 bytes.", {"memory": "Metal", "asked": 9 * GIB}, "metal", "Metal",
+        "https://github.com/ml-explore/mlx/issues/63",
+        reason=("Metal's memory is the machine's, which other programs use too.",),
+        advice=("Use a smaller model, batch or context, and call mx.clear_cache() between sizes.",),
+    ),
+    MessageKind(
         r"Device memory allocation of size {asked#} failed",
         "ggml_vulkan: Device memory allocation of size 2147483648 failed.\nggml_vulkan: "
         "vk::Device::allocateMemory: ErrorOutOfDeviceMemory", {"memory": "GPU", "asked": 2 * GIB}, "ggml", "GPU",
