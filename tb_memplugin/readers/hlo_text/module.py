@@ -34,7 +34,7 @@ ALIASING = re.compile(r"\{([\d, ]*)\}: \((\d{1,9}), \{([\d, ]*)\}")
 ALIAS = re.compile(r"\{([\d, ]*)\}: \((\d{1,9}), \{([\d, ]*)\}(?:, (may|must)-alias)?\)")
 TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 ROW = re.compile(r'\d+ (?:"(.*)"|\{(.*)\})$')
-FIELD = re.compile(r"(\w+)=(\d{1,9})")
+FIELD = re.compile(r"\b([a-z_]{1,40})=(\d{1,9})")
 MODULE_NAME = re.compile(rf"HloModule ({NAME})")
 PARTITIONS, REPLICAS = re.compile(r", num_partitions=(\d{1,9})"), re.compile(r", replica_count=(\d{1,9})")
 
