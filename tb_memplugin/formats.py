@@ -57,12 +57,20 @@ HLO = Format(
     "tb_memplugin.readers.hlo:open_hlo",
     max_bytes=MAX_PROTOBUF_BYTES,
 )
+HLO_TEXT = Format(
+    "compiled program as text",
+    ("-buffer-assignment.txt",),
+    RecordingKind.PROGRAM,
+    "tb_memplugin.readers.hlo_text:open_hlo_text",
+    max_bytes=512 << 20,  # text has some 500 bytes for an instruction
+)
 WATCH_BYTES = 256 << 20  # capture.watch keeps its files below a few megabytes
 
 # The first format with a suffix of the file's name opens it, so longer suffixes come first.
 FORMATS = (
     XPLANE,
     HLO,
+    HLO_TEXT,
     Format(
         "JAX device profile",
         (".prof", ".pprof", ".pb.gz"),

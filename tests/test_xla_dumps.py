@@ -105,7 +105,7 @@ def test_a_program_is_one_entry_although_many_files_describe_it() -> None:
 )
 def test_folders_of_every_backend_are_read(folder: str, title: str, chip: str) -> None:
     listing = listing_of_path(str(DATA))
-    assert len({r.run for r in listing.recordings}) == 6
+    assert len({r.run for r in listing.recordings}) == 7
     found = next(r for r in listing.recordings if (r.run, r.title, r.memory) == (folder, title, "HBM"))
     assert chip in found.capacity_source
     assert (found.capacity is not None) == bool(chip)
@@ -168,7 +168,7 @@ def test_a_report_with_another_total_is_a_caveat(dump: Path) -> None:
 
 
 def test_stages_without_program_are_one_problem_with_a_remedy(dump: Path) -> None:
-    for path in dump.glob("*after_optimizations.hlo.pb"):
+    for path in (*dump.glob("*after_optimizations.hlo.pb"), *dump.glob("*-buffer-assignment.txt")):
         path.unlink()
     (problem,) = listing_of_path(str(dump)).problems
     assert "jit_step" in problem.text
@@ -220,12 +220,16 @@ def test_the_catalog_counts_the_stages_that_are_there_now(dump: Path) -> None:
     assert skipped_text(catalog.listing("dump").stages).startswith("3 stages ")
 
 
-def test_a_dump_as_text_is_one_problem_with_a_remedy(capsys: pytest.CaptureFixture[str]) -> None:
-    listing = listing_of_path(str(DATA / "cpu_text_only"))
+def test_modules_as_text_alone_are_one_problem_with_a_remedy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = next((DATA / "cpu_text_only").glob("*cpu_after_optimizations.txt"))
+    shutil.copy(text, tmp_path)
+    listing = listing_of_path(str(tmp_path))
     (problem,) = listing.problems
     assert not listing.recordings
-    assert "only as text" in problem.text and "--xla_dump_hlo_as_proto" in problem.text
-    assert main(["explain", str(DATA / "cpu_text_only")]) == 2
+    assert "keep *-buffer-assignment.txt" in problem.text and "--xla_dump_hlo_as_proto" in problem.text
+    assert main(["explain", str(tmp_path)]) == 2
     assert "--xla_dump_hlo_as_proto" in capsys.readouterr().err
 
 

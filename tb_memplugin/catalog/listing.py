@@ -130,6 +130,7 @@ def read_file(file: HostFile, run: str) -> Listing:
         return Listing(problems=[Problem(file.path, file.unreadable)])
     try:
         content, skipped = logdir.read_content(file)
+        content = logdir.with_texts(file, content)
     except Exception as error:
         return Listing(problems=[_problem(file.path, "", error)])
     return listing_of_content(file, run, content, skipped)

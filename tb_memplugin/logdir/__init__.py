@@ -9,7 +9,16 @@
 """
 
 from tb_memplugin.logdir.dumps import dumped_file, listed_names, without_program
-from tb_memplugin.logdir.files import HostFile, ProgramFile, Stages, host_file, read_beside, read_bytes, read_content
+from tb_memplugin.logdir.files import (
+    HostFile,
+    ProgramFile,
+    Stages,
+    host_file,
+    read_beside,
+    read_bytes,
+    read_content,
+    with_texts,
+)
 from tb_memplugin.logdir.names import is_flat_store, is_inside, is_program, is_read_with, is_remote, path_text
 from tb_memplugin.logdir.parts import counting
 from tb_memplugin.logdir.runs import Run, find_all, find_runs, has_runs, links_text, list_again, newest_first, no_runs
@@ -39,5 +48,6 @@ __all__ = [
     "read_beside",
     "read_bytes",
     "read_content",
+    "with_texts",
     "without_program",
 ]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from tb_memplugin.logdir.files import Entry, HostFile, ProgramFile, Stages, host_file
 from tb_memplugin.logdir.names import (
     ProgramName,
+    is_program_text,
     is_remote,
     is_stage,
     is_stage_text,
@@ -14,6 +15,8 @@ from tb_memplugin.logdir.names import (
     names_beside,
     parse_program,
     path_text,
+    program_stem,
+    texts_beside,
 )
 from tb_memplugin.model.out_of_memory import DUMP_FLAGS
 from tb_memplugin.sizes import counted
@@ -25,6 +28,8 @@ MAX_NAMED = 5
 def dumped_programs(entries: Sequence[Entry]) -> tuple[HostFile, ...]:
     """Return the programs of a folder, in order of compilation, and one entry for stages without buffer assignment."""
     parsed = [(program, entry) for entry in entries if not entry.is_folder and (program := parse_program(entry.name))]
+    protos = {program_stem(entry.name) for _, entry in parsed if not is_program_text(entry.name)}
+    parsed = [pair for pair in parsed if not (is_program_text(pair[1].name) and program_stem(pair[1].name) in protos)]
     parsed.sort(key=lambda pair: (pair[0].time, pair[0].number, pair[1].name))
     paths = {entry.name: entry.path for entry in entries}
     uses = Counter(title for program, _ in parsed for title in {*program.titles})
@@ -36,14 +41,16 @@ def dumped_file(path: str) -> HostFile:
     """Describe a single local file, with the files of its XLA dump beside it. InputError where it cannot be opened."""
     file, (folder, name) = host_file(path), os.path.split(path)
     if (program := parse_program(name)) is not None:
-        beside = (os.path.join(folder, other) for other in names_beside(program.prefix, name))
+        names = (*names_beside(program.prefix, name), *texts_beside(name))
+        beside = (os.path.join(folder, other) for other in names)
         paths = {os.path.basename(other): other for other in beside if os.path.isfile(other)}
         if os.path.isdir(of_module := os.path.join(folder, program.prefix)):
             paths[program.prefix] = of_module
         return _program_file(program, Entry(name, path, False, file.size, file.stamp, file.modified_ns), paths, {})
     if not is_stage(name) and not is_stage_text(name):
         return file
-    sibling = next((other for other in sorted(os.listdir(folder or os.curdir)) if _is_program_of(other, name)), None)
+    others = sorted(os.listdir(folder or os.curdir), key=lambda other: (is_program_text(other), other))
+    sibling = next((other for other in others if _is_program_of(other, name)), None)
     if sibling is None:
         return file._replace(unreadable=without_program([name], is_stage(name)))
     return file._replace(unreadable=f"a stage of compilation without buffer assignment: open {sibling}")
@@ -61,7 +68,8 @@ def _program_file(program: ProgramName, entry: Entry, paths: Mapping[str, str], 
     beside = [paths[name] for name in names_beside(program.prefix, entry.name) if name in paths]
     if program.prefix in paths and not is_remote(entry.path):
         beside.append(os.path.join(paths[program.prefix], TOPOLOGY))
-    described = ProgramFile(path_text(title), path_text(program.module), tuple(beside))
+    texts = tuple(paths[name] for name in texts_beside(entry.name) if name in paths)
+    described = ProgramFile(path_text(title), path_text(program.module), tuple(beside), texts)
     return HostFile(entry.path, "", entry.size, entry.stamp, described, modified_ns=entry.modified_ns, top=entry.top)
 
 
@@ -94,7 +102,10 @@ def without_program(names: Sequence[str], as_proto: bool) -> str:
             f"{listed}: dumped only at stages of compilation that have no buffer assignment: compile to the end, so "
             f"that XLA writes *after_optimizations.hlo.pb, and dump with {DUMP_FLAGS}"
         )
-    return f"{listed}: dumped only as text, which has no buffer assignment: dump with {DUMP_FLAGS}"
+    return (
+        f"{listed}: dumped as text without a buffer assignment: keep *-buffer-assignment.txt and *-live-range.txt too, "
+        f"or dump with {DUMP_FLAGS}"
+    )
 
 
 def listed_names(names: Sequence[str]) -> str:

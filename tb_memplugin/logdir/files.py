@@ -126,12 +126,13 @@ FolderLister = Callable[[str], list[Entry]]
 class ProgramFile(NamedTuple):
     """A compiled program: its title, which is unique in its run, and in an XLA dump the paths of small files about it.
 
-    `title`: empty where its module's name is unique in the run.
+    `title`: empty where its module's name is unique in the run. `texts`: the rest of a program as text.
     """
 
     title: str
     module: str
     beside: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +192,22 @@ def read_content(file: HostFile) -> tuple[memoryview | bytes, int]:
         raise InputError(what, file.path, f"such files have at most {bytes_text(known.max_bytes)}; is it damaged?")
     begin = 0 if known is None or known.end_bytes is None else -known.end_bytes
     return _read(file, begin, None, known)
+
+
+def with_texts(file: HostFile, content: memoryview | bytes) -> memoryview | bytes:
+    """Return the content of a program as text, followed by the texts that complete it. InputError if too large."""
+    known = file.format
+    if file.program is None or not file.program.texts or known is None or known.max_bytes is None:
+        return content
+    pieces = [content]
+    for path in file.program.texts:
+        left = known.max_bytes - sum(map(len, pieces))
+        piece = read_beside(file.top, path, left + 1) or b""
+        if len(piece) > left:
+            what = f"the texts of this program have more than {bytes_text(known.max_bytes)}"
+            raise InputError(what, file.path, "dump with --xla_dump_hlo_as_proto, which is smaller")
+        pieces.append(piece)
+    return b"\n".join(pieces)
 
 
 def read_bytes(file: HostFile, max_bytes: int | None = None) -> memoryview | bytes:

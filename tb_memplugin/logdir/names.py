@@ -64,7 +64,7 @@ HLO_PROTO = formats.HLO.suffixes
 # Files that scripts write under any name, in any folder.
 STANDALONE = tuple(suffix for known in formats.FORMATS for suffix in known.found)
 HOSTS = (XPLANE, *STANDALONE)
-READABLE = (XPLANE, *HLO_PROTO, *STANDALONE)
+READABLE = (XPLANE, *HLO_PROTO, *formats.HLO_TEXT.suffixes, *STANDALONE)
 MAX_CACHED = 1 << 16  # names: hosts have the same in all runs, and a server lists folders for each request
 NO_MODULE = "NO_MODULE.hlo_proto.pb"  # an empty file, by which XProf marks profiles without a program
 
@@ -92,7 +92,7 @@ def host_name(file_name: str) -> str:
 # Patterns are texts: `re` compiles each with the first name that needs it, and most folders have no such name.
 _PROGRAM = (
     r"(?P<prefix>.*?)(?:^|\.)(?:sm_[\d.]{1,8}[a-z]?_gpu_|gfx[\w:+-]{1,60}_gpu_|[a-z]\w{0,40}_)?"
-    r"after_optimizations\.hlo\.pb(?:\.gz)?"
+    r"after_optimizations(?:\.hlo\.pb(?:\.gz)?|-buffer-assignment\.txt)"
 )
 _MODULE = r"(?:(?P<time>\d{1,20})\.)?module_(?P<number>\d{4,18})"
 _PREFIX = rf"(?:{_MODULE}(?:\.|$))?(?P<name>.*?)(?:\.cl_\d{{1,18}})?"
@@ -106,6 +106,7 @@ _STAGE = (
 _TEXT = r".*(?:before|after)_optimizations\.txt"
 MAX_CACHED_DUMP_NAMES = 1 << 16  # names: a server lists a folder for each request
 _PROTO = (".hlo.pb", ".hlo.pb.gz")
+_ASSIGNMENT = formats.HLO_TEXT.suffixes[0]
 _TARGETS = ("target_arguments.txt", "target_arguments.pb", "gpu_target_config.pbtxt")
 AFTER_CODEGEN = "after_codegen.hlo.pb"  # the only file with the on-chip memory that kernels take
 _REPORTS = ("-memory-usage-report.pb", "-memory-usage-report.txt", "-live-range.txt")
@@ -132,7 +133,7 @@ class ProgramName(NamedTuple):
 @lru_cache(MAX_CACHED_DUMP_NAMES)
 def parse_program(name: str) -> ProgramName | None:
     """Parse the name of a file with a program, after optimizations; None for any other name."""
-    program = re.fullmatch(_PROGRAM, name) if name.endswith(_PROTO) else None
+    program = re.fullmatch(_PROGRAM, name) if name.endswith((*_PROTO, _ASSIGNMENT)) else None
     prefix = re.fullmatch(_PREFIX, program["prefix"]) if program else None
     if program is None or prefix is None:
         return None
@@ -153,7 +154,7 @@ def is_stage(name: str) -> bool:
 
 
 def is_stage_text(name: str) -> bool:
-    """Return whether a file is a module as text, which has no buffer assignment at any stage."""
+    """Return whether a file is a module as text, which has no buffer assignment itself."""
     return name.endswith(".txt") and module_of(name) is not None and re.fullmatch(_TEXT, name) is not None
 
 
@@ -168,9 +169,25 @@ def is_dump_file(name: str) -> bool:
     return is_beside_program(name) or is_stage(name) or is_stage_text(name)
 
 
+def is_program_text(name: str) -> bool:
+    """Return whether a file is a program as text, by its name."""
+    return name.endswith(_ASSIGNMENT)
+
+
+def program_stem(program: str) -> str:
+    """Return what the names of a program's file and of the compiler's reports about it begin with."""
+    return re.sub(rf"(?:\.hlo\.pb(?:\.gz)?|{_ASSIGNMENT})$", "", program)
+
+
+def texts_beside(program: str) -> tuple[str, ...]:
+    """Return the names of the texts that complete a program as text; none for a proto, which is complete."""
+    stem = program_stem(program)
+    return (f"{stem}-live-range.txt", f"{stem}.txt") if is_program_text(program) else ()
+
+
 def names_beside(prefix: str, program: str) -> tuple[str, ...]:
     """Return the names that files about a program may have."""
-    stem = re.sub(r"\.hlo\.pb(?:\.gz)?$", "", program)
+    stem = program_stem(program)
     of_module = (*_TARGETS, AFTER_CODEGEN)
     names = (*(f"{prefix}.{name}" for name in of_module), *(f"{stem}{name}" for name in _REPORTS))
     return (*names, *(f"{name}.gz" for name in names))

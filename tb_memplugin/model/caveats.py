@@ -35,6 +35,8 @@ class CaveatCode(Code):
     INCONSISTENT_EVENTS = "inconsistent_events", "Events of the compiler's trace are inconsistent and ignored."
     REUSED_EARLY = "reused_early", "Buffers are overwritten before their last use; they end where they are overwritten."
     TOTAL_DIFFERS = "total_differs", "XLA's own memory usage report has another total than the buffer allocations."
+    NO_LIVE_RANGES = "no_live_ranges", "The text has no live ranges, so the peak is uncertain."
+    NO_MODULE_TEXT = "no_module_text", "The text has no instructions: operations and source lines are unknown."
     SCHEDULE_DIFFERS = "schedule_differs", "XLA's own live ranges cover another number of instructions."
 
     # Allocator events of a profile

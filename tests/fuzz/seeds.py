@@ -118,6 +118,14 @@ def oom_texts() -> list[bytes]:
     return [path.read_bytes() for path in sorted((DATA / "oom_texts").glob("*.txt"))]
 
 
+def hlo_texts() -> list[bytes]:
+    """Return the texts of small programs, each as one content."""
+    stems = [path.name.removesuffix("-buffer-assignment.txt") for path in DATA.glob("xla_dumps/*/*-assignment.txt")]
+    ends = ("-buffer-assignment.txt", "-live-range.txt", ".txt")
+    files = {path.name: path for path in DATA.glob("xla_dumps/*/*.txt")}
+    return [b"\n".join(files[stem + end].read_bytes() for end in ends) for stem in sorted(stems)]
+
+
 def snapshots() -> list[dict[str, Any]]:
     """Return a snapshot with everything that the format allows, one of a training loop, and one of an empty device."""
     allocator = CachingAllocator(limit=60 * MIB, expandable=True)

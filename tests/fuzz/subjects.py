@@ -89,6 +89,7 @@ SUBJECTS = [
     Subject("xplane", seeds.xplane, aware(mutate_message), FileAttempt("/logs/x.xplane.pb"), 800),
     Subject("hlo", seeds.hlo, aware(mutate_message), FileAttempt("/logs/x.hlo_proto.pb"), 700),
     Subject("hlo_gz", seeds.compressed_hlo, aware(in_gzip(mutate_message)), FileAttempt("/logs/x.hlo.pb.gz"), 300),
+    Subject("hlo_text", seeds.hlo_texts, aware(text), FileAttempt("/logs/x-buffer-assignment.txt"), 1000),
     Subject("pprof", seeds.pprof, aware(mutate_message), FileAttempt("/logs/x.prof"), 1500),
     Subject("pprof_gz", seeds.compressed_pprof, aware(in_gzip(mutate_message)), FileAttempt("/logs/x.pb.gz"), 1000),
     Subject("dump", seeds.folders, aware(folder), attempt_folder, 300),

@@ -5,6 +5,7 @@ memory, is reused over time. The compiler's traces record how, for the buffers t
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,6 +39,18 @@ class Placement:
     trace_peak: int = 0  # maximum of the running sum over the traces' events, in bytes
 
 
+class LiveRanges(NamedTuple):
+    """The first and the last position of logical buffers, which are named by their ids.
+
+    `is_known=False`: nothing shows when temporary memory is used, so that it is reserved for the whole program.
+    """
+
+    buffer: I64
+    first: I64
+    last: I64
+    is_known: bool
+
+
 def region_kinds(module: HloModule) -> U8:
     """Return the RegionKind flags of each buffer allocation."""
     table = module.allocations
@@ -52,13 +65,22 @@ def region_kinds(module: HloModule) -> U8:
     return kinds
 
 
-def place_buffers(module: HloModule, dataflow: DataflowAnalysis, *, use_traces: bool = True) -> Placement:
-    """Place all buffers on the schedule. `use_traces=False` reconstructs all lifetimes, to test the reconstruction."""
+def place_buffers(
+    module: HloModule, dataflow: DataflowAnalysis, *, use_traces: bool = True, ranges: LiveRanges | None = None
+) -> Placement:
+    """Place all buffers on the schedule. `use_traces=False` reconstructs all lifetimes, to test the reconstruction.
+
+    `ranges`: live ranges that the compiler reports, in place of traces.
+    """
     assigned = module.tables[f"{ALLOCATIONS}.assigned"]
     length = dataflow.schedule.length
     buffer = IdIndex(module.buffers["id"]).rows(assigned["logical_buffer_id"])
     region = assigned["parent"].astype(np.int32)
     known = buffer >= 0
+    reported = np.zeros(len(module.buffers["id"]) + 1, dtype=bool)  # the last: no buffer
+    if ranges is not None:
+        reported[_apply_ranges(module, dataflow, ranges)] = True
+        reported[-1] = False
     defined = np.where(known, dataflow.defined[buffer] if len(dataflow.defined) else -1, -1)
     last_used = np.where(known, dataflow.last_used[buffer] if len(dataflow.defined) else -1, -1)
     # A buffer defined outside the schedule, for example in a fusion, may be live throughout.
@@ -73,6 +95,11 @@ def place_buffers(module: HloModule, dataflow: DataflowAnalysis, *, use_traces: 
     kind = rows.region_kind[region]
     temporary = kind == RegionKind.TEMPORARY
     traced = _apply_traces(module, rows, temporary, length) if use_traces else np.zeros(n, dtype=bool)
+    if ranges is not None:  # which have tuples' pointer tables, unlike traces of memory with other buffers
+        ranged = temporary & reported[buffer]
+        arrays = ranged & ~_is_tuple(module, buffer)
+        traced = arrays | (ranged & ~np.isin(region, region[arrays]))
+        rows.charge[traced] = rows.size[traced]
     _mark_arguments_and_constants(module, rows, kind, length)
     _reconstruct(dataflow, rows, np.flatnonzero(~traced & ((kind & RegionKind.THREAD_LOCAL) == 0)))
     # Traces omit the pointer tables of tuples, a few bytes each. They count 0 here too, to match the traces' sums.
@@ -81,7 +108,20 @@ def place_buffers(module: HloModule, dataflow: DataflowAnalysis, *, use_traces: 
     _charge_once(module, rows, np.flatnonzero(temporary & (rows.charge > 0)))
     in_traced_memory = marked(len(traced), rows.canonical[traced])
     rows.rebuilt = temporary & ~in_traced_memory[rows.canonical] & ~tuple_tables & (rows.size > 0)
+    if ranges is not None and not ranges.is_known:
+        temporary[:] = rows.rebuilt[:] = False
+        rows.conflicts = 0
     _reserve_for_program(module, rows, np.flatnonzero(~temporary), length)
+    return rows
+
+
+def _apply_ranges(module: HloModule, dataflow: DataflowAnalysis, ranges: LiveRanges) -> I32:
+    """Set definitions and last uses that the compiler reports; return the rows of their logical buffers."""
+    found = IdIndex(module.buffers["id"]).rows(ranges.buffer)
+    length, known = dataflow.schedule.length, found >= 0
+    rows = found[known]
+    dataflow.last_used[rows] = np.minimum(ranges.last, length)[known]  # this computes both, from the schedule
+    dataflow.defined[rows] = np.minimum(ranges.first, length - 1)[known]
     return rows
 
 

@@ -28,7 +28,7 @@ from tb_memplugin.readers.hlo.module.loops import named_loops
 from tb_memplugin.readers.hlo.module.program import argument_shardings, backend, device_count, read_stacks
 from tb_memplugin.readers.hlo.module.schedule import Schedule, flatten_schedule
 from tb_memplugin.readers.hlo.module.tables import HloModule
-from tb_memplugin.readers.hlo.placement import Placement, place_buffers
+from tb_memplugin.readers.hlo.placement import LiveRanges, Placement, place_buffers
 from tb_memplugin.sizes import agree, counted
 
 if TYPE_CHECKING:
@@ -97,17 +97,18 @@ def read_hlo(
     source: str,
     use_traces: bool = True,
     budget: ReadBudget | None = None,
+    ranges: LiveRanges | None = None,
 ) -> list[Recording]:
     """Read the recordings of a serialized HloProto, in order of memory space.
 
     `title` defaults to the module's name and id. `use_traces=False` ignores the compiler's heap simulator traces and
-    reconstructs all lifetimes, for tests. `budget`: of the program's file. Raises InputError where the bytes are no
-    compiled program.
+    reconstructs all lifetimes, for tests. `budget`: of the program's file. `ranges`: live ranges that the compiler
+    reports, which replace those that follow from uses. Raises InputError where the bytes are no compiled program.
     """
     module = HloModule(data, source, budget)
     schedule = flatten_schedule(module)
     dataflow = DataflowAnalysis(module, schedule)
-    placement = place_buffers(module, dataflow, use_traces=use_traces)
+    placement = place_buffers(module, dataflow, use_traces=use_traces, ranges=ranges)
     stacks, leaf_frame = read_stacks(module)
     spaces = distinct(module.allocations["color"][module.allocations["size"] > 0])
     if len(spaces) > MAX_SPACES:

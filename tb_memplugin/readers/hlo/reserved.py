@@ -6,6 +6,7 @@ import zlib
 import numpy as np
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.formats import HLO_TEXT
 from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.protos.hlo_fields import HloProto
 from tb_memplugin.readers.common.budget import GZIP_FORMAT, GZIP_MAGIC, ReadBudget, decompress
@@ -27,6 +28,9 @@ SIZES = Plan(
 )
 # A module and its name are the first fields of the first message in a file.
 NAME = re.compile(rb"\x0a[\x80-\xff]{0,9}[\x00-\x7f]\x0a(?:([\x00-\x7f])|([\x80-\xff])([\x01-\x7f]))", re.DOTALL)
+ALLOCATION_TEXT = re.compile(
+    rb"^allocation \d{1,9}: (?:0x[0-9a-f]{1,16}, )?size (\d{1,18})(?:, color (\d{1,9}))?", re.MULTILINE
+)
 HEAD_BYTES = 32 << 10  # with a name of 16,383 bytes, the longest that NAME matches
 
 
@@ -46,10 +50,16 @@ def module_name(head: bytes) -> str:
 def reserved_by_memory(data: bytes | memoryview, path: str) -> dict[str, int]:
     """Return the bytes that a program reserves in each memory; empty where the file is damaged."""
     budget = ReadBudget(data, path)
-    try:
-        table = scan(decompress(data, budget), SIZES, budget=budget)[ALLOCATIONS]
-    except (ValueError, InputError):
-        return {}
-    sizes = np.clip(table["size"], 0, MAX_BYTES)
-    spaces = np.unique(table["color"][sizes > 0]).tolist()
-    return {memory_name(space): int(sizes[table["color"] == space].sum()) for space in spaces}
+    if path.endswith(HLO_TEXT.suffixes):
+        budget.work(len(data))
+        found = np.array(ALLOCATION_TEXT.findall(data), dtype="S18").reshape(-1, 2)
+        size, color = (np.where(column == b"", b"0", column).astype(np.int64) for column in found.T)
+    else:
+        try:
+            table = scan(decompress(data, budget), SIZES, budget=budget)[ALLOCATIONS]
+        except (ValueError, InputError):
+            return {}
+        size, color = table["size"], table["color"]
+    sizes = np.clip(size, 0, MAX_BYTES)
+    spaces = np.unique(color[sizes > 0]).tolist()
+    return {memory_name(space): int(sizes[color == space].sum()) for space in spaces}

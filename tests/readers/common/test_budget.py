@@ -83,6 +83,10 @@ DEMO_PROGRAM = "h100_train_step/module_0001.jit_train_step.sm_9.0a_gpu_after_opt
 ONE_OF_EACH: dict[str, Callable[[], tuple[str, bytes]]] = {
     "XPlane profile": lambda: ("a.xplane.pb", (DEMO / "leak/plugins/profile/cpu/localhost.xplane.pb").read_bytes()),
     "compiled program": lambda: ("a.hlo.pb.gz", (DEMO / DEMO_PROGRAM).read_bytes()),
+    "compiled program as text": lambda: (
+        "a-buffer-assignment.txt",
+        next((TESTS / "data/xla_dumps/cpu_text_only").glob("*-buffer-assignment.txt")).read_bytes(),
+    ),
     "JAX device profile": lambda: ("a.prof", (DEMO / "device_profile/memory.prof").read_bytes()),
     "PyTorch profile": lambda: ("a.raw.json", json.dumps([[time, 0, 512, 1] for time in range(100)]).encode()),
     "PyTorch snapshot": lambda: (
