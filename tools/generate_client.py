@@ -25,8 +25,8 @@ from tb_memplugin.model.tables import FREE
 from tb_memplugin.questions.asking.endpoint import Endpoint, endpoints
 from tb_memplugin.questions.asking.inputs import Choice, Flag, Integer, OptionalInteger, Parameter
 from tb_memplugin.questions.compare import comparison
+from tb_memplugin.questions.fleet.answer import FleetMetaJson
 from tb_memplugin.questions.fleet.devices import FleetDeviceRow
-from tb_memplugin.questions.fleet.page import FleetMetaJson
 from tb_memplugin.questions.kinds import leaks
 from tb_memplugin.questions.kinds.first_view import FirstViewMetaJson
 from tb_memplugin.questions.recording import details, usage

@@ -27,9 +27,9 @@ class Samples(NamedTuple):
     total_allocations: int
 
 
-def live_samples(recordings: Sequence[Recording], position: int = 0) -> Samples:
-    """Return the samples that are live at a position in any of these recordings."""
-    parts = [(r, np.flatnonzero(_live_rows(r, position))) for r in recordings]
+def live_samples(recordings: Sequence[Recording]) -> Samples:
+    """Return the samples that are live in any of these recordings of one moment."""
+    parts = [(r, np.flatnonzero(_live_rows(r))) for r in recordings]
     stacks, shift = _merge_trees([r.stacks for r in recordings])
     leaf = [_shift(r.allocations.stack[rows], by) for (r, rows), by in zip(parts, shift, strict=True)]
     size = np.concatenate([r.allocations.charge[rows] for r, rows in parts])
@@ -50,11 +50,11 @@ def diff_samples(before: Samples, after: Samples) -> Samples:
     )
 
 
-def _live_rows(recording: Recording, position: int) -> Mask:
+def _live_rows(recording: Recording) -> Mask:
     rows = recording.allocations
     # The bytes of a row in another row's memory are counted there. Executables of 0 bytes still count as allocations.
     counted: Mask = (rows.charge > 0) | (rows.size == 0)
-    return counted & rows.live_at(position)
+    return counted & rows.live_at(0)
 
 
 def _merge_trees(trees: Sequence[Stacks]) -> tuple[Stacks, list[int]]:
@@ -244,5 +244,4 @@ def _matching_frames(stacks: Stacks, pattern: str, name: str) -> Mask:
     if not pattern:
         return np.zeros(len(stacks.parent), dtype=bool)
     expression = Regex(pattern, name)
-
     return stacks.function.where(expression.search) | stacks.file.where(expression.search)

@@ -80,7 +80,7 @@ def _check_recordings(arguments: argparse.Namespace, limit: int) -> int:
 
 def _check_fleet(arguments: argparse.Namespace, limit: int | None) -> int:
     from tb_memplugin.commands import fleet
-    from tb_memplugin.fleet.known import known_captures
+    from tb_memplugin.fleet.scan import known_captures
     from tb_memplugin.questions.fleet.budget import check_fleet_answer, fleet_budget, fleet_budget_lines, share_of
 
     spread = share_of(arguments.max_spread) if arguments.max_spread else None

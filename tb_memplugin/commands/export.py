@@ -25,8 +25,7 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.json_types import problems_json
 from tb_memplugin.questions.asking.selectors import no_recordings
 from tb_memplugin.questions.asking.source import FitOutcomes
-from tb_memplugin.questions.export.formats import write_csv, write_json, write_parquet
-from tb_memplugin.questions.export.rows import exportable
+from tb_memplugin.questions.export.formats import exportable, write_csv, write_json, write_parquet
 from tb_memplugin.sizes import counted
 
 if TYPE_CHECKING:

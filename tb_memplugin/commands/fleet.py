@@ -15,8 +15,7 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.executors import DaskCluster, LocalProcesses, TaskExecutor
 from tb_memplugin.fleet import series
 from tb_memplugin.fleet.cache import SummaryCache
-from tb_memplugin.fleet.known import known_captures
-from tb_memplugin.fleet.scan import Scan
+from tb_memplugin.fleet.scan import Scan, known_captures
 from tb_memplugin.fleet.sessions import Capture, captures, chosen_capture, rule_text
 from tb_memplugin.fleet.trend import trend
 from tb_memplugin.logdir import find_runs

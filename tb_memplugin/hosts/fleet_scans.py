@@ -13,8 +13,7 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.executors import LocalProcesses
 from tb_memplugin.fleet import series
 from tb_memplugin.fleet.cache import SummaryCache
-from tb_memplugin.fleet.known import has_several, known_captures
-from tb_memplugin.fleet.scan import Scan, fleet_of
+from tb_memplugin.fleet.scan import Scan, fleet_of, has_several, known_captures
 from tb_memplugin.fleet.sessions import Capture, captures, hosts_of, rule_text
 from tb_memplugin.fleet.summarize import with_programs
 from tb_memplugin.fleet.tasks import problem_text

@@ -25,8 +25,8 @@ from tb_memplugin.hosts.static import FOLDER
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.inputs import RUN, Call
 from tb_memplugin.questions.asking.source import NO_CANDIDATES, FitOutcomes, Source
+from tb_memplugin.questions.export.formats import exportable
 from tb_memplugin.questions.export.report import StoredAnswer, answers_of_recording, answers_of_runs, report_source
-from tb_memplugin.questions.export.rows import exportable
 
 # Mail servers accept about 25 MB. A program of 100,000 buffers takes 8 MB.
 MAX_BYTES = 20 << 20

@@ -12,8 +12,7 @@ from benchmarks.pods.pod import Pod
 from tb_memplugin.analysis.fleet.answer import FleetAnswer
 from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.executors import LocalProcesses
-from tb_memplugin.fleet.known import has_several
-from tb_memplugin.fleet.scan import Scan
+from tb_memplugin.fleet.scan import Scan, has_several
 from tb_memplugin.fleet.sessions import captures
 from tb_memplugin.logdir import find_runs
 

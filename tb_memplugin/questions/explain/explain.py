@@ -17,8 +17,8 @@ from tb_memplugin.questions.asking.json_types import FigureJson, OutOfMemoryJson
 from tb_memplugin.questions.asking.selectors import position_of
 from tb_memplugin.questions.kinds import device_profile, leaks, memory_profile
 from tb_memplugin.questions.kinds.joins import RuntimeToProgramJson, joins
-from tb_memplugin.questions.kinds.ledger import HolderJson, PhasePeakJson, holders_at, phases
 from tb_memplugin.questions.kinds.verdict import moment_text, verdict, verdict_text
+from tb_memplugin.questions.kinds.watched import HolderJson, PhasePeakJson, holders_at, phases
 from tb_memplugin.questions.oom import failure as oom
 from tb_memplugin.questions.oom.failed_program import FailedProgramJson, failed_program, named_program
 from tb_memplugin.questions.recording.advice import AdviceListJson, advice

@@ -11,7 +11,7 @@ from tb_memplugin.analysis.fleet.answer import FleetAnswer, MemoryAnswer
 from tb_memplugin.model.fleet import Device, Fleet
 from tb_memplugin.model.text import Text
 from tb_memplugin.questions.asking.payload import Column, Table
-from tb_memplugin.questions.export.rows import ExportTable
+from tb_memplugin.questions.export.formats import ExportTable
 from tb_memplugin.questions.fleet.words import outlier_text
 from tb_memplugin.questions.recording.columns import Numbers
 from tb_memplugin.questions.records import record

@@ -17,8 +17,8 @@ from tb_memplugin.questions.asking.endpoint import InReport, endpoint
 from tb_memplugin.questions.asking.inputs import RECORDING
 from tb_memplugin.questions.asking.json_types import CaveatJson, FigureJson, OutOfMemoryJson, SummaryJson
 from tb_memplugin.questions.asking.payload import Table, compact, encode
-from tb_memplugin.questions.kinds.ledger import HolderJson, holders_at
 from tb_memplugin.questions.kinds.verdict import RecordingVerdictJson, roles_follow, verdict, verdict_follows
+from tb_memplugin.questions.kinds.watched import HolderJson, holders_at
 from tb_memplugin.questions.oom import failure as oom
 from tb_memplugin.questions.recording.columns import OF_DATA_FLOW
 from tb_memplugin.questions.recording.summary import summary

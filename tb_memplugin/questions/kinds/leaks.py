@@ -7,8 +7,7 @@ from typing import Literal, TypedDict
 import numpy as np
 
 from tb_memplugin.analysis.leaks.classify import Verdict
-from tb_memplugin.analysis.leaks.over_steps import Leaks, LeakSites, leaks
-from tb_memplugin.analysis.leaks.without_steps import EVENTS
+from tb_memplugin.analysis.leaks.over_steps import EVENTS, Leaks, LeakSites, leaks
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording

@@ -1,4 +1,7 @@
-"""The runs of a logdir, their recordings, and how much of a run has been read."""
+"""The runs of a logdir and their recordings, how much of a run has been read, and runs that the page adds.
+
+The page adds files that are opened in the browser, and texts of errors that are pasted.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,11 @@ from typing import TypedDict
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.questions.asking.endpoint import EACH_CHOICE, endpoint
-from tb_memplugin.questions.asking.inputs import PROGRESS, RUN, RUNS, FreeText
+from tb_memplugin.questions.asking.inputs import BODY, PROGRESS, RUN, RUNS, UPLOADS, FreeText, Integer
 from tb_memplugin.questions.asking.json_types import ProblemJson, SummaryJson, problems_json
-from tb_memplugin.questions.asking.source import ReadingProgress, RunJson, Runs
-from tb_memplugin.questions.recording.summary import summaries
+from tb_memplugin.questions.asking.source import ReadingProgress, RunJson, Runs, Uploading
+from tb_memplugin.questions.oom.failure import sentences
+from tb_memplugin.questions.recording.summary import summaries, summary
 from tb_memplugin.questions.records import record
 from tb_memplugin.questions.run.order import opening
 
@@ -83,3 +87,60 @@ def progress(reading: ReadingProgress, run: str) -> ProgressJson:
     """Return how many bytes of a run's files are read. Answered at once, while other requests wait for the files."""
     read, total, seconds = reading.of(run)
     return {"read_bytes": read, "total_bytes": total, "seconds": seconds}
+
+
+MAX_SIZE = 1 << 50
+
+
+class AddedRunJson(TypedDict):
+    """A run that the page adds."""
+
+    recordings: list[SummaryJson]
+    run: str
+    message: str | None
+    """The reason why the file or the text cannot be shown; null if it can be, so far."""
+
+
+class OpenedFileJson(AddedRunJson):
+    """The recordings of a file, once all of its pieces have arrived."""
+
+    received: int
+    """Bytes that have arrived."""
+
+
+@endpoint(
+    "open_file",
+    UPLOADS,
+    FreeText("key"),
+    FreeText("name"),
+    Integer("size", 1, MAX_SIZE),
+    Integer("at", 0, MAX_SIZE),
+    BODY,
+    post=True,
+)
+def open_file(uploads: Uploading, key: str, name: str, size: int, at: int, piece: bytes) -> OpenedFileJson:
+    """Add a piece of a file, which is a run once it is complete. `key` is the same for all pieces of a file."""
+    try:
+        opened = uploads.open_file(key, name, size, at, piece)
+    except InputError as error:
+        return {"recordings": [], "run": "", "received": at, "message": str(error)}
+    recordings = [*map(summary, opened.recordings)]
+    return {"recordings": recordings, "run": opened.run, "received": opened.received, "message": None}
+
+
+class PasteResultJson(AddedRunJson):
+    """The recordings that a pasted text describes."""
+
+    explanation: list[str]
+    """The failure in sentences."""
+
+
+@endpoint("paste", UPLOADS, BODY, post=True)
+def paste(uploads: Uploading, text: bytes) -> PasteResultJson:
+    """Add the text of an error as a run. `message` is the reason why it is not one, which the page shows."""
+    try:
+        run, recordings = uploads.paste(text)
+    except InputError as error:
+        return {"recordings": [], "run": "", "explanation": [], "message": str(error)}
+    shown = [*map(summary, recordings)]
+    return {"recordings": shown, "run": run, "explanation": sentences(recordings[0]), "message": None}

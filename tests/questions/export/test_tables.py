@@ -27,7 +27,7 @@ from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind, Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import NamedSpans, Stacks
 from tb_memplugin.model.text import Text
-from tb_memplugin.questions.export import rows as export_rows
+from tb_memplugin.questions.export import formats as export_rows
 from tb_memplugin.questions.export.formats import write_csv, write_json, write_parquet
 from tb_memplugin.questions.recording import stack_texts
 from tb_memplugin.questions.recording.stack_texts import MAX_CELL_LENGTH, StackCells

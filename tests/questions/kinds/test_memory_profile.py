@@ -23,10 +23,9 @@ from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.kinds.memory_profile import first_view
 from tb_memplugin.questions.kinds.verdict import verdict_text
-from tb_memplugin.questions.recording.holes import holes
 from tb_memplugin.questions.recording.summary import summary
 from tb_memplugin.questions.recording.tables import rows
-from tb_memplugin.questions.recording.usage import usage, usage_over_time
+from tb_memplugin.questions.recording.usage import holes, usage, usage_over_time
 from tb_memplugin.readers.xplane.allocator.lifetimes import BEFORE
 
 each_profile = pytest.mark.parametrize("path", REAL, ids=lambda path: path.parents[3].name)

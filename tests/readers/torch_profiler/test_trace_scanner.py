@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tb_memplugin.native.torch.trace_events import FIELDS, scan
 
 TEXTS = st.text(st.sampled_from('a{}[]",:\\\n é\u2028[memory]'), max_size=12)

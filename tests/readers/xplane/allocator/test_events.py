@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from support.allocator_planes import FREES, REAL, Event, Log, events_of, same_number
 from support.profiles import profiles
-from tb_memplugin.native.xplane.stats import MISSING
 
+from tb_memplugin.native.xplane.stats import MISSING
 from tb_memplugin.protos.xplane_pb2 import XPlane, XSpace
 from tb_memplugin.readers.xplane.allocator.events import (
     MAX_BYTES,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tb_memplugin.native.xplane.nesting import enclosing, intern_chains
 
 from tb_memplugin.model.kinds import SpanKind
+from tb_memplugin.native.xplane.nesting import enclosing, intern_chains
 from tb_memplugin.protos import xplane_pb2
 from tb_memplugin.readers.xplane.host_calls import HostCalls, host_calls
 from tb_memplugin.readers.xplane.planes import Plane
