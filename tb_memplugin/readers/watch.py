@@ -1,5 +1,6 @@
 """Files of capture.watch: one recording for each device, with the memory in use at each sample and no allocations."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -7,9 +8,9 @@ import numpy as np
 
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.caveats import Caveat, CaveatCode
-from tb_memplugin.model.kinds import HOST_MEMORY, Axis, RecordingKind, SpanKind
+from tb_memplugin.model.kinds import HOST_MEMORY, Axis, HostPart, RecordingKind, SpanKind
 from tb_memplugin.model.recording import CaptureInfo, Recording, Sampling
-from tb_memplugin.model.tables import CachingAllocatorState, NamedSpans, ReportedMemory
+from tb_memplugin.model.tables import FREE, CachingAllocatorState, MemoryLedger, NamedSpans, PhasePeaks, ReportedMemory
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
 from tb_memplugin.readers.common.budget import ReadBudget
@@ -17,6 +18,8 @@ from tb_memplugin.readers.common.limits import MAX_BYTES, MAX_TIME_US, impossibl
 from tb_memplugin.readers.common.part import FilePart
 from tb_memplugin.readers.watch_layout import (
     INTEGER,
+    PHASE,
+    PROCESS,
     UNKNOWN,
     CounterSource,
     DeviceColumn,
@@ -30,7 +33,6 @@ from tb_memplugin.readers.watch_layout import (
     free_bytes,
     read_header,
 )
-from tb_memplugin.readers.watch_ledger import device_ledger, host_ledger, phase_peaks
 
 OUT_OF_MEMORY = "out of memory"
 
@@ -180,8 +182,8 @@ def _recording(
         caching_allocator=CachingAllocatorState(reserved) if is_torch and (reserved >= 0).all() else None,
         capture_info=CaptureInfo(time_ns=header.start_ns),
         sampling=sampling,
-        ledger=host_ledger(named, limit) if is_host else device_ledger(named, in_use, limit),
-        phases=phase_peaks(named),
+        ledger=_host_ledger(named, limit) if is_host else _device_ledger(named, in_use, limit),
+        phases=_phase_peaks(named),
         reported_peak=int(samples.column(DeviceColumn.PEAK).max(initial=0)) or None,
         capacity=int(limit.max(initial=0)) or None,
     )
@@ -215,3 +217,55 @@ def _caveats(device: WatchedDevice, samples: _Samples, sampling: Sampling) -> li
         )
         found.append(Caveat(CaveatCode.LIVE_ARRAYS, text))
     return found
+
+
+ColumnsByName = Mapping[str, I64]  # UNKNOWN, which is negative, where a sample has no figure
+
+
+def _device_ledger(named: ColumnsByName, in_use: I64, limit: I64) -> MemoryLedger | None:
+    """Return the ledger of a device; None where only the bytes in use are known."""
+    nothing = np.full_like(in_use, -1)
+    used, own, pool = (named.get(part, nothing) for part in (MemoryPart.USED, MemoryPart.OWN, MemoryPart.POOL))
+    pool = np.maximum(pool, in_use)
+    total = np.where((size := named.get(MemoryPart.TOTAL, nothing)) > 0, size, limit)
+    outside = np.where(own >= 0, np.maximum(own - pool, 0), 0)
+    others = {name.removeprefix(PROCESS): column for name, column in named.items() if name.startswith(PROCESS)}
+    listed = np.maximum(pool + outside + sum(np.maximum(column, 0) for column in others.values()), 0)
+    rest = "Driver and other processes" if (own >= 0).any() else "Outside of the allocator, driver and other processes"
+    parts = {
+        "Live": in_use,
+        "Cache": pool - in_use,
+        "Outside of the allocator": outside,
+        **others,
+        rest: np.where(used >= 0, used - listed, 0),
+    }
+    return _ledger(parts, np.where(total > 0, total - np.maximum(listed, used), -1))
+
+
+def _host_ledger(named: ColumnsByName, limit: I64) -> MemoryLedger | None:
+    """Return the ledger of the host; None where its parts are unknown."""
+    parts = {part.value: np.maximum(named[part.name.lower()], 0) for part in HostPart if part.name.lower() in named}
+    if len(parts) < len(HostPart) or MemoryPart.USED not in named:
+        return None
+    own, used = sum(parts.values(), np.zeros_like(limit)), named[MemoryPart.USED]
+    of_host = MemoryPart.TOTAL in named and bool((named[MemoryPart.TOTAL] == limit).all())
+    parts["Rest of the host" if of_host else "Rest of the cgroup"] = used - own
+    return _ledger(parts, np.where(limit > 0, limit - np.maximum(own, used), -1))
+
+
+def _ledger(parts: ColumnsByName, free: I64) -> MemoryLedger | None:
+    """Return the parts that are ever more than 0, with the free bytes where they are known."""
+    kept = {label: np.maximum(column, 0) for label, column in parts.items() if (column > 0).any()}
+    if (free >= 0).any():
+        kept[FREE] = np.maximum(free, 0)
+    return MemoryLedger(tuple(kept), np.stack(list(kept.values()))) if len(kept) > 1 else None
+
+
+def _phase_peaks(named: ColumnsByName) -> PhasePeaks | None:
+    """Return the peaks of the phases that were sampled; None without any."""
+    found = {name.removeprefix(PHASE): column for name, column in named.items() if name.startswith(PHASE)}
+    found = {name: column for name, column in found.items() if (column >= 0).any()}
+    if not found:
+        return None
+    levels = np.stack(list(found.values()))
+    return PhasePeaks(tuple(found), levels.max(axis=1), levels.argmax(axis=1))

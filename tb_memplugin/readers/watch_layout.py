@@ -83,11 +83,6 @@ class MemoryPart(StrEnum):
 PROCESS, PHASE = "process ", "phase "  # prefixes of names: used by another process; in use during a phase
 
 
-def integers_of_record(devices: int, columns: int = 0) -> int:
-    """Return the number of integers in a record with so many devices and named columns."""
-    return first_column(devices) + columns
-
-
 def first_column(device: int) -> int:
     """Return the first column of a device, by its number."""
     return len(RecordColumn) + device * len(DeviceColumn)
@@ -132,7 +127,7 @@ class WatchHeader:
     @property
     def width(self) -> int:
         """Return the number of integers in a record."""
-        return integers_of_record(len(self.devices), len(self.columns))
+        return first_column(len(self.devices)) + len(self.columns)
 
     def line(self) -> bytes:
         """Return the line that begins a file."""

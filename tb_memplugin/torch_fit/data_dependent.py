@@ -30,17 +30,17 @@ def _equal(noted: Assumptions, func: Any, args: Any, kwargs: Any) -> Any:
     return True
 
 
-def _all_selected(noted: Assumptions, what: str) -> None:
-    noted.note(f"select {user_line()}", f"{what} counts as selecting every element at {user_line()}")
+def _all_selected(noted: Assumptions) -> None:
+    noted.note(f"select {user_line()}", f"A mask counts as selecting every element at {user_line()}")
 
 
 def _nonzero(noted: Assumptions, func: Any, args: Any, kwargs: Any) -> Any:
-    _all_selected(noted, "A mask")
+    _all_selected(noted)
     return torch.empty((args[0].numel(), args[0].dim()), dtype=torch.int64, device="meta")
 
 
 def _masked_select(noted: Assumptions, func: Any, args: Any, kwargs: Any) -> Any:
-    _all_selected(noted, "A mask")
+    _all_selected(noted)
     size = torch.broadcast_shapes(args[0].shape, args[1].shape).numel()
     return torch.empty(size, dtype=args[0].dtype, device="meta")
 
@@ -50,7 +50,7 @@ def _index(noted: Assumptions, func: Any, args: Any, kwargs: Any) -> Any:
     indices: list[Any] = []
     for one in args[1]:
         if one is not None and one.dtype in (torch.bool, torch.uint8):
-            _all_selected(noted, "A mask")
+            _all_selected(noted)
             indices += [torch.empty(one.numel(), dtype=torch.int64, device="meta") for _ in range(one.dim())]
         else:
             indices.append(one if one is None or one.is_meta else torch.empty_like(one, device="meta"))
