@@ -1,4 +1,4 @@
-import { type JSX, render as renderInto } from "preact";
+import { render as renderInto } from "preact";
 import { createStore, useStore } from "./base/store";
 import { createApi } from "./payload/api";
 import { fileUrl, isReport, reportApi } from "./payload/report";
@@ -29,7 +29,7 @@ export async function render(): Promise<void> {
   const store = createStore({ ...start, ...readUrl() });
   bindTheme(store);
   bindUrl(store, start, createScrollPlaces(window));
-  const Page = (): JSX.Element => {
+  const Page = () => {
     // Every answer depends on it: the page starts again.
     const assumed = useStore(store, (state) => state.capacity);
     return <App key={assumed} {...{ api, store }} />;

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useContext, useMemo } from "preact/hooks";
 import { formatBytes, formatCount, formatCounted } from "../../base/units";
 import {
@@ -96,7 +95,7 @@ interface Props extends ViewProps {
  * Map of the segments by address on one scale, as they are at the inspected position: blocks in use, awaiting their
  * free, and free, and whether the failed request fits into one of these.
  */
-export function AddressMap(props: Props): JSX.Element {
+export function AddressMap(props: Props) {
   const { rows, regions, places, position, length, outOfMemory, fileName, store, dark } = props;
   const terms = useTerms();
   const { rows: mask } = useContext(RowFilterContext);

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { useStore } from "../../base/store";
 import { mapByAddress } from "../../layout/stacking/stacking";
@@ -15,7 +14,7 @@ const ADDRESS_MAP = {
 } as const;
 
 /** Charts of what is live at the inspected position, or in the selected range. They need all rows. */
-export function Breakdown({ view, available, program, store, dark }: LiveProps): JSX.Element {
+export function Breakdown({ view, available, program, store, dark }: LiveProps) {
   const wanted = useStore(store, (state) => state.chart);
   const { rows, regions, complete } = available;
   const placed = view.recording.axis === "TIME" && (regions?.length ?? 0) > 0;

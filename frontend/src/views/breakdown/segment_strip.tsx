@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { cssColor, rowColors } from "../../base/colors";
 import { useStore } from "../../base/store";
@@ -82,7 +81,7 @@ interface Props extends ViewProps {
 }
 
 /** Strip of one segment: chunks in use are filled, gaps are free. */
-export function SegmentStrip(props: Props): JSX.Element {
+export function SegmentStrip(props: Props) {
   const { scene, segment, places, words, event: eventRow, store, dark } = props;
   const { rows, span } = scene;
   const { size, chunks } = segment;
@@ -175,7 +174,7 @@ interface ChunkProps {
   position: number;
 }
 
-function Chunk({ rows, places, row, position }: ChunkProps): JSX.Element {
+function Chunk({ rows, places, row, position }: ChunkProps) {
   const names = [rows.op.at(row), rows.name.at(row), rows.source.at(row)].filter(Boolean);
   return (
     <>

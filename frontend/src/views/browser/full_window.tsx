@@ -1,4 +1,4 @@
-import { type ComponentChildren, createContext, type JSX } from "preact";
+import { type ComponentChildren, createContext } from "preact";
 import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import { isTyping } from "../../base/input";
 
@@ -16,7 +16,7 @@ interface Props {
 }
 
 /** A picture that fills the window with the key f, pressed over it or with the focus in it, until f or Escape. */
-export function FullWindow({ of, children }: Props): JSX.Element {
+export function FullWindow({ of, children }: Props) {
   const place = useRef<HTMLDivElement>(null);
   const [full, setFull] = useState(false);
   useEffect(() => {

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useContext, useMemo } from "preact/hooks";
 import type { Search } from "../../base/search";
 import { type Store, useStore } from "../../base/store";
@@ -62,7 +61,7 @@ function useRowSearch(
 }
 
 /** Table of the buffers live at the inspected position: sorted, filtered, grouped, copied and saved. */
-export function BufferTable(props: Props): JSX.Element {
+export function BufferTable(props: Props) {
   const { available, live, unexplained, allocator, moment, times, position, length, fileName, store, dark } =
     props;
   const { rows } = available;

@@ -1,9 +1,8 @@
-import type { JSX } from "preact";
 import { LiveHeading, type LiveProps, useLiveRows } from "../page/live_rows";
 import { BufferTable } from "./buffer_table";
 
 /** Table of what is live at the inspected position, or in the selected range, below a heading that says so. */
-export function Buffers({ view, available, program, store, dark }: LiveProps): JSX.Element {
+export function Buffers({ view, available, program, store, dark }: LiveProps) {
   const of = useLiveRows({ view, available, program, store });
   const { axis, title, memory } = view.recording;
   return (

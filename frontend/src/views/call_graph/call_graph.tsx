@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { type Store, useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted, formatExact } from "../../base/units";
@@ -59,7 +58,7 @@ interface ToolbarProps {
 }
 
 /** Controls of the call graph, named after pprof's options. */
-function Toolbar({ devices, store, fixed }: ToolbarProps): JSX.Element {
+function Toolbar({ devices, store, fixed }: ToolbarProps) {
   const calls = useStore(store, (state) => state.granularity);
   const frames = useStore(store, (state) => state.framework_frames);
   const whole = useStore(store, (state) => state.all_devices);
@@ -93,7 +92,7 @@ function Toolbar({ devices, store, fixed }: ToolbarProps): JSX.Element {
 }
 
 /** Text field that takes effect on Enter or blur: half a regular expression would be a different one. */
-function Pattern(props: { pattern: (typeof PATTERNS)[number]; store: Store<ViewState> }): JSX.Element {
+function Pattern(props: { pattern: (typeof PATTERNS)[number]; store: Store<ViewState> }) {
   const { pattern, store } = props;
   const value = useStore(store, (state) => state[pattern.key]);
   const field = useDraft(value, (typed) => store.set({ [pattern.key]: typed.trim() }));
@@ -124,7 +123,7 @@ interface Props {
 }
 
 /** Call graph of allocations, as a picture and as pprof's top table. */
-export function CallGraphSection({ api, id, base, devices, fileName, store, onReady }: Props): JSX.Element {
+export function CallGraphSection({ api, id, base, devices, fileName, store, onReady }: Props) {
   const query = useQuery(store, id, base);
   const fixed = api.report !== null;
   const key = JSON.stringify(query);
@@ -185,7 +184,7 @@ function findNode({ nodes }: CallGraph, selectedName: string): number {
 }
 
 /** Note about the functions and bytes that the picture omits. */
-function summary(graph: CallGraph, change: boolean): JSX.Element {
+function summary(graph: CallGraph, change: boolean) {
   const { total, shown, unplaced, not_drawn: left, nodes_total: count } = graph;
   const parts = [
     `${formatCount(count - left.nodes)} of ${formatCounted(count, "function")} drawn`,

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatExact } from "../../base/units";
 import { formatPercent } from "../../layout/call_graph";
@@ -18,7 +17,7 @@ interface Props {
 }
 
 /** Selected function: figures, callers, callees, and buttons that filter the graph by it. */
-export function Neighbors({ graph, node, change, fixed, onPick, store }: Props): JSX.Element {
+export function Neighbors({ graph, node, change, fixed, onPick, store }: Props) {
   const { nodes, calls, total } = graph;
   const name = nodeName(nodes, node);
   const pattern = `^${escapePattern(nodes.function[node] || nodes.file[node])}$`;
@@ -26,7 +25,7 @@ export function Neighbors({ graph, node, change, fixed, onPick, store }: Props):
     from
       .flatMap((end, call): [number, number][] => (end === node ? [[to[call], calls.bytes[call]]] : []))
       .sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
-  const list = (heading: string, found: [number, number][]): JSX.Element => (
+  const list = (heading: string, found: [number, number][]) => (
     <>
       <h3>{heading}</h3>
       {found.length === 0 && <p class="muted">None in the picture.</p>}

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import {
   isPinch,
@@ -46,7 +45,7 @@ const MIN_READABLE_SCALE = 0.6;
  * and the wheel
  * scrolls the page.
  */
-export function GraphPicture({ graph, picture, picked, onPick, change, fileName }: Props): JSX.Element {
+export function GraphPicture({ graph, picture, picked, onPick, change, fileName }: Props) {
   const frame = useRef<HTMLDivElement>(null);
   const drawing = useRef<SVGSVGElement>(null);
   const width = useWidth(frame);
@@ -238,7 +237,7 @@ interface BoxProps {
   onPick: (node: number) => void;
 }
 
-function BoxShape({ box, graph, state, change, onPick }: BoxProps): JSX.Element {
+function BoxShape({ box, graph, state, change, onPick }: BoxProps) {
   const { flat, cum } = graph.nodes;
   const name = nodeName(graph.nodes, box.node);
   // Colored by cumulative share, as in pprof; the box has the figure too.

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatCounted, formatExact } from "../../base/units";
@@ -62,7 +61,7 @@ interface Props {
 }
 
 /** Table of all functions, like pprof's top, including those that the picture omits. */
-export function TopTable({ graph, picked, onPick, fileName, store }: Props): JSX.Element {
+export function TopTable({ graph, picked, onPick, fileName, store }: Props) {
   const columns = useMemo(() => functionColumns(graph), [graph]);
   const rows = useMemo(() => [...graph.nodes.flat.keys()], [graph]);
   return (

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatExact, formatShare, formatSigned } from "../../base/units";
 import { CHANGE_LABELS, delta, entryName, type SelectedChange } from "../../layout/compare/change_table";
@@ -26,7 +25,7 @@ interface Props extends ViewProps {
 }
 
 /** Selected change: its values in A and B, with links to both. */
-export function ChangeDetails({ found, ...props }: Props): JSX.Element {
+export function ChangeDetails({ found, ...props }: Props) {
   return found.kind === "step" ? (
     <StepDetails {...props} step={found.step} entries={found.entries} />
   ) : (
@@ -36,13 +35,7 @@ export function ChangeDetails({ found, ...props }: Props): JSX.Element {
 
 type Shared = Omit<Props, "found">;
 
-function EntryDetails({
-  api,
-  comparison,
-  entry,
-  store,
-  dark,
-}: Shared & { entry: ComparedEntry }): JSX.Element {
+function EntryDetails({ api, comparison, entry, store, dark }: Shared & { entry: ComparedEntry }) {
   const terms = useTerms();
   const { a, b } = comparison;
   return (
@@ -86,7 +79,7 @@ function EntryDetails({
 }
 
 /** Label and value; omitted without a value, as kinds of recordings differ in what they record. */
-function OptionalFact({ name, text }: { name: string; text: string }): JSX.Element | null {
+function OptionalFact({ name, text }: { name: string; text: string }) {
   return text === "" ? null : (
     <Fact name={name}>
       <code>{text}</code>
@@ -105,7 +98,7 @@ interface SideProps {
   allocations: number;
 }
 
-function SideDetails({ api, store, name, side, row, bytes, allocations }: SideProps): JSX.Element {
+function SideDetails({ api, store, name, side, row, bytes, allocations }: SideProps) {
   const { recording, position } = side;
   const terms = useTerms();
   const { value, error } = useFetched(row === null ? null : `${recording.id} ${row}`, (_, signal) =>
@@ -142,7 +135,7 @@ function SideDetails({ api, store, name, side, row, bytes, allocations }: SidePr
 }
 
 /** Allocation of the call stack. */
-function LargestAllocation({ details, alone }: { details: Details; alone: boolean }): JSX.Element {
+function LargestAllocation({ details, alone }: { details: Details; alone: boolean }) {
   const terms = useTerms();
   const { size_bytes: size, requested_bytes: requested, shape, dtype, name } = details;
   return (
@@ -158,7 +151,7 @@ function LargestAllocation({ details, alone }: { details: Details; alone: boolea
 /** Changes listed without scrolling; the table has all. */
 const MAX_LISTED = 15;
 
-function StepDetails(props: Shared & { step: WaterfallStep; entries: ComparedEntry[] }): JSX.Element {
+function StepDetails(props: Shared & { step: WaterfallStep; entries: ComparedEntry[] }) {
   const { comparison, step, entries, store } = props;
   const { a, b } = comparison;
   const change = step.bytes_b - step.bytes_a;

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted, formatExact, formatSigned } from "../../base/units";
@@ -19,7 +18,7 @@ import { Role } from "../widgets/role";
 export function changeColumns(entries: readonly ComparedEntry[], dark: boolean): Column<ComparedEntry>[] {
   const role = (entry: ComparedEntry): string => ROLES[entry.role];
   const short = shortNames(entries.flatMap((entry) => [entry.site, entry.source]));
-  const name = (text: string): JSX.Element => (
+  const name = (text: string) => (
     <span title={text}>
       <Middle text={short(text)} />
     </span>
@@ -74,7 +73,7 @@ function shapeText({ shape, shape_before: before }: ComparedEntry): string {
   return before === "" ? shape : `${shape}, was ${before}`;
 }
 
-function Amount({ bytes, allocations }: { bytes: number; allocations: number }): JSX.Element {
+function Amount({ bytes, allocations }: { bytes: number; allocations: number }) {
   const title = `${formatExact(bytes)} in ${formatCounted(allocations, "allocation")}`;
   return <span title={title}>{allocations === 0 ? DASH : formatBytes(bytes)}</span>;
 }
@@ -86,7 +85,7 @@ interface Props extends ViewProps {
 }
 
 /** Table of changes: new, gone, grown and shrunk, matched by name and source rather than by id. */
-export function ChangesTable({ comparison, store, dark }: Props): JSX.Element {
+export function ChangesTable({ comparison, store, dark }: Props) {
   const { entries, changes, entries_total: count, left_out_bytes: left } = comparison;
   const kinds = useStore(store, (state) => state.change_kinds);
   const wanted = useMemo(() => new Set(CHANGES.filter((kind) => kinds.split(",").includes(kind))), [kinds]);

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { type Store, useStore } from "../../base/store";
 import { findSelectedChange } from "../../layout/compare/change_table";
@@ -20,7 +19,7 @@ import { Sides } from "./sides";
 import { WaterfallSection } from "./waterfall";
 
 /** What the programmer or the compiler changed between the peaks of two programs, as `check --baseline` says it. */
-function Causes({ api, comparison }: { api: Api; comparison: Comparison }): JSX.Element | null {
+function Causes({ api, comparison }: { api: Api; comparison: Comparison }) {
   const query = causesQuery(comparison);
   const { value, error } = useFetched(query && JSON.stringify(query), (key, signal) =>
     api.changeCauses(JSON.parse(key) as ChangeCausesQuery, signal),
@@ -51,7 +50,7 @@ function Causes({ api, comparison }: { api: Api; comparison: Comparison }): JSX.
 }
 
 /** A sentence whose names are between backticks, set as code. */
-function Sentence({ text }: { text: string }): JSX.Element {
+function Sentence({ text }: { text: string }) {
   const parts = text.split("`");
   if (parts.length % 2 === 0) return <>{text}</>; // a name contains one
   return <>{parts.map((part, i) => (i % 2 === 1 ? <code key={i}>{part}</code> : part))}</>;
@@ -75,7 +74,7 @@ interface Props extends PageProps {
 }
 
 /** Comparison of two recordings, or of two moments of one. */
-export function ComparePage({ api, runs, run, listing, store, dark, onState }: Props): JSX.Element {
+export function ComparePage({ api, runs, run, listing, store, dark, onState }: Props) {
   const pair = usePair(api, runs, run, listing, store);
   const at_b = useStore(store, (state) => state.at_b);
   const by = useStore(store, (state) => state.compare_by);

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { type Store, useStore } from "../../base/store";
 import { formatBytes, formatCount } from "../../base/units";
@@ -25,7 +24,7 @@ interface Props {
 }
 
 /** Pickers of the two recordings and their positions. */
-export function Sides({ api, runs, pair, comparison, store }: Props): JSX.Element {
+export function Sides({ api, runs, pair, comparison, store }: Props) {
   const swap = (): void => {
     const { at_a, at_b, selected_change: change } = store.get();
     if (pair !== null)
@@ -65,7 +64,7 @@ interface SidePickerProps {
   store: Store<ViewState>;
 }
 
-function SidePicker({ api, runs, name, id, other, side, store }: SidePickerProps): JSX.Element {
+function SidePicker({ api, runs, name, id, other, side, store }: SidePickerProps) {
   const { run } = placeOfId(runs, id);
   const listing = useListing(api, runs, id);
   const others = useListing(api, runs, other);
@@ -123,7 +122,7 @@ function PositionInput({
   name: "a" | "b";
   side: ComparedSide;
   store: Store<ViewState>;
-}): JSX.Element {
+}) {
   const terms = useTerms();
   const key = name === "a" ? "at_a" : "at_b";
   const at = useStore(store, (state) => state[key]);

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { type Store, useStore } from "../../base/store";
 import { formatBytes, formatCount, formatExact, formatSigned } from "../../base/units";
@@ -84,7 +83,7 @@ interface Props {
 }
 
 /** Waterfall from the bytes of A to those of B, with a step for each role, layer or line that changed. */
-export function WaterfallSection(props: Props): JSX.Element {
+export function WaterfallSection(props: Props) {
   return (
     <FullWindow of="waterfall">
       <Steps {...props} />
@@ -92,7 +91,7 @@ export function WaterfallSection(props: Props): JSX.Element {
   );
 }
 
-function Steps({ comparison, store }: Props): JSX.Element {
+function Steps({ comparison, store }: Props) {
   const chosen = useStore(store, (state) => state.compare_by);
   const { a, b, steps } = comparison;
   const chart = useMemo(() => waterfall(a.bytes, b.bytes, steps), [comparison]);
@@ -132,7 +131,7 @@ interface BarProps {
   store: Store<ViewState>;
 }
 
-function Bar({ bar, text, store }: BarProps): JSX.Element {
+function Bar({ bar, text, store }: BarProps) {
   const name = stepName(bar);
   const open = useStore(store, (state) => state.selected_change === name);
   const [left, right] = [Math.min(bar.from, bar.to), Math.max(bar.from, bar.to)];

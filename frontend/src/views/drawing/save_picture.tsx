@@ -1,4 +1,4 @@
-import { createContext, type JSX, type RefObject } from "preact";
+import { createContext, type RefObject } from "preact";
 import { useContext, useEffect, useRef } from "preact/hooks";
 import { saveBlob } from "../browser/export";
 import { capitalize } from "../data/terms";
@@ -139,7 +139,7 @@ interface DrawingProps extends Omit<Props, "draw"> {
 }
 
 /** List the first drawing of an element in the Share menu. */
-export function SaveDrawing({ place, draw, ...names }: DrawingProps): JSX.Element {
+export function SaveDrawing({ place, draw, ...names }: DrawingProps) {
   const drawFirst = (): Picture | null => {
     const drawing = place.current?.querySelector("svg") ?? null;
     return drawing === null ? null : draw(drawing);

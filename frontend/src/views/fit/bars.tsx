@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import { onPress } from "../../base/input";
 import { formatBytes, formatCount, formatLeft } from "../../base/units";
@@ -28,7 +27,7 @@ const CHARACTER = 6.9;
 const NOTE = 150;
 
 /** Bars of the candidates, with the peak by role, what is reserved, and the limit of the target. */
-export function BarsSection(props: SectionProps): JSX.Element {
+export function BarsSection(props: SectionProps) {
   return (
     <FullWindow of="chart of candidates">
       <BarsPicture {...props} />
@@ -36,7 +35,7 @@ export function BarsSection(props: SectionProps): JSX.Element {
   );
 }
 
-function BarsPicture({ step, dark, actions }: SectionProps): JSX.Element {
+function BarsPicture({ step, dark, actions }: SectionProps) {
   const place = useRef<HTMLElement>(null);
   const shown = step.candidates.slice(0, MAX_BARS);
   const roles = useMemo(
@@ -73,7 +72,7 @@ interface BarsProps extends Pick<SectionProps, "step" | "actions"> {
   shown: readonly FitCandidate[];
 }
 
-function Bars({ step, shown, actions }: BarsProps): JSX.Element {
+function Bars({ step, shown, actions }: BarsProps) {
   const place = useRef<HTMLDivElement>(null);
   const width = useWidth(place);
   const named = useMemo(() => choiceNamer(step), [step]);
@@ -133,7 +132,7 @@ interface BarProps extends Pick<SectionProps, "step" | "actions"> {
   row: number;
 }
 
-function Bar({ step, each, name, x, max, left, right, above, row, actions }: BarProps): JSX.Element {
+function Bar({ step, each, name, x, max, left, right, above, row, actions }: BarProps) {
   const state = stateOf(each);
   const middle = above + row / 2;
   const bar = row * BAR_SHARE;

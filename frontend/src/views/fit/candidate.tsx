@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { formatBytes, formatLeft } from "../../base/units";
 import type { Api } from "../../payload/api";
@@ -41,11 +40,7 @@ export function candidateSentence(candidate: FitCandidate): string {
   return [`reserves ${reservedText(reserved)}`, room, again].filter(Boolean).join("; ");
 }
 
-export function CandidateTooltip(props: {
-  step: FitStep;
-  candidate: FitCandidate;
-  opens: boolean;
-}): JSX.Element {
+export function CandidateTooltip(props: { step: FitStep; candidate: FitCandidate; opens: boolean }) {
   const { step, candidate, opens } = props;
   const { peak_bytes: peak } = candidate;
   return (

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { formatBytes, formatExact, formatLeft, formatShare } from "../../base/units";
 import { stackedRoles } from "../../layout/fit_chart";
 import type { FitCandidate, FitStep } from "../../payload/generated/answers";
@@ -15,7 +14,7 @@ interface Props extends ViewProps {
 }
 
 /** Everything that the record of a candidate has, with the traceback of the user's code in full. */
-export function CandidateDetails({ step, candidate, actions, store, dark }: Props): JSX.Element {
+export function CandidateDetails({ step, candidate, actions, store, dark }: Props) {
   const { roles, peak_bytes: peak, parts, error, traceback, versions } = candidate;
   return (
     <Drawer
@@ -98,7 +97,7 @@ export function CandidateDetails({ step, candidate, actions, store, dark }: Prop
   );
 }
 
-function BytesOfPeak({ bytes, peak }: { bytes: number; peak: number }): JSX.Element {
+function BytesOfPeak({ bytes, peak }: { bytes: number; peak: number }) {
   return (
     <>
       <span class="numeric" title={formatExact(bytes)}>
@@ -120,11 +119,11 @@ function textOr<T>(value: T | null, format: (value: T) => string): string {
   return value === null ? "" : format(value);
 }
 
-function Bytes({ name, bytes }: { name: string; bytes: number | null }): JSX.Element | null {
+function Bytes({ name, bytes }: { name: string; bytes: number | null }) {
   return bytes === null ? null : <Fact name={name} text={reservedText(bytes)} about={formatExact(bytes)} />;
 }
 
-function Fact({ name, text, about }: { name: string; text: string; about?: string }): JSX.Element | null {
+function Fact({ name, text, about }: { name: string; text: string; about?: string }) {
   if (text === "") return null;
   return (
     <>

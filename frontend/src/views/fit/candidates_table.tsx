@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { useStore } from "../../base/store";
 import { formatCount, formatCounted } from "../../base/units";
@@ -11,7 +10,7 @@ import { candidateName, type SectionProps } from "./candidate";
 import { candidateColumns } from "./candidate_columns";
 
 /** Table of all candidates by target, choice and value; a click or Enter opens one, and two ticks compare. */
-export function CandidatesTable({ step, store, actions }: SectionProps): JSX.Element {
+export function CandidatesTable({ step, store, actions }: SectionProps) {
   const ticked = useStore(store, (state) => state.fit_ticked);
   const shown = useStore(store, (state) => state.fit_candidate);
   const { isCompiled, tick } = actions;

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { cssColor, roleColors } from "../../base/colors";
 import type { FitStep } from "../../payload/generated/answers";
 import { type CandidateState, choiceKey, choiceNamer, largestText } from "../../payload/responses/fit";
@@ -25,7 +24,7 @@ export function Mark(props: {
   state: CandidateState;
   above?: boolean;
   small?: boolean;
-}): JSX.Element {
+}) {
   const { x, y, state, above = false, small = false } = props;
   const radius = small ? SMALL_RADIUS : RADIUS;
   if (state === "fits" || state === "recomputes") return <circle class={state} cx={x} cy={y} r={radius} />;
@@ -47,7 +46,7 @@ const MARKS = [
 ] as const;
 
 /** Legend of the charts: marks, and roles from the bottom of the stack. */
-export function FitKey(props: { roles: readonly number[]; dark: boolean; lines: boolean }): JSX.Element {
+export function FitKey(props: { roles: readonly number[]; dark: boolean; lines: boolean }) {
   const { roles, dark, lines } = props;
   return (
     <ul class="fit-key" aria-label="Legend">
@@ -97,7 +96,7 @@ interface Props {
 }
 
 /** Choice of the line whose peak is shown by role, each with its largest value. */
-export function ChoicePicker({ step, choice, onPick }: Props): JSX.Element {
+export function ChoicePicker({ step, choice, onPick }: Props) {
   const named = choiceNamer(step);
   const texts = step.choices.map((each, i) => {
     const first = step.candidates.find((candidate) => candidate.choice === i) ?? step.candidates[0];

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { type LargestLine, largestLines } from "../../layout/fit_table";
 import type { FitStep } from "../../payload/generated/answers";
@@ -9,7 +8,7 @@ import type { SectionProps } from "./candidate";
 import { BOUND, knobColumn, LEFT, namingColumns, RECOMPUTED, RESERVED } from "./candidate_columns";
 
 /** Table of the largest value that fits for each target and choice; a click or Enter opens its candidate. */
-export function LargestTable({ step, store, actions }: SectionProps): JSX.Element {
+export function LargestTable({ step, store, actions }: SectionProps) {
   const { searched } = step;
   const { rows, columns } = useMemo(
     () => ({ rows: largestLines(step), columns: largestColumns(step) }),

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { asError } from "../../base/errors";
 import { type Store, useStore } from "../../base/store";
@@ -25,7 +24,7 @@ interface Props extends PageProps {
 }
 
 /** Candidates of a fit: the memory that each needs, and the largest value of the searched knob that fits. */
-export function FitPage({ api, fit, runs, store, dark, onState }: Props): JSX.Element {
+export function FitPage({ api, fit, runs, store, dark, onState }: Props) {
   const wanted = useStore(store, (state) => state.fit_step);
   useEffect(() => onState(fit === null ? "loading" : "ready", null), [fit]);
   if (fit === null) return <div class="placeholder" aria-busy="true" />;
@@ -42,7 +41,7 @@ function mostCandidates(steps: readonly FitStep[]): FitStep | undefined {
     .at(0);
 }
 
-function NoFit({ fit }: { fit: Fit }): JSX.Element {
+function NoFit({ fit }: { fit: Fit }) {
   return (
     <>
       <Message title="This logdir has no fit">
@@ -63,7 +62,7 @@ interface StepProps extends Omit<Props, "fit" | "onState"> {
   step: FitStep;
 }
 
-function StepPage({ api, fit, step, runs, store, dark }: StepProps): JSX.Element {
+function StepPage({ api, fit, step, runs, store, dark }: StepProps) {
   const [error, setError] = useState<Error | null>(null);
   const actions = useActions(api, step, runs, store, setError);
   const choice = useChoice(step, store);
@@ -95,7 +94,7 @@ function StepPage({ api, fit, step, runs, store, dark }: StepProps): JSX.Element
   );
 }
 
-function StepPicker(props: { steps: FitStep[]; step: FitStep; store: Store<ViewState> }): JSX.Element {
+function StepPicker(props: { steps: FitStep[]; step: FitStep; store: Store<ViewState> }) {
   const { steps, step, store } = props;
   return (
     <label class="fit-step">

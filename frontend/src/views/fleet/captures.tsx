@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { formatCount, formatCounted } from "../../base/units";
 import type { CaptureName } from "../../payload/generated/answers";
 import { type Column, column } from "../tables/columns";
@@ -45,7 +44,7 @@ const CAPTURES: readonly Column<CaptureName>[] = [
 const MAX_NAMED = 3;
 
 /** Other captures with known faults, which a healthy one must not hide; nothing where there are none. */
-export function OtherFaults({ fleet, store }: FleetProps): JSX.Element | null {
+export function OtherFaults({ fleet, store }: FleetProps) {
   const { capture, captures } = fleet.meta;
   const faulty = captures.filter(({ name, faults }) => faults !== "" && name !== capture?.name);
   if (faulty.length === 0) return null;
@@ -70,7 +69,7 @@ export function OtherFaults({ fleet, store }: FleetProps): JSX.Element | null {
 const NEW_FLEET = { fleet_device: "", fleet_peaks: null, fleet_ticked: "" } as const;
 
 /** All captures with their known faults, of which one can be chosen; nothing where there is one only. */
-export function Captures({ fleet, store }: FleetProps): JSX.Element | null {
+export function Captures({ fleet, store }: FleetProps) {
   const { capture, captures } = fleet.meta;
   if (captures.length < 2) return null;
   return (

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted, formatExact, formatShare } from "../../base/units";
@@ -86,7 +85,7 @@ export function deviceColumns(
 }
 
 /** Table of the outliers, or of all devices; a click or Enter opens one, and ticks compare. */
-export function DeviceTable(props: DevicesProps): JSX.Element {
+export function DeviceTable(props: DevicesProps) {
   const { fleet, found, rows, dimmed, selected, store, open } = props;
   const { devices } = fleet;
   const all = useStore(store, (state) => state.fleet_all);
@@ -153,7 +152,7 @@ export function DeviceTable(props: DevicesProps): JSX.Element {
 }
 
 /** What can be done with a ticked device. */
-function Ticked({ fleet, memory, store }: DevicesProps): JSX.Element | null {
+function Ticked({ fleet, memory, store }: DevicesProps) {
   const { devices, meta } = fleet;
   const ticked = useStore(store, (state) => state.fleet_ticked);
   const row = rowWithId(devices, ticked);

@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { asError } from "../../base/errors";
 import { useStore } from "../../base/store";
@@ -20,7 +20,7 @@ import { Trend } from "./trend";
 import { useFleet } from "./use_fleet";
 
 /** The answer in words, with the lines of `tb-memplugin fleet`. */
-function FleetHeadline({ fleet, memory }: FleetProps): JSX.Element {
+function FleetHeadline({ fleet, memory }: FleetProps) {
   const { capture, heading, joined, series_rule, texts } = fleet.meta;
   const series = capture?.series ?? [];
   const found = capture?.memories.find((each) => each.memory === memory);
@@ -56,7 +56,7 @@ function MemoryLines({
   found: FleetMemory;
   worst: readonly string[];
   median: string;
-}): JSX.Element {
+}) {
   return (
     <>
       <Line label="worst">
@@ -82,7 +82,7 @@ function MemoryLines({
   );
 }
 
-function Line({ label, children }: { label: string; children: ComponentChildren }): JSX.Element {
+function Line({ label, children }: { label: string; children: ComponentChildren }) {
   return (
     <div>
       <dt>{label}</dt>
@@ -96,7 +96,7 @@ interface Props extends PageProps {
 }
 
 /** The devices of the capture that contains a run: the worst one with its cause, outliers, and missing hosts. */
-export function FleetPage({ api, run, store, dark, onState }: Props): JSX.Element {
+export function FleetPage({ api, run, store, dark, onState }: Props) {
   const { value: fleet, error } = useFleet(api, run);
   const wanted = useStore(store, (state) => state.fleet_memory);
   const settled = error !== null || (fleet !== null && !fleet.meta.running);
@@ -147,7 +147,7 @@ export function FleetPage({ api, run, store, dark, onState }: Props): JSX.Elemen
 }
 
 /** The devices of one memory. */
-function Devices(props: FleetProps & { found: FleetMemory }): JSX.Element {
+function Devices(props: FleetProps & { found: FleetMemory }) {
   const { api, fleet, memory, store } = props;
   const { devices } = fleet;
   const [error, setError] = useState<Error | null>(null);

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useStore } from "../../base/store";
 import { formatCounted } from "../../base/units";
@@ -40,7 +39,7 @@ interface Props {
 }
 
 /** What the colors and outlines of cells stand for; outlines that do not occur are left out. */
-function HeatLegend({ shades, fleet, dark }: Props): JSX.Element {
+function HeatLegend({ shades, fleet, dark }: Props) {
   return (
     <ul class="fleet-legend" data-testid="fleet-legend">
       <li>
@@ -73,7 +72,7 @@ const COLORS: readonly { value: ShadeBy; label: string; about: string }[] = [
 ];
 
 /** A cell for each device, hosts in numeric order, in the colors of their peaks. */
-export function HeatMapSection(props: DevicesProps): JSX.Element {
+export function HeatMapSection(props: DevicesProps) {
   return (
     <FullWindow of="heat map">
       <HeatMapPicture {...props} />
@@ -81,7 +80,7 @@ export function HeatMapSection(props: DevicesProps): JSX.Element {
   );
 }
 
-function HeatMapPicture(props: DevicesProps): JSX.Element {
+function HeatMapPicture(props: DevicesProps) {
   const { fleet, rows, found, dimmed, store, dark } = props;
   const place = useRef<HTMLDivElement>(null);
   const width = useWidth(place);
@@ -135,7 +134,7 @@ function gutterOf(names: readonly string[], width: number): number {
 }
 
 /** The cells. A click or Enter opens a device, and arrow keys go from one to the next. */
-function Cells({ picture, ...props }: DevicesProps & { picture: HeatPicture }): JSX.Element {
+function Cells({ picture, ...props }: DevicesProps & { picture: HeatPicture }) {
   const { fleet, found, selected, store, open } = props;
   const { map, shades, dimmed, dark } = picture;
   const { devices, hosts } = fleet;
@@ -233,7 +232,7 @@ function Cells({ picture, ...props }: DevicesProps & { picture: HeatPicture }): 
   );
 }
 
-function Frame({ map, cell, kind }: { map: HeatMap; cell: number; kind: string }): JSX.Element {
+function Frame({ map, cell, kind }: { map: HeatMap; cell: number; kind: string }) {
   const gap = map.pitch >= MIN_PITCH_WITH_GAP ? 1 : 0;
   const style = {
     transform: `translate(${map.left[cell]}px, ${map.top[cell]}px)`,

@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { useStore } from "../../base/store";
 import { formatBytes, formatCounted } from "../../base/units";
@@ -18,7 +18,7 @@ const LABEL =
   "Devices by peak. Arrows move, Enter lists the devices of a bar, Shift with an arrow adds the next one.";
 
 /** How many devices have which peak. A click on a bar, or a drag over several, restricts the other charts to them. */
-export function HistogramSection(props: DevicesProps): JSX.Element {
+export function HistogramSection(props: DevicesProps) {
   const { fleet, rows, found, store } = props;
   const place = useRef<HTMLDivElement>(null);
   const width = useWidth(place);
@@ -78,7 +78,7 @@ interface BarsProps {
   children: ComponentChildren;
 }
 
-function Bars({ bars, most, range, x, width, onRange, children }: BarsProps): JSX.Element {
+function Bars({ bars, most, range, x, width, onRange, children }: BarsProps) {
   const [pointed, setPointed] = useState(-1);
   /** The bar where a drag, or a choice with Shift, began. */
   const start = useRef(-1);

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { asError } from "../../base/errors";
 import { type Finding, type FindingKind, findingsOf } from "../../layout/fleet/findings";
@@ -70,7 +69,7 @@ const SESSIONS: readonly Column<Session>[] = [
 ];
 
 /** Findings about hosts, and the sessions that are joined. */
-export function Hosts(props: FleetProps): JSX.Element | null {
+export function Hosts(props: FleetProps) {
   const { api, fleet, store } = props;
   const [error, setError] = useState<Error | null>(null);
   const { capture, rule, running } = fleet.meta;

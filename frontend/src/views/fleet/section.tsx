@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { formatCount, formatCounted } from "../../base/units";
 import type { Api } from "../../payload/api";
 import type { FleetMemory, FleetMeta } from "../../payload/generated/answers";
@@ -37,7 +36,7 @@ export function ScanProgress({
   total,
   seconds,
   then,
-}: Pick<FleetMeta, "done" | "total" | "seconds"> & { then?: string }): JSX.Element {
+}: Pick<FleetMeta, "done" | "total" | "seconds"> & { then?: string }) {
   const elapsed = `${formatCount(Math.round(seconds))} s`;
   const text =
     then !== undefined && total > 0 && done === total

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { asError } from "../../base/errors";
 import { type Store, useStore } from "../../base/store";
@@ -29,7 +28,7 @@ interface Props {
 }
 
 /** Peaks of all captures over time. They are read when the section is opened. */
-export function Trend({ api, store, captures }: Props): JSX.Element {
+export function Trend({ api, store, captures }: Props) {
   const by = useStore(store, (state) => state.fleet_trend);
   return (
     <section class="fleet-trend" aria-label="Trend" data-testid="fleet-trend">
@@ -59,7 +58,7 @@ export function Trend({ api, store, captures }: Props): JSX.Element {
   );
 }
 
-function OpenTrend({ api, store, captures, by }: Props & { by: TrendBy }): JSX.Element {
+function OpenTrend({ api, store, captures, by }: Props & { by: TrendBy }) {
   const wanted = useStore(store, (state) => state.fleet_series);
   const { value, error } = usePolled(
     by,
@@ -89,11 +88,7 @@ function OpenTrend({ api, store, captures, by }: Props & { by: TrendBy }): JSX.E
   );
 }
 
-function SeriesPicker(props: {
-  all: readonly TrendSeries[];
-  series: TrendSeries;
-  store: Store<ViewState>;
-}): JSX.Element {
+function SeriesPicker(props: { all: readonly TrendSeries[]; series: TrendSeries; store: Store<ViewState> }) {
   return (
     <label class="fleet-series">
       <span class="muted">Of</span>
@@ -120,7 +115,7 @@ interface SeriesProps {
   series: TrendSeries;
 }
 
-function SeriesTrend({ api, store, by, series }: SeriesProps): JSX.Element {
+function SeriesTrend({ api, store, by, series }: SeriesProps) {
   const place = useRef<HTMLDivElement>(null);
   const [pointed, setPointed] = useState<number | null>(null);
   const [error, setError] = useState<Error | null>(null);

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatExact } from "../../base/units";
@@ -56,7 +55,7 @@ interface CoResidencyProps {
 const MAX_LISTED = 12;
 
 /** Programs that shared one memory: persistent bytes of each, and temporary bytes while it runs. */
-function CoResidency({ place, hosts, rows, store }: CoResidencyProps): JSX.Element {
+function CoResidency({ place, hosts, rows, store }: CoResidencyProps) {
   const listed = place.programs.slice(0, MAX_LISTED);
   const largest = Math.max(...listed.map((program) => program.held_bytes + program.temporary_bytes), 1);
   const open = (id: string): void => {
@@ -110,7 +109,7 @@ const PARTS = [
   ["temporary", "temporary"],
 ] as const;
 
-function Bar({ program, whole: largest }: { program: ResidentProgram; whole: number }): JSX.Element {
+function Bar({ program, whole: largest }: { program: ResidentProgram; whole: number }) {
   const { held_bytes: persistent, again_bytes: shared, temporary_bytes: temporary } = program;
   const bytes = { held: persistent - shared, again: shared, temporary };
   return (
@@ -142,7 +141,7 @@ interface Props extends PageProps {
 }
 
 /** Every program and memory of a run, the largest share of its limit first, and the programs that shared a memory. */
-export function OverviewPage({ api, run, listing, store, dark, onState }: Props): JSX.Element {
+export function OverviewPage({ api, run, listing, store, dark, onState }: Props) {
   // Roles and parts read every buffer, so the rows are shown without them first. A report has all at once.
   const figures = useFetched(api.report === null ? run : null, (name, signal) =>
     api.overviewFigures({ run: name }, signal),

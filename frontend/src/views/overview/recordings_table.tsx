@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { type Store, useStore } from "../../base/store";
 import {
@@ -169,7 +168,7 @@ function usedShare({ headroom_bytes: left, needed_bytes: needed, capacity_bytes:
   return left === null || whole === null ? null : needed / whole;
 }
 
-function usedOfLimit(row: OverviewRow): JSX.Element {
+function usedOfLimit(row: OverviewRow) {
   const { headroom_bytes: left, needed_bytes: needed, capacity_bytes: whole, capacity_source: source } = row;
   if (left === null)
     return (
@@ -183,7 +182,7 @@ function usedOfLimit(row: OverviewRow): JSX.Element {
   return <Room used={needed / whole} text={text} title={`${rest} of ${formatExact(whole)}: ${source}`} />;
 }
 
-function largestPart(row: OverviewRow): JSX.Element | null {
+function largestPart(row: OverviewRow) {
   if (row.part === null) return null;
   const { name, bytes, share } = row.part;
   return (
@@ -193,7 +192,7 @@ function largestPart(row: OverviewRow): JSX.Element | null {
   );
 }
 
-function topAdvice(row: OverviewRow, advice: AdviceById): JSX.Element {
+function topAdvice(row: OverviewRow, advice: AdviceById) {
   if (row.remedy !== null) return <span title={row.remedy}>{row.remedy}</span>;
   const list = advice.get(row.id);
   if (list === undefined) return <span class="muted" />;
@@ -218,7 +217,7 @@ interface Props extends ViewProps {
  * Table of a run's recordings, in the server's order; a click or Enter opens one. Small memories are one line below it,
  * which opens them; a search finds them too.
  */
-export function RecordingsTable({ rows, pending, advice, run, store, dark }: Props): JSX.Element {
+export function RecordingsTable({ rows, pending, advice, run, store, dark }: Props) {
   const open = (row: OverviewRow): void => openRecording(store, row);
   const each = useStore(store, (state) => state.each_host);
   const isWhole = useStore(
@@ -268,7 +267,7 @@ function SmallMemories({ small, store }: { small: readonly OverviewRow[]; store:
 }
 
 /** Switch between a row for each host and one row for programs that are equal on several. */
-function EachHost(props: { on: boolean; equal: number; store: Store<ViewState> }): JSX.Element {
+function EachHost(props: { on: boolean; equal: number; store: Store<ViewState> }) {
   return (
     <Toggle
       label="each host"

@@ -1,4 +1,4 @@
-import { Fragment, type JSX } from "preact";
+import { Fragment } from "preact";
 import { useContext, useMemo, useState } from "preact/hooks";
 import { type Store, useStore } from "../../base/store";
 import { formatBytes, formatCounted, formatExact, formatShare } from "../../base/units";
@@ -25,7 +25,7 @@ interface Props {
 }
 
 /** Changes that lower the peak: what each saves and takes, and on expansion its reason and its code. */
-export function AdvicePanel({ advice: { value, error }, id, store }: Props): JSX.Element {
+export function AdvicePanel({ advice: { value, error }, id, store }: Props) {
   return (
     <section aria-label="Advice" data-testid="advice" aria-busy={value === null && error === null}>
       {error !== null && <ErrorMessage error={error} />}
@@ -101,7 +101,7 @@ export function adviceColumns({ advice, fits_with: needed }: AdviceList): Column
   ];
 }
 
-function Saving({ piece }: { piece: Advice }): JSX.Element {
+function Saving({ piece }: { piece: Advice }) {
   const { saving_bytes: safe, saving_at_most_bytes: most, before_bytes: before } = piece;
   const exact = safe === most ? formatExact(safe) : `${formatExact(safe)}, up to ${formatExact(most)}`;
   return (
@@ -113,15 +113,7 @@ function Saving({ piece }: { piece: Advice }): JSX.Element {
 }
 
 /** Lines are few, and open ones are of any height, so all are in the document. */
-function AdviceTable({
-  list,
-  store,
-  name,
-}: {
-  list: AdviceList;
-  store: Store<ViewState>;
-  name: string;
-}): JSX.Element {
+function AdviceTable({ list, store, name }: { list: AdviceList; store: Store<ViewState>; name: string }) {
   const { advice, fits_with: needed } = list;
   const [typed, setTyped] = useState("");
   const [sort, setSort] = useState(IN_ORDER);
@@ -200,11 +192,7 @@ function AdviceTable({
 }
 
 /** First line where the program does not fit: the changes with which it does, simulated together. */
-function FittingSet(props: {
-  list: AdviceList;
-  needed: FitsWith;
-  onOpen: (pieces: Advice[]) => void;
-}): JSX.Element {
+function FittingSet(props: { list: AdviceList; needed: FitsWith; onOpen: (pieces: Advice[]) => void }) {
   const { list, needed, onOpen } = props;
   const pieces = needed.pieces.map((number) => list.advice[number]);
   const limit = list.limit_bytes === null ? "" : ` of ${formatBytes(list.limit_bytes, 4)}`;
@@ -230,7 +218,7 @@ interface PieceProps {
 }
 
 /** The reason for a change, its code, and its buffers. */
-function Detail({ piece, store }: PieceProps): JSX.Element {
+function Detail({ piece, store }: PieceProps) {
   return (
     <div class="advice-detail" role="row" data-testid="advice-detail">
       <div role="gridcell">
@@ -242,7 +230,7 @@ function Detail({ piece, store }: PieceProps): JSX.Element {
   );
 }
 
-function Change({ code }: { code: string }): JSX.Element {
+function Change({ code }: { code: string }) {
   const [said, setSaid] = useState("Copy");
   const copy = (): void => {
     const say = (text: string): void => {
@@ -265,7 +253,7 @@ function Change({ code }: { code: string }): JSX.Element {
 }
 
 /** Restrict all charts to the buffers of the advice; select a single one. */
-function Buffers({ piece, store }: PieceProps): JSX.Element | null {
+function Buffers({ piece, store }: PieceProps) {
   const { rows: ranges, rows_total: count, bytes } = piece;
   const terms = useTerms();
   const text = useMemo(() => writeFilter({ kind: "rows", ranges }), [ranges]);

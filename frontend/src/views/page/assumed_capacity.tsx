@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { type Store, useStore } from "../../base/store";
 import { formatBytes } from "../../base/units";
@@ -12,10 +11,7 @@ import type { ViewState } from "../state/view_state";
 const ASSUMED = "assumed";
 
 /** Input for the capacity of memories whose profile records none. */
-export function AssumedCapacity(props: {
-  recordings: readonly Summary[];
-  store: Store<ViewState>;
-}): JSX.Element | null {
+export function AssumedCapacity(props: { recordings: readonly Summary[]; store: Store<ViewState> }) {
   const { recordings, store } = props;
   const capacity = useStore(store, (state) => state.capacity);
   const [rejected, setRejected] = useState("");

@@ -19,7 +19,7 @@ interface Props {
 }
 
 /** Tabs below the charts; printed, their contents follow one another. */
-export function Below({ tabs, store }: Props): JSX.Element {
+export function Below({ tabs, store }: Props) {
   const wanted = useStore(store, (state) => state.below);
   const printing = useContext(PrintingContext);
   const open = tabs.find(({ key }) => key === wanted) ?? tabs[0];

@@ -32,7 +32,7 @@ interface Props extends ViewProps {
 }
 
 /** Details of one buffer: the row's values at once; call stack and sharers when they have loaded. */
-function Details(props: Props): JSX.Element {
+function Details(props: Props) {
   const { api, id, number, times, moment = false, store } = props;
   const terms = useTerms();
   const { value, error } = useFetched(`${id} ${number}`, (_, signal) =>
@@ -74,16 +74,7 @@ type FactsProps = Pick<Props, "rows" | "row" | "length" | "times" | "moment" | "
 };
 
 /** What the columns of a row contain. */
-export function RowFacts({
-  rows,
-  row,
-  length,
-  times,
-  moment = false,
-  details,
-  store,
-  dark,
-}: FactsProps): JSX.Element {
+export function RowFacts({ rows, row, length, times, moment = false, details, store, dark }: FactsProps) {
   const terms = useTerms();
   const padding = rows.size[row] - rows.requested[row];
   const addressed = times !== null || moment;
@@ -154,7 +145,7 @@ export function RowFacts({
 }
 
 /** Place of a row: an offset in its allocation, or an address if regions are numbered by address. */
-function Address({ details, addressed }: { details: BufferDetails; addressed: boolean }): JSX.Element {
+function Address({ details, addressed }: { details: BufferDetails; addressed: boolean }) {
   const place = details.offset_bytes + (addressed ? (details.region?.index ?? 0) : 0);
   return <code title={formatExact(details.offset_bytes)}>0x{place.toString(16)}</code>;
 }
@@ -169,9 +160,9 @@ interface LifetimeProps {
   onPick: (row: number) => void;
 }
 
-function Lifetime({ rows, row, length, times, details, onInspect, onPick }: LifetimeProps): JSX.Element {
+function Lifetime({ rows, row, length, times, details, onInspect, onPick }: LifetimeProps) {
   const terms = useTerms();
-  const place = (position: number, instruction: string | undefined): JSX.Element =>
+  const place = (position: number, instruction: string | undefined) =>
     position < 0 || position >= length ? (
       <span>
         {positionText(position, length)} the {terms.extent}
@@ -230,7 +221,7 @@ interface FrameProps {
 }
 
 /** Page with a side panel for the selected item. */
-export function PageFrame({ drawer, children }: FrameProps): JSX.Element {
+export function PageFrame({ drawer, children }: FrameProps) {
   return (
     <div class="page">
       <div class="content">{children}</div>
@@ -250,7 +241,7 @@ interface DrawerProps extends ViewProps {
 }
 
 /** Return the side panel of the selected buffer; null without one. */
-export function useDetails({ available, ...details }: DrawerProps): JSX.Element | null {
+export function useDetails({ available, ...details }: DrawerProps) {
   const selected = useStore(details.store, (state) => state.selected);
   const row = available?.indexOf(selected) ?? -1;
   return available === null || row < 0 || selected === null ? null : (

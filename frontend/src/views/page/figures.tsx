@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useContext, useMemo } from "preact/hooks";
 import { cssColor, roleColors } from "../../base/colors";
 import { formatBytes, formatExact, formatShare } from "../../base/units";
@@ -20,7 +19,7 @@ interface PeakProps extends ViewProps {
 }
 
 /** Bar of the peak by role in proportion of the limit, and its legend, whose entries filter. */
-function PeakBar({ view, available, store, dark }: PeakProps): JSX.Element {
+function PeakBar({ view, available, store, dark }: PeakProps) {
   const { capacity_bytes: capacity, peak_bytes: peak, reserved_bytes } = view.recording;
   const whole = Math.max(capacity ?? 0, reserved_bytes ?? 0, peak, 1);
   const roles = useMemo(
@@ -71,13 +70,7 @@ function PeakBar({ view, available, store, dark }: PeakProps): JSX.Element {
 }
 
 /** Bar of an out-of-memory failure: memory in use, the request on top, and the capacity. */
-function OutOfMemoryBar({
-  view,
-  outOfMemory,
-}: {
-  view: FirstView;
-  outOfMemory: OutOfMemory;
-}): JSX.Element | null {
+function OutOfMemoryBar({ view, outOfMemory }: { view: FirstView; outOfMemory: OutOfMemory }) {
   const { peak_bytes: used, capacity_bytes: capacity } = view.recording;
   // A compile-time failure gives the program's total, which includes what is in use.
   const requested = outOfMemory.in_use_bytes === null ? 0 : (outOfMemory.asked_bytes ?? 0);
@@ -106,7 +99,7 @@ function OutOfMemoryBar({
 const MAIN_FIGURES = ["live_peak", "reserved", "capacity"];
 
 /** Peak bar with its legend, three figures, and the other figures under "Details", each with a definition. */
-export function Figures({ view, available, store, dark }: PeakProps): JSX.Element {
+export function Figures({ view, available, store, dark }: PeakProps) {
   const { kind, peak_bytes: peak, reserved_bytes: reserved, capacity_bytes: capacity } = view.recording;
   const total =
     kind === "allocator" || kind === "watch" || (kind === "oom" && capacity !== null)
@@ -136,7 +129,7 @@ export function Figures({ view, available, store, dark }: PeakProps): JSX.Elemen
 }
 
 /** The other figures, in a popup so that nothing moves; printed, they are open. */
-function OtherFigures({ figures, whole }: { figures: readonly Figure[]; whole: Total }): JSX.Element {
+function OtherFigures({ figures, whole }: { figures: readonly Figure[]; whole: Total }) {
   const printing = useContext(PrintingContext);
   return (
     <details class="other-figures" data-testid="other-figures" open={printing}>
@@ -158,7 +151,7 @@ interface Total {
 /** Totals and sums over time, for which a share would mean nothing. */
 const WITHOUT_SHARE = new Set(["reserved", "capacity", "allocated", "freed"]);
 
-export function FigureCell({ figure, whole: total }: { figure: Figure; whole: Total }): JSX.Element {
+export function FigureCell({ figure, whole: total }: { figure: Figure; whole: Total }) {
   const { key, label, bytes, text } = figure;
   const share =
     bytes !== null && total.bytes !== null && !WITHOUT_SHARE.has(key)

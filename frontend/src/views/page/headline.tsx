@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren } from "preact";
 import { formatBytes, formatCount, formatExact } from "../../base/units";
 import type { Caveat, Problem } from "../../payload/generated/answers";
 
@@ -6,13 +6,7 @@ import type { Caveat, Problem } from "../../payload/generated/answers";
 const MAX_CAVEATS = 1;
 
 /** Caveats of the recording, and files of the run that could not be read. */
-export function Caveats({
-  caveats,
-  problems,
-}: {
-  caveats: Caveat[];
-  problems: Problem[];
-}): JSX.Element | null {
+export function Caveats({ caveats, problems }: { caveats: Caveat[]; problems: Problem[] }) {
   const lines = [
     ...caveats.map(({ code, text, bytes }) => (
       <li key={code + text}>
@@ -52,7 +46,7 @@ interface Props {
 }
 
 /** Top of the pages that are not about one program or allocator: headline, figures, advice and caveats. */
-export function Headline({ headline, alarm = false, caveats, problems, children }: Props): JSX.Element {
+export function Headline({ headline, alarm = false, caveats, problems, children }: Props) {
   return (
     <>
       <p class={alarm ? "headline bad" : "headline"} data-testid="headline">

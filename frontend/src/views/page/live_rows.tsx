@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useContext, useMemo } from "preact/hooks";
 import { type Store, useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted } from "../../base/units";
@@ -72,7 +71,7 @@ interface HeadingProps extends Shown {
 }
 
 /** Heading: what is live, and when; and a button that selects the visible part of the axis, or clears the range. */
-export function LiveHeading({ of, testid, ...shown }: HeadingProps): JSX.Element {
+export function LiveHeading({ of, testid, ...shown }: HeadingProps) {
   const { view, program, store } = shown;
   const { first, last, isRange } = of;
   const terms = useTerms();
@@ -119,7 +118,7 @@ type TextProps = Omit<HeadingProps, "testid"> & {
 };
 
 /** Bytes and number of what is live; with a row filter its part comes first, which the charts below add up to. */
-function LiveText({ view, available, of, between }: TextProps): JSX.Element {
+function LiveText({ view, available, of, between }: TextProps) {
   const { rows, complete } = available;
   const { first, last, isRange, live, filtered, unexplained, unexplainedShown: rest } = of;
   const terms = useTerms();

@@ -1,4 +1,4 @@
-import { type ComponentChildren, createContext, type JSX } from "preact";
+import { type ComponentChildren, createContext } from "preact";
 import { useContext, useMemo } from "preact/hooks";
 import { type Store, useStore } from "../../base/store";
 import { formatCount } from "../../base/units";
@@ -73,7 +73,7 @@ function filterByNode(filter: Extract<RowFilter, { kind: "node" }>, tree: Tree):
 }
 
 /** Label of the row filter that applies to all charts, with a button that clears it. */
-function FilterChip({ store }: { store: Store<ViewState> }): JSX.Element | null {
+function FilterChip({ store }: { store: Store<ViewState> }) {
   const on = useStore(store, (state) => state.row_filter !== "");
   const { label, error } = useContext(RowFilterContext);
   if (!on) return null;
@@ -104,7 +104,7 @@ interface RoleFilterProps extends ViewProps {
 }
 
 /** Role in a legend: a button that restricts all charts to this role, and to others that are pressed. */
-export function RoleFilter({ role, dark, store, children }: RoleFilterProps): JSX.Element {
+export function RoleFilter({ role, dark, store, children }: RoleFilterProps) {
   const filter = readFilter(useStore(store, (state) => state.row_filter));
   const pressed = filter?.kind === "roles" && filter.roles.includes(role);
   const others = filter?.kind === "roles" && !pressed;
@@ -132,7 +132,7 @@ interface Props {
 }
 
 /** Provide the trees of a recording and the row filter to the components inside. */
-export function TreesScope({ api, recording, everything, store, children }: Props): JSX.Element {
+export function TreesScope({ api, recording, everything, store, children }: Props) {
   const { id, axis } = recording;
   const { unexplained: rest } = useTerms();
   const trees = useMemo(

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { formatBytes, formatCount } from "../../base/units";
 import type { Details, PlannedAllocation, Sharer } from "../../payload/generated/answers";
@@ -9,11 +8,7 @@ import { ProgramLink } from "../widgets/program_link";
 const MAX_OCCUPANTS = 3;
 
 /** Buffers of the same memory that use it after the last use of this one. */
-export function Occupants(props: {
-  details: Details | null;
-  after: number;
-  onPick: (row: number) => void;
-}): JSX.Element | null {
+export function Occupants(props: { details: Details | null; after: number; onPick: (row: number) => void }) {
   const { details, after, onPick } = props;
   const later =
     details?.shares.filter((other) => other.relation === "same buffer" && other.last_used > after) ?? [];
@@ -35,13 +30,7 @@ export function Occupants(props: {
 }
 
 /** Other buffers in the same bytes, at the same or at another time. */
-export function Sharers({
-  details,
-  onPick,
-}: {
-  details: Details;
-  onPick: (row: number) => void;
-}): JSX.Element {
+export function Sharers({ details, onPick }: { details: Details; onPick: (row: number) => void }) {
   const groups = new Map<string, Sharer[]>();
   for (const sharer of details.shares)
     groups.set(sharer.relation, [...(groups.get(sharer.relation) ?? []), sharer]);
@@ -74,13 +63,7 @@ export function Sharers({
 }
 
 /** Program that a runtime allocation belongs to, and the buffers planned inside it, each with a link. */
-export function PlannedBuffers({
-  planned,
-  store,
-}: {
-  planned: PlannedAllocation;
-  store: Store<ViewState>;
-}): JSX.Element {
+export function PlannedBuffers({ planned, store }: { planned: PlannedAllocation; store: Store<ViewState> }) {
   const hidden = planned.buffers_total - planned.buffers.length;
   const { title, memory } = planned;
   return (

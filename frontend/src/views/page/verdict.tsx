@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { formatBytes, formatBytesOf, formatShare } from "../../base/units";
 import type { AdviceList, RecordingVerdict } from "../../payload/generated/answers";
 import { bestChange } from "../../payload/responses/names";
@@ -47,7 +46,7 @@ interface Props {
 }
 
 /** The verdict in one line, which is high enough for the advice that comes later. */
-export function Verdict({ verdict, advice, busy }: Props): JSX.Element {
+export function Verdict({ verdict, advice, busy }: Props) {
   const isBad = verdict.alarm !== "" || verdict.over_bytes > 0;
   const best = advice === null ? null : bestPart(advice);
   const parts: Part[] = partsOf(verdict).map((text) => ({ text, end: LINE_NUMBER }));

@@ -1,9 +1,8 @@
-import type { JSX } from "preact";
 import { formatBytes } from "../../base/units";
 import type { Kernel } from "../../payload/generated/answers";
 
 /** On-chip memory by Pallas kernel and by window */
-export function KernelsPanel({ kernels }: { kernels: readonly Kernel[] }): JSX.Element {
+export function KernelsPanel({ kernels }: { kernels: readonly Kernel[] }) {
   return (
     <section aria-label="Kernels" data-testid="kernels">
       <header class="section-head">
@@ -27,7 +26,7 @@ export function KernelsPanel({ kernels }: { kernels: readonly Kernel[] }): JSX.E
   );
 }
 
-function KernelRows({ kernel }: { kernel: Kernel }): JSX.Element {
+function KernelRows({ kernel }: { kernel: Kernel }) {
   return (
     <tbody>
       <tr>

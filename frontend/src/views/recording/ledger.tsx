@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { cssColor, roleColors } from "../../base/colors";
 import { formatShare } from "../../base/units";
@@ -31,7 +30,7 @@ interface Props extends ViewProps {
 }
 
 /** The bytes of a memory by holder over time, which add up to its size, and the peaks of the phases of its steps. */
-export function LedgerSection({ api, recording, store, dark }: Props): JSX.Element | null {
+export function LedgerSection({ api, recording, store, dark }: Props) {
   const { id, end_ns, memory } = recording;
   const { value, error } = useLastFetched(`${id} ${end_ns}`, (_, signal) => api.ledger({ id }, signal));
   if (error !== null) return <ErrorMessage error={error} />;
@@ -58,7 +57,7 @@ export function LedgerSection({ api, recording, store, dark }: Props): JSX.Eleme
   );
 }
 
-function Holders({ ledger, store, dark }: ViewProps & { ledger: Ledger }): JSX.Element {
+function Holders({ ledger, store, dark }: ViewProps & { ledger: Ledger }) {
   const place = useRef<HTMLDivElement>(null);
   const width = useWidth(place);
   const [pointed, setPointed] = useState<number | null>(null);

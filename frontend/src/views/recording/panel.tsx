@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatShare } from "../../base/units";
@@ -26,7 +25,7 @@ interface Props extends ViewProps {
 }
 
 /** The panel at the right: the selected row, else the row or position under the pointer, else the inspected one. */
-export function Panel(props: Props): JSX.Element {
+export function Panel(props: Props) {
   const { view, available, program, store, dark } = props;
   const terms = useTerms();
   const hovered = available.indexOf(useStore(store, (state) => state.hovered ?? state.search_match));
@@ -54,7 +53,7 @@ export function Panel(props: Props): JSX.Element {
 }
 
 /** Inspected position, with buttons for the previous and next one and for the peak. */
-function InspectedPosition({ view, position, store }: Props & { position: number }): JSX.Element {
+function InspectedPosition({ view, position, store }: Props & { position: number }) {
   const terms = useTerms();
   const { peak, length } = view;
   const go = (to: number): void =>
@@ -97,16 +96,7 @@ interface MomentProps extends Props {
 }
 
 /** A position: instruction, live bytes by role, and the value of each curve. */
-function Moment({
-  view,
-  available,
-  program,
-  axis,
-  position,
-  isInspected,
-  store,
-  dark,
-}: MomentProps): JSX.Element {
+function Moment({ view, available, program, axis, position, isInspected, store, dark }: MomentProps) {
   const terms = useTerms();
   const curves = useCurves(view);
   const series = useMemo(() => usageSeries(view.usage, view.length, axis, curves), [view, axis, curves]);
@@ -151,7 +141,7 @@ function Moment({
 }
 
 /** Live bytes at a position by role. Away from the peak this needs all rows. */
-function RolesAt(props: Omit<MomentProps, "api" | "axis" | "isInspected">): JSX.Element | null {
+function RolesAt(props: Omit<MomentProps, "api" | "axis" | "isInspected">) {
   const { view, available, program, position, store, dark } = props;
   const { rows, complete } = available;
   const terms = useTerms();

@@ -10,7 +10,7 @@ interface Props {
 }
 
 /** A page in which verdict, figures and charts fill the window, with tabs below and a panel at the right. */
-export function RecordingFrame({ full, top, charts, below, panel }: Props): JSX.Element {
+export function RecordingFrame({ full, top, charts, below, panel }: Props) {
   return (
     <div class={full ? "full with-panel" : "page with-panel"}>
       <div class="content">

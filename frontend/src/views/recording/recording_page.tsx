@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { type Store, useStore } from "../../base/store";
 import { type Axis, positionAxis, timeAxis } from "../../layout/axis/axis";
@@ -94,7 +93,7 @@ interface Props extends PageProps {
 const MIN_EARLY = 20_000;
 
 /** Page of one recording: a compiled program, or an allocator over time. */
-export function RecordingPage({ tab, id, allocations, onState, ...shared }: Props): JSX.Element {
+export function RecordingPage({ tab, id, allocations, onState, ...shared }: Props) {
   const { api, store } = shared;
   const hasEarly = tab === "memory_profile" && api.report === null && allocations >= MIN_EARLY;
   useEffect(() => {
@@ -131,7 +130,7 @@ interface LoadedProps extends ViewProps {
 }
 
 /** The first screen of a page, the panel beside it, and the tabs below; or only the charts in the full window. */
-function Loaded(props: LoadedProps): JSX.Element {
+function Loaded(props: LoadedProps) {
   const { api, view, all, early, problems, store, dark } = props;
   const full = useStore(store, (state) => state.timeline_only);
   const available = useMemo(() => availableRows(view, all.value), [view, all.value]);

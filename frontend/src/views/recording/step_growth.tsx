@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatCounted } from "../../base/units";
 import type { Api } from "../../payload/api";
@@ -21,7 +20,7 @@ interface Props {
 }
 
 /** Leak findings: growth over steps by allocation site, leaks first, each in a sentence with its numbers. */
-export function StepGrowth({ api, recording, store }: Props): JSX.Element {
+export function StepGrowth({ api, recording, store }: Props) {
   const { id, end_ns } = recording;
   // A curve has no allocations: the message says whether it grows.
   const isCurve = recording.kind === "watch";
@@ -70,7 +69,7 @@ export function StepGrowth({ api, recording, store }: Props): JSX.Element {
 const plural = (unit: string): string =>
   unit.endsWith("events") ? "parts of the recording" : unit.replace(/^\w+/, "$&s");
 
-function FindingList({ findings, store }: { findings: Finding[]; store: Store<ViewState> }): JSX.Element {
+function FindingList({ findings, store }: { findings: Finding[]; store: Store<ViewState> }) {
   return (
     <ul class="findings">
       {findings.map((finding) => (
@@ -80,7 +79,7 @@ function FindingList({ findings, store }: { findings: Finding[]; store: Store<Vi
   );
 }
 
-function FindingLine({ finding, store }: { finding: Finding; store: Store<ViewState> }): JSX.Element {
+function FindingLine({ finding, store }: { finding: Finding; store: Store<ViewState> }) {
   return (
     <li>
       <b class={finding.verdict === "leak" ? "verdict leak" : "verdict"}>{finding.verdict}</b>

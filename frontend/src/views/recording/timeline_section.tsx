@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { type Store, useStore } from "../../base/store";
 import { formatShare } from "../../base/units";
@@ -118,7 +117,7 @@ interface Props {
 }
 
 /** Timeline after all buffers have loaded and are placed; until then a placeholder. */
-export function TimelineSection({ view, all, early, axis, store }: Props): JSX.Element {
+export function TimelineSection({ view, all, early, axis, store }: Props) {
   const terms = useTerms();
   const wanted = useStore(store, (state) => state.timeline_layout);
   const events = view.recording.axis === "TIME";

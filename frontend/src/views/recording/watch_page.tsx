@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { timeAxis } from "../../layout/axis/axis";
 import { hostOf, keepTimes, snapshotsOf } from "../../layout/live";
@@ -23,7 +22,7 @@ interface Props extends PageProps {
 }
 
 /** Page of a job's memory over time, which grows while the job runs, with the snapshots of the job as marks. */
-export function WatchPage({ summary, onState, ...shared }: Props): JSX.Element {
+export function WatchPage({ summary, onState, ...shared }: Props) {
   const { api, store } = shared;
   const { curve, error } = useCurve(api, summary.id, `${summary.length} ${summary.end_ns}`, (last, next) => {
     const { position, zoom } = store.get();
@@ -43,7 +42,7 @@ export function WatchPage({ summary, onState, ...shared }: Props): JSX.Element {
 
 type SectionsProps = Omit<Props, "summary" | "onState"> & { curve: Curve };
 
-function Sections({ api, curve, recordings, problems, store, dark }: SectionsProps): JSX.Element {
+function Sections({ api, curve, recordings, problems, store, dark }: SectionsProps) {
   const { view, data, times } = curve;
   const available = useMemo(() => allRows(data), [data]);
   const axis = useMemo(() => timeAxis(times), [times]);

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useEffect, useErrorBoundary, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Store, useStore } from "../../base/store";
 import { formatCount } from "../../base/units";
@@ -81,7 +80,7 @@ const CHOOSERS: Record<Tab, ((recordings: Summary[], choice: RecordingChoice) =>
 const RUNS_INTERVAL_MS = 15_000;
 const LIVE_INTERVAL_MS = 2_000;
 
-export function App({ api, store }: Props): JSX.Element {
+export function App({ api, store }: Props) {
   const printing = usePrinting();
   const dark = useDark(store) && !printing;
   applyTheme(dark);
@@ -181,7 +180,7 @@ export function App({ api, store }: Props): JSX.Element {
 
   const shared = { api, store, dark, onState: setPageState };
   const one = { ...shared, problems, key: chosen?.id };
-  const page = (): JSX.Element | null => {
+  const page = () => {
     if (tab === "fit")
       return error !== null ? null : <FitPage {...shared} fit={fits.value} runs={runs.value} />;
     if (tab === "fleet" && report === null && run !== "" && error === null)
@@ -253,7 +252,7 @@ export function App({ api, store }: Props): JSX.Element {
 }
 
 /** What the printed page is about, in place of tabs and pickers. */
-function PrintTitle({ lines }: { lines: readonly string[] }): JSX.Element {
+function PrintTitle({ lines }: { lines: readonly string[] }) {
   return (
     <header class="print-title" data-testid="print-title">
       {lines.map((line) => (

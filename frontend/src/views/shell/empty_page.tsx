@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren } from "preact";
 import type { Store } from "../../base/store";
 import type { Api } from "../../payload/api";
 import type { Listing, Runs } from "../../payload/generated/answers";
@@ -21,7 +21,7 @@ interface Props {
 }
 
 /** Reason why there is no recording to show, and the remedy. */
-export function EmptyPage({ api, run, runs, listing, options, tab, store, onPaste }: Props): JSX.Element {
+export function EmptyPage({ api, run, runs, listing, options, tab, store, onPaste }: Props) {
   if (runs !== null && runs.runs.length === 0)
     return (
       <Message title="No profile found">
@@ -77,7 +77,7 @@ interface NoSnapshotsProps {
   children: ComponentChildren;
 }
 
-function NoSnapshots({ onPaste, children }: NoSnapshotsProps): JSX.Element {
+function NoSnapshots({ onPaste, children }: NoSnapshotsProps) {
   return (
     <Message title="This run has no device profiles" more={children}>
       This tab shows device memory profiles: save them into the run&apos;s folder with

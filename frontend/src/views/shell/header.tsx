@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { type Store, useStore } from "../../base/store";
 import type { Api, Report } from "../../payload/api";
@@ -32,7 +31,7 @@ interface Props {
 
 const THEME_ICONS = { auto: "◐", light: "☀", dark: "☾" } as const;
 
-export function Header(props: Props): JSX.Element {
+export function Header(props: Props) {
   const { api, runs, run, recordings, options, answers, report, has, store } = props;
   const { onPaste, onHelp } = props;
   // The link contains the whole state, so it must be rendered after every change.

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { TERMS } from "../../payload/generated/glossary";
 
@@ -38,7 +37,7 @@ const POINTER: readonly (readonly [string, string])[] = [
   ["Double click", "reset zoom; on a block of the timeline: zoom to that block"],
 ];
 
-export function Help({ onClose }: { onClose: () => void }): JSX.Element {
+export function Help({ onClose }: { onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
   return (
@@ -67,7 +66,7 @@ export function Help({ onClose }: { onClose: () => void }): JSX.Element {
   );
 }
 
-function Section({ entries }: { entries: readonly (readonly [string, string])[] }): JSX.Element {
+function Section({ entries }: { entries: readonly (readonly [string, string])[] }) {
   return (
     <dl>
       {entries.map(([keys, meaning]) => (
@@ -85,7 +84,7 @@ function Section({ entries }: { entries: readonly (readonly [string, string])[] 
 }
 
 /** Terms of the page; a figure's own definition is its tooltip. */
-function Glossary(): JSX.Element {
+function Glossary() {
   return (
     <details class="glossary" data-testid="glossary">
       <summary>Glossary</summary>

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useEffect, useReducer, useRef } from "preact/hooks";
 import { type Store, useStore } from "../../base/store";
 import {
@@ -23,7 +22,7 @@ interface Props {
 const TICK_MS = 1000;
 
 /** Whether the run is of a running job, the time of its last sample, and a button that pauses. */
-export function LiveStatusLine({ recordings, answers, store }: Props): JSX.Element {
+export function LiveStatusLine({ recordings, answers, store }: Props) {
   const paused = useStore(store, (state) => state.paused);
   const status = recordings === null ? null : liveStatus(recordings, paused, answers.current, Date.now());
   useTicks(status !== null);

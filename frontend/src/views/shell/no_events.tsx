@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren } from "preact";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import type { Listing, Reason } from "../../payload/generated/answers";
@@ -38,7 +38,7 @@ interface Props {
 }
 
 /** Message for a run without allocator events: the reason that applies, the remedy, and other possible reasons. */
-export function NoEvents({ listing: { empty }, store, children }: Props): JSX.Element {
+export function NoEvents({ listing: { empty }, store, children }: Props) {
   const chosen = useStore(store, (state) => state.host);
   const hosts = Object.keys(empty).filter((host) => chosen === "" || host === chosen);
   const codes = new Set(hosts.map((host) => empty[host].code));
@@ -77,7 +77,7 @@ function ReasonText({
   code: string;
   hosts: string[];
   empty: Record<string, Reason>;
-}): JSX.Element {
+}) {
   const title = REASONS.find(([known]) => known === code)?.[1];
   const { text, remedy } = empty[hosts[0]];
   return (
@@ -90,7 +90,7 @@ function ReasonText({
   );
 }
 
-function OtherReasons({ reasons }: { reasons: typeof REASONS }): JSX.Element {
+function OtherReasons({ reasons }: { reasons: typeof REASONS }) {
   return (
     <dl class="reasons">
       {reasons.flatMap(([code, title, about]) => [

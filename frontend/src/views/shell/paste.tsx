@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { asError } from "../../base/errors";
 import { isEditable } from "../../base/input";
@@ -88,7 +87,7 @@ export function usePaste(possible: boolean): Pasting {
 }
 
 /** Clipboard icon. */
-export function PasteIcon(): JSX.Element {
+export function PasteIcon() {
   return (
     <svg class="sign" viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
       <path d="M5.5 3H3.5v11h9V3h-2M5.5 2h5v2.5h-5zM6 8h4M6 10.5h4" />
@@ -109,7 +108,7 @@ interface Props {
 type Answer = PasteResult | Error | "pending" | null;
 
 /** Dialog that explains the text of an out-of-memory error, and opens it or a dropped profile as a run. */
-export function PasteBox({ api, store, given, onClose, onPasted }: Props): JSX.Element {
+export function PasteBox({ api, store, given, onClose, onPasted }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [text, setText] = useState(typeof given === "string" ? given : "");
   const [answer, setAnswer] = useState<Answer>(null);
@@ -232,7 +231,7 @@ function Explanation({
 }: {
   answer: Answer;
   onOpen: (recordings: readonly Summary[]) => void;
-}): JSX.Element | null {
+}) {
   if (answer === null || answer === "pending") return null;
   if (answer instanceof Error) return <ErrorMessage error={answer} />;
   const { recordings, explanation, message } = answer;

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { formatBytes, formatShare } from "../../base/units";
@@ -18,7 +17,7 @@ interface Props {
   store: Store<ViewState>;
 }
 
-export function Pickers({ runs, run, recordings, options, store }: Props): JSX.Element {
+export function Pickers({ runs, run, recordings, options, store }: Props) {
   const peaks = useRef<RunPeaks>(new Map());
   const { tab, host, module } = store.get();
   // The recordings of one host do not have the peak of the run.
@@ -116,7 +115,7 @@ interface SelectProps {
   onPick: (value: string) => void;
 }
 
-function Select({ label, testid, options, value, onPick }: SelectProps): JSX.Element | null {
+function Select({ label, testid, options, value, onPick }: SelectProps) {
   if (options.length === 0) return null;
   return (
     <label class="picker">

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { formatBytes, formatCount } from "../../base/units";
 import type { Api } from "../../payload/api";
@@ -8,7 +7,7 @@ import type { Progress } from "../../payload/generated/answers";
 const EVERY_MS = 400;
 
 /** Placeholder of a page whose files are being read: bytes read of how many, and the elapsed time. */
-export function Reading({ api, run }: { api: Api; run: string }): JSX.Element {
+export function Reading({ api, run }: { api: Api; run: string }) {
   const progress = useProgress(api, run);
   return (
     <div class="placeholder" aria-busy="true">

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { formatCount, formatCounted } from "../../base/units";
 import type { Report } from "../../payload/api";
 import { Message } from "../widgets/message";
@@ -24,7 +23,7 @@ function extent({ recordings, of }: Report): string {
 }
 
 /** Badge of an offline report, with the share of recordings in it. */
-export function ReportBadge({ report }: { report: Report }): JSX.Element {
+export function ReportBadge({ report }: { report: Report }) {
   return (
     <span
       class="report-sign"
@@ -41,7 +40,7 @@ export function ReportBadge({ report }: { report: Report }): JSX.Element {
 }
 
 /** Message in place of a recording that the report does not contain. */
-export function NotInReport({ report }: { report: Report }): JSX.Element {
+export function NotInReport({ report }: { report: Report }) {
   const others = report.recordings < report.of ? "Other recordings, comparisons" : "Comparisons";
   return (
     <Message title="Not in this report">

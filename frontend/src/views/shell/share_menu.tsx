@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { messageOf } from "../../base/errors";
 import type { Store } from "../../base/store";
@@ -47,7 +46,7 @@ interface Props {
 }
 
 /** Button with a menu: copy the link, save a report or a chart, print. */
-export function ShareMenu({ api, run, store }: Props): JSX.Element {
+export function ShareMenu({ api, run, store }: Props) {
   const root = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
   const [open, setOpen] = useState(false);
@@ -139,7 +138,7 @@ interface ItemProps {
   onPick: () => void;
 }
 
-function Item({ testid, label, about, disabled = false, onPick }: ItemProps): JSX.Element {
+function Item({ testid, label, about, disabled = false, onPick }: ItemProps) {
   return (
     <button role="menuitem" tabindex={-1} data-testid={testid} disabled={disabled} onClick={onPick}>
       {label}
@@ -151,7 +150,7 @@ function Item({ testid, label, about, disabled = false, onPick }: ItemProps): JS
 const FORMATS = ["svg", "png"] as const;
 
 /** The charts on the page, each as a vector graphic or an image. */
-function Charts({ onPick }: { onPick: (chart: SavableChart, format: PictureFormat) => void }): JSX.Element {
+function Charts({ onPick }: { onPick: (chart: SavableChart, format: PictureFormat) => void }) {
   return (
     <>
       {savableCharts().map((chart) => (

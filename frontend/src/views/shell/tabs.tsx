@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import type { Summary } from "../../payload/generated/answers";
@@ -27,7 +26,7 @@ interface Props {
 }
 
 /** The tabs of all recordings, then those of one. Of these, only the open one and those that have data are there. */
-export function Tabs({ tabs, recordings, store }: Props): JSX.Element {
+export function Tabs({ tabs, recordings, store }: Props) {
   const open = useStore(store, (state) => state.tab);
   const shown = tabs.filter((tab) => tab === open || recordingsOf(tab, recordings ?? [])?.length !== 0);
   const firstOfOne = shown.find(isOfOneRecording);

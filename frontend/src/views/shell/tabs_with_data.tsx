@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import type { Summary } from "../../payload/generated/answers";
 import { recordingsOf, tabName } from "../state/tab_names";
@@ -22,7 +21,7 @@ interface Props {
 }
 
 /** Links to the tabs that have data of the run; nothing where there are none. */
-export function TabsWithData({ recordings, store }: Props): JSX.Element | null {
+export function TabsWithData({ recordings, store }: Props) {
   const found = TABS.flatMap((tab) => {
     const kinds = new Set(recordingsOf(tab, recordings)?.map(({ kind }) => kind));
     return kinds.size > 0 ? [{ tab, contents: [...kinds].map((kind) => CONTENTS[kind] ?? kind) }] : [];

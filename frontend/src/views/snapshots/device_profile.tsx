@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Store, useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted } from "../../base/units";
@@ -30,7 +30,7 @@ export interface SnapshotProps extends PageProps {
 }
 
 /** Page of a device memory profile: live arrays and executables by call stack. A leak of the series comes first. */
-export function DeviceProfilePage(props: SnapshotProps): JSX.Element {
+export function DeviceProfilePage(props: SnapshotProps) {
   const { api, summary, snapshots, problems, store, dark, onState } = props;
   const { id } = summary;
   const profile = useFetched(id, (key, signal) => api.deviceProfile({ id: key }, signal));
@@ -88,13 +88,13 @@ interface FrameProps extends ViewProps {
 }
 
 /** The page, with a side panel for the row selected in a tree or in another tab. */
-function Frame({ everything, children, ...shared }: FrameProps): JSX.Element {
+function Frame({ everything, children, ...shared }: FrameProps) {
   const available = useMemo(() => (everything === null ? null : allRows(everything)), [everything]);
   const drawer = useDetails({ ...shared, available, length: 1, times: null, moment: true });
   return <PageFrame drawer={drawer}>{children}</PageFrame>;
 }
 
-function Figures({ profile }: { profile: DeviceProfile }): JSX.Element {
+function Figures({ profile }: { profile: DeviceProfile }) {
   const { capacity_bytes: capacity } = profile.recording;
   const { step, time_ns: time } = profile.taken;
   const when = [
@@ -116,13 +116,7 @@ function Figures({ profile }: { profile: DeviceProfile }): JSX.Element {
 }
 
 /** Devices of the file, with their bytes. */
-function Devices({
-  profile,
-  store,
-}: {
-  profile: DeviceProfile;
-  store: Store<ViewState>;
-}): JSX.Element | null {
+function Devices({ profile, store }: { profile: DeviceProfile; store: Store<ViewState> }) {
   if (profile.devices.length < 2) return null;
   const most = Math.max(1, ...profile.devices.map(({ bytes }) => bytes));
   return (
@@ -167,7 +161,7 @@ interface TreesProps extends ViewProps {
 }
 
 /** Trees of this device's call stacks: top-down and bottom-up. */
-function Trees({ all, fileName, store, dark, children }: TreesProps): JSX.Element {
+function Trees({ all, fileName, store, dark, children }: TreesProps) {
   const state = useStore(store, ({ chart }) => chart);
   const live = useMemo(() => (all === null ? new Uint32Array(0) : liveAt(all.rows, 0)), [all]);
   const { tree, error } = useTree(store, all?.rows ?? null, false, true);
@@ -201,7 +195,7 @@ function Trees({ all, fileName, store, dark, children }: TreesProps): JSX.Elemen
 }
 
 /** Page of memory at one moment, by the kind of recording. */
-export function SnapshotPage({ summary, snapshots, ...shared }: SnapshotProps): JSX.Element {
+export function SnapshotPage({ summary, snapshots, ...shared }: SnapshotProps) {
   if (summary.kind === "oom") return <OomPage {...shared} summary={summary} />;
   if (summary.kind === "device_profile") return <DeviceProfilePage {...shared} {...{ summary, snapshots }} />;
   return <RecordingPage {...shared} tab="snapshots" allocations={summary.allocations} id={summary.id} />;

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { cssColor } from "../../base/colors";
 import { type CsvColumn, formatCsv } from "../../base/csv";
@@ -64,7 +63,7 @@ interface SeriesProps {
 }
 
 /** Growth over the device profiles of a run, by allocation site. */
-export function GrowthSeries({ growth, id, store }: SeriesProps): JSX.Element {
+export function GrowthSeries({ growth, id, store }: SeriesProps) {
   const place = useRef<HTMLElement>(null);
   const [pointed, setPointed] = useState<number | null>(null);
   const chart = useMemo(() => growthChart(growth), [growth]);
@@ -131,7 +130,7 @@ interface ChartProps extends SeriesProps {
   onPoint: (site: number | null) => void;
 }
 
-function Chart({ growth, id, store, chart, pointed, onPoint }: ChartProps): JSX.Element {
+function Chart({ growth, id, store, chart, pointed, onPoint }: ChartProps) {
   const place = useRef<HTMLDivElement>(null);
   const width = useWidth(place);
   const height = useFullWindow() ? window.innerHeight - 60 : HEIGHT;

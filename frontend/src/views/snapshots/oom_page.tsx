@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { messageOf } from "../../base/errors";
 import type { Store } from "../../base/store";
@@ -28,20 +27,14 @@ interface FailedProgramProps {
 }
 
 /** The program that an error without buffers names: links where the logdir has it, else how to get it. */
-function FailedProgram({ api, id, store }: FailedProgramProps): JSX.Element | null {
+function FailedProgram({ api, id, store }: FailedProgramProps) {
   const { value } = useFetched(id, (key, signal) => api.failedProgram({ id: key }, signal));
   if (value === null) return null;
   if (value.programs.length > 0) return <Programs programs={value.programs} store={store} />;
   return value.recipe === null ? null : <Recipe recipe={value.recipe} />;
 }
 
-function Programs({
-  programs,
-  store,
-}: {
-  programs: readonly Summary[];
-  store: Store<ViewState>;
-}): JSX.Element {
+function Programs({ programs, store }: { programs: readonly Summary[]; store: Store<ViewState> }) {
   return (
     <ul class="oom-hints" aria-label="Dumps of the program" data-testid="failed-program">
       {programs.map((program) => (
@@ -62,7 +55,7 @@ function Programs({
 }
 
 /** How to get the buffers of a program that the compiler refused. */
-function Recipe({ recipe }: { recipe: string }): JSX.Element {
+function Recipe({ recipe }: { recipe: string }) {
   const [copied, setCopied] = useState<string | null>(null);
   const copy = (): void =>
     void copyText(recipe).then(
@@ -106,7 +99,7 @@ interface Props extends Shared {
 }
 
 /** Page of an out-of-memory error: reason, advice, and memory contents as far as the text lists them. */
-export function OomPage({ summary, onState, ...shared }: Props): JSX.Element {
+export function OomPage({ summary, onState, ...shared }: Props) {
   const { api, store } = shared;
   const { id } = summary;
   const { first, all } = useRecording(
@@ -129,7 +122,7 @@ export function OomPage({ summary, onState, ...shared }: Props): JSX.Element {
   );
 }
 
-function Loaded(props: Shared & { view: FirstView; everything: RecordingData | null }): JSX.Element {
+function Loaded(props: Shared & { view: FirstView; everything: RecordingData | null }) {
   const { api, problems, store, dark, view, everything } = props;
   const available = useMemo(() => availableRows(view, everything), [view, everything]);
   const shared = { store, dark };
@@ -177,7 +170,7 @@ function isHint(sentence: string): boolean {
 }
 
 /** Advice, largest effect first. */
-function OomHints({ sentences }: { sentences: string[] }): JSX.Element | null {
+function OomHints({ sentences }: { sentences: string[] }) {
   if (sentences.length === 0) return null;
   return (
     <ul class="oom-hints" aria-label="Advice" data-testid="oom-hints">

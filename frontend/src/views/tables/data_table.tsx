@@ -92,7 +92,7 @@ interface Props<Row> {
 }
 
 /** Lines below a toolbar to filter, copy and save, and headings that sort. */
-export function DataTable<Row>(props: Props<Row>): JSX.Element {
+export function DataTable<Row>(props: Props<Row>) {
   const { store, table, sized = true, options, errors, note, summary, csv, fileName, ...lines } = props;
   const { search, size, sort, onSort, shown, template, constant } = table;
   return (
@@ -138,7 +138,7 @@ interface RowProps<Row> {
 }
 
 /** Line of a row's cells. */
-export function TableRow<Row>(props: RowProps<Row>): JSX.Element {
+export function TableRow<Row>(props: RowProps<Row>) {
   const { id, columns, row, template, testid, selected, look = "", onPick, onHover } = props;
   return (
     <div

@@ -58,7 +58,7 @@ export interface TableProps<Row> {
 const IN_ORDER: Sorting = { key: "", descending: false };
 
 /** Table whose columns define search, sorting and the saved file. */
-export function Table<Row>(props: TableProps<Row>): JSX.Element {
+export function Table<Row>(props: TableProps<Row>) {
   const { store, columns, saved = columns, rows, bytes, fold, label, testid, noun, fileName } = props;
   const { isSelected, onSelect, open, canOpen = () => open !== undefined, onHover } = props;
   const table = useTable(store, columns, props.first ?? IN_ORDER, props.where);
@@ -128,7 +128,7 @@ export function Table<Row>(props: TableProps<Row>): JSX.Element {
 const FEW_COLUMNS = 4;
 
 /** Table of a section's list. */
-export function ListTable<Row>(props: TableProps<Row>): JSX.Element {
+export function ListTable<Row>(props: TableProps<Row>) {
   const { columns, testid } = props;
   return (
     <div class={columns.length <= FEW_COLUMNS ? "list-table few-columns" : "list-table"} data-testid={testid}>

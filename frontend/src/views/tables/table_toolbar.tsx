@@ -16,7 +16,7 @@ interface Props {
   fileName: string;
 }
 
-export function TableToolbar(props: Props): JSX.Element {
+export function TableToolbar(props: Props) {
   const [copied, setCopied] = useState("");
   const copy = (): void => {
     const said = (text: string): void => {

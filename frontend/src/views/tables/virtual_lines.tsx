@@ -12,7 +12,7 @@ interface TableHeadProps<Key extends string> {
 }
 
 /** Headings that sort: numbers largest first, text alphabetically. */
-export function TableHead<Key extends string>(props: TableHeadProps<Key>): JSX.Element {
+export function TableHead<Key extends string>(props: TableHeadProps<Key>) {
   const { columns, template, sort, onSort } = props;
   return (
     <div class="table-head" role="row" style={{ gridTemplateColumns: template }}>
@@ -71,7 +71,7 @@ interface Props {
 export type LineKeys = Partial<Record<string, (line: number) => void>>;
 
 /** List of lines of equal height; only the visible ones are in the document. */
-export function VirtualLines(props: Props): JSX.Element {
+export function VirtualLines(props: Props) {
   const { count, at, empty, label, head, line, onStep, keys = {} } = props;
   const id = useId();
   const scroller = useRef<HTMLDivElement>(null);

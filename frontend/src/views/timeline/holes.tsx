@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { type Store, useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted, formatExact } from "../../base/units";
@@ -12,7 +11,7 @@ const MAX_LISTED = 50;
 const EDGE = "the edge of the segment";
 
 /** Holes between live allocations at the inspected event, and the allocations that pin each. */
-export function Holes({ scene, store }: { scene: Scene; store: Store<ViewState> }): JSX.Element {
+export function Holes({ scene, store }: { scene: Scene; store: Store<ViewState> }) {
   const position = useStore(store, (state) => state.position) ?? scene.peak;
   const selected = useStore(store, (state) => state.selected);
   const holes = useMemo(() => holesAt(scene.rows, scene.regions, position), [scene, position]);
@@ -57,9 +56,9 @@ interface LineProps {
   selected: number | null;
 }
 
-function Line({ hole, scene, store, selected }: LineProps): JSX.Element {
+function Line({ hole, scene, store, selected }: LineProps) {
   const { from, to } = hole;
-  const neighbor = (row: number): JSX.Element =>
+  const neighbor = (row: number) =>
     row < 0 ? (
       <span class="muted">{EDGE}</span>
     ) : (
@@ -101,7 +100,7 @@ function Line({ hole, scene, store, selected }: LineProps): JSX.Element {
 }
 
 /** A hole, and the allocations around it, in a line. */
-export function HoleText({ hole, scene }: { hole: Hole; scene: Scene }): JSX.Element {
+export function HoleText({ hole, scene }: { hole: Hole; scene: Scene }) {
   return (
     <>
       <b>Hole of {formatBytes(hole.to - hole.from)}</b> below {nameOf(scene, hole.above)}, above{" "}

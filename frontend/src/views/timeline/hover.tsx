@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { formatBytes, formatCount } from "../../base/units";
 import type { Hole } from "../../layout/address_map";
 import { formatTime } from "../../layout/axis/ticks";
@@ -22,7 +21,7 @@ export function PointerText(props: {
   at: Pointed | null;
   /** The charts fill the window. */
   full: boolean;
-}): JSX.Element {
+}) {
   const { scene, at, full } = props;
   const terms = useTerms();
   if (at === null)

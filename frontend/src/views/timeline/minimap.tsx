@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { View } from "../../layout/axis/view";
 import { centerOn, dragView, isInside, windowOnMap } from "../../layout/timeline/minimap";
@@ -21,7 +20,7 @@ interface Props {
 }
 
 /** Overview of the full extent; the visible range can be dragged. */
-export function Minimap({ scene, view, onView, renderer, highlighted, colors }: Props): JSX.Element {
+export function Minimap({ scene, view, onView, renderer, highlighted, colors }: Props) {
   const host = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const press = useRef<{ x: number; y: number; view: View } | null>(null);

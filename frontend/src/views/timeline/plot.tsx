@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Store, useStore } from "../../base/store";
 import { formatCount } from "../../base/units";
@@ -40,7 +39,7 @@ interface Props {
 }
 
 /** Plot of the blocks, with axes, labels, lines and outlines. */
-export function Plot(props: Props): JSX.Element {
+export function Plot(props: Props) {
   const { scene, view, onView, renderer, highlighted, colors, store } = props;
   const terms = useTerms();
   const host = useRef<HTMLDivElement>(null);

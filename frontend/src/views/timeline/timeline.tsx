@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { isTyping } from "../../base/input";
 import { type Store, useStore } from "../../base/store";
@@ -62,7 +61,7 @@ interface Props {
 const ECHO_MS = 20;
 
 /** Allocation timeline: each buffer is a block, its lifetime along x, its place in memory along y. */
-export function Timeline({ store, named, ...of }: Props): JSX.Element {
+export function Timeline({ store, named, ...of }: Props) {
   const { rows, regions } = of;
   const show = useRegions(store, of.placing);
   const full = useStore(store, (state) => state.timeline_only);
@@ -244,7 +243,7 @@ function boxAround(scene: Scene, rows: Uint8Array): TimelineBox | null {
 }
 
 /** Message in place of a picture. */
-function EmptyTimeline({ scene, failure }: { scene: Scene; failure: string | null }): JSX.Element | null {
+function EmptyTimeline({ scene, failure }: { scene: Scene; failure: string | null }) {
   const terms = useTerms();
   if (failure !== null) return <p class="timeline-nothing">The timeline cannot be drawn: {failure}.</p>;
   if (scene.rows.length === 0)

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { type Store, useStore } from "../../base/store";
 import { formatCount, formatShare } from "../../base/units";
 import type { AllocationLayout } from "../../layout/stacking/stacking";
@@ -23,7 +22,7 @@ interface Props {
 }
 
 /** Controls of the timeline, in the toolbar of the frame. */
-export function Toolbar(props: Props): JSX.Element {
+export function Toolbar(props: Props) {
   const { placing, busy, store, onZoom, onAll } = props;
   const full = useStore(store, (state) => state.timeline_only);
   return (
@@ -64,7 +63,7 @@ const REGIONS = [
   { value: "all", label: "All memory", about: "Parameters, outputs and constants too" },
 ] as const;
 
-function ShownRegions({ store }: Pick<Props, "store">): JSX.Element {
+function ShownRegions({ store }: Pick<Props, "store">) {
   const show = useStore(store, (state) => state.timeline_regions);
   return (
     <Select
@@ -99,7 +98,7 @@ const LAYOUTS = [
   },
 ] as const;
 
-function Layouts({ store }: Pick<Props, "store">): JSX.Element {
+function Layouts({ store }: Pick<Props, "store">) {
   const layout = useStore(store, (state) => state.timeline_layout);
   return (
     <Select
@@ -112,7 +111,7 @@ function Layouts({ store }: Pick<Props, "store">): JSX.Element {
   );
 }
 
-function Search({ store, matches, searching, onSearch, onMatch }: Props): JSX.Element {
+function Search({ store, matches, searching, onSearch, onMatch }: Props) {
   const search = useStore(store, (state) => state.search);
   const match = useStore(store, (state) => state.search_match);
   const none = matches.count === 0;

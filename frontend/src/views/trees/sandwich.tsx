@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useCallback, useMemo } from "preact/hooks";
 import { useStore } from "../../base/store";
 import { formatShare } from "../../base/units";
@@ -27,7 +26,7 @@ interface Props extends ViewProps {
 }
 
 /** Functions with their totals; of the chosen one, the callers above it and the callees below it. */
-export function Sandwich(props: Props): JSX.Element {
+export function Sandwich(props: Props) {
   const { scene, rows, live, store } = props;
   const { tree, weights, search } = scene;
   const functions = useMemo(() => functionTotals(tree, weights), [tree, weights]);
@@ -77,7 +76,7 @@ interface ListProps {
 }
 
 /** Functions by total; arrow keys go from one to the next. */
-function FunctionList({ functions, label, scene: { unit, weights }, onPick }: ListProps): JSX.Element {
+function FunctionList({ functions, label, scene: { unit, weights }, onPick }: ListProps) {
   const at = functions.findIndex((each) => each.label === label);
   const step = (by: number): void => {
     if (functions.length > 0) onPick(functions[Math.min(Math.max(at + by, 0), functions.length - 1)].label);
@@ -140,7 +139,7 @@ interface PartProps extends Props {
 }
 
 /** The callers, upwards, or the callees of a function. */
-function Part({ tree, inside, upward, pick, ...of }: PartProps): JSX.Element {
+function Part({ tree, inside, upward, pick, ...of }: PartProps) {
   const { scene: whole, rows, store, roles, dark } = of;
   const { unit, column, search } = whole;
   const row = useStore(store, (state) => state.selected);

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useCallback, useContext, useMemo, useRef } from "preact/hooks";
 import { type Store, useStore } from "../../base/store";
 import {
@@ -55,7 +54,7 @@ interface FlameGraphProps {
 }
 
 /** Flame graph: the width of a node is its weight, children are below their parents. */
-function FlameGraph(props: FlameGraphProps): JSX.Element {
+function FlameGraph(props: FlameGraphProps) {
   const { scene, actions, bottomUp, unfolded, onUnfold, roles, fileName, dark } = props;
   const { tree, weights, top } = scene;
   const folds = useMemo(
@@ -102,7 +101,7 @@ interface TreeMapProps {
 }
 
 /** Treemap: the area of a node is its weight, children are inside their parents. */
-function TreeMap({ scene, actions, roles, fileName, dark }: TreeMapProps): JSX.Element {
+function TreeMap({ scene, actions, roles, fileName, dark }: TreeMapProps) {
   const { tree, weights, top } = scene;
   const height = useFullWindow() ? Math.max(window.innerHeight - CONTROLS, HEIGHT) : HEIGHT;
   const layout = useCallback(
@@ -133,7 +132,7 @@ interface Props extends ViewProps {
 }
 
 /** Trees of the live buffers: by model path, source, function, role, shape or type. */
-export function TreeCharts(props: Props): JSX.Element {
+export function TreeCharts(props: Props) {
   const { rows, program, compiled, store } = props;
   const { tree, kind, error } = useTree(store, rows, compiled, true);
   if (tree !== null && rows !== null && program !== null)
@@ -184,7 +183,7 @@ function useKind(store: Store<ViewState>, rows: Rows | null, compiled: boolean):
   return useMemo(() => ({ by, merge, invert }), [by, merge, invert]);
 }
 
-function Waiting(): JSX.Element {
+function Waiting() {
   const terms = useTerms();
   return <div class="tree-placeholder muted">Reading every {terms.item}…</div>;
 }
@@ -196,17 +195,7 @@ interface ChartsProps extends Props {
   program: Program;
 }
 
-function Charts({
-  tree,
-  kind,
-  rows,
-  program,
-  live,
-  unexplained,
-  fileName,
-  store,
-  dark,
-}: ChartsProps): JSX.Element {
+function Charts({ tree, kind, rows, program, live, unexplained, fileName, store, dark }: ChartsProps) {
   const chart = useStore(store, (state) => state.chart);
   const unfolded = useStore(store, (state) => state.root_frames);
   const scene = useTreeScene({ tree, rows, program, live, unexplained, store });

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { useStore } from "../../base/store";
 import { formatCount, formatShare } from "../../base/units";
@@ -73,7 +72,7 @@ interface TreeLineProps {
 }
 
 /** Line of a tree table. */
-function TreeTableLine({ scene, line, actions, roles, dark, ...on }: TreeLineProps): JSX.Element {
+function TreeTableLine({ scene, line, actions, roles, dark, ...on }: TreeLineProps) {
   const { tree, weights, unit, found } = scene;
   const { total, self, count, role } = weights;
   const { node, level, expanded } = line;
@@ -171,7 +170,7 @@ interface Props extends ViewProps {
 const LARGEST_FIRST: TreeSort = { key: "total", descending: true };
 
 /** Tree as a table: expanded, sorted, searched and saved. */
-export function TreeTable({ scene, actions, roles, fileName, store, dark }: Props): JSX.Element {
+export function TreeTable({ scene, actions, roles, fileName, store, dark }: Props) {
   const { tree, weights, unit, top, found } = scene;
   const terms = useTerms();
   const columns = useMemo(() => treeColumns(terms), [terms]);

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { type Store, useStore } from "../../base/store";
 import { formatCount } from "../../base/units";
@@ -31,7 +30,7 @@ interface Props {
 }
 
 /** Controls of a tree: classification, weight, merging, direction and search. */
-export function TreeToolbar({ by, scene, lasting, store }: Props): JSX.Element {
+export function TreeToolbar({ by, scene, lasting, store }: Props) {
   const terms = useTerms();
   const weight = useStore(store, (state) => state.tree_weight);
   const merge = useStore(store, (state) => state.merge_layers);
@@ -126,7 +125,7 @@ export function TreeToolbar({ by, scene, lasting, store }: Props): JSX.Element {
 const MAX_CRUMBS = 4;
 
 /** Breadcrumbs from the root to the zoomed node; each is a link. */
-export function Crumbs({ scene, actions }: { scene: Scene; actions: Actions }): JSX.Element {
+export function Crumbs({ scene, actions }: { scene: Scene; actions: Actions }) {
   const { tree, weights, unit, top } = scene;
   const way = pathNodes(tree, top);
   const left = way.slice(0, Math.max(way.length - MAX_CRUMBS, 0));

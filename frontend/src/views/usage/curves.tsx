@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { cssColor, roleColors } from "../../base/colors";
 import { useStore } from "../../base/store";
@@ -111,7 +110,7 @@ interface LegendProps extends ViewProps {
 }
 
 /** Legend of the usage chart; a click on a name shows or hides its curve. */
-export function CurveLegend({ view, known, store, dark }: LegendProps): JSX.Element {
+export function CurveLegend({ view, known, store, dark }: LegendProps) {
   const terms = useTerms();
   const curves = useStore(store, (state) => state.toggled_curves);
   const shown = new Set(shownCurves(known, curves));

@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatCounted, formatExact } from "../../base/units";
 import type { Api } from "../../payload/api";
@@ -18,7 +17,7 @@ interface Props {
 const MAX_LISTED = 12;
 
 /** Programs that ran, the ones running at the inspected event, and the memory that executions allocated. */
-export function Executions({ api, view, store }: Props): JSX.Element | null {
+export function Executions({ api, view, store }: Props) {
   const { id } = view.recording;
   const position = usePosition(store, view);
   const { value: joins } = useLastFetched(`${id} ${position}`, (_, signal) =>
@@ -50,7 +49,7 @@ interface ProgramsProps {
   store: Store<ViewState>;
 }
 
-function Programs({ joins, from, to, store }: ProgramsProps): JSX.Element {
+function Programs({ joins, from, to, store }: ProgramsProps) {
   return (
     <ul class="executions">
       {joins.programs
@@ -74,7 +73,7 @@ function Programs({ joins, from, to, store }: ProgramsProps): JSX.Element {
 }
 
 /** On TPU a program's temporaries are not allocated: the runtime reserves them as stack. */
-function Stack({ stack, store }: { stack: StackOfProgram; store: Store<ViewState> }): JSX.Element {
+function Stack({ stack, store }: { stack: StackOfProgram; store: Store<ViewState> }) {
   const { bytes, title, memory, temporary_bytes: temporary } = stack;
   return (
     <p

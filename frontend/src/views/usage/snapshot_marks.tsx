@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { goToNext } from "../../base/input";
 import type { Store } from "../../base/store";
@@ -32,7 +31,7 @@ interface Props {
 const GAP = 18;
 
 /** Marks on the curve where the job saved a snapshot. A click opens it; of several close together, it zooms in. */
-export function SnapshotMarks(props: Props): JSX.Element | null {
+export function SnapshotMarks(props: Props) {
   const { snapshots, beganNs, series, axis, window, bytes, plot, store } = props;
   const [pointed, setPointed] = useState<string | null>(null);
   const marks = useMemo(() => {

@@ -43,7 +43,7 @@ interface Props {
 }
 
 /** Steps, executions and annotations above the curve. A click zooms to a span, or inspects an out-of-memory event. */
-export function SpanLanes({ spans, times, axis, store }: Props): JSX.Element {
+export function SpanLanes({ spans, times, axis, store }: Props) {
   const host = useRef<HTMLDivElement>(null);
   const width = useWidth(host) - GUTTER_LEFT - GUTTER_RIGHT;
   const zoom = useStore(store, (state) => state.zoom);

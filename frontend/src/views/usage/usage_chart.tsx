@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useContext, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { useStore } from "../../base/store";
@@ -91,7 +90,7 @@ export function UsageChart({
   store,
   dark,
   picture,
-}: Props): JSX.Element {
+}: Props) {
   const host = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | null>(null);
   const { width, height } = useSize(host);

@@ -28,7 +28,7 @@ export interface UsageSectionProps extends ViewProps {
 }
 
 /** Charts along the x axis in one frame: toolbar, spans, usage chart and timeline. */
-export function UsageSection(props: UsageSectionProps): JSX.Element {
+export function UsageSection(props: UsageSectionProps) {
   const { api, view, available, program, spans, axis, snapshots, store, dark, children } = props;
   const terms = useTerms();
   const { axis: kind, kind: source, title, memory } = view.recording;

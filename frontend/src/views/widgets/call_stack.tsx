@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { formatCounted } from "../../base/units";
 import type { StackFrame } from "../../payload/generated/answers";
@@ -14,7 +13,7 @@ interface EditorChoiceProps {
 }
 
 /** Choice of the editor that source lines open in. */
-function EditorChoice({ template, onPick }: EditorChoiceProps): JSX.Element {
+function EditorChoice({ template, onPick }: EditorChoiceProps) {
   const preset = EDITORS.some((editor) => editor.template === template);
   const [typing, setTyping] = useState(!preset);
   const [draft, setDraft] = useState(template);
@@ -67,7 +66,7 @@ interface Props {
 }
 
 /** Call stack of a buffer or allocation, innermost frame first, with the code of frames whose files are readable. */
-export function CallStack({ frames, title = "Stack" }: Props): JSX.Element {
+export function CallStack({ frames, title = "Stack" }: Props) {
   const terms = useTerms();
   const [all, setAll] = useState(false);
   const [toggled, setToggled] = useState<ReadonlySet<number>>(new Set());
@@ -160,7 +159,7 @@ function Frame({ frame: { function: called, file, line }, code, open, template, 
   );
 }
 
-function CodeLines({ code: { path, first, lines }, line }: { code: Code; line: number }): JSX.Element {
+function CodeLines({ code: { path, first, lines }, line }: { code: Code; line: number }) {
   return (
     <figure class="frame-code" data-testid="frame-code">
       <figcaption class="muted">{path}</figcaption>

@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren } from "preact";
 import { type Store, useStore } from "../../base/store";
 import type { ViewState } from "../state/view_state";
 
@@ -11,7 +11,7 @@ interface ButtonGroupProps {
 }
 
 /** Group of buttons with a label for screen readers. */
-export function ButtonGroup({ label, testid, look = "", children }: ButtonGroupProps): JSX.Element {
+export function ButtonGroup({ label, testid, look = "", children }: ButtonGroupProps) {
   return (
     <span class={`buttons ${look}`} role="group" aria-label={label} data-testid={testid}>
       {children}
@@ -28,7 +28,7 @@ interface Props<Value extends string> {
 }
 
 /** Choice of one option, all visible. */
-export function Choice<Value extends string>(props: Props<Value>): JSX.Element {
+export function Choice<Value extends string>(props: Props<Value>) {
   const { label, testid, options, value, onPick } = props;
   return (
     <ButtonGroup label={label} testid={testid} look="choice">
@@ -47,7 +47,7 @@ export function Choice<Value extends string>(props: Props<Value>): JSX.Element {
 }
 
 /** Choice of one option in a list, for toolbars without room for all of them. */
-export function Select<Value extends string>(props: Props<Value>): JSX.Element {
+export function Select<Value extends string>(props: Props<Value>) {
   const { label, testid, options, value, onPick } = props;
   return (
     <select
@@ -96,7 +96,7 @@ interface AxisChoicesProps {
 }
 
 /** Choices for the axes of an allocator's usage chart. */
-export function AxisChoices({ timed, capacity, store }: AxisChoicesProps): JSX.Element {
+export function AxisChoices({ timed, capacity, store }: AxisChoicesProps) {
   const axis = useStore(store, (state) => state.axis);
   const range = useStore(store, (state) => state.usage_range);
   return (
@@ -127,7 +127,7 @@ export function Toggle(props: {
   title?: string;
   on: boolean;
   onChange: (on: boolean) => void;
-}): JSX.Element {
+}) {
   return (
     <label class="toggle" title={props.title ?? ""}>
       <input

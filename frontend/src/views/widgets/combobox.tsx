@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { hasWords } from "../../base/search";
 import { formatCount } from "../../base/units";
@@ -27,7 +26,7 @@ const PAGE = 200;
  * Searchable list of options, an ARIA editable combobox with list autocomplete. Of a long list, only the page with the
  * active option is drawn.
  */
-export function Combobox({ label, testid, options: latest, value, onPick }: Props): JSX.Element {
+export function Combobox({ label, testid, options: latest, value, onPick }: Props) {
   const id = useId();
   const [typed, setTyped] = useState<string | null>(null);
   // A run that appears while the list is open must not move the others below the pointer.

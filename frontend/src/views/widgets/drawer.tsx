@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 interface Props {
@@ -10,7 +10,7 @@ interface Props {
 }
 
 /** Side panel for the selected item. Focus returns to where it was when the panel closes. */
-export function Drawer({ title, label, testid, onClose, children }: Props): JSX.Element {
+export function Drawer({ title, label, testid, onClose, children }: Props) {
   const place = useRef<HTMLElement>(null);
   useLayoutEffect(() => {
     const { activeElement: before } = document;
@@ -33,7 +33,7 @@ export function Drawer({ title, label, testid, onClose, children }: Props): JSX.
 }
 
 /** Label and value; nothing without a value. */
-export function Fact(props: { name: string; children: ComponentChildren }): JSX.Element | null {
+export function Fact(props: { name: string; children: ComponentChildren }) {
   const { name, children } = props;
   if (children === false || children === null || children === "") return null;
   return (

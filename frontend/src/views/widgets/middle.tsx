@@ -1,5 +1,3 @@
-import type { JSX } from "preact";
-
 /** Letters at the end that are always shown: a line number, the number of an instruction, the end of a path. */
 const TAIL = 9;
 
@@ -10,7 +8,7 @@ interface Props {
 }
 
 /** Text that gives way in the middle where there is no room: names of one table or chart differ at their ends. */
-export function Middle({ text, end = TAIL }: Props): JSX.Element {
+export function Middle({ text, end = TAIL }: Props) {
   // Not within a pair of UTF-16 units.
   const letters = Array.from(text.slice(-2 * end));
   const tail = text.length > end + TAIL ? letters.slice(-end).join("") : "";

@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren } from "preact";
 import type { Store } from "../../base/store";
 import type { ViewState } from "../state/view_state";
 import { NEW_RECORDING } from "../state/view_state";
@@ -15,7 +15,7 @@ interface Props {
 }
 
 /** Link from a runtime allocation to the compiled program, of the same run and host. */
-export function ProgramLink({ title, memory, row, about, store, children }: Props): JSX.Element {
+export function ProgramLink({ title, memory, row, about, store, children }: Props) {
   return (
     <button
       class="link"

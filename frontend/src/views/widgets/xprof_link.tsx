@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { hostWindow, useSidebar } from "../browser/host_window";
 import type { ViewState } from "../state/view_state";
@@ -13,7 +12,7 @@ interface Props {
 }
 
 /** Link to another tool of XProf for the run; nothing outside XProf, or for a run that XProf does not have. */
-export function XprofLink({ tool, parameters = {}, title, store, children }: Props): JSX.Element | null {
+export function XprofLink({ tool, parameters = {}, title, store, children }: Props) {
   const { run, host } = store.get();
   const { runs } = useSidebar(run);
   if (runs?.includes(run) !== true) return null;
@@ -36,7 +35,7 @@ interface GraphProps {
 }
 
 /** Link to XProf's Graph Viewer for an instruction of the selected program. */
-export function GraphViewerLink({ instruction, store }: GraphProps): JSX.Element | null {
+export function GraphViewerLink({ instruction, store }: GraphProps) {
   const { module } = store.get();
   if (module === "" || instruction === "" || NOT_DRAWN.test(instruction)) return null;
   const parameters = { moduleName: module, module_name: module, node_name: instruction };
@@ -55,7 +54,7 @@ export function GraphViewerLink({ instruction, store }: GraphProps): JSX.Element
  * Link to XProf's Trace Viewer of a host's profile; it counts time from its own first event, not from the
  * profile's start.
  */
-export function TraceViewerLink({ store }: { store: Store<ViewState> }): JSX.Element | null {
+export function TraceViewerLink({ store }: { store: Store<ViewState> }) {
   return (
     <XprofLink tool="trace_viewer" title="Show what ran meanwhile, in XProf's Trace Viewer" store={store}>
       Trace Viewer
