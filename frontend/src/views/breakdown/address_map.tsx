@@ -96,7 +96,7 @@ interface Props extends ViewProps {
  * free, and free, and whether the failed request fits into one of these.
  */
 export function AddressMap(props: Props) {
-  const { rows, regions, places, position, length, outOfMemory, fileName, store, dark } = props;
+  const { rows, regions, places, position, length, outOfMemory, fileName, dark } = props;
   const terms = useTerms();
   const { rows: mask } = useContext(RowFilterContext);
   const rowOfRegion = useMemo(() => rowInRegions(rows, regions), [rows, regions]);
@@ -145,7 +145,7 @@ export function AddressMap(props: Props) {
           {shown.map((segment) => (
             <SegmentStrip
               key={segment.region}
-              {...{ scene, segment, places, store, dark }}
+              {...{ scene, segment, places, dark }}
               words={wordsOf(segment)}
               event={events === null ? -1 : events[position]}
             />

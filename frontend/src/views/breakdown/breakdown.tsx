@@ -1,7 +1,6 @@
 import { useMemo } from "preact/hooks";
-import { useStore } from "../../base/store";
 import { mapByAddress } from "../../layout/stacking/stacking";
-import { usePosition } from "../state/view_state";
+import { store, usePosition, useViewState } from "../state/view_state";
 import { TREE_CHARTS, TreeCharts } from "../trees/tree_charts";
 import { Choice } from "../widgets/choice";
 import { AddressMap } from "./address_map";
@@ -14,8 +13,8 @@ const ADDRESS_MAP = {
 } as const;
 
 /** Charts of what is live at the inspected position, or in the selected range. They need all rows. */
-export function Breakdown({ view, available, program, store, dark }: LiveProps) {
-  const wanted = useStore(store, (state) => state.chart);
+export function Breakdown({ view, available, program, dark }: LiveProps) {
+  const wanted = useViewState((state) => state.chart);
   const { rows, regions, complete } = available;
   const placed = view.recording.axis === "TIME" && (regions?.length ?? 0) > 0;
   const chart = wanted === "address" && !placed ? "flame" : wanted;
@@ -24,13 +23,13 @@ export function Breakdown({ view, available, program, store, dark }: LiveProps) 
       chart === "address" && regions !== null ? mapByAddress(view.recording.kind, { rows, regions }) : null,
     [chart, rows, regions, view],
   );
-  const position = usePosition(store, view);
-  const of = useLiveRows({ view, available, program, store });
+  const position = usePosition(view);
+  const of = useLiveRows({ view, available, program });
   const fileName = `${view.recording.title}-${view.recording.memory}-at-${of.first}`;
   return (
     <section aria-label="Breakdown" data-testid="breakdown">
       <header class="section-head">
-        <LiveHeading {...{ view, available, program, store, of }} testid="live-heading" />
+        <LiveHeading {...{ view, available, program, of }} testid="live-heading" />
         <span class="spacer" />
         <Choice
           label="Chart"
@@ -42,7 +41,7 @@ export function Breakdown({ view, available, program, store, dark }: LiveProps) 
       </header>
       {map !== null ? (
         <AddressMap
-          {...{ ...map, fileName, store, dark }}
+          {...{ ...map, fileName, dark }}
           position={position}
           length={view.length}
           places={available.places}
@@ -50,7 +49,7 @@ export function Breakdown({ view, available, program, store, dark }: LiveProps) 
         />
       ) : (
         <TreeCharts
-          {...{ program, fileName, store, dark }}
+          {...{ program, fileName, dark }}
           compiled={view.recording.axis === "PROGRAM_ORDER"}
           rows={complete ? rows : null}
           live={of.filtered}

@@ -1,6 +1,5 @@
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { cssColor, rowColors } from "../../base/colors";
-import { useStore } from "../../base/store";
 import { formatBytes, formatCounted, formatExact, formatShare } from "../../base/units";
 import {
   awaitsFree,
@@ -12,7 +11,7 @@ import {
 import type { Addresses, Rows } from "../../payload/recording/rows";
 import { useWidth } from "../browser/use_size";
 import { pageColors, sizedContext, type Surface } from "../drawing/surface";
-import type { ViewProps } from "../state/view_state";
+import { store, useViewState, type ViewProps } from "../state/view_state";
 import { Tooltip } from "../widgets/tooltip";
 
 export const STRIP_HEIGHT = 22;
@@ -82,7 +81,7 @@ interface Props extends ViewProps {
 
 /** Strip of one segment: chunks in use are filled, gaps are free. */
 export function SegmentStrip(props: Props) {
-  const { scene, segment, places, words, event: eventRow, store, dark } = props;
+  const { scene, segment, places, words, event: eventRow, dark } = props;
   const { rows, span } = scene;
   const { size, chunks } = segment;
   const host = useRef<HTMLDivElement>(null);
@@ -90,8 +89,8 @@ export function SegmentStrip(props: Props) {
   const full = useWidth(host);
   const width = Math.max((full * size) / span, 2);
   const scale = width / Math.max(size, 1);
-  const selected = useStore(store, (state) => state.selected);
-  const hovered = useStore(store, (state) => state.hovered);
+  const selected = useViewState((state) => state.selected);
+  const hovered = useViewState((state) => state.hovered);
   const [pointer, setPointer] = useState<{ x: number; row: number; hole: FreeRange | null } | null>(null);
   // A freed block is outlined where it was.
   const outlined = useMemo(

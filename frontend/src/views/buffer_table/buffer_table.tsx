@@ -1,6 +1,5 @@
 import { useContext, useMemo } from "preact/hooks";
 import type { Search } from "../../base/search";
-import { type Store, useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted } from "../../base/units";
 import { rowsCsv, sortRows } from "../../layout/table/fields";
 import { filterRows, rowTexts } from "../../layout/table/table_filter";
@@ -12,7 +11,7 @@ import { PrintingContext } from "../browser/printing";
 import { capitalize, useTerms } from "../data/terms";
 import type { AvailableRows } from "../data/use_recording";
 import { useSearch } from "../data/use_search";
-import type { ViewProps, ViewState } from "../state/view_state";
+import { store, useViewState, type ViewProps } from "../state/view_state";
 import { DataTable, stepLine, TableRow, useTable } from "../tables/data_table";
 import { useTree } from "../trees/tree_charts";
 import { Toggle } from "../widgets/choice";
@@ -45,9 +44,8 @@ function useRowSearch(
   typed: string,
   { rows, complete }: AvailableRows,
   compiled: boolean,
-  store: Store<ViewState>,
 ): { search: Search; found: Uint8Array | null } {
-  const { tree } = useTree(store, complete ? rows : null, compiled, typed !== "");
+  const { tree } = useTree(complete ? rows : null, compiled, typed !== "");
   const searched = useMemo(() => ({ rows, tree }), [rows, tree]);
   const search = useSearch(typed, searched, (of) => [
     ...rowTexts(of.rows),
@@ -62,16 +60,15 @@ function useRowSearch(
 
 /** Table of the buffers live at the inspected position: sorted, filtered, grouped, copied and saved. */
 export function BufferTable(props: Props) {
-  const { available, live, unexplained, allocator, moment, times, position, length, fileName, store, dark } =
-    props;
+  const { available, live, unexplained, allocator, moment, times, position, length, fileName, dark } = props;
   const { rows } = available;
   const terms = useTerms();
   const printing = useContext(PrintingContext);
-  const chosen = useStore(store, (state) => state.group);
-  const selected = available.indexOf(useStore(store, (state) => state.selected));
-  const hovered = available.indexOf(useStore(store, (state) => state.hovered));
-  const sharers = useStore(store, (state) => state.show_sharing);
-  const expanded = useStore(store, (state) => state.expanded);
+  const chosen = useViewState((state) => state.group);
+  const selected = available.indexOf(useViewState((state) => state.selected));
+  const hovered = available.indexOf(useViewState((state) => state.hovered));
+  const sharers = useViewState((state) => state.show_sharing);
+  const expanded = useViewState((state) => state.expanded);
 
   const wanted = useMemo(
     () => (sharers ? Uint32Array.from([...live, ...sharersAt(rows, position)]).sort() : live),
@@ -81,9 +78,9 @@ export function BufferTable(props: Props) {
     const source = { rows, places: available.places, terms, dark };
     return allocator ? allocationColumns(source, times) : bufferColumns(source, moment ? null : length);
   }, [allocator, moment, available, times, length, terms, dark]);
-  const table = useTable(store, columns, LARGEST_FIRST);
+  const table = useTable(columns, LARGEST_FIRST);
   const { size, sort, shown, template } = table;
-  const { search, found } = useRowSearch(table.search, available, !allocator && !moment, store);
+  const { search, found } = useRowSearch(table.search, available, !allocator && !moment);
   const filtered = useMemo(
     () => filterRows(rows, wanted, search, size, found),
     [rows, wanted, search, size, found],
@@ -130,7 +127,7 @@ export function BufferTable(props: Props) {
       aria-label={`${capitalize(terms.items)} ${terms.live} at the inspected ${terms.position}`}
     >
       <DataTable
-        {...{ store, table, fileName }}
+        {...{ table, fileName }}
         options={
           <>
             <GroupChoice

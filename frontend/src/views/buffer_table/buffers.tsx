@@ -2,16 +2,16 @@ import { LiveHeading, type LiveProps, useLiveRows } from "../page/live_rows";
 import { BufferTable } from "./buffer_table";
 
 /** Table of what is live at the inspected position, or in the selected range, below a heading that says so. */
-export function Buffers({ view, available, program, store, dark }: LiveProps) {
-  const of = useLiveRows({ view, available, program, store });
+export function Buffers({ view, available, program, dark }: LiveProps) {
+  const of = useLiveRows({ view, available, program });
   const { axis, title, memory } = view.recording;
   return (
     <section aria-label="Buffers" data-testid="buffers">
       <header class="section-head">
-        <LiveHeading {...{ view, available, program, store, of }} testid="buffers-heading" />
+        <LiveHeading {...{ view, available, program, of }} testid="buffers-heading" />
       </header>
       <BufferTable
-        {...{ available, store, dark }}
+        {...{ available, dark }}
         allocator={axis === "TIME"}
         moment={axis === "INSTANT"}
         position={of.first}

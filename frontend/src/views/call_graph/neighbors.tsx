@@ -1,9 +1,8 @@
-import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatExact } from "../../base/units";
 import { formatPercent } from "../../layout/call_graph";
 import type { CallGraph } from "../../payload/generated/answers";
 import { nodeName } from "../../payload/responses/names";
-import type { ViewState } from "../state/view_state";
+import { store } from "../state/view_state";
 import { ButtonGroup } from "../widgets/choice";
 
 interface Props {
@@ -13,11 +12,10 @@ interface Props {
   /** True if the graph cannot be filtered by regular expressions, as in a report. */
   fixed: boolean;
   onPick: (node: number) => void;
-  store: Store<ViewState>;
 }
 
 /** Selected function: figures, callers, callees, and buttons that filter the graph by it. */
-export function Neighbors({ graph, node, change, fixed, onPick, store }: Props) {
+export function Neighbors({ graph, node, change, fixed, onPick }: Props) {
   const { nodes, calls, total } = graph;
   const name = nodeName(nodes, node);
   const pattern = `^${escapePattern(nodes.function[node] || nodes.file[node])}$`;

@@ -1,11 +1,9 @@
 import { useMemo } from "preact/hooks";
-import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatCounted, formatExact } from "../../base/units";
 import { formatPercent } from "../../layout/call_graph";
 import type { Sorting } from "../../layout/url_values";
 import type { CallGraph } from "../../payload/generated/answers";
 import { nodeName } from "../../payload/responses/names";
-import type { ViewState } from "../state/view_state";
 import { type Column, column, savedColumn } from "../tables/columns";
 import { Table } from "../tables/table";
 
@@ -57,17 +55,16 @@ interface Props {
   picked: number;
   onPick: (node: number) => void;
   fileName: string;
-  store: Store<ViewState>;
 }
 
 /** Table of all functions, like pprof's top, including those that the picture omits. */
-export function TopTable({ graph, picked, onPick, fileName, store }: Props) {
+export function TopTable({ graph, picked, onPick, fileName }: Props) {
   const columns = useMemo(() => functionColumns(graph), [graph]);
   const rows = useMemo(() => [...graph.nodes.flat.keys()], [graph]);
   return (
     <div class="top-table" data-testid="top-table">
       <Table
-        {...{ store, columns, rows, fileName }}
+        {...{ columns, rows, fileName }}
         bytes={(node) => Math.abs(graph.nodes.cum[node])}
         texts={(node) => [nodeName(graph.nodes, node)]}
         first={LARGEST_FIRST}

@@ -1,4 +1,3 @@
-import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatExact, formatShare, formatSigned } from "../../base/units";
 import { CHANGE_LABELS, delta, entryName, type SelectedChange } from "../../layout/compare/change_table";
 import type { Api } from "../../payload/api";
@@ -12,7 +11,7 @@ import type {
 import { capitalize, useTerms } from "../data/terms";
 import { useFetched } from "../data/use_fetched";
 import { openRecording } from "../state/open_recording";
-import type { ViewProps, ViewState } from "../state/view_state";
+import { store, type ViewProps } from "../state/view_state";
 import { CallStack } from "../widgets/call_stack";
 import { Drawer, Fact } from "../widgets/drawer";
 import { ErrorMessage } from "../widgets/message";
@@ -35,7 +34,7 @@ export function ChangeDetails({ found, ...props }: Props) {
 
 type Shared = Omit<Props, "found">;
 
-function EntryDetails({ api, comparison, entry, store, dark }: Shared & { entry: ComparedEntry }) {
+function EntryDetails({ api, comparison, entry, dark }: Shared & { entry: ComparedEntry }) {
   const terms = useTerms();
   const { a, b } = comparison;
   return (
@@ -59,7 +58,7 @@ function EntryDetails({ api, comparison, entry, store, dark }: Shared & { entry:
         <OptionalFact name="Source" text={entry.source} />
       </dl>
       <SideDetails
-        {...{ api, store }}
+        {...{ api }}
         name="A"
         side={a}
         row={entry.row_a}
@@ -67,7 +66,7 @@ function EntryDetails({ api, comparison, entry, store, dark }: Shared & { entry:
         allocations={entry.allocations_a}
       />
       <SideDetails
-        {...{ api, store }}
+        {...{ api }}
         name="B"
         side={b}
         row={entry.row_b}
@@ -89,7 +88,6 @@ function OptionalFact({ name, text }: { name: string; text: string }) {
 
 interface SideProps {
   api: Api;
-  store: Store<ViewState>;
   name: "A" | "B";
   side: ComparedSide;
   /** Details of its largest allocation there; null without one. */
@@ -98,7 +96,7 @@ interface SideProps {
   allocations: number;
 }
 
-function SideDetails({ api, store, name, side, row, bytes, allocations }: SideProps) {
+function SideDetails({ api, name, side, row, bytes, allocations }: SideProps) {
   const { recording, position } = side;
   const terms = useTerms();
   const { value, error } = useFetched(row === null ? null : `${recording.id} ${row}`, (_, signal) =>
@@ -106,7 +104,7 @@ function SideDetails({ api, store, name, side, row, bytes, allocations }: SidePr
   );
   const open = (): void => {
     const at = recording.axis === "INSTANT" || position === recording.peak_position ? null : position;
-    openRecording(store, recording, { position: at, selected: row });
+    openRecording(recording, { position: at, selected: row });
   };
   return (
     <section data-testid={`change-in-${name.toLowerCase()}`}>
@@ -152,7 +150,7 @@ function LargestAllocation({ details, alone }: { details: Details; alone: boolea
 const MAX_LISTED = 15;
 
 function StepDetails(props: Shared & { step: WaterfallStep; entries: ComparedEntry[] }) {
-  const { comparison, step, entries, store } = props;
+  const { comparison, step, entries } = props;
   const { a, b } = comparison;
   const change = step.bytes_b - step.bytes_a;
   const whole = b.bytes - a.bytes;

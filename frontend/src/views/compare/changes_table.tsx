@@ -1,5 +1,4 @@
 import { useMemo } from "preact/hooks";
-import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted, formatExact, formatSigned } from "../../base/units";
 import { CHANGE_LABELS, delta, entryName, entryTexts } from "../../layout/compare/change_table";
 import { shortNames } from "../../layout/short_names";
@@ -7,7 +6,7 @@ import { sameText } from "../../layout/table/fields";
 import type { Sorting } from "../../layout/url_values";
 import type { ComparedEntry, Comparison } from "../../payload/generated/answers";
 import { type Change, CHANGES, ROLES } from "../../payload/generated/constants";
-import type { ViewProps } from "../state/view_state";
+import { store, useViewState, type ViewProps } from "../state/view_state";
 import { type Column, column, DASH, savedColumn } from "../tables/columns";
 import { Table } from "../tables/table";
 import { ButtonGroup } from "../widgets/choice";
@@ -85,11 +84,11 @@ interface Props extends ViewProps {
 }
 
 /** Table of changes: new, gone, grown and shrunk, matched by name and source rather than by id. */
-export function ChangesTable({ comparison, store, dark }: Props) {
+export function ChangesTable({ comparison, dark }: Props) {
   const { entries, changes, entries_total: count, left_out_bytes: left } = comparison;
-  const kinds = useStore(store, (state) => state.change_kinds);
+  const kinds = useViewState((state) => state.change_kinds);
   const wanted = useMemo(() => new Set(CHANGES.filter((kind) => kinds.split(",").includes(kind))), [kinds]);
-  const change = useStore(store, (state) => state.selected_change);
+  const change = useViewState((state) => state.selected_change);
   const columns = useMemo(() => changeColumns(entries, dark), [entries, dark]);
   const rows = useMemo(
     () => entries.filter((entry) => wanted.size === 0 || wanted.has(entry.change)),
@@ -117,7 +116,7 @@ export function ChangesTable({ comparison, store, dark }: Props) {
         </ButtonGroup>
       </header>
       <Table
-        {...{ store, columns, rows }}
+        {...{ columns, rows }}
         bytes={(entry) => Math.abs(delta(entry))}
         texts={entryTexts}
         first={LARGEST_FIRST}

@@ -1,5 +1,4 @@
 import { useMemo } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
 import { formatBytes, formatCount } from "../../base/units";
 import { formatTime } from "../../layout/axis/ticks";
 import { swapName } from "../../layout/compare/change_table";
@@ -11,7 +10,7 @@ import type { RecordingsQuery } from "../../payload/generated/client";
 import { useDraft } from "../browser/use_draft";
 import { useTerms } from "../data/terms";
 import { type Fetched, useFetched } from "../data/use_fetched";
-import { NEW_COMPARISON, type ViewState } from "../state/view_state";
+import { NEW_COMPARISON, store, useViewState } from "../state/view_state";
 import { Combobox } from "../widgets/combobox";
 import { runOptions } from "../widgets/run_options";
 
@@ -20,17 +19,16 @@ interface Props {
   runs: Runs;
   pair: { a: string; b: string } | null;
   comparison: Comparison | null;
-  store: Store<ViewState>;
 }
 
 /** Pickers of the two recordings and their positions. */
-export function Sides({ api, runs, pair, comparison, store }: Props) {
+export function Sides({ api, runs, pair, comparison }: Props) {
   const swap = (): void => {
     const { at_a, at_b, selected_change: change } = store.get();
     if (pair !== null)
       store.set({ a: pair.b, b: pair.a, at_a: at_b, at_b: at_a, selected_change: swapName(change) });
   };
-  const shared = { api, runs, store };
+  const shared = { api, runs };
   return (
     <section class="sides" aria-label="Compared recordings">
       <SidePicker
@@ -61,10 +59,9 @@ interface SidePickerProps {
   id: string;
   other: string;
   side: ComparedSide | null;
-  store: Store<ViewState>;
 }
 
-function SidePicker({ api, runs, name, id, other, side, store }: SidePickerProps) {
+function SidePicker({ api, runs, name, id, other, side }: SidePickerProps) {
   const { run } = placeOfId(runs, id);
   const listing = useListing(api, runs, id);
   const others = useListing(api, runs, other);
@@ -105,7 +102,7 @@ function SidePicker({ api, runs, name, id, other, side, store }: SidePickerProps
         onPick={pick}
       />
       {side !== null && side.length > 1 && side.recording.id === id && (
-        <PositionInput name={name} side={side} store={store} />
+        <PositionInput name={name} side={side} />
       )}
       <span class="muted" data-testid={`bytes-${name}`}>
         {side !== null && formatBytes(side.bytes)}
@@ -114,18 +111,10 @@ function SidePicker({ api, runs, name, id, other, side, store }: SidePickerProps
   );
 }
 
-function PositionInput({
-  name,
-  side,
-  store,
-}: {
-  name: "a" | "b";
-  side: ComparedSide;
-  store: Store<ViewState>;
-}) {
+function PositionInput({ name, side }: { name: "a" | "b"; side: ComparedSide }) {
   const terms = useTerms();
   const key = name === "a" ? "at_a" : "at_b";
-  const at = useStore(store, (state) => state[key]);
+  const at = useViewState((state) => state[key]);
   const set = (value: number | null): void => store.set(name === "a" ? { at_a: value } : { at_b: value });
   const field = useDraft(String(side.position), (typed) => {
     const value = typed === "" ? NaN : Number(typed);

@@ -1,5 +1,4 @@
 import { useMemo } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
 import { formatBytes, formatCount, formatExact, formatSigned } from "../../base/units";
 import { stepName } from "../../layout/compare/change_table";
 import { shortNames } from "../../layout/short_names";
@@ -9,7 +8,7 @@ import { FullWindow } from "../browser/full_window";
 import { type Picture, withLightTheme } from "../drawing/picture";
 import { SavePicture } from "../drawing/save_picture";
 import { fitText, SvgSurface } from "../drawing/surface";
-import type { ViewState } from "../state/view_state";
+import { store, useViewState } from "../state/view_state";
 import { Choice } from "../widgets/choice";
 import { Middle } from "../widgets/middle";
 
@@ -79,7 +78,6 @@ const STEPS = [
 
 interface Props {
   comparison: Comparison;
-  store: Store<ViewState>;
 }
 
 /** Waterfall from the bytes of A to those of B, with a step for each role, layer or line that changed. */
@@ -91,8 +89,8 @@ export function WaterfallSection(props: Props) {
   );
 }
 
-function Steps({ comparison, store }: Props) {
-  const chosen = useStore(store, (state) => state.compare_by);
+function Steps({ comparison }: Props) {
+  const chosen = useViewState((state) => state.compare_by);
   const { a, b, steps } = comparison;
   const chart = useMemo(() => waterfall(a.bytes, b.bytes, steps), [comparison]);
   const short = useMemo(() => shortNames(chart.bars.map(({ label }) => label)), [chart]);
@@ -117,7 +115,7 @@ function Steps({ comparison, store }: Props) {
       </header>
       <ol class={chart.origin > 0 ? "waterfall cut" : "waterfall"} data-testid="waterfall">
         {chart.bars.map((bar, i) => (
-          <Bar key={`${i} ${bar.label}`} {...{ bar, store }} text={short(bar.label)} />
+          <Bar key={`${i} ${bar.label}`} {...{ bar }} text={short(bar.label)} />
         ))}
       </ol>
     </section>
@@ -128,12 +126,11 @@ interface BarProps {
   bar: WaterfallBar;
   /** The label, cut to what tells it apart. */
   text: string;
-  store: Store<ViewState>;
 }
 
-function Bar({ bar, text, store }: BarProps) {
+function Bar({ bar, text }: BarProps) {
   const name = stepName(bar);
-  const open = useStore(store, (state) => state.selected_change === name);
+  const open = useViewState((state) => state.selected_change === name);
   const [left, right] = [Math.min(bar.from, bar.to), Math.max(bar.from, bar.to)];
   const total = bar.kind === "total";
   const parts = (

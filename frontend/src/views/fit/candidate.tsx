@@ -1,11 +1,10 @@
-import type { Store } from "../../base/store";
 import { formatBytes, formatLeft } from "../../base/units";
 import type { Api } from "../../payload/api";
 import type { FitCandidate, FitStep, Summary } from "../../payload/generated/answers";
 import type { Signal } from "../../payload/request";
 import { knobText, leftOf, recomputedText, reservedText, stateOf } from "../../payload/responses/fit";
 import { openRecording } from "../state/open_recording";
-import { NEW_COMPARISON, NEW_RECORDING, type ViewProps, type ViewState } from "../state/view_state";
+import { NEW_COMPARISON, NEW_RECORDING, store, type ViewProps } from "../state/view_state";
 
 /** What charts and tables do with a candidate. */
 export interface CandidateActions {
@@ -56,19 +55,13 @@ export function CandidateTooltip(props: { step: FitStep; candidate: FitCandidate
 }
 
 /** Open the compiled program of a candidate. */
-export async function openCandidate(
-  api: Api,
-  store: Store<ViewState>,
-  candidate: FitCandidate,
-  signal: Signal = null,
-): Promise<void> {
-  openRecording(store, await programOf(api, candidate, signal));
+export async function openCandidate(api: Api, candidate: FitCandidate, signal: Signal = null): Promise<void> {
+  openRecording(await programOf(api, candidate, signal));
 }
 
 /** Compare the programs of two candidates. */
 export async function compareCandidates(
   api: Api,
-  store: Store<ViewState>,
   pair: readonly [FitCandidate, FitCandidate],
   signal: Signal = null,
 ): Promise<void> {

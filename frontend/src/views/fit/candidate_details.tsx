@@ -2,7 +2,7 @@ import { formatBytes, formatExact, formatLeft, formatShare } from "../../base/un
 import { stackedRoles } from "../../layout/fit_chart";
 import type { FitCandidate, FitStep } from "../../payload/generated/answers";
 import { leftOf, recomputedText, reservedText, STATE_TEXT, stateOf } from "../../payload/responses/fit";
-import type { ViewProps } from "../state/view_state";
+import { store, type ViewProps } from "../state/view_state";
 import { Drawer } from "../widgets/drawer";
 import { Role } from "../widgets/role";
 import type { CandidateActions } from "./candidate";
@@ -14,7 +14,7 @@ interface Props extends ViewProps {
 }
 
 /** Everything that the record of a candidate has, with the traceback of the user's code in full. */
-export function CandidateDetails({ step, candidate, actions, store, dark }: Props) {
+export function CandidateDetails({ step, candidate, actions, dark }: Props) {
   const { roles, peak_bytes: peak, parts, error, traceback, versions } = candidate;
   return (
     <Drawer

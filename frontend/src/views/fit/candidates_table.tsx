@@ -1,18 +1,18 @@
 import { useMemo } from "preact/hooks";
-import { useStore } from "../../base/store";
 import { formatCount, formatCounted } from "../../base/units";
 import { candidateTexts } from "../../layout/fit_table";
 import type { FitCandidate } from "../../payload/generated/answers";
 import { stepName } from "../../payload/responses/fit";
+import { store, useViewState } from "../state/view_state";
 import { tickColumn } from "../tables/columns";
 import { Table } from "../tables/table";
 import { candidateName, type SectionProps } from "./candidate";
 import { candidateColumns } from "./candidate_columns";
 
 /** Table of all candidates by target, choice and value; a click or Enter opens one, and two ticks compare. */
-export function CandidatesTable({ step, store, actions }: SectionProps) {
-  const ticked = useStore(store, (state) => state.fit_ticked);
-  const shown = useStore(store, (state) => state.fit_candidate);
+export function CandidatesTable({ step, actions }: SectionProps) {
+  const ticked = useViewState((state) => state.fit_ticked);
+  const shown = useViewState((state) => state.fit_candidate);
   const { isCompiled, tick } = actions;
   const compared = tick !== null && step.candidates.filter(isCompiled).length > 1;
   const onTick = (candidate: FitCandidate): void => {
@@ -37,7 +37,7 @@ export function CandidatesTable({ step, store, actions }: SectionProps) {
     <section class="fit-table" data-testid="fit-candidates" aria-label="Candidates">
       <h2>Candidates</h2>
       <Table
-        {...{ store, columns, open: actions.open }}
+        {...{ columns, open: actions.open }}
         rows={step.candidates}
         bytes={(each) => each.reserved_bytes}
         texts={(each) => candidateTexts(each, step.searched)}

@@ -8,6 +8,7 @@ import { FullWindow, useFullWindow } from "../browser/full_window";
 import { useWidth } from "../browser/use_size";
 import { ByteAxis } from "../drawing/byte_axis";
 import { SaveDrawing } from "../drawing/save_picture";
+import { store } from "../state/view_state";
 import { Tooltip } from "../widgets/tooltip";
 import { candidateName, candidateSentence, CandidateTooltip, type SectionProps } from "./candidate";
 import { bandColors, ChoicePicker, drawFit, FitKey, Mark } from "./chart_key";
@@ -27,7 +28,7 @@ const MAX_LABELS = 10;
 const REACH = 28;
 
 /** Reserved memory along the searched knob, a line for each choice, with the peak of one of them by role. */
-export function CurveSection({ step, choice, store, dark, actions }: SectionProps & { choice: number }) {
+export function CurveSection({ step, choice, dark, actions }: SectionProps & { choice: number }) {
   const place = useRef<HTMLElement>(null);
   const chart = useMemo(() => fitChart(step, choice), [step, choice]);
   const named = useMemo(() => choiceNamer(step), [step]);

@@ -8,7 +8,7 @@ import type { SectionProps } from "./candidate";
 import { BOUND, knobColumn, LEFT, namingColumns, RECOMPUTED, RESERVED } from "./candidate_columns";
 
 /** Table of the largest value that fits for each target and choice; a click or Enter opens its candidate. */
-export function LargestTable({ step, store, actions }: SectionProps) {
+export function LargestTable({ step, actions }: SectionProps) {
   const { searched } = step;
   const { rows, columns } = useMemo(
     () => ({ rows: largestLines(step), columns: largestColumns(step) }),
@@ -17,7 +17,7 @@ export function LargestTable({ step, store, actions }: SectionProps) {
   return (
     <section class="fit-table" data-testid="fit-largest" aria-label={`Largest ${searched}`}>
       <Table
-        {...{ store, columns, rows }}
+        {...{ columns, rows }}
         heading={
           <>
             <h2>Largest {searched} that fits</h2>

@@ -1,5 +1,6 @@
 import { formatCount, formatCounted } from "../../base/units";
 import type { CaptureName } from "../../payload/generated/answers";
+import { store } from "../state/view_state";
 import { type Column, column } from "../tables/columns";
 import { ListTable } from "../tables/table";
 import { type FleetProps, sessionTime } from "./section";
@@ -44,7 +45,7 @@ const CAPTURES: readonly Column<CaptureName>[] = [
 const MAX_NAMED = 3;
 
 /** Other captures with known faults, which a healthy one must not hide; nothing where there are none. */
-export function OtherFaults({ fleet, store }: FleetProps) {
+export function OtherFaults({ fleet }: FleetProps) {
   const { capture, captures } = fleet.meta;
   const faulty = captures.filter(({ name, faults }) => faults !== "" && name !== capture?.name);
   if (faulty.length === 0) return null;
@@ -69,7 +70,7 @@ export function OtherFaults({ fleet, store }: FleetProps) {
 const NEW_FLEET = { fleet_device: "", fleet_peaks: null, fleet_ticked: "" } as const;
 
 /** All captures with their known faults, of which one can be chosen; nothing where there is one only. */
-export function Captures({ fleet, store }: FleetProps) {
+export function Captures({ fleet }: FleetProps) {
   const { capture, captures } = fleet.meta;
   if (captures.length < 2) return null;
   return (
@@ -77,7 +78,6 @@ export function Captures({ fleet, store }: FleetProps) {
       <h2>Captures</h2>
       <p class="muted">Choose the capture that this tab shows. The newest is the first.</p>
       <ListTable
-        {...{ store }}
         columns={CAPTURES}
         rows={captures}
         label="Captures"

@@ -1,5 +1,4 @@
 import { useMemo } from "preact/hooks";
-import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted, formatExact, formatShare } from "../../base/units";
 import { listedRows } from "../../layout/fleet/device_rows";
 import {
@@ -9,6 +8,7 @@ import {
   peakText,
   rowWithId,
 } from "../../payload/responses/fleet";
+import { store, useViewState } from "../state/view_state";
 import { CellLink, type Column, column, DASH, Room, savedColumn, tickColumn } from "../tables/columns";
 import { Table } from "../tables/table";
 import { Toggle } from "../widgets/choice";
@@ -86,17 +86,17 @@ export function deviceColumns(
 
 /** Table of the outliers, or of all devices; a click or Enter opens one, and ticks compare. */
 export function DeviceTable(props: DevicesProps) {
-  const { fleet, found, rows, dimmed, selected, store, open } = props;
+  const { fleet, found, rows, dimmed, selected, open } = props;
   const { devices } = fleet;
-  const all = useStore(store, (state) => state.fleet_all);
-  const range = useStore(store, (state) => state.fleet_peaks);
-  const ticked = useStore(store, (state) => state.fleet_ticked);
+  const all = useViewState((state) => state.fleet_all);
+  const range = useViewState((state) => state.fleet_peaks);
+  const ticked = useViewState((state) => state.fleet_ticked);
   const tick = (row: number): void => {
     const { fleet_ticked: first } = store.get();
     const id = devices.id[row];
     if (first === "" || rowWithId(devices, first) < 0) store.set({ fleet_ticked: id });
     else if (first === id) store.set({ fleet_ticked: "" });
-    else compareDevice(store, devices, row, first);
+    else compareDevice(devices, row, first);
   };
   const columns = useMemo(() => {
     const ticks = tickColumn<number>({
@@ -120,7 +120,7 @@ export function DeviceTable(props: DevicesProps) {
         <Ticked {...props} />
       </header>
       <Table
-        {...{ store, columns, open }}
+        {...{ columns, open }}
         rows={listed}
         bytes={(row) => devices.peak_bytes[row]}
         options={
@@ -152,9 +152,9 @@ export function DeviceTable(props: DevicesProps) {
 }
 
 /** What can be done with a ticked device. */
-function Ticked({ fleet, memory, store }: DevicesProps) {
+function Ticked({ fleet, memory }: DevicesProps) {
   const { devices, meta } = fleet;
-  const ticked = useStore(store, (state) => state.fleet_ticked);
+  const ticked = useViewState((state) => state.fleet_ticked);
   const row = rowWithId(devices, ticked);
   if (row < 0) return null;
   const typical = meta.typical[memory] ?? "";
@@ -163,7 +163,7 @@ function Ticked({ fleet, memory, store }: DevicesProps) {
       <span class="muted">Ticked</span>
       <b>{deviceName(devices, row)}</b>
       {typical !== "" && typical !== ticked && (
-        <button data-testid="compare-median" onClick={() => compareDevice(store, devices, row, typical)}>
+        <button data-testid="compare-median" onClick={() => compareDevice(devices, row, typical)}>
           Compare with the median device
         </button>
       )}

@@ -1,5 +1,4 @@
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { useStore } from "../../base/store";
 import { formatCounted } from "../../base/units";
 import {
   cellAt,
@@ -18,6 +17,7 @@ import { useWidth } from "../browser/use_size";
 import { withLightTheme } from "../drawing/picture";
 import { SavePicture } from "../drawing/save_picture";
 import { pageColors } from "../drawing/surface";
+import { store, useViewState } from "../state/view_state";
 import { Choice } from "../widgets/choice";
 import { Tooltip } from "../widgets/tooltip";
 import {
@@ -81,10 +81,10 @@ export function HeatMapSection(props: DevicesProps) {
 }
 
 function HeatMapPicture(props: DevicesProps) {
-  const { fleet, rows, found, dimmed, store, dark } = props;
+  const { fleet, rows, found, dimmed, dark } = props;
   const place = useRef<HTMLDivElement>(null);
   const width = useWidth(place);
-  const wanted = useStore(store, (state) => state.fleet_color);
+  const wanted = useViewState((state) => state.fleet_color);
   const known = useMemo(() => hasCapacity(fleet.devices, rows), [fleet, rows]);
   const by = known ? wanted : "median";
   const names = useMemo(() => shortNames(fleet.hosts.map(({ host }) => host)), [fleet]);
@@ -135,7 +135,7 @@ function gutterOf(names: readonly string[], width: number): number {
 
 /** The cells. A click or Enter opens a device, and arrow keys go from one to the next. */
 function Cells({ picture, ...props }: DevicesProps & { picture: HeatPicture }) {
-  const { fleet, found, selected, store, open } = props;
+  const { fleet, found, selected, open } = props;
   const { map, shades, dimmed, dark } = picture;
   const { devices, hosts } = fleet;
   const canvas = useRef<HTMLCanvasElement>(null);

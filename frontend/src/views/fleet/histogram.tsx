@@ -1,9 +1,9 @@
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
-import { useStore } from "../../base/store";
 import { formatBytes, formatCounted } from "../../base/units";
 import { type Bar, histogram, rangeOf } from "../../layout/fleet/device_rows";
 import { useWidth } from "../browser/use_size";
+import { store, useViewState } from "../state/view_state";
 import { Tooltip } from "../widgets/tooltip";
 import type { DevicesProps } from "./section";
 
@@ -19,11 +19,11 @@ const LABEL =
 
 /** How many devices have which peak. A click on a bar, or a drag over several, restricts the other charts to them. */
 export function HistogramSection(props: DevicesProps) {
-  const { fleet, rows, found, store } = props;
+  const { fleet, rows, found } = props;
   const place = useRef<HTMLDivElement>(null);
   const width = useWidth(place);
   const chart = useMemo(() => histogram(fleet.devices, rows), [fleet, rows]);
-  const range = useStore(store, (state) => state.fleet_peaks);
+  const range = useViewState((state) => state.fleet_peaks);
   const { bars, most } = chart;
   const low = bars[0]?.from ?? 0;
   const high = bars[bars.length - 1]?.to ?? 1;

@@ -70,14 +70,14 @@ const SESSIONS: readonly Column<Session>[] = [
 
 /** Findings about hosts, and the sessions that are joined. */
 export function Hosts(props: FleetProps) {
-  const { api, fleet, store } = props;
+  const { api, fleet } = props;
   const [error, setError] = useState<Error | null>(null);
   const { capture, rule, running } = fleet.meta;
   const findings = useMemo(() => (capture === null ? [] : findingsOf(capture)), [capture]);
   const open = ({ recording, usual }: Finding): void => {
     setError(null);
     if (recording !== null)
-      openById(api, store, recording, usual).catch((reason: unknown) => setError(asError(reason)));
+      openById(api, recording, usual).catch((reason: unknown) => setError(asError(reason)));
   };
   if (capture === null) return null;
   const file = capture.name.replaceAll("/", "_");
@@ -94,7 +94,7 @@ export function Hosts(props: FleetProps) {
         )}
         {findings.length > 0 && (
           <ListTable
-            {...{ store, open }}
+            {...{ open }}
             canOpen={({ recording }) => recording !== null}
             columns={FINDINGS}
             rows={findings}
@@ -113,7 +113,6 @@ export function Hosts(props: FleetProps) {
             Rule: {rule}.
           </p>
           <ListTable
-            {...{ store }}
             columns={SESSIONS}
             rows={capture.sessions}
             label="Joined sessions"

@@ -1,6 +1,5 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 import { asError } from "../../base/errors";
-import { type Store, useStore } from "../../base/store";
 import { formatCounted, formatSigned } from "../../base/units";
 import { risesOf, seriesKey } from "../../layout/fleet/trend";
 import type { Api } from "../../payload/api";
@@ -10,7 +9,7 @@ import { FullWindow } from "../browser/full_window";
 import { capitalize } from "../data/terms";
 import { copySvg } from "../drawing/picture";
 import { SaveDrawing } from "../drawing/save_picture";
-import type { ViewState } from "../state/view_state";
+import { store, useViewState } from "../state/view_state";
 import { Bytes, CellLink, type Column, column } from "../tables/columns";
 import { ButtonGroup } from "../widgets/choice";
 import { ErrorMessage, Message } from "../widgets/message";
@@ -22,14 +21,13 @@ import { usePolled } from "./use_fleet";
 
 interface Props {
   api: Api;
-  store: Store<ViewState>;
   /** Number of captures in the logdir. */
   captures: number;
 }
 
 /** Peaks of all captures over time. They are read when the section is opened. */
-export function Trend({ api, store, captures }: Props) {
-  const by = useStore(store, (state) => state.fleet_trend);
+export function Trend({ api, captures }: Props) {
+  const by = useViewState((state) => state.fleet_trend);
   return (
     <section class="fleet-trend" aria-label="Trend" data-testid="fleet-trend">
       <header class="section-head">
@@ -52,14 +50,14 @@ export function Trend({ api, store, captures }: Props) {
           Peaks per memory and program over {formatCounted(captures, "capture")}, and what raised them.
         </p>
       ) : (
-        <OpenTrend key={by} {...{ api, store, by, captures }} />
+        <OpenTrend key={by} {...{ api, by, captures }} />
       )}
     </section>
   );
 }
 
-function OpenTrend({ api, store, captures, by }: Props & { by: TrendBy }) {
-  const wanted = useStore(store, (state) => state.fleet_series);
+function OpenTrend({ api, captures, by }: Props & { by: TrendBy }) {
+  const wanted = useViewState((state) => state.fleet_series);
   const { value, error } = usePolled(
     by,
     (signal) => api.fleetTrend({ by }, signal),
@@ -79,23 +77,23 @@ function OpenTrend({ api, store, captures, by }: Props & { by: TrendBy }) {
     return <Message title="No trend">No capture has a memory or a program with a peak.</Message>;
   return (
     <>
-      {value.series.length > 1 && <SeriesPicker {...{ series, store }} all={value.series} />}
+      {value.series.length > 1 && <SeriesPicker {...{ series }} all={value.series} />}
       {by === "day" && captures > 1 && series.points.length === 1 && (
         <p class="muted">All captures are of one day. “By capture” shows each of them.</p>
       )}
-      <SeriesTrend key={seriesKey(series)} {...{ api, store, by, series }} />
+      <SeriesTrend key={seriesKey(series)} {...{ api, by, series }} />
     </>
   );
 }
 
-function SeriesPicker(props: { all: readonly TrendSeries[]; series: TrendSeries; store: Store<ViewState> }) {
+function SeriesPicker(props: { all: readonly TrendSeries[]; series: TrendSeries }) {
   return (
     <label class="fleet-series">
       <span class="muted">Of</span>
       <select
         data-testid="trend-series"
         value={seriesKey(props.series)}
-        onChange={(event) => props.store.set({ fleet_series: event.currentTarget.value })}
+        onChange={(event) => store.set({ fleet_series: event.currentTarget.value })}
       >
         {props.all.map((each) => (
           <option key={seriesKey(each)} value={seriesKey(each)}>
@@ -110,12 +108,11 @@ function SeriesPicker(props: { all: readonly TrendSeries[]; series: TrendSeries;
 
 interface SeriesProps {
   api: Api;
-  store: Store<ViewState>;
   by: TrendBy;
   series: TrendSeries;
 }
 
-function SeriesTrend({ api, store, by, series }: SeriesProps) {
+function SeriesTrend({ api, by, series }: SeriesProps) {
   const place = useRef<HTMLDivElement>(null);
   const [pointed, setPointed] = useState<number | null>(null);
   const [error, setError] = useState<Error | null>(null);
@@ -124,7 +121,7 @@ function SeriesTrend({ api, store, by, series }: SeriesProps) {
     const { because, recording } = series.points[at];
     setError(null);
     const before = because === null ? null : series.points[at - 1].recording;
-    openById(api, store, recording, before).catch((reason: unknown) => setError(asError(reason)));
+    openById(api, recording, before).catch((reason: unknown) => setError(asError(reason)));
   };
   return (
     <div ref={place}>
@@ -140,7 +137,7 @@ function SeriesTrend({ api, store, by, series }: SeriesProps) {
         <TrendDrawing {...{ series, by, pointed }} onPoint={setPointed} onOpen={open} />
       </FullWindow>
       <ListTable
-        {...{ store, columns }}
+        {...{ columns }}
         rows={series.points}
         bytes={({ peak_bytes: bytes }) => bytes}
         label={`Trend of ${series.name}`}

@@ -1,5 +1,4 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatExact } from "../../base/units";
 import { foldHosts, foldPlaces } from "../../layout/overview";
 import type { Api } from "../../payload/api";
@@ -10,7 +9,6 @@ import type { PageProps } from "../data/use_recording";
 import { AssumedCapacity } from "../page/assumed_capacity";
 import { Headline } from "../page/headline";
 import { openRecording } from "../state/open_recording";
-import type { ViewState } from "../state/view_state";
 import { ErrorMessage, Message, Notes } from "../widgets/message";
 import { Middle } from "../widgets/middle";
 import { RecordingsTable } from "./recordings_table";
@@ -48,19 +46,18 @@ interface CoResidencyProps {
   /** Hosts with equal programs in this memory. */
   hosts: readonly string[];
   rows: readonly OverviewRow[];
-  store: Store<ViewState>;
 }
 
 /** Programs in the chart; the sums include all of them. */
 const MAX_LISTED = 12;
 
 /** Programs that shared one memory: persistent bytes of each, and temporary bytes while it runs. */
-function CoResidency({ place, hosts, rows, store }: CoResidencyProps) {
+function CoResidency({ place, hosts, rows }: CoResidencyProps) {
   const listed = place.programs.slice(0, MAX_LISTED);
   const largest = Math.max(...listed.map((program) => program.held_bytes + program.temporary_bytes), 1);
   const open = (id: string): void => {
     const row = rows.find((candidate) => candidate.id === id);
-    if (row !== undefined) openRecording(store, row);
+    if (row !== undefined) openRecording(row);
   };
   const on =
     hosts.length > 1
@@ -141,7 +138,7 @@ interface Props extends PageProps {
 }
 
 /** Every program and memory of a run, the largest share of its limit first, and the programs that shared a memory. */
-export function OverviewPage({ api, run, listing, store, dark, onState }: Props) {
+export function OverviewPage({ api, run, listing, dark, onState }: Props) {
   // Roles and parts read every buffer, so the rows are shown without them first. A report has all at once.
   const figures = useFetched(api.report === null ? run : null, (name, signal) =>
     api.overviewFigures({ run: name }, signal),
@@ -169,7 +166,7 @@ export function OverviewPage({ api, run, listing, store, dark, onState }: Props)
           caveats={value.caveats}
           problems={[...listing.problems, ...value.problems]}
         />
-        <AssumedCapacity recordings={value.rows} store={store} />
+        <AssumedCapacity recordings={value.rows} />
         <Notes notes={listing.notes} />
         {value.rows.length === 0 ? (
           <Message title="No recordings in this run">
@@ -178,10 +175,10 @@ export function OverviewPage({ api, run, listing, store, dark, onState }: Props)
             snapshots, and out-of-memory errors.
           </Message>
         ) : (
-          <RecordingsTable rows={value.rows} {...{ pending, advice, run, store, dark }} />
+          <RecordingsTable rows={value.rows} {...{ pending, advice, run, dark }} />
         )}
         {foldPlaces(value.together).map(({ place, hosts }) => (
-          <CoResidency key={`${place.host} ${place.memory}`} {...{ place, hosts, store }} rows={value.rows} />
+          <CoResidency key={`${place.host} ${place.memory}`} {...{ place, hosts }} rows={value.rows} />
         ))}
       </div>
     </div>

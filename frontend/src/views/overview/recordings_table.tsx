@@ -1,5 +1,4 @@
 import { useMemo } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
 import {
   formatBytes,
   formatBytesOf,
@@ -16,7 +15,7 @@ import type { OverviewRow } from "../../payload/generated/answers";
 import { ROLES } from "../../payload/generated/constants";
 import { type AdviceById, bestChange, partText, recordingName } from "../../payload/responses/names";
 import { openRecording } from "../state/open_recording";
-import type { ViewProps, ViewState } from "../state/view_state";
+import { store, useViewState, type ViewProps } from "../state/view_state";
 import { CellLink, type Column, column, Room, savedColumn } from "../tables/columns";
 import { Table } from "../tables/table";
 import { Toggle } from "../widgets/choice";
@@ -217,11 +216,10 @@ interface Props extends ViewProps {
  * Table of a run's recordings, in the server's order; a click or Enter opens one. Small memories are one line below it,
  * which opens them; a search finds them too.
  */
-export function RecordingsTable({ rows, pending, advice, run, store, dark }: Props) {
-  const open = (row: OverviewRow): void => openRecording(store, row);
-  const each = useStore(store, (state) => state.each_host);
-  const isWhole = useStore(
-    store,
+export function RecordingsTable({ rows, pending, advice, run, dark }: Props) {
+  const open = (row: OverviewRow): void => openRecording(row);
+  const each = useViewState((state) => state.each_host);
+  const isWhole = useViewState(
     (state) => state.small_memories || state.search !== "" || state.size_filter !== "",
   );
   const small = useMemo(() => rows.filter((row) => row.small), [rows]);
@@ -234,24 +232,24 @@ export function RecordingsTable({ rows, pending, advice, run, store, dark }: Pro
   return (
     <section class="recordings-table" data-testid="recordings-table" aria-label="Recordings of the run">
       <Table
-        {...{ store, columns, open }}
+        {...{ columns, open }}
         rows={listed}
         bytes={(row) => row.peak_bytes}
         {...(each ? {} : { fold: foldHosts })}
-        options={equal > 0 || each ? <EachHost on={each} equal={equal} store={store} /> : undefined}
+        options={equal > 0 || each ? <EachHost on={each} equal={equal} /> : undefined}
         label="Recordings"
         testid="recording-row"
         noun="recording"
         fileName={`${run.replaceAll("/", "_")}_overview.csv`}
       />
-      {small.length > 0 && <SmallMemories small={small} store={store} />}
+      {small.length > 0 && <SmallMemories small={small} />}
     </section>
   );
 }
 
 /** Line that opens and closes the memories below 1 % of the largest. */
-function SmallMemories({ small, store }: { small: readonly OverviewRow[]; store: Store<ViewState> }) {
-  const open = useStore(store, (state) => state.small_memories);
+function SmallMemories({ small }: { small: readonly OverviewRow[] }) {
+  const open = useViewState((state) => state.small_memories);
   const count = formatCounted(small.length, "small recording");
   const most = formatBytes(Math.max(...small.map((row) => row.needed_bytes)));
   return (
@@ -267,13 +265,13 @@ function SmallMemories({ small, store }: { small: readonly OverviewRow[]; store:
 }
 
 /** Switch between a row for each host and one row for programs that are equal on several. */
-function EachHost(props: { on: boolean; equal: number; store: Store<ViewState> }) {
+function EachHost(props: { on: boolean; equal: number }) {
   return (
     <Toggle
       label="each host"
       title={`${formatCounted(props.equal, "row")} of equal programs on other hosts`}
       on={props.on}
-      onChange={(wanted) => props.store.set({ each_host: wanted })}
+      onChange={(wanted) => store.set({ each_host: wanted })}
     />
   );
 }

@@ -1,6 +1,5 @@
 import { Fragment } from "preact";
 import { useContext, useMemo, useState } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
 import { formatBytes, formatCounted, formatExact, formatShare } from "../../base/units";
 import { fieldTexts, matchingRows, rowsCsv, sortRows } from "../../layout/table/fields";
 import { type Sorting, writeFilter } from "../../layout/url_values";
@@ -11,7 +10,7 @@ import { PrintingContext } from "../browser/printing";
 import { useTerms } from "../data/terms";
 import type { Fetched } from "../data/use_fetched";
 import { useSearch } from "../data/use_search";
-import type { ViewState } from "../state/view_state";
+import { store, useViewState } from "../state/view_state";
 import { Bytes, CellLink, type Column, column, savedColumn } from "../tables/columns";
 import { splitConstant, stepLine, TableRow } from "../tables/data_table";
 import { TableToolbar } from "../tables/table_toolbar";
@@ -21,11 +20,10 @@ import { ErrorMessage } from "../widgets/message";
 interface Props {
   advice: Fetched<AdviceList>;
   id: string;
-  store: Store<ViewState>;
 }
 
 /** Changes that lower the peak: what each saves and takes, and on expansion its reason and its code. */
-export function AdvicePanel({ advice: { value, error }, id, store }: Props) {
+export function AdvicePanel({ advice: { value, error }, id }: Props) {
   return (
     <section aria-label="Advice" data-testid="advice" aria-busy={value === null && error === null}>
       {error !== null && <ErrorMessage error={error} />}
@@ -33,9 +31,7 @@ export function AdvicePanel({ advice: { value, error }, id, store }: Props) {
       {value !== null && value.advice.length === 0 && (
         <p class="muted">No known change would lower this peak.</p>
       )}
-      {value !== null && value.advice.length > 0 && (
-        <AdviceTable key={id} list={value} store={store} name={id} />
-      )}
+      {value !== null && value.advice.length > 0 && <AdviceTable key={id} list={value} name={id} />}
     </section>
   );
 }
@@ -113,7 +109,7 @@ function Saving({ piece }: { piece: Advice }) {
 }
 
 /** Lines are few, and open ones are of any height, so all are in the document. */
-function AdviceTable({ list, store, name }: { list: AdviceList; store: Store<ViewState>; name: string }) {
+function AdviceTable({ list, name }: { list: AdviceList; name: string }) {
   const { advice, fits_with: needed } = list;
   const [typed, setTyped] = useState("");
   const [sort, setSort] = useState(IN_ORDER);
@@ -183,7 +179,7 @@ function AdviceTable({ list, store, name }: { list: AdviceList; store: Store<Vie
                 toggle(piece);
               }}
             />
-            {(open.has(piece) || printing) && <Detail piece={piece} store={store} />}
+            {(open.has(piece) || printing) && <Detail piece={piece} />}
           </Fragment>
         ))}
       </div>
@@ -214,17 +210,16 @@ function FittingSet(props: { list: AdviceList; needed: FitsWith; onOpen: (pieces
 
 interface PieceProps {
   piece: Advice;
-  store: Store<ViewState>;
 }
 
 /** The reason for a change, its code, and its buffers. */
-function Detail({ piece, store }: PieceProps) {
+function Detail({ piece }: PieceProps) {
   return (
     <div class="advice-detail" role="row" data-testid="advice-detail">
       <div role="gridcell">
         <p>{piece.sentence}</p>
         {piece.change !== "" && <Change code={piece.change} />}
-        <Buffers piece={piece} store={store} />
+        <Buffers piece={piece} />
       </div>
     </div>
   );
@@ -253,11 +248,11 @@ function Change({ code }: { code: string }) {
 }
 
 /** Restrict all charts to the buffers of the advice; select a single one. */
-function Buffers({ piece, store }: PieceProps) {
+function Buffers({ piece }: PieceProps) {
   const { rows: ranges, rows_total: count, bytes } = piece;
   const terms = useTerms();
   const text = useMemo(() => writeFilter({ kind: "rows", ranges }), [ranges]);
-  const on = useStore(store, (state) => state.row_filter === text);
+  const on = useViewState((state) => state.row_filter === text);
   if (count === 0) return null;
   const show = (): void => {
     store.set({ row_filter: on ? "" : text });

@@ -1,19 +1,18 @@
 import { useState } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
 import { formatBytes } from "../../base/units";
 import type { Summary } from "../../payload/generated/answers";
 import { ACCELERATORS, MEMORY_SPACES } from "../../payload/generated/constants";
 import { useDraft } from "../browser/use_draft";
 import { notACapacity, readCapacity } from "../state/capacity";
-import type { ViewState } from "../state/view_state";
+import { store, useViewState } from "../state/view_state";
 
 /** What the server calls the source of a capacity that a user typed. */
 const ASSUMED = "assumed";
 
 /** Input for the capacity of memories whose profile records none. */
-export function AssumedCapacity(props: { recordings: readonly Summary[]; store: Store<ViewState> }) {
-  const { recordings, store } = props;
-  const capacity = useStore(store, (state) => state.capacity);
+export function AssumedCapacity(props: { recordings: readonly Summary[] }) {
+  const { recordings } = props;
+  const capacity = useViewState((state) => state.capacity);
   const [rejected, setRejected] = useState("");
   const text = capacity === null ? "" : `${capacity / 2 ** 30} GiB`;
   const field = useDraft(rejected === "" ? text : rejected, (typed) => {

@@ -1,8 +1,7 @@
 import type { JSX } from "preact";
 import { useContext } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
 import { PrintingContext } from "../browser/printing";
-import type { ViewState } from "../state/view_state";
+import { store, useViewState, type ViewState } from "../state/view_state";
 import { moveTabFocus } from "../widgets/tab_keys";
 
 /** A tab below the charts. Its contents are mounted while it is open. */
@@ -15,12 +14,11 @@ export interface BelowTab {
 interface Props {
   /** The first one is open unless the state names another. */
   tabs: readonly BelowTab[];
-  store: Store<ViewState>;
 }
 
 /** Tabs below the charts; printed, their contents follow one another. */
-export function Below({ tabs, store }: Props) {
-  const wanted = useStore(store, (state) => state.below);
+export function Below({ tabs }: Props) {
+  const wanted = useViewState((state) => state.below);
   const printing = useContext(PrintingContext);
   const open = tabs.find(({ key }) => key === wanted) ?? tabs[0];
   if (printing)

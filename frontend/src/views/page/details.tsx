@@ -1,5 +1,4 @@
 import type { ComponentChildren, JSX } from "preact";
-import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatExact } from "../../base/units";
 import { formatTime } from "../../layout/axis/ticks";
 import type { Api } from "../../payload/api";
@@ -8,7 +7,7 @@ import { expansion, rowName, type Rows } from "../../payload/recording/rows";
 import { capitalize, useTerms } from "../data/terms";
 import { useFetched } from "../data/use_fetched";
 import type { AvailableRows } from "../data/use_recording";
-import type { ViewProps } from "../state/view_state";
+import { store, useViewState, type ViewProps } from "../state/view_state";
 import { CallStack } from "../widgets/call_stack";
 import { Drawer, Fact } from "../widgets/drawer";
 import { ErrorMessage } from "../widgets/message";
@@ -33,7 +32,7 @@ interface Props extends ViewProps {
 
 /** Details of one buffer: the row's values at once; call stack and sharers when they have loaded. */
 function Details(props: Props) {
-  const { api, id, number, times, moment = false, store } = props;
+  const { api, id, number, times, moment = false } = props;
   const terms = useTerms();
   const { value, error } = useFetched(`${id} ${number}`, (_, signal) =>
     api.details({ id, row: number }, signal),
@@ -55,12 +54,12 @@ function Details(props: Props) {
         <>
           {!addressed && (
             <p class="xprof-links">
-              <GraphViewerLink instruction={value.defined.instruction} store={store} />
+              <GraphViewerLink instruction={value.defined.instruction} />
             </p>
           )}
           <CallStack frames={value.stack} />
           {value.freed_stack.length > 0 && <CallStack frames={value.freed_stack} title="Freed at" />}
-          {value.planned != null && <PlannedBuffers planned={value.planned} store={store} />}
+          {value.planned != null && <PlannedBuffers planned={value.planned} />}
           {!addressed && <Sharers details={value} onPick={(picked) => store.set({ selected: picked })} />}
         </>
       )}
@@ -68,13 +67,13 @@ function Details(props: Props) {
   );
 }
 
-type FactsProps = Pick<Props, "rows" | "row" | "length" | "times" | "moment" | "store" | "dark"> & {
+type FactsProps = Pick<Props, "rows" | "row" | "length" | "times" | "moment" | "dark"> & {
   /** Null until they have loaded, and for a row under the pointer. */
   details: BufferDetails | null;
 };
 
 /** What the columns of a row contain. */
-export function RowFacts({ rows, row, length, times, moment = false, details, store, dark }: FactsProps) {
+export function RowFacts({ rows, row, length, times, moment = false, details, dark }: FactsProps) {
   const terms = useTerms();
   const padding = rows.size[row] - rows.requested[row];
   const addressed = times !== null || moment;
@@ -242,7 +241,7 @@ interface DrawerProps extends ViewProps {
 
 /** Return the side panel of the selected buffer; null without one. */
 export function useDetails({ available, ...details }: DrawerProps) {
-  const selected = useStore(details.store, (state) => state.selected);
+  const selected = useViewState((state) => state.selected);
   const row = available?.indexOf(selected) ?? -1;
   return available === null || row < 0 || selected === null ? null : (
     <Details {...details} number={selected} row={row} rows={available.rows} />

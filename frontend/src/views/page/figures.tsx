@@ -19,7 +19,7 @@ interface PeakProps extends ViewProps {
 }
 
 /** Bar of the peak by role in proportion of the limit, and its legend, whose entries filter. */
-function PeakBar({ view, available, store, dark }: PeakProps) {
+function PeakBar({ view, available, dark }: PeakProps) {
   const { capacity_bytes: capacity, peak_bytes: peak, reserved_bytes } = view.recording;
   const whole = Math.max(capacity ?? 0, reserved_bytes ?? 0, peak, 1);
   const roles = useMemo(
@@ -57,7 +57,7 @@ function PeakBar({ view, available, store, dark }: PeakProps) {
             .filter(([, bytes]) => known && bytes >= MIN_SHARE * peak)
             .map(([role, bytes]) => (
               <li key={role}>
-                <RoleFilter role={role} dark={dark} store={store}>
+                <RoleFilter role={role} dark={dark}>
                   {" "}
                   <b>{formatBytes(bytes)}</b>
                 </RoleFilter>
@@ -99,7 +99,7 @@ function OutOfMemoryBar({ view, outOfMemory }: { view: FirstView; outOfMemory: O
 const MAIN_FIGURES = ["live_peak", "reserved", "capacity"];
 
 /** Peak bar with its legend, three figures, and the other figures under "Details", each with a definition. */
-export function Figures({ view, available, store, dark }: PeakProps) {
+export function Figures({ view, available, dark }: PeakProps) {
   const { kind, peak_bytes: peak, reserved_bytes: reserved, capacity_bytes: capacity } = view.recording;
   const total =
     kind === "allocator" || kind === "watch" || (kind === "oom" && capacity !== null)
@@ -113,7 +113,7 @@ export function Figures({ view, available, store, dark }: PeakProps) {
   return (
     <section class="figures" aria-label="Figures">
       {view.out_of_memory === null ? (
-        <PeakBar {...{ view, available, store, dark }} />
+        <PeakBar {...{ view, available, dark }} />
       ) : (
         <OutOfMemoryBar view={view} outOfMemory={view.out_of_memory} />
       )}
@@ -122,7 +122,7 @@ export function Figures({ view, available, store, dark }: PeakProps) {
           <FigureCell key={figure.key} figure={figure} whole={total} />
         ))}
       </dl>
-      <AssumedCapacity recordings={[view.recording]} store={store} />
+      <AssumedCapacity recordings={[view.recording]} />
       {others.length > 0 && <OtherFigures figures={others} whole={total} />}
     </section>
   );

@@ -1,6 +1,5 @@
 import { type ComponentChildren, createContext } from "preact";
 import { useContext, useMemo } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
 import { formatCount } from "../../base/units";
 import { findNode, labelOf, pathNodes, rowsBelow, type Tree } from "../../layout/tree/tree";
 import { maskOf, readFilter, type RowFilter, type RowRange, toggleRole } from "../../layout/url_values";
@@ -11,7 +10,7 @@ import type { RecordingData } from "../../payload/recording/recording";
 import type { Rows } from "../../payload/recording/rows";
 import { useTerms } from "../data/terms";
 import { useFetched } from "../data/use_fetched";
-import type { ViewProps, ViewState } from "../state/view_state";
+import { store, useViewState, type ViewProps } from "../state/view_state";
 import { Role } from "../widgets/role";
 import { LazyTrees, LazyTreesContext, treeKey } from "./lazy_trees";
 
@@ -32,8 +31,8 @@ const ALL_ROWS: FilteredRows = { label: "", rows: null, error: null };
 export const RowFilterContext = createContext<FilteredRows>(ALL_ROWS);
 
 /** Read the row filter from the page's state, and resolve it once the trees have loaded. */
-function useRowFilter(store: Store<ViewState>, trees: LazyTrees | null, rows: Rows | null): FilteredRows {
-  const text = useStore(store, (state) => state.row_filter);
+function useRowFilter(trees: LazyTrees | null, rows: Rows | null): FilteredRows {
+  const text = useViewState((state) => state.row_filter);
   const filter = useMemo(() => readFilter(text), [text]);
   const key = filter?.kind === "node" ? treeKey(filter) : null;
   const tree = useFetched(trees === null ? null : key, () =>
@@ -73,8 +72,8 @@ function filterByNode(filter: Extract<RowFilter, { kind: "node" }>, tree: Tree):
 }
 
 /** Label of the row filter that applies to all charts, with a button that clears it. */
-function FilterChip({ store }: { store: Store<ViewState> }) {
-  const on = useStore(store, (state) => state.row_filter !== "");
+function FilterChip() {
+  const on = useViewState((state) => state.row_filter !== "");
   const { label, error } = useContext(RowFilterContext);
   if (!on) return null;
   return (
@@ -104,8 +103,8 @@ interface RoleFilterProps extends ViewProps {
 }
 
 /** Role in a legend: a button that restricts all charts to this role, and to others that are pressed. */
-export function RoleFilter({ role, dark, store, children }: RoleFilterProps) {
-  const filter = readFilter(useStore(store, (state) => state.row_filter));
+export function RoleFilter({ role, dark, children }: RoleFilterProps) {
+  const filter = readFilter(useViewState((state) => state.row_filter));
   const pressed = filter?.kind === "roles" && filter.roles.includes(role);
   const others = filter?.kind === "roles" && !pressed;
   return (
@@ -127,24 +126,23 @@ interface Props {
   recording: Summary;
   /** Null until all rows have loaded. */
   everything: RecordingData | null;
-  store: Store<ViewState>;
   children: ComponentChildren;
 }
 
 /** Provide the trees of a recording and the row filter to the components inside. */
-export function TreesScope({ api, recording, everything, store, children }: Props) {
+export function TreesScope({ api, recording, everything, children }: Props) {
   const { id, axis } = recording;
   const { unexplained: rest } = useTerms();
   const trees = useMemo(
     () => (everything === null ? null : new LazyTrees(api, id, everything, rest, axis === "TIME")),
     [api, id, axis, rest, everything],
   );
-  const filteredRows = useRowFilter(store, trees, everything?.rows ?? null);
+  const filteredRows = useRowFilter(trees, everything?.rows ?? null);
   return (
     <LazyTreesContext.Provider value={trees}>
       <RowFilterContext.Provider value={filteredRows}>
         {children}
-        <FilterChip store={store} />
+        <FilterChip />
       </RowFilterContext.Provider>
     </LazyTreesContext.Provider>
   );

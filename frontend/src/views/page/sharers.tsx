@@ -1,7 +1,5 @@
-import type { Store } from "../../base/store";
 import { formatBytes, formatCount } from "../../base/units";
 import type { Details, PlannedAllocation, Sharer } from "../../payload/generated/answers";
-import type { ViewState } from "../state/view_state";
 import { ProgramLink } from "../widgets/program_link";
 
 /** Occupants listed without scrolling; the list of sharers has all. */
@@ -63,14 +61,14 @@ export function Sharers({ details, onPick }: { details: Details; onPick: (row: n
 }
 
 /** Program that a runtime allocation belongs to, and the buffers planned inside it, each with a link. */
-export function PlannedBuffers({ planned, store }: { planned: PlannedAllocation; store: Store<ViewState> }) {
+export function PlannedBuffers({ planned }: { planned: PlannedAllocation }) {
   const hidden = planned.buffers_total - planned.buffers.length;
   const { title, memory } = planned;
   return (
     <section>
       <h3>
         Planned by{" "}
-        <ProgramLink {...{ title, memory, store }} about="Open the compiled program">
+        <ProgramLink {...{ title, memory }} about="Open the compiled program">
           {title}
         </ProgramLink>
       </h3>
@@ -80,7 +78,7 @@ export function PlannedBuffers({ planned, store }: { planned: PlannedAllocation;
       <ul class="sharers">
         {planned.buffers.map((buffer) => (
           <li key={buffer.row}>
-            <ProgramLink {...{ title, memory, store }} row={buffer.row} about={buffer.op_name}>
+            <ProgramLink {...{ title, memory }} row={buffer.row} about={buffer.op_name}>
               {buffer.name}
             </ProgramLink>
             <span>{formatBytes(buffer.size)}</span>

@@ -30,7 +30,7 @@ interface Props extends ViewProps {
 }
 
 /** The bytes of a memory by holder over time, which add up to its size, and the peaks of the phases of its steps. */
-export function LedgerSection({ api, recording, store, dark }: Props) {
+export function LedgerSection({ api, recording, dark }: Props) {
   const { id, end_ns, memory } = recording;
   const { value, error } = useLastFetched(`${id} ${end_ns}`, (_, signal) => api.ledger({ id }, signal));
   if (error !== null) return <ErrorMessage error={error} />;
@@ -40,10 +40,9 @@ export function LedgerSection({ api, recording, store, dark }: Props) {
       <header class="section-head">
         <h2>{`${value.holders.length > 0 ? "Ledger" : "Phases"} of ${memory}`}</h2>
       </header>
-      {value.holders.length > 0 && <Holders {...{ store, dark }} ledger={value} />}
+      {value.holders.length > 0 && <Holders {...{ dark }} ledger={value} />}
       {value.phases.length > 0 && (
         <ListTable
-          {...{ store }}
           columns={PHASES}
           rows={value.phases}
           where="tree_sort"
@@ -57,7 +56,7 @@ export function LedgerSection({ api, recording, store, dark }: Props) {
   );
 }
 
-function Holders({ ledger, store, dark }: ViewProps & { ledger: Ledger }) {
+function Holders({ ledger, dark }: ViewProps & { ledger: Ledger }) {
   const place = useRef<HTMLDivElement>(null);
   const width = useWidth(place);
   const [pointed, setPointed] = useState<number | null>(null);
@@ -126,7 +125,7 @@ function Holders({ ledger, store, dark }: ViewProps & { ledger: Ledger }) {
         </svg>
       </div>
       <ListTable
-        {...{ store, rows }}
+        {...{ rows }}
         columns={HOLDERS}
         where="tree_sort"
         label="Holders"

@@ -1,5 +1,4 @@
 import { useMemo } from "preact/hooks";
-import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatShare } from "../../base/units";
 import { type Axis, stepAt } from "../../layout/axis/axis";
 import { formatTime } from "../../layout/axis/ticks";
@@ -10,7 +9,7 @@ import type { FirstView, Program } from "../../payload/recording/recording";
 import { rowName } from "../../payload/recording/rows";
 import { capitalize, useTerms } from "../data/terms";
 import type { AvailableRows } from "../data/use_recording";
-import { usePosition, type ViewProps } from "../state/view_state";
+import { store, usePosition, useViewState, type ViewProps } from "../state/view_state";
 import { TraceViewerLink } from "../widgets/xprof_link";
 import { curveLabels, useCurves } from "../usage/curves";
 import { RowFacts, useDetails } from "../page/details";
@@ -26,13 +25,13 @@ interface Props extends ViewProps {
 
 /** The panel at the right: the selected row, else the row or position under the pointer, else the inspected one. */
 export function Panel(props: Props) {
-  const { view, available, program, store, dark } = props;
+  const { view, available, program, dark } = props;
   const terms = useTerms();
-  const hovered = available.indexOf(useStore(store, (state) => state.hovered ?? state.search_match));
-  const pointed = useStore(store, (state) => state.pointed);
-  const inspected = usePosition(store, view);
+  const hovered = available.indexOf(useViewState((state) => state.hovered ?? state.search_match));
+  const pointed = useViewState((state) => state.pointed);
+  const inspected = usePosition(view);
   const { rows } = available;
-  const shared = { store, dark, length: view.length, times: program?.time_ns ?? null, moment: false };
+  const shared = { dark, length: view.length, times: program?.time_ns ?? null, moment: false };
   const pinned = useDetails({ ...shared, api: props.api, id: view.recording.id, available });
   const position = pointed === null ? inspected : Math.min(Math.max(pointed, 0), view.length - 1);
   return (
@@ -53,7 +52,7 @@ export function Panel(props: Props) {
 }
 
 /** Inspected position, with buttons for the previous and next one and for the peak. */
-function InspectedPosition({ view, position, store }: Props & { position: number }) {
+function InspectedPosition({ view, position }: Props & { position: number }) {
   const terms = useTerms();
   const { peak, length } = view;
   const go = (to: number): void =>
@@ -96,7 +95,7 @@ interface MomentProps extends Props {
 }
 
 /** A position: instruction, live bytes by role, and the value of each curve. */
-function Moment({ view, available, program, axis, position, isInspected, store, dark }: MomentProps) {
+function Moment({ view, available, program, axis, position, isInspected, dark }: MomentProps) {
   const terms = useTerms();
   const curves = useCurves(view);
   const series = useMemo(() => usageSeries(view.usage, view.length, axis, curves), [view, axis, curves]);
@@ -116,7 +115,7 @@ function Moment({ view, available, program, axis, position, isInspected, store, 
           <p class="muted">
             {program.computation.at(position) !== "" && `in ${program.computation.at(position)} `}
             {program.time_ns !== null && `at ${formatTime(program.time_ns[position])} `}
-            {view.recording.kind === "allocator" && <TraceViewerLink store={store} />}
+            {view.recording.kind === "allocator" && <TraceViewerLink />}
           </p>
         )}
       </div>
@@ -135,14 +134,14 @@ function Moment({ view, available, program, axis, position, isInspected, store, 
           );
         })}
       </dl>
-      {isInspected && <RolesAt {...{ view, available, program, position, store, dark }} />}
+      {isInspected && <RolesAt {...{ view, available, program, position, dark }} />}
     </aside>
   );
 }
 
 /** Live bytes at a position by role. Away from the peak this needs all rows. */
 function RolesAt(props: Omit<MomentProps, "api" | "axis" | "isInspected">) {
-  const { view, available, program, position, store, dark } = props;
+  const { view, available, program, position, dark } = props;
   const { rows, complete } = available;
   const terms = useTerms();
   const live = useMemo(
@@ -159,7 +158,7 @@ function RolesAt(props: Omit<MomentProps, "api" | "axis" | "isInspected">) {
         {roles.map(([role, bytes]) => (
           <tr key={role}>
             <th scope="row">
-              <RoleFilter role={role} dark={dark} store={store} />
+              <RoleFilter role={role} dark={dark} />
             </th>
             <td>{formatBytes(bytes)}</td>
             <td class="muted">{formatShare(bytes, total)}</td>

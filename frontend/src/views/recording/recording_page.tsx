@@ -1,5 +1,4 @@
 import { useEffect, useMemo } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
 import { type Axis, positionAxis, timeAxis } from "../../layout/axis/axis";
 import type { Api } from "../../payload/api";
 import type { AdviceList, Problem, RecordingVerdict } from "../../payload/generated/answers";
@@ -19,7 +18,7 @@ import { Panel } from "./panel";
 import { RecordingFrame } from "./recording_frame";
 import { TreesScope } from "../page/row_filter";
 import { Verdict } from "../page/verdict";
-import type { Tab, ViewProps, ViewState } from "../state/view_state";
+import { store, type Tab, useViewState, type ViewProps } from "../state/view_state";
 import { Executions } from "../usage/executions";
 import { UsageSection } from "../usage/usage_section";
 import { ErrorMessage } from "../widgets/message";
@@ -28,8 +27,8 @@ import { StepGrowth } from "./step_growth";
 import { TimelineSection } from "./timeline_section";
 
 /** Return the x axis of all charts. The time axis needs the timestamps of all events, which load with the rows. */
-function useAxis(store: Store<ViewState>, view: FirstView, program: Program | null): Axis {
-  const wanted = useStore(store, (state) => state.axis);
+function useAxis(view: FirstView, program: Program | null): Axis {
+  const wanted = useViewState((state) => state.axis);
   const times = wanted === "time" ? (program?.time_ns ?? null) : null;
   return useMemo(() => (times === null ? positionAxis(view.length) : timeAxis(times)), [times, view.length]);
 }
@@ -38,7 +37,7 @@ function useAxis(store: Store<ViewState>, view: FirstView, program: Program | nu
 function useTabs(
   props: LoadedProps & { available: AvailableRows; program: Program | null; advice: Fetched<AdviceList> },
 ): BelowTab[] {
-  const { api, view, all, store, available, program, advice, dark } = props;
+  const { api, view, all, available, program, advice, dark } = props;
   const { id, axis, kind } = view.recording;
   const complete = all.value !== null;
   const kernels = useFetched(kind === "program" ? id : null, (key, signal) =>
@@ -48,12 +47,12 @@ function useTabs(
     api.leaks({ id: key }, signal),
   );
   const found = kernels.value?.kernels ?? [];
-  const below = { view, available, program, store, dark };
+  const below = { view, available, program, dark };
   const tabs: (BelowTab | false)[] = [
     {
       key: "advice",
       label: "Advice",
-      contents: () => <AdvicePanel advice={advice} id={id} store={store} />,
+      contents: () => <AdvicePanel advice={advice} id={id} />,
     },
     { key: "breakdown", label: "Breakdown", contents: () => <Breakdown {...below} /> },
     { key: "buffers", label: capitalize(useTerms().items), contents: () => <Buffers {...below} /> },
@@ -66,13 +65,13 @@ function useTabs(
       (leaks.value.steps > 0 || leaks.value.message !== null) && {
         key: "growth",
         label: "Growth",
-        contents: () => <StepGrowth api={api} recording={view.recording} store={store} />,
+        contents: () => <StepGrowth api={api} recording={view.recording} />,
       },
     kind === "allocator" &&
       complete && {
         key: "programs",
         label: "Programs",
-        contents: () => <Executions {...{ api, view, store }} />,
+        contents: () => <Executions {...{ api, view }} />,
       },
   ];
   return tabs.filter((tab) => tab !== false);
@@ -94,7 +93,7 @@ const MIN_EARLY = 20_000;
 
 /** Page of one recording: a compiled program, or an allocator over time. */
 export function RecordingPage({ tab, id, allocations, onState, ...shared }: Props) {
-  const { api, store } = shared;
+  const { api } = shared;
   const hasEarly = tab === "memory_profile" && api.report === null && allocations >= MIN_EARLY;
   useEffect(() => {
     if (hasEarly) prepareRenderer();
@@ -114,7 +113,7 @@ export function RecordingPage({ tab, id, allocations, onState, ...shared }: Prop
   if (first.value === null) return <div class="placeholder" aria-busy="true" />;
   return (
     <TermsContext.Provider value={termsOf(first.value.recording)}>
-      <TreesScope api={api} recording={first.value.recording} everything={all.value} store={shared.store}>
+      <TreesScope api={api} recording={first.value.recording} everything={all.value}>
         <Loaded {...shared} view={first.value} all={all} early={early} />
       </TreesScope>
     </TermsContext.Provider>
@@ -131,18 +130,18 @@ interface LoadedProps extends ViewProps {
 
 /** The first screen of a page, the panel beside it, and the tabs below; or only the charts in the full window. */
 function Loaded(props: LoadedProps) {
-  const { api, view, all, early, problems, store, dark } = props;
-  const full = useStore(store, (state) => state.timeline_only);
+  const { api, view, all, early, problems, dark } = props;
+  const full = useViewState((state) => state.timeline_only);
   const available = useMemo(() => availableRows(view, all.value), [view, all.value]);
   const program = all.value?.program ?? null;
-  const axis = useAxis(store, view, program);
+  const axis = useAxis(view, program);
   const advice = useFetched(available.complete ? view.recording.id : null, (id, signal) =>
     api.advice({ id }, signal),
   );
   const tabs = useTabs({ ...props, available, program, advice });
   const { verdict, waiting } = useVerdict(api, view, available.complete);
   const busy = waiting || (advice.value === null && advice.error === null);
-  const shared = { api, view, available, program, axis, store, dark };
+  const shared = { api, view, available, program, axis, dark };
   return (
     <RecordingFrame
       full={full}
@@ -150,16 +149,16 @@ function Loaded(props: LoadedProps) {
       top={
         <>
           <Verdict verdict={verdict} advice={advice.value} busy={busy} />
-          <Figures {...{ view, available, store, dark }} />
+          <Figures {...{ view, available, dark }} />
           <Caveats caveats={view.caveats} problems={problems} />
         </>
       }
       charts={
         <UsageSection {...shared} spans={all.value?.spans ?? null}>
-          <TimelineSection {...{ view, all, early, axis, store }} />
+          <TimelineSection {...{ view, all, early, axis }} />
         </UsageSection>
       }
-      below={<Below tabs={tabs} store={store} />}
+      below={<Below tabs={tabs} />}
     />
   );
 }

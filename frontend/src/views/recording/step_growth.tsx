@@ -1,9 +1,8 @@
-import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatCounted } from "../../base/units";
 import type { Api } from "../../payload/api";
 import type { Finding, Summary } from "../../payload/generated/answers";
 import { useLastFetched } from "../data/use_fetched";
-import type { ViewState } from "../state/view_state";
+import { store } from "../state/view_state";
 import { ErrorMessage } from "../widgets/message";
 
 /** Findings shown at first; steady ones and the rest are collapsed. */
@@ -16,11 +15,10 @@ const MIN_SHARE = 1 / 1000;
 interface Props {
   api: Api;
   recording: Summary;
-  store: Store<ViewState>;
 }
 
 /** Leak findings: growth over steps by allocation site, leaks first, each in a sentence with its numbers. */
-export function StepGrowth({ api, recording, store }: Props) {
+export function StepGrowth({ api, recording }: Props) {
   const { id, end_ns } = recording;
   // A curve has no allocations: the message says whether it grows.
   const isCurve = recording.kind === "watch";
@@ -54,11 +52,11 @@ export function StepGrowth({ api, recording, store }: Props) {
         <p key={sentence}>{sentence}</p>
       ))}
       {value !== null && value.steps > 0 && notable.length === 0 && !isCurve && <p>Nothing grows.</p>}
-      <FindingList findings={notable} store={store} />
+      <FindingList findings={notable} />
       {others.length > 0 && (
         <details data-testid="more-findings">
           <summary>{formatCounted(others.length, "more site")}</summary>
-          <FindingList findings={others} store={store} />
+          <FindingList findings={others} />
         </details>
       )}
     </section>
@@ -69,17 +67,17 @@ export function StepGrowth({ api, recording, store }: Props) {
 const plural = (unit: string): string =>
   unit.endsWith("events") ? "parts of the recording" : unit.replace(/^\w+/, "$&s");
 
-function FindingList({ findings, store }: { findings: Finding[]; store: Store<ViewState> }) {
+function FindingList({ findings }: { findings: Finding[] }) {
   return (
     <ul class="findings">
       {findings.map((finding) => (
-        <FindingLine key={`${finding.verdict} ${finding.row}`} finding={finding} store={store} />
+        <FindingLine key={`${finding.verdict} ${finding.row}`} finding={finding} />
       ))}
     </ul>
   );
 }
 
-function FindingLine({ finding, store }: { finding: Finding; store: Store<ViewState> }) {
+function FindingLine({ finding }: { finding: Finding }) {
   return (
     <li>
       <b class={finding.verdict === "leak" ? "verdict leak" : "verdict"}>{finding.verdict}</b>

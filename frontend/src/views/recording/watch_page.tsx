@@ -10,6 +10,7 @@ import { LedgerSection } from "./ledger";
 import { Panel } from "./panel";
 import { RecordingFrame } from "./recording_frame";
 import { Verdict } from "../page/verdict";
+import { store } from "../state/view_state";
 import { UsageSection } from "../usage/usage_section";
 import { ErrorMessage } from "../widgets/message";
 import { StepGrowth } from "./step_growth";
@@ -23,7 +24,7 @@ interface Props extends PageProps {
 
 /** Page of a job's memory over time, which grows while the job runs, with the snapshots of the job as marks. */
 export function WatchPage({ summary, onState, ...shared }: Props) {
-  const { api, store } = shared;
+  const { api } = shared;
   const { curve, error } = useCurve(api, summary.id, `${summary.length} ${summary.end_ns}`, (last, next) => {
     const { position, zoom } = store.get();
     store.fill(keepTimes({ position, zoom }, last.times, next.times));
@@ -42,7 +43,7 @@ export function WatchPage({ summary, onState, ...shared }: Props) {
 
 type SectionsProps = Omit<Props, "summary" | "onState"> & { curve: Curve };
 
-function Sections({ api, curve, recordings, problems, store, dark }: SectionsProps) {
+function Sections({ api, curve, recordings, problems, dark }: SectionsProps) {
   const { view, data, times } = curve;
   const available = useMemo(() => allRows(data), [data]);
   const axis = useMemo(() => timeAxis(times), [times]);
@@ -50,7 +51,7 @@ function Sections({ api, curve, recordings, problems, store, dark }: SectionsPro
     () => snapshotsOf(recordings, view.recording.memory),
     [recordings, view.recording.memory],
   );
-  const shared = { api, view, available, program: data.program, axis, store, dark };
+  const shared = { api, view, available, program: data.program, axis, dark };
   return (
     <RecordingFrame
       full={false}
@@ -58,7 +59,7 @@ function Sections({ api, curve, recordings, problems, store, dark }: SectionsPro
       top={
         <>
           <Verdict verdict={view.verdict} advice={null} busy={false} />
-          <Figures {...{ view, available, store, dark }} />
+          <Figures {...{ view, available, dark }} />
           <Caveats caveats={view.caveats} problems={problems} />
         </>
       }
@@ -70,9 +71,9 @@ function Sections({ api, curve, recordings, problems, store, dark }: SectionsPro
       below={
         <>
           {[view.recording, ...hostOf(recordings, view.recording)].map((recording) => (
-            <LedgerSection key={recording.id} {...{ api, recording, store, dark }} />
+            <LedgerSection key={recording.id} {...{ api, recording, dark }} />
           ))}
-          <StepGrowth api={api} recording={view.recording} store={store} />
+          <StepGrowth api={api} recording={view.recording} />
         </>
       }
     />

@@ -1,5 +1,4 @@
 import { useEffect, useErrorBoundary, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
 import { formatCount } from "../../base/units";
 import { liveOf } from "../../layout/live";
 import type { Api } from "../../payload/api";
@@ -29,7 +28,7 @@ import { WatchPage } from "../recording/watch_page";
 import { SnapshotPage } from "../snapshots/device_profile";
 import { placeOfRecording } from "../state/open_recording";
 import { applyTheme, useDark } from "../state/theme";
-import type { Tab, ViewState } from "../state/view_state";
+import { store, type Tab, useViewState, type ViewState } from "../state/view_state";
 import { ErrorMessage } from "../widgets/message";
 import { EmptyPage } from "./empty_page";
 import { Header } from "./header";
@@ -62,7 +61,6 @@ function comparedText({ a, b }: ViewState): string {
 
 interface Props {
   api: Api;
-  store: Store<ViewState>;
 }
 
 /** Tabs for one recording choose it among those of the run; the others show all of them. */
@@ -80,9 +78,9 @@ const CHOOSERS: Record<Tab, ((recordings: Summary[], choice: RecordingChoice) =>
 const RUNS_INTERVAL_MS = 15_000;
 const LIVE_INTERVAL_MS = 2_000;
 
-export function App({ api, store }: Props) {
+export function App({ api }: Props) {
   const printing = usePrinting();
-  const dark = useDark(store) && !printing;
+  const dark = useDark() && !printing;
   applyTheme(dark);
   const boundary = useErrorBoundary();
   const broken = boundary[0] as Error | undefined;
@@ -94,14 +92,14 @@ export function App({ api, store }: Props) {
   const [pasted, setPasted] = useState(0);
   const steps = useRef<Positions | null>(null);
   const contents = useRef<HTMLElement>(null);
-  const wantedTab = useStore(store, (state) => state.tab);
+  const wantedTab = useViewState((state) => state.tab);
   const tab = wantedTab === "" ? "overview" : wantedTab;
-  const wantedRun = useStore(store, (state) => state.run);
-  const host = useStore(store, (state) => state.host);
-  const module = useStore(store, (state) => state.module);
-  const space = useStore(store, (state) => state.space);
-  const full = useStore(store, (state) => state.timeline_only);
-  const paused = useStore(store, (state) => state.paused);
+  const wantedRun = useViewState((state) => state.run);
+  const host = useViewState((state) => state.host);
+  const module = useViewState((state) => state.module);
+  const space = useViewState((state) => state.space);
+  const full = useViewState((state) => state.timeline_only);
+  const paused = useViewState((state) => state.paused);
 
   const runs = useFollowed(
     api,
@@ -151,7 +149,7 @@ export function App({ api, store }: Props) {
   }, [chosen, listing.value, tab, wantedRun, host, module, space]);
   // An error in one recording must not hide the next.
   useEffect(boundary[1], [wantedRun, tab, host, module, space]);
-  useEffect(() => bindKeys({ store, steps: () => steps.current, onHelp: () => setHelp(true) }), [store]);
+  useEffect(() => bindKeys({ steps: () => steps.current, onHelp: () => setHelp(true) }), [store]);
   const setPageState = (state: PageState, shown: Positions | null = null): void => {
     document.documentElement.dataset["state"] = state;
     steps.current = shown;
@@ -178,7 +176,7 @@ export function App({ api, store }: Props) {
       setPageState(!settled ? "loading" : error === null ? "ready" : "error");
   }, [chosen, fullListing, settled, error, tab]);
 
-  const shared = { api, store, dark, onState: setPageState };
+  const shared = { api, dark, onState: setPageState };
   const one = { ...shared, problems, key: chosen?.id };
   const page = () => {
     if (tab === "fit")
@@ -196,7 +194,7 @@ export function App({ api, store }: Props) {
     if (chosen === null)
       return (
         <EmptyPage
-          {...{ api, run, runs: runs.value, listing: listing.value, options, tab, store }}
+          {...{ api, run, runs: runs.value, listing: listing.value, options, tab }}
           onPaste={paste.open}
         />
       );
@@ -220,7 +218,7 @@ export function App({ api, store }: Props) {
         Skip to contents
       </button>
       <Header
-        {...{ api, run, options, report, has, store }}
+        {...{ api, run, options, report, has }}
         runs={runs.value}
         recordings={listing.value?.recordings ?? null}
         answers={listing.answers}
@@ -241,7 +239,7 @@ export function App({ api, store }: Props) {
       {help && <Help onClose={() => setHelp(false)} />}
       {paste.given !== null && (
         <PasteBox
-          {...{ api, store }}
+          {...{ api }}
           given={paste.given}
           onClose={paste.close}
           onPasted={() => setPasted(pasted + 1)}

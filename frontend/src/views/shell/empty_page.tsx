@@ -1,10 +1,9 @@
 import type { ComponentChildren } from "preact";
-import type { Store } from "../../base/store";
 import type { Api } from "../../payload/api";
 import type { Listing, Runs } from "../../payload/generated/answers";
 import type { RecordingOptions } from "../../payload/choose_recording";
 import { Message, Notes } from "../widgets/message";
-import type { Tab, ViewState } from "../state/view_state";
+import type { Tab } from "../state/view_state";
 import { NoEvents } from "./no_events";
 import { Reading } from "./reading";
 import { TabsWithData } from "./tabs_with_data";
@@ -16,12 +15,11 @@ interface Props {
   listing: Listing | null;
   options: RecordingOptions | null;
   tab: Tab;
-  store: Store<ViewState>;
   onPaste: () => void;
 }
 
 /** Reason why there is no recording to show, and the remedy. */
-export function EmptyPage({ api, run, runs, listing, options, tab, store, onPaste }: Props) {
+export function EmptyPage({ api, run, runs, listing, options, tab, onPaste }: Props) {
   if (runs !== null && runs.runs.length === 0)
     return (
       <Message title="No profile found">
@@ -35,9 +33,9 @@ export function EmptyPage({ api, run, runs, listing, options, tab, store, onPast
     );
   if (options === null || listing === null) return <Reading api={api} run={run} />;
   const { problems, recordings } = listing;
-  const links = <TabsWithData recordings={recordings} store={store} />;
+  const links = <TabsWithData recordings={recordings} />;
   if (options.missing === null && problems.length === 0) {
-    if (tab === "memory_profile") return <NoEvents {...{ listing, store }}>{links}</NoEvents>;
+    if (tab === "memory_profile") return <NoEvents {...{ listing }}>{links}</NoEvents>;
     if (tab === "snapshots") return <NoSnapshots onPaste={onPaste}>{links}</NoSnapshots>;
   }
   const [title, advice] =

@@ -1,10 +1,8 @@
 import { isTyping } from "../../base/input";
-import type { Store } from "../../base/store";
 import type { Positions } from "../data/use_recording";
-import type { ViewState } from "../state/view_state";
+import { store, type ViewState } from "../state/view_state";
 
 interface Keys {
-  store: Store<ViewState>;
   /** Positions of the recording; null without one. */
   steps: () => Positions | null;
   onHelp: () => void;
@@ -17,7 +15,7 @@ export function nextTheme(theme: ViewState["theme"]): ViewState["theme"] {
 }
 
 /** Listen to keys wherever the focus is, except while typing. Return a function that stops listening. */
-export function bindKeys({ store, steps, onHelp }: Keys): () => void {
+export function bindKeys({ steps, onHelp }: Keys): () => void {
   const step = (by: number): void => {
     const shown = steps();
     if (shown === null) return;

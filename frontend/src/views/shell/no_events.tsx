@@ -1,8 +1,6 @@
 import type { ComponentChildren } from "preact";
-import type { Store } from "../../base/store";
-import { useStore } from "../../base/store";
 import type { Listing, Reason } from "../../payload/generated/answers";
-import type { ViewState } from "../state/view_state";
+import { useViewState } from "../state/view_state";
 
 /** Possible reasons for a run without allocator events, by the backend's codes. */
 const REASONS: readonly (readonly [code: string, title: string, about: string])[] = [
@@ -32,14 +30,13 @@ const REASONS: readonly (readonly [code: string, title: string, about: string])[
 
 interface Props {
   listing: Listing;
-  store: Store<ViewState>;
   /** Links to the tabs that have data. */
   children: ComponentChildren;
 }
 
 /** Message for a run without allocator events: the reason that applies, the remedy, and other possible reasons. */
-export function NoEvents({ listing: { empty }, store, children }: Props) {
-  const chosen = useStore(store, (state) => state.host);
+export function NoEvents({ listing: { empty }, children }: Props) {
+  const chosen = useViewState((state) => state.host);
   const hosts = Object.keys(empty).filter((host) => chosen === "" || host === chosen);
   const codes = new Set(hosts.map((host) => empty[host].code));
   const others = REASONS.filter(([code]) => !codes.has(code));

@@ -1,12 +1,10 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { asError } from "../../base/errors";
 import { isEditable } from "../../base/input";
-import type { Store } from "../../base/store";
 import { formatBytes, formatShare } from "../../base/units";
 import type { Api } from "../../payload/api";
 import type { OpenedFile, PasteResult, Summary } from "../../payload/generated/answers";
 import { openRecording } from "../state/open_recording";
-import type { ViewState } from "../state/view_state";
 import { ErrorMessage } from "../widgets/message";
 
 /** Error texts are a few MiB at most. */
@@ -97,7 +95,6 @@ export function PasteIcon() {
 
 interface Props {
   api: Api;
-  store: Store<ViewState>;
   /** Pasted or dropped text, or a dropped profile; empty if the box was opened for pasting. */
   given: string | File;
   onClose: () => void;
@@ -108,7 +105,7 @@ interface Props {
 type Answer = PasteResult | Error | "pending" | null;
 
 /** Dialog that explains the text of an out-of-memory error, and opens it or a dropped profile as a run. */
-export function PasteBox({ api, store, given, onClose, onPasted }: Props) {
+export function PasteBox({ api, given, onClose, onPasted }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [text, setText] = useState(typeof given === "string" ? given : "");
   const [answer, setAnswer] = useState<Answer>(null);
@@ -153,7 +150,7 @@ export function PasteBox({ api, store, given, onClose, onPasted }: Props) {
   // What was dropped or pasted needs no further click.
   useEffect(() => take(given), [given]);
   const open = (recordings: readonly Summary[]): void => {
-    openRecording(store, recordings[0]);
+    openRecording(recordings[0]);
     onClose();
   };
   const drop = (event: DragEvent): void => {

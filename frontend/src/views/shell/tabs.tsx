@@ -1,16 +1,13 @@
-import type { Store } from "../../base/store";
-import { useStore } from "../../base/store";
 import type { Summary } from "../../payload/generated/answers";
 import { aboutTab, isOfOneRecording, recordingsOf, tabName } from "../state/tab_names";
-import type { Tab, ViewState } from "../state/view_state";
-import { NEW_RECORDING } from "../state/view_state";
+import { NEW_RECORDING, store, type Tab, useViewState } from "../state/view_state";
 import { moveTabFocus } from "../widgets/tab_keys";
 
 /**
  * Go to another tab of the same run, and of the same host if that has data there. The selection is reset, as it means
  * nothing there.
  */
-export function openTab(store: Store<ViewState>, tab: Tab, recordings: readonly Summary[] | null): void {
+export function openTab(tab: Tab, recordings: readonly Summary[] | null): void {
   const { tab: open, host } = store.get();
   if (open === tab) return;
   const there = recordingsOf(tab, recordings ?? []) ?? [];
@@ -22,12 +19,11 @@ interface Props {
   tabs: readonly Tab[];
   /** Recordings of the run; null until they are known. */
   recordings: readonly Summary[] | null;
-  store: Store<ViewState>;
 }
 
 /** The tabs of all recordings, then those of one. Of these, only the open one and those that have data are there. */
-export function Tabs({ tabs, recordings, store }: Props) {
-  const open = useStore(store, (state) => state.tab);
+export function Tabs({ tabs, recordings }: Props) {
+  const open = useViewState((state) => state.tab);
   const shown = tabs.filter((tab) => tab === open || recordingsOf(tab, recordings ?? [])?.length !== 0);
   const firstOfOne = shown.find(isOfOneRecording);
   const focused = shown.includes(open as Tab) ? open : shown[0];
@@ -42,7 +38,7 @@ export function Tabs({ tabs, recordings, store }: Props) {
           tabindex={tab === focused ? 0 : -1}
           data-testid={`tab-${tab}`}
           title={aboutTab(tab)}
-          onClick={() => openTab(store, tab, recordings)}
+          onClick={() => openTab(tab, recordings)}
         >
           {tabName(tab, recordings)}
         </button>

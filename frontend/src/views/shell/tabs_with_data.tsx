@@ -1,7 +1,5 @@
-import type { Store } from "../../base/store";
 import type { Summary } from "../../payload/generated/answers";
 import { recordingsOf, tabName } from "../state/tab_names";
-import type { ViewState } from "../state/view_state";
 import { TABS } from "../state/view_state";
 import { openTab } from "./tabs";
 
@@ -17,11 +15,10 @@ const CONTENTS: Record<string, string> = {
 
 interface Props {
   recordings: readonly Summary[];
-  store: Store<ViewState>;
 }
 
 /** Links to the tabs that have data of the run; nothing where there are none. */
-export function TabsWithData({ recordings, store }: Props) {
+export function TabsWithData({ recordings }: Props) {
   const found = TABS.flatMap((tab) => {
     const kinds = new Set(recordingsOf(tab, recordings)?.map(({ kind }) => kind));
     return kinds.size > 0 ? [{ tab, contents: [...kinds].map((kind) => CONTENTS[kind] ?? kind) }] : [];
@@ -37,7 +34,7 @@ export function TabsWithData({ recordings, store }: Props) {
           <button
             class="link"
             data-testid={`to-${tab.replace("_", "-")}`}
-            onClick={() => openTab(store, tab, recordings)}
+            onClick={() => openTab(tab, recordings)}
           >
             {tabName(tab, recordings)}
           </button>

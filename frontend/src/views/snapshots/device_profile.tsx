@@ -1,6 +1,5 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted } from "../../base/units";
 import { liveAt } from "../../layout/usage/live_set";
 import type { Api } from "../../payload/api";
@@ -15,7 +14,7 @@ import { FigureCell } from "../page/figures";
 import { Headline } from "../page/headline";
 import { TreesScope } from "../page/row_filter";
 import { RecordingPage } from "../recording/recording_page";
-import { NEW_RECORDING, type ViewProps, type ViewState } from "../state/view_state";
+import { NEW_RECORDING, store, useViewState, type ViewProps } from "../state/view_state";
 import { TREE_CHARTS, TreeCharts, useTree } from "../trees/tree_charts";
 import { Choice } from "../widgets/choice";
 import { ErrorMessage } from "../widgets/message";
@@ -31,7 +30,7 @@ export interface SnapshotProps extends PageProps {
 
 /** Page of a device memory profile: live arrays and executables by call stack. A leak of the series comes first. */
 export function DeviceProfilePage(props: SnapshotProps) {
-  const { api, summary, snapshots, problems, store, dark, onState } = props;
+  const { api, summary, snapshots, problems, dark, onState } = props;
   const { id } = summary;
   const profile = useFetched(id, (key, signal) => api.deviceProfile({ id: key }, signal));
   const growth = useLastFetched(snapshots > 1 ? `${id} ${snapshots}` : null, (_, signal) =>
@@ -51,8 +50,8 @@ export function DeviceProfilePage(props: SnapshotProps) {
   const { headline } = profile.value;
   return (
     <TermsContext.Provider value={SNAPSHOT_TERMS}>
-      <TreesScope api={api} recording={summary} everything={all.value} store={store}>
-        <Frame {...{ api, id, store, dark }} everything={all.value}>
+      <TreesScope api={api} recording={summary} everything={all.value}>
+        <Frame {...{ api, id, dark }} everything={all.value}>
           <Headline
             {...{ problems, headline: leak ?? headline, alarm: leak !== null }}
             caveats={summary.caveats}
@@ -62,12 +61,12 @@ export function DeviceProfilePage(props: SnapshotProps) {
           </Headline>
           {growth.error !== null && <ErrorMessage error={growth.error} />}
           {growth.value !== null && growth.value.points.length > 1 && (
-            <GrowthSeries growth={growth.value} id={id} store={store} />
+            <GrowthSeries growth={growth.value} id={id} />
           )}
-          <Devices profile={profile.value} store={store} />
-          <Trees all={all.value} fileName={fileName} store={store} dark={dark}>
+          <Devices profile={profile.value} />
+          <Trees all={all.value} fileName={fileName} dark={dark}>
             <CallGraphSection
-              {...{ api, id, fileName, store }}
+              {...{ api, id, fileName }}
               base=""
               devices={profile.value.devices.length}
               onReady={setGraphReady}
@@ -116,7 +115,7 @@ function Figures({ profile }: { profile: DeviceProfile }) {
 }
 
 /** Devices of the file, with their bytes. */
-function Devices({ profile, store }: { profile: DeviceProfile; store: Store<ViewState> }) {
+function Devices({ profile }: { profile: DeviceProfile }) {
   if (profile.devices.length < 2) return null;
   const most = Math.max(1, ...profile.devices.map(({ bytes }) => bytes));
   return (
@@ -161,10 +160,10 @@ interface TreesProps extends ViewProps {
 }
 
 /** Trees of this device's call stacks: top-down and bottom-up. */
-function Trees({ all, fileName, store, dark, children }: TreesProps) {
-  const state = useStore(store, ({ chart }) => chart);
+function Trees({ all, fileName, dark, children }: TreesProps) {
+  const state = useViewState(({ chart }) => chart);
   const live = useMemo(() => (all === null ? new Uint32Array(0) : liveAt(all.rows, 0)), [all]);
-  const { tree, error } = useTree(store, all?.rows ?? null, false, true);
+  const { tree, error } = useTree(all?.rows ?? null, false, true);
   const isDrawn = useRef(false);
   isDrawn.current ||= tree !== null || error !== null;
   return (
@@ -182,7 +181,7 @@ function Trees({ all, fileName, store, dark, children }: TreesProps) {
           />
         </header>
         <TreeCharts
-          {...{ live, fileName, store, dark }}
+          {...{ live, fileName, dark }}
           rows={all?.rows ?? null}
           program={all?.program ?? null}
           unexplained={0}

@@ -1,6 +1,5 @@
 import { useMemo, useState } from "preact/hooks";
 import { messageOf } from "../../base/errors";
-import type { Store } from "../../base/store";
 import { formatBytes } from "../../base/units";
 import type { Api } from "../../payload/api";
 import type { Problem, Summary } from "../../payload/generated/answers";
@@ -17,34 +16,29 @@ import { Figures } from "../page/figures";
 import { Headline } from "../page/headline";
 import { TreesScope } from "../page/row_filter";
 import { openRecording } from "../state/open_recording";
-import type { ViewProps, ViewState } from "../state/view_state";
+import type { ViewProps } from "../state/view_state";
 import { ErrorMessage } from "../widgets/message";
 
 interface FailedProgramProps {
   api: Api;
   id: string;
-  store: Store<ViewState>;
 }
 
 /** The program that an error without buffers names: links where the logdir has it, else how to get it. */
-function FailedProgram({ api, id, store }: FailedProgramProps) {
+function FailedProgram({ api, id }: FailedProgramProps) {
   const { value } = useFetched(id, (key, signal) => api.failedProgram({ id: key }, signal));
   if (value === null) return null;
-  if (value.programs.length > 0) return <Programs programs={value.programs} store={store} />;
+  if (value.programs.length > 0) return <Programs programs={value.programs} />;
   return value.recipe === null ? null : <Recipe recipe={value.recipe} />;
 }
 
-function Programs({ programs, store }: { programs: readonly Summary[]; store: Store<ViewState> }) {
+function Programs({ programs }: { programs: readonly Summary[] }) {
   return (
     <ul class="oom-hints" aria-label="Dumps of the program" data-testid="failed-program">
       {programs.map((program) => (
         <li key={program.id}>
           A dump contains the buffers:{" "}
-          <button
-            class="link"
-            title="Open the compiled program"
-            onClick={() => openRecording(store, program)}
-          >
+          <button class="link" title="Open the compiled program" onClick={() => openRecording(program)}>
             {program.title}
           </button>
           , {formatBytes(program.reserved_bytes ?? program.peak_bytes)} of {program.memory}, in {program.run}
@@ -100,7 +94,7 @@ interface Props extends Shared {
 
 /** Page of an out-of-memory error: reason, advice, and memory contents as far as the text lists them. */
 export function OomPage({ summary, onState, ...shared }: Props) {
-  const { api, store } = shared;
+  const { api } = shared;
   const { id } = summary;
   const { first, all } = useRecording(
     api,
@@ -115,7 +109,7 @@ export function OomPage({ summary, onState, ...shared }: Props) {
     <TermsContext.Provider
       value={first.value.out_of_memory?.used_is === "needed" ? NEEDED_TERMS : SNAPSHOT_TERMS}
     >
-      <TreesScope api={api} recording={first.value.recording} everything={all.value} store={store}>
+      <TreesScope api={api} recording={first.value.recording} everything={all.value}>
         <Loaded {...shared} view={first.value} everything={all.value} />
       </TreesScope>
     </TermsContext.Provider>
@@ -123,9 +117,9 @@ export function OomPage({ summary, onState, ...shared }: Props) {
 }
 
 function Loaded(props: Shared & { view: FirstView; everything: RecordingData | null }) {
-  const { api, problems, store, dark, view, everything } = props;
+  const { api, problems, dark, view, everything } = props;
   const available = useMemo(() => availableRows(view, everything), [view, everything]);
-  const shared = { store, dark };
+  const shared = { dark };
   const drawer = useDetails({
     ...shared,
     api,
@@ -139,8 +133,8 @@ function Loaded(props: Shared & { view: FirstView; everything: RecordingData | n
     <PageFrame drawer={drawer}>
       <Headline headline={view.verdict.alarm} caveats={view.caveats} problems={problems}>
         <OomHints sentences={view.out_of_memory?.sentences.slice(2).filter(isHint) ?? []} />
-        <FailedProgram api={api} id={view.recording.id} store={store} />
-        <Figures view={view} available={available} store={store} dark={dark} />
+        <FailedProgram api={api} id={view.recording.id} />
+        <Figures view={view} available={available} dark={dark} />
       </Headline>
       {everything !== null && everything.regions.length > 0 && (
         <AddressMap

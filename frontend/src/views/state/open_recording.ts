@@ -1,7 +1,5 @@
-import type { Store } from "../../base/store";
 import type { Summary } from "../../payload/generated/answers";
-import type { Tab, ViewState } from "./view_state";
-import { NEW_RECORDING } from "./view_state";
+import { NEW_RECORDING, store, type Tab, type ViewState } from "./view_state";
 
 /** The tab for each kind of axis. */
 export const TAB_OF_AXIS: Record<string, Tab> = {
@@ -25,7 +23,6 @@ export function placeOfRecording(
 
 /** Open a recording at a position, in the tab of its kind. */
 export function openRecording(
-  store: Store<ViewState>,
   recording: Summary,
   at: Partial<Pick<ViewState, "position" | "selected">> = {},
 ): void {

@@ -1,7 +1,6 @@
 import type { Store } from "../../base/store";
-import { useStore } from "../../base/store";
 import { hostWindow, notebookTheme } from "../browser/host_window";
-import type { ViewState } from "./view_state";
+import { useViewState, type ViewState } from "./view_state";
 
 /** The theme is a personal preference: the browser stores it, and shared URLs omit it. */
 const KEY = "tb-memplugin-theme";
@@ -47,10 +46,8 @@ export function bindTheme(store: Store<ViewState>): void {
 }
 
 /** Return true for the dark theme: the user's choice, or else that of the host or the system. */
-export function useDark(store: Store<ViewState>): boolean {
-  return useStore(store, ({ theme, host_dark: hostDark }) =>
-    theme === "auto" ? hostDark : theme === "dark",
-  );
+export function useDark(): boolean {
+  return useViewState(({ theme, host_dark: hostDark }) => (theme === "auto" ? hostDark : theme === "dark"));
 }
 
 /** Set the theme of the page. Charts read its colors in their layout effects, so it must be set before those. */

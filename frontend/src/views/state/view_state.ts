@@ -1,4 +1,4 @@
-import { type Store, useStore } from "../../base/store";
+import { createStore, useStore } from "../../base/store";
 import { GROUP_KEYS } from "../../layout/table/table_lines";
 import { truncateForUrl } from "../../layout/url_values";
 import { CLASSIFICATIONS, COMPARE_BY, GRANULARITIES, TREND_BY } from "../../payload/generated/constants";
@@ -163,9 +163,8 @@ export type StateKey = keyof Schema;
 /** The state of the page: every chart reads it, and changes it for all others. */
 export type ViewState = { [Key in StateKey]: Schema[Key] extends Field<infer Value> ? Value : never };
 
-/** What the parts of a page share. */
+/** What charts with colors of their own are given. */
 export interface ViewProps {
-  store: Store<ViewState>;
   dark: boolean;
 }
 
@@ -186,6 +185,14 @@ function resetValues<R extends Reset>(reset: R): Pick<ViewState, ResetKey<R>> {
 
 export const initialState = initialValues(STATE_KEYS) as ViewState;
 
+/** The only state of the page. main.tsx fills it from the URL before anything is shown. */
+export const store = createStore(initialState);
+
+/** Return the value that `select` picks from the state. The component renders again only when it changes. */
+export function useViewState<S>(select: (state: ViewState) => S): S {
+  return useStore(store, select);
+}
+
 const PLACE = STATE_KEYS.filter((key) => (SCHEMA[key] as Field<unknown>).isPlace);
 
 /** Return a text for what a state is about. */
@@ -205,7 +212,7 @@ export const NEW_RECORDING = resetValues("recording");
 export const NEW_COMPARISON = resetValues("comparison");
 
 /** Return the inspected position, by default the peak. Positions past the end, from a URL, are clamped. */
-export function usePosition(store: Store<ViewState>, view: FirstView): number {
-  const position = useStore(store, (state) => state.position);
+export function usePosition(view: FirstView): number {
+  const position = useViewState((state) => state.position);
   return Math.min(position ?? view.peak, Math.max(view.length - 1, 0));
 }

@@ -1,19 +1,18 @@
 import { useMemo } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted, formatExact } from "../../base/units";
 import { type Hole, holesAt, unplacedBytes } from "../../layout/address_map";
 import { MIN_BYTES, saveSpan, spanAround } from "../../layout/axis/view";
 import { rowName } from "../../payload/recording/rows";
-import type { ViewState } from "../state/view_state";
+import { store, useViewState } from "../state/view_state";
 import type { Scene } from "./drawing/scene";
 
 const MAX_LISTED = 50;
 const EDGE = "the edge of the segment";
 
 /** Holes between live allocations at the inspected event, and the allocations that pin each. */
-export function Holes({ scene, store }: { scene: Scene; store: Store<ViewState> }) {
-  const position = useStore(store, (state) => state.position) ?? scene.peak;
-  const selected = useStore(store, (state) => state.selected);
+export function Holes({ scene }: { scene: Scene }) {
+  const position = useViewState((state) => state.position) ?? scene.peak;
+  const selected = useViewState((state) => state.selected);
   const holes = useMemo(() => holesAt(scene.rows, scene.regions, position), [scene, position]);
   const unplaced = useMemo(() => unplacedBytes(scene.rows, position), [scene, position]);
   const bytes = holes.reduce((sum, { from, to }) => sum + to - from, 0);
@@ -39,7 +38,7 @@ export function Holes({ scene, store }: { scene: Scene; store: Store<ViewState> 
       )}
       <ul>
         {holes.slice(0, MAX_LISTED).map((hole) => (
-          <Line key={hole.from} {...{ hole, scene, store, selected }} />
+          <Line key={hole.from} {...{ hole, scene, selected }} />
         ))}
       </ul>
       {holes.length > MAX_LISTED && (
@@ -52,11 +51,10 @@ export function Holes({ scene, store }: { scene: Scene; store: Store<ViewState> 
 interface LineProps {
   hole: Hole;
   scene: Scene;
-  store: Store<ViewState>;
   selected: number | null;
 }
 
-function Line({ hole, scene, store, selected }: LineProps) {
+function Line({ hole, scene, selected }: LineProps) {
   const { from, to } = hole;
   const neighbor = (row: number) =>
     row < 0 ? (

@@ -1,5 +1,4 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
 import { formatCount } from "../../base/units";
 import { holeAt } from "../../layout/address_map";
 import { type View, viewAround } from "../../layout/axis/view";
@@ -8,7 +7,7 @@ import type { DrawnPicture, TimelineRenderer } from "../../render/workers/timeli
 import { useSize } from "../browser/use_size";
 import { axisTitle, useTerms } from "../data/terms";
 import { GUTTER_LEFT } from "../drawing/surface";
-import type { ViewState } from "../state/view_state";
+import { store, useViewState } from "../state/view_state";
 import type { TimelineColors } from "./drawing/colors";
 import { pictureSize, pixelRatio, valueAt } from "./drawing/geometry";
 import { LABEL_HEIGHT, LABEL_WIDTH } from "./drawing/labels";
@@ -33,14 +32,13 @@ interface Props {
   renderer: TimelineRenderer | null;
   highlighted: Uint8Array | null;
   colors: TimelineColors;
-  store: Store<ViewState>;
   /** What is under the pointer changed; null when it is not over the blocks. */
   onPointer: (at: Pointed | null) => void;
 }
 
 /** Plot of the blocks, with axes, labels, lines and outlines. */
 export function Plot(props: Props) {
-  const { scene, view, onView, renderer, highlighted, colors, store } = props;
+  const { scene, view, onView, renderer, highlighted, colors } = props;
   const terms = useTerms();
   const host = useRef<HTMLDivElement>(null);
   const picture = useRef<HTMLCanvasElement>(null);
@@ -48,11 +46,11 @@ export function Plot(props: Props) {
   const size = useSize(host);
   const [pointer, setPointer] = useState<Point | null>(null);
   const [band, setBand] = useState<Marks["band"]>(null);
-  const selected = useStore(store, (state) => state.selected);
-  const hovered = useStore(store, (state) => state.hovered);
-  const match = useStore(store, (state) => state.search_match);
-  const range = useStore(store, (state) => state.range);
-  const position = useStore(store, (state) => state.position) ?? scene.peak;
+  const selected = useViewState((state) => state.selected);
+  const hovered = useViewState((state) => state.hovered);
+  const match = useViewState((state) => state.search_match);
+  const range = useViewState((state) => state.range);
+  const position = useViewState((state) => state.position) ?? scene.peak;
   const sharers = useMemo(
     () => (blockOf(scene, selected) === null || selected === null ? [] : rowsSharing(scene, selected)),
     [scene, selected],

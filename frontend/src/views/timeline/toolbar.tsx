@@ -1,8 +1,7 @@
-import { type Store, useStore } from "../../base/store";
 import { formatCount, formatShare } from "../../base/units";
 import type { AllocationLayout } from "../../layout/stacking/stacking";
 import type { TimelineMatches } from "../../layout/timeline/search";
-import type { ViewState } from "../state/view_state";
+import { store, useViewState } from "../state/view_state";
 import { ButtonGroup, Select } from "../widgets/choice";
 import { FullWindowIcon } from "../widgets/full_window_icon";
 
@@ -10,7 +9,6 @@ interface Props {
   placing: "regions" | AllocationLayout;
   /** Same as in Timeline. */
   busy: number | null;
-  store: Store<ViewState>;
   /** Matches of the last search that was answered, and whether another one is still running. */
   matches: TimelineMatches;
   searching: boolean;
@@ -23,8 +21,8 @@ interface Props {
 
 /** Controls of the timeline, in the toolbar of the frame. */
 export function Toolbar(props: Props) {
-  const { placing, busy, store, onZoom, onAll } = props;
-  const full = useStore(store, (state) => state.timeline_only);
+  const { placing, busy, onZoom, onAll } = props;
+  const full = useViewState((state) => state.timeline_only);
   return (
     <div class="frame-tools">
       {busy !== null && (
@@ -32,7 +30,7 @@ export function Toolbar(props: Props) {
           placing {formatShare(busy, 1)}
         </span>
       )}
-      {placing === "regions" ? <ShownRegions store={store} /> : <Layouts store={store} />}
+      {placing === "regions" ? <ShownRegions /> : <Layouts />}
       <Search {...props} />
       <ButtonGroup label="Zoom">
         <button aria-label="Zoom out" title="Zoom out (−)" onClick={() => onZoom(2)}>
@@ -63,8 +61,8 @@ const REGIONS = [
   { value: "all", label: "All memory", about: "Parameters, outputs and constants too" },
 ] as const;
 
-function ShownRegions({ store }: Pick<Props, "store">) {
-  const show = useStore(store, (state) => state.timeline_regions);
+function ShownRegions() {
+  const show = useViewState((state) => state.timeline_regions);
   return (
     <Select
       label="Blocks"
@@ -98,8 +96,8 @@ const LAYOUTS = [
   },
 ] as const;
 
-function Layouts({ store }: Pick<Props, "store">) {
-  const layout = useStore(store, (state) => state.timeline_layout);
+function Layouts() {
+  const layout = useViewState((state) => state.timeline_layout);
   return (
     <Select
       label="Blocks"
@@ -111,9 +109,9 @@ function Layouts({ store }: Pick<Props, "store">) {
   );
 }
 
-function Search({ store, matches, searching, onSearch, onMatch }: Props) {
-  const search = useStore(store, (state) => state.search);
-  const match = useStore(store, (state) => state.search_match);
+function Search({ matches, searching, onSearch, onMatch }: Props) {
+  const search = useViewState((state) => state.search);
+  const match = useViewState((state) => state.search_match);
   const none = matches.count === 0;
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key !== "Enter") return;

@@ -1,5 +1,4 @@
 import { useCallback, useMemo } from "preact/hooks";
-import { useStore } from "../../base/store";
 import { formatShare } from "../../base/units";
 import { flame, FLAME_LINE_HEIGHT, levelsBelow } from "../../layout/tree/flame";
 import { type FunctionTotal, functionTotals, sandwich } from "../../layout/tree/sandwich";
@@ -7,7 +6,7 @@ import { functionOf, labelOf, searchTree, shortFrame, type Tree } from "../../la
 import { weighTree } from "../../layout/tree/weights";
 import { writeFilter } from "../../layout/url_values";
 import type { Rows } from "../../payload/recording/rows";
-import type { ViewProps } from "../state/view_state";
+import { store, useViewState, type ViewProps } from "../state/view_state";
 import { VirtualLines } from "../tables/virtual_lines";
 import { Middle } from "../widgets/middle";
 import type { Actions, Scene } from "./scene";
@@ -27,10 +26,10 @@ interface Props extends ViewProps {
 
 /** Functions with their totals; of the chosen one, the callers above it and the callees below it. */
 export function Sandwich(props: Props) {
-  const { scene, rows, live, store } = props;
+  const { scene, rows, live } = props;
   const { tree, weights, search } = scene;
   const functions = useMemo(() => functionTotals(tree, weights), [tree, weights]);
-  const chosen = useStore(store, (state) => state.sandwich_function);
+  const chosen = useViewState((state) => state.sandwich_function);
   // A function of another tree has the same name with another line, or none.
   const label = functions.some((each) => each.label === chosen) ? chosen : largestSelf(functions);
   const listed = useMemo(
@@ -140,9 +139,9 @@ interface PartProps extends Props {
 
 /** The callers, upwards, or the callees of a function. */
 function Part({ tree, inside, upward, pick, ...of }: PartProps) {
-  const { scene: whole, rows, store, roles, dark } = of;
+  const { scene: whole, rows, roles, dark } = of;
   const { unit, column, search } = whole;
-  const row = useStore(store, (state) => state.selected);
+  const row = useViewState((state) => state.selected);
   const scene = useMemo((): Scene => {
     const weights = weighTree(tree, rows, inside, column, 0);
     const found = searchTree(tree, weights.total, search, { rows, live: inside, column, rest: 0 });
@@ -176,7 +175,7 @@ function Part({ tree, inside, upward, pick, ...of }: PartProps) {
       clickText: "shows its callers and callees",
       rowOf: () => -1,
     };
-  }, [tree, inside, store]);
+  }, [tree, inside]);
   return (
     <TreeCanvas
       {...{ scene, actions, layout, roles, dark, height, upward }}

@@ -1,5 +1,4 @@
 import { useCallback, useContext, useMemo, useRef } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
 import {
   flame,
   FLAME_LINE_HEIGHT,
@@ -17,7 +16,7 @@ import { useTerms } from "../data/terms";
 import { useFetched } from "../data/use_fetched";
 import { FullWindow, useFullWindow } from "../browser/full_window";
 import { defaultClassification, LazyTreesContext, treeKey, type TreeKind } from "../page/lazy_trees";
-import type { ViewProps, ViewState } from "../state/view_state";
+import { store, useViewState, type ViewProps } from "../state/view_state";
 import { ErrorMessage } from "../widgets/message";
 import { Sandwich } from "./sandwich";
 import { type Actions, actionsOf, type Scene, useTreeScene } from "./scene";
@@ -133,13 +132,13 @@ interface Props extends ViewProps {
 
 /** Trees of the live buffers: by model path, source, function, role, shape or type. */
 export function TreeCharts(props: Props) {
-  const { rows, program, compiled, store } = props;
-  const { tree, kind, error } = useTree(store, rows, compiled, true);
+  const { rows, program, compiled } = props;
+  const { tree, kind, error } = useTree(rows, compiled, true);
   if (tree !== null && rows !== null && program !== null)
     return <Charts {...props} tree={tree} kind={kind} rows={rows} program={program} />;
   return (
     <div class="tree-charts">
-      <TreeToolbar by={kind.by} scene={null} lasting={program === null || program.length > 1} store={store} />
+      <TreeToolbar by={kind.by} scene={null} lasting={program === null || program.length > 1} />
       {error === null ? <Waiting /> : <ErrorMessage error={error} />}
     </div>
   );
@@ -153,14 +152,9 @@ interface ShownTree {
 }
 
 /** Return the tree that the state selects, which is loaded once it is wanted. */
-export function useTree(
-  store: Store<ViewState>,
-  rows: Rows | null,
-  compiled: boolean,
-  wanted: boolean,
-): ShownTree {
+export function useTree(rows: Rows | null, compiled: boolean, wanted: boolean): ShownTree {
   const trees = useContext(LazyTreesContext);
-  const kind = useKind(store, rows, compiled);
+  const kind = useKind(rows, compiled);
   const { value, error } = useFetched(
     trees === null || !wanted ? null : `${trees.id} ${treeKey(kind)}`,
     () => (trees === null ? Promise.reject(new Error("no rows")) : trees.get(kind)),
@@ -168,9 +162,9 @@ export function useTree(
   return { tree: value, kind, error };
 }
 
-function useKind(store: Store<ViewState>, rows: Rows | null, compiled: boolean): TreeKind {
-  const chosen = useStore(store, (state) => state.classification);
-  const chart = useStore(store, (state) => state.chart);
+function useKind(rows: Rows | null, compiled: boolean): TreeKind {
+  const chosen = useViewState((state) => state.classification);
+  const chart = useViewState((state) => state.chart);
   // Of a program, too, callers and callees are those of its source.
   const sandwich = chart === "sandwich";
   const first = useMemo(
@@ -178,8 +172,8 @@ function useKind(store: Store<ViewState>, rows: Rows | null, compiled: boolean):
     [rows, compiled, sandwich],
   );
   const by = chosen === "auto" ? first : chosen;
-  const merge = useStore(store, (state) => state.merge_layers) && by === "model";
-  const invert = useStore(store, (state) => state.invert_tree) && !sandwich;
+  const merge = useViewState((state) => state.merge_layers) && by === "model";
+  const invert = useViewState((state) => state.invert_tree) && !sandwich;
   return useMemo(() => ({ by, merge, invert }), [by, merge, invert]);
 }
 
@@ -195,11 +189,11 @@ interface ChartsProps extends Props {
   program: Program;
 }
 
-function Charts({ tree, kind, rows, program, live, unexplained, fileName, store, dark }: ChartsProps) {
-  const chart = useStore(store, (state) => state.chart);
-  const unfolded = useStore(store, (state) => state.root_frames);
-  const scene = useTreeScene({ tree, rows, program, live, unexplained, store });
-  const actions = useMemo(() => actionsOf(scene, kind, live, store), [scene, kind, live, store]);
+function Charts({ tree, kind, rows, program, live, unexplained, fileName, dark }: ChartsProps) {
+  const chart = useViewState((state) => state.chart);
+  const unfolded = useViewState((state) => state.root_frames);
+  const scene = useTreeScene({ tree, rows, program, live, unexplained });
+  const actions = useMemo(() => actionsOf(scene, kind, live), [scene, kind, live]);
   const roles = useMemo(() => hasRoles(rows), [rows]);
   const named = `${fileName}-by-${treeKey(kind).replaceAll(" ", "-")}`;
   const shared = { scene, actions, roles, dark, fileName: named };
@@ -207,14 +201,14 @@ function Charts({ tree, kind, rows, program, live, unexplained, fileName, store,
   return (
     <FullWindow of={label.toLowerCase()}>
       <div class="tree-charts">
-        <TreeToolbar by={kind.by} scene={scene} lasting={program.length > 1} store={store} />
+        <TreeToolbar by={kind.by} scene={scene} lasting={program.length > 1} />
         {chart !== "sandwich" && <Crumbs scene={scene} actions={actions} />}
         {chart === "sandwich" ? (
-          <Sandwich {...shared} rows={rows} live={live} store={store} />
+          <Sandwich {...shared} rows={rows} live={live} />
         ) : chart === "treemap" ? (
           <TreeMap {...shared} />
         ) : chart === "tree" ? (
-          <TreeTable {...shared} store={store} />
+          <TreeTable {...shared} />
         ) : (
           <FlameGraph
             {...shared}

@@ -1,5 +1,4 @@
 import { useMemo, useState } from "preact/hooks";
-import { useStore } from "../../base/store";
 import { formatCount, formatShare } from "../../base/units";
 import { labelOf, pathOf, shortFrame } from "../../layout/tree/tree";
 import {
@@ -13,7 +12,7 @@ import { readExpanded, toggleExpanded } from "../../layout/url_values";
 import { ROLES } from "../../payload/generated/constants";
 import { saveText } from "../browser/export";
 import { capitalize, type Terms, useTerms } from "../data/terms";
-import type { ViewProps } from "../state/view_state";
+import { store, useViewState, type ViewProps } from "../state/view_state";
 import type { Heading } from "../tables/columns";
 import { useSorting } from "../tables/data_table";
 import { TableHead, VirtualLines } from "../tables/virtual_lines";
@@ -170,13 +169,13 @@ interface Props extends ViewProps {
 const LARGEST_FIRST: TreeSort = { key: "total", descending: true };
 
 /** Tree as a table: expanded, sorted, searched and saved. */
-export function TreeTable({ scene, actions, roles, fileName, store, dark }: Props) {
+export function TreeTable({ scene, actions, roles, fileName, dark }: Props) {
   const { tree, weights, unit, top, found } = scene;
   const terms = useTerms();
   const columns = useMemo(() => treeColumns(terms), [terms]);
   const template = trackTemplate(columns);
-  const [sort, setSort] = useSorting(store, columns, LARGEST_FIRST, "tree_sort");
-  const expanded = useStore(store, (state) => state.tree_expanded);
+  const [sort, setSort] = useSorting(columns, LARGEST_FIRST, "tree_sort");
+  const expanded = useViewState((state) => state.tree_expanded);
   // Nodes are identified by number: paths can be long.
   const toggled = useMemo(
     () => new Set(Array.from(readExpanded(expanded), (mark) => parseInt(mark, 36))),

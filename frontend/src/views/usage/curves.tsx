@@ -1,6 +1,5 @@
 import { useMemo } from "preact/hooks";
 import { cssColor, roleColors } from "../../base/colors";
-import { useStore } from "../../base/store";
 import { formatBytes } from "../../base/units";
 import {
   availableCurves,
@@ -12,7 +11,7 @@ import {
 import { ROLES } from "../../payload/generated/constants";
 import type { FirstView } from "../../payload/recording/recording";
 import { type Terms, useTerms } from "../data/terms";
-import type { ViewProps } from "../state/view_state";
+import { store, useViewState, type ViewProps } from "../state/view_state";
 
 /** Line of a curve in the chart and its legend; dashes distinguish curves without color. */
 interface CurveStyle {
@@ -110,9 +109,9 @@ interface LegendProps extends ViewProps {
 }
 
 /** Legend of the usage chart; a click on a name shows or hides its curve. */
-export function CurveLegend({ view, known, store, dark }: LegendProps) {
+export function CurveLegend({ view, known, dark }: LegendProps) {
   const terms = useTerms();
-  const curves = useStore(store, (state) => state.toggled_curves);
+  const curves = useViewState((state) => state.toggled_curves);
   const shown = new Set(shownCurves(known, curves));
   return (
     <ul class="lines" aria-label="Lines of the chart">

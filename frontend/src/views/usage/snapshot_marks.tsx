@@ -1,6 +1,5 @@
 import { useMemo, useState } from "preact/hooks";
 import { goToNext } from "../../base/input";
-import type { Store } from "../../base/store";
 import { formatCounted } from "../../base/units";
 import { type Axis, stepAt } from "../../layout/axis/axis";
 import type { Span } from "../../layout/axis/view";
@@ -9,7 +8,7 @@ import type { UsageSeries } from "../../layout/usage/usage_series";
 import type { Summary } from "../../payload/generated/answers";
 import { GUTTER_LEFT } from "../drawing/surface";
 import { openRecording } from "../state/open_recording";
-import type { ViewState } from "../state/view_state";
+import { store } from "../state/view_state";
 import { Tooltip } from "../widgets/tooltip";
 
 interface Props {
@@ -24,7 +23,6 @@ interface Props {
   bytes: Span;
   /** The plot in pixels, without axes. */
   plot: { width: number; height: number; top: number };
-  store: Store<ViewState>;
 }
 
 /** Closer marks are drawn as one. */
@@ -32,7 +30,7 @@ const GAP = 18;
 
 /** Marks on the curve where the job saved a snapshot. A click opens it; of several close together, it zooms in. */
 export function SnapshotMarks(props: Props) {
-  const { snapshots, beganNs, series, axis, window, bytes, plot, store } = props;
+  const { snapshots, beganNs, series, axis, window, bytes, plot } = props;
   const [pointed, setPointed] = useState<string | null>(null);
   const marks = useMemo(() => {
     const pixelOf = (ns: number): number =>
@@ -48,7 +46,7 @@ export function SnapshotMarks(props: Props) {
   };
   const open = ({ snapshots: found }: Mark): void => {
     if (found.length === 1) {
-      openRecording(store, found[0]);
+      openRecording(found[0]);
       return;
     }
     const times = [found[0], found[found.length - 1]].map(({ time_ns }) => (time_ns ?? 0) - beganNs);

@@ -1,6 +1,5 @@
 import { useContext, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import { useStore } from "../../base/store";
 import { formatBytes, formatCount } from "../../base/units";
 import type { Axis } from "../../layout/axis/axis";
 import { MIN_POSITIONS, restoreSpan, type Span } from "../../layout/axis/view";
@@ -23,7 +22,7 @@ import type { AvailableRows } from "../data/use_recording";
 import type { Picture } from "../drawing/picture";
 import { GUTTER_LEFT, GUTTER_RIGHT, pageColors } from "../drawing/surface";
 import { RowFilterContext } from "../page/row_filter";
-import { usePosition, type ViewProps } from "../state/view_state";
+import { store, usePosition, useViewState, type ViewProps } from "../state/view_state";
 import { NO_AXIS_HEIGHT, TOP, usageColumns, usageOptions, X_AXIS_HEIGHT } from "./chart_options";
 import { bindPointer, onKey, startsBrush } from "./gestures";
 import { drawMarks } from "./marks";
@@ -87,26 +86,25 @@ export function UsageChart({
   known,
   available,
   snapshots = [],
-  store,
   dark,
   picture,
 }: Props) {
   const host = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | null>(null);
   const { width, height } = useSize(host);
-  const zoom = useStore(store, (state) => state.zoom);
-  const position = usePosition(store, view);
-  const selected = available.indexOf(useStore(store, (state) => state.selected));
-  const hovered = available.indexOf(useStore(store, (state) => state.hovered));
+  const zoom = useViewState((state) => state.zoom);
+  const position = usePosition(view);
+  const selected = available.indexOf(useViewState((state) => state.selected));
+  const hovered = available.indexOf(useViewState((state) => state.hovered));
   const terms = useTerms();
-  const range = useStore(store, (state) => state.usage_range);
-  const selectedRange = useStore(store, (state) => state.range);
+  const range = useViewState((state) => state.usage_range);
+  const selectedRange = useViewState((state) => state.range);
   const title = above ? "" : axisTitle(terms, axis);
 
   const window = axis.fromSaved(zoom);
   const positions: Span = [axis.positionAt(window[0]), axis.positionAt(window[1])];
   const { usage, end } = useUsage(api, view, positions);
-  const switched = useStore(store, (state) => state.toggled_curves);
+  const switched = useViewState((state) => state.toggled_curves);
   const drawn = useMemo(() => shownCurves(known, switched), [known, switched]);
   const whole = useMemo(() => usageSeries(view.usage, view.length, axis, drawn), [view, axis, drawn]);
   const series = useMemo(
@@ -132,7 +130,7 @@ export function UsageChart({
     events ? capacity_bytes : Math.max(ceiling ?? 0, most ?? 0),
   );
   const bytes = restoreSpan(
-    useStore(store, (state) => state.usage_zoom),
+    useViewState((state) => state.usage_zoom),
     limit,
   );
   const only = useContext(RowFilterContext).rows;
@@ -192,7 +190,7 @@ export function UsageChart({
             const pointed = left < 0 ? null : Math.floor(axis.positionAt(plotted.posToVal(left, "x")));
             if (pointed !== store.get().pointed) store.set({ pointed });
           },
-          brushes: (event) => startsBrush(event, store),
+          brushes: (event) => startsBrush(event),
           onBrush: (from, to) => {
             const { axis } = current.current.shown;
             const middle = (from + to) / 2;
@@ -209,7 +207,7 @@ export function UsageChart({
       node,
     );
     chart.current = plot;
-    const unbind = bindPointer(plot, store, () => current.current.shown);
+    const unbind = bindPointer(plot, () => current.current.shown);
     return () => {
       unbind();
       plot.destroy();
@@ -243,12 +241,12 @@ export function UsageChart({
         `at most ${formatBytes(peak_bytes)} at ${terms.position} ${formatCount(view.peak)}. ` +
         `Arrow keys move the inspected ${terms.position}.`
       }
-      onKeyDown={(event) => event.target === event.currentTarget && onKey(event, store, shown)}
+      onKeyDown={(event) => event.target === event.currentTarget && onKey(event, shown)}
     >
       <div ref={host} class="fill" />
       {width > 0 && view.recording.time_ns !== null && axis.clock !== null && (
         <SnapshotMarks
-          {...{ snapshots, series, axis, window, bytes, store }}
+          {...{ snapshots, series, axis, window, bytes }}
           beganNs={view.recording.time_ns}
           plot={{
             width: plotWidth,

@@ -29,7 +29,7 @@ export interface UsageSectionProps extends ViewProps {
 
 /** Charts along the x axis in one frame: toolbar, spans, usage chart and timeline. */
 export function UsageSection(props: UsageSectionProps) {
-  const { api, view, available, program, spans, axis, snapshots, store, dark, children } = props;
+  const { api, view, available, program, spans, axis, snapshots, dark, children } = props;
   const terms = useTerms();
   const { axis: kind, kind: source, title, memory } = view.recording;
   const known = useCurves(view);
@@ -43,17 +43,17 @@ export function UsageSection(props: UsageSectionProps) {
       data-testid="frame"
     >
       <header class="frame-head">
-        <CurveLegend view={view} known={known} store={store} dark={dark} />
-        {kind === "TIME" && <AxisChoices timed={timed} capacity={known.includes("ceiling")} store={store} />}
+        <CurveLegend view={view} known={known} dark={dark} />
+        {kind === "TIME" && <AxisChoices timed={timed} capacity={known.includes("ceiling")} />}
         <SavePicture of="usage chart" fileName={`${title}-${memory}-usage`} draw={() => picture.current()} />
       </header>
       <div class={kind === "TIME" && source !== "watch" ? "frame-lanes timed" : "frame-lanes"}>
         {spans !== null && program?.time_ns != null && (
-          <SpanLanes spans={spans} times={program.time_ns} axis={axis} store={store} />
+          <SpanLanes spans={spans} times={program.time_ns} axis={axis} />
         )}
       </div>
       <UsageChart
-        {...{ api, view, axis, known, available, snapshots, store, dark, picture }}
+        {...{ api, view, axis, known, available, snapshots, dark, picture }}
         above={children !== null}
       />
       {children}

@@ -1,6 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { type Store, useStore } from "../../base/store";
-import type { ViewState } from "../state/view_state";
+import { store, useViewState } from "../state/view_state";
 
 interface ButtonGroupProps {
   label: string;
@@ -92,13 +91,12 @@ interface AxisChoicesProps {
   /** Choices that the recording supports: timestamps for time, a known capacity. */
   timed: boolean;
   capacity: boolean;
-  store: Store<ViewState>;
 }
 
 /** Choices for the axes of an allocator's usage chart. */
-export function AxisChoices({ timed, capacity, store }: AxisChoicesProps) {
-  const axis = useStore(store, (state) => state.axis);
-  const range = useStore(store, (state) => state.usage_range);
+export function AxisChoices({ timed, capacity }: AxisChoicesProps) {
+  const axis = useViewState((state) => state.axis);
+  const range = useViewState((state) => state.usage_range);
   return (
     <>
       {timed && (

@@ -1,7 +1,5 @@
 import type { ComponentChildren } from "preact";
-import type { Store } from "../../base/store";
-import type { ViewState } from "../state/view_state";
-import { NEW_RECORDING } from "../state/view_state";
+import { NEW_RECORDING, store } from "../state/view_state";
 
 interface Props {
   /** Title and memory space of the program's recording. */
@@ -10,12 +8,11 @@ interface Props {
   /** Row number of the buffer to select there. */
   row?: number;
   about: string;
-  store: Store<ViewState>;
   children: ComponentChildren;
 }
 
 /** Link from a runtime allocation to the compiled program, of the same run and host. */
-export function ProgramLink({ title, memory, row, about, store, children }: Props) {
+export function ProgramLink({ title, memory, row, about, children }: Props) {
   return (
     <button
       class="link"

@@ -1,18 +1,16 @@
-import type { Store } from "../../base/store";
 import { hostWindow, useSidebar } from "../browser/host_window";
-import type { ViewState } from "../state/view_state";
+import { store } from "../state/view_state";
 
 interface Props {
   /** Name of a tool in XProf's URLs. */
   tool: string;
   parameters?: Record<string, string>;
   title: string;
-  store: Store<ViewState>;
   children: string;
 }
 
 /** Link to another tool of XProf for the run; nothing outside XProf, or for a run that XProf does not have. */
-export function XprofLink({ tool, parameters = {}, title, store, children }: Props) {
+export function XprofLink({ tool, parameters = {}, title, children }: Props) {
   const { run, host } = store.get();
   const { runs } = useSidebar(run);
   if (runs?.includes(run) !== true) return null;
@@ -31,20 +29,15 @@ const NOT_DRAWN = /^(parameter|root)(\.\d+)?$/i;
 interface GraphProps {
   /** Name of an HLO instruction; empty outside a program. */
   instruction: string;
-  store: Store<ViewState>;
 }
 
 /** Link to XProf's Graph Viewer for an instruction of the selected program. */
-export function GraphViewerLink({ instruction, store }: GraphProps) {
+export function GraphViewerLink({ instruction }: GraphProps) {
   const { module } = store.get();
   if (module === "" || instruction === "" || NOT_DRAWN.test(instruction)) return null;
   const parameters = { moduleName: module, module_name: module, node_name: instruction };
   return (
-    <XprofLink
-      {...{ parameters, store }}
-      tool="graph_viewer"
-      title={`Show ${instruction} in XProf's Graph Viewer`}
-    >
+    <XprofLink {...{ parameters }} tool="graph_viewer" title={`Show ${instruction} in XProf's Graph Viewer`}>
       Graph Viewer
     </XprofLink>
   );
@@ -54,9 +47,9 @@ export function GraphViewerLink({ instruction, store }: GraphProps) {
  * Link to XProf's Trace Viewer of a host's profile; it counts time from its own first event, not from the
  * profile's start.
  */
-export function TraceViewerLink({ store }: { store: Store<ViewState> }) {
+export function TraceViewerLink() {
   return (
-    <XprofLink tool="trace_viewer" title="Show what ran meanwhile, in XProf's Trace Viewer" store={store}>
+    <XprofLink tool="trace_viewer" title="Show what ran meanwhile, in XProf's Trace Viewer">
       Trace Viewer
     </XprofLink>
   );
