@@ -17,7 +17,6 @@ import { type Picture, roleLegend, withLightTheme } from "../drawing/picture";
 import { SavePicture } from "../drawing/save_picture";
 import { HATCH, hatchDefinition, SvgSurface } from "../drawing/surface";
 import { RowFilterContext } from "../page/row_filter";
-import type { ViewProps } from "../state/view_state";
 import {
   describeSegment,
   formatAddress,
@@ -79,7 +78,7 @@ function drawSegments(
 /** Number of segments drawn, largest first: an allocator can have thousands. */
 const MAX_SEGMENTS = 40;
 
-interface Props extends ViewProps {
+interface Props {
   rows: Rows;
   regions: Regions;
   places: Addresses;
@@ -96,7 +95,7 @@ interface Props extends ViewProps {
  * free, and free, and whether the failed request fits into one of these.
  */
 export function AddressMap(props: Props) {
-  const { rows, regions, places, position, length, outOfMemory, fileName, dark } = props;
+  const { rows, regions, places, position, length, outOfMemory, fileName } = props;
   const terms = useTerms();
   const { rows: mask } = useContext(RowFilterContext);
   const rowOfRegion = useMemo(() => rowInRegions(rows, regions), [rows, regions]);
@@ -145,7 +144,7 @@ export function AddressMap(props: Props) {
           {shown.map((segment) => (
             <SegmentStrip
               key={segment.region}
-              {...{ scene, segment, places, dark }}
+              {...{ scene, segment, places }}
               words={wordsOf(segment)}
               event={events === null ? -1 : events[position]}
             />

@@ -13,7 +13,7 @@ const ADDRESS_MAP = {
 } as const;
 
 /** Charts of what is live at the inspected position, or in the selected range. They need all rows. */
-export function Breakdown({ view, available, program, dark }: LiveProps) {
+export function Breakdown({ view, available, program }: LiveProps) {
   const wanted = useViewState((state) => state.chart);
   const { rows, regions, complete } = available;
   const placed = view.recording.axis === "TIME" && (regions?.length ?? 0) > 0;
@@ -41,7 +41,7 @@ export function Breakdown({ view, available, program, dark }: LiveProps) {
       </header>
       {map !== null ? (
         <AddressMap
-          {...{ ...map, fileName, dark }}
+          {...{ ...map, fileName }}
           position={position}
           length={view.length}
           places={available.places}
@@ -49,7 +49,7 @@ export function Breakdown({ view, available, program, dark }: LiveProps) {
         />
       ) : (
         <TreeCharts
-          {...{ program, fileName, dark }}
+          {...{ program, fileName }}
           compiled={view.recording.axis === "PROGRAM_ORDER"}
           rows={complete ? rows : null}
           live={of.filtered}

@@ -11,7 +11,8 @@ import {
 import type { Addresses, Rows } from "../../payload/recording/rows";
 import { useWidth } from "../browser/use_size";
 import { pageColors, sizedContext, type Surface } from "../drawing/surface";
-import { store, useViewState, type ViewProps } from "../state/view_state";
+import { useDark } from "../state/theme";
+import { store, useViewState } from "../state/view_state";
 import { Tooltip } from "../widgets/tooltip";
 
 export const STRIP_HEIGHT = 22;
@@ -70,7 +71,7 @@ export function describeSegment(segment: Segment, pool: string): string {
   return parts.filter(Boolean).join(", ");
 }
 
-interface Props extends ViewProps {
+interface Props {
   scene: MapScene;
   segment: Segment;
   places: Addresses;
@@ -81,11 +82,12 @@ interface Props extends ViewProps {
 
 /** Strip of one segment: chunks in use are filled, gaps are free. */
 export function SegmentStrip(props: Props) {
-  const { scene, segment, places, words, event: eventRow, dark } = props;
+  const { scene, segment, places, words, event: eventRow } = props;
   const { rows, span } = scene;
   const { size, chunks } = segment;
   const host = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
+  const dark = useDark();
   const full = useWidth(host);
   const width = Math.max((full * size) / span, 2);
   const scale = width / Math.max(size, 1);

@@ -11,7 +11,7 @@ import { PrintingContext } from "../browser/printing";
 import { capitalize, useTerms } from "../data/terms";
 import type { AvailableRows } from "../data/use_recording";
 import { useSearch } from "../data/use_search";
-import { store, useViewState, type ViewProps } from "../state/view_state";
+import { store, useViewState } from "../state/view_state";
 import { DataTable, stepLine, TableRow, useTable } from "../tables/data_table";
 import { useTree } from "../trees/tree_charts";
 import { Toggle } from "../widgets/choice";
@@ -23,7 +23,7 @@ const UNEXPLAINED = "stack, or unexplained by any allocation";
 
 const LARGEST_FIRST: Sorting = { key: "size", descending: true };
 
-interface Props extends ViewProps {
+interface Props {
   available: AvailableRows;
   live: Uint32Array;
   /** Live bytes at this position without a row. */
@@ -60,7 +60,7 @@ function useRowSearch(
 
 /** Table of the buffers live at the inspected position: sorted, filtered, grouped, copied and saved. */
 export function BufferTable(props: Props) {
-  const { available, live, unexplained, allocator, moment, times, position, length, fileName, dark } = props;
+  const { available, live, unexplained, allocator, moment, times, position, length, fileName } = props;
   const { rows } = available;
   const terms = useTerms();
   const printing = useContext(PrintingContext);
@@ -75,9 +75,9 @@ export function BufferTable(props: Props) {
     [rows, live, position, sharers],
   );
   const { columns, saved } = useMemo(() => {
-    const source = { rows, places: available.places, terms, dark };
+    const source = { rows, places: available.places, terms };
     return allocator ? allocationColumns(source, times) : bufferColumns(source, moment ? null : length);
-  }, [allocator, moment, available, times, length, terms, dark]);
+  }, [allocator, moment, available, times, length, terms]);
   const table = useTable(columns, LARGEST_FIRST);
   const { size, sort, shown, template } = table;
   const { search, found } = useRowSearch(table.search, available, !allocator && !moment);

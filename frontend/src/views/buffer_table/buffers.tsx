@@ -2,7 +2,7 @@ import { LiveHeading, type LiveProps, useLiveRows } from "../page/live_rows";
 import { BufferTable } from "./buffer_table";
 
 /** Table of what is live at the inspected position, or in the selected range, below a heading that says so. */
-export function Buffers({ view, available, program, dark }: LiveProps) {
+export function Buffers({ view, available, program }: LiveProps) {
   const of = useLiveRows({ view, available, program });
   const { axis, title, memory } = view.recording;
   return (
@@ -11,7 +11,7 @@ export function Buffers({ view, available, program, dark }: LiveProps) {
         <LiveHeading {...{ view, available, program, of }} testid="buffers-heading" />
       </header>
       <BufferTable
-        {...{ available, dark }}
+        {...{ available }}
         allocator={axis === "TIME"}
         moment={axis === "INSTANT"}
         position={of.first}

@@ -22,7 +22,6 @@ interface Source {
   rows: Rows;
   places: Addresses;
   terms: Terms;
-  dark: boolean;
 }
 
 /** Columns of a table of buffers, and those of a saved file, with the headings of `tb-memplugin export`. */
@@ -74,13 +73,13 @@ function opNameColumn(rows: Rows, track: string, more: Partial<Column<number>> =
   return textColumn(rows, "op_name", track, { cell: (row) => <Path text={rows.op_name.at(row)} />, ...more });
 }
 
-function roleColumn({ rows, dark }: Source): Column<number> {
+function roleColumn({ rows }: Source): Column<number> {
   const first = rows.role.at(0) ?? 0;
   const isSame = !rows.roles_follow && rows.role.every((role) => role === first);
   return declared("role", (row) => ROLES[rows.role[row]], {
     track: "116px",
     constant: !isSame ? null : first === 0 ? "" : rows.length < 2 ? null : ROLES[first],
-    cell: (row) => <RowRole {...{ rows, row, dark }} />,
+    cell: (row) => <RowRole {...{ rows, row }} />,
   });
 }
 

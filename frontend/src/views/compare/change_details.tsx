@@ -11,13 +11,13 @@ import type {
 import { capitalize, useTerms } from "../data/terms";
 import { useFetched } from "../data/use_fetched";
 import { openRecording } from "../state/open_recording";
-import { store, type ViewProps } from "../state/view_state";
+import { store } from "../state/view_state";
 import { CallStack } from "../widgets/call_stack";
 import { Drawer, Fact } from "../widgets/drawer";
 import { ErrorMessage } from "../widgets/message";
 import { Role } from "../widgets/role";
 
-interface Props extends ViewProps {
+interface Props {
   api: Api;
   comparison: Comparison;
   found: SelectedChange;
@@ -34,7 +34,7 @@ export function ChangeDetails({ found, ...props }: Props) {
 
 type Shared = Omit<Props, "found">;
 
-function EntryDetails({ api, comparison, entry, dark }: Shared & { entry: ComparedEntry }) {
+function EntryDetails({ api, comparison, entry }: Shared & { entry: ComparedEntry }) {
   const terms = useTerms();
   const { a, b } = comparison;
   return (
@@ -50,7 +50,7 @@ function EntryDetails({ api, comparison, entry, dark }: Shared & { entry: Compar
         </Fact>
         {entry.role !== 0 && (
           <Fact name="Role">
-            <Role role={entry.role} dark={dark} />
+            <Role role={entry.role} />
           </Fact>
         )}
         <OptionalFact name={terms.op} text={entry.op} />

@@ -6,7 +6,7 @@ import { sameText } from "../../layout/table/fields";
 import type { Sorting } from "../../layout/url_values";
 import type { ComparedEntry, Comparison } from "../../payload/generated/answers";
 import { type Change, CHANGES, ROLES } from "../../payload/generated/constants";
-import { store, useViewState, type ViewProps } from "../state/view_state";
+import { store, useViewState } from "../state/view_state";
 import { type Column, column, DASH, savedColumn } from "../tables/columns";
 import { Table } from "../tables/table";
 import { ButtonGroup } from "../widgets/choice";
@@ -14,7 +14,7 @@ import { Middle } from "../widgets/middle";
 import { Role } from "../widgets/role";
 
 /** Columns of changes. Empty ones and those equal in all rows are left out: device profiles have no roles or shapes. */
-export function changeColumns(entries: readonly ComparedEntry[], dark: boolean): Column<ComparedEntry>[] {
+export function changeColumns(entries: readonly ComparedEntry[]): Column<ComparedEntry>[] {
   const role = (entry: ComparedEntry): string => ROLES[entry.role];
   const short = shortNames(entries.flatMap((entry) => [entry.site, entry.source]));
   const name = (text: string) => (
@@ -48,7 +48,7 @@ export function changeColumns(entries: readonly ComparedEntry[], dark: boolean):
     column("text", "role", "Role", "What the memory is for", role, {
       track: "128px",
       constant: entries.some(known) ? sameText(entries, role) : "",
-      cell: (entry) => <Role role={entry.role} dark={dark} />,
+      cell: (entry) => <Role role={entry.role} />,
     }),
     column("name", "shape", "Shape", "Shape, and the previous one if it changed", ({ shape }) => shape, {
       track: "minmax(110px, .7fr)",
@@ -79,17 +79,17 @@ function Amount({ bytes, allocations }: { bytes: number; allocations: number }) 
 
 const LARGEST_FIRST: Sorting = { key: "delta", descending: true };
 
-interface Props extends ViewProps {
+interface Props {
   comparison: Comparison;
 }
 
 /** Table of changes: new, gone, grown and shrunk, matched by name and source rather than by id. */
-export function ChangesTable({ comparison, dark }: Props) {
+export function ChangesTable({ comparison }: Props) {
   const { entries, changes, entries_total: count, left_out_bytes: left } = comparison;
   const kinds = useViewState((state) => state.change_kinds);
   const wanted = useMemo(() => new Set(CHANGES.filter((kind) => kinds.split(",").includes(kind))), [kinds]);
   const change = useViewState((state) => state.selected_change);
-  const columns = useMemo(() => changeColumns(entries, dark), [entries, dark]);
+  const columns = useMemo(() => changeColumns(entries), [entries]);
   const rows = useMemo(
     () => entries.filter((entry) => wanted.size === 0 || wanted.has(entry.change)),
     [entries, wanted],

@@ -73,7 +73,7 @@ interface Props extends PageProps {
 }
 
 /** Comparison of two recordings, or of two moments of one. */
-export function ComparePage({ api, runs, run, listing, dark, onState }: Props) {
+export function ComparePage({ api, runs, run, listing, onState }: Props) {
   const pair = usePair(api, runs, run, listing);
   const at_b = useViewState((state) => state.at_b);
   const by = useViewState((state) => state.compare_by);
@@ -99,7 +99,7 @@ export function ComparePage({ api, runs, run, listing, dark, onState }: Props) {
   );
   const drawer =
     value === null || selected === null || error !== null ? null : (
-      <ChangeDetails api={api} comparison={value} found={selected} dark={dark} />
+      <ChangeDetails api={api} comparison={value} found={selected} />
     );
   return (
     <TermsContext.Provider value={value === null ? PROGRAM_TERMS : termsOf(value.b.recording)}>
@@ -115,7 +115,7 @@ export function ComparePage({ api, runs, run, listing, dark, onState }: Props) {
             <Headline headline={value.headline} caveats={caveats(value)} problems={listing.problems} />
             <Causes api={api} comparison={value} />
             <WaterfallSection comparison={value} />
-            <ChangesTable comparison={value} dark={dark} />
+            <ChangesTable comparison={value} />
             {hasCallGraph(value) && (
               <CallGraphSection
                 {...{ api }}

@@ -35,7 +35,7 @@ export function BarsSection(props: SectionProps) {
   );
 }
 
-function BarsPicture({ step, dark, actions }: SectionProps) {
+function BarsPicture({ step, actions }: SectionProps) {
   const place = useRef<HTMLElement>(null);
   const shown = step.candidates.slice(0, MAX_BARS);
   const roles = useMemo(
@@ -63,7 +63,7 @@ function BarsPicture({ step, dark, actions }: SectionProps) {
         />
       </header>
       <Bars {...{ step, shown, actions }} />
-      <FitKey roles={roles} dark={dark} lines={false} />
+      <FitKey roles={roles} lines={false} />
     </section>
   );
 }

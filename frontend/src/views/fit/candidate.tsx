@@ -4,7 +4,7 @@ import type { FitCandidate, FitStep, Summary } from "../../payload/generated/ans
 import type { Signal } from "../../payload/request";
 import { knobText, leftOf, recomputedText, reservedText, stateOf } from "../../payload/responses/fit";
 import { openRecording } from "../state/open_recording";
-import { NEW_COMPARISON, NEW_RECORDING, store, type ViewProps } from "../state/view_state";
+import { NEW_COMPARISON, NEW_RECORDING, store } from "../state/view_state";
 
 /** What charts and tables do with a candidate. */
 export interface CandidateActions {
@@ -16,7 +16,7 @@ export interface CandidateActions {
 }
 
 /** What charts and tables of a step share. */
-export interface SectionProps extends ViewProps {
+export interface SectionProps {
   step: FitStep;
   actions: CandidateActions;
 }

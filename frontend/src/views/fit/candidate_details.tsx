@@ -2,19 +2,19 @@ import { formatBytes, formatExact, formatLeft, formatShare } from "../../base/un
 import { stackedRoles } from "../../layout/fit_chart";
 import type { FitCandidate, FitStep } from "../../payload/generated/answers";
 import { leftOf, recomputedText, reservedText, STATE_TEXT, stateOf } from "../../payload/responses/fit";
-import { store, type ViewProps } from "../state/view_state";
+import { store } from "../state/view_state";
 import { Drawer } from "../widgets/drawer";
 import { Role } from "../widgets/role";
 import type { CandidateActions } from "./candidate";
 
-interface Props extends ViewProps {
+interface Props {
   step: FitStep;
   candidate: FitCandidate;
   actions: CandidateActions;
 }
 
 /** Everything that the record of a candidate has, with the traceback of the user's code in full. */
-export function CandidateDetails({ step, candidate, actions, dark }: Props) {
+export function CandidateDetails({ step, candidate, actions }: Props) {
   const { roles, peak_bytes: peak, parts, error, traceback, versions } = candidate;
   return (
     <Drawer
@@ -68,7 +68,7 @@ export function CandidateDetails({ step, candidate, actions, dark }: Props) {
               .reverse()
               .map(({ role, bytes }) => (
                 <li key={role}>
-                  <Role role={role} dark={dark} />
+                  <Role role={role} />
                   <BytesOfPeak bytes={bytes} peak={peak} />
                 </li>
               ))}

@@ -46,8 +46,8 @@ const MARKS = [
 ] as const;
 
 /** Legend of the charts: marks, and roles from the bottom of the stack. */
-export function FitKey(props: { roles: readonly number[]; dark: boolean; lines: boolean }) {
-  const { roles, dark, lines } = props;
+export function FitKey(props: { roles: readonly number[]; lines: boolean }) {
+  const { roles, lines } = props;
   return (
     <ul class="fit-key" aria-label="Legend">
       {lines &&
@@ -79,7 +79,7 @@ export function FitKey(props: { roles: readonly number[]; dark: boolean; lines: 
       )}
       {roles.map((role) => (
         <li key={role}>
-          <Role role={role} dark={dark} />
+          <Role role={role} />
         </li>
       ))}
     </ul>

@@ -28,7 +28,7 @@ const MAX_LABELS = 10;
 const REACH = 28;
 
 /** Reserved memory along the searched knob, a line for each choice, with the peak of one of them by role. */
-export function CurveSection({ step, choice, dark, actions }: SectionProps & { choice: number }) {
+export function CurveSection({ step, choice, actions }: SectionProps & { choice: number }) {
   const place = useRef<HTMLElement>(null);
   const chart = useMemo(() => fitChart(step, choice), [step, choice]);
   const named = useMemo(() => choiceNamer(step), [step]);
@@ -55,7 +55,7 @@ export function CurveSection({ step, choice, dark, actions }: SectionProps & { c
       <FullWindow of="curve">
         <Curve {...{ chart, step, choice, actions, named }} onChoice={pick} />
       </FullWindow>
-      <FitKey roles={roles} dark={dark} lines />
+      <FitKey roles={roles} lines />
       {step.choices[choice].sentences.map((sentence) => (
         <p key={sentence} class="muted fit-sentence">
           {sentence}
@@ -65,7 +65,7 @@ export function CurveSection({ step, choice, dark, actions }: SectionProps & { c
   );
 }
 
-interface CurveProps extends Omit<SectionProps, "store" | "dark"> {
+interface CurveProps extends SectionProps {
   chart: FitChart;
   choice: number;
   named: (choice: FitStep["choices"][number]) => string;

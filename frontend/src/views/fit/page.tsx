@@ -23,13 +23,13 @@ interface Props extends PageProps {
 }
 
 /** Candidates of a fit: the memory that each needs, and the largest value of the searched knob that fits. */
-export function FitPage({ api, fit, runs, dark, onState }: Props) {
+export function FitPage({ api, fit, runs, onState }: Props) {
   const wanted = useViewState((state) => state.fit_step);
   useEffect(() => onState(fit === null ? "loading" : "ready", null), [fit]);
   if (fit === null) return <div class="placeholder" aria-busy="true" />;
   const step = fit.steps.find((each) => stepKey(each) === wanted) ?? mostCandidates(fit.steps);
   if (step === undefined) return <NoFit fit={fit} />;
-  return <StepPage key={stepKey(step)} {...{ api, fit, step, runs, dark }} />;
+  return <StepPage key={stepKey(step)} {...{ api, fit, step, runs }} />;
 }
 
 /** Return the step that is shown at first: not one of a single candidate that failed. */
@@ -61,13 +61,13 @@ interface StepProps extends Omit<Props, "fit" | "onState"> {
   step: FitStep;
 }
 
-function StepPage({ api, fit, step, runs, dark }: StepProps) {
+function StepPage({ api, fit, step, runs }: StepProps) {
   const [error, setError] = useState<Error | null>(null);
   const actions = useActions(api, step, runs, setError);
   const choice = useChoice(step);
   const selected = useViewState((state) => state.fit_candidate);
   const candidate = step.candidates.find(({ run }) => run === selected);
-  const shared = { step, dark, actions };
+  const shared = { step, actions };
   const drawer =
     candidate === undefined ? null : (
       <CandidateDetails {...shared} candidate={candidate} key={candidate.run} />

@@ -96,7 +96,7 @@ interface Props extends PageProps {
 }
 
 /** The devices of the capture that contains a run: the worst one with its cause, outliers, and missing hosts. */
-export function FleetPage({ api, run, dark, onState }: Props) {
+export function FleetPage({ api, run, onState }: Props) {
   const { value: fleet, error } = useFleet(api, run);
   const wanted = useViewState((state) => state.fleet_memory);
   const settled = error !== null || (fleet !== null && !fleet.meta.running);
@@ -110,7 +110,7 @@ export function FleetPage({ api, run, dark, onState }: Props) {
   const memories = fleet.meta.capture?.memories ?? [];
   const found = memories.find((each) => each.memory === wanted) ?? memories.at(0);
   const memory = found?.memory ?? "";
-  const shared: FleetProps = { api, fleet, memory, dark };
+  const shared: FleetProps = { api, fleet, memory };
   return (
     <PageFrame drawer={null}>
       {fleet.meta.problem !== "" && (

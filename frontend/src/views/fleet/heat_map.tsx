@@ -18,6 +18,7 @@ import { withLightTheme } from "../drawing/picture";
 import { SavePicture } from "../drawing/save_picture";
 import { pageColors } from "../drawing/surface";
 import { store, useViewState } from "../state/view_state";
+import { useDark } from "../state/theme";
 import { Choice } from "../widgets/choice";
 import { Tooltip } from "../widgets/tooltip";
 import {
@@ -35,11 +36,11 @@ import type { DevicesProps } from "./section";
 interface Props {
   shades: Shades;
   fleet: Fleet;
-  dark: boolean;
 }
 
 /** What the colors and outlines of cells stand for; outlines that do not occur are left out. */
-function HeatLegend({ shades, fleet, dark }: Props) {
+function HeatLegend({ shades, fleet }: Props) {
+  const dark = useDark();
   return (
     <ul class="fleet-legend" data-testid="fleet-legend">
       <li>
@@ -81,7 +82,8 @@ export function HeatMapSection(props: DevicesProps) {
 }
 
 function HeatMapPicture(props: DevicesProps) {
-  const { fleet, rows, found, dimmed, dark } = props;
+  const { fleet, rows, found, dimmed } = props;
+  const dark = useDark();
   const place = useRef<HTMLDivElement>(null);
   const width = useWidth(place);
   const wanted = useViewState((state) => state.fleet_color);
@@ -122,7 +124,7 @@ function HeatMapPicture(props: DevicesProps) {
       <div ref={place} class="fleet-heat">
         {width > 0 && <Cells {...props} picture={picture} />}
       </div>
-      <HeatLegend {...{ shades, fleet, dark }} />
+      <HeatLegend {...{ shades, fleet }} />
     </section>
   );
 }

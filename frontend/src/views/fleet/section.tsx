@@ -2,10 +2,9 @@ import { formatCount, formatCounted } from "../../base/units";
 import type { Api } from "../../payload/api";
 import type { FleetMemory, FleetMeta } from "../../payload/generated/answers";
 import type { Fleet } from "../../payload/responses/fleet";
-import type { ViewProps } from "../state/view_state";
 
 /** What the parts of the Fleet tab share. */
-export interface FleetProps extends ViewProps {
+export interface FleetProps {
   api: Api;
   fleet: Fleet;
   /** The memory whose devices are shown. */

@@ -138,7 +138,7 @@ interface Props extends PageProps {
 }
 
 /** Every program and memory of a run, the largest share of its limit first, and the programs that shared a memory. */
-export function OverviewPage({ api, run, listing, dark, onState }: Props) {
+export function OverviewPage({ api, run, listing, onState }: Props) {
   // Roles and parts read every buffer, so the rows are shown without them first. A report has all at once.
   const figures = useFetched(api.report === null ? run : null, (name, signal) =>
     api.overviewFigures({ run: name }, signal),
@@ -175,7 +175,7 @@ export function OverviewPage({ api, run, listing, dark, onState }: Props) {
             snapshots, and out-of-memory errors.
           </Message>
         ) : (
-          <RecordingsTable rows={value.rows} {...{ pending, advice, run, dark }} />
+          <RecordingsTable rows={value.rows} {...{ pending, advice, run }} />
         )}
         {foldPlaces(value.together).map(({ place, hosts }) => (
           <CoResidency key={`${place.host} ${place.memory}`} {...{ place, hosts }} rows={value.rows} />

@@ -15,7 +15,7 @@ import type { OverviewRow } from "../../payload/generated/answers";
 import { ROLES } from "../../payload/generated/constants";
 import { type AdviceById, bestChange, partText, recordingName } from "../../payload/responses/names";
 import { openRecording } from "../state/open_recording";
-import { store, useViewState, type ViewProps } from "../state/view_state";
+import { store, useViewState } from "../state/view_state";
 import { CellLink, type Column, column, Room, savedColumn } from "../tables/columns";
 import { Table } from "../tables/table";
 import { Toggle } from "../widgets/choice";
@@ -36,7 +36,6 @@ const KINDS: Record<string, string> = {
 export function overviewColumns(
   rows: readonly OverviewRow[],
   advice: AdviceById,
-  dark: boolean,
   onOpen: (row: OverviewRow) => void,
   pending: boolean,
 ): Column<FoldedRow>[] {
@@ -116,7 +115,7 @@ export function overviewColumns(
             unknown
           ) : (
             <span title={formatExact(role.bytes)}>
-              <Role role={role.role} dark={dark} /> {formatShare(role.share, 1)}
+              <Role role={role.role} /> {formatShare(role.share, 1)}
             </span>
           ),
       },
@@ -204,7 +203,7 @@ function topAdvice(row: OverviewRow, advice: AdviceById) {
   );
 }
 
-interface Props extends ViewProps {
+interface Props {
   rows: readonly OverviewRow[];
   /** Roles and parts of the rows are still to come. */
   pending: boolean;
@@ -216,7 +215,7 @@ interface Props extends ViewProps {
  * Table of a run's recordings, in the server's order; a click or Enter opens one. Small memories are one line below it,
  * which opens them; a search finds them too.
  */
-export function RecordingsTable({ rows, pending, advice, run, dark }: Props) {
+export function RecordingsTable({ rows, pending, advice, run }: Props) {
   const open = (row: OverviewRow): void => openRecording(row);
   const each = useViewState((state) => state.each_host);
   const isWhole = useViewState(
@@ -224,10 +223,7 @@ export function RecordingsTable({ rows, pending, advice, run, dark }: Props) {
   );
   const small = useMemo(() => rows.filter((row) => row.small), [rows]);
   const listed = useMemo(() => (isWhole ? rows : rows.filter((row) => !row.small)), [rows, isWhole]);
-  const columns = useMemo(
-    () => overviewColumns(listed, advice, dark, open, pending),
-    [listed, advice, dark, pending],
-  );
+  const columns = useMemo(() => overviewColumns(listed, advice, open, pending), [listed, advice, pending]);
   const equal = useMemo(() => listed.length - foldHosts(listed).length, [listed]);
   return (
     <section class="recordings-table" data-testid="recordings-table" aria-label="Recordings of the run">

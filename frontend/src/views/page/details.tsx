@@ -7,7 +7,7 @@ import { expansion, rowName, type Rows } from "../../payload/recording/rows";
 import { capitalize, useTerms } from "../data/terms";
 import { useFetched } from "../data/use_fetched";
 import type { AvailableRows } from "../data/use_recording";
-import { store, useViewState, type ViewProps } from "../state/view_state";
+import { store, useViewState } from "../state/view_state";
 import { CallStack } from "../widgets/call_stack";
 import { Drawer, Fact } from "../widgets/drawer";
 import { ErrorMessage } from "../widgets/message";
@@ -16,7 +16,7 @@ import { RowRole } from "../widgets/role";
 import { GraphViewerLink } from "../widgets/xprof_link";
 import { Occupants, PlannedBuffers, Sharers } from "./sharers";
 
-interface Props extends ViewProps {
+interface Props {
   api: Api;
   id: string;
   /** Row number, and its index in `rows`. */
@@ -67,13 +67,13 @@ function Details(props: Props) {
   );
 }
 
-type FactsProps = Pick<Props, "rows" | "row" | "length" | "times" | "moment" | "dark"> & {
+type FactsProps = Pick<Props, "rows" | "row" | "length" | "times" | "moment"> & {
   /** Null until they have loaded, and for a row under the pointer. */
   details: BufferDetails | null;
 };
 
 /** What the columns of a row contain. */
-export function RowFacts({ rows, row, length, times, moment = false, details, dark }: FactsProps) {
+export function RowFacts({ rows, row, length, times, moment = false, details }: FactsProps) {
   const terms = useTerms();
   const padding = rows.size[row] - rows.requested[row];
   const addressed = times !== null || moment;
@@ -83,7 +83,7 @@ export function RowFacts({ rows, row, length, times, moment = false, details, da
     <dl class="facts">
       {(times === null || rows.role[row] !== 0) && (
         <Fact name="Role">
-          <RowRole {...{ rows, row, dark }} />
+          <RowRole {...{ rows, row }} />
         </Fact>
       )}
       <Fact name="Size">
@@ -229,7 +229,7 @@ export function PageFrame({ drawer, children }: FrameProps) {
   );
 }
 
-interface DrawerProps extends ViewProps {
+interface DrawerProps {
   api: Api;
   id: string;
   /** Null until they have loaded. */

@@ -6,20 +6,20 @@ import type { Figure, OutOfMemory } from "../../payload/generated/answers";
 import type { FirstView } from "../../payload/recording/recording";
 import { PrintingContext } from "../browser/printing";
 import type { AvailableRows } from "../data/use_recording";
-import type { ViewProps } from "../state/view_state";
+import { useDark } from "../state/theme";
 import { AssumedCapacity } from "./assumed_capacity";
 import { RoleFilter } from "./row_filter";
 
 /** Roles with less of the peak are in the panel only. */
 const MIN_SHARE = 0.005;
 
-interface PeakProps extends ViewProps {
+interface PeakProps {
   view: FirstView;
   available: AvailableRows;
 }
 
 /** Bar of the peak by role in proportion of the limit, and its legend, whose entries filter. */
-function PeakBar({ view, available, dark }: PeakProps) {
+function PeakBar({ view, available }: PeakProps) {
   const { capacity_bytes: capacity, peak_bytes: peak, reserved_bytes } = view.recording;
   const whole = Math.max(capacity ?? 0, reserved_bytes ?? 0, peak, 1);
   const roles = useMemo(
@@ -31,7 +31,7 @@ function PeakBar({ view, available, dark }: PeakProps) {
   // Also once they have come, so that nothing moves.
   const space = view.rows.roles_follow ? "categories follow" : "categories";
   const known = !follow && roles.some(([role]) => role !== 0);
-  const colors = roleColors(dark);
+  const colors = roleColors(useDark());
   const width = (bytes: number): string => `${(100 * bytes) / whole}%`;
   const words =
     `Peak ${formatBytes(peak)}` +
@@ -57,7 +57,7 @@ function PeakBar({ view, available, dark }: PeakProps) {
             .filter(([, bytes]) => known && bytes >= MIN_SHARE * peak)
             .map(([role, bytes]) => (
               <li key={role}>
-                <RoleFilter role={role} dark={dark}>
+                <RoleFilter role={role}>
                   {" "}
                   <b>{formatBytes(bytes)}</b>
                 </RoleFilter>
@@ -99,7 +99,7 @@ function OutOfMemoryBar({ view, outOfMemory }: { view: FirstView; outOfMemory: O
 const MAIN_FIGURES = ["live_peak", "reserved", "capacity"];
 
 /** Peak bar with its legend, three figures, and the other figures under "Details", each with a definition. */
-export function Figures({ view, available, dark }: PeakProps) {
+export function Figures({ view, available }: PeakProps) {
   const { kind, peak_bytes: peak, reserved_bytes: reserved, capacity_bytes: capacity } = view.recording;
   const total =
     kind === "allocator" || kind === "watch" || (kind === "oom" && capacity !== null)
@@ -113,7 +113,7 @@ export function Figures({ view, available, dark }: PeakProps) {
   return (
     <section class="figures" aria-label="Figures">
       {view.out_of_memory === null ? (
-        <PeakBar {...{ view, available, dark }} />
+        <PeakBar {...{ view, available }} />
       ) : (
         <OutOfMemoryBar view={view} outOfMemory={view.out_of_memory} />
       )}

@@ -7,7 +7,7 @@ import { useTerms } from "../data/terms";
 import type { AvailableRows } from "../data/use_recording";
 import { RowFilterContext } from "./row_filter";
 import type { Window } from "../state/fields";
-import { store, usePosition, useViewState, type ViewProps } from "../state/view_state";
+import { store, usePosition, useViewState } from "../state/view_state";
 
 /** What is live at the inspected position, or in the selected range of the axis. */
 export interface LiveRows {
@@ -30,7 +30,7 @@ interface Shown {
 }
 
 /** What the charts and the table of live rows are given. */
-export type LiveProps = Shown & ViewProps;
+export type LiveProps = Shown;
 
 /** Return the first and last position of a part of the axis, whose end is excluded. */
 function positionsIn([from, to]: Window, length: number): [number, number] {

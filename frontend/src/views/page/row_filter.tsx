@@ -10,7 +10,7 @@ import type { RecordingData } from "../../payload/recording/recording";
 import type { Rows } from "../../payload/recording/rows";
 import { useTerms } from "../data/terms";
 import { useFetched } from "../data/use_fetched";
-import { store, useViewState, type ViewProps } from "../state/view_state";
+import { store, useViewState } from "../state/view_state";
 import { Role } from "../widgets/role";
 import { LazyTrees, LazyTreesContext, treeKey } from "./lazy_trees";
 
@@ -96,14 +96,14 @@ function FilterChip() {
   );
 }
 
-interface RoleFilterProps extends ViewProps {
+interface RoleFilterProps {
   role: number;
   /** Figures beside the name. */
   children?: ComponentChildren;
 }
 
 /** Role in a legend: a button that restricts all charts to this role, and to others that are pressed. */
-export function RoleFilter({ role, dark, children }: RoleFilterProps) {
+export function RoleFilter({ role, children }: RoleFilterProps) {
   const filter = readFilter(useViewState((state) => state.row_filter));
   const pressed = filter?.kind === "roles" && filter.roles.includes(role);
   const others = filter?.kind === "roles" && !pressed;
@@ -115,7 +115,7 @@ export function RoleFilter({ role, dark, children }: RoleFilterProps) {
       title={pressed ? "Click to clear" : others ? "Click to show too" : "Click to show only this role"}
       onClick={() => store.set({ row_filter: toggleRole(store.get().row_filter, role) })}
     >
-      <Role role={role} dark={dark} />
+      <Role role={role} />
       {children}
     </button>
   );

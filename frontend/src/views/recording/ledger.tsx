@@ -9,8 +9,8 @@ import { FREE } from "../../payload/generated/constants";
 import { useWidth } from "../browser/use_size";
 import { useLastFetched } from "../data/use_fetched";
 import { ByteAxis } from "../drawing/byte_axis";
-import type { ViewProps } from "../state/view_state";
 import { type Column, column } from "../tables/columns";
+import { useDark } from "../state/theme";
 import { ListTable } from "../tables/table";
 import { ErrorMessage } from "../widgets/message";
 
@@ -23,14 +23,14 @@ const TICK_WIDTH = 90;
 /** Colors of holders by their place, as numbers of roles: neighbors are told apart without hues, too. */
 const COLORS = [1, 5, 8, 6, 2, 7, 9, 4, 10, 3, 11, 0];
 
-interface Props extends ViewProps {
+interface Props {
   api: Api;
   /** A memory of a watched job. */
   recording: Summary;
 }
 
 /** The bytes of a memory by holder over time, which add up to its size, and the peaks of the phases of its steps. */
-export function LedgerSection({ api, recording, dark }: Props) {
+export function LedgerSection({ api, recording }: Props) {
   const { id, end_ns, memory } = recording;
   const { value, error } = useLastFetched(`${id} ${end_ns}`, (_, signal) => api.ledger({ id }, signal));
   if (error !== null) return <ErrorMessage error={error} />;
@@ -40,7 +40,7 @@ export function LedgerSection({ api, recording, dark }: Props) {
       <header class="section-head">
         <h2>{`${value.holders.length > 0 ? "Ledger" : "Phases"} of ${memory}`}</h2>
       </header>
-      {value.holders.length > 0 && <Holders {...{ dark }} ledger={value} />}
+      {value.holders.length > 0 && <Holders ledger={value} />}
       {value.phases.length > 0 && (
         <ListTable
           columns={PHASES}
@@ -56,7 +56,7 @@ export function LedgerSection({ api, recording, dark }: Props) {
   );
 }
 
-function Holders({ ledger, dark }: ViewProps & { ledger: Ledger }) {
+function Holders({ ledger }: { ledger: Ledger }) {
   const place = useRef<HTMLDivElement>(null);
   const width = useWidth(place);
   const [pointed, setPointed] = useState<number | null>(null);
@@ -67,6 +67,7 @@ function Holders({ ledger, dark }: ViewProps & { ledger: Ledger }) {
   const x = (time: number): number => LEFT + ((time - span[0]) / (span[1] - span[0])) * plot;
   const y = (bytes: number): number => TOP + (HEIGHT - TOP - BOTTOM) * (1 - bytes / max);
   const line = (tops: readonly number[]): string[] => tops.map((bytes, i) => `${x(times[i])},${y(bytes)}`);
+  const dark = useDark();
   const colors = roleColors(dark);
   const color = (band: number): string => cssColor(colors[COLORS[band % COLORS.length]]);
   const shown = Math.min(pointed ?? times.length - 1, times.length - 1);

@@ -9,13 +9,13 @@ import type { FirstView, Program } from "../../payload/recording/recording";
 import { rowName } from "../../payload/recording/rows";
 import { capitalize, useTerms } from "../data/terms";
 import type { AvailableRows } from "../data/use_recording";
-import { store, usePosition, useViewState, type ViewProps } from "../state/view_state";
+import { store, usePosition, useViewState } from "../state/view_state";
 import { TraceViewerLink } from "../widgets/xprof_link";
 import { curveLabels, useCurves } from "../usage/curves";
 import { RowFacts, useDetails } from "../page/details";
 import { RoleFilter } from "../page/row_filter";
 
-interface Props extends ViewProps {
+interface Props {
   api: Api;
   view: FirstView;
   available: AvailableRows;
@@ -25,13 +25,13 @@ interface Props extends ViewProps {
 
 /** The panel at the right: the selected row, else the row or position under the pointer, else the inspected one. */
 export function Panel(props: Props) {
-  const { view, available, program, dark } = props;
+  const { view, available, program } = props;
   const terms = useTerms();
   const hovered = available.indexOf(useViewState((state) => state.hovered ?? state.search_match));
   const pointed = useViewState((state) => state.pointed);
   const inspected = usePosition(view);
   const { rows } = available;
-  const shared = { dark, length: view.length, times: program?.time_ns ?? null, moment: false };
+  const shared = { length: view.length, times: program?.time_ns ?? null, moment: false };
   const pinned = useDetails({ ...shared, api: props.api, id: view.recording.id, available });
   const position = pointed === null ? inspected : Math.min(Math.max(pointed, 0), view.length - 1);
   return (
@@ -95,7 +95,7 @@ interface MomentProps extends Props {
 }
 
 /** A position: instruction, live bytes by role, and the value of each curve. */
-function Moment({ view, available, program, axis, position, isInspected, dark }: MomentProps) {
+function Moment({ view, available, program, axis, position, isInspected }: MomentProps) {
   const terms = useTerms();
   const curves = useCurves(view);
   const series = useMemo(() => usageSeries(view.usage, view.length, axis, curves), [view, axis, curves]);
@@ -134,14 +134,14 @@ function Moment({ view, available, program, axis, position, isInspected, dark }:
           );
         })}
       </dl>
-      {isInspected && <RolesAt {...{ view, available, program, position, dark }} />}
+      {isInspected && <RolesAt {...{ view, available, program, position }} />}
     </aside>
   );
 }
 
 /** Live bytes at a position by role. Away from the peak this needs all rows. */
 function RolesAt(props: Omit<MomentProps, "api" | "axis" | "isInspected">) {
-  const { view, available, program, position, dark } = props;
+  const { view, available, program, position } = props;
   const { rows, complete } = available;
   const terms = useTerms();
   const live = useMemo(
@@ -158,7 +158,7 @@ function RolesAt(props: Omit<MomentProps, "api" | "axis" | "isInspected">) {
         {roles.map(([role, bytes]) => (
           <tr key={role}>
             <th scope="row">
-              <RoleFilter role={role} dark={dark} />
+              <RoleFilter role={role} />
             </th>
             <td>{formatBytes(bytes)}</td>
             <td class="muted">{formatShare(bytes, total)}</td>

@@ -18,7 +18,7 @@ import { Panel } from "./panel";
 import { RecordingFrame } from "./recording_frame";
 import { TreesScope } from "../page/row_filter";
 import { Verdict } from "../page/verdict";
-import { store, type Tab, useViewState, type ViewProps } from "../state/view_state";
+import { store, type Tab, useViewState } from "../state/view_state";
 import { Executions } from "../usage/executions";
 import { UsageSection } from "../usage/usage_section";
 import { ErrorMessage } from "../widgets/message";
@@ -37,7 +37,7 @@ function useAxis(view: FirstView, program: Program | null): Axis {
 function useTabs(
   props: LoadedProps & { available: AvailableRows; program: Program | null; advice: Fetched<AdviceList> },
 ): BelowTab[] {
-  const { api, view, all, available, program, advice, dark } = props;
+  const { api, view, all, available, program, advice } = props;
   const { id, axis, kind } = view.recording;
   const complete = all.value !== null;
   const kernels = useFetched(kind === "program" ? id : null, (key, signal) =>
@@ -47,7 +47,7 @@ function useTabs(
     api.leaks({ id: key }, signal),
   );
   const found = kernels.value?.kernels ?? [];
-  const below = { view, available, program, dark };
+  const below = { view, available, program };
   const tabs: (BelowTab | false)[] = [
     {
       key: "advice",
@@ -120,7 +120,7 @@ export function RecordingPage({ tab, id, allocations, onState, ...shared }: Prop
   );
 }
 
-interface LoadedProps extends ViewProps {
+interface LoadedProps {
   api: Api;
   view: FirstView;
   all: Fetched<RecordingData>;
@@ -130,7 +130,7 @@ interface LoadedProps extends ViewProps {
 
 /** The first screen of a page, the panel beside it, and the tabs below; or only the charts in the full window. */
 function Loaded(props: LoadedProps) {
-  const { api, view, all, early, problems, dark } = props;
+  const { api, view, all, early, problems } = props;
   const full = useViewState((state) => state.timeline_only);
   const available = useMemo(() => availableRows(view, all.value), [view, all.value]);
   const program = all.value?.program ?? null;
@@ -141,7 +141,7 @@ function Loaded(props: LoadedProps) {
   const tabs = useTabs({ ...props, available, program, advice });
   const { verdict, waiting } = useVerdict(api, view, available.complete);
   const busy = waiting || (advice.value === null && advice.error === null);
-  const shared = { api, view, available, program, axis, dark };
+  const shared = { api, view, available, program, axis };
   return (
     <RecordingFrame
       full={full}
@@ -149,7 +149,7 @@ function Loaded(props: LoadedProps) {
       top={
         <>
           <Verdict verdict={verdict} advice={advice.value} busy={busy} />
-          <Figures {...{ view, available, dark }} />
+          <Figures {...{ view, available }} />
           <Caveats caveats={view.caveats} problems={problems} />
         </>
       }

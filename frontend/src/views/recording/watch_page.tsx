@@ -43,7 +43,7 @@ export function WatchPage({ summary, onState, ...shared }: Props) {
 
 type SectionsProps = Omit<Props, "summary" | "onState"> & { curve: Curve };
 
-function Sections({ api, curve, recordings, problems, dark }: SectionsProps) {
+function Sections({ api, curve, recordings, problems }: SectionsProps) {
   const { view, data, times } = curve;
   const available = useMemo(() => allRows(data), [data]);
   const axis = useMemo(() => timeAxis(times), [times]);
@@ -51,7 +51,7 @@ function Sections({ api, curve, recordings, problems, dark }: SectionsProps) {
     () => snapshotsOf(recordings, view.recording.memory),
     [recordings, view.recording.memory],
   );
-  const shared = { api, view, available, program: data.program, axis, dark };
+  const shared = { api, view, available, program: data.program, axis };
   return (
     <RecordingFrame
       full={false}
@@ -59,7 +59,7 @@ function Sections({ api, curve, recordings, problems, dark }: SectionsProps) {
       top={
         <>
           <Verdict verdict={view.verdict} advice={null} busy={false} />
-          <Figures {...{ view, available, dark }} />
+          <Figures {...{ view, available }} />
           <Caveats caveats={view.caveats} problems={problems} />
         </>
       }
@@ -71,7 +71,7 @@ function Sections({ api, curve, recordings, problems, dark }: SectionsProps) {
       below={
         <>
           {[view.recording, ...hostOf(recordings, view.recording)].map((recording) => (
-            <LedgerSection key={recording.id} {...{ api, recording, dark }} />
+            <LedgerSection key={recording.id} {...{ api, recording }} />
           ))}
           <StepGrowth api={api} recording={view.recording} />
         </>

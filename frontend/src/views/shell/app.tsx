@@ -27,7 +27,7 @@ import { type PageState, type Positions, RecordingPage } from "../recording/reco
 import { WatchPage } from "../recording/watch_page";
 import { SnapshotPage } from "../snapshots/device_profile";
 import { placeOfRecording } from "../state/open_recording";
-import { applyTheme, useDark } from "../state/theme";
+import { applyTheme, isDark } from "../state/theme";
 import { store, type Tab, useViewState, type ViewState } from "../state/view_state";
 import { ErrorMessage } from "../widgets/message";
 import { EmptyPage } from "./empty_page";
@@ -80,8 +80,7 @@ const LIVE_INTERVAL_MS = 2_000;
 
 export function App({ api }: Props) {
   const printing = usePrinting();
-  const dark = useDark() && !printing;
-  applyTheme(dark);
+  applyTheme(useViewState(isDark) && !printing);
   const boundary = useErrorBoundary();
   const broken = boundary[0] as Error | undefined;
   const [help, setHelp] = useState(false);
@@ -176,7 +175,7 @@ export function App({ api }: Props) {
       setPageState(!settled ? "loading" : error === null ? "ready" : "error");
   }, [chosen, fullListing, settled, error, tab]);
 
-  const shared = { api, dark, onState: setPageState };
+  const shared = { api, onState: setPageState };
   const one = { ...shared, problems, key: chosen?.id };
   const page = () => {
     if (tab === "fit")

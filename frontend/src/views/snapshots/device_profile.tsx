@@ -14,7 +14,7 @@ import { FigureCell } from "../page/figures";
 import { Headline } from "../page/headline";
 import { TreesScope } from "../page/row_filter";
 import { RecordingPage } from "../recording/recording_page";
-import { NEW_RECORDING, store, useViewState, type ViewProps } from "../state/view_state";
+import { NEW_RECORDING, store, useViewState } from "../state/view_state";
 import { TREE_CHARTS, TreeCharts, useTree } from "../trees/tree_charts";
 import { Choice } from "../widgets/choice";
 import { ErrorMessage } from "../widgets/message";
@@ -30,7 +30,7 @@ export interface SnapshotProps extends PageProps {
 
 /** Page of a device memory profile: live arrays and executables by call stack. A leak of the series comes first. */
 export function DeviceProfilePage(props: SnapshotProps) {
-  const { api, summary, snapshots, problems, dark, onState } = props;
+  const { api, summary, snapshots, problems, onState } = props;
   const { id } = summary;
   const profile = useFetched(id, (key, signal) => api.deviceProfile({ id: key }, signal));
   const growth = useLastFetched(snapshots > 1 ? `${id} ${snapshots}` : null, (_, signal) =>
@@ -51,7 +51,7 @@ export function DeviceProfilePage(props: SnapshotProps) {
   return (
     <TermsContext.Provider value={SNAPSHOT_TERMS}>
       <TreesScope api={api} recording={summary} everything={all.value}>
-        <Frame {...{ api, id, dark }} everything={all.value}>
+        <Frame {...{ api, id }} everything={all.value}>
           <Headline
             {...{ problems, headline: leak ?? headline, alarm: leak !== null }}
             caveats={summary.caveats}
@@ -64,7 +64,7 @@ export function DeviceProfilePage(props: SnapshotProps) {
             <GrowthSeries growth={growth.value} id={id} />
           )}
           <Devices profile={profile.value} />
-          <Trees all={all.value} fileName={fileName} dark={dark}>
+          <Trees all={all.value} fileName={fileName}>
             <CallGraphSection
               {...{ api, id, fileName }}
               base=""
@@ -78,7 +78,7 @@ export function DeviceProfilePage(props: SnapshotProps) {
   );
 }
 
-interface FrameProps extends ViewProps {
+interface FrameProps {
   api: Api;
   id: string;
   /** Null until all rows have loaded. */
@@ -151,7 +151,7 @@ function Devices({ profile }: { profile: DeviceProfile }) {
   );
 }
 
-interface TreesProps extends ViewProps {
+interface TreesProps {
   /** Null until all rows have loaded. */
   all: RecordingData | null;
   fileName: string;
@@ -160,7 +160,7 @@ interface TreesProps extends ViewProps {
 }
 
 /** Trees of this device's call stacks: top-down and bottom-up. */
-function Trees({ all, fileName, dark, children }: TreesProps) {
+function Trees({ all, fileName, children }: TreesProps) {
   const state = useViewState(({ chart }) => chart);
   const live = useMemo(() => (all === null ? new Uint32Array(0) : liveAt(all.rows, 0)), [all]);
   const { tree, error } = useTree(all?.rows ?? null, false, true);
@@ -181,7 +181,7 @@ function Trees({ all, fileName, dark, children }: TreesProps) {
           />
         </header>
         <TreeCharts
-          {...{ live, fileName, dark }}
+          {...{ live, fileName }}
           rows={all?.rows ?? null}
           program={all?.program ?? null}
           unexplained={0}

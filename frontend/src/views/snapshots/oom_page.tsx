@@ -16,7 +16,6 @@ import { Figures } from "../page/figures";
 import { Headline } from "../page/headline";
 import { TreesScope } from "../page/row_filter";
 import { openRecording } from "../state/open_recording";
-import type { ViewProps } from "../state/view_state";
 import { ErrorMessage } from "../widgets/message";
 
 interface FailedProgramProps {
@@ -82,7 +81,7 @@ function Recipe({ recipe }: { recipe: string }) {
 /** Phases before the program runs. */
 const NEEDED_TERMS: Terms = { ...SNAPSHOT_TERMS, live: "needed" };
 
-interface Shared extends ViewProps {
+interface Shared {
   api: Api;
   problems: Problem[];
 }
@@ -117,11 +116,9 @@ export function OomPage({ summary, onState, ...shared }: Props) {
 }
 
 function Loaded(props: Shared & { view: FirstView; everything: RecordingData | null }) {
-  const { api, problems, dark, view, everything } = props;
+  const { api, problems, view, everything } = props;
   const available = useMemo(() => availableRows(view, everything), [view, everything]);
-  const shared = { dark };
   const drawer = useDetails({
-    ...shared,
     api,
     id: view.recording.id,
     available,
@@ -134,11 +131,10 @@ function Loaded(props: Shared & { view: FirstView; everything: RecordingData | n
       <Headline headline={view.verdict.alarm} caveats={view.caveats} problems={problems}>
         <OomHints sentences={view.out_of_memory?.sentences.slice(2).filter(isHint) ?? []} />
         <FailedProgram api={api} id={view.recording.id} />
-        <Figures view={view} available={available} dark={dark} />
+        <Figures view={view} available={available} />
       </Headline>
       {everything !== null && everything.regions.length > 0 && (
         <AddressMap
-          {...shared}
           rows={everything.rows}
           regions={everything.regions}
           places={everything.addresses}
@@ -150,8 +146,8 @@ function Loaded(props: Shared & { view: FirstView; everything: RecordingData | n
       )}
       {view.recording.peak_bytes > 0 && view.recording.allocations > 0 && (
         <>
-          <Breakdown {...shared} view={view} available={available} program={everything?.program ?? null} />
-          <Buffers {...shared} view={view} available={available} program={everything?.program ?? null} />
+          <Breakdown view={view} available={available} program={everything?.program ?? null} />
+          <Buffers view={view} available={available} program={everything?.program ?? null} />
         </>
       )}
     </PageFrame>

@@ -1,5 +1,7 @@
+import { useContext } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { hostWindow, notebookTheme } from "../browser/host_window";
+import { PrintingContext } from "../browser/printing";
 import { useViewState, type ViewState } from "./view_state";
 
 /** The theme is a personal preference: the browser stores it, and shared URLs omit it. */
@@ -29,8 +31,8 @@ const system = window.matchMedia("(prefers-color-scheme: dark)");
 function readHostTheme(): boolean {
   const { document } = hostWindow();
   const isTensorBoard = document.querySelector("tb-webapp") !== null;
-  const isDark = document.body.classList.contains("dark-mode") || notebookTheme() === "dark";
-  return isDark || (!isTensorBoard && system.matches);
+  const isDarkHost = document.body.classList.contains("dark-mode") || notebookTheme() === "dark";
+  return isDarkHost || (!isTensorBoard && system.matches);
 }
 
 /** Follow the theme of TensorBoard and of the system, whichever changed last, and remember the user's choice. */
@@ -46,8 +48,14 @@ export function bindTheme(store: Store<ViewState>): void {
 }
 
 /** Return true for the dark theme: the user's choice, or else that of the host or the system. */
+export function isDark({ theme, host_dark: hostDark }: ViewState): boolean {
+  return theme === "auto" ? hostDark : theme === "dark";
+}
+
+/** Return true where the page is dark; on paper it is light. */
 export function useDark(): boolean {
-  return useViewState(({ theme, host_dark: hostDark }) => (theme === "auto" ? hostDark : theme === "dark"));
+  const printing = useContext(PrintingContext);
+  return useViewState(isDark) && !printing;
 }
 
 /** Set the theme of the page. Charts read its colors in their layout effects, so it must be set before those. */

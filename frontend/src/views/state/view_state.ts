@@ -163,11 +163,6 @@ export type StateKey = keyof Schema;
 /** The state of the page: every chart reads it, and changes it for all others. */
 export type ViewState = { [Key in StateKey]: Schema[Key] extends Field<infer Value> ? Value : never };
 
-/** What charts with colors of their own are given. */
-export interface ViewProps {
-  dark: boolean;
-}
-
 type ResetKey<R extends Reset> = {
   [Key in StateKey]: Schema[Key] extends { reset: R } ? Key : never;
 }[StateKey];

@@ -16,7 +16,6 @@ import { prepareSearch, rowTexts } from "../../layout/table/table_filter";
 import { findMatches, intersectHighlights, nextMatch } from "../../layout/timeline/search";
 import type { Program } from "../../payload/recording/recording";
 import type { Regions, Rows } from "../../payload/recording/rows";
-import { PrintingContext } from "../browser/printing";
 import { useDeferred } from "../browser/use_draft";
 import { useTerms } from "../data/terms";
 import { useSearch } from "../data/use_search";
@@ -152,8 +151,7 @@ function useVisiblePart(scene: Scene): { view: View; onView: (view: View) => voi
 }
 
 function useColors(): TimelineColors {
-  const printing = useContext(PrintingContext);
-  const dark = useDark() && !printing;
+  const dark = useDark();
   return useMemo(() => readColors(dark), [dark]);
 }
 

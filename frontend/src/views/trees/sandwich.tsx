@@ -6,7 +6,7 @@ import { functionOf, labelOf, searchTree, shortFrame, type Tree } from "../../la
 import { weighTree } from "../../layout/tree/weights";
 import { writeFilter } from "../../layout/url_values";
 import type { Rows } from "../../payload/recording/rows";
-import { store, useViewState, type ViewProps } from "../state/view_state";
+import { store, useViewState } from "../state/view_state";
 import { VirtualLines } from "../tables/virtual_lines";
 import { Middle } from "../widgets/middle";
 import type { Actions, Scene } from "./scene";
@@ -15,7 +15,7 @@ import { TreeCanvas } from "./tree_canvas";
 /** Filters are part of the URL. */
 const MAX_FILTER = 2000;
 
-interface Props extends ViewProps {
+interface Props {
   scene: Scene;
   rows: Rows;
   live: Uint32Array;
@@ -139,7 +139,7 @@ interface PartProps extends Props {
 
 /** The callers, upwards, or the callees of a function. */
 function Part({ tree, inside, upward, pick, ...of }: PartProps) {
-  const { scene: whole, rows, roles, dark } = of;
+  const { scene: whole, rows, roles } = of;
   const { unit, column, search } = whole;
   const row = useViewState((state) => state.selected);
   const scene = useMemo((): Scene => {
@@ -178,7 +178,7 @@ function Part({ tree, inside, upward, pick, ...of }: PartProps) {
   }, [tree, inside]);
   return (
     <TreeCanvas
-      {...{ scene, actions, layout, roles, dark, height, upward }}
+      {...{ scene, actions, layout, roles, height, upward }}
       nested={false}
       label={upward ? "Callers" : "Callees"}
       fileName={of.fileName}

@@ -7,6 +7,7 @@ import { useWidth } from "../browser/use_size";
 import { useTerms } from "../data/terms";
 import { type Picture, withLightTheme } from "../drawing/picture";
 import { SavePicture } from "../drawing/save_picture";
+import { useDark } from "../state/theme";
 import { Tooltip } from "../widgets/tooltip";
 import { drawTree, labelOfBox, paintTree, readTreeColors } from "./paint";
 import type { Actions, Scene } from "./scene";
@@ -106,12 +107,12 @@ interface Props {
   /** Name of saved pictures, without suffix. */
   fileName: string;
   testid: string;
-  dark: boolean;
 }
 
 /** Tree as boxes on a canvas, with keyboard navigation and a description of each node for screen readers. */
 export function TreeCanvas(props: Props) {
-  const { scene, actions, layout, height, nested, roles, dark, testid, upward = false } = props;
+  const { scene, actions, layout, height, nested, roles, testid, upward = false } = props;
+  const dark = useDark();
   const terms = useTerms();
   const host = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);

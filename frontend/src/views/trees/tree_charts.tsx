@@ -16,7 +16,7 @@ import { useTerms } from "../data/terms";
 import { useFetched } from "../data/use_fetched";
 import { FullWindow, useFullWindow } from "../browser/full_window";
 import { defaultClassification, LazyTreesContext, treeKey, type TreeKind } from "../page/lazy_trees";
-import { store, useViewState, type ViewProps } from "../state/view_state";
+import { store, useViewState } from "../state/view_state";
 import { ErrorMessage } from "../widgets/message";
 import { Sandwich } from "./sandwich";
 import { type Actions, actionsOf, type Scene, useTreeScene } from "./scene";
@@ -49,12 +49,11 @@ interface FlameGraphProps {
   roles: boolean;
   /** Name of saved pictures, without suffix. */
   fileName: string;
-  dark: boolean;
 }
 
 /** Flame graph: the width of a node is its weight, children are below their parents. */
 function FlameGraph(props: FlameGraphProps) {
-  const { scene, actions, bottomUp, unfolded, onUnfold, roles, fileName, dark } = props;
+  const { scene, actions, bottomUp, unfolded, onUnfold, roles, fileName } = props;
   const { tree, weights, top } = scene;
   const folds = useMemo(
     () => (unfolded || bottomUp || top !== 0 ? NO_FOLDS : rootFolds(tree, weights.total)),
@@ -67,7 +66,7 @@ function FlameGraph(props: FlameGraphProps) {
   const levels = useLevels(scene, folds, unfolded);
   return (
     <TreeCanvas
-      {...{ scene, actions, layout, roles, fileName, dark, onUnfold }}
+      {...{ scene, actions, layout, roles, fileName, onUnfold }}
       height={levels * FLAME_LINE_HEIGHT}
       nested={false}
       label={bottomUp ? "Flame graph, bottom-up" : "Flame graph"}
@@ -96,11 +95,10 @@ interface TreeMapProps {
   roles: boolean;
   /** Name of saved pictures, without suffix. */
   fileName: string;
-  dark: boolean;
 }
 
 /** Treemap: the area of a node is its weight, children are inside their parents. */
-function TreeMap({ scene, actions, roles, fileName, dark }: TreeMapProps) {
+function TreeMap({ scene, actions, roles, fileName }: TreeMapProps) {
   const { tree, weights, top } = scene;
   const height = useFullWindow() ? Math.max(window.innerHeight - CONTROLS, HEIGHT) : HEIGHT;
   const layout = useCallback(
@@ -109,7 +107,7 @@ function TreeMap({ scene, actions, roles, fileName, dark }: TreeMapProps) {
   );
   return (
     <TreeCanvas
-      {...{ scene, actions, layout, roles, fileName, dark, height }}
+      {...{ scene, actions, layout, roles, fileName, height }}
       nested
       label="Treemap"
       testid="treemap"
@@ -117,7 +115,7 @@ function TreeMap({ scene, actions, roles, fileName, dark }: TreeMapProps) {
   );
 }
 
-interface Props extends ViewProps {
+interface Props {
   /** Null until all rows have loaded. */
   rows: Rows | null;
   program: Program | null;
@@ -189,14 +187,14 @@ interface ChartsProps extends Props {
   program: Program;
 }
 
-function Charts({ tree, kind, rows, program, live, unexplained, fileName, dark }: ChartsProps) {
+function Charts({ tree, kind, rows, program, live, unexplained, fileName }: ChartsProps) {
   const chart = useViewState((state) => state.chart);
   const unfolded = useViewState((state) => state.root_frames);
   const scene = useTreeScene({ tree, rows, program, live, unexplained });
   const actions = useMemo(() => actionsOf(scene, kind, live), [scene, kind, live]);
   const roles = useMemo(() => hasRoles(rows), [rows]);
   const named = `${fileName}-by-${treeKey(kind).replaceAll(" ", "-")}`;
-  const shared = { scene, actions, roles, dark, fileName: named };
+  const shared = { scene, actions, roles, fileName: named };
   const label = TREE_CHARTS.find(({ value }) => value === chart)?.label ?? TREE_CHARTS[0].label;
   return (
     <FullWindow of={label.toLowerCase()}>

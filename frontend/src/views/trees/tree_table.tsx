@@ -12,7 +12,7 @@ import { readExpanded, toggleExpanded } from "../../layout/url_values";
 import { ROLES } from "../../payload/generated/constants";
 import { saveText } from "../browser/export";
 import { capitalize, type Terms, useTerms } from "../data/terms";
-import { store, useViewState, type ViewProps } from "../state/view_state";
+import { store, useViewState } from "../state/view_state";
 import type { Heading } from "../tables/columns";
 import { useSorting } from "../tables/data_table";
 import { TableHead, VirtualLines } from "../tables/virtual_lines";
@@ -64,14 +64,13 @@ interface TreeLineProps {
   template: string;
   actions: Actions;
   roles: boolean;
-  dark: boolean;
   focused: boolean;
   onToggle: () => void;
   onFocus: () => void;
 }
 
 /** Line of a tree table. */
-function TreeTableLine({ scene, line, actions, roles, dark, ...on }: TreeLineProps) {
+function TreeTableLine({ scene, line, actions, roles, ...on }: TreeLineProps) {
   const { tree, weights, unit, found } = scene;
   const { total, self, count, role } = weights;
   const { node, level, expanded } = line;
@@ -115,7 +114,7 @@ function TreeTableLine({ scene, line, actions, roles, dark, ...on }: TreeLinePro
         )}
         {roles && (
           <span role="img" class="role" aria-label={ROLES[role[node]]} title={`mostly ${ROLES[role[node]]}`}>
-            <Swatch role={role[node]} dark={dark} />
+            <Swatch role={role[node]} />
           </span>
         )}{" "}
         {marked ? <mark>{shortFrame(label)}</mark> : shortFrame(label)}
@@ -159,7 +158,7 @@ function TreeTableLine({ scene, line, actions, roles, dark, ...on }: TreeLinePro
   );
 }
 
-interface Props extends ViewProps {
+interface Props {
   scene: Scene;
   actions: Actions;
   roles: boolean;
@@ -169,7 +168,7 @@ interface Props extends ViewProps {
 const LARGEST_FIRST: TreeSort = { key: "total", descending: true };
 
 /** Tree as a table: expanded, sorted, searched and saved. */
-export function TreeTable({ scene, actions, roles, fileName, dark }: Props) {
+export function TreeTable({ scene, actions, roles, fileName }: Props) {
   const { tree, weights, unit, top, found } = scene;
   const terms = useTerms();
   const columns = useMemo(() => treeColumns(terms), [terms]);
@@ -213,7 +212,7 @@ export function TreeTable({ scene, actions, roles, fileName, dark }: Props) {
         head={<TableHead columns={columns} template={template} sort={sort} onSort={setSort} />}
         line={(i, id) => (
           <TreeTableLine
-            {...{ id, scene, template, actions, roles, dark }}
+            {...{ id, scene, template, actions, roles }}
             line={lines[i]}
             focused={i === at}
             onToggle={() => toggle(lines[i].node)}

@@ -11,7 +11,8 @@ import {
 import { ROLES } from "../../payload/generated/constants";
 import type { FirstView } from "../../payload/recording/recording";
 import { type Terms, useTerms } from "../data/terms";
-import { store, useViewState, type ViewProps } from "../state/view_state";
+import { useDark } from "../state/theme";
+import { store, useViewState } from "../state/view_state";
 
 /** Line of a curve in the chart and its legend; dashes distinguish curves without color. */
 interface CurveStyle {
@@ -103,13 +104,14 @@ export function useCurves({ usage, recording }: FirstView): readonly CurveKey[] 
   }, [usage, recording]);
 }
 
-interface LegendProps extends ViewProps {
+interface LegendProps {
   view: FirstView;
   known: readonly CurveKey[];
 }
 
 /** Legend of the usage chart; a click on a name shows or hides its curve. */
-export function CurveLegend({ view, known, dark }: LegendProps) {
+export function CurveLegend({ view, known }: LegendProps) {
+  const dark = useDark();
   const terms = useTerms();
   const curves = useViewState((state) => state.toggled_curves);
   const shown = new Set(shownCurves(known, curves));

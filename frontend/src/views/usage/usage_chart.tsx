@@ -22,7 +22,8 @@ import type { AvailableRows } from "../data/use_recording";
 import type { Picture } from "../drawing/picture";
 import { GUTTER_LEFT, GUTTER_RIGHT, pageColors } from "../drawing/surface";
 import { RowFilterContext } from "../page/row_filter";
-import { store, usePosition, useViewState, type ViewProps } from "../state/view_state";
+import { useDark } from "../state/theme";
+import { store, usePosition, useViewState } from "../state/view_state";
 import { NO_AXIS_HEIGHT, TOP, usageColumns, usageOptions, X_AXIS_HEIGHT } from "./chart_options";
 import { bindPointer, onKey, startsBrush } from "./gestures";
 import { drawMarks } from "./marks";
@@ -62,7 +63,7 @@ function useUsage(api: Api, view: FirstView, zoom: Span): WindowedUsage {
 /** Height of a saved picture where the chart is low. */
 const MIN_PICTURE_HEIGHT = 220;
 
-interface Props extends ViewProps {
+interface Props {
   api: Api;
   view: FirstView;
   axis: Axis;
@@ -78,17 +79,8 @@ interface Props extends ViewProps {
 }
 
 /** Live bytes over the axis, with the peak. */
-export function UsageChart({
-  api,
-  view,
-  axis,
-  above,
-  known,
-  available,
-  snapshots = [],
-  dark,
-  picture,
-}: Props) {
+export function UsageChart({ api, view, axis, above, known, available, snapshots = [], picture }: Props) {
+  const dark = useDark();
   const host = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | null>(null);
   const { width, height } = useSize(host);

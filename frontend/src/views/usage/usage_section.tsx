@@ -8,13 +8,12 @@ import { useTerms } from "../data/terms";
 import type { AvailableRows } from "../data/use_recording";
 import type { Picture } from "../drawing/picture";
 import { SavePicture } from "../drawing/save_picture";
-import type { ViewProps } from "../state/view_state";
 import { AxisChoices } from "../widgets/choice";
 import { CurveLegend, useCurves } from "./curves";
 import { SpanLanes } from "./span_lanes";
 import { UsageChart } from "./usage_chart";
 
-export interface UsageSectionProps extends ViewProps {
+export interface UsageSectionProps {
   api: Api;
   view: FirstView;
   available: AvailableRows;
@@ -29,7 +28,7 @@ export interface UsageSectionProps extends ViewProps {
 
 /** Charts along the x axis in one frame: toolbar, spans, usage chart and timeline. */
 export function UsageSection(props: UsageSectionProps) {
-  const { api, view, available, program, spans, axis, snapshots, dark, children } = props;
+  const { api, view, available, program, spans, axis, snapshots, children } = props;
   const terms = useTerms();
   const { axis: kind, kind: source, title, memory } = view.recording;
   const known = useCurves(view);
@@ -43,7 +42,7 @@ export function UsageSection(props: UsageSectionProps) {
       data-testid="frame"
     >
       <header class="frame-head">
-        <CurveLegend view={view} known={known} dark={dark} />
+        <CurveLegend view={view} known={known} />
         {kind === "TIME" && <AxisChoices timed={timed} capacity={known.includes("ceiling")} />}
         <SavePicture of="usage chart" fileName={`${title}-${memory}-usage`} draw={() => picture.current()} />
       </header>
@@ -52,10 +51,7 @@ export function UsageSection(props: UsageSectionProps) {
           <SpanLanes spans={spans} times={program.time_ns} axis={axis} />
         )}
       </div>
-      <UsageChart
-        {...{ api, view, axis, known, available, snapshots, dark, picture }}
-        above={children !== null}
-      />
+      <UsageChart {...{ api, view, axis, known, available, snapshots, picture }} above={children !== null} />
       {children}
     </section>
   );
