@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { pan, restoreSpan, reveal, saveSpan, viewAround, zoom } from "../axis";
 import { centerOn, dragView, isInside, windowOnMap } from "./minimap";
-import { viewAround, pan, restoreSpan, saveSpan, reveal, zoom } from "../axis/view";
 
 const limit = [0, 100] as const;
 const extent = { x: limit, y: [0, 1000] as const };

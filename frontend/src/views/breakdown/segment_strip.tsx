@@ -9,7 +9,7 @@ import {
   segmentPieces,
 } from "../../layout/address_map";
 import type { Addresses, Rows } from "../../payload/recording/rows";
-import { useWidth } from "../browser/use_size";
+import { useWidth } from "../browser/hooks";
 import { pageColors, sizedContext, type Surface } from "../drawing/surface";
 import { useDark } from "../state/theme";
 import { store, useViewState } from "../state/view_state";

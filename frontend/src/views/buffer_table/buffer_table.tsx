@@ -11,6 +11,7 @@ import { PrintingContext } from "../browser/printing";
 import { capitalize, useTerms } from "../data/terms";
 import type { AvailableRows } from "../data/use_recording";
 import { useSearch } from "../data/use_search";
+import { LiveHeading, type LiveProps, useLiveRows } from "../page/live_rows";
 import { store, useViewState } from "../state/view_state";
 import { DataTable, stepLine, TableRow, useTable } from "../tables/data_table";
 import { useTree } from "../trees/tree_charts";
@@ -59,7 +60,7 @@ function useRowSearch(
 }
 
 /** Table of the buffers live at the inspected position: sorted, filtered, grouped, copied and saved. */
-export function BufferTable(props: Props) {
+function BufferTable(props: Props) {
   const { available, live, unexplained, allocator, moment, times, position, length, fileName } = props;
   const { rows } = available;
   const terms = useTerms();
@@ -194,6 +195,30 @@ export function BufferTable(props: Props) {
             />
           );
         }}
+      />
+    </section>
+  );
+}
+
+/** Table of what is live at the inspected position, or in the selected range, below a heading that says so. */
+export function Buffers({ view, available, program }: LiveProps) {
+  const of = useLiveRows({ view, available, program });
+  const { axis, title, memory } = view.recording;
+  return (
+    <section aria-label="Buffers" data-testid="buffers">
+      <header class="section-head">
+        <LiveHeading {...{ view, available, program, of }} testid="buffers-heading" />
+      </header>
+      <BufferTable
+        {...{ available }}
+        allocator={axis === "TIME"}
+        moment={axis === "INSTANT"}
+        position={of.first}
+        live={of.filtered}
+        unexplained={of.unexplainedShown}
+        times={program?.time_ns ?? null}
+        length={view.length}
+        fileName={`${title}-${memory}-at-${of.first}.csv`}
       />
     </section>
   );

@@ -1,4 +1,4 @@
-import { formatTime } from "../../layout/axis/ticks";
+import { formatTime } from "../../layout/axis";
 import type { Value } from "../../layout/table/fields";
 import { COLUMNS } from "../../payload/generated/columns";
 import { ROLES } from "../../payload/generated/constants";
@@ -13,9 +13,7 @@ import {
 } from "../../payload/recording/rows";
 import type { Terms } from "../data/terms";
 import { Bytes, type Column, column, Path, savedColumn } from "../tables/columns";
-import { Middle } from "../widgets/middle";
-import { lastUseText, lifetimeText, positionText } from "../widgets/position_text";
-import { RowRole } from "../widgets/role";
+import { lastUseText, lifetimeText, Middle, positionText, RowRole } from "../widgets/labels";
 
 /** What the columns read. */
 interface Source {

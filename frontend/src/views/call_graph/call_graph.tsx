@@ -5,15 +5,14 @@ import type { Api } from "../../payload/api";
 import type { CallGraph } from "../../payload/generated/answers";
 import type { CallgraphQuery } from "../../payload/generated/client";
 import { nodeName } from "../../payload/responses/names";
-import { useDraft } from "../browser/use_draft";
-import { useLastFetched } from "../data/use_fetched";
 import { FullWindow } from "../browser/full_window";
+import { useDraft } from "../browser/hooks";
+import { useLastFetched } from "../data/use_fetched";
 import { store, useViewState } from "../state/view_state";
 import { Choice, Toggle } from "../widgets/choice";
 import { ErrorMessage } from "../widgets/message";
-import { Neighbors } from "./neighbors";
 import { GraphPicture } from "./picture";
-import { TopTable } from "./top_table";
+import { Neighbors, TopTable } from "./tables";
 
 const GRANULARITY = [
   {

@@ -1,5 +1,5 @@
 import { formatBytes, formatCount, formatExact, formatShare, formatSigned } from "../../base/units";
-import { CHANGE_LABELS, delta, entryName, type SelectedChange } from "../../layout/compare/change_table";
+import { CHANGE_LABELS, delta, entryName, type SelectedChange } from "../../layout/compare/changes";
 import type { Api } from "../../payload/api";
 import type {
   ComparedEntry,
@@ -10,12 +10,12 @@ import type {
 } from "../../payload/generated/answers";
 import { capitalize, useTerms } from "../data/terms";
 import { useFetched } from "../data/use_fetched";
-import { openRecording } from "../state/open_recording";
+import { openRecording } from "../state/tabs";
 import { store } from "../state/view_state";
 import { CallStack } from "../widgets/call_stack";
 import { Drawer, Fact } from "../widgets/drawer";
+import { Role } from "../widgets/labels";
 import { ErrorMessage } from "../widgets/message";
-import { Role } from "../widgets/role";
 
 interface Props {
   api: Api;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { entryTexts } from "../../layout/compare/change_table";
+import { entryTexts } from "../../layout/compare/changes";
 import type { ComparedEntry } from "../../payload/generated/answers";
 import { savedLines, sortedBy } from "../tables/fixture";
 import { changeColumns } from "./changes_table";

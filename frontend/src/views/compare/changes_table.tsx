@@ -1,6 +1,6 @@
 import { useMemo } from "preact/hooks";
 import { formatBytes, formatCount, formatCounted, formatExact, formatSigned } from "../../base/units";
-import { CHANGE_LABELS, delta, entryName, entryTexts } from "../../layout/compare/change_table";
+import { CHANGE_LABELS, delta, entryName, entryTexts } from "../../layout/compare/changes";
 import { shortNames } from "../../layout/short_names";
 import { sameText } from "../../layout/table/fields";
 import type { Sorting } from "../../layout/url_values";
@@ -10,8 +10,7 @@ import { store, useViewState } from "../state/view_state";
 import { type Column, column, DASH, savedColumn } from "../tables/columns";
 import { Table } from "../tables/table";
 import { ButtonGroup } from "../widgets/choice";
-import { Middle } from "../widgets/middle";
-import { Role } from "../widgets/role";
+import { Middle, Role } from "../widgets/labels";
 
 /** Columns of changes. Empty ones and those equal in all rows are left out: device profiles have no roles or shapes. */
 export function changeColumns(entries: readonly ComparedEntry[]): Column<ComparedEntry>[] {

@@ -1,6 +1,5 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { findSelectedChange } from "../../layout/compare/change_table";
-import { defaultPair, hasSame, type RecordingPair } from "../../layout/compare/default_pair";
+import { defaultPair, findSelectedChange, hasSame, type RecordingPair } from "../../layout/compare/changes";
 import type { Api } from "../../payload/api";
 import type { ComparedSide, Comparison, Listing, Runs } from "../../payload/generated/answers";
 import type { ChangeCausesQuery, CompareQuery } from "../../payload/generated/client";

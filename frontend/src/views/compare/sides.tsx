@@ -1,18 +1,16 @@
 import { useMemo } from "preact/hooks";
 import { formatBytes, formatCount } from "../../base/units";
-import { formatTime } from "../../layout/axis/ticks";
-import { swapName } from "../../layout/compare/change_table";
-import { comparableRecordings } from "../../layout/compare/default_pair";
+import { formatTime } from "../../layout/axis";
+import { comparableRecordings, swapName } from "../../layout/compare/changes";
 import type { Api } from "../../payload/api";
 import { listedHost, placeOfId } from "../../payload/choose_recording";
 import type { ComparedSide, Comparison, Listing, Runs, Summary } from "../../payload/generated/answers";
 import type { RecordingsQuery } from "../../payload/generated/client";
-import { useDraft } from "../browser/use_draft";
+import { useDraft } from "../browser/hooks";
 import { useTerms } from "../data/terms";
 import { type Fetched, useFetched } from "../data/use_fetched";
 import { NEW_COMPARISON, store, useViewState } from "../state/view_state";
-import { Combobox } from "../widgets/combobox";
-import { runOptions } from "../widgets/run_options";
+import { Combobox, runOptions } from "../widgets/combobox";
 
 interface Props {
   api: Api;

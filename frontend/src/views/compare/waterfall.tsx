@@ -1,8 +1,7 @@
 import { useMemo } from "preact/hooks";
 import { formatBytes, formatCount, formatExact, formatSigned } from "../../base/units";
-import { stepName } from "../../layout/compare/change_table";
+import { stepName, type Waterfall, waterfall, type WaterfallBar } from "../../layout/compare/changes";
 import { shortNames } from "../../layout/short_names";
-import { type Waterfall, waterfall, type WaterfallBar } from "../../layout/compare/waterfall";
 import type { Comparison } from "../../payload/generated/answers";
 import { FullWindow } from "../browser/full_window";
 import { type Picture, withLightTheme } from "../drawing/picture";
@@ -10,7 +9,7 @@ import { SavePicture } from "../drawing/save_picture";
 import { fitText, SvgSurface } from "../drawing/surface";
 import { store, useViewState } from "../state/view_state";
 import { Choice } from "../widgets/choice";
-import { Middle } from "../widgets/middle";
+import { Middle } from "../widgets/labels";
 
 const LINE = 22;
 const BAR = 16;

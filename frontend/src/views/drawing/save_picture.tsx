@@ -23,7 +23,7 @@ const INK = "#1b1d21";
 const MUTED = "#5c636d";
 
 /** Add lines above a picture, the first one bold, and its legend below. */
-export function titledPicture(picture: Picture, lines: readonly string[]): Picture {
+function titledPicture(picture: Picture, lines: readonly string[]): Picture {
   const surface = new SvgSurface();
   let widest = picture.width;
   lines.forEach((text, i) => {
@@ -73,7 +73,7 @@ function shorten(text: string): string {
 }
 
 /** Return the name of a picture's file without suffix: that of its run first. */
-export function pictureFileName(run: string, of: string): string {
+function pictureFileName(run: string, of: string): string {
   const named = run === "" ? of : `${run}-${of}`;
   return named.replaceAll(/[^\w.()-]+/g, "_").slice(0, 150);
 }

@@ -1,13 +1,13 @@
 import { useMemo, useRef } from "preact/hooks";
 import { onPress } from "../../base/input";
 import { formatBytes, formatCount, formatLeft } from "../../base/units";
-import { byteTicks } from "../../layout/axis/ticks";
-import { highest, stackedRoles } from "../../layout/fit_chart";
+import { byteTicks } from "../../layout/axis";
+import { highest, stackedRoles } from "../../layout/fit";
 import type { FitCandidate, FitStep } from "../../payload/generated/answers";
 import { ROLES } from "../../payload/generated/constants";
 import { choiceNamer, leftOf, reservedText, stateOf } from "../../payload/responses/fit";
 import { FullWindow, useFullWindow } from "../browser/full_window";
-import { useWidth } from "../browser/use_size";
+import { useWidth } from "../browser/hooks";
 import { SaveDrawing } from "../drawing/save_picture";
 import { candidateName, candidateSentence, type SectionProps } from "./candidate";
 import { bandColors, drawFit, FitKey } from "./chart_key";

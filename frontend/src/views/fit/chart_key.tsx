@@ -2,7 +2,7 @@ import { cssColor, roleColors } from "../../base/colors";
 import type { FitStep } from "../../payload/generated/answers";
 import { type CandidateState, choiceKey, choiceNamer, largestText } from "../../payload/responses/fit";
 import { copySvg, type Picture, roleLegend } from "../drawing/picture";
-import { Role } from "../widgets/role";
+import { Role } from "../widgets/labels";
 
 /** Colors of a role for both themes: a saved picture has the light one. */
 export function bandColors(role: number): Record<string, string> {

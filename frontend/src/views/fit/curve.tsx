@@ -1,11 +1,11 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 import { onPress } from "../../base/input";
-import { type FitChart, fitChart, type FitPoint, nearestPoint } from "../../layout/fit_chart";
+import { type FitChart, fitChart, type FitPoint, nearestPoint } from "../../layout/fit";
 import type { FitStep } from "../../payload/generated/answers";
 import { ROLES } from "../../payload/generated/constants";
 import { choiceKey, choiceNamer, reservedText } from "../../payload/responses/fit";
 import { FullWindow, useFullWindow } from "../browser/full_window";
-import { useWidth } from "../browser/use_size";
+import { useWidth } from "../browser/hooks";
 import { ByteAxis } from "../drawing/byte_axis";
 import { SaveDrawing } from "../drawing/save_picture";
 import { store } from "../state/view_state";

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { asError } from "../../base/errors";
-import { hasCurve, numberOf } from "../../layout/fit_chart";
+import { hasCurve, numberOf } from "../../layout/fit";
 import type { Api } from "../../payload/api";
 import type { Fit, FitCandidate, FitStep, Runs } from "../../payload/generated/answers";
 import { choiceKey, stepKey, stepName, versionTexts } from "../../payload/responses/fit";
@@ -10,11 +10,9 @@ import { Headline } from "../page/headline";
 import { store, useViewState } from "../state/view_state";
 import { ErrorMessage, Message } from "../widgets/message";
 import { BarsSection } from "./bars";
-import { type CandidateActions, compareCandidates, openCandidate } from "./candidate";
-import { CandidateDetails } from "./candidate_details";
-import { CandidatesTable } from "./candidates_table";
+import { type CandidateActions, CandidateDetails, compareCandidates, openCandidate } from "./candidate";
 import { CurveSection } from "./curve";
-import { LargestTable } from "./largest_table";
+import { CandidatesTable, LargestTable } from "./tables";
 
 interface Props extends PageProps {
   /** Null while it loads. */

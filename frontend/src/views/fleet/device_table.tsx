@@ -1,6 +1,6 @@
 import { useMemo } from "preact/hooks";
 import { formatBytes, formatCount, formatCounted, formatExact, formatShare } from "../../base/units";
-import { listedRows } from "../../layout/fleet/device_rows";
+import { listedRows } from "../../layout/fleet/devices";
 import {
   deviceName,
   type FleetDevices,
@@ -12,7 +12,7 @@ import { store, useViewState } from "../state/view_state";
 import { CellLink, type Column, column, DASH, Room, savedColumn, tickColumn } from "../tables/columns";
 import { Table } from "../tables/table";
 import { Toggle } from "../widgets/choice";
-import { Middle } from "../widgets/middle";
+import { Middle } from "../widgets/labels";
 import { compareDevice } from "./open_device";
 import type { DevicesProps } from "./section";
 

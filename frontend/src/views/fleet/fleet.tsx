@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { asError } from "../../base/errors";
-import { outside } from "../../layout/fleet/device_rows";
+import { outside } from "../../layout/fleet/devices";
 import type { FleetMemory } from "../../payload/generated/answers";
 import { rowsOf, rowWithId } from "../../payload/responses/fleet";
 import type { PageProps } from "../data/use_recording";
@@ -9,15 +9,13 @@ import { PageFrame } from "../page/details";
 import { store, useViewState } from "../state/view_state";
 import { Choice } from "../widgets/choice";
 import { ErrorMessage, Message } from "../widgets/message";
-import { Captures } from "./captures";
 import { DeviceTable } from "./device_table";
 import { HeatMapSection } from "./heat_map";
 import { HistogramSection } from "./histogram";
-import { Hosts } from "./hosts";
+import { Captures, Hosts } from "./hosts";
 import { openDevice } from "./open_device";
-import { type DevicesProps, type FleetProps, ScanProgress } from "./section";
+import { type DevicesProps, type FleetProps, ScanProgress, useFleet } from "./section";
 import { Trend } from "./trend";
-import { useFleet } from "./use_fleet";
 
 /** The answer in words, with the lines of `tb-memplugin fleet`. */
 function FleetHeadline({ fleet, memory }: FleetProps) {

@@ -13,12 +13,12 @@ import {
 } from "../../layout/fleet/heat_map";
 import { deviceName, distanceText, type Fleet, growthText, peakText } from "../../payload/responses/fleet";
 import { FullWindow, useFullWindow } from "../browser/full_window";
-import { useWidth } from "../browser/use_size";
+import { useWidth } from "../browser/hooks";
 import { withLightTheme } from "../drawing/picture";
 import { SavePicture } from "../drawing/save_picture";
 import { pageColors } from "../drawing/surface";
-import { store, useViewState } from "../state/view_state";
 import { useDark } from "../state/theme";
+import { store, useViewState } from "../state/view_state";
 import { Choice } from "../widgets/choice";
 import { Tooltip } from "../widgets/tooltip";
 import {

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { formatBytes, formatCounted } from "../../base/units";
-import { type Bar, histogram, rangeOf } from "../../layout/fleet/device_rows";
-import { useWidth } from "../browser/use_size";
+import { type Bar, histogram, rangeOf } from "../../layout/fleet/devices";
+import { useWidth } from "../browser/hooks";
 import { store, useViewState } from "../state/view_state";
 import { Tooltip } from "../widgets/tooltip";
 import type { DevicesProps } from "./section";

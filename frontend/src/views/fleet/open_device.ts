@@ -1,7 +1,7 @@
 import type { Api } from "../../payload/api";
 import { placeOfId } from "../../payload/choose_recording";
 import { fileHost, type FleetDevices } from "../../payload/responses/fleet";
-import { openRecording } from "../state/open_recording";
+import { openRecording } from "../state/tabs";
 import { NEW_COMPARISON, NEW_RECORDING, store } from "../state/view_state";
 
 /** A recording's run, and the host of its file. */

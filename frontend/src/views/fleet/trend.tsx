@@ -11,13 +11,12 @@ import { copySvg } from "../drawing/picture";
 import { SaveDrawing } from "../drawing/save_picture";
 import { store, useViewState } from "../state/view_state";
 import { Bytes, CellLink, type Column, column } from "../tables/columns";
+import { ListTable } from "../tables/table";
 import { ButtonGroup } from "../widgets/choice";
 import { ErrorMessage, Message } from "../widgets/message";
 import { openById } from "./open_device";
-import { ListTable } from "../tables/table";
-import { ScanProgress } from "./section";
+import { ScanProgress, usePolled } from "./section";
 import { pointName, TrendDrawing, upperName } from "./trend_chart";
-import { usePolled } from "./use_fleet";
 
 interface Props {
   api: Api;

@@ -1,7 +1,7 @@
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { onPress } from "../../base/input";
 import { formatBytes, formatCounted, formatSigned } from "../../base/units";
-import { labelCenter } from "../../layout/axis/ticks";
+import { labelCenter } from "../../layout/axis";
 import {
   nearestMark,
   placeLabels,
@@ -12,7 +12,7 @@ import {
 import type { TrendPoint, TrendSeries } from "../../payload/generated/answers";
 import type { TrendBy } from "../../payload/generated/constants";
 import { useFullWindow } from "../browser/full_window";
-import { useWidth } from "../browser/use_size";
+import { useWidth } from "../browser/hooks";
 import { ByteAxis } from "../drawing/byte_axis";
 import { Tooltip } from "../widgets/tooltip";
 

@@ -6,11 +6,11 @@ import type { CoResidency, Listing, OverviewRow, ResidentProgram } from "../../p
 import type { AdviceById } from "../../payload/responses/names";
 import { useFetched, useLastFetched } from "../data/use_fetched";
 import type { PageProps } from "../data/use_recording";
-import { AssumedCapacity } from "../page/assumed_capacity";
+import { AssumedCapacity } from "../page/figures";
 import { Headline } from "../page/headline";
-import { openRecording } from "../state/open_recording";
+import { openRecording } from "../state/tabs";
+import { Middle } from "../widgets/labels";
 import { ErrorMessage, Message, Notes } from "../widgets/message";
-import { Middle } from "../widgets/middle";
 import { RecordingsTable } from "./recordings_table";
 
 /** Advice reads every buffer, so only these rows have it; other recordings show theirs when they are opened. */

@@ -14,13 +14,12 @@ import { sameText } from "../../layout/table/fields";
 import type { OverviewRow } from "../../payload/generated/answers";
 import { ROLES } from "../../payload/generated/constants";
 import { type AdviceById, bestChange, partText, recordingName } from "../../payload/responses/names";
-import { openRecording } from "../state/open_recording";
+import { openRecording } from "../state/tabs";
 import { store, useViewState } from "../state/view_state";
 import { CellLink, type Column, column, Room, savedColumn } from "../tables/columns";
 import { Table } from "../tables/table";
 import { Toggle } from "../widgets/choice";
-import { Middle } from "../widgets/middle";
-import { Role } from "../widgets/role";
+import { Middle, Role } from "../widgets/labels";
 
 const KINDS: Record<string, string> = {
   program: "Program",

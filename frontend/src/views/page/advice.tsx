@@ -38,7 +38,7 @@ export function AdvicePanel({ advice: { value, error }, id }: Props) {
 
 const IN_ORDER: Sorting = { key: "", descending: false };
 
-export function adviceColumns({ advice, fits_with: needed }: AdviceList): Column<Advice>[] {
+function adviceColumns({ advice, fits_with: needed }: AdviceList): Column<Advice>[] {
   return [
     column("text", "title", "Change", "Click or Enter: the reason and the code", ({ title }) => title, {
       csv: "change",

@@ -1,8 +1,8 @@
 import type { JSX } from "preact";
 import { useContext } from "preact/hooks";
+import { moveTabFocus } from "../../base/input";
 import { PrintingContext } from "../browser/printing";
 import { store, useViewState, type ViewState } from "../state/view_state";
-import { moveTabFocus } from "../widgets/tab_keys";
 
 /** A tab below the charts. Its contents are mounted while it is open. */
 export interface BelowTab {

@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from "preact";
 import { formatBytes, formatCount, formatExact } from "../../base/units";
-import { formatTime } from "../../layout/axis/ticks";
+import { formatTime } from "../../layout/axis";
 import type { Api } from "../../payload/api";
 import type { Details as BufferDetails } from "../../payload/generated/answers";
 import { expansion, rowName, type Rows } from "../../payload/recording/rows";
@@ -10,10 +10,9 @@ import type { AvailableRows } from "../data/use_recording";
 import { store, useViewState } from "../state/view_state";
 import { CallStack } from "../widgets/call_stack";
 import { Drawer, Fact } from "../widgets/drawer";
+import { isSharedLater, lifetimeText, liveUntil, positionText, RowRole } from "../widgets/labels";
+import { GraphViewerLink } from "../widgets/links";
 import { ErrorMessage } from "../widgets/message";
-import { isSharedLater, lifetimeText, liveUntil, positionText } from "../widgets/position_text";
-import { RowRole } from "../widgets/role";
-import { GraphViewerLink } from "../widgets/xprof_link";
 import { Occupants, PlannedBuffers, Sharers } from "./sharers";
 
 interface Props {

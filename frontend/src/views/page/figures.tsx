@@ -1,14 +1,94 @@
-import { useContext, useMemo } from "preact/hooks";
+import { useContext, useMemo, useState } from "preact/hooks";
 import { cssColor, roleColors } from "../../base/colors";
-import { formatBytes, formatExact, formatShare } from "../../base/units";
+import { formatBytes, formatExact, formatShare, parseBytes } from "../../base/units";
 import { bytesByRole, liveAt } from "../../layout/usage/live_set";
-import type { Figure, OutOfMemory } from "../../payload/generated/answers";
+import type { Figure, OutOfMemory, Summary } from "../../payload/generated/answers";
+import { ACCELERATORS, MEMORY_SPACES } from "../../payload/generated/constants";
 import type { FirstView } from "../../payload/recording/recording";
+import { useDraft } from "../browser/hooks";
 import { PrintingContext } from "../browser/printing";
 import type { AvailableRows } from "../data/use_recording";
 import { useDark } from "../state/theme";
-import { AssumedCapacity } from "./assumed_capacity";
+import { store, useViewState } from "../state/view_state";
 import { RoleFilter } from "./row_filter";
+
+const BYTES_BY_NAME = new Map(
+  ACCELERATORS.flatMap(({ name, bytes, aliases }) =>
+    [name, ...aliases].map((each) => [each, bytes] as const),
+  ),
+);
+/** What the server accepts. */
+const MAX_BYTES = 2 ** 50;
+
+/** Return the bytes of a typed size or accelerator, null for no text; undefined where it is neither. */
+export function readCapacity(typed: string): number | null | undefined {
+  const name = typed.trim().toLowerCase();
+  if (name === "") return null;
+  const known = BYTES_BY_NAME.get(name.replace(/^(?:nvidia|tpu|google|cloud)[\s-]+/, ""));
+  const bytes = Math.round(known ?? parseBytes(name) ?? 0);
+  return bytes > 0 && bytes <= MAX_BYTES ? bytes : undefined;
+}
+
+/** Return the message for a text that is no capacity. */
+export function notACapacity(typed: string): string {
+  const names = ACCELERATORS.map(({ name }) => name).join(", ");
+  return `${typed.trim()} is no size and no accelerator that is known: type 15.75 GiB, or one of ${names}.`;
+}
+
+/** What the server calls the source of a capacity that a user typed. */
+const ASSUMED = "assumed";
+
+/** Input for the capacity of memories whose profile records none. */
+export function AssumedCapacity(props: { recordings: readonly Summary[] }) {
+  const { recordings } = props;
+  const capacity = useViewState((state) => state.capacity);
+  const [rejected, setRejected] = useState("");
+  const text = capacity === null ? "" : `${capacity / 2 ** 30} GiB`;
+  const field = useDraft(rejected === "" ? text : rejected, (typed) => {
+    const bytes = readCapacity(typed);
+    setRejected(bytes === undefined ? typed : "");
+    if (bytes !== undefined) store.set({ capacity: bytes });
+  });
+  const isUnknown = recordings.some(
+    (recording) =>
+      isMainMemory(recording) && (recording.capacity_bytes === null || recording.capacity_source === ASSUMED),
+  );
+  if (!isUnknown) return null;
+  return (
+    <label
+      class="assumed-capacity muted"
+      title={
+        "The profile does not record the limit. Figures and charts use the size or the accelerator that you " +
+        "type; the URL keeps it."
+      }
+    >
+      Assumed limit{" "}
+      <input
+        type="text"
+        size={15}
+        aria-invalid={rejected !== ""}
+        aria-describedby="capacity-rejected"
+        placeholder="v5e, or 15.75 GiB"
+        list="chips"
+        data-testid="assumed-capacity"
+        {...field}
+      />
+      <span id="capacity-rejected" class="wasteful" role="alert" data-testid="capacity-rejected">
+        {rejected !== "" && notACapacity(rejected)}
+      </span>
+      <datalist id="chips">
+        {ACCELERATORS.map(({ name, bytes }) => (
+          <option key={name} value={name} label={formatBytes(bytes)} />
+        ))}
+      </datalist>
+    </label>
+  );
+}
+
+/** Memories on the chip and of the host have sizes of their own. */
+function isMainMemory({ kind, memory }: Summary): boolean {
+  return kind !== "program" || memory === MEMORY_SPACES[0];
+}
 
 /** Roles with less of the peak are in the panel only. */
 const MIN_SHARE = 0.005;

@@ -1,16 +1,16 @@
 import { useContext, useMemo } from "preact/hooks";
 import { formatBytes, formatCount, formatCounted } from "../../base/units";
-import { formatTime } from "../../layout/axis/ticks";
+import { formatTime } from "../../layout/axis";
 import { liveBetween, liveBytes, mostBetween } from "../../layout/usage/live_set";
 import type { FirstView, Program } from "../../payload/recording/recording";
 import { useTerms } from "../data/terms";
 import type { AvailableRows } from "../data/use_recording";
-import { RowFilterContext } from "./row_filter";
 import type { Window } from "../state/fields";
 import { store, usePosition, useViewState } from "../state/view_state";
+import { RowFilterContext } from "./row_filter";
 
 /** What is live at the inspected position, or in the selected range of the axis. */
-export interface LiveRows {
+interface LiveRows {
   /** The same position twice without a range. */
   first: number;
   last: number;

@@ -1,6 +1,6 @@
 import { formatBytes, formatCount } from "../../base/units";
 import type { Details, PlannedAllocation, Sharer } from "../../payload/generated/answers";
-import { ProgramLink } from "../widgets/program_link";
+import { ProgramLink } from "../widgets/links";
 
 /** Occupants listed without scrolling; the list of sharers has all. */
 const MAX_OCCUPANTS = 3;

@@ -1,7 +1,6 @@
 import { useMemo } from "preact/hooks";
 import { formatBytes, formatCount, formatShare } from "../../base/units";
-import { type Axis, stepAt } from "../../layout/axis/axis";
-import { formatTime } from "../../layout/axis/ticks";
+import { type Axis, formatTime, stepAt } from "../../layout/axis";
 import { bytesByRole, liveAt, liveBytes } from "../../layout/usage/live_set";
 import { usageSeries } from "../../layout/usage/usage_series";
 import type { Api } from "../../payload/api";
@@ -9,11 +8,11 @@ import type { FirstView, Program } from "../../payload/recording/recording";
 import { rowName } from "../../payload/recording/rows";
 import { capitalize, useTerms } from "../data/terms";
 import type { AvailableRows } from "../data/use_recording";
-import { store, usePosition, useViewState } from "../state/view_state";
-import { TraceViewerLink } from "../widgets/xprof_link";
-import { curveLabels, useCurves } from "../usage/curves";
 import { RowFacts, useDetails } from "../page/details";
 import { RoleFilter } from "../page/row_filter";
+import { store, usePosition, useViewState } from "../state/view_state";
+import { curveLabels, useCurves } from "../usage/curves";
+import { TraceViewerLink } from "../widgets/links";
 
 interface Props {
   api: Api;

@@ -1,30 +1,53 @@
+import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
-import { type Axis, positionAxis, timeAxis } from "../../layout/axis/axis";
+import { type Axis, positionAxis, timeAxis } from "../../layout/axis";
 import type { Api } from "../../payload/api";
 import type { AdviceList, Problem, RecordingVerdict } from "../../payload/generated/answers";
 import type { FirstView, Program, RecordingData } from "../../payload/recording/recording";
 import { prepareRenderer } from "../../render/workers/timeline_renderer";
 import { preparePlacement } from "../../render/workers/workers";
 import { Breakdown } from "../breakdown/breakdown";
-import { Buffers } from "../buffer_table/buffers";
+import { Buffers } from "../buffer_table/buffer_table";
 import { capitalize, TermsContext, termsOf, useTerms } from "../data/terms";
 import { type Fetched, useFetched } from "../data/use_fetched";
 import { type AvailableRows, availableRows, type PageProps, useRecording } from "../data/use_recording";
 import { AdvicePanel } from "../page/advice";
 import { Below, type BelowTab } from "../page/below";
 import { Figures } from "../page/figures";
-import { Caveats } from "../page/headline";
-import { Panel } from "./panel";
-import { RecordingFrame } from "./recording_frame";
+import { Caveats, Verdict } from "../page/headline";
 import { TreesScope } from "../page/row_filter";
-import { Verdict } from "../page/verdict";
 import { store, type Tab, useViewState } from "../state/view_state";
 import { Executions } from "../usage/executions";
-import { UsageSection } from "../usage/usage_section";
+import { UsageSection } from "../usage/usage_chart";
 import { ErrorMessage } from "../widgets/message";
-import { KernelsPanel } from "./kernels_panel";
-import { StepGrowth } from "./step_growth";
+import { Panel } from "./panel";
+import { KernelsPanel, StepGrowth } from "./step_growth";
 import { TimelineSection } from "./timeline_section";
+
+interface FrameProps {
+  /** Only the charts and the panel, over the whole window. */
+  full: boolean;
+  top: JSX.Element;
+  charts: JSX.Element;
+  below: JSX.Element;
+  panel: JSX.Element;
+}
+
+/** A page in which verdict, figures and charts fill the window, with tabs below and a panel at the right. */
+export function RecordingFrame({ full, top, charts, below, panel }: FrameProps) {
+  return (
+    <div class={full ? "full with-panel" : "page with-panel"}>
+      <div class="content">
+        <div class="first-screen">
+          {!full && top}
+          {charts}
+        </div>
+        {!full && below}
+      </div>
+      {panel}
+    </div>
+  );
+}
 
 /** Return the x axis of all charts. The time axis needs the timestamps of all events, which load with the rows. */
 function useAxis(view: FirstView, program: Program | null): Axis {

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { formatShare } from "../../base/units";
-import type { Axis } from "../../layout/axis/axis";
+import type { Axis } from "../../layout/axis";
 import { AgeStack, rowsByAge } from "../../layout/stacking/age_stack";
 import {
   type AllocationLayout,

@@ -4,7 +4,7 @@ import { isEditable } from "../../base/input";
 import { formatBytes, formatShare } from "../../base/units";
 import type { Api } from "../../payload/api";
 import type { OpenedFile, PasteResult, Summary } from "../../payload/generated/answers";
-import { openRecording } from "../state/open_recording";
+import { openRecording } from "../state/tabs";
 import { ErrorMessage } from "../widgets/message";
 
 /** Error texts are a few MiB at most. */

@@ -4,8 +4,7 @@ import { listedHost, type RecordingOptions } from "../../payload/choose_recordin
 import type { Runs, Summary } from "../../payload/generated/answers";
 import { useSidebar } from "../browser/host_window";
 import { NEW_COMPARISON, NEW_RECORDING, store, type ViewState } from "../state/view_state";
-import { Combobox, type Option } from "../widgets/combobox";
-import { runOptions, type RunPeaks, withPeak } from "../widgets/run_options";
+import { Combobox, type Option, runOptions, type RunPeaks, withPeak } from "../widgets/combobox";
 
 interface Props {
   runs: Runs | null;

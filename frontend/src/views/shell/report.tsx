@@ -1,9 +1,8 @@
 import { formatCount, formatCounted } from "../../base/units";
 import type { Report } from "../../payload/api";
+import { TAB_OF_AXIS } from "../state/tabs";
+import { type Tab, TABS } from "../state/view_state";
 import { Message } from "../widgets/message";
-import { TAB_OF_AXIS } from "../state/open_recording";
-import type { Tab } from "../state/view_state";
-import { TABS } from "../state/view_state";
 
 /** Tabs that only some logdirs have. */
 export type OptionalTabs = Readonly<Record<"fit" | "fleet", boolean>>;

@@ -1,13 +1,13 @@
+import { moveTabFocus } from "../../base/input";
 import type { Summary } from "../../payload/generated/answers";
-import { aboutTab, isOfOneRecording, recordingsOf, tabName } from "../state/tab_names";
-import { NEW_RECORDING, store, type Tab, useViewState } from "../state/view_state";
-import { moveTabFocus } from "../widgets/tab_keys";
+import { aboutTab, isOfOneRecording, recordingsOf, tabName } from "../state/tabs";
+import { NEW_RECORDING, store, type Tab, TABS, useViewState } from "../state/view_state";
 
 /**
  * Go to another tab of the same run, and of the same host if that has data there. The selection is reset, as it means
  * nothing there.
  */
-export function openTab(tab: Tab, recordings: readonly Summary[] | null): void {
+function openTab(tab: Tab, recordings: readonly Summary[] | null): void {
   const { tab: open, host } = store.get();
   if (open === tab) return;
   const there = recordingsOf(tab, recordings ?? []) ?? [];
@@ -44,5 +44,47 @@ export function Tabs({ tabs, recordings }: Props) {
         </button>
       ))}
     </div>
+  );
+}
+
+const CONTENTS: Record<string, string> = {
+  program: "compiled programs",
+  allocator: "allocator events",
+  torch_snapshot: "PyTorch snapshots",
+  torch_timeline: "PyTorch memory timelines",
+  device_profile: "device memory profiles",
+  oom: "out-of-memory errors",
+  watch: "memory of devices over time",
+};
+
+interface LinksProps {
+  recordings: readonly Summary[];
+}
+
+/** Links to the tabs that have data of the run; nothing where there are none. */
+export function TabsWithData({ recordings }: LinksProps) {
+  const found = TABS.flatMap((tab) => {
+    const kinds = new Set(recordingsOf(tab, recordings)?.map(({ kind }) => kind));
+    return kinds.size > 0 ? [{ tab, contents: [...kinds].map((kind) => CONTENTS[kind] ?? kind) }] : [];
+  });
+  if (found.length === 0) return null;
+  return (
+    <p class="tabs-with-data" data-testid="tabs-with-data">
+      This run has{" "}
+      {found.map(({ tab, contents }, i) => (
+        <span key={tab}>
+          {i > 0 && (i === found.length - 1 ? " and " : ", ")}
+          {contents.join(" and ")} in{" "}
+          <button
+            class="link"
+            data-testid={`to-${tab.replace("_", "-")}`}
+            onClick={() => openTab(tab, recordings)}
+          >
+            {tabName(tab, recordings)}
+          </button>
+        </span>
+      ))}
+      .
+    </p>
   );
 }

@@ -21,7 +21,7 @@ import { ErrorMessage } from "../widgets/message";
 import { GrowthSeries } from "./device_profile_growth";
 import { OomPage } from "./oom_page";
 
-export interface SnapshotProps extends PageProps {
+interface SnapshotProps extends PageProps {
   summary: Summary;
   /** Number of snapshots in the run. */
   snapshots: number;
@@ -29,7 +29,7 @@ export interface SnapshotProps extends PageProps {
 }
 
 /** Page of a device memory profile: live arrays and executables by call stack. A leak of the series comes first. */
-export function DeviceProfilePage(props: SnapshotProps) {
+function DeviceProfilePage(props: SnapshotProps) {
   const { api, summary, snapshots, problems, onState } = props;
   const { id } = summary;
   const profile = useFetched(id, (key, signal) => api.deviceProfile({ id: key }, signal));

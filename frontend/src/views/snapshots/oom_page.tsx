@@ -4,10 +4,9 @@ import { formatBytes } from "../../base/units";
 import type { Api } from "../../payload/api";
 import type { Problem, Summary } from "../../payload/generated/answers";
 import type { FirstView, RecordingData } from "../../payload/recording/recording";
-import { AddressMap } from "../breakdown/address_map";
-import { Breakdown } from "../breakdown/breakdown";
-import { Buffers } from "../buffer_table/buffers";
+import { AddressMap, Breakdown } from "../breakdown/breakdown";
 import { copyText } from "../browser/export";
+import { Buffers } from "../buffer_table/buffer_table";
 import { SNAPSHOT_TERMS, type Terms, TermsContext } from "../data/terms";
 import { useFetched } from "../data/use_fetched";
 import { availableRows, type OnPageState, useRecording } from "../data/use_recording";
@@ -15,7 +14,7 @@ import { PageFrame, useDetails } from "../page/details";
 import { Figures } from "../page/figures";
 import { Headline } from "../page/headline";
 import { TreesScope } from "../page/row_filter";
-import { openRecording } from "../state/open_recording";
+import { openRecording } from "../state/tabs";
 import { ErrorMessage } from "../widgets/message";
 
 interface FailedProgramProps {

@@ -25,14 +25,14 @@ function storeTheme(theme: ViewState["theme"]): void {
   }
 }
 
-const system = window.matchMedia("(prefers-color-scheme: dark)");
+const systemTheme = (): MediaQueryList => window.matchMedia("(prefers-color-scheme: dark)");
 
 /** TensorBoard has its own theme switch, which sets a class on its body. Elsewhere the system's theme counts. */
 function readHostTheme(): boolean {
   const { document } = hostWindow();
   const isTensorBoard = document.querySelector("tb-webapp") !== null;
   const isDarkHost = document.body.classList.contains("dark-mode") || notebookTheme() === "dark";
-  return isDarkHost || (!isTensorBoard && system.matches);
+  return isDarkHost || (!isTensorBoard && systemTheme().matches);
 }
 
 /** Follow the theme of TensorBoard and of the system, whichever changed last, and remember the user's choice. */
@@ -40,6 +40,7 @@ export function bindTheme(store: Store<ViewState>): void {
   store.fill({ host_dark: readHostTheme() });
   const observer = new MutationObserver(() => store.fill({ host_dark: readHostTheme() }));
   observer.observe(hostWindow().document.body, { attributeFilter: ["class"] });
+  const system = systemTheme();
   system.addEventListener("change", () => store.fill({ host_dark: system.matches }));
   store.subscribe((before) => {
     const { theme } = store.get();

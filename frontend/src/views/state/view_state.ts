@@ -129,7 +129,7 @@ export const SCHEMA = {
   compare_by: choice("steps", COMPARE_BY, "role"),
   /** Kinds of change that the table of a comparison lists, joined by commas; empty is all. */
   change_kinds: text("kinds"),
-  /** Selected change of a comparison, as layout/compare/change_table.ts names it; empty is none. */
+  /** Selected change of a comparison, as layout/compare/changes.ts names it; empty is none. */
   selected_change: text("change", { reset: "recording" }),
   /** Step of the Fit tab, as payload/responses/fit.ts names it; empty is that of the most candidates. */
   fit_step: text("step", { isPlace: true }),

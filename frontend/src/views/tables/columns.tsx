@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { formatBytes, formatCount, formatExact, formatSigned } from "../../base/units";
 import type { Field, Value } from "../../layout/table/fields";
-import { Middle } from "../widgets/middle";
+import { Middle } from "../widgets/labels";
 
 /** Heading of a column, which sorts the rows. */
 export interface Heading<Key extends string = string> {
@@ -113,7 +113,7 @@ const KINDS = {
   count: { track: "80px", numeric: true, show: (value) => formatCount(Number(value)) },
 } as const satisfies Record<string, Look>;
 
-export type Kind = keyof typeof KINDS;
+type Kind = keyof typeof KINDS;
 
 /** Return a column of one kind. Its heading in saved files is its key, unless `more` has another or none. */
 export function column<Row>(

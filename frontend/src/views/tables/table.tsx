@@ -9,7 +9,7 @@ import type { Column } from "./columns";
 import { DataTable, stepLine, TableRow, useTable } from "./data_table";
 import { type LineKeys, TableHead, VirtualLines } from "./virtual_lines";
 
-export interface TableProps<Row> {
+interface TableProps<Row> {
   /** Always the same list for the same rows. */
   columns: readonly Column<Row>[];
   /** Columns of the saved file, where their order is another. */

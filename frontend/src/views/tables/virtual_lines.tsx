@@ -1,8 +1,8 @@
 import type { JSX } from "preact";
 import { useContext, useEffect, useId, useRef, useState } from "preact/hooks";
 import { formatCounted } from "../../base/units";
-import { PrintingContext } from "../browser/printing";
 import { useFullWindow } from "../browser/full_window";
+import { PrintingContext } from "../browser/printing";
 
 interface TableHeadProps<Key extends string> {
   columns: readonly { key: Key; heading: string; about: string; numeric: boolean }[];

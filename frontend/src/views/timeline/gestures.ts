@@ -8,10 +8,10 @@ import {
   zoomFactor,
   zoomOf,
 } from "../../base/input";
-import { MIN_BYTES, MIN_POSITIONS, pan, saveSpan, type View, zoom } from "../../layout/axis/view";
-import type { Size } from "../browser/use_size";
+import { MIN_BYTES, MIN_POSITIONS, pan, saveSpan, type View, zoom } from "../../layout/axis";
+import type { Size } from "../browser/hooks";
 import { GUTTER_LEFT } from "../drawing/surface";
-import { pictureSize, valueAt } from "./drawing/geometry";
+import { pictureSize, valueAt } from "./drawing/scene";
 
 /** Movement in pixels below which a press is a click. */
 const CLICK_SLACK = 4;

@@ -1,7 +1,7 @@
 import { useMemo } from "preact/hooks";
 import { formatBytes, formatCount, formatCounted, formatExact } from "../../base/units";
 import { type Hole, holesAt, unplacedBytes } from "../../layout/address_map";
-import { MIN_BYTES, saveSpan, spanAround } from "../../layout/axis/view";
+import { MIN_BYTES, saveSpan, spanAround } from "../../layout/axis";
 import { rowName } from "../../payload/recording/rows";
 import { store, useViewState } from "../state/view_state";
 import type { Scene } from "./drawing/scene";

@@ -1,11 +1,9 @@
 import { useEffect, useRef } from "preact/hooks";
-import type { View } from "../../layout/axis/view";
+import type { View } from "../../layout/axis";
 import { centerOn, dragView, isInside, windowOnMap } from "../../layout/timeline/minimap";
 import type { TimelineRenderer } from "../../render/workers/timeline_renderer";
-import { useSize } from "../browser/use_size";
-import type { TimelineColors } from "./drawing/colors";
-import { pixelRatio } from "./drawing/geometry";
-import type { Scene } from "./drawing/scene";
+import { useSize } from "../browser/hooks";
+import { pixelRatio, type Scene, type TimelineColors } from "./drawing/scene";
 import { putFrame } from "./plot";
 
 const HEIGHT = 26;

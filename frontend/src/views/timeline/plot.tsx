@@ -1,20 +1,27 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { formatCount } from "../../base/units";
-import { holeAt } from "../../layout/address_map";
-import { type View, viewAround } from "../../layout/axis/view";
+import { formatBytes, formatCount } from "../../base/units";
+import { type Hole, holeAt } from "../../layout/address_map";
+import { formatTime, type View, viewAround } from "../../layout/axis";
+import { rowName } from "../../payload/recording/rows";
 import { rowAt } from "../../render/frame/raster";
 import type { DrawnPicture, TimelineRenderer } from "../../render/workers/timeline_renderer";
-import { useSize } from "../browser/use_size";
+import { useSize } from "../browser/hooks";
 import { axisTitle, useTerms } from "../data/terms";
 import { GUTTER_LEFT } from "../drawing/surface";
 import { store, useViewState } from "../state/view_state";
-import type { TimelineColors } from "./drawing/colors";
-import { pictureSize, pixelRatio, valueAt } from "./drawing/geometry";
 import { LABEL_HEIGHT, LABEL_WIDTH } from "./drawing/labels";
 import { drawOverlay, type Marks } from "./drawing/overlay";
-import { blockOf, rowsSharing, type Scene } from "./drawing/scene";
+import {
+  blockOf,
+  pictureSize,
+  pixelRatio,
+  rowsSharing,
+  type Scene,
+  type TimelineColors,
+  valueAt,
+} from "./drawing/scene";
 import { bindGestures, type GestureHost, keyView } from "./gestures";
-import type { Pointed } from "./hover";
+import { HoleText } from "./holes";
 
 /** Point in pixels of the picture. */
 interface Point {
@@ -243,7 +250,7 @@ export function Plot(props: Props) {
   );
 }
 
-export function fitCanvas(canvas: HTMLCanvasElement, width: number, height: number): void {
+function fitCanvas(canvas: HTMLCanvasElement, width: number, height: number): void {
   const [across, down] = [Math.round(width), Math.round(height)];
   // Setting the size clears the canvas and allocates a new buffer.
   if (canvas.width !== across) canvas.width = across;
@@ -255,4 +262,54 @@ export function putFrame(canvas: HTMLCanvasElement, { picture: { frame } }: Draw
   fitCanvas(canvas, frame.width, frame.height);
   const bytes = new Uint8ClampedArray(frame.pixels.buffer);
   canvas.getContext("2d")?.putImageData(new ImageData(bytes, frame.width, frame.height), 0, 0);
+}
+
+/** What is under the pointer. */
+export interface Pointed {
+  position: number;
+  byte: number;
+  /** A row, also one of live bytes that no table lists; -1 for none. */
+  row: number;
+  hole: Hole | null;
+}
+
+/** Status line below the plot: what is under the pointer. */
+export function PointerText(props: {
+  scene: Scene;
+  at: Pointed | null;
+  /** The charts fill the window. */
+  full: boolean;
+}) {
+  const { scene, at, full } = props;
+  const terms = useTerms();
+  if (at === null)
+    return (
+      <span class="muted">
+        {full ? "Wheel" : "Ctrl + wheel"}: zoom · drag: pan or zoom, on the axis select a range · click: keep
+        in the panel
+      </span>
+    );
+  const position = Math.min(Math.max(Math.floor(at.position), 0), scene.length - 1);
+  const { program } = scene;
+  const known = position < program.length;
+  const times = program.time_ns;
+  const { rows } = scene;
+  return (
+    <span>
+      {at.row >= 0 && (
+        <b>
+          {rowName(rows, at.row) || `unnamed ${terms.item}`}, {formatBytes(rows.size[at.row])}{" "}
+        </b>
+      )}
+      {at.hole !== null && <HoleText scene={scene} hole={at.hole} />}
+      <span class="muted">at </span>
+      {formatCount(position)}
+      {times !== null && known && `, ${formatTime(times[position])}`}
+      {known && <code> {program.name.at(position)}</code>}
+      {known && program.op_name.at(position) !== "" && (
+        <span class="muted"> {program.op_name.at(position)}</span>
+      )}
+      <span class="muted"> · byte {formatBytes(Math.max(at.byte, 0))}</span>
+    </span>
+  );
 }

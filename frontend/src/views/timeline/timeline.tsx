@@ -1,7 +1,7 @@
 import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { isTyping } from "../../base/input";
-import type { Axis } from "../../layout/axis/axis";
 import {
+  type Axis,
   MIN_POSITIONS,
   restoreSpan,
   saveSpan,
@@ -9,28 +9,34 @@ import {
   type View,
   viewAround,
   zoom,
-} from "../../layout/axis/view";
+} from "../../layout/axis";
 import type { AgeStack } from "../../layout/stacking/age_stack";
 import type { AllocationLayout } from "../../layout/stacking/stacking";
 import { prepareSearch, rowTexts } from "../../layout/table/table_filter";
 import { findMatches, intersectHighlights, nextMatch } from "../../layout/timeline/search";
 import type { Program } from "../../payload/recording/recording";
 import type { Regions, Rows } from "../../payload/recording/rows";
-import { useDeferred } from "../browser/use_draft";
+import { useDeferred } from "../browser/hooks";
 import { useTerms } from "../data/terms";
 import { useSearch } from "../data/use_search";
 import { SavePicture } from "../drawing/save_picture";
 import { type FilteredRows, RowFilterContext } from "../page/row_filter";
 import { useDark } from "../state/theme";
 import { store, useViewState, type ViewState } from "../state/view_state";
-import { readColors, type TimelineColors } from "./drawing/colors";
 import { drawTimeline } from "./drawing/save_timeline";
-import { blockOf, rowsAcross, type Scene, useRenderer, useScene } from "./drawing/scene";
+import {
+  blockOf,
+  readColors,
+  rowsAcross,
+  type Scene,
+  type TimelineColors,
+  useRenderer,
+  useScene,
+} from "./drawing/scene";
 import { Holes } from "./holes";
-import { type Pointed, PointerText } from "./hover";
 import { pictureLegend } from "./legend";
 import { Minimap } from "./minimap";
-import { Plot } from "./plot";
+import { Plot, type Pointed, PointerText } from "./plot";
 import { Toolbar } from "./toolbar";
 
 interface Props {

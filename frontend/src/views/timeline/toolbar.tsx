@@ -1,9 +1,9 @@
 import { formatCount, formatShare } from "../../base/units";
 import type { AllocationLayout } from "../../layout/stacking/stacking";
 import type { TimelineMatches } from "../../layout/timeline/search";
+import { FullWindowIcon } from "../browser/full_window";
 import { store, useViewState } from "../state/view_state";
 import { ButtonGroup, Select } from "../widgets/choice";
-import { FullWindowIcon } from "../widgets/full_window_icon";
 
 interface Props {
   placing: "regions" | AllocationLayout;

@@ -8,7 +8,7 @@ import { writeFilter } from "../../layout/url_values";
 import type { Rows } from "../../payload/recording/rows";
 import { store, useViewState } from "../state/view_state";
 import { VirtualLines } from "../tables/virtual_lines";
-import { Middle } from "../widgets/middle";
+import { Middle } from "../widgets/labels";
 import type { Actions, Scene } from "./scene";
 import { TreeCanvas } from "./tree_canvas";
 

@@ -18,10 +18,10 @@ import { writeFilter } from "../../layout/url_values";
 import type { Program } from "../../payload/recording/recording";
 import type { Rows } from "../../payload/recording/rows";
 import type { PackedTexts } from "../../payload/tables/text_column";
-import { useDeferred } from "../browser/use_draft";
+import { useDeferred } from "../browser/hooks";
 import { useTerms } from "../data/terms";
 import { useSearch } from "../data/use_search";
-import type { TreeKind } from "../page/lazy_trees";
+import type { TreeKind } from "../page/row_filter";
 import { store, useViewState, type ViewState } from "../state/view_state";
 
 /** Unit of a weight, and its format. */

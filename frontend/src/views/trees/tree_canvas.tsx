@@ -3,7 +3,7 @@ import { formatCount, formatCounted, formatShare } from "../../base/units";
 import { boxAt, type TreeBox } from "../../layout/tree/flame";
 import { labelOf, pathNodes, shortFrame, shortLabel } from "../../layout/tree/tree";
 import { ROLES } from "../../payload/generated/constants";
-import { useWidth } from "../browser/use_size";
+import { useWidth } from "../browser/hooks";
 import { useTerms } from "../data/terms";
 import { type Picture, withLightTheme } from "../drawing/picture";
 import { SavePicture } from "../drawing/save_picture";

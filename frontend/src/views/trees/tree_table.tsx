@@ -16,7 +16,7 @@ import { store, useViewState } from "../state/view_state";
 import type { Heading } from "../tables/columns";
 import { useSorting } from "../tables/data_table";
 import { TableHead, VirtualLines } from "../tables/virtual_lines";
-import { Swatch } from "../widgets/role";
+import { Swatch } from "../widgets/labels";
 import { type Actions, boxOfNode, type Scene } from "./scene";
 
 function treeColumns(terms: Terms): Heading<TreeSortKey>[] {

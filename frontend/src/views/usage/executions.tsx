@@ -4,7 +4,7 @@ import type { RuntimeToProgram, Stack as StackOfProgram } from "../../payload/ge
 import type { FirstView } from "../../payload/recording/recording";
 import { useLastFetched } from "../data/use_fetched";
 import { usePosition } from "../state/view_state";
-import { ProgramLink } from "../widgets/program_link";
+import { ProgramLink } from "../widgets/links";
 
 interface Props {
   api: Api;

@@ -1,7 +1,7 @@
 import type uPlot from "uplot";
 import { isPinch, onMoveKeys, onWheel, panOf, sidewaysBy, zoomFactor, zoomOf } from "../../base/input";
-import type { Axis } from "../../layout/axis/axis";
 import {
+  type Axis,
   MIN_BYTES,
   MIN_POSITIONS,
   pan,
@@ -9,7 +9,7 @@ import {
   saveSpan,
   type Span,
   zoom,
-} from "../../layout/axis/view";
+} from "../../layout/axis";
 import { store } from "../state/view_state";
 
 /** Distance in pixels within which a click means the peak: a pixel can cover thousands of positions. */
@@ -24,7 +24,7 @@ export function startsBrush(event: MouseEvent): boolean {
 }
 
 /** What a chart shows, which changes while a job runs. */
-export interface Shown {
+interface Shown {
   axis: Axis;
   /** Range of the y axis without zoom, in bytes. */
   limit: Span;

@@ -1,7 +1,6 @@
 import type uPlot from "uplot";
 import { cssColor, rowColors } from "../../base/colors";
-import type { Axis } from "../../layout/axis/axis";
-import type { Span } from "../../layout/axis/view";
+import type { Axis, Span } from "../../layout/axis";
 import type { UsageSeries } from "../../layout/usage/usage_series";
 import type { Rows } from "../../payload/recording/rows";
 import { type PageColors, veil } from "../drawing/surface";

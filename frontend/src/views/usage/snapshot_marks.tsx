@@ -1,13 +1,12 @@
 import { useMemo, useState } from "preact/hooks";
 import { goToNext } from "../../base/input";
 import { formatCounted } from "../../base/units";
-import { type Axis, stepAt } from "../../layout/axis/axis";
-import type { Span } from "../../layout/axis/view";
+import { type Axis, type Span, stepAt } from "../../layout/axis";
 import { groupMarks, type Mark, snapshotText } from "../../layout/live";
 import type { UsageSeries } from "../../layout/usage/usage_series";
 import type { Summary } from "../../payload/generated/answers";
 import { GUTTER_LEFT } from "../drawing/surface";
-import { openRecording } from "../state/open_recording";
+import { openRecording } from "../state/tabs";
 import { store } from "../state/view_state";
 import { Tooltip } from "../widgets/tooltip";
 

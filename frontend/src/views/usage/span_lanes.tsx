@@ -2,8 +2,7 @@ import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { goToNext } from "../../base/input";
 import { formatCounted } from "../../base/units";
-import type { Axis } from "../../layout/axis/axis";
-import { formatTime } from "../../layout/axis/ticks";
+import { type Axis, formatTime } from "../../layout/axis";
 import { xPixel } from "../../layout/timeline/rects";
 import { countSpansFrom, layoutSpanLanes, positionOfTime } from "../../layout/usage/span_lanes";
 import {
@@ -13,7 +12,7 @@ import {
   STEP_SPAN,
 } from "../../payload/generated/constants";
 import type { Spans } from "../../payload/recording/recording";
-import { useWidth } from "../browser/use_size";
+import { useWidth } from "../browser/hooks";
 import { GUTTER_LEFT, GUTTER_RIGHT } from "../drawing/surface";
 import { store, useViewState } from "../state/view_state";
 

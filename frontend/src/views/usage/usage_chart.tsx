@@ -1,8 +1,8 @@
+import type { JSX } from "preact";
 import { useContext, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { formatBytes, formatCount } from "../../base/units";
-import type { Axis } from "../../layout/axis/axis";
-import { MIN_POSITIONS, restoreSpan, type Span } from "../../layout/axis/view";
+import { type Axis, MIN_POSITIONS, restoreSpan, type Span } from "../../layout/axis";
 import { bytesOver } from "../../layout/usage/live_set";
 import {
   byteRange,
@@ -14,20 +14,24 @@ import {
 } from "../../layout/usage/usage_series";
 import type { Api } from "../../payload/api";
 import type { Summary } from "../../payload/generated/answers";
-import type { FirstView, Usage } from "../../payload/recording/recording";
-import { useSize } from "../browser/use_size";
+import type { FirstView, Program, Spans, Usage } from "../../payload/recording/recording";
+import { useSize } from "../browser/hooks";
 import { axisTitle, useTerms } from "../data/terms";
 import { useFetched } from "../data/use_fetched";
 import type { AvailableRows } from "../data/use_recording";
 import type { Picture } from "../drawing/picture";
+import { SavePicture } from "../drawing/save_picture";
 import { GUTTER_LEFT, GUTTER_RIGHT, pageColors } from "../drawing/surface";
 import { RowFilterContext } from "../page/row_filter";
 import { useDark } from "../state/theme";
 import { store, usePosition, useViewState } from "../state/view_state";
+import { AxisChoices } from "../widgets/choice";
 import { NO_AXIS_HEIGHT, TOP, usageColumns, usageOptions, X_AXIS_HEIGHT } from "./chart_options";
+import { CurveLegend, useCurves } from "./curves";
 import { bindPointer, onKey, startsBrush } from "./gestures";
 import { drawMarks } from "./marks";
 import { SnapshotMarks } from "./snapshot_marks";
+import { SpanLanes } from "./span_lanes";
 import { drawUsage } from "./usage_drawing";
 
 /** Buckets per request: twice the pixels of a wide chart, over up to eight times the visible range. */
@@ -79,7 +83,7 @@ interface Props {
 }
 
 /** Live bytes over the axis, with the peak. */
-export function UsageChart({ api, view, axis, above, known, available, snapshots = [], picture }: Props) {
+function UsageChart({ api, view, axis, above, known, available, snapshots = [], picture }: Props) {
   const dark = useDark();
   const host = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | null>(null);
@@ -248,5 +252,49 @@ export function UsageChart({ api, view, axis, above, known, available, snapshots
         />
       )}
     </div>
+  );
+}
+
+interface UsageSectionProps {
+  api: Api;
+  view: FirstView;
+  available: AvailableRows;
+  program: Program | null;
+  spans: Spans | null;
+  axis: Axis;
+  /** Snapshots of the same memory, in order of time. */
+  snapshots?: readonly Summary[] | undefined;
+  /** The timeline, directly below the usage chart because it shares its x axis. */
+  children: JSX.Element | null;
+}
+
+/** Charts along the x axis in one frame: toolbar, spans, usage chart and timeline. */
+export function UsageSection(props: UsageSectionProps) {
+  const { api, view, available, program, spans, axis, snapshots, children } = props;
+  const terms = useTerms();
+  const { axis: kind, kind: source, title, memory } = view.recording;
+  const known = useCurves(view);
+  const picture = useRef<() => Picture | null>(() => null);
+  // Samples of a job come at equal intervals, except where older ones were dropped.
+  const timed = source !== "watch" && (program === null || program.time_ns !== null);
+  return (
+    <section
+      class={children === null ? "frame curve-only" : "frame"}
+      aria-label={`Memory over the ${terms.extent}`}
+      data-testid="frame"
+    >
+      <header class="frame-head">
+        <CurveLegend view={view} known={known} />
+        {kind === "TIME" && <AxisChoices timed={timed} capacity={known.includes("ceiling")} />}
+        <SavePicture of="usage chart" fileName={`${title}-${memory}-usage`} draw={() => picture.current()} />
+      </header>
+      <div class={kind === "TIME" && source !== "watch" ? "frame-lanes timed" : "frame-lanes"}>
+        {spans !== null && program?.time_ns != null && (
+          <SpanLanes spans={spans} times={program.time_ns} axis={axis} />
+        )}
+      </div>
+      <UsageChart {...{ api, view, axis, known, available, snapshots, picture }} above={children !== null} />
+      {children}
+    </section>
   );
 }

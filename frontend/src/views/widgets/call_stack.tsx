@@ -1,8 +1,14 @@
 import { useMemo, useState } from "preact/hooks";
 import { formatCounted } from "../../base/units";
 import type { StackFrame } from "../../payload/generated/answers";
-import { editorLink, EDITORS, isEditorTemplate, useEditor } from "../data/editor";
-import { type Code, useSourceCode } from "../data/source_code";
+import {
+  type Code,
+  editorLink,
+  EDITORS,
+  isEditorTemplate,
+  useEditor,
+  useSourceCode,
+} from "../data/source_code";
 import { useTerms } from "../data/terms";
 
 const OTHER = "other";
