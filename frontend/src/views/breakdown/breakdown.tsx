@@ -99,8 +99,7 @@ interface Props {
  * Map of the segments by address on one scale, as they are at the inspected position: blocks in use, awaiting their
  * free, and free, and whether the failed request fits into one of these.
  */
-export function AddressMap(props: Props) {
-  const { rows, regions, places, position, length, outOfMemory, fileName } = props;
+export function AddressMap({ rows, regions, places, position, length, outOfMemory, fileName }: Props) {
   const terms = useTerms();
   const { rows: mask } = useContext(RowFilterContext);
   const rowOfRegion = useMemo(() => rowInRegions(rows, regions), [rows, regions]);

@@ -81,8 +81,7 @@ interface Props {
 }
 
 /** Strip of one segment: chunks in use are filled, gaps are free. */
-export function SegmentStrip(props: Props) {
-  const { scene, segment, places, words, event: eventRow } = props;
+export function SegmentStrip({ scene, segment, places, words, event: eventRow }: Props) {
   const { rows, span } = scene;
   const { size, chunks } = segment;
   const host = useRef<HTMLDivElement>(null);

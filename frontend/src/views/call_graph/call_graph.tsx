@@ -89,8 +89,7 @@ function Toolbar({ devices, fixed }: ToolbarProps) {
 }
 
 /** Text field that takes effect on Enter or blur: half a regular expression would be a different one. */
-function Pattern(props: { pattern: (typeof PATTERNS)[number] }) {
-  const { pattern } = props;
+function Pattern({ pattern }: { pattern: (typeof PATTERNS)[number] }) {
   const value = useViewState((state) => state[pattern.key]);
   const field = useDraft(value, (typed) => store.set({ [pattern.key]: typed.trim() }));
   return (

@@ -73,18 +73,11 @@ const TORCH_TERMS: Terms = {
 
 /** Snapshots and out-of-memory errors, which list memory at one moment. */
 export const SNAPSHOT_TERMS: Terms = {
-  item: "buffer",
-  items: "buffers",
+  ...PROGRAM_TERMS,
   position: "moment",
   positions: "moments",
   extent: "moment",
   live: "in use",
-  requested: "unpadded",
-  excess: "padding",
-  op: "Op",
-  op_name: "Op name",
-  function_label: "jitted function",
-  default_op: "",
   unexplained: "not listed by the text",
 };
 

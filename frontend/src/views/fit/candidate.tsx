@@ -10,10 +10,9 @@ import {
   STATE_TEXT,
   stateOf,
 } from "../../payload/responses/fit";
-import type { Signal } from "../../payload/server";
-import { openRecording } from "../state/tabs";
-import { NEW_COMPARISON, NEW_RECORDING, store } from "../state/view_state";
-import { Drawer } from "../widgets/drawer";
+import { openComparison, openRecording } from "../state/tabs";
+import { store } from "../state/view_state";
+import { Drawer, Fact } from "../widgets/drawer";
 import { Role } from "../widgets/labels";
 
 /** What charts and tables do with a candidate. */
@@ -65,34 +64,19 @@ export function CandidateTooltip(props: { step: FitStep; candidate: FitCandidate
 }
 
 /** Open the compiled program of a candidate. */
-export async function openCandidate(api: Api, candidate: FitCandidate, signal: Signal = null): Promise<void> {
-  openRecording(await programOf(api, candidate, signal));
+export async function openCandidate(api: Api, candidate: FitCandidate): Promise<void> {
+  openRecording(await programOf(api, candidate));
 }
 
 /** Compare the programs of two candidates. */
-export async function compareCandidates(
-  api: Api,
-  pair: readonly [FitCandidate, FitCandidate],
-  signal: Signal = null,
-): Promise<void> {
-  const [a, b] = await Promise.all(pair.map((each) => programOf(api, each, signal)));
-  store.set({
-    tab: "compare",
-    run: b.run,
-    search: "",
-    size_filter: "",
-    sort: "",
-    fit_ticked: "",
-    ...NEW_RECORDING,
-    ...NEW_COMPARISON,
-    a: a.id,
-    b: b.id,
-  });
+export async function compareCandidates(api: Api, ...pair: [FitCandidate, FitCandidate]): Promise<void> {
+  const [a, b] = await Promise.all(pair.map((each) => programOf(api, each)));
+  openComparison(a.id, b.id, { run: b.run, fit_ticked: "" });
 }
 
 /** Return the program that the candidate's figures are of: a dump may have smaller ones, which compute constants. */
-async function programOf(api: Api, candidate: FitCandidate, signal: Signal): Promise<Summary> {
-  const { recordings } = await api.recordings({ run: candidate.run }, signal);
+async function programOf(api: Api, candidate: FitCandidate): Promise<Summary> {
+  const { recordings } = await api.recordings({ run: candidate.run }, null);
   const programs = recordings.filter(({ kind }) => kind === "program");
   const found = programs.find(({ peak_bytes: peak }) => peak === candidate.peak_bytes) ?? programs.at(0);
   if (found === undefined) throw new Error(`The run ${candidate.run} has no program`);
@@ -134,23 +118,27 @@ export function CandidateDetails({ step, candidate, actions }: Props) {
         </>
       )}
       <dl class="facts">
-        <Fact name="Fits" text={STATE_TEXT[stateOf(candidate)]} />
+        <Fact name="Fits">{STATE_TEXT[stateOf(candidate)]}</Fact>
         <Bytes name="Reserved" bytes={candidate.reserved_bytes} />
         <Bytes name="Peak" bytes={peak} />
         <Bytes name="Limit" bytes={candidate.limit_bytes} />
-        <Fact name="Left" text={textOr(leftOf(candidate), formatLeft)} />
-        <Fact name="Recomputed" text={candidate.reserved_bytes === null ? "" : recomputedText(candidate)} />
-        <Fact name="Compiled in" text={`${candidate.seconds.toFixed(1)} s`} />
-        <Fact name="Target" text={candidate.target} />
-        {step.searched !== "" && <Fact name={step.searched} text={String(candidate.value)} />}
+        <Fact name="Left">{textOr(leftOf(candidate), formatLeft)}</Fact>
+        <Fact name="Recomputed">{candidate.reserved_bytes === null ? "" : recomputedText(candidate)}</Fact>
+        <Fact name="Compiled in">{`${candidate.seconds.toFixed(1)} s`}</Fact>
+        <Fact name="Target">{candidate.target}</Fact>
+        {step.searched !== "" && <Fact name={step.searched}>{String(candidate.value)}</Fact>}
         {Object.entries(candidate.knobs).map(([name, value]) => (
-          <Fact key={name} name={name} text={String(value)} />
+          <Fact key={name} name={name}>
+            {String(value)}
+          </Fact>
         ))}
-        <Fact name="Changes" text={candidate.change} />
+        <Fact name="Changes">{candidate.change}</Fact>
         {Object.entries(versions).map(([name, version]) => (
-          <Fact key={name} name={name} text={version} />
+          <Fact key={name} name={name}>
+            {version}
+          </Fact>
         ))}
-        <Fact name="Run" text={candidate.run} />
+        <Fact name="Run">{candidate.run}</Fact>
       </dl>
       {peak !== null && roles.length > 0 && (
         <>
@@ -212,15 +200,9 @@ function textOr<T>(value: T | null, format: (value: T) => string): string {
 }
 
 function Bytes({ name, bytes }: { name: string; bytes: number | null }) {
-  return bytes === null ? null : <Fact name={name} text={reservedText(bytes)} about={formatExact(bytes)} />;
-}
-
-function Fact({ name, text, about }: { name: string; text: string; about?: string }) {
-  if (text === "") return null;
-  return (
-    <>
-      <dt>{name}</dt>
-      <dd title={about ?? ""}>{text}</dd>
-    </>
+  return bytes === null ? null : (
+    <Fact name={name} about={formatExact(bytes)}>
+      {reservedText(bytes)}
+    </Fact>
   );
 }

@@ -46,8 +46,7 @@ const MARKS = [
 ] as const;
 
 /** Legend of the charts: marks, and roles from the bottom of the stack. */
-export function FitKey(props: { roles: readonly number[]; lines: boolean }) {
-  const { roles, lines } = props;
+export function FitKey({ roles, lines }: { roles: readonly number[]; lines: boolean }) {
   return (
     <ul class="fit-key" aria-label="Legend">
       {lines &&

@@ -91,8 +91,7 @@ function StepPage({ api, fit, step, runs }: StepProps) {
   );
 }
 
-function StepPicker(props: { steps: FitStep[]; step: FitStep }) {
-  const { steps, step } = props;
+function StepPicker({ steps, step }: { steps: FitStep[]; step: FitStep }) {
   return (
     <label class="fit-step">
       <span class="muted">Step</span>
@@ -158,7 +157,7 @@ function useActions(
       const first = step.candidates.find(({ run }) => run === ticked);
       if (first === undefined) store.set({ fit_ticked: candidate.run });
       else if (first === candidate) store.set({ fit_ticked: "" });
-      else settle(compareCandidates(api, [first, candidate]));
+      else settle(compareCandidates(api, first, candidate));
     };
     return {
       isCompiled,

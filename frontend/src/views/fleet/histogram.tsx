@@ -18,8 +18,7 @@ const LABEL =
   "Devices by peak. Arrows move, Enter lists the devices of a bar, Shift with an arrow adds the next one.";
 
 /** How many devices have which peak. A click on a bar, or a drag over several, restricts the other charts to them. */
-export function HistogramSection(props: DevicesProps) {
-  const { fleet, rows, found } = props;
+export function HistogramSection({ fleet, rows, found }: DevicesProps) {
   const place = useRef<HTMLDivElement>(null);
   const width = useWidth(place);
   const chart = useMemo(() => histogram(fleet.devices, rows), [fleet, rows]);

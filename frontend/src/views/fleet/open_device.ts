@@ -1,8 +1,8 @@
 import type { Api } from "../../payload/api";
 import { placeOfId } from "../../payload/choose_recording";
 import { fileHost, type FleetDevices } from "../../payload/responses/fleet";
-import { openRecording } from "../state/tabs";
-import { NEW_COMPARISON, NEW_RECORDING, store } from "../state/view_state";
+import { openComparison, openRecording } from "../state/tabs";
+import { store } from "../state/view_state";
 
 /** A recording's run, and the host of its file. */
 interface Place {
@@ -18,14 +18,14 @@ export async function openDevice(api: Api, devices: FleetDevices, row: number): 
 
 /** Compare a device with that of a recording's id. */
 export function compareDevice(devices: FleetDevices, row: number, other: string): void {
-  compareAt(other, devices.id[row], placeOf(devices, row));
+  openComparison(other, devices.id[row], { ...placeOf(devices, row), fleet_ticked: "" });
 }
 
 /** Open the recording with an id; compare it with that of another id, if one is given. */
 export async function openById(api: Api, id: string, other: string | null): Promise<void> {
   const place = placeOfId(await api.runs(null), id);
   if (other === null) await openAt(api, id, place);
-  else compareAt(other, id, place);
+  else openComparison(other, id, { ...place, fleet_ticked: "" });
 }
 
 function placeOf(devices: FleetDevices, row: number): Place {
@@ -38,20 +38,4 @@ async function openAt(api: Api, id: string, place: Place): Promise<void> {
   if (found === undefined)
     throw new Error(`The file of ${place.host} has changed: it has no recording with the id ${id}`);
   openRecording(found);
-}
-
-/** Compare two recordings, of which the second is at a place. */
-function compareAt(a: string, b: string, place: Place): void {
-  store.set({
-    tab: "compare",
-    ...place,
-    search: "",
-    size_filter: "",
-    sort: "",
-    fleet_ticked: "",
-    ...NEW_RECORDING,
-    ...NEW_COMPARISON,
-    a,
-    b,
-  });
 }

@@ -262,8 +262,7 @@ function Axes({ chart, by, x, y, top, plot, width }: AxesProps) {
   );
 }
 
-function PointTooltip(props: { series: TrendSeries; by: TrendBy; point: TrendPoint }) {
-  const { series, by, point } = props;
+function PointTooltip({ series, by, point }: { series: TrendSeries; by: TrendBy; point: TrendPoint }) {
   return (
     <>
       <strong>{pointName(point, by)}</strong>

@@ -5,7 +5,7 @@ import { fieldTexts, matchingRows, rowsCsv, sortRows } from "../../layout/table/
 import { type Sorting, writeFilter } from "../../layout/url_values";
 import type { Advice, AdviceList, FitsWith } from "../../payload/generated/answers";
 import { savingText } from "../../payload/responses/names";
-import { copyText } from "../browser/export";
+import { useCopying } from "../browser/export";
 import { PrintingContext } from "../browser/printing";
 import { useTerms } from "../data/terms";
 import type { Fetched } from "../data/use_fetched";
@@ -226,22 +226,12 @@ function Detail({ piece }: PieceProps) {
 }
 
 function Change({ code }: { code: string }) {
-  const [said, setSaid] = useState("Copy");
-  const copy = (): void => {
-    const say = (text: string): void => {
-      setSaid(text);
-      window.setTimeout(() => setSaid("Copy"), 2000);
-    };
-    copyText(code).then(
-      () => say("Copied"),
-      () => say("The browser blocked copying"),
-    );
-  };
+  const [said, copy] = useCopying();
   return (
     <div class="advice-change">
       <code>{code}</code>
-      <button data-testid="copy-change" onClick={copy}>
-        {said}
+      <button data-testid="copy-change" onClick={() => copy(code)}>
+        {said || "Copy"}
       </button>
     </div>
   );

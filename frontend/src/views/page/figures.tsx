@@ -39,8 +39,7 @@ export function notACapacity(typed: string): string {
 const ASSUMED = "assumed";
 
 /** Input for the capacity of memories whose profile records none. */
-export function AssumedCapacity(props: { recordings: readonly Summary[] }) {
-  const { recordings } = props;
+export function AssumedCapacity({ recordings }: { recordings: readonly Summary[] }) {
   const capacity = useViewState((state) => state.capacity);
   const [rejected, setRejected] = useState("");
   const text = capacity === null ? "" : `${capacity / 2 ** 30} GiB`;

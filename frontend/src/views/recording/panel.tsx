@@ -139,8 +139,7 @@ function Moment({ view, available, program, axis, position, isInspected }: Momen
 }
 
 /** Live bytes at a position by role. Away from the peak this needs all rows. */
-function RolesAt(props: Omit<MomentProps, "api" | "axis" | "isInspected">) {
-  const { view, available, program, position } = props;
+function RolesAt({ view, available, program, position }: Omit<MomentProps, "api" | "axis" | "isInspected">) {
   const { rows, complete } = available;
   const terms = useTerms();
   const live = useMemo(

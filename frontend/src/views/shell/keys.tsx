@@ -1,8 +1,8 @@
-import { useEffect, useRef } from "preact/hooks";
 import { isTyping } from "../../base/input";
 import { TERMS } from "../../payload/generated/glossary";
 import type { Positions } from "../data/use_recording";
 import { store, type ViewState } from "../state/view_state";
+import { Dialog } from "../widgets/dialog";
 
 interface Keys {
   /** Positions of the recording; null without one. */
@@ -97,31 +97,18 @@ const POINTER: readonly (readonly [string, string])[] = [
 ];
 
 export function Help({ onClose }: { onClose: () => void }) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
   return (
-    <dialog
-      ref={dialog}
-      class="help"
-      aria-label="Help"
+    <Dialog
+      title="Help"
       onClose={onClose}
       onClick={(event) => {
-        // A click on the dialog itself is one on its backdrop; the content is in a wrapper.
         if (event.target === event.currentTarget) onClose();
       }}
     >
-      <div class="help-body">
-        <header>
-          <h2>Help</h2>
-          <button class="quiet" aria-label="Close" onClick={onClose}>
-            ×
-          </button>
-        </header>
-        <Section entries={KEYS} />
-        <Section entries={POINTER} />
-        <Glossary />
-      </div>
-    </dialog>
+      <Section entries={KEYS} />
+      <Section entries={POINTER} />
+      <Glossary />
+    </Dialog>
   );
 }
 

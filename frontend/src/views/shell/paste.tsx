@@ -5,6 +5,7 @@ import { formatBytes, formatShare } from "../../base/units";
 import type { Api } from "../../payload/api";
 import type { OpenedFile, PasteResult, Summary } from "../../payload/generated/answers";
 import { openRecording } from "../state/tabs";
+import { Dialog } from "../widgets/dialog";
 import { ErrorMessage } from "../widgets/message";
 
 /** Error texts are a few MiB at most. */
@@ -106,13 +107,11 @@ type Answer = PasteResult | Error | "pending" | null;
 
 /** Dialog that explains the text of an out-of-memory error, and opens it or a dropped profile as a run. */
 export function PasteBox({ api, given, onClose, onPasted }: Props) {
-  const dialog = useRef<HTMLDialogElement>(null);
   const [text, setText] = useState(typeof given === "string" ? given : "");
   const [answer, setAnswer] = useState<Answer>(null);
   const [sent, setSent] = useState<{ file: File; bytes: number } | null>(null);
   const sending = useRef(new AbortController());
   useEffect(() => () => sending.current.abort(), []);
-  useEffect(() => dialog.current?.showModal(), []);
 
   const read = (newText: string): void => {
     setText(newText);
@@ -160,64 +159,56 @@ export function PasteBox({ api, given, onClose, onPasted }: Props) {
     void readGiven(event.dataTransfer).then(take);
   };
   return (
-    <dialog
-      ref={dialog}
-      class="help paste"
-      aria-label="Paste an error"
-      data-testid="paste-box"
+    <Dialog
+      title="Paste an out-of-memory error"
+      label="Paste an error"
+      look="help paste"
+      testid="paste-box"
       onClose={onClose}
       onDragOver={(event) => {
         if (hasFile(event)) event.preventDefault();
       }}
       onDrop={drop}
     >
-      <div class="help-body">
-        <header>
-          <h2>Paste an out-of-memory error</h2>
-          <button class="quiet" aria-label="Close" onClick={onClose}>
-            ×
-          </button>
-        </header>
-        <p class="muted">
-          Paste the complete error from the log (XLA, TPU, BFC allocator, PyTorch or CUDA), or drop a file: an
-          error, a profile, a compiled program or a snapshot. It stays in memory on the server of this page.
-        </p>
-        <textarea
-          data-testid="paste-text"
-          aria-label="Text of the error"
-          autofocus
-          placeholder="RESOURCE_EXHAUSTED: Out of memory while trying to allocate …"
-          spellcheck={false}
-          rows={12}
-          value={text}
-          onInput={(event) => {
-            setText(event.currentTarget.value);
-            setAnswer(null);
-          }}
-          onKeyDown={(event) => {
-            if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) read(text);
-          }}
-        />
-        <div class="paste-acts">
-          <button
-            class="primary"
-            data-testid="paste-read"
-            disabled={text.trim() === "" || answer === "pending"}
-            title="Ctrl + Enter"
-            onClick={() => read(text)}
-          >
-            {answer === "pending" ? "Reading…" : "Explain"}
-          </button>
-        </div>
-        {sent !== null && (
-          <p role="status" data-testid="sending">
-            {`Reading ${sent.file.name}: ${formatBytes(sent.bytes)} of ${formatBytes(sent.file.size)}, ` +
-              formatShare(sent.bytes, sent.file.size)}
-          </p>
-        )}
-        <Explanation answer={answer} onOpen={open} />
+      <p class="muted">
+        Paste the complete error from the log (XLA, TPU, BFC allocator, PyTorch or CUDA), or drop a file: an
+        error, a profile, a compiled program or a snapshot. It stays in memory on the server of this page.
+      </p>
+      <textarea
+        data-testid="paste-text"
+        aria-label="Text of the error"
+        autofocus
+        placeholder="RESOURCE_EXHAUSTED: Out of memory while trying to allocate …"
+        spellcheck={false}
+        rows={12}
+        value={text}
+        onInput={(event) => {
+          setText(event.currentTarget.value);
+          setAnswer(null);
+        }}
+        onKeyDown={(event) => {
+          if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) read(text);
+        }}
+      />
+      <div class="paste-acts">
+        <button
+          class="primary"
+          data-testid="paste-read"
+          disabled={text.trim() === "" || answer === "pending"}
+          title="Ctrl + Enter"
+          onClick={() => read(text)}
+        >
+          {answer === "pending" ? "Reading…" : "Explain"}
+        </button>
       </div>
-    </dialog>
+      {sent !== null && (
+        <p role="status" data-testid="sending">
+          {`Reading ${sent.file.name}: ${formatBytes(sent.bytes)} of ${formatBytes(sent.file.size)}, ` +
+            formatShare(sent.bytes, sent.file.size)}
+        </p>
+      )}
+      <Explanation answer={answer} onOpen={open} />
+    </Dialog>
   );
 }
 

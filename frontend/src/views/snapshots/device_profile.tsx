@@ -29,8 +29,7 @@ interface SnapshotProps extends PageProps {
 }
 
 /** Page of a device memory profile: live arrays and executables by call stack. A leak of the series comes first. */
-function DeviceProfilePage(props: SnapshotProps) {
-  const { api, summary, snapshots, problems, onState } = props;
+function DeviceProfilePage({ api, summary, snapshots, problems, onState }: SnapshotProps) {
   const { id } = summary;
   const profile = useFetched(id, (key, signal) => api.deviceProfile({ id: key }, signal));
   const growth = useLastFetched(snapshots > 1 ? `${id} ${snapshots}` : null, (_, signal) =>

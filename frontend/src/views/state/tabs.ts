@@ -1,6 +1,6 @@
 import type { Summary } from "../../payload/generated/answers";
 import { isInXprof } from "../browser/host_window";
-import { NEW_RECORDING, store, type Tab, type ViewState } from "./view_state";
+import { NEW_COMPARISON, NEW_RECORDING, store, type Tab, type ViewState } from "./view_state";
 
 /** The tab for each kind of axis. */
 export const TAB_OF_AXIS: Record<string, Tab> = {
@@ -34,6 +34,12 @@ export function openRecording(
     ...NEW_RECORDING,
     ...at,
   });
+}
+
+/** Compare two recordings by their ids. `place`: of the second one, with what else changes. */
+export function openComparison(a: string, b: string, place: Partial<ViewState>): void {
+  const filters = { search: "", size_filter: "", sort: "" };
+  store.set({ tab: "compare", ...place, ...filters, ...NEW_RECORDING, ...NEW_COMPARISON, a, b });
 }
 
 const NAMES: Record<Tab, string> = {

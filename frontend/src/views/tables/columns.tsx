@@ -41,8 +41,7 @@ export function Path({ text }: { text: string }) {
 const TIGHT_SHARE = 0.9;
 
 /** Bar of the share of a memory that is used, more than 1 if there is too little of it, behind a text. */
-export function Room(props: { used: number | null; title: string; text: string }) {
-  const { used, title, text } = props;
+export function Room({ used, title, text }: { used: number | null; title: string; text: string }) {
   if (used === null) return DASH;
   const level = used > 1 ? "lacking" : used > TIGHT_SHARE ? "tight" : "";
   return (

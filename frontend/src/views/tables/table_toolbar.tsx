@@ -1,6 +1,5 @@
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
-import { copyText, saveText } from "../browser/export";
+import { saveText, useCopying } from "../browser/export";
 
 interface Props {
   search: string;
@@ -17,17 +16,7 @@ interface Props {
 }
 
 export function TableToolbar(props: Props) {
-  const [copied, setCopied] = useState("");
-  const copy = (): void => {
-    const said = (text: string): void => {
-      setCopied(text);
-      window.setTimeout(() => setCopied(""), 2000);
-    };
-    copyText(props.csv()).then(
-      () => said("Copied"),
-      () => said("The browser blocked copying"),
-    );
-  };
+  const [copied, copy] = useCopying();
   return (
     <div class="toolbar">
       <input
@@ -55,7 +44,7 @@ export function TableToolbar(props: Props) {
         {props.summary}
       </span>
       <span class="spacer" />
-      <button onClick={copy}>{copied === "" ? "Copy CSV" : copied}</button>
+      <button onClick={() => copy(props.csv())}>{copied === "" ? "Copy CSV" : copied}</button>
       <button onClick={() => saveText(props.csv(), props.fileName)}>Save CSV</button>
       {props.errors.map((error) => (
         <p key={error} class="filter-error" role="alert">

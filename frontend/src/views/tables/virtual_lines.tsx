@@ -12,8 +12,7 @@ interface TableHeadProps<Key extends string> {
 }
 
 /** Headings that sort: numbers largest first, text alphabetically. */
-export function TableHead<Key extends string>(props: TableHeadProps<Key>) {
-  const { columns, template, sort, onSort } = props;
+export function TableHead<Key extends string>({ columns, template, sort, onSort }: TableHeadProps<Key>) {
   return (
     <div class="table-head" role="row" style={{ gridTemplateColumns: template }}>
       {columns.map(({ key, heading, about, numeric }) => {

@@ -52,8 +52,7 @@ interface FlameGraphProps {
 }
 
 /** Flame graph: the width of a node is its weight, children are below their parents. */
-function FlameGraph(props: FlameGraphProps) {
-  const { scene, actions, bottomUp, unfolded, onUnfold, roles, fileName } = props;
+function FlameGraph({ scene, actions, bottomUp, unfolded, onUnfold, roles, fileName }: FlameGraphProps) {
   const { tree, weights, top } = scene;
   const folds = useMemo(
     () => (unfolded || bottomUp || top !== 0 ? NO_FOLDS : rootFolds(tree, weights.total)),

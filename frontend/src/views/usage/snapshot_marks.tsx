@@ -28,8 +28,7 @@ interface Props {
 const GAP = 18;
 
 /** Marks on the curve where the job saved a snapshot. A click opens it; of several close together, it zooms in. */
-export function SnapshotMarks(props: Props) {
-  const { snapshots, beganNs, series, axis, window, bytes, plot } = props;
+export function SnapshotMarks({ snapshots, beganNs, series, axis, window, bytes, plot }: Props) {
   const [pointed, setPointed] = useState<string | null>(null);
   const marks = useMemo(() => {
     const pixelOf = (ns: number): number =>

@@ -27,8 +27,7 @@ interface Props<Value extends string> {
 }
 
 /** Choice of one option, all visible. */
-export function Choice<Value extends string>(props: Props<Value>) {
-  const { label, testid, options, value, onPick } = props;
+export function Choice<Value extends string>({ label, testid, options, value, onPick }: Props<Value>) {
   return (
     <ButtonGroup label={label} testid={testid} look="choice">
       {options.map((option) => (
@@ -46,8 +45,7 @@ export function Choice<Value extends string>(props: Props<Value>) {
 }
 
 /** Choice of one option in a list, for toolbars without room for all of them. */
-export function Select<Value extends string>(props: Props<Value>) {
-  const { label, testid, options, value, onPick } = props;
+export function Select<Value extends string>({ label, testid, options, value, onPick }: Props<Value>) {
   return (
     <select
       aria-label={label}

@@ -33,13 +33,20 @@ export function Drawer({ title, label, testid, onClose, children }: Props) {
 }
 
 /** Label and value; nothing without a value. */
-export function Fact(props: { name: string; children: ComponentChildren }) {
-  const { name, children } = props;
+export function Fact({
+  name,
+  about,
+  children,
+}: {
+  name: string;
+  about?: string;
+  children: ComponentChildren;
+}) {
   if (children === false || children === null || children === "") return null;
   return (
     <>
       <dt>{name}</dt>
-      <dd>{children}</dd>
+      <dd title={about}>{children}</dd>
     </>
   );
 }
