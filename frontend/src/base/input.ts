@@ -57,27 +57,21 @@ export function onMoveKeys(element: HTMLElement, move: Chart["move"]): () => voi
     charts.splice(charts.indexOf(chart), 1);
     charts.push(chart);
   };
-  const listeners: [string, (event: Event) => void][] = [
-    ["focusin", use],
-    [
-      "pointermove",
-      (event) => {
-        chart.pointer = event as PointerEvent;
-        use();
-      },
-    ],
-    [
-      "pointerleave",
-      () => {
-        chart.pointer = null;
-      },
-    ],
-  ];
-  for (const [name, listener] of listeners) element.addEventListener(name, listener);
+  const stop = new AbortController();
+  const follow = (event: PointerEvent): void => {
+    chart.pointer = event;
+    use();
+  };
+  const leave = (): void => {
+    chart.pointer = null;
+  };
+  element.addEventListener("focusin", use, stop);
+  element.addEventListener("pointermove", follow, stop);
+  element.addEventListener("pointerleave", leave, stop);
   if (charts.length === 0) document.addEventListener("keydown", onKeyDown);
   charts.push(chart);
   return () => {
-    for (const [name, listener] of listeners) element.removeEventListener(name, listener);
+    stop.abort();
     charts.splice(charts.indexOf(chart), 1);
     if (charts.length === 0) document.removeEventListener("keydown", onKeyDown);
   };

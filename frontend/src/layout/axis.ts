@@ -195,22 +195,6 @@ export function restoreSpan(span: Span | null, limit: Span): Span {
   return end > start ? [start, end] : limit;
 }
 
-/** Move a box into the view. The scale is kept if the box fits; otherwise the view frames the box. */
-export function reveal(view: View, box: TimelineBox, extent: View): View {
-  const wide = view.x[1] - view.x[0] >= box.end - box.start;
-  const high = view.y[1] - view.y[0] >= box.top - box.bottom;
-  if (!wide || !high) return viewAround(box, extent);
-  return {
-    x: pan(view.x, extent.x, panDistance(view.x, box.start, box.end)),
-    y: pan(view.y, extent.y, panDistance(view.y, box.bottom, box.top)),
-  };
-}
-
-function panDistance(span: Span, low: number, high: number): number {
-  if (low < span[0]) return low - span[0];
-  return high > span[1] ? high - span[1] : 0;
-}
-
 /**
  * Unit of the x axis: equally spaced positions, or times of events. The page's state contains positions only,
  * so that a view shows the same range on either axis.

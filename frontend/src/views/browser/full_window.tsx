@@ -1,4 +1,4 @@
-import { type ComponentChildren, createContext } from "preact";
+import { type ComponentChildren, createContext, type FunctionComponent } from "preact";
 import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import { isTyping } from "../../base/input";
 
@@ -53,6 +53,15 @@ export function FullWindow({ of, children }: Props) {
       </button>
       <FullWindowContext.Provider value={full}>{children}</FullWindowContext.Provider>
     </div>
+  );
+}
+
+/** Return a picture that can fill the window, and reads whether it does. */
+export function inFullWindow<Props extends object>(of: string, Picture: FunctionComponent<Props>) {
+  return (props: Props) => (
+    <FullWindow of={of}>
+      <Picture {...props} />
+    </FullWindow>
   );
 }
 

@@ -210,7 +210,7 @@ export function Buffers({ view, available, program }: LiveProps) {
         <LiveHeading {...{ view, available, program, of }} testid="buffers-heading" />
       </header>
       <BufferTable
-        {...{ available }}
+        available={available}
         allocator={axis === "TIME"}
         moment={axis === "INSTANT"}
         position={of.first}

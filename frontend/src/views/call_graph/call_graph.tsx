@@ -154,7 +154,7 @@ export function CallGraphSection({ api, id, base, devices, fileName, onReady }: 
               {node >= 0 && <Neighbors {...{ graph, node, fixed }} change={base !== ""} onPick={pick} />}
             </div>
           </FullWindow>
-          <TopTable {...{ graph }} picked={node} onPick={pick} fileName={`${fileName}-top.csv`} />
+          <TopTable graph={graph} picked={node} onPick={pick} fileName={`${fileName}-top.csv`} />
         </>
       )}
     </section>

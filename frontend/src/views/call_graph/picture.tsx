@@ -214,19 +214,14 @@ function scrollIntoView(frame: HTMLElement, box: FunctionBox | undefined, scale:
 function startDrag(event: PointerEvent, frame: HTMLElement): void {
   if (event.button !== 0 || (event.target as Element).closest(".box") !== null) return;
   const from = { x: event.clientX + frame.scrollLeft, y: event.clientY + frame.scrollTop };
+  const stop = new AbortController();
   const move = (moved: PointerEvent): void => {
     frame.scrollLeft = from.x - moved.clientX;
     frame.scrollTop = from.y - moved.clientY;
   };
-  const stop = (): void => {
-    frame.removeEventListener("pointermove", move);
-    frame.removeEventListener("pointerup", stop);
-    frame.removeEventListener("pointercancel", stop);
-  };
   frame.setPointerCapture(event.pointerId);
-  frame.addEventListener("pointermove", move);
-  frame.addEventListener("pointerup", stop);
-  frame.addEventListener("pointercancel", stop);
+  frame.addEventListener("pointermove", move, stop);
+  for (const name of ["pointerup", "pointercancel"]) frame.addEventListener(name, () => stop.abort(), stop);
 }
 
 interface BoxProps {

@@ -58,7 +58,7 @@ function EntryDetails({ api, comparison, entry }: Shared & { entry: ComparedEntr
         <OptionalFact name="Source" text={entry.source} />
       </dl>
       <SideDetails
-        {...{ api }}
+        api={api}
         name="A"
         side={a}
         row={entry.row_a}
@@ -66,7 +66,7 @@ function EntryDetails({ api, comparison, entry }: Shared & { entry: ComparedEntr
         allocations={entry.allocations_a}
       />
       <SideDetails
-        {...{ api }}
+        api={api}
         name="B"
         side={b}
         row={entry.row_b}

@@ -78,12 +78,8 @@ function Amount({ bytes, allocations }: { bytes: number; allocations: number }) 
 
 const LARGEST_FIRST: Sorting = { key: "delta", descending: true };
 
-interface Props {
-  comparison: Comparison;
-}
-
 /** Table of changes: new, gone, grown and shrunk, matched by name and source rather than by id. */
-export function ChangesTable({ comparison }: Props) {
+export function ChangesTable({ comparison }: { comparison: Comparison }) {
   const { entries, changes, entries_total: count, left_out_bytes: left } = comparison;
   const kinds = useViewState((state) => state.change_kinds);
   const wanted = useMemo(() => new Set(CHANGES.filter((kind) => kinds.split(",").includes(kind))), [kinds]);

@@ -117,7 +117,7 @@ export function ComparePage({ api, runs, run, listing, onState }: Props) {
             <ChangesTable comparison={value} />
             {hasCallGraph(value) && (
               <CallGraphSection
-                {...{ api }}
+                api={api}
                 id={value.b.recording.id}
                 base={value.a.recording.id}
                 devices={1}

@@ -3,7 +3,7 @@ import { formatBytes, formatCount, formatExact, formatSigned } from "../../base/
 import { stepName, type Waterfall, waterfall, type WaterfallBar } from "../../layout/compare/changes";
 import { shortNames } from "../../layout/short_names";
 import type { Comparison } from "../../payload/generated/answers";
-import { FullWindow } from "../browser/full_window";
+import { inFullWindow } from "../browser/full_window";
 import { type Picture, withLightTheme } from "../drawing/picture";
 import { SavePicture } from "../drawing/save_picture";
 import { fitText, SvgSurface } from "../drawing/surface";
@@ -80,13 +80,7 @@ interface Props {
 }
 
 /** Waterfall from the bytes of A to those of B, with a step for each role, layer or line that changed. */
-export function WaterfallSection(props: Props) {
-  return (
-    <FullWindow of="waterfall">
-      <Steps {...props} />
-    </FullWindow>
-  );
-}
+export const WaterfallSection = inFullWindow("waterfall", Steps);
 
 function Steps({ comparison }: Props) {
   const chosen = useViewState((state) => state.compare_by);
@@ -114,7 +108,7 @@ function Steps({ comparison }: Props) {
       </header>
       <ol class={chart.origin > 0 ? "waterfall cut" : "waterfall"} data-testid="waterfall">
         {chart.bars.map((bar, i) => (
-          <Bar key={`${i} ${bar.label}`} {...{ bar }} text={short(bar.label)} />
+          <Bar key={`${i} ${bar.label}`} bar={bar} text={short(bar.label)} />
         ))}
       </ol>
     </section>

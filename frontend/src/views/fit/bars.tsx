@@ -6,7 +6,7 @@ import { highest, stackedRoles } from "../../layout/fit";
 import type { FitCandidate, FitStep } from "../../payload/generated/answers";
 import { ROLES } from "../../payload/generated/constants";
 import { choiceNamer, leftOf, reservedText, stateOf } from "../../payload/responses/fit";
-import { FullWindow, useFullWindow } from "../browser/full_window";
+import { inFullWindow, useFullWindow } from "../browser/full_window";
 import { useWidth } from "../browser/hooks";
 import { SaveDrawing } from "../drawing/save_picture";
 import { candidateName, candidateSentence, type SectionProps } from "./candidate";
@@ -27,13 +27,7 @@ const CHARACTER = 6.9;
 const NOTE = 150;
 
 /** Bars of the candidates, with the peak by role, what is reserved, and the limit of the target. */
-export function BarsSection(props: SectionProps) {
-  return (
-    <FullWindow of="chart of candidates">
-      <BarsPicture {...props} />
-    </FullWindow>
-  );
-}
+export const BarsSection = inFullWindow("chart of candidates", BarsPicture);
 
 function BarsPicture({ step, actions }: SectionProps) {
   const place = useRef<HTMLElement>(null);

@@ -136,7 +136,7 @@ export function FleetPage({ api, run, onState }: Props) {
       {(found !== undefined || !fleet.meta.running) && (
         <>
           <Hosts {...shared} />
-          <Trend {...{ api }} captures={fleet.meta.captures.length} />
+          <Trend api={api} captures={fleet.meta.captures.length} />
           <Captures {...shared} />
         </>
       )}

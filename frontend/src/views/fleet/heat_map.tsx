@@ -12,7 +12,7 @@ import {
   shortNames,
 } from "../../layout/fleet/heat_map";
 import { deviceName, distanceText, type Fleet, growthText, peakText } from "../../payload/responses/fleet";
-import { FullWindow, useFullWindow } from "../browser/full_window";
+import { inFullWindow, useFullWindow } from "../browser/full_window";
 import { useWidth } from "../browser/hooks";
 import { withLightTheme } from "../drawing/picture";
 import { SavePicture } from "../drawing/save_picture";
@@ -33,13 +33,8 @@ import {
 } from "./heat_map_drawing";
 import type { DevicesProps } from "./section";
 
-interface Props {
-  shades: Shades;
-  fleet: Fleet;
-}
-
 /** What the colors and outlines of cells stand for; outlines that do not occur are left out. */
-function HeatLegend({ shades, fleet }: Props) {
+function HeatLegend({ shades, fleet }: { shades: Shades; fleet: Fleet }) {
   const dark = useDark();
   return (
     <ul class="fleet-legend" data-testid="fleet-legend">
@@ -73,13 +68,7 @@ const COLORS: readonly { value: ShadeBy; label: string; about: string }[] = [
 ];
 
 /** A cell for each device, hosts in numeric order, in the colors of their peaks. */
-export function HeatMapSection(props: DevicesProps) {
-  return (
-    <FullWindow of="heat map">
-      <HeatMapPicture {...props} />
-    </FullWindow>
-  );
-}
+export const HeatMapSection = inFullWindow("heat map", HeatMapPicture);
 
 function HeatMapPicture(props: DevicesProps) {
   const { fleet, rows, found, dimmed } = props;

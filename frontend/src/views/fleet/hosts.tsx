@@ -181,7 +181,7 @@ export function Hosts(props: FleetProps) {
         )}
         {findings.length > 0 && (
           <ListTable
-            {...{ open }}
+            open={open}
             canOpen={({ recording }) => recording !== null}
             columns={FINDINGS}
             rows={findings}

@@ -76,7 +76,7 @@ function OpenTrend({ api, captures, by }: Props & { by: TrendBy }) {
     return <Message title="No trend">No capture has a memory or a program with a peak.</Message>;
   return (
     <>
-      {value.series.length > 1 && <SeriesPicker {...{ series }} all={value.series} />}
+      {value.series.length > 1 && <SeriesPicker series={series} all={value.series} />}
       {by === "day" && captures > 1 && series.points.length === 1 && (
         <p class="muted">All captures are of one day. “By capture” shows each of them.</p>
       )}
@@ -105,13 +105,7 @@ function SeriesPicker(props: { all: readonly TrendSeries[]; series: TrendSeries 
   );
 }
 
-interface SeriesProps {
-  api: Api;
-  by: TrendBy;
-  series: TrendSeries;
-}
-
-function SeriesTrend({ api, by, series }: SeriesProps) {
+function SeriesTrend({ api, by, series }: { api: Api; by: TrendBy; series: TrendSeries }) {
   const place = useRef<HTMLDivElement>(null);
   const [pointed, setPointed] = useState<number | null>(null);
   const [error, setError] = useState<Error | null>(null);
@@ -136,7 +130,7 @@ function SeriesTrend({ api, by, series }: SeriesProps) {
         <TrendDrawing {...{ series, by, pointed }} onPoint={setPointed} onOpen={open} />
       </FullWindow>
       <ListTable
-        {...{ columns }}
+        columns={columns}
         rows={series.points}
         bytes={({ peak_bytes: bytes }) => bytes}
         label={`Trend of ${series.name}`}

@@ -17,13 +17,8 @@ import { TableToolbar } from "../tables/table_toolbar";
 import { TableHead } from "../tables/virtual_lines";
 import { ErrorMessage } from "../widgets/message";
 
-interface Props {
-  advice: Fetched<AdviceList>;
-  id: string;
-}
-
 /** Changes that lower the peak: what each saves and takes, and on expansion its reason and its code. */
-export function AdvicePanel({ advice: { value, error }, id }: Props) {
+export function AdvicePanel({ advice: { value, error }, id }: { advice: Fetched<AdviceList>; id: string }) {
   return (
     <section aria-label="Advice" data-testid="advice" aria-busy={value === null && error === null}>
       {error !== null && <ErrorMessage error={error} />}

@@ -12,13 +12,8 @@ const MAX_LISTED = 6;
 /** Minimum share of the peak; less does not show in a figure of three digits. */
 const MIN_SHARE = 1 / 1000;
 
-interface Props {
-  api: Api;
-  recording: Summary;
-}
-
 /** Leak findings: growth over steps by allocation site, leaks first, each in a sentence with its numbers. */
-export function StepGrowth({ api, recording }: Props) {
+export function StepGrowth({ api, recording }: { api: Api; recording: Summary }) {
   const { id, end_ns } = recording;
   // A curve has no allocations: the message says whether it grows.
   const isCurve = recording.kind === "watch";

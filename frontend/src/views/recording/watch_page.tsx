@@ -136,7 +136,7 @@ function Holders({ ledger }: { ledger: Ledger }) {
         </svg>
       </div>
       <ListTable
-        {...{ rows }}
+        rows={rows}
         columns={HOLDERS}
         where="tree_sort"
         label="Holders"

@@ -58,10 +58,6 @@ function comparedText({ a, b }: ViewState): string {
   return a === "" || b === "" ? "" : `A: ${a}; B: ${b}`;
 }
 
-interface Props {
-  api: Api;
-}
-
 /** Tabs for one recording choose it among those of the run; the others show all of them. */
 const CHOOSERS: Record<Tab, ((recordings: Summary[], choice: RecordingChoice) => RecordingOptions) | null> = {
   overview: null,
@@ -77,7 +73,7 @@ const CHOOSERS: Record<Tab, ((recordings: Summary[], choice: RecordingChoice) =>
 const RUNS_INTERVAL_MS = 15_000;
 const LIVE_INTERVAL_MS = 2_000;
 
-export function App({ api }: Props) {
+export function App({ api }: { api: Api }) {
   const printing = usePrinting();
   applyTheme(useViewState(isDark) && !printing);
   const boundary = useErrorBoundary();
@@ -237,7 +233,7 @@ export function App({ api }: Props) {
       {help && <Help onClose={() => setHelp(false)} />}
       {paste.given !== null && (
         <PasteBox
-          {...{ api }}
+          api={api}
           given={paste.given}
           onClose={paste.close}
           onPasted={() => setPasted(pasted + 1)}

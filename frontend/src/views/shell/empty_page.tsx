@@ -188,7 +188,7 @@ export function EmptyPage({ api, run, runs, listing, options, tab, onPaste }: Pr
   const { problems, recordings } = listing;
   const links = <TabsWithData recordings={recordings} />;
   if (options.missing === null && problems.length === 0) {
-    if (tab === "memory_profile") return <NoEvents {...{ listing }}>{links}</NoEvents>;
+    if (tab === "memory_profile") return <NoEvents listing={listing}>{links}</NoEvents>;
     if (tab === "snapshots") return <NoSnapshots onPaste={onPaste}>{links}</NoSnapshots>;
   }
   const [title, advice] =
@@ -223,12 +223,7 @@ const ADVICE: Partial<Record<Tab, string>> = {
     "A profile contains the programs that ran during the capture. Capture at least one step with jax.profiler.trace.",
 };
 
-interface NoSnapshotsProps {
-  onPaste: () => void;
-  children: ComponentChildren;
-}
-
-function NoSnapshots({ onPaste, children }: NoSnapshotsProps) {
+function NoSnapshots({ onPaste, children }: { onPaste: () => void; children: ComponentChildren }) {
   return (
     <Message title="This run has no device profiles" more={children}>
       This tab shows device memory profiles: save them into the run&apos;s folder with

@@ -73,14 +73,11 @@ export function usePaste(possible: boolean): Pasting {
         if (typeof found !== "string" || found.trim() !== "") setGiven(found);
       });
     };
-    document.addEventListener("dragover", over);
-    document.addEventListener("drop", drop);
-    document.addEventListener("paste", paste);
-    return () => {
-      document.removeEventListener("dragover", over);
-      document.removeEventListener("drop", drop);
-      document.removeEventListener("paste", paste);
-    };
+    const stop = new AbortController();
+    document.addEventListener("dragover", over, stop);
+    document.addEventListener("drop", drop, stop);
+    document.addEventListener("paste", paste, stop);
+    return () => stop.abort();
   }, []);
   return { given, open: () => setGiven(""), close: () => setGiven(null) };
 }

@@ -57,12 +57,8 @@ const CONTENTS: Record<string, string> = {
   watch: "memory of devices over time",
 };
 
-interface LinksProps {
-  recordings: readonly Summary[];
-}
-
 /** Links to the tabs that have data of the run; nothing where there are none. */
-export function TabsWithData({ recordings }: LinksProps) {
+export function TabsWithData({ recordings }: { recordings: readonly Summary[] }) {
   const found = TABS.flatMap((tab) => {
     const kinds = new Set(recordingsOf(tab, recordings)?.map(({ kind }) => kind));
     return kinds.size > 0 ? [{ tab, contents: [...kinds].map((kind) => CONTENTS[kind] ?? kind) }] : [];

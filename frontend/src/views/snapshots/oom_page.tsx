@@ -17,13 +17,8 @@ import { TreesScope } from "../page/row_filter";
 import { openRecording } from "../state/tabs";
 import { ErrorMessage } from "../widgets/message";
 
-interface FailedProgramProps {
-  api: Api;
-  id: string;
-}
-
 /** The program that an error without buffers names: links where the logdir has it, else how to get it. */
-function FailedProgram({ api, id }: FailedProgramProps) {
+function FailedProgram({ api, id }: { api: Api; id: string }) {
   const { value } = useFetched(id, (key, signal) => api.failedProgram({ id: key }, signal));
   if (value === null) return null;
   if (value.programs.length > 0) return <Programs programs={value.programs} />;

@@ -48,13 +48,7 @@ export function Holes({ scene }: { scene: Scene }) {
   );
 }
 
-interface LineProps {
-  hole: Hole;
-  scene: Scene;
-  selected: number | null;
-}
-
-function Line({ hole, scene, selected }: LineProps) {
+function Line({ hole, scene, selected }: { hole: Hole; scene: Scene; selected: number | null }) {
   const { from, to } = hole;
   const neighbor = (row: number) =>
     row < 0 ? (

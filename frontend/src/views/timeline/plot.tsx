@@ -199,18 +199,7 @@ export function Plot(props: Props) {
   current.current = gestures;
   useEffect(() => {
     if (host.current === null) return;
-    return bindGestures(host.current, {
-      current: () => current.current.current(),
-      show: (next) => current.current.show(next),
-      hold: () => current.current.hold(),
-      hover: (x, y) => current.current.hover(x, y),
-      leave: () => current.current.leave(),
-      click: (x, y) => current.current.click(x, y),
-      doubleClick: (x, y) => current.current.doubleClick(x, y),
-      inspect: (x) => current.current.inspect(x),
-      select: (x0, x1) => current.current.select(x0, x1),
-      band: (edges) => current.current.band(edges),
-    });
+    return bindGestures(host.current, () => current.current);
   }, []);
 
   const chosen = match ?? hovered;

@@ -104,13 +104,8 @@ export function useCurves({ usage, recording }: FirstView): readonly CurveKey[] 
   }, [usage, recording]);
 }
 
-interface LegendProps {
-  view: FirstView;
-  known: readonly CurveKey[];
-}
-
 /** Legend of the usage chart; a click on a name shows or hides its curve. */
-export function CurveLegend({ view, known }: LegendProps) {
+export function CurveLegend({ view, known }: { view: FirstView; known: readonly CurveKey[] }) {
   const dark = useDark();
   const terms = useTerms();
   const curves = useViewState((state) => state.toggled_curves);

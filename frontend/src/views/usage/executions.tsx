@@ -6,16 +6,11 @@ import { useLastFetched } from "../data/use_fetched";
 import { usePosition } from "../state/view_state";
 import { ProgramLink } from "../widgets/links";
 
-interface Props {
-  api: Api;
-  view: FirstView;
-}
-
 /** Programs listed at first. */
 const MAX_LISTED = 12;
 
 /** Programs that ran, the ones running at the inspected event, and the memory that executions allocated. */
-export function Executions({ api, view }: Props) {
+export function Executions({ api, view }: { api: Api; view: FirstView }) {
   const { id } = view.recording;
   const position = usePosition(view);
   const { value: joins } = useLastFetched(`${id} ${position}`, (_, signal) =>
@@ -40,13 +35,7 @@ export function Executions({ api, view }: Props) {
   );
 }
 
-interface ProgramsProps {
-  joins: RuntimeToProgram;
-  from: number;
-  to: number;
-}
-
-function Programs({ joins, from, to }: ProgramsProps) {
+function Programs({ joins, from, to }: { joins: RuntimeToProgram; from: number; to: number }) {
   return (
     <ul class="executions">
       {joins.programs

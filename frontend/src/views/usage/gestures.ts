@@ -98,17 +98,15 @@ export function bindPointer(chart: uPlot, shown: () => Shown): () => void {
     show(zoom([from, to], extent(), anchor, factor, MIN_POSITIONS));
   });
 
-  area.addEventListener("mousedown", onMouseDown);
-  area.addEventListener("dblclick", onDoubleClick);
-  document.addEventListener("mousemove", onMouseMove);
-  document.addEventListener("mouseup", onMouseUp);
+  const stop = new AbortController();
+  area.addEventListener("mousedown", onMouseDown, stop);
+  area.addEventListener("dblclick", onDoubleClick, stop);
+  document.addEventListener("mousemove", onMouseMove, stop);
+  document.addEventListener("mouseup", onMouseUp, stop);
   return () => {
     unwheel();
     unkey();
-    area.removeEventListener("mousedown", onMouseDown);
-    area.removeEventListener("dblclick", onDoubleClick);
-    document.removeEventListener("mousemove", onMouseMove);
-    document.removeEventListener("mouseup", onMouseUp);
+    stop.abort();
   };
 }
 

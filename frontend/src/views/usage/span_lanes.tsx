@@ -33,14 +33,8 @@ const LANE_LABELS = new Map([
   [ANNOTATION_SPAN, "annotations"],
 ]);
 
-interface Props {
-  spans: Spans;
-  times: Float64Array;
-  axis: Axis;
-}
-
 /** Steps, executions and annotations above the curve. A click zooms to a span, or inspects an out-of-memory event. */
-export function SpanLanes({ spans, times, axis }: Props) {
+export function SpanLanes({ spans, times, axis }: { spans: Spans; times: Float64Array; axis: Axis }) {
   const host = useRef<HTMLDivElement>(null);
   const width = useWidth(host) - GUTTER_LEFT - GUTTER_RIGHT;
   const zoom = useViewState((state) => state.zoom);

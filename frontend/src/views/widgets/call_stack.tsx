@@ -13,13 +13,8 @@ import { useTerms } from "../data/terms";
 
 const OTHER = "other";
 
-interface EditorChoiceProps {
-  template: string;
-  onPick: (template: string) => void;
-}
-
 /** Choice of the editor that source lines open in. */
-function EditorChoice({ template, onPick }: EditorChoiceProps) {
+function EditorChoice({ template, onPick }: { template: string; onPick: (template: string) => void }) {
   const preset = EDITORS.some((editor) => editor.template === template);
   const [typing, setTyping] = useState(!preset);
   const [draft, setDraft] = useState(template);
@@ -66,13 +61,8 @@ function EditorChoice({ template, onPick }: EditorChoiceProps) {
 /** Frames shown before the list is expanded. */
 const MAX_FRAMES = 12;
 
-interface Props {
-  frames: StackFrame[];
-  title?: string;
-}
-
 /** Call stack of a buffer or allocation, innermost frame first, with the code of frames whose files are readable. */
-export function CallStack({ frames, title = "Stack" }: Props) {
+export function CallStack({ frames, title = "Stack" }: { frames: StackFrame[]; title?: string }) {
   const terms = useTerms();
   const [all, setAll] = useState(false);
   const [toggled, setToggled] = useState<ReadonlySet<number>>(new Set());

@@ -71,7 +71,11 @@ export function GraphViewerLink({ instruction }: GraphProps) {
   if (module === "" || instruction === "" || NOT_DRAWN.test(instruction)) return null;
   const parameters = { moduleName: module, module_name: module, node_name: instruction };
   return (
-    <XprofLink {...{ parameters }} tool="graph_viewer" title={`Show ${instruction} in XProf's Graph Viewer`}>
+    <XprofLink
+      parameters={parameters}
+      tool="graph_viewer"
+      title={`Show ${instruction} in XProf's Graph Viewer`}
+    >
       Graph Viewer
     </XprofLink>
   );
