@@ -229,8 +229,8 @@ def _client_file(clients: Sequence[tuple[str, str]], declared: _Declarations) ->
     used = _used(body)
     return (
         HEADER
-        + 'import { requestJson, requestTables, type Signal } from "../request";\n'
-        + 'import type { Fetch } from "../server";\nimport type { Tables } from "../tables/tables";\n'
+        + 'import { type Fetch, requestJson, requestTables, type Signal } from "../server";\n'
+        + 'import type { Tables } from "../tables/tables";\n'
         + _import(declared.interfaces.keys() & used, "./answers")
         + _import(declared.constants & used, "./constants")
         + body

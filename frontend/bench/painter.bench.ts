@@ -1,5 +1,5 @@
 import { bench, describe } from "vitest";
-import type { View } from "../src/layout/axis/view";
+import type { View } from "../src/layout/axis";
 import { regionsOf, rowsOf } from "../src/layout/fixture";
 import { regionBands, timelineBlocks } from "../src/layout/timeline/blocks";
 import { makePalette } from "../src/render/frame/palette";

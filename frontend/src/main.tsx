@@ -1,5 +1,4 @@
-import { type JSX, render as renderInto } from "preact";
-import { createStore, useStore } from "./base/store";
+import { render as renderInto } from "preact";
 import { createApi } from "./payload/api";
 import { fileUrl, isReport, reportApi } from "./payload/report";
 import { fetchFromServer } from "./payload/server";
@@ -8,7 +7,7 @@ import { createScrollPlaces } from "./views/browser/scroll_places";
 import { App } from "./views/shell/app";
 import { bindTheme, readStoredTheme } from "./views/state/theme";
 import { bindUrl, readUrl } from "./views/state/url";
-import { initialState } from "./views/state/view_state";
+import { initialState, store, useViewState } from "./views/state/view_state";
 
 /** Build the page in document.body. TensorBoard calls this; page.ts does on our own page. */
 export async function render(): Promise<void> {
@@ -26,13 +25,13 @@ export async function render(): Promise<void> {
     createApi((route, query, ...more) => server(route, { ...query, ...capacity() }, ...more));
   document.querySelector("[data-unread]")?.remove();
   const start = { ...initialState, theme: readStoredTheme() };
-  const store = createStore({ ...start, ...readUrl() });
+  store.fill({ ...start, ...readUrl() });
   bindTheme(store);
   bindUrl(store, start, createScrollPlaces(window));
-  const Page = (): JSX.Element => {
+  const Page = () => {
     // Every answer depends on it: the page starts again.
-    const assumed = useStore(store, (state) => state.capacity);
-    return <App key={assumed} {...{ api, store }} />;
+    const assumed = useViewState((state) => state.capacity);
+    return <App key={assumed} api={api} />;
   };
   renderInto(<Page />, document.body);
 }

@@ -57,27 +57,21 @@ export function onMoveKeys(element: HTMLElement, move: Chart["move"]): () => voi
     charts.splice(charts.indexOf(chart), 1);
     charts.push(chart);
   };
-  const listeners: [string, (event: Event) => void][] = [
-    ["focusin", use],
-    [
-      "pointermove",
-      (event) => {
-        chart.pointer = event as PointerEvent;
-        use();
-      },
-    ],
-    [
-      "pointerleave",
-      () => {
-        chart.pointer = null;
-      },
-    ],
-  ];
-  for (const [name, listener] of listeners) element.addEventListener(name, listener);
+  const stop = new AbortController();
+  const follow = (event: PointerEvent): void => {
+    chart.pointer = event;
+    use();
+  };
+  const leave = (): void => {
+    chart.pointer = null;
+  };
+  element.addEventListener("focusin", use, stop);
+  element.addEventListener("pointermove", follow, stop);
+  element.addEventListener("pointerleave", leave, stop);
   if (charts.length === 0) document.addEventListener("keydown", onKeyDown);
   charts.push(chart);
   return () => {
-    for (const [name, listener] of listeners) element.removeEventListener(name, listener);
+    stop.abort();
     charts.splice(charts.indexOf(chart), 1);
     if (charts.length === 0) document.removeEventListener("keydown", onKeyDown);
   };
@@ -173,4 +167,14 @@ export function onPress(act: () => void): (event: KeyboardEvent) => void {
     event.preventDefault();
     act();
   };
+}
+
+/** One stop of the Tab key for all tabs; arrows go from one to the next, Enter opens it: others may take long. */
+export function moveTabFocus(event: KeyboardEvent): void {
+  const by = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity }[event.key];
+  if (by === undefined || !(event.currentTarget instanceof HTMLElement)) return;
+  const tabs = [...event.currentTarget.querySelectorAll<HTMLElement>("[role=tab]")];
+  const at = tabs.findIndex((tab) => tab === document.activeElement);
+  event.preventDefault();
+  tabs.at(Math.min(Math.max(at + by, 0), tabs.length - 1))?.focus();
 }

@@ -1,7 +1,7 @@
 import { useEffect, useReducer, useRef } from "preact/hooks";
 
 /** A function that is called after a change. `filled`: the page made the change, not the user. */
-export type Listener<T> = (before: T, filled: boolean) => void;
+type Listener<T> = (before: T, filled: boolean) => void;
 
 /** A value with listeners, which are notified only if something changed. */
 export interface Store<T> {

@@ -1,8 +1,7 @@
 import { formatBytes, formatCount } from "../base/units";
 import type { Summary } from "../payload/generated/answers";
 import { HOST_MEMORY } from "../payload/generated/constants";
-import { timeAxis } from "./axis/axis";
-import type { Span } from "./axis/view";
+import { type Span, timeAxis } from "./axis";
 
 /** The state of the page's connection to a running job. */
 export type LiveKind = "live" | "paused" | "silent" | "failing";

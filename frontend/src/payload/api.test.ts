@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { ApiError, fetchFromServer, Unchanged } from "./server";
 import { createApi } from "./api";
+import { ApiError, fetchFromServer, Unchanged } from "./server";
 
 const BASE = "http://localhost/tb/data/plugin/memory/";
 const api = createApi(fetchFromServer(BASE));

@@ -10,10 +10,9 @@ import {
 } from "./generated/client";
 import { readLifetimes } from "./recording/lifetimes";
 import { readFirstView, readRecordingData, readUsage } from "./recording/recording";
-import type { Signal } from "./request";
 import { readFleet } from "./responses/fleet";
 import { readForest } from "./responses/forest";
-import { type Fetch, onlyChanges } from "./server";
+import { type Fetch, onlyChanges, type Signal } from "./server";
 
 /** The contents of an offline report: recordings of the run it was made from, and their axes. */
 export interface Report {

@@ -11,8 +11,7 @@ import type {
 import type { UsageQuery } from "./generated/client";
 import { DEFAULT_BUCKETS, MAX_SHARERS, ROLES, SAME_BUFFER, SAME_BYTES } from "./generated/constants";
 import { readUsage, type RecordingData, type Usage } from "./recording/recording";
-import { requestJson, requestTables } from "./request";
-import { ApiError, type Fetch } from "./server";
+import { ApiError, type Fetch, requestJson, requestTables } from "./server";
 import type { Tables } from "./tables/tables";
 import type { TextColumn } from "./tables/text_column";
 

@@ -16,7 +16,7 @@ PATIENCE_SECONDS = 60
 PATIENCE_MS = PATIENCE_SECONDS * 1000
 # URLs of our page in a frame: of a TensorBoard plugin, and in XProf.
 FRAMES = ("plugin_entry.html?name=memory", "/memory/index.html")
-# Margins of the plots in CSS pixels, as in src/views/timeline/geometry.ts and the usage chart.
+# Margins of the plots in CSS pixels, as in src/views/timeline/drawing/scene.ts and the usage chart.
 GUTTER_LEFT, GUTTER_RIGHT, AXIS_HEIGHT = 74, 16, 36
 # Levels of 255. Skia caches the ends of dashes, which changed pixels by up to 4; a shifted label changes them by 100.
 DASH_NOISE = 8

@@ -1,6 +1,6 @@
 import type { TrendPoint, TrendSeries } from "../../payload/generated/answers";
 import type { TrendBy } from "../../payload/generated/constants";
-import { byteTicks, type Tick } from "../axis/ticks";
+import { byteTicks, type Tick } from "../axis";
 
 /** A point of the chart. Coordinates are shares of the plot, from the left and from the bottom. */
 export interface TrendMark {
@@ -23,7 +23,7 @@ export interface TrendChart {
 }
 
 /** A text beside a mark, in pixels of the plot. */
-export interface TrendLabel {
+interface TrendLabel {
   point: number;
   text: string;
   /** Its left end, or its right end. */

@@ -1,5 +1,5 @@
 import { lowerBound } from "../../base/sort";
-import type { Span, View } from "../axis/view";
+import type { Span, View } from "../axis";
 import { appendRect, emptyRects, type Rects } from "../timeline/rects";
 import type { AgeStack } from "./age_stack";
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { fixtureRows } from "../../payload/recording/fixture";
-import { timeAxis } from "../axis/axis";
-import type { View } from "../axis/view";
+import { timeAxis, type View } from "../axis";
 import { emptyRects, type Rects } from "../timeline/rects";
 import { layoutAgeStack } from "./age_columns";
 import { AgeStack, rowsByAge } from "./age_stack";

@@ -1,6 +1,6 @@
 import { radixSortBy } from "../../base/sort";
 import type { Rows } from "../../payload/recording/rows";
-import type { TimelineBox } from "../axis/view";
+import type { TimelineBox } from "../axis";
 import type { Placement } from "./stacking";
 
 /** Charged rows as columns, in order of allocation. The index in these columns is the rank. */

@@ -28,7 +28,7 @@ export function fieldTexts<Row>(fields: readonly Field<Row>[], row: Row): string
 }
 
 /** Values that filters test: the texts of a row, and its bytes (null: unknown). Without `bytes`, rows have no sizes. */
-export interface Filtered<Row> {
+interface Filtered<Row> {
   texts: (row: Row) => readonly string[];
   bytes?: ((row: Row) => number | null) | undefined;
 }

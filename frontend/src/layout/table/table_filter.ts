@@ -5,7 +5,7 @@ import type { PackedTexts, TextColumn } from "../../payload/tables/text_column";
 import { matchingEntries } from "../../payload/tables/text_search";
 
 /** A parsed search and size filter. Invalid input is reported in `errors`. */
-export interface Filters {
+interface Filters {
   text: Search;
   matchesSize: (bytes: number) => boolean;
   errors: string[];
@@ -21,7 +21,7 @@ export function parseFilters(text: Search, size: string): Filters {
   return { text, matchesSize: sizeFilter ?? (() => true), errors };
 }
 
-export interface FilteredRows {
+interface FilteredRows {
   rows: Uint32Array;
   /** Messages on invalid input, which the filter ignores. */
   errors: string[];

@@ -1,8 +1,7 @@
 import { RESERVED } from "../../base/colors";
 import { indices, lowerBound, radixSortBy } from "../../base/sort";
 import type { Regions, Rows } from "../../payload/recording/rows";
-import type { Axis } from "../axis/axis";
-import type { Span, TimelineBox, View } from "../axis/view";
+import type { Axis, Span, TimelineBox, View } from "../axis";
 
 /**
  * Blocks of a timeline as columns. Block i covers values [start, end) of the x axis and bytes [bottom, top)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { pan, restoreSpan, saveSpan, viewAround, zoom } from "../axis";
 import { centerOn, dragView, isInside, windowOnMap } from "./minimap";
-import { viewAround, pan, restoreSpan, saveSpan, reveal, zoom } from "../axis/view";
 
 const limit = [0, 100] as const;
 const extent = { x: limit, y: [0, 1000] as const };
@@ -37,18 +37,6 @@ describe("viewAround", () => {
       y: [300, 600],
     });
     expect(viewAround({ start: 0, end: 1, bottom: 0, top: 1 }, extent)).toEqual({ x: [0, 4], y: [0, 16] });
-  });
-});
-
-describe("reveal", () => {
-  const view = { x: [0, 20] as const, y: [0, 100] as const };
-  it("keeps a view that shows the block, pans if the block is outside, and frames it if it does not fit", () => {
-    expect(reveal(view, { start: 5, end: 6, bottom: 5, top: 6 }, extent)).toEqual(view);
-    expect(reveal(view, { start: 30, end: 35, bottom: 150, top: 160 }, extent)).toEqual({
-      x: [15, 35],
-      y: [60, 160],
-    });
-    expect(reveal(view, { start: 0, end: 30, bottom: 0, top: 10 }, extent).x).toEqual([0, 90]);
   });
 });
 

@@ -1,8 +1,8 @@
-import { pan, type Span, type View } from "../axis/view";
+import { pan, type Span, type View } from "../axis";
 import { xPixel, yPixel } from "./rects";
 
 /** The visible window on the minimap, in pixels. */
-export interface MinimapWindow {
+interface MinimapWindow {
   x: number;
   y: number;
   width: number;

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { RESERVED } from "../../base/colors";
-import { positionAxis } from "../axis/axis";
-import type { View } from "../axis/view";
+import { positionAxis, type View } from "../axis";
 import { type BufferLike, regionsOf, rowsOf } from "../fixture";
 import { indexBlocks, regionBands, rowBox, timelineBlocks, timelineExtent } from "./blocks";
 import { boxInPixels, emptyRects, labelCandidates, layoutTimeline, type Rects } from "./rects";

@@ -1,5 +1,5 @@
 import { RESERVED } from "../../base/colors";
-import type { Span, TimelineBox, View } from "../axis/view";
+import type { Span, TimelineBox, View } from "../axis";
 import { type Blocks, type TimelineIndex, visitRuns } from "./blocks";
 
 /**

@@ -5,7 +5,7 @@ import {
   STEP_SPAN,
 } from "../../payload/generated/constants";
 import type { Spans } from "../../payload/recording/recording";
-import { stepAt } from "../axis/axis";
+import { stepAt } from "../axis";
 
 /** Spans in as few lanes as possible without overlap. Each kind has its own lanes. */
 interface SpanLanes {

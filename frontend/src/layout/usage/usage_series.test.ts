@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Usage } from "../../payload/recording/recording";
-import { positionAxis } from "../axis/axis";
+import { positionAxis } from "../axis";
 import {
   availableCurves,
   byteRange,

@@ -1,6 +1,5 @@
 import type { Usage } from "../../payload/recording/recording";
-import { type Axis, stepAt } from "../axis/axis";
-import type { Span } from "../axis/view";
+import { type Axis, type Span, stepAt } from "../axis";
 
 /**
  * Curves of the usage chart, in the order of the legend. Two are constant lines: the ceiling, at an allocator's

@@ -9,7 +9,7 @@ import { blankColumn, decoder, TextColumn, TextDictionary } from "./text_column"
 type Column = Uint8Array | Int32Array | Uint32Array | Float64Array;
 
 /** Kinds of columns, and the arrays into which they are read. */
-export interface Arrays {
+interface Arrays {
   f64: Float64Array;
   i32: Int32Array;
   u32: Uint32Array;
@@ -18,7 +18,7 @@ export interface Arrays {
 }
 
 /** Kinds of a table's columns by name, from which its type and its reader follow. */
-export type Schema = Readonly<Record<string, keyof Arrays>>;
+type Schema = Readonly<Record<string, keyof Arrays>>;
 
 export type ColumnsOf<S extends Schema> = { [Name in keyof S]: Arrays[S[Name]] };
 

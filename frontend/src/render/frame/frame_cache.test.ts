@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { View } from "../../layout/axis/view";
+import type { View } from "../../layout/axis";
 import { regionsOf, rowsOf } from "../../layout/fixture";
 import { regionBands, timelineBlocks } from "../../layout/timeline/blocks";
 import { Painter } from "../painter/painter";

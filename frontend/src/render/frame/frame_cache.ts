@@ -1,4 +1,4 @@
-import type { Span, View } from "../../layout/axis/view";
+import type { Span, View } from "../../layout/axis";
 import { emptyFrameBuffer, type FrameBuffer, type FrameSource } from "./raster";
 
 /** The move of a picture by whole pixels: the view that it then shows, and the offset. */

@@ -1,4 +1,4 @@
-import type { View } from "../../layout/axis/view";
+import type { View } from "../../layout/axis";
 import type { Rects } from "../../layout/timeline/rects";
 import { colorIndex, type Palette, SHADES } from "./palette";
 import { FULL_WEIGHT, Texture } from "./texture";

@@ -1,4 +1,4 @@
-import type { View } from "../../layout/axis/view";
+import type { View } from "../../layout/axis";
 import { layoutAgeStack, type LayoutRequest } from "../../layout/stacking/age_columns";
 import { AgeStack, type RowsByAge } from "../../layout/stacking/age_stack";
 import { type Blocks, countInWindow, emptyBlocks, indexBlocks } from "../../layout/timeline/blocks";

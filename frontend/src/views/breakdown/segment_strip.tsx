@@ -1,7 +1,5 @@
-import type { JSX } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { cssColor, rowColors } from "../../base/colors";
-import { useStore } from "../../base/store";
 import { formatBytes, formatCounted, formatExact, formatShare } from "../../base/units";
 import {
   awaitsFree,
@@ -11,9 +9,10 @@ import {
   segmentPieces,
 } from "../../layout/address_map";
 import type { Addresses, Rows } from "../../payload/recording/rows";
-import { useWidth } from "../browser/use_size";
+import { useWidth } from "../browser/hooks";
 import { pageColors, sizedContext, type Surface } from "../drawing/surface";
-import type { ViewProps } from "../state/view_state";
+import { useDark } from "../state/theme";
+import { store, useViewState } from "../state/view_state";
 import { Tooltip } from "../widgets/tooltip";
 
 export const STRIP_HEIGHT = 22;
@@ -72,7 +71,7 @@ export function describeSegment(segment: Segment, pool: string): string {
   return parts.filter(Boolean).join(", ");
 }
 
-interface Props extends ViewProps {
+interface Props {
   scene: MapScene;
   segment: Segment;
   places: Addresses;
@@ -82,17 +81,17 @@ interface Props extends ViewProps {
 }
 
 /** Strip of one segment: chunks in use are filled, gaps are free. */
-export function SegmentStrip(props: Props): JSX.Element {
-  const { scene, segment, places, words, event: eventRow, store, dark } = props;
+export function SegmentStrip({ scene, segment, places, words, event: eventRow }: Props) {
   const { rows, span } = scene;
   const { size, chunks } = segment;
   const host = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
+  const dark = useDark();
   const full = useWidth(host);
   const width = Math.max((full * size) / span, 2);
   const scale = width / Math.max(size, 1);
-  const selected = useStore(store, (state) => state.selected);
-  const hovered = useStore(store, (state) => state.hovered);
+  const selected = useViewState((state) => state.selected);
+  const hovered = useViewState((state) => state.hovered);
   const [pointer, setPointer] = useState<{ x: number; row: number; hole: FreeRange | null } | null>(null);
   // A freed block is outlined where it was.
   const outlined = useMemo(
@@ -175,7 +174,7 @@ interface ChunkProps {
   position: number;
 }
 
-function Chunk({ rows, places, row, position }: ChunkProps): JSX.Element {
+function Chunk({ rows, places, row, position }: ChunkProps) {
   const names = [rows.op.at(row), rows.name.at(row), rows.source.at(row)].filter(Boolean);
   return (
     <>

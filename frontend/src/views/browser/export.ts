@@ -1,3 +1,5 @@
+import { useState } from "preact/hooks";
+
 /**
  * Copy text. The clipboard API needs https or localhost, and a permission in a frame; else a text field still
  * works.
@@ -34,4 +36,19 @@ export function saveBlob(blob: Blob, name: string): void {
 /** Download a table as CSV. */
 export function saveText(text: string, name: string): void {
   saveBlob(new Blob([text], { type: "text/csv" }), name);
+}
+
+/** Return a function that copies a text, and what it has to say about that for a moment; empty otherwise. */
+export function useCopying(): [said: string, copy: (text: string) => void] {
+  const [said, setSaid] = useState("");
+  const say = (words: string): void => {
+    setSaid(words);
+    window.setTimeout(() => setSaid(""), 2000);
+  };
+  const copy = (text: string): void =>
+    void copyText(text).then(
+      () => say("Copied"),
+      () => say("The browser blocked copying"),
+    );
+  return [said, copy];
 }

@@ -1,4 +1,4 @@
-import { type ComponentChildren, createContext, type JSX } from "preact";
+import { type ComponentChildren, createContext, type FunctionComponent } from "preact";
 import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import { isTyping } from "../../base/input";
 
@@ -16,7 +16,7 @@ interface Props {
 }
 
 /** A picture that fills the window with the key f, pressed over it or with the focus in it, until f or Escape. */
-export function FullWindow({ of, children }: Props): JSX.Element {
+export function FullWindow({ of, children }: Props) {
   const place = useRef<HTMLDivElement>(null);
   const [full, setFull] = useState(false);
   useEffect(() => {
@@ -53,5 +53,23 @@ export function FullWindow({ of, children }: Props): JSX.Element {
       </button>
       <FullWindowContext.Provider value={full}>{children}</FullWindowContext.Provider>
     </div>
+  );
+}
+
+/** Return a picture that can fill the window, and reads whether it does. */
+export function inFullWindow<Props extends object>(of: string, Picture: FunctionComponent<Props>) {
+  return (props: Props) => (
+    <FullWindow of={of}>
+      <Picture {...props} />
+    </FullWindow>
+  );
+}
+
+/** Icon of the buttons that show a chart in the full window. */
+export function FullWindowIcon() {
+  return (
+    <svg width="12" height="12" viewBox="0 0 12 12" aria-hidden="true">
+      <path d="M1 4V1h3M8 1h3v3M11 8v3H8M4 11H1V8" fill="none" stroke="currentColor" stroke-width="1.6" />
+    </svg>
   );
 }

@@ -27,18 +27,13 @@ export function usePrinting(): boolean {
       event.preventDefault();
       printPage();
     };
-    window.addEventListener(PREPARE, start);
-    window.addEventListener("beforeprint", start);
-    window.addEventListener("afterprint", end);
-    media.addEventListener("change", follow);
-    document.addEventListener("keydown", onKeyDown);
-    return () => {
-      window.removeEventListener(PREPARE, start);
-      window.removeEventListener("beforeprint", start);
-      window.removeEventListener("afterprint", end);
-      media.removeEventListener("change", follow);
-      document.removeEventListener("keydown", onKeyDown);
-    };
+    const stop = new AbortController();
+    window.addEventListener(PREPARE, start, stop);
+    window.addEventListener("beforeprint", start, stop);
+    window.addEventListener("afterprint", end, stop);
+    media.addEventListener("change", follow, stop);
+    document.addEventListener("keydown", onKeyDown, stop);
+    return () => stop.abort();
   }, []);
   return printing;
 }

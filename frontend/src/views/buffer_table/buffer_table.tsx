@@ -1,7 +1,5 @@
-import type { JSX } from "preact";
 import { useContext, useMemo } from "preact/hooks";
 import type { Search } from "../../base/search";
-import { type Store, useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted } from "../../base/units";
 import { rowsCsv, sortRows } from "../../layout/table/fields";
 import { filterRows, rowTexts } from "../../layout/table/table_filter";
@@ -13,7 +11,8 @@ import { PrintingContext } from "../browser/printing";
 import { capitalize, useTerms } from "../data/terms";
 import type { AvailableRows } from "../data/use_recording";
 import { useSearch } from "../data/use_search";
-import type { ViewProps, ViewState } from "../state/view_state";
+import { LiveHeading, type LiveProps, useLiveRows } from "../page/live_rows";
+import { store, useViewState } from "../state/view_state";
 import { DataTable, stepLine, TableRow, useTable } from "../tables/data_table";
 import { useTree } from "../trees/tree_charts";
 import { Toggle } from "../widgets/choice";
@@ -25,7 +24,7 @@ const UNEXPLAINED = "stack, or unexplained by any allocation";
 
 const LARGEST_FIRST: Sorting = { key: "size", descending: true };
 
-interface Props extends ViewProps {
+interface Props {
   available: AvailableRows;
   live: Uint32Array;
   /** Live bytes at this position without a row. */
@@ -46,9 +45,8 @@ function useRowSearch(
   typed: string,
   { rows, complete }: AvailableRows,
   compiled: boolean,
-  store: Store<ViewState>,
 ): { search: Search; found: Uint8Array | null } {
-  const { tree } = useTree(store, complete ? rows : null, compiled, typed !== "");
+  const { tree } = useTree(complete ? rows : null, compiled, typed !== "");
   const searched = useMemo(() => ({ rows, tree }), [rows, tree]);
   const search = useSearch(typed, searched, (of) => [
     ...rowTexts(of.rows),
@@ -62,29 +60,28 @@ function useRowSearch(
 }
 
 /** Table of the buffers live at the inspected position: sorted, filtered, grouped, copied and saved. */
-export function BufferTable(props: Props): JSX.Element {
-  const { available, live, unexplained, allocator, moment, times, position, length, fileName, store, dark } =
-    props;
+function BufferTable(props: Props) {
+  const { available, live, unexplained, allocator, moment, times, position, length, fileName } = props;
   const { rows } = available;
   const terms = useTerms();
   const printing = useContext(PrintingContext);
-  const chosen = useStore(store, (state) => state.group);
-  const selected = available.indexOf(useStore(store, (state) => state.selected));
-  const hovered = available.indexOf(useStore(store, (state) => state.hovered));
-  const sharers = useStore(store, (state) => state.show_sharing);
-  const expanded = useStore(store, (state) => state.expanded);
+  const chosen = useViewState((state) => state.group);
+  const selected = available.indexOf(useViewState((state) => state.selected));
+  const hovered = available.indexOf(useViewState((state) => state.hovered));
+  const sharers = useViewState((state) => state.show_sharing);
+  const expanded = useViewState((state) => state.expanded);
 
   const wanted = useMemo(
     () => (sharers ? Uint32Array.from([...live, ...sharersAt(rows, position)]).sort() : live),
     [rows, live, position, sharers],
   );
   const { columns, saved } = useMemo(() => {
-    const source = { rows, places: available.places, terms, dark };
+    const source = { rows, places: available.places, terms };
     return allocator ? allocationColumns(source, times) : bufferColumns(source, moment ? null : length);
-  }, [allocator, moment, available, times, length, terms, dark]);
-  const table = useTable(store, columns, LARGEST_FIRST);
+  }, [allocator, moment, available, times, length, terms]);
+  const table = useTable(columns, LARGEST_FIRST);
   const { size, sort, shown, template } = table;
-  const { search, found } = useRowSearch(table.search, available, !allocator && !moment, store);
+  const { search, found } = useRowSearch(table.search, available, !allocator && !moment);
   const filtered = useMemo(
     () => filterRows(rows, wanted, search, size, found),
     [rows, wanted, search, size, found],
@@ -131,7 +128,7 @@ export function BufferTable(props: Props): JSX.Element {
       aria-label={`${capitalize(terms.items)} ${terms.live} at the inspected ${terms.position}`}
     >
       <DataTable
-        {...{ store, table, fileName }}
+        {...{ table, fileName }}
         options={
           <>
             <GroupChoice
@@ -198,6 +195,30 @@ export function BufferTable(props: Props): JSX.Element {
             />
           );
         }}
+      />
+    </section>
+  );
+}
+
+/** Table of what is live at the inspected position, or in the selected range, below a heading that says so. */
+export function Buffers({ view, available, program }: LiveProps) {
+  const of = useLiveRows({ view, available, program });
+  const { axis, title, memory } = view.recording;
+  return (
+    <section aria-label="Buffers" data-testid="buffers">
+      <header class="section-head">
+        <LiveHeading {...{ view, available, program, of }} testid="buffers-heading" />
+      </header>
+      <BufferTable
+        available={available}
+        allocator={axis === "TIME"}
+        moment={axis === "INSTANT"}
+        position={of.first}
+        live={of.filtered}
+        unexplained={of.unexplainedShown}
+        times={program?.time_ns ?? null}
+        length={view.length}
+        fileName={`${title}-${memory}-at-${of.first}.csv`}
       />
     </section>
   );

@@ -10,11 +10,11 @@ import { allocationColumns, type BufferColumns, bufferColumns } from "./columns"
 const NOWHERE: Addresses = { region: () => NaN, address: () => NaN };
 
 function programColumns(rows: Rows, places = NOWHERE): BufferColumns {
-  return bufferColumns({ rows, places, terms: PROGRAM_TERMS, dark: false }, 10);
+  return bufferColumns({ rows, places, terms: PROGRAM_TERMS }, 10);
 }
 
 function split(of: FixtureRow[]): { keys: string[]; constant: string[] } {
-  const source = { rows: fixtureRows(of), places: NOWHERE, terms: PROGRAM_TERMS, dark: false };
+  const source = { rows: fixtureRows(of), places: NOWHERE, terms: PROGRAM_TERMS };
   const { shown, constant } = splitConstant(bufferColumns(source, null).columns);
   return {
     keys: shown.map(({ key }) => key),
@@ -91,7 +91,7 @@ describe("a saved file of allocations", () => {
   ]);
   const times = Float64Array.of(0, 1_500_000_000, 2_000_000_001, 2_500_000_000);
   const places = addressesFromRegions(rows, regionTable([{ index: 4096, address: 4096 }]));
-  const source = { rows, places, terms: ALLOCATOR_TERMS, dark: false };
+  const source = { rows, places, terms: ALLOCATOR_TERMS };
   const { saved } = allocationColumns(source, times);
   const [head, ...lines] = rowsCsv([0, 1, 2], saved, { name: "rest", charge_bytes: 7 })
     .trimEnd()

@@ -1,4 +1,4 @@
-import { formatTime } from "../../layout/axis/ticks";
+import { formatTime } from "../../layout/axis";
 import type { Value } from "../../layout/table/fields";
 import { COLUMNS } from "../../payload/generated/columns";
 import { ROLES } from "../../payload/generated/constants";
@@ -13,16 +13,13 @@ import {
 } from "../../payload/recording/rows";
 import type { Terms } from "../data/terms";
 import { Bytes, type Column, column, Path, savedColumn } from "../tables/columns";
-import { Middle } from "../widgets/middle";
-import { lastUseText, lifetimeText, positionText } from "../widgets/position_text";
-import { RowRole } from "../widgets/role";
+import { lastUseText, lifetimeText, Middle, positionText, RowRole } from "../widgets/labels";
 
 /** What the columns read. */
 interface Source {
   rows: Rows;
   places: Addresses;
   terms: Terms;
-  dark: boolean;
 }
 
 /** Columns of a table of buffers, and those of a saved file, with the headings of `tb-memplugin export`. */
@@ -74,13 +71,13 @@ function opNameColumn(rows: Rows, track: string, more: Partial<Column<number>> =
   return textColumn(rows, "op_name", track, { cell: (row) => <Path text={rows.op_name.at(row)} />, ...more });
 }
 
-function roleColumn({ rows, dark }: Source): Column<number> {
+function roleColumn({ rows }: Source): Column<number> {
   const first = rows.role.at(0) ?? 0;
   const isSame = !rows.roles_follow && rows.role.every((role) => role === first);
   return declared("role", (row) => ROLES[rows.role[row]], {
     track: "116px",
     constant: !isSame ? null : first === 0 ? "" : rows.length < 2 ? null : ROLES[first],
-    cell: (row) => <RowRole {...{ rows, row, dark }} />,
+    cell: (row) => <RowRole {...{ rows, row }} />,
   });
 }
 

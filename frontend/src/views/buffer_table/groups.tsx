@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren } from "preact";
 import { formatBytes, formatCounted, formatExact, formatShare } from "../../base/units";
 import type { GroupKey, TableLine } from "../../layout/table/table_lines";
 import { type Terms, useTerms } from "../data/terms";
@@ -30,7 +30,7 @@ export function GroupChoice(props: {
   /** Groupings that the rows have values for. */
   keys: readonly GroupKey[];
   onPick: (group: GroupKey) => void;
-}): JSX.Element {
+}) {
   const { group, keys, onPick } = props;
   const terms = useTerms();
   return (
@@ -57,7 +57,7 @@ export function MissingNote(props: {
   group: GroupKey;
   /** No name, line or stack is known of any row. */
   nameless: boolean;
-}): JSX.Element | null {
+}) {
   const { lines, group, nameless } = props;
   const terms = useTerms();
   const missing = lines.filter((line) => line.kind === "group" && !line.known);
@@ -88,7 +88,7 @@ interface Props {
 }
 
 /** Heading of a group; a click expands or collapses it. */
-export function GroupLine({ line, folder, total, columns, template, onToggle }: Props): JSX.Element {
+export function GroupLine({ line, folder, total, columns, template, onToggle }: Props) {
   const terms = useTerms();
   const isGroup = line.kind === "group";
   return (
@@ -120,7 +120,7 @@ function shortened(label: string, folder: string): string {
 }
 
 /** Row with one cell: a grid may contain rows only. */
-function GroupRow({ testid, children }: { testid?: string; children: ComponentChildren }): JSX.Element {
+function GroupRow({ testid, children }: { testid?: string; children: ComponentChildren }) {
   return (
     <div role="row" data-testid={testid}>
       <div role="rowheader">{children}</div>
@@ -136,7 +136,7 @@ interface UnexplainedProps {
 }
 
 /** Line for live bytes without a row, so that the lines add up to the curve. */
-export function UnexplainedLine({ bytes, total, columns, template }: UnexplainedProps): JSX.Element {
+export function UnexplainedLine({ bytes, total, columns, template }: UnexplainedProps) {
   const terms = useTerms();
   return (
     <GroupRow testid="unexplained">
@@ -169,7 +169,7 @@ interface SumsProps {
 }
 
 /** Sums of a group, below the headings of the columns. */
-function Sums({ bytes, requested, columns }: SumsProps): JSX.Element {
+function Sums({ bytes, requested, columns }: SumsProps) {
   return (
     <>
       <span style={{ gridColumn: gridColumnOf(columns, "size") }} title={formatExact(bytes)}>
@@ -184,7 +184,7 @@ function Sums({ bytes, requested, columns }: SumsProps): JSX.Element {
   );
 }
 
-function Share({ part, whole }: { part: number; whole: number }): JSX.Element {
+function Share({ part, whole }: { part: number; whole: number }) {
   const share = whole > 0 ? Math.min(Math.max(part / whole, 0), 1) : 0;
   return (
     <span class="share" style={{ "--share": `${100 * share}%` }}>

@@ -1,21 +1,18 @@
-import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted, formatExact } from "../../base/units";
 import { layoutCallGraph } from "../../layout/call_graph";
 import type { Api } from "../../payload/api";
 import type { CallGraph } from "../../payload/generated/answers";
 import type { CallgraphQuery } from "../../payload/generated/client";
 import { nodeName } from "../../payload/responses/names";
-import { useDraft } from "../browser/use_draft";
-import { useLastFetched } from "../data/use_fetched";
 import { FullWindow } from "../browser/full_window";
-import type { ViewState } from "../state/view_state";
+import { useDraft } from "../browser/hooks";
+import { useLastFetched } from "../data/use_fetched";
+import { store, useViewState } from "../state/view_state";
 import { Choice, Toggle } from "../widgets/choice";
 import { ErrorMessage } from "../widgets/message";
-import { Neighbors } from "./neighbors";
 import { GraphPicture } from "./picture";
-import { TopTable } from "./top_table";
+import { Neighbors, TopTable } from "./tables";
 
 const GRANULARITY = [
   {
@@ -53,16 +50,15 @@ const PATTERNS = [
 
 interface ToolbarProps {
   devices: number;
-  store: Store<ViewState>;
   /** True if the graph cannot be filtered by regular expressions, as in a report. */
   fixed: boolean;
 }
 
 /** Controls of the call graph, named after pprof's options. */
-function Toolbar({ devices, store, fixed }: ToolbarProps): JSX.Element {
-  const calls = useStore(store, (state) => state.granularity);
-  const frames = useStore(store, (state) => state.framework_frames);
-  const whole = useStore(store, (state) => state.all_devices);
+function Toolbar({ devices, fixed }: ToolbarProps) {
+  const calls = useViewState((state) => state.granularity);
+  const frames = useViewState((state) => state.framework_frames);
+  const whole = useViewState((state) => state.all_devices);
   return (
     <div class="toolbar">
       <Choice
@@ -81,7 +77,7 @@ function Toolbar({ devices, store, fixed }: ToolbarProps): JSX.Element {
           onPick={(picked) => store.set({ all_devices: picked === "all" })}
         />
       )}
-      {!fixed && PATTERNS.map((pattern) => <Pattern key={pattern.key} pattern={pattern} store={store} />)}
+      {!fixed && PATTERNS.map((pattern) => <Pattern key={pattern.key} pattern={pattern} />)}
       <Toggle
         label="Framework frames"
         title="Frames of JAX and other installed packages; if hidden, their bytes count for their callers"
@@ -93,9 +89,8 @@ function Toolbar({ devices, store, fixed }: ToolbarProps): JSX.Element {
 }
 
 /** Text field that takes effect on Enter or blur: half a regular expression would be a different one. */
-function Pattern(props: { pattern: (typeof PATTERNS)[number]; store: Store<ViewState> }): JSX.Element {
-  const { pattern, store } = props;
-  const value = useStore(store, (state) => state[pattern.key]);
+function Pattern({ pattern }: { pattern: (typeof PATTERNS)[number] }) {
+  const value = useViewState((state) => state[pattern.key]);
   const field = useDraft(value, (typed) => store.set({ [pattern.key]: typed.trim() }));
   return (
     <input
@@ -119,17 +114,16 @@ interface Props {
   /** Number of devices in the file. */
   devices: number;
   fileName: string;
-  store: Store<ViewState>;
   onReady: (ready: boolean) => void;
 }
 
 /** Call graph of allocations, as a picture and as pprof's top table. */
-export function CallGraphSection({ api, id, base, devices, fileName, store, onReady }: Props): JSX.Element {
-  const query = useQuery(store, id, base);
+export function CallGraphSection({ api, id, base, devices, fileName, onReady }: Props) {
+  const query = useQuery(id, base);
   const fixed = api.report !== null;
   const key = JSON.stringify(query);
   const { value: graph, error, waiting } = useLastFetched(key, (_, signal) => api.callgraph(query, signal));
-  const selectedName = useStore(store, (state) => state.selected_function);
+  const selectedName = useViewState((state) => state.selected_function);
   const picture = useMemo(() => (graph === null ? null : layoutCallGraph(graph)), [graph]);
   const node = useMemo(() => (graph === null ? -1 : findNode(graph, selectedName)), [graph, selectedName]);
   useEffect(() => onReady(!waiting), [waiting]);
@@ -145,7 +139,7 @@ export function CallGraphSection({ api, id, base, devices, fileName, store, onRe
           {graph !== null && summary(graph, base !== "")}
         </span>
       </header>
-      <Toolbar {...{ devices, fixed, store }} />
+      <Toolbar {...{ devices, fixed }} />
       {error !== null && <ErrorMessage error={error} />}
       {graph !== null && picture !== null && error === null && (
         <>
@@ -157,25 +151,23 @@ export function CallGraphSection({ api, id, base, devices, fileName, store, onRe
                 onPick={pick}
                 change={base !== ""}
               />
-              {node >= 0 && (
-                <Neighbors {...{ graph, node, fixed, store }} change={base !== ""} onPick={pick} />
-              )}
+              {node >= 0 && <Neighbors {...{ graph, node, fixed }} change={base !== ""} onPick={pick} />}
             </div>
           </FullWindow>
-          <TopTable {...{ graph, store }} picked={node} onPick={pick} fileName={`${fileName}-top.csv`} />
+          <TopTable graph={graph} picked={node} onPick={pick} fileName={`${fileName}-top.csv`} />
         </>
       )}
     </section>
   );
 }
 
-function useQuery(store: Store<ViewState>, id: string, base: string): CallgraphQuery {
-  const by = useStore(store, (state) => state.granularity);
-  const focus = useStore(store, (state) => state.focus);
-  const ignore = useStore(store, (state) => state.ignore);
-  const hide = useStore(store, (state) => state.hide);
-  const fold = !useStore(store, (state) => state.framework_frames);
-  const whole = useStore(store, (state) => state.all_devices);
+function useQuery(id: string, base: string): CallgraphQuery {
+  const by = useViewState((state) => state.granularity);
+  const focus = useViewState((state) => state.focus);
+  const ignore = useViewState((state) => state.ignore);
+  const hide = useViewState((state) => state.hide);
+  const fold = !useViewState((state) => state.framework_frames);
+  const whole = useViewState((state) => state.all_devices);
   return { id, base, by, focus, ignore, hide, fold, whole };
 }
 
@@ -185,7 +177,7 @@ function findNode({ nodes }: CallGraph, selectedName: string): number {
 }
 
 /** Note about the functions and bytes that the picture omits. */
-function summary(graph: CallGraph, change: boolean): JSX.Element {
+function summary(graph: CallGraph, change: boolean) {
   const { total, shown, unplaced, not_drawn: left, nodes_total: count } = graph;
   const parts = [
     `${formatCount(count - left.nodes)} of ${formatCounted(count, "function")} drawn`,

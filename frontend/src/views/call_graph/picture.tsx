@@ -1,4 +1,3 @@
-import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import {
   isPinch,
@@ -14,8 +13,8 @@ import { formatExact } from "../../base/units";
 import { type CallGraphLayout as Layout, curvePath, type FunctionBox } from "../../layout/call_graph";
 import type { CallGraph } from "../../payload/generated/answers";
 import { nodeName } from "../../payload/responses/names";
-import { useWidth } from "../browser/use_size";
 import { useFullWindow } from "../browser/full_window";
+import { useWidth } from "../browser/hooks";
 import { copySvg } from "../drawing/picture";
 import { SavePicture } from "../drawing/save_picture";
 import { ButtonGroup } from "../widgets/choice";
@@ -46,7 +45,7 @@ const MIN_READABLE_SCALE = 0.6;
  * and the wheel
  * scrolls the page.
  */
-export function GraphPicture({ graph, picture, picked, onPick, change, fileName }: Props): JSX.Element {
+export function GraphPicture({ graph, picture, picked, onPick, change, fileName }: Props) {
   const frame = useRef<HTMLDivElement>(null);
   const drawing = useRef<SVGSVGElement>(null);
   const width = useWidth(frame);
@@ -215,19 +214,14 @@ function scrollIntoView(frame: HTMLElement, box: FunctionBox | undefined, scale:
 function startDrag(event: PointerEvent, frame: HTMLElement): void {
   if (event.button !== 0 || (event.target as Element).closest(".box") !== null) return;
   const from = { x: event.clientX + frame.scrollLeft, y: event.clientY + frame.scrollTop };
+  const stop = new AbortController();
   const move = (moved: PointerEvent): void => {
     frame.scrollLeft = from.x - moved.clientX;
     frame.scrollTop = from.y - moved.clientY;
   };
-  const stop = (): void => {
-    frame.removeEventListener("pointermove", move);
-    frame.removeEventListener("pointerup", stop);
-    frame.removeEventListener("pointercancel", stop);
-  };
   frame.setPointerCapture(event.pointerId);
-  frame.addEventListener("pointermove", move);
-  frame.addEventListener("pointerup", stop);
-  frame.addEventListener("pointercancel", stop);
+  frame.addEventListener("pointermove", move, stop);
+  for (const name of ["pointerup", "pointercancel"]) frame.addEventListener(name, () => stop.abort(), stop);
 }
 
 interface BoxProps {
@@ -238,7 +232,7 @@ interface BoxProps {
   onPick: (node: number) => void;
 }
 
-function BoxShape({ box, graph, state, change, onPick }: BoxProps): JSX.Element {
+function BoxShape({ box, graph, state, change, onPick }: BoxProps) {
   const { flat, cum } = graph.nodes;
   const name = nodeName(graph.nodes, box.node);
   // Colored by cumulative share, as in pprof; the box has the figure too.

@@ -1,7 +1,5 @@
-import type { JSX } from "preact";
-import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatExact, formatShare, formatSigned } from "../../base/units";
-import { CHANGE_LABELS, delta, entryName, type SelectedChange } from "../../layout/compare/change_table";
+import { CHANGE_LABELS, delta, entryName, type SelectedChange } from "../../layout/compare/changes";
 import type { Api } from "../../payload/api";
 import type {
   ComparedEntry,
@@ -12,21 +10,21 @@ import type {
 } from "../../payload/generated/answers";
 import { capitalize, useTerms } from "../data/terms";
 import { useFetched } from "../data/use_fetched";
-import { openRecording } from "../state/open_recording";
-import type { ViewProps, ViewState } from "../state/view_state";
+import { openRecording } from "../state/tabs";
+import { store } from "../state/view_state";
 import { CallStack } from "../widgets/call_stack";
 import { Drawer, Fact } from "../widgets/drawer";
+import { Role } from "../widgets/labels";
 import { ErrorMessage } from "../widgets/message";
-import { Role } from "../widgets/role";
 
-interface Props extends ViewProps {
+interface Props {
   api: Api;
   comparison: Comparison;
   found: SelectedChange;
 }
 
 /** Selected change: its values in A and B, with links to both. */
-export function ChangeDetails({ found, ...props }: Props): JSX.Element {
+export function ChangeDetails({ found, ...props }: Props) {
   return found.kind === "step" ? (
     <StepDetails {...props} step={found.step} entries={found.entries} />
   ) : (
@@ -36,13 +34,7 @@ export function ChangeDetails({ found, ...props }: Props): JSX.Element {
 
 type Shared = Omit<Props, "found">;
 
-function EntryDetails({
-  api,
-  comparison,
-  entry,
-  store,
-  dark,
-}: Shared & { entry: ComparedEntry }): JSX.Element {
+function EntryDetails({ api, comparison, entry }: Shared & { entry: ComparedEntry }) {
   const terms = useTerms();
   const { a, b } = comparison;
   return (
@@ -58,7 +50,7 @@ function EntryDetails({
         </Fact>
         {entry.role !== 0 && (
           <Fact name="Role">
-            <Role role={entry.role} dark={dark} />
+            <Role role={entry.role} />
           </Fact>
         )}
         <OptionalFact name={terms.op} text={entry.op} />
@@ -66,7 +58,7 @@ function EntryDetails({
         <OptionalFact name="Source" text={entry.source} />
       </dl>
       <SideDetails
-        {...{ api, store }}
+        api={api}
         name="A"
         side={a}
         row={entry.row_a}
@@ -74,7 +66,7 @@ function EntryDetails({
         allocations={entry.allocations_a}
       />
       <SideDetails
-        {...{ api, store }}
+        api={api}
         name="B"
         side={b}
         row={entry.row_b}
@@ -86,7 +78,7 @@ function EntryDetails({
 }
 
 /** Label and value; omitted without a value, as kinds of recordings differ in what they record. */
-function OptionalFact({ name, text }: { name: string; text: string }): JSX.Element | null {
+function OptionalFact({ name, text }: { name: string; text: string }) {
   return text === "" ? null : (
     <Fact name={name}>
       <code>{text}</code>
@@ -96,7 +88,6 @@ function OptionalFact({ name, text }: { name: string; text: string }): JSX.Eleme
 
 interface SideProps {
   api: Api;
-  store: Store<ViewState>;
   name: "A" | "B";
   side: ComparedSide;
   /** Details of its largest allocation there; null without one. */
@@ -105,7 +96,7 @@ interface SideProps {
   allocations: number;
 }
 
-function SideDetails({ api, store, name, side, row, bytes, allocations }: SideProps): JSX.Element {
+function SideDetails({ api, name, side, row, bytes, allocations }: SideProps) {
   const { recording, position } = side;
   const terms = useTerms();
   const { value, error } = useFetched(row === null ? null : `${recording.id} ${row}`, (_, signal) =>
@@ -113,7 +104,7 @@ function SideDetails({ api, store, name, side, row, bytes, allocations }: SidePr
   );
   const open = (): void => {
     const at = recording.axis === "INSTANT" || position === recording.peak_position ? null : position;
-    openRecording(store, recording, { position: at, selected: row });
+    openRecording(recording, { position: at, selected: row });
   };
   return (
     <section data-testid={`change-in-${name.toLowerCase()}`}>
@@ -142,7 +133,7 @@ function SideDetails({ api, store, name, side, row, bytes, allocations }: SidePr
 }
 
 /** Allocation of the call stack. */
-function LargestAllocation({ details, alone }: { details: Details; alone: boolean }): JSX.Element {
+function LargestAllocation({ details, alone }: { details: Details; alone: boolean }) {
   const terms = useTerms();
   const { size_bytes: size, requested_bytes: requested, shape, dtype, name } = details;
   return (
@@ -158,8 +149,8 @@ function LargestAllocation({ details, alone }: { details: Details; alone: boolea
 /** Changes listed without scrolling; the table has all. */
 const MAX_LISTED = 15;
 
-function StepDetails(props: Shared & { step: WaterfallStep; entries: ComparedEntry[] }): JSX.Element {
-  const { comparison, step, entries, store } = props;
+function StepDetails(props: Shared & { step: WaterfallStep; entries: ComparedEntry[] }) {
+  const { comparison, step, entries } = props;
   const { a, b } = comparison;
   const change = step.bytes_b - step.bytes_a;
   const whole = b.bytes - a.bytes;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { entryTexts } from "../../layout/compare/change_table";
+import { entryTexts } from "../../layout/compare/changes";
 import type { ComparedEntry } from "../../payload/generated/answers";
 import { savedLines, sortedBy } from "../tables/fixture";
 import { changeColumns } from "./changes_table";
@@ -34,7 +34,7 @@ function entry(
 const ENTRIES = [entry("a", 10, 90), entry("b", 70, 0), entry("c", 0, 5), entry("d", 50, 20)];
 
 describe("the table of changes", () => {
-  const columns = changeColumns(ENTRIES, false);
+  const columns = changeColumns(ENTRIES);
   const sorted = (key: string, descending: boolean): string[] =>
     sortedBy(columns, ENTRIES, key, descending).map(({ site }) => site);
 

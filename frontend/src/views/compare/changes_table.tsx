@@ -1,25 +1,22 @@
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted, formatExact, formatSigned } from "../../base/units";
-import { CHANGE_LABELS, delta, entryName, entryTexts } from "../../layout/compare/change_table";
+import { CHANGE_LABELS, delta, entryName, entryTexts } from "../../layout/compare/changes";
 import { shortNames } from "../../layout/short_names";
 import { sameText } from "../../layout/table/fields";
 import type { Sorting } from "../../layout/url_values";
 import type { ComparedEntry, Comparison } from "../../payload/generated/answers";
 import { type Change, CHANGES, ROLES } from "../../payload/generated/constants";
-import type { ViewProps } from "../state/view_state";
+import { store, useViewState } from "../state/view_state";
 import { type Column, column, DASH, savedColumn } from "../tables/columns";
 import { Table } from "../tables/table";
 import { ButtonGroup } from "../widgets/choice";
-import { Middle } from "../widgets/middle";
-import { Role } from "../widgets/role";
+import { Middle, Role } from "../widgets/labels";
 
 /** Columns of changes. Empty ones and those equal in all rows are left out: device profiles have no roles or shapes. */
-export function changeColumns(entries: readonly ComparedEntry[], dark: boolean): Column<ComparedEntry>[] {
+export function changeColumns(entries: readonly ComparedEntry[]): Column<ComparedEntry>[] {
   const role = (entry: ComparedEntry): string => ROLES[entry.role];
   const short = shortNames(entries.flatMap((entry) => [entry.site, entry.source]));
-  const name = (text: string): JSX.Element => (
+  const name = (text: string) => (
     <span title={text}>
       <Middle text={short(text)} />
     </span>
@@ -50,7 +47,7 @@ export function changeColumns(entries: readonly ComparedEntry[], dark: boolean):
     column("text", "role", "Role", "What the memory is for", role, {
       track: "128px",
       constant: entries.some(known) ? sameText(entries, role) : "",
-      cell: (entry) => <Role role={entry.role} dark={dark} />,
+      cell: (entry) => <Role role={entry.role} />,
     }),
     column("name", "shape", "Shape", "Shape, and the previous one if it changed", ({ shape }) => shape, {
       track: "minmax(110px, .7fr)",
@@ -74,24 +71,20 @@ function shapeText({ shape, shape_before: before }: ComparedEntry): string {
   return before === "" ? shape : `${shape}, was ${before}`;
 }
 
-function Amount({ bytes, allocations }: { bytes: number; allocations: number }): JSX.Element {
+function Amount({ bytes, allocations }: { bytes: number; allocations: number }) {
   const title = `${formatExact(bytes)} in ${formatCounted(allocations, "allocation")}`;
   return <span title={title}>{allocations === 0 ? DASH : formatBytes(bytes)}</span>;
 }
 
 const LARGEST_FIRST: Sorting = { key: "delta", descending: true };
 
-interface Props extends ViewProps {
-  comparison: Comparison;
-}
-
 /** Table of changes: new, gone, grown and shrunk, matched by name and source rather than by id. */
-export function ChangesTable({ comparison, store, dark }: Props): JSX.Element {
+export function ChangesTable({ comparison }: { comparison: Comparison }) {
   const { entries, changes, entries_total: count, left_out_bytes: left } = comparison;
-  const kinds = useStore(store, (state) => state.change_kinds);
+  const kinds = useViewState((state) => state.change_kinds);
   const wanted = useMemo(() => new Set(CHANGES.filter((kind) => kinds.split(",").includes(kind))), [kinds]);
-  const change = useStore(store, (state) => state.selected_change);
-  const columns = useMemo(() => changeColumns(entries, dark), [entries, dark]);
+  const change = useViewState((state) => state.selected_change);
+  const columns = useMemo(() => changeColumns(entries), [entries]);
   const rows = useMemo(
     () => entries.filter((entry) => wanted.size === 0 || wanted.has(entry.change)),
     [entries, wanted],
@@ -118,7 +111,7 @@ export function ChangesTable({ comparison, store, dark }: Props): JSX.Element {
         </ButtonGroup>
       </header>
       <Table
-        {...{ store, columns, rows }}
+        {...{ columns, rows }}
         bytes={(entry) => Math.abs(delta(entry))}
         texts={entryTexts}
         first={LARGEST_FIRST}

@@ -1,8 +1,5 @@
-import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
-import { findSelectedChange } from "../../layout/compare/change_table";
-import { defaultPair, hasSame, type RecordingPair } from "../../layout/compare/default_pair";
+import { defaultPair, findSelectedChange, hasSame, type RecordingPair } from "../../layout/compare/changes";
 import type { Api } from "../../payload/api";
 import type { ComparedSide, Comparison, Listing, Runs } from "../../payload/generated/answers";
 import type { ChangeCausesQuery, CompareQuery } from "../../payload/generated/client";
@@ -12,7 +9,7 @@ import { useFetched, useLastFetched } from "../data/use_fetched";
 import type { PageProps } from "../data/use_recording";
 import { PageFrame } from "../page/details";
 import { Headline } from "../page/headline";
-import type { ViewState } from "../state/view_state";
+import { store, useViewState } from "../state/view_state";
 import { ErrorMessage, Message } from "../widgets/message";
 import { ChangeDetails } from "./change_details";
 import { ChangesTable } from "./changes_table";
@@ -20,7 +17,7 @@ import { Sides } from "./sides";
 import { WaterfallSection } from "./waterfall";
 
 /** What the programmer or the compiler changed between the peaks of two programs, as `check --baseline` says it. */
-function Causes({ api, comparison }: { api: Api; comparison: Comparison }): JSX.Element | null {
+function Causes({ api, comparison }: { api: Api; comparison: Comparison }) {
   const query = causesQuery(comparison);
   const { value, error } = useFetched(query && JSON.stringify(query), (key, signal) =>
     api.changeCauses(JSON.parse(key) as ChangeCausesQuery, signal),
@@ -51,7 +48,7 @@ function Causes({ api, comparison }: { api: Api; comparison: Comparison }): JSX.
 }
 
 /** A sentence whose names are between backticks, set as code. */
-function Sentence({ text }: { text: string }): JSX.Element {
+function Sentence({ text }: { text: string }) {
   const parts = text.split("`");
   if (parts.length % 2 === 0) return <>{text}</>; // a name contains one
   return <>{parts.map((part, i) => (i % 2 === 1 ? <code key={i}>{part}</code> : part))}</>;
@@ -75,10 +72,10 @@ interface Props extends PageProps {
 }
 
 /** Comparison of two recordings, or of two moments of one. */
-export function ComparePage({ api, runs, run, listing, store, dark, onState }: Props): JSX.Element {
-  const pair = usePair(api, runs, run, listing, store);
-  const at_b = useStore(store, (state) => state.at_b);
-  const by = useStore(store, (state) => state.compare_by);
+export function ComparePage({ api, runs, run, listing, onState }: Props) {
+  const pair = usePair(api, runs, run, listing);
+  const at_b = useViewState((state) => state.at_b);
+  const by = useViewState((state) => state.compare_by);
   const query: CompareQuery | null = pair === null ? null : { ...pair, at_b, by };
   const { value, error, waiting } = useLastFetched(
     query === null ? null : JSON.stringify(query),
@@ -94,19 +91,19 @@ export function ComparePage({ api, runs, run, listing, store, dark, onState }: P
     // Written to the URL, so that a shared link means the same after a newer run has appeared.
     if (pair !== null && store.get().tab === "compare" && store.get().run === run) store.fill(pair);
   }, [pair]);
-  const change = useStore(store, (state) => state.selected_change);
+  const change = useViewState((state) => state.selected_change);
   const selected = useMemo(
     () => (value === null ? null : findSelectedChange(value, change)),
     [value, change],
   );
   const drawer =
     value === null || selected === null || error !== null ? null : (
-      <ChangeDetails api={api} comparison={value} found={selected} store={store} dark={dark} />
+      <ChangeDetails api={api} comparison={value} found={selected} />
     );
   return (
     <TermsContext.Provider value={value === null ? PROGRAM_TERMS : termsOf(value.b.recording)}>
       <PageFrame drawer={drawer}>
-        <Sides api={api} runs={runs} pair={pair} comparison={value} store={store} />
+        <Sides api={api} runs={runs} pair={pair} comparison={value} />
         {error !== null && <ErrorMessage error={error} />}
         {value === null && error === null && pair !== null && <div class="placeholder" aria-busy="true" />}
         {pair === null && (
@@ -116,11 +113,11 @@ export function ComparePage({ api, runs, run, listing, store, dark, onState }: P
           <>
             <Headline headline={value.headline} caveats={caveats(value)} problems={listing.problems} />
             <Causes api={api} comparison={value} />
-            <WaterfallSection comparison={value} store={store} />
-            <ChangesTable comparison={value} store={store} dark={dark} />
+            <WaterfallSection comparison={value} />
+            <ChangesTable comparison={value} />
             {hasCallGraph(value) && (
               <CallGraphSection
-                {...{ api, store }}
+                api={api}
                 id={value.b.recording.id}
                 base={value.a.recording.id}
                 devices={1}
@@ -147,16 +144,10 @@ function caveats({ a, b }: Comparison): Comparison["a"]["recording"]["caveats"] 
 }
 
 /** Return the compared pair: from the state, or the most likely one. Null until known, or if there is none. */
-function usePair(
-  api: Api,
-  runs: Runs,
-  run: string,
-  listing: Listing,
-  store: Store<ViewState>,
-): RecordingPair | null {
-  const a = useStore(store, (state) => state.a);
-  const b = useStore(store, (state) => state.b);
-  const at_a = useStore(store, (state) => state.at_a);
+function usePair(api: Api, runs: Runs, run: string, listing: Listing): RecordingPair | null {
+  const a = useViewState((state) => state.a);
+  const b = useViewState((state) => state.b);
+  const at_a = useViewState((state) => state.at_a);
   const names = runs.runs.map(({ name }) => name);
   const place = names.indexOf(run);
   // In turns the previous runs and those after it, the nearest first.

@@ -1,37 +1,32 @@
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
 import { formatBytes, formatCount } from "../../base/units";
-import { formatTime } from "../../layout/axis/ticks";
-import { swapName } from "../../layout/compare/change_table";
-import { comparableRecordings } from "../../layout/compare/default_pair";
+import { formatTime } from "../../layout/axis";
+import { comparableRecordings, swapName } from "../../layout/compare/changes";
 import type { Api } from "../../payload/api";
 import { listedHost, placeOfId } from "../../payload/choose_recording";
 import type { ComparedSide, Comparison, Listing, Runs, Summary } from "../../payload/generated/answers";
 import type { RecordingsQuery } from "../../payload/generated/client";
-import { useDraft } from "../browser/use_draft";
+import { useDraft } from "../browser/hooks";
 import { useTerms } from "../data/terms";
 import { type Fetched, useFetched } from "../data/use_fetched";
-import { NEW_COMPARISON, type ViewState } from "../state/view_state";
-import { Combobox } from "../widgets/combobox";
-import { runOptions } from "../widgets/run_options";
+import { NEW_COMPARISON, store, useViewState } from "../state/view_state";
+import { Combobox, runOptions } from "../widgets/combobox";
 
 interface Props {
   api: Api;
   runs: Runs;
   pair: { a: string; b: string } | null;
   comparison: Comparison | null;
-  store: Store<ViewState>;
 }
 
 /** Pickers of the two recordings and their positions. */
-export function Sides({ api, runs, pair, comparison, store }: Props): JSX.Element {
+export function Sides({ api, runs, pair, comparison }: Props) {
   const swap = (): void => {
     const { at_a, at_b, selected_change: change } = store.get();
     if (pair !== null)
       store.set({ a: pair.b, b: pair.a, at_a: at_b, at_b: at_a, selected_change: swapName(change) });
   };
-  const shared = { api, runs, store };
+  const shared = { api, runs };
   return (
     <section class="sides" aria-label="Compared recordings">
       <SidePicker
@@ -62,10 +57,9 @@ interface SidePickerProps {
   id: string;
   other: string;
   side: ComparedSide | null;
-  store: Store<ViewState>;
 }
 
-function SidePicker({ api, runs, name, id, other, side, store }: SidePickerProps): JSX.Element {
+function SidePicker({ api, runs, name, id, other, side }: SidePickerProps) {
   const { run } = placeOfId(runs, id);
   const listing = useListing(api, runs, id);
   const others = useListing(api, runs, other);
@@ -106,7 +100,7 @@ function SidePicker({ api, runs, name, id, other, side, store }: SidePickerProps
         onPick={pick}
       />
       {side !== null && side.length > 1 && side.recording.id === id && (
-        <PositionInput name={name} side={side} store={store} />
+        <PositionInput name={name} side={side} />
       )}
       <span class="muted" data-testid={`bytes-${name}`}>
         {side !== null && formatBytes(side.bytes)}
@@ -115,18 +109,10 @@ function SidePicker({ api, runs, name, id, other, side, store }: SidePickerProps
   );
 }
 
-function PositionInput({
-  name,
-  side,
-  store,
-}: {
-  name: "a" | "b";
-  side: ComparedSide;
-  store: Store<ViewState>;
-}): JSX.Element {
+function PositionInput({ name, side }: { name: "a" | "b"; side: ComparedSide }) {
   const terms = useTerms();
   const key = name === "a" ? "at_a" : "at_b";
-  const at = useStore(store, (state) => state[key]);
+  const at = useViewState((state) => state[key]);
   const set = (value: number | null): void => store.set(name === "a" ? { at_a: value } : { at_b: value });
   const field = useDraft(String(side.position), (typed) => {
     const value = typed === "" ? NaN : Number(typed);

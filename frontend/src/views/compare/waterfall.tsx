@@ -1,18 +1,15 @@
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
 import { formatBytes, formatCount, formatExact, formatSigned } from "../../base/units";
-import { stepName } from "../../layout/compare/change_table";
+import { stepName, type Waterfall, waterfall, type WaterfallBar } from "../../layout/compare/changes";
 import { shortNames } from "../../layout/short_names";
-import { type Waterfall, waterfall, type WaterfallBar } from "../../layout/compare/waterfall";
 import type { Comparison } from "../../payload/generated/answers";
-import { FullWindow } from "../browser/full_window";
+import { inFullWindow } from "../browser/full_window";
 import { type Picture, withLightTheme } from "../drawing/picture";
 import { SavePicture } from "../drawing/save_picture";
 import { fitText, SvgSurface } from "../drawing/surface";
-import type { ViewState } from "../state/view_state";
+import { store, useViewState } from "../state/view_state";
 import { Choice } from "../widgets/choice";
-import { Middle } from "../widgets/middle";
+import { Middle } from "../widgets/labels";
 
 const LINE = 22;
 const BAR = 16;
@@ -80,20 +77,13 @@ const STEPS = [
 
 interface Props {
   comparison: Comparison;
-  store: Store<ViewState>;
 }
 
 /** Waterfall from the bytes of A to those of B, with a step for each role, layer or line that changed. */
-export function WaterfallSection(props: Props): JSX.Element {
-  return (
-    <FullWindow of="waterfall">
-      <Steps {...props} />
-    </FullWindow>
-  );
-}
+export const WaterfallSection = inFullWindow("waterfall", Steps);
 
-function Steps({ comparison, store }: Props): JSX.Element {
-  const chosen = useStore(store, (state) => state.compare_by);
+function Steps({ comparison }: Props) {
+  const chosen = useViewState((state) => state.compare_by);
   const { a, b, steps } = comparison;
   const chart = useMemo(() => waterfall(a.bytes, b.bytes, steps), [comparison]);
   const short = useMemo(() => shortNames(chart.bars.map(({ label }) => label)), [chart]);
@@ -118,7 +108,7 @@ function Steps({ comparison, store }: Props): JSX.Element {
       </header>
       <ol class={chart.origin > 0 ? "waterfall cut" : "waterfall"} data-testid="waterfall">
         {chart.bars.map((bar, i) => (
-          <Bar key={`${i} ${bar.label}`} {...{ bar, store }} text={short(bar.label)} />
+          <Bar key={`${i} ${bar.label}`} bar={bar} text={short(bar.label)} />
         ))}
       </ol>
     </section>
@@ -129,12 +119,11 @@ interface BarProps {
   bar: WaterfallBar;
   /** The label, cut to what tells it apart. */
   text: string;
-  store: Store<ViewState>;
 }
 
-function Bar({ bar, text, store }: BarProps): JSX.Element {
+function Bar({ bar, text }: BarProps) {
   const name = stepName(bar);
-  const open = useStore(store, (state) => state.selected_change === name);
+  const open = useViewState((state) => state.selected_change === name);
   const [left, right] = [Math.min(bar.from, bar.to), Math.max(bar.from, bar.to)];
   const total = bar.kind === "total";
   const parts = (

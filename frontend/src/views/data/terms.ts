@@ -1,6 +1,6 @@
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
-import type { Axis } from "../../layout/axis/axis";
+import type { Axis } from "../../layout/axis";
 import type { Summary } from "../../payload/generated/answers";
 
 /** Terms for a kind of recording: programs have buffers and positions, allocators have allocations and events. */
@@ -62,7 +62,7 @@ export const ALLOCATOR_TERMS: Terms = {
 const WATCH_TERMS: Terms = { ...ALLOCATOR_TERMS, position: "sample", positions: "samples", extent: "job" };
 
 /** PyTorch tensors; pool and stream are the defaults unless recorded. */
-export const TORCH_TERMS: Terms = {
+const TORCH_TERMS: Terms = {
   ...ALLOCATOR_TERMS,
   op: "Pool, stream",
   op_name: "Marked as",
@@ -73,18 +73,11 @@ export const TORCH_TERMS: Terms = {
 
 /** Snapshots and out-of-memory errors, which list memory at one moment. */
 export const SNAPSHOT_TERMS: Terms = {
-  item: "buffer",
-  items: "buffers",
+  ...PROGRAM_TERMS,
   position: "moment",
   positions: "moments",
   extent: "moment",
   live: "in use",
-  requested: "unpadded",
-  excess: "padding",
-  op: "Op",
-  op_name: "Op name",
-  function_label: "jitted function",
-  default_op: "",
   unexplained: "not listed by the text",
 };
 

@@ -4,7 +4,6 @@ import type { Api } from "../../payload/api";
 import { keepColumns } from "../../payload/recording/lifetimes";
 import type { FirstView, RecordingData } from "../../payload/recording/recording";
 import type { Addresses, Regions, Rows } from "../../payload/recording/rows";
-import type { ViewProps } from "../state/view_state";
 import { type Fetched, useFetched } from "./use_fetched";
 
 /**
@@ -56,7 +55,7 @@ export interface Positions {
 export type OnPageState = (state: PageState, steps: Positions | null) => void;
 
 /** What all pages are given. */
-export interface PageProps extends ViewProps {
+export interface PageProps {
   api: Api;
   onState: OnPageState;
 }

@@ -2,7 +2,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { compileSearch, isLinear, plainSearch, type Search } from "../../base/search";
 import type { PackedTexts } from "../../payload/tables/text_column";
 import { startSearch } from "../../render/workers/workers";
-import { useDeferred } from "../browser/use_draft";
+import { useDeferred } from "../browser/hooks";
 
 /**
  * Return the search for what a user typed, or a link contains, among the texts of `source`. An expression that may

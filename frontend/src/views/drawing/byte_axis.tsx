@@ -1,5 +1,3 @@
-import type { JSX } from "preact";
-
 interface Props {
   ticks: readonly { value: number; label: string }[];
   /** Ends of the lines. */
@@ -9,7 +7,7 @@ interface Props {
 }
 
 /** Lines across a chart, with their bytes at the left. */
-export function ByteAxis({ ticks, left, right, y }: Props): JSX.Element {
+export function ByteAxis({ ticks, left, right, y }: Props) {
   return (
     <>
       {ticks.map(({ value, label }) => (

@@ -1,6 +1,6 @@
 import { cssColor, roleColors } from "../../base/colors";
 import { ROLES } from "../../payload/generated/constants";
-import { escapeXml, replaceControls } from "../../render/painter/svg";
+import { escapeXml, replaceControls } from "../../render/painter/picture";
 
 /** A color of a picture and its meaning; without a color, a remark. */
 export interface LegendEntry {

@@ -1,4 +1,4 @@
-import { createContext, type JSX, type RefObject } from "preact";
+import { createContext, type RefObject } from "preact";
 import { useContext, useEffect, useRef } from "preact/hooks";
 import { saveBlob } from "../browser/export";
 import { capitalize } from "../data/terms";
@@ -23,7 +23,7 @@ const INK = "#1b1d21";
 const MUTED = "#5c636d";
 
 /** Add lines above a picture, the first one bold, and its legend below. */
-export function titledPicture(picture: Picture, lines: readonly string[]): Picture {
+function titledPicture(picture: Picture, lines: readonly string[]): Picture {
   const surface = new SvgSurface();
   let widest = picture.width;
   lines.forEach((text, i) => {
@@ -73,7 +73,7 @@ function shorten(text: string): string {
 }
 
 /** Return the name of a picture's file without suffix: that of its run first. */
-export function pictureFileName(run: string, of: string): string {
+function pictureFileName(run: string, of: string): string {
   const named = run === "" ? of : `${run}-${of}`;
   return named.replaceAll(/[^\w.()-]+/g, "_").slice(0, 150);
 }
@@ -139,7 +139,7 @@ interface DrawingProps extends Omit<Props, "draw"> {
 }
 
 /** List the first drawing of an element in the Share menu. */
-export function SaveDrawing({ place, draw, ...names }: DrawingProps): JSX.Element {
+export function SaveDrawing({ place, draw, ...names }: DrawingProps) {
   const drawFirst = (): Picture | null => {
     const drawing = place.current?.querySelector("svg") ?? null;
     return drawing === null ? null : draw(drawing);

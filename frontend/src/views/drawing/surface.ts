@@ -1,4 +1,4 @@
-import { escapeXml } from "../../render/painter/svg";
+import { escapeXml } from "../../render/painter/picture";
 
 /** Drawing surface of charts: a canvas or an SVG. */
 export type Surface = Pick<

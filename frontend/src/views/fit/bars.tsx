@@ -1,14 +1,13 @@
-import type { JSX } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import { onPress } from "../../base/input";
 import { formatBytes, formatCount, formatLeft } from "../../base/units";
-import { byteTicks } from "../../layout/axis/ticks";
-import { highest, stackedRoles } from "../../layout/fit_chart";
+import { byteTicks } from "../../layout/axis";
+import { highest, stackedRoles } from "../../layout/fit";
 import type { FitCandidate, FitStep } from "../../payload/generated/answers";
 import { ROLES } from "../../payload/generated/constants";
 import { choiceNamer, leftOf, reservedText, stateOf } from "../../payload/responses/fit";
-import { FullWindow, useFullWindow } from "../browser/full_window";
-import { useWidth } from "../browser/use_size";
+import { inFullWindow, useFullWindow } from "../browser/full_window";
+import { useWidth } from "../browser/hooks";
 import { SaveDrawing } from "../drawing/save_picture";
 import { candidateName, candidateSentence, type SectionProps } from "./candidate";
 import { bandColors, drawFit, FitKey } from "./chart_key";
@@ -28,15 +27,9 @@ const CHARACTER = 6.9;
 const NOTE = 150;
 
 /** Bars of the candidates, with the peak by role, what is reserved, and the limit of the target. */
-export function BarsSection(props: SectionProps): JSX.Element {
-  return (
-    <FullWindow of="chart of candidates">
-      <BarsPicture {...props} />
-    </FullWindow>
-  );
-}
+export const BarsSection = inFullWindow("chart of candidates", BarsPicture);
 
-function BarsPicture({ step, dark, actions }: SectionProps): JSX.Element {
+function BarsPicture({ step, actions }: SectionProps) {
   const place = useRef<HTMLElement>(null);
   const shown = step.candidates.slice(0, MAX_BARS);
   const roles = useMemo(
@@ -64,7 +57,7 @@ function BarsPicture({ step, dark, actions }: SectionProps): JSX.Element {
         />
       </header>
       <Bars {...{ step, shown, actions }} />
-      <FitKey roles={roles} dark={dark} lines={false} />
+      <FitKey roles={roles} lines={false} />
     </section>
   );
 }
@@ -73,7 +66,7 @@ interface BarsProps extends Pick<SectionProps, "step" | "actions"> {
   shown: readonly FitCandidate[];
 }
 
-function Bars({ step, shown, actions }: BarsProps): JSX.Element {
+function Bars({ step, shown, actions }: BarsProps) {
   const place = useRef<HTMLDivElement>(null);
   const width = useWidth(place);
   const named = useMemo(() => choiceNamer(step), [step]);
@@ -133,7 +126,7 @@ interface BarProps extends Pick<SectionProps, "step" | "actions"> {
   row: number;
 }
 
-function Bar({ step, each, name, x, max, left, right, above, row, actions }: BarProps): JSX.Element {
+function Bar({ step, each, name, x, max, left, right, above, row, actions }: BarProps) {
   const state = stateOf(each);
   const middle = above + row / 2;
   const bar = row * BAR_SHARE;

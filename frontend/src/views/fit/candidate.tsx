@@ -1,12 +1,19 @@
-import type { JSX } from "preact";
-import type { Store } from "../../base/store";
-import { formatBytes, formatLeft } from "../../base/units";
+import { formatBytes, formatExact, formatLeft, formatShare } from "../../base/units";
+import { stackedRoles } from "../../layout/fit";
 import type { Api } from "../../payload/api";
 import type { FitCandidate, FitStep, Summary } from "../../payload/generated/answers";
-import type { Signal } from "../../payload/request";
-import { knobText, leftOf, recomputedText, reservedText, stateOf } from "../../payload/responses/fit";
-import { openRecording } from "../state/open_recording";
-import { NEW_COMPARISON, NEW_RECORDING, type ViewProps, type ViewState } from "../state/view_state";
+import {
+  knobText,
+  leftOf,
+  recomputedText,
+  reservedText,
+  STATE_TEXT,
+  stateOf,
+} from "../../payload/responses/fit";
+import { openComparison, openRecording } from "../state/tabs";
+import { store } from "../state/view_state";
+import { Drawer, Fact } from "../widgets/drawer";
+import { Role } from "../widgets/labels";
 
 /** What charts and tables do with a candidate. */
 export interface CandidateActions {
@@ -18,7 +25,7 @@ export interface CandidateActions {
 }
 
 /** What charts and tables of a step share. */
-export interface SectionProps extends ViewProps {
+export interface SectionProps {
   step: FitStep;
   actions: CandidateActions;
 }
@@ -41,11 +48,7 @@ export function candidateSentence(candidate: FitCandidate): string {
   return [`reserves ${reservedText(reserved)}`, room, again].filter(Boolean).join("; ");
 }
 
-export function CandidateTooltip(props: {
-  step: FitStep;
-  candidate: FitCandidate;
-  opens: boolean;
-}): JSX.Element {
+export function CandidateTooltip(props: { step: FitStep; candidate: FitCandidate; opens: boolean }) {
   const { step, candidate, opens } = props;
   const { peak_bytes: peak } = candidate;
   return (
@@ -61,42 +64,145 @@ export function CandidateTooltip(props: {
 }
 
 /** Open the compiled program of a candidate. */
-export async function openCandidate(
-  api: Api,
-  store: Store<ViewState>,
-  candidate: FitCandidate,
-  signal: Signal = null,
-): Promise<void> {
-  openRecording(store, await programOf(api, candidate, signal));
+export async function openCandidate(api: Api, candidate: FitCandidate): Promise<void> {
+  openRecording(await programOf(api, candidate));
 }
 
 /** Compare the programs of two candidates. */
-export async function compareCandidates(
-  api: Api,
-  store: Store<ViewState>,
-  pair: readonly [FitCandidate, FitCandidate],
-  signal: Signal = null,
-): Promise<void> {
-  const [a, b] = await Promise.all(pair.map((each) => programOf(api, each, signal)));
-  store.set({
-    tab: "compare",
-    run: b.run,
-    search: "",
-    size_filter: "",
-    sort: "",
-    fit_ticked: "",
-    ...NEW_RECORDING,
-    ...NEW_COMPARISON,
-    a: a.id,
-    b: b.id,
-  });
+export async function compareCandidates(api: Api, ...pair: [FitCandidate, FitCandidate]): Promise<void> {
+  const [a, b] = await Promise.all(pair.map((each) => programOf(api, each)));
+  openComparison(a.id, b.id, { run: b.run, fit_ticked: "" });
 }
 
 /** Return the program that the candidate's figures are of: a dump may have smaller ones, which compute constants. */
-async function programOf(api: Api, candidate: FitCandidate, signal: Signal): Promise<Summary> {
-  const { recordings } = await api.recordings({ run: candidate.run }, signal);
+async function programOf(api: Api, candidate: FitCandidate): Promise<Summary> {
+  const { recordings } = await api.recordings({ run: candidate.run }, null);
   const programs = recordings.filter(({ kind }) => kind === "program");
   const found = programs.find(({ peak_bytes: peak }) => peak === candidate.peak_bytes) ?? programs.at(0);
   if (found === undefined) throw new Error(`The run ${candidate.run} has no program`);
   return found;
+}
+
+interface Props {
+  step: FitStep;
+  candidate: FitCandidate;
+  actions: CandidateActions;
+}
+
+/** Everything that the record of a candidate has, with the traceback of the user's code in full. */
+export function CandidateDetails({ step, candidate, actions }: Props) {
+  const { roles, peak_bytes: peak, parts, error, traceback, versions } = candidate;
+  return (
+    <Drawer
+      title={titleOf(step, candidate)}
+      label="Candidate"
+      testid="fit-candidate"
+      onClose={() => store.set({ fit_candidate: "" })}
+    >
+      {actions.isCompiled(candidate) && (
+        <button data-testid="open-candidate" onClick={() => actions.open(candidate)}>
+          Open the program
+        </button>
+      )}
+      {error !== null && (
+        <p class="fit-error" role="alert">
+          {error}
+        </p>
+      )}
+      {traceback !== null && (
+        <>
+          <h3>Traceback</h3>
+          <pre class="fit-traceback" data-testid="traceback" tabindex={0}>
+            {traceback}
+          </pre>
+        </>
+      )}
+      <dl class="facts">
+        <Fact name="Fits">{STATE_TEXT[stateOf(candidate)]}</Fact>
+        <Bytes name="Reserved" bytes={candidate.reserved_bytes} />
+        <Bytes name="Peak" bytes={peak} />
+        <Bytes name="Limit" bytes={candidate.limit_bytes} />
+        <Fact name="Left">{textOr(leftOf(candidate), formatLeft)}</Fact>
+        <Fact name="Recomputed">{candidate.reserved_bytes === null ? "" : recomputedText(candidate)}</Fact>
+        <Fact name="Compiled in">{`${candidate.seconds.toFixed(1)} s`}</Fact>
+        <Fact name="Target">{candidate.target}</Fact>
+        {step.searched !== "" && <Fact name={step.searched}>{String(candidate.value)}</Fact>}
+        {Object.entries(candidate.knobs).map(([name, value]) => (
+          <Fact key={name} name={name}>
+            {String(value)}
+          </Fact>
+        ))}
+        <Fact name="Changes">{candidate.change}</Fact>
+        {Object.entries(versions).map(([name, version]) => (
+          <Fact key={name} name={name}>
+            {version}
+          </Fact>
+        ))}
+        <Fact name="Run">{candidate.run}</Fact>
+      </dl>
+      {peak !== null && roles.length > 0 && (
+        <>
+          <h3>Peak by role</h3>
+          <ul class="fit-roles">
+            {stackedRoles(roles)
+              .reverse()
+              .map(({ role, bytes }) => (
+                <li key={role}>
+                  <Role role={role} />
+                  <BytesOfPeak bytes={bytes} peak={peak} />
+                </li>
+              ))}
+          </ul>
+        </>
+      )}
+      {peak !== null && parts.length > 0 && (
+        <>
+          <h3>Largest parts of the peak</h3>
+          <ul class="fit-roles">
+            {parts.map(({ name, bytes }) => (
+              <li key={name}>
+                <span title={name}>{name}</span>
+                <BytesOfPeak bytes={bytes} peak={peak} />
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      {candidate.caveats.map((text) => (
+        <p key={text} class="muted">
+          {text}
+        </p>
+      ))}
+    </Drawer>
+  );
+}
+
+function BytesOfPeak({ bytes, peak }: { bytes: number; peak: number }) {
+  return (
+    <>
+      <span class="numeric" title={formatExact(bytes)}>
+        {formatBytes(bytes)}
+      </span>
+      <span class="numeric muted">{formatShare(bytes, peak)}</span>
+    </>
+  );
+}
+
+function titleOf({ searched }: FitStep, { target, value, knobs, change }: FitCandidate): string {
+  const named = Object.entries(searched === "" ? knobs : { [searched]: value, ...knobs });
+  return [target, ...named.map(([name, each]) => `${name}=${String(each)}`), change]
+    .filter((text) => text !== "")
+    .join(", ");
+}
+
+function textOr<T>(value: T | null, format: (value: T) => string): string {
+  return value === null ? "" : format(value);
+}
+
+function Bytes({ name, bytes }: { name: string; bytes: number | null }) {
+  return bytes === null ? null : (
+    <Fact name={name} about={formatExact(bytes)}>
+      {reservedText(bytes)}
+    </Fact>
+  );
 }

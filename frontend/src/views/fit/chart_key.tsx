@@ -1,9 +1,8 @@
-import type { JSX } from "preact";
 import { cssColor, roleColors } from "../../base/colors";
 import type { FitStep } from "../../payload/generated/answers";
 import { type CandidateState, choiceKey, choiceNamer, largestText } from "../../payload/responses/fit";
 import { copySvg, type Picture, roleLegend } from "../drawing/picture";
-import { Role } from "../widgets/role";
+import { Role } from "../widgets/labels";
 
 /** Colors of a role for both themes: a saved picture has the light one. */
 export function bandColors(role: number): Record<string, string> {
@@ -25,7 +24,7 @@ export function Mark(props: {
   state: CandidateState;
   above?: boolean;
   small?: boolean;
-}): JSX.Element {
+}) {
   const { x, y, state, above = false, small = false } = props;
   const radius = small ? SMALL_RADIUS : RADIUS;
   if (state === "fits" || state === "recomputes") return <circle class={state} cx={x} cy={y} r={radius} />;
@@ -47,8 +46,7 @@ const MARKS = [
 ] as const;
 
 /** Legend of the charts: marks, and roles from the bottom of the stack. */
-export function FitKey(props: { roles: readonly number[]; dark: boolean; lines: boolean }): JSX.Element {
-  const { roles, dark, lines } = props;
+export function FitKey({ roles, lines }: { roles: readonly number[]; lines: boolean }) {
   return (
     <ul class="fit-key" aria-label="Legend">
       {lines &&
@@ -80,7 +78,7 @@ export function FitKey(props: { roles: readonly number[]; dark: boolean; lines: 
       )}
       {roles.map((role) => (
         <li key={role}>
-          <Role role={role} dark={dark} />
+          <Role role={role} />
         </li>
       ))}
     </ul>
@@ -97,7 +95,7 @@ interface Props {
 }
 
 /** Choice of the line whose peak is shown by role, each with its largest value. */
-export function ChoicePicker({ step, choice, onPick }: Props): JSX.Element {
+export function ChoicePicker({ step, choice, onPick }: Props) {
   const named = choiceNamer(step);
   const texts = step.choices.map((each, i) => {
     const first = step.candidates.find((candidate) => candidate.choice === i) ?? step.candidates[0];

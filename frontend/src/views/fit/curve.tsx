@@ -1,14 +1,14 @@
-import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { onPress } from "../../base/input";
-import { type FitChart, fitChart, type FitPoint, nearestPoint } from "../../layout/fit_chart";
+import { type FitChart, fitChart, type FitPoint, nearestPoint } from "../../layout/fit";
 import type { FitStep } from "../../payload/generated/answers";
 import { ROLES } from "../../payload/generated/constants";
 import { choiceKey, choiceNamer, reservedText } from "../../payload/responses/fit";
 import { FullWindow, useFullWindow } from "../browser/full_window";
-import { useWidth } from "../browser/use_size";
+import { useWidth } from "../browser/hooks";
 import { ByteAxis } from "../drawing/byte_axis";
 import { SaveDrawing } from "../drawing/save_picture";
+import { store } from "../state/view_state";
 import { Tooltip } from "../widgets/tooltip";
 import { candidateName, candidateSentence, CandidateTooltip, type SectionProps } from "./candidate";
 import { bandColors, ChoicePicker, drawFit, FitKey, Mark } from "./chart_key";
@@ -28,13 +28,7 @@ const MAX_LABELS = 10;
 const REACH = 28;
 
 /** Reserved memory along the searched knob, a line for each choice, with the peak of one of them by role. */
-export function CurveSection({
-  step,
-  choice,
-  store,
-  dark,
-  actions,
-}: SectionProps & { choice: number }): JSX.Element {
+export function CurveSection({ step, choice, actions }: SectionProps & { choice: number }) {
   const place = useRef<HTMLElement>(null);
   const chart = useMemo(() => fitChart(step, choice), [step, choice]);
   const named = useMemo(() => choiceNamer(step), [step]);
@@ -61,7 +55,7 @@ export function CurveSection({
       <FullWindow of="curve">
         <Curve {...{ chart, step, choice, actions, named }} onChoice={pick} />
       </FullWindow>
-      <FitKey roles={roles} dark={dark} lines />
+      <FitKey roles={roles} lines />
       {step.choices[choice].sentences.map((sentence) => (
         <p key={sentence} class="muted fit-sentence">
           {sentence}
@@ -71,14 +65,14 @@ export function CurveSection({
   );
 }
 
-interface CurveProps extends Omit<SectionProps, "store" | "dark"> {
+interface CurveProps extends SectionProps {
   chart: FitChart;
   choice: number;
   named: (choice: FitStep["choices"][number]) => string;
   onChoice: (choice: number) => void;
 }
 
-function Curve({ chart, step, choice, actions, named, onChoice }: CurveProps): JSX.Element {
+function Curve({ chart, step, choice, actions, named, onChoice }: CurveProps) {
   const height = useFullWindow() ? window.innerHeight - AROUND : HEIGHT;
   const place = useRef<HTMLDivElement>(null);
   const width = useWidth(place);
@@ -240,7 +234,7 @@ interface AxesProps {
   label: string;
 }
 
-function Axes({ chart, plot, x, y, width, right, label }: AxesProps): JSX.Element {
+function Axes({ chart, plot, x, y, width, right, label }: AxesProps) {
   const [low, high] = chart.span;
   const most = Math.max(Math.floor(plot.width / 56), 2);
   const every = Math.ceil(chart.values.length / most);
@@ -279,7 +273,7 @@ function Limit(props: {
   x: (share: number) => number;
   y: (share: number) => number;
   many: boolean;
-}): JSX.Element {
+}) {
   const { limit, x, y } = props;
   const text = `${limit.targets.join(", ")}: limit ${reservedText(limit.bytes)}`;
   const at = limit.y === null ? TOP : y(limit.y);
@@ -301,7 +295,7 @@ function LineLabels(props: {
   named: CurveProps["named"];
   x: number;
   y: (share: number) => number;
-}): JSX.Element {
+}) {
   const { chart, step, choice, named, x, y } = props;
   const ends = chart.lines
     .flatMap((line, i) => {

@@ -1,22 +1,18 @@
-import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { asError } from "../../base/errors";
-import { type Store, useStore } from "../../base/store";
-import { hasCurve, numberOf } from "../../layout/fit_chart";
+import { hasCurve, numberOf } from "../../layout/fit";
 import type { Api } from "../../payload/api";
 import type { Fit, FitCandidate, FitStep, Runs } from "../../payload/generated/answers";
 import { choiceKey, stepKey, stepName, versionTexts } from "../../payload/responses/fit";
 import type { PageProps } from "../data/use_recording";
 import { PageFrame } from "../page/details";
 import { Headline } from "../page/headline";
-import type { ViewState } from "../state/view_state";
+import { store, useViewState } from "../state/view_state";
 import { ErrorMessage, Message } from "../widgets/message";
 import { BarsSection } from "./bars";
-import { type CandidateActions, compareCandidates, openCandidate } from "./candidate";
-import { CandidateDetails } from "./candidate_details";
-import { CandidatesTable } from "./candidates_table";
+import { type CandidateActions, CandidateDetails, compareCandidates, openCandidate } from "./candidate";
 import { CurveSection } from "./curve";
-import { LargestTable } from "./largest_table";
+import { CandidatesTable, LargestTable } from "./tables";
 
 interface Props extends PageProps {
   /** Null while it loads. */
@@ -25,13 +21,13 @@ interface Props extends PageProps {
 }
 
 /** Candidates of a fit: the memory that each needs, and the largest value of the searched knob that fits. */
-export function FitPage({ api, fit, runs, store, dark, onState }: Props): JSX.Element {
-  const wanted = useStore(store, (state) => state.fit_step);
+export function FitPage({ api, fit, runs, onState }: Props) {
+  const wanted = useViewState((state) => state.fit_step);
   useEffect(() => onState(fit === null ? "loading" : "ready", null), [fit]);
   if (fit === null) return <div class="placeholder" aria-busy="true" />;
   const step = fit.steps.find((each) => stepKey(each) === wanted) ?? mostCandidates(fit.steps);
   if (step === undefined) return <NoFit fit={fit} />;
-  return <StepPage key={stepKey(step)} {...{ api, fit, step, runs, store, dark }} />;
+  return <StepPage key={stepKey(step)} {...{ api, fit, step, runs }} />;
 }
 
 /** Return the step that is shown at first: not one of a single candidate that failed. */
@@ -42,7 +38,7 @@ function mostCandidates(steps: readonly FitStep[]): FitStep | undefined {
     .at(0);
 }
 
-function NoFit({ fit }: { fit: Fit }): JSX.Element {
+function NoFit({ fit }: { fit: Fit }) {
   return (
     <>
       <Message title="This logdir has no fit">
@@ -63,13 +59,13 @@ interface StepProps extends Omit<Props, "fit" | "onState"> {
   step: FitStep;
 }
 
-function StepPage({ api, fit, step, runs, store, dark }: StepProps): JSX.Element {
+function StepPage({ api, fit, step, runs }: StepProps) {
   const [error, setError] = useState<Error | null>(null);
-  const actions = useActions(api, step, runs, store, setError);
-  const choice = useChoice(step, store);
-  const selected = useStore(store, (state) => state.fit_candidate);
+  const actions = useActions(api, step, runs, setError);
+  const choice = useChoice(step);
+  const selected = useViewState((state) => state.fit_candidate);
   const candidate = step.candidates.find(({ run }) => run === selected);
-  const shared = { step, store, dark, actions };
+  const shared = { step, actions };
   const drawer =
     candidate === undefined ? null : (
       <CandidateDetails {...shared} candidate={candidate} key={candidate.run} />
@@ -77,7 +73,7 @@ function StepPage({ api, fit, step, runs, store, dark }: StepProps): JSX.Element
   const caveats = [...new Set(step.candidates.flatMap((each) => each.caveats))];
   return (
     <PageFrame drawer={drawer}>
-      {fit.steps.length > 1 && <StepPicker steps={fit.steps} step={step} store={store} />}
+      {fit.steps.length > 1 && <StepPicker steps={fit.steps} step={step} />}
       <Headline
         headline={step.headline}
         caveats={caveats.map((text) => ({ code: "fit", text, bytes: null }))}
@@ -95,8 +91,7 @@ function StepPage({ api, fit, step, runs, store, dark }: StepProps): JSX.Element
   );
 }
 
-function StepPicker(props: { steps: FitStep[]; step: FitStep; store: Store<ViewState> }): JSX.Element {
-  const { steps, step, store } = props;
+function StepPicker({ steps, step }: { steps: FitStep[]; step: FitStep }) {
   return (
     <label class="fit-step">
       <span class="muted">Step</span>
@@ -123,8 +118,8 @@ function StepPicker(props: { steps: FitStep[]; step: FitStep; store: Store<ViewS
 }
 
 /** Return the choice whose peak is shown by role: the one in the URL, else that of the largest value. */
-function useChoice(step: FitStep, store: Store<ViewState>): number {
-  const wanted = useStore(store, (state) => state.fit_choice);
+function useChoice(step: FitStep): number {
+  const wanted = useViewState((state) => state.fit_choice);
   return useMemo(() => {
     const named = step.choices.findIndex((choice) => choiceKey(choice) === wanted);
     if (named >= 0) return named;
@@ -147,7 +142,6 @@ function useActions(
   api: Api,
   step: FitStep,
   runs: Runs | null,
-  store: Store<ViewState>,
   onError: (error: Error | null) => void,
 ): CandidateActions {
   return useMemo(() => {
@@ -163,15 +157,15 @@ function useActions(
       const first = step.candidates.find(({ run }) => run === ticked);
       if (first === undefined) store.set({ fit_ticked: candidate.run });
       else if (first === candidate) store.set({ fit_ticked: "" });
-      else settle(compareCandidates(api, store, [first, candidate]));
+      else settle(compareCandidates(api, first, candidate));
     };
     return {
       isCompiled,
       tick: api.report === null ? tick : null,
       open: (candidate) => {
-        if (isCompiled(candidate)) settle(openCandidate(api, store, candidate));
+        if (isCompiled(candidate)) settle(openCandidate(api, candidate));
         else store.set({ fit_candidate: candidate.run });
       },
     };
-  }, [api, step, runs, store]);
+  }, [api, step, runs]);
 }

@@ -1,8 +1,6 @@
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted, formatExact, formatShare } from "../../base/units";
-import { listedRows } from "../../layout/fleet/device_rows";
+import { listedRows } from "../../layout/fleet/devices";
 import {
   deviceName,
   type FleetDevices,
@@ -10,10 +8,11 @@ import {
   peakText,
   rowWithId,
 } from "../../payload/responses/fleet";
+import { store, useViewState } from "../state/view_state";
 import { CellLink, type Column, column, DASH, Room, savedColumn, tickColumn } from "../tables/columns";
 import { Table } from "../tables/table";
 import { Toggle } from "../widgets/choice";
-import { Middle } from "../widgets/middle";
+import { Middle } from "../widgets/labels";
 import { compareDevice } from "./open_device";
 import type { DevicesProps } from "./section";
 
@@ -86,18 +85,18 @@ export function deviceColumns(
 }
 
 /** Table of the outliers, or of all devices; a click or Enter opens one, and ticks compare. */
-export function DeviceTable(props: DevicesProps): JSX.Element {
-  const { fleet, found, rows, dimmed, selected, store, open } = props;
+export function DeviceTable(props: DevicesProps) {
+  const { fleet, found, rows, dimmed, selected, open } = props;
   const { devices } = fleet;
-  const all = useStore(store, (state) => state.fleet_all);
-  const range = useStore(store, (state) => state.fleet_peaks);
-  const ticked = useStore(store, (state) => state.fleet_ticked);
+  const all = useViewState((state) => state.fleet_all);
+  const range = useViewState((state) => state.fleet_peaks);
+  const ticked = useViewState((state) => state.fleet_ticked);
   const tick = (row: number): void => {
     const { fleet_ticked: first } = store.get();
     const id = devices.id[row];
     if (first === "" || rowWithId(devices, first) < 0) store.set({ fleet_ticked: id });
     else if (first === id) store.set({ fleet_ticked: "" });
-    else compareDevice(store, devices, row, first);
+    else compareDevice(devices, row, first);
   };
   const columns = useMemo(() => {
     const ticks = tickColumn<number>({
@@ -121,7 +120,7 @@ export function DeviceTable(props: DevicesProps): JSX.Element {
         <Ticked {...props} />
       </header>
       <Table
-        {...{ store, columns, open }}
+        {...{ columns, open }}
         rows={listed}
         bytes={(row) => devices.peak_bytes[row]}
         options={
@@ -153,9 +152,9 @@ export function DeviceTable(props: DevicesProps): JSX.Element {
 }
 
 /** What can be done with a ticked device. */
-function Ticked({ fleet, memory, store }: DevicesProps): JSX.Element | null {
+function Ticked({ fleet, memory }: DevicesProps) {
   const { devices, meta } = fleet;
-  const ticked = useStore(store, (state) => state.fleet_ticked);
+  const ticked = useViewState((state) => state.fleet_ticked);
   const row = rowWithId(devices, ticked);
   if (row < 0) return null;
   const typical = meta.typical[memory] ?? "";
@@ -164,7 +163,7 @@ function Ticked({ fleet, memory, store }: DevicesProps): JSX.Element | null {
       <span class="muted">Ticked</span>
       <b>{deviceName(devices, row)}</b>
       {typical !== "" && typical !== ticked && (
-        <button data-testid="compare-median" onClick={() => compareDevice(store, devices, row, typical)}>
+        <button data-testid="compare-median" onClick={() => compareDevice(devices, row, typical)}>
           Compare with the median device
         </button>
       )}

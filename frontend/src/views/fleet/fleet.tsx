@@ -1,26 +1,24 @@
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { asError } from "../../base/errors";
-import { useStore } from "../../base/store";
-import { outside } from "../../layout/fleet/device_rows";
+import { outside } from "../../layout/fleet/devices";
 import type { FleetMemory } from "../../payload/generated/answers";
 import { rowsOf, rowWithId } from "../../payload/responses/fleet";
 import type { PageProps } from "../data/use_recording";
 import { PageFrame } from "../page/details";
+import { store, useViewState } from "../state/view_state";
 import { Choice } from "../widgets/choice";
 import { ErrorMessage, Message } from "../widgets/message";
-import { Captures } from "./captures";
 import { DeviceTable } from "./device_table";
 import { HeatMapSection } from "./heat_map";
 import { HistogramSection } from "./histogram";
-import { Hosts } from "./hosts";
+import { Captures, Hosts } from "./hosts";
 import { openDevice } from "./open_device";
-import { type DevicesProps, type FleetProps, ScanProgress } from "./section";
+import { type DevicesProps, type FleetProps, ScanProgress, useFleet } from "./section";
 import { Trend } from "./trend";
-import { useFleet } from "./use_fleet";
 
 /** The answer in words, with the lines of `tb-memplugin fleet`. */
-function FleetHeadline({ fleet, memory }: FleetProps): JSX.Element {
+function FleetHeadline({ fleet, memory }: FleetProps) {
   const { capture, heading, joined, series_rule, texts } = fleet.meta;
   const series = capture?.series ?? [];
   const found = capture?.memories.find((each) => each.memory === memory);
@@ -56,7 +54,7 @@ function MemoryLines({
   found: FleetMemory;
   worst: readonly string[];
   median: string;
-}): JSX.Element {
+}) {
   return (
     <>
       <Line label="worst">
@@ -82,7 +80,7 @@ function MemoryLines({
   );
 }
 
-function Line({ label, children }: { label: string; children: ComponentChildren }): JSX.Element {
+function Line({ label, children }: { label: string; children: ComponentChildren }) {
   return (
     <div>
       <dt>{label}</dt>
@@ -96,9 +94,9 @@ interface Props extends PageProps {
 }
 
 /** The devices of the capture that contains a run: the worst one with its cause, outliers, and missing hosts. */
-export function FleetPage({ api, run, store, dark, onState }: Props): JSX.Element {
+export function FleetPage({ api, run, onState }: Props) {
   const { value: fleet, error } = useFleet(api, run);
-  const wanted = useStore(store, (state) => state.fleet_memory);
+  const wanted = useViewState((state) => state.fleet_memory);
   const settled = error !== null || (fleet !== null && !fleet.meta.running);
   useEffect(() => onState(error !== null ? "error" : settled ? "ready" : "loading", null), [error, settled]);
   // Written to the URL, so that a shared link means the same after a newer run has appeared.
@@ -110,7 +108,7 @@ export function FleetPage({ api, run, store, dark, onState }: Props): JSX.Elemen
   const memories = fleet.meta.capture?.memories ?? [];
   const found = memories.find((each) => each.memory === wanted) ?? memories.at(0);
   const memory = found?.memory ?? "";
-  const shared: FleetProps = { api, fleet, memory, store, dark };
+  const shared: FleetProps = { api, fleet, memory };
   return (
     <PageFrame drawer={null}>
       {fleet.meta.problem !== "" && (
@@ -138,7 +136,7 @@ export function FleetPage({ api, run, store, dark, onState }: Props): JSX.Elemen
       {(found !== undefined || !fleet.meta.running) && (
         <>
           <Hosts {...shared} />
-          <Trend {...{ api, store }} captures={fleet.meta.captures.length} />
+          <Trend api={api} captures={fleet.meta.captures.length} />
           <Captures {...shared} />
         </>
       )}
@@ -147,18 +145,18 @@ export function FleetPage({ api, run, store, dark, onState }: Props): JSX.Elemen
 }
 
 /** The devices of one memory. */
-function Devices(props: FleetProps & { found: FleetMemory }): JSX.Element {
-  const { api, fleet, memory, store } = props;
+function Devices(props: FleetProps & { found: FleetMemory }) {
+  const { api, fleet, memory } = props;
   const { devices } = fleet;
   const [error, setError] = useState<Error | null>(null);
-  const range = useStore(store, (state) => state.fleet_peaks);
-  const id = useStore(store, (state) => state.fleet_device);
+  const range = useViewState((state) => state.fleet_peaks);
+  const id = useViewState((state) => state.fleet_device);
   const rows = useMemo(() => rowsOf(devices, memory), [devices, memory]);
   const dimmed = useMemo(() => outside(devices.peak_bytes, range), [devices, range]);
   const selected = useMemo(() => rowWithId(devices, id), [devices, id]);
   const open = (row: number): void => {
     setError(null);
-    openDevice(api, store, devices, row).catch((reason: unknown) => setError(asError(reason)));
+    openDevice(api, devices, row).catch((reason: unknown) => setError(asError(reason)));
   };
   const shared: DevicesProps = { ...props, rows, dimmed, selected, open };
   return (

@@ -1,6 +1,4 @@
-import type { JSX } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { useStore } from "../../base/store";
 import { formatCounted } from "../../base/units";
 import {
   cellAt,
@@ -14,11 +12,13 @@ import {
   shortNames,
 } from "../../layout/fleet/heat_map";
 import { deviceName, distanceText, type Fleet, growthText, peakText } from "../../payload/responses/fleet";
-import { FullWindow, useFullWindow } from "../browser/full_window";
-import { useWidth } from "../browser/use_size";
+import { inFullWindow, useFullWindow } from "../browser/full_window";
+import { useWidth } from "../browser/hooks";
 import { withLightTheme } from "../drawing/picture";
 import { SavePicture } from "../drawing/save_picture";
 import { pageColors } from "../drawing/surface";
+import { useDark } from "../state/theme";
+import { store, useViewState } from "../state/view_state";
 import { Choice } from "../widgets/choice";
 import { Tooltip } from "../widgets/tooltip";
 import {
@@ -33,14 +33,9 @@ import {
 } from "./heat_map_drawing";
 import type { DevicesProps } from "./section";
 
-interface Props {
-  shades: Shades;
-  fleet: Fleet;
-  dark: boolean;
-}
-
 /** What the colors and outlines of cells stand for; outlines that do not occur are left out. */
-function HeatLegend({ shades, fleet, dark }: Props): JSX.Element {
+function HeatLegend({ shades, fleet }: { shades: Shades; fleet: Fleet }) {
+  const dark = useDark();
   return (
     <ul class="fleet-legend" data-testid="fleet-legend">
       <li>
@@ -73,19 +68,14 @@ const COLORS: readonly { value: ShadeBy; label: string; about: string }[] = [
 ];
 
 /** A cell for each device, hosts in numeric order, in the colors of their peaks. */
-export function HeatMapSection(props: DevicesProps): JSX.Element {
-  return (
-    <FullWindow of="heat map">
-      <HeatMapPicture {...props} />
-    </FullWindow>
-  );
-}
+export const HeatMapSection = inFullWindow("heat map", HeatMapPicture);
 
-function HeatMapPicture(props: DevicesProps): JSX.Element {
-  const { fleet, rows, found, dimmed, store, dark } = props;
+function HeatMapPicture(props: DevicesProps) {
+  const { fleet, rows, found, dimmed } = props;
+  const dark = useDark();
   const place = useRef<HTMLDivElement>(null);
   const width = useWidth(place);
-  const wanted = useStore(store, (state) => state.fleet_color);
+  const wanted = useViewState((state) => state.fleet_color);
   const known = useMemo(() => hasCapacity(fleet.devices, rows), [fleet, rows]);
   const by = known ? wanted : "median";
   const names = useMemo(() => shortNames(fleet.hosts.map(({ host }) => host)), [fleet]);
@@ -123,7 +113,7 @@ function HeatMapPicture(props: DevicesProps): JSX.Element {
       <div ref={place} class="fleet-heat">
         {width > 0 && <Cells {...props} picture={picture} />}
       </div>
-      <HeatLegend {...{ shades, fleet, dark }} />
+      <HeatLegend {...{ shades, fleet }} />
     </section>
   );
 }
@@ -135,8 +125,8 @@ function gutterOf(names: readonly string[], width: number): number {
 }
 
 /** The cells. A click or Enter opens a device, and arrow keys go from one to the next. */
-function Cells({ picture, ...props }: DevicesProps & { picture: HeatPicture }): JSX.Element {
-  const { fleet, found, selected, store, open } = props;
+function Cells({ picture, ...props }: DevicesProps & { picture: HeatPicture }) {
+  const { fleet, found, selected, open } = props;
   const { map, shades, dimmed, dark } = picture;
   const { devices, hosts } = fleet;
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -233,7 +223,7 @@ function Cells({ picture, ...props }: DevicesProps & { picture: HeatPicture }): 
   );
 }
 
-function Frame({ map, cell, kind }: { map: HeatMap; cell: number; kind: string }): JSX.Element {
+function Frame({ map, cell, kind }: { map: HeatMap; cell: number; kind: string }) {
   const gap = map.pitch >= MIN_PITCH_WITH_GAP ? 1 : 0;
   const style = {
     transform: `translate(${map.left[cell]}px, ${map.top[cell]}px)`,

@@ -73,7 +73,7 @@ export const STATE_NAMES: Record<HostState, string> = {
 };
 
 /** How cells look that are no shade. */
-export type HeatMark = "outlier" | Exclude<HostState, "read">;
+type HeatMark = "outlier" | Exclude<HostState, "read">;
 
 export const MARK_NAMES: Record<HeatMark, string> = {
   outlier: "outlier",

@@ -1,9 +1,9 @@
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
-import { useStore } from "../../base/store";
 import { formatBytes, formatCounted } from "../../base/units";
-import { type Bar, histogram, rangeOf } from "../../layout/fleet/device_rows";
-import { useWidth } from "../browser/use_size";
+import { type Bar, histogram, rangeOf } from "../../layout/fleet/devices";
+import { useWidth } from "../browser/hooks";
+import { store, useViewState } from "../state/view_state";
 import { Tooltip } from "../widgets/tooltip";
 import type { DevicesProps } from "./section";
 
@@ -18,12 +18,11 @@ const LABEL =
   "Devices by peak. Arrows move, Enter lists the devices of a bar, Shift with an arrow adds the next one.";
 
 /** How many devices have which peak. A click on a bar, or a drag over several, restricts the other charts to them. */
-export function HistogramSection(props: DevicesProps): JSX.Element {
-  const { fleet, rows, found, store } = props;
+export function HistogramSection({ fleet, rows, found }: DevicesProps) {
   const place = useRef<HTMLDivElement>(null);
   const width = useWidth(place);
   const chart = useMemo(() => histogram(fleet.devices, rows), [fleet, rows]);
-  const range = useStore(store, (state) => state.fleet_peaks);
+  const range = useViewState((state) => state.fleet_peaks);
   const { bars, most } = chart;
   const low = bars[0]?.from ?? 0;
   const high = bars[bars.length - 1]?.to ?? 1;
@@ -78,7 +77,7 @@ interface BarsProps {
   children: ComponentChildren;
 }
 
-function Bars({ bars, most, range, x, width, onRange, children }: BarsProps): JSX.Element {
+function Bars({ bars, most, range, x, width, onRange, children }: BarsProps) {
   const [pointed, setPointed] = useState(-1);
   /** The bar where a drag, or a choice with Shift, began. */
   const start = useRef(-1);

@@ -1,14 +1,100 @@
-import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { asError } from "../../base/errors";
-import { type Finding, type FindingKind, findingsOf } from "../../layout/fleet/findings";
-import type { Session } from "../../payload/generated/answers";
+import { formatCount, formatCounted } from "../../base/units";
+import { type Finding, type FindingKind, findingsOf } from "../../layout/fleet/devices";
+import type { CaptureName, Session } from "../../payload/generated/answers";
+import { store } from "../state/view_state";
 import { CellLink, type Column, column } from "../tables/columns";
-import { ErrorMessage } from "../widgets/message";
-import { OtherFaults } from "./captures";
-import { openById } from "./open_device";
 import { ListTable } from "../tables/table";
+import { ErrorMessage } from "../widgets/message";
+import { openById } from "./open_device";
 import { type FleetProps, sessionTime } from "./section";
+
+const CAPTURES: readonly Column<CaptureName>[] = [
+  column("text", "capture", "Capture", "Its first session", ({ name }) => name, {
+    track: "minmax(240px, 1fr)",
+  }),
+  column("text", "capture_began", "Began", "The time that its name states", sessionTime, {
+    csv: "began",
+    track: "160px",
+  }),
+  column("count", "capture_sessions", "Sessions", "Number of sessions", ({ sessions }) => sessions, {
+    csv: "sessions",
+  }),
+  column("count", "capture_hosts", "Hosts", "Number of hosts with a file", ({ hosts }) => hosts, {
+    csv: "hosts",
+    track: "70px",
+  }),
+  column(
+    "count",
+    "capture_known",
+    "Files read",
+    "Files that have been read before; outliers and other programs are known if all have",
+    (row) => row.known_files,
+    {
+      csv: "files_read",
+      track: "110px",
+      cell: ({ known_files: known, files }) => `${formatCount(known)} of ${formatCount(files)}`,
+    },
+  ),
+  column(
+    "text",
+    "capture_faults",
+    "Known faults",
+    "Faults that are known without reading it",
+    ({ faults }) => faults,
+    { csv: "faults", track: "minmax(280px, 2fr)" },
+  ),
+];
+
+const MAX_NAMED = 3;
+
+/** Other captures with known faults, which a healthy one must not hide; nothing where there are none. */
+function OtherFaults({ fleet }: FleetProps) {
+  const { capture, captures } = fleet.meta;
+  const faulty = captures.filter(({ name, faults }) => faults !== "" && name !== capture?.name);
+  if (faulty.length === 0) return null;
+  const more = faulty.length - MAX_NAMED;
+  return (
+    <ul class="fleet-other-faults" data-testid="fleet-other-faults">
+      {faulty.slice(0, MAX_NAMED).map(({ name, faults }) => (
+        <li key={name}>
+          Capture{" "}
+          <button class="link" onClick={() => store.set({ run: name, ...NEW_FLEET })}>
+            {name}
+          </button>
+          : {faults}
+        </li>
+      ))}
+      {more > 0 && <li>and {formatCounted(more, "other capture")} with known faults, below</li>}
+    </ul>
+  );
+}
+
+/** Initial values of the fields that belong to one capture. */
+const NEW_FLEET = { fleet_device: "", fleet_peaks: null, fleet_ticked: "" } as const;
+
+/** All captures with their known faults, of which one can be chosen; nothing where there is one only. */
+export function Captures({ fleet }: FleetProps) {
+  const { capture, captures } = fleet.meta;
+  if (captures.length < 2) return null;
+  return (
+    <section class="fleet-hosts" aria-label="Captures">
+      <h2>Captures</h2>
+      <p class="muted">Choose the capture that this tab shows. The newest is the first.</p>
+      <ListTable
+        columns={CAPTURES}
+        rows={captures}
+        label="Captures"
+        testid="fleet-captures"
+        noun="capture"
+        fileName="captures.csv"
+        isSelected={({ name }) => name === capture?.name}
+        open={({ name }) => store.set({ run: name, ...NEW_FLEET })}
+      />
+    </section>
+  );
+}
 
 const KINDS: Record<FindingKind, string> = {
   missing: "Missing",
@@ -70,15 +156,15 @@ const SESSIONS: readonly Column<Session>[] = [
 ];
 
 /** Findings about hosts, and the sessions that are joined. */
-export function Hosts(props: FleetProps): JSX.Element | null {
-  const { api, fleet, store } = props;
+export function Hosts(props: FleetProps) {
+  const { api, fleet } = props;
   const [error, setError] = useState<Error | null>(null);
   const { capture, rule, running } = fleet.meta;
   const findings = useMemo(() => (capture === null ? [] : findingsOf(capture)), [capture]);
   const open = ({ recording, usual }: Finding): void => {
     setError(null);
     if (recording !== null)
-      openById(api, store, recording, usual).catch((reason: unknown) => setError(asError(reason)));
+      openById(api, recording, usual).catch((reason: unknown) => setError(asError(reason)));
   };
   if (capture === null) return null;
   const file = capture.name.replaceAll("/", "_");
@@ -95,7 +181,7 @@ export function Hosts(props: FleetProps): JSX.Element | null {
         )}
         {findings.length > 0 && (
           <ListTable
-            {...{ store, open }}
+            open={open}
             canOpen={({ recording }) => recording !== null}
             columns={FINDINGS}
             rows={findings}
@@ -114,7 +200,6 @@ export function Hosts(props: FleetProps): JSX.Element | null {
             Rule: {rule}.
           </p>
           <ListTable
-            {...{ store }}
             columns={SESSIONS}
             rows={capture.sessions}
             label="Joined sessions"

@@ -1,9 +1,8 @@
-import type { Store } from "../../base/store";
 import type { Api } from "../../payload/api";
 import { placeOfId } from "../../payload/choose_recording";
 import { fileHost, type FleetDevices } from "../../payload/responses/fleet";
-import { openRecording } from "../state/open_recording";
-import { NEW_COMPARISON, NEW_RECORDING, type ViewState } from "../state/view_state";
+import { openComparison, openRecording } from "../state/tabs";
+import { store } from "../state/view_state";
 
 /** A recording's run, and the host of its file. */
 interface Place {
@@ -12,62 +11,31 @@ interface Place {
 }
 
 /** Open the recording of a device. */
-export async function openDevice(
-  api: Api,
-  store: Store<ViewState>,
-  devices: FleetDevices,
-  row: number,
-): Promise<void> {
+export async function openDevice(api: Api, devices: FleetDevices, row: number): Promise<void> {
   store.set({ fleet_device: devices.id[row] });
-  await openAt(api, store, devices.id[row], placeOf(devices, row));
+  await openAt(api, devices.id[row], placeOf(devices, row));
 }
 
 /** Compare a device with that of a recording's id. */
-export function compareDevice(
-  store: Store<ViewState>,
-  devices: FleetDevices,
-  row: number,
-  other: string,
-): void {
-  compareAt(store, other, devices.id[row], placeOf(devices, row));
+export function compareDevice(devices: FleetDevices, row: number, other: string): void {
+  openComparison(other, devices.id[row], { ...placeOf(devices, row), fleet_ticked: "" });
 }
 
 /** Open the recording with an id; compare it with that of another id, if one is given. */
-export async function openById(
-  api: Api,
-  store: Store<ViewState>,
-  id: string,
-  other: string | null,
-): Promise<void> {
+export async function openById(api: Api, id: string, other: string | null): Promise<void> {
   const place = placeOfId(await api.runs(null), id);
-  if (other === null) await openAt(api, store, id, place);
-  else compareAt(store, other, id, place);
+  if (other === null) await openAt(api, id, place);
+  else openComparison(other, id, { ...place, fleet_ticked: "" });
 }
 
 function placeOf(devices: FleetDevices, row: number): Place {
   return { run: devices.run[row], host: fileHost(devices, row) };
 }
 
-async function openAt(api: Api, store: Store<ViewState>, id: string, place: Place): Promise<void> {
+async function openAt(api: Api, id: string, place: Place): Promise<void> {
   const { recordings } = await api.recordings({ ...place }, null);
   const found = recordings.find((recording) => recording.id === id);
   if (found === undefined)
     throw new Error(`The file of ${place.host} has changed: it has no recording with the id ${id}`);
-  openRecording(store, found);
-}
-
-/** Compare two recordings, of which the second is at a place. */
-function compareAt(store: Store<ViewState>, a: string, b: string, place: Place): void {
-  store.set({
-    tab: "compare",
-    ...place,
-    search: "",
-    size_filter: "",
-    sort: "",
-    fleet_ticked: "",
-    ...NEW_RECORDING,
-    ...NEW_COMPARISON,
-    a,
-    b,
-  });
+  openRecording(found);
 }

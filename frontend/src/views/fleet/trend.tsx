@@ -1,7 +1,5 @@
-import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { asError } from "../../base/errors";
-import { type Store, useStore } from "../../base/store";
 import { formatCounted, formatSigned } from "../../base/units";
 import { risesOf, seriesKey } from "../../layout/fleet/trend";
 import type { Api } from "../../payload/api";
@@ -11,26 +9,24 @@ import { FullWindow } from "../browser/full_window";
 import { capitalize } from "../data/terms";
 import { copySvg } from "../drawing/picture";
 import { SaveDrawing } from "../drawing/save_picture";
-import type { ViewState } from "../state/view_state";
+import { store, useViewState } from "../state/view_state";
 import { Bytes, CellLink, type Column, column } from "../tables/columns";
+import { ListTable } from "../tables/table";
 import { ButtonGroup } from "../widgets/choice";
 import { ErrorMessage, Message } from "../widgets/message";
 import { openById } from "./open_device";
-import { ListTable } from "../tables/table";
-import { ScanProgress } from "./section";
+import { ScanProgress, usePolled } from "./section";
 import { pointName, TrendDrawing, upperName } from "./trend_chart";
-import { usePolled } from "./use_fleet";
 
 interface Props {
   api: Api;
-  store: Store<ViewState>;
   /** Number of captures in the logdir. */
   captures: number;
 }
 
 /** Peaks of all captures over time. They are read when the section is opened. */
-export function Trend({ api, store, captures }: Props): JSX.Element {
-  const by = useStore(store, (state) => state.fleet_trend);
+export function Trend({ api, captures }: Props) {
+  const by = useViewState((state) => state.fleet_trend);
   return (
     <section class="fleet-trend" aria-label="Trend" data-testid="fleet-trend">
       <header class="section-head">
@@ -53,14 +49,14 @@ export function Trend({ api, store, captures }: Props): JSX.Element {
           Peaks per memory and program over {formatCounted(captures, "capture")}, and what raised them.
         </p>
       ) : (
-        <OpenTrend key={by} {...{ api, store, by, captures }} />
+        <OpenTrend key={by} {...{ api, by, captures }} />
       )}
     </section>
   );
 }
 
-function OpenTrend({ api, store, captures, by }: Props & { by: TrendBy }): JSX.Element {
-  const wanted = useStore(store, (state) => state.fleet_series);
+function OpenTrend({ api, captures, by }: Props & { by: TrendBy }) {
+  const wanted = useViewState((state) => state.fleet_series);
   const { value, error } = usePolled(
     by,
     (signal) => api.fleetTrend({ by }, signal),
@@ -80,27 +76,23 @@ function OpenTrend({ api, store, captures, by }: Props & { by: TrendBy }): JSX.E
     return <Message title="No trend">No capture has a memory or a program with a peak.</Message>;
   return (
     <>
-      {value.series.length > 1 && <SeriesPicker {...{ series, store }} all={value.series} />}
+      {value.series.length > 1 && <SeriesPicker series={series} all={value.series} />}
       {by === "day" && captures > 1 && series.points.length === 1 && (
         <p class="muted">All captures are of one day. “By capture” shows each of them.</p>
       )}
-      <SeriesTrend key={seriesKey(series)} {...{ api, store, by, series }} />
+      <SeriesTrend key={seriesKey(series)} {...{ api, by, series }} />
     </>
   );
 }
 
-function SeriesPicker(props: {
-  all: readonly TrendSeries[];
-  series: TrendSeries;
-  store: Store<ViewState>;
-}): JSX.Element {
+function SeriesPicker(props: { all: readonly TrendSeries[]; series: TrendSeries }) {
   return (
     <label class="fleet-series">
       <span class="muted">Of</span>
       <select
         data-testid="trend-series"
         value={seriesKey(props.series)}
-        onChange={(event) => props.store.set({ fleet_series: event.currentTarget.value })}
+        onChange={(event) => store.set({ fleet_series: event.currentTarget.value })}
       >
         {props.all.map((each) => (
           <option key={seriesKey(each)} value={seriesKey(each)}>
@@ -113,14 +105,7 @@ function SeriesPicker(props: {
   );
 }
 
-interface SeriesProps {
-  api: Api;
-  store: Store<ViewState>;
-  by: TrendBy;
-  series: TrendSeries;
-}
-
-function SeriesTrend({ api, store, by, series }: SeriesProps): JSX.Element {
+function SeriesTrend({ api, by, series }: { api: Api; by: TrendBy; series: TrendSeries }) {
   const place = useRef<HTMLDivElement>(null);
   const [pointed, setPointed] = useState<number | null>(null);
   const [error, setError] = useState<Error | null>(null);
@@ -129,7 +114,7 @@ function SeriesTrend({ api, store, by, series }: SeriesProps): JSX.Element {
     const { because, recording } = series.points[at];
     setError(null);
     const before = because === null ? null : series.points[at - 1].recording;
-    openById(api, store, recording, before).catch((reason: unknown) => setError(asError(reason)));
+    openById(api, recording, before).catch((reason: unknown) => setError(asError(reason)));
   };
   return (
     <div ref={place}>
@@ -145,7 +130,7 @@ function SeriesTrend({ api, store, by, series }: SeriesProps): JSX.Element {
         <TrendDrawing {...{ series, by, pointed }} onPoint={setPointed} onOpen={open} />
       </FullWindow>
       <ListTable
-        {...{ store, columns }}
+        columns={columns}
         rows={series.points}
         bytes={({ peak_bytes: bytes }) => bytes}
         label={`Trend of ${series.name}`}

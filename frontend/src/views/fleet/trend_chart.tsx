@@ -1,8 +1,7 @@
-import type { JSX } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { onPress } from "../../base/input";
 import { formatBytes, formatCounted, formatSigned } from "../../base/units";
-import { labelCenter } from "../../layout/axis/ticks";
+import { labelCenter } from "../../layout/axis";
 import {
   nearestMark,
   placeLabels,
@@ -13,7 +12,7 @@ import {
 import type { TrendPoint, TrendSeries } from "../../payload/generated/answers";
 import type { TrendBy } from "../../payload/generated/constants";
 import { useFullWindow } from "../browser/full_window";
-import { useWidth } from "../browser/use_size";
+import { useWidth } from "../browser/hooks";
 import { ByteAxis } from "../drawing/byte_axis";
 import { Tooltip } from "../widgets/tooltip";
 
@@ -69,7 +68,7 @@ interface Props {
 }
 
 /** Peaks over time, with what raised them. */
-export function TrendDrawing({ series, by, pointed, onPoint, onOpen }: Props): JSX.Element {
+export function TrendDrawing({ series, by, pointed, onPoint, onOpen }: Props) {
   const height = useFullWindow() ? window.innerHeight - AROUND : HEIGHT;
   const place = useRef<HTMLDivElement>(null);
   const width = useWidth(place);
@@ -185,7 +184,7 @@ interface MarkProps {
   onOpen: (point: number) => void;
 }
 
-function Mark({ mark, x, y, series, by, isPointed, isStop, onFocus, onOpen }: MarkProps): JSX.Element {
+function Mark({ mark, x, y, series, by, isPointed, isStop, onFocus, onOpen }: MarkProps) {
   const point = series.points[mark.point];
   return (
     <g
@@ -237,7 +236,7 @@ interface AxesProps extends Pick<MarkProps, "x" | "y" | "by"> {
   width: number;
 }
 
-function Axes({ chart, by, x, y, top, plot, width }: AxesProps): JSX.Element {
+function Axes({ chart, by, x, y, top, plot, width }: AxesProps) {
   const [low, high] = chart.span;
   return (
     <>
@@ -263,8 +262,7 @@ function Axes({ chart, by, x, y, top, plot, width }: AxesProps): JSX.Element {
   );
 }
 
-function PointTooltip(props: { series: TrendSeries; by: TrendBy; point: TrendPoint }): JSX.Element {
-  const { series, by, point } = props;
+function PointTooltip({ series, by, point }: { series: TrendSeries; by: TrendBy; point: TrendPoint }) {
   return (
     <>
       <strong>{pointName(point, by)}</strong>

@@ -1,6 +1,4 @@
-import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatExact } from "../../base/units";
 import { foldHosts, foldPlaces } from "../../layout/overview";
 import type { Api } from "../../payload/api";
@@ -8,12 +6,11 @@ import type { CoResidency, Listing, OverviewRow, ResidentProgram } from "../../p
 import type { AdviceById } from "../../payload/responses/names";
 import { useFetched, useLastFetched } from "../data/use_fetched";
 import type { PageProps } from "../data/use_recording";
-import { AssumedCapacity } from "../page/assumed_capacity";
+import { AssumedCapacity } from "../page/figures";
 import { Headline } from "../page/headline";
-import { openRecording } from "../state/open_recording";
-import type { ViewState } from "../state/view_state";
+import { openRecording } from "../state/tabs";
+import { Middle } from "../widgets/labels";
 import { ErrorMessage, Message, Notes } from "../widgets/message";
-import { Middle } from "../widgets/middle";
 import { RecordingsTable } from "./recordings_table";
 
 /** Advice reads every buffer, so only these rows have it; other recordings show theirs when they are opened. */
@@ -49,19 +46,18 @@ interface CoResidencyProps {
   /** Hosts with equal programs in this memory. */
   hosts: readonly string[];
   rows: readonly OverviewRow[];
-  store: Store<ViewState>;
 }
 
 /** Programs in the chart; the sums include all of them. */
 const MAX_LISTED = 12;
 
 /** Programs that shared one memory: persistent bytes of each, and temporary bytes while it runs. */
-function CoResidency({ place, hosts, rows, store }: CoResidencyProps): JSX.Element {
+function CoResidency({ place, hosts, rows }: CoResidencyProps) {
   const listed = place.programs.slice(0, MAX_LISTED);
   const largest = Math.max(...listed.map((program) => program.held_bytes + program.temporary_bytes), 1);
   const open = (id: string): void => {
     const row = rows.find((candidate) => candidate.id === id);
-    if (row !== undefined) openRecording(store, row);
+    if (row !== undefined) openRecording(row);
   };
   const on =
     hosts.length > 1
@@ -110,7 +106,7 @@ const PARTS = [
   ["temporary", "temporary"],
 ] as const;
 
-function Bar({ program, whole: largest }: { program: ResidentProgram; whole: number }): JSX.Element {
+function Bar({ program, whole: largest }: { program: ResidentProgram; whole: number }) {
   const { held_bytes: persistent, again_bytes: shared, temporary_bytes: temporary } = program;
   const bytes = { held: persistent - shared, again: shared, temporary };
   return (
@@ -142,7 +138,7 @@ interface Props extends PageProps {
 }
 
 /** Every program and memory of a run, the largest share of its limit first, and the programs that shared a memory. */
-export function OverviewPage({ api, run, listing, store, dark, onState }: Props): JSX.Element {
+export function OverviewPage({ api, run, listing, onState }: Props) {
   // Roles and parts read every buffer, so the rows are shown without them first. A report has all at once.
   const figures = useFetched(api.report === null ? run : null, (name, signal) =>
     api.overviewFigures({ run: name }, signal),
@@ -170,7 +166,7 @@ export function OverviewPage({ api, run, listing, store, dark, onState }: Props)
           caveats={value.caveats}
           problems={[...listing.problems, ...value.problems]}
         />
-        <AssumedCapacity recordings={value.rows} store={store} />
+        <AssumedCapacity recordings={value.rows} />
         <Notes notes={listing.notes} />
         {value.rows.length === 0 ? (
           <Message title="No recordings in this run">
@@ -179,10 +175,10 @@ export function OverviewPage({ api, run, listing, store, dark, onState }: Props)
             snapshots, and out-of-memory errors.
           </Message>
         ) : (
-          <RecordingsTable rows={value.rows} {...{ pending, advice, run, store, dark }} />
+          <RecordingsTable rows={value.rows} {...{ pending, advice, run }} />
         )}
         {foldPlaces(value.together).map(({ place, hosts }) => (
-          <CoResidency key={`${place.host} ${place.memory}`} {...{ place, hosts, store }} rows={value.rows} />
+          <CoResidency key={`${place.host} ${place.memory}`} {...{ place, hosts }} rows={value.rows} />
         ))}
       </div>
     </div>

@@ -20,7 +20,7 @@ const gpu10 = overviewRow("a", { ...ALLOCATOR, memory: "GPU_10_bfc" });
 const ROWS = [gpu10, train, gpu2];
 const ADVICE: AdviceById = new Map([["a", makeAdviceList([makeAdvice("=donate", { saving_bytes: 9 })])]]);
 
-const columns = overviewColumns(ROWS, ADVICE, false, () => undefined, false);
+const columns = overviewColumns(ROWS, ADVICE, () => undefined, false);
 const sorted = (key: string, descending = false): string[] =>
   sortedBy(columns, ROWS, key, descending).map(({ id }: OverviewRow) => id);
 
@@ -55,8 +55,7 @@ describe("the overview table", () => {
     const shown = (rows: OverviewRow[]): (string | null | undefined)[] =>
       ["memory", "host", "used", "role"].map(
         (key) =>
-          overviewColumns(rows, ADVICE, false, () => undefined, false).find((each) => each.key === key)
-            ?.constant,
+          overviewColumns(rows, ADVICE, () => undefined, false).find((each) => each.key === key)?.constant,
       );
     expect(shown([gpu10])).toEqual([null, "", "", ""]);
     expect(shown([gpu10, gpu10])).toEqual(["GPU_10_bfc", "host", "", ""]);

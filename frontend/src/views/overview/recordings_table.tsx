@@ -1,6 +1,4 @@
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
 import {
   formatBytes,
   formatBytesOf,
@@ -16,13 +14,12 @@ import { sameText } from "../../layout/table/fields";
 import type { OverviewRow } from "../../payload/generated/answers";
 import { ROLES } from "../../payload/generated/constants";
 import { type AdviceById, bestChange, partText, recordingName } from "../../payload/responses/names";
-import { openRecording } from "../state/open_recording";
-import type { ViewProps, ViewState } from "../state/view_state";
+import { openRecording } from "../state/tabs";
+import { store, useViewState } from "../state/view_state";
 import { CellLink, type Column, column, Room, savedColumn } from "../tables/columns";
 import { Table } from "../tables/table";
 import { Toggle } from "../widgets/choice";
-import { Middle } from "../widgets/middle";
-import { Role } from "../widgets/role";
+import { Middle, Role } from "../widgets/labels";
 
 const KINDS: Record<string, string> = {
   program: "Program",
@@ -38,7 +35,6 @@ const KINDS: Record<string, string> = {
 export function overviewColumns(
   rows: readonly OverviewRow[],
   advice: AdviceById,
-  dark: boolean,
   onOpen: (row: OverviewRow) => void,
   pending: boolean,
 ): Column<FoldedRow>[] {
@@ -118,7 +114,7 @@ export function overviewColumns(
             unknown
           ) : (
             <span title={formatExact(role.bytes)}>
-              <Role role={role.role} dark={dark} /> {formatShare(role.share, 1)}
+              <Role role={role.role} /> {formatShare(role.share, 1)}
             </span>
           ),
       },
@@ -169,7 +165,7 @@ function usedShare({ headroom_bytes: left, needed_bytes: needed, capacity_bytes:
   return left === null || whole === null ? null : needed / whole;
 }
 
-function usedOfLimit(row: OverviewRow): JSX.Element {
+function usedOfLimit(row: OverviewRow) {
   const { headroom_bytes: left, needed_bytes: needed, capacity_bytes: whole, capacity_source: source } = row;
   if (left === null)
     return (
@@ -183,7 +179,7 @@ function usedOfLimit(row: OverviewRow): JSX.Element {
   return <Room used={needed / whole} text={text} title={`${rest} of ${formatExact(whole)}: ${source}`} />;
 }
 
-function largestPart(row: OverviewRow): JSX.Element | null {
+function largestPart(row: OverviewRow) {
   if (row.part === null) return null;
   const { name, bytes, share } = row.part;
   return (
@@ -193,7 +189,7 @@ function largestPart(row: OverviewRow): JSX.Element | null {
   );
 }
 
-function topAdvice(row: OverviewRow, advice: AdviceById): JSX.Element {
+function topAdvice(row: OverviewRow, advice: AdviceById) {
   if (row.remedy !== null) return <span title={row.remedy}>{row.remedy}</span>;
   const list = advice.get(row.id);
   if (list === undefined) return <span class="muted" />;
@@ -206,7 +202,7 @@ function topAdvice(row: OverviewRow, advice: AdviceById): JSX.Element {
   );
 }
 
-interface Props extends ViewProps {
+interface Props {
   rows: readonly OverviewRow[];
   /** Roles and parts of the rows are still to come. */
   pending: boolean;
@@ -218,41 +214,37 @@ interface Props extends ViewProps {
  * Table of a run's recordings, in the server's order; a click or Enter opens one. Small memories are one line below it,
  * which opens them; a search finds them too.
  */
-export function RecordingsTable({ rows, pending, advice, run, store, dark }: Props): JSX.Element {
-  const open = (row: OverviewRow): void => openRecording(store, row);
-  const each = useStore(store, (state) => state.each_host);
-  const isWhole = useStore(
-    store,
+export function RecordingsTable({ rows, pending, advice, run }: Props) {
+  const open = (row: OverviewRow): void => openRecording(row);
+  const each = useViewState((state) => state.each_host);
+  const isWhole = useViewState(
     (state) => state.small_memories || state.search !== "" || state.size_filter !== "",
   );
   const small = useMemo(() => rows.filter((row) => row.small), [rows]);
   const listed = useMemo(() => (isWhole ? rows : rows.filter((row) => !row.small)), [rows, isWhole]);
-  const columns = useMemo(
-    () => overviewColumns(listed, advice, dark, open, pending),
-    [listed, advice, dark, pending],
-  );
+  const columns = useMemo(() => overviewColumns(listed, advice, open, pending), [listed, advice, pending]);
   const equal = useMemo(() => listed.length - foldHosts(listed).length, [listed]);
   return (
     <section class="recordings-table" data-testid="recordings-table" aria-label="Recordings of the run">
       <Table
-        {...{ store, columns, open }}
+        {...{ columns, open }}
         rows={listed}
         bytes={(row) => row.peak_bytes}
         {...(each ? {} : { fold: foldHosts })}
-        options={equal > 0 || each ? <EachHost on={each} equal={equal} store={store} /> : undefined}
+        options={equal > 0 || each ? <EachHost on={each} equal={equal} /> : undefined}
         label="Recordings"
         testid="recording-row"
         noun="recording"
         fileName={`${run.replaceAll("/", "_")}_overview.csv`}
       />
-      {small.length > 0 && <SmallMemories small={small} store={store} />}
+      {small.length > 0 && <SmallMemories small={small} />}
     </section>
   );
 }
 
 /** Line that opens and closes the memories below 1 % of the largest. */
-function SmallMemories({ small, store }: { small: readonly OverviewRow[]; store: Store<ViewState> }) {
-  const open = useStore(store, (state) => state.small_memories);
+function SmallMemories({ small }: { small: readonly OverviewRow[] }) {
+  const open = useViewState((state) => state.small_memories);
   const count = formatCounted(small.length, "small recording");
   const most = formatBytes(Math.max(...small.map((row) => row.needed_bytes)));
   return (
@@ -268,13 +260,13 @@ function SmallMemories({ small, store }: { small: readonly OverviewRow[]; store:
 }
 
 /** Switch between a row for each host and one row for programs that are equal on several. */
-function EachHost(props: { on: boolean; equal: number; store: Store<ViewState> }): JSX.Element {
+function EachHost(props: { on: boolean; equal: number }) {
   return (
     <Toggle
       label="each host"
       title={`${formatCounted(props.equal, "row")} of equal programs on other hosts`}
       on={props.on}
-      onChange={(wanted) => props.store.set({ each_host: wanted })}
+      onChange={(wanted) => store.set({ each_host: wanted })}
     />
   );
 }

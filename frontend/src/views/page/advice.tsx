@@ -1,31 +1,24 @@
-import { Fragment, type JSX } from "preact";
+import { Fragment } from "preact";
 import { useContext, useMemo, useState } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
 import { formatBytes, formatCounted, formatExact, formatShare } from "../../base/units";
 import { fieldTexts, matchingRows, rowsCsv, sortRows } from "../../layout/table/fields";
 import { type Sorting, writeFilter } from "../../layout/url_values";
 import type { Advice, AdviceList, FitsWith } from "../../payload/generated/answers";
 import { savingText } from "../../payload/responses/names";
-import { copyText } from "../browser/export";
+import { useCopying } from "../browser/export";
 import { PrintingContext } from "../browser/printing";
 import { useTerms } from "../data/terms";
 import type { Fetched } from "../data/use_fetched";
 import { useSearch } from "../data/use_search";
-import type { ViewState } from "../state/view_state";
+import { store, useViewState } from "../state/view_state";
 import { Bytes, CellLink, type Column, column, savedColumn } from "../tables/columns";
 import { splitConstant, stepLine, TableRow } from "../tables/data_table";
 import { TableToolbar } from "../tables/table_toolbar";
 import { TableHead } from "../tables/virtual_lines";
 import { ErrorMessage } from "../widgets/message";
 
-interface Props {
-  advice: Fetched<AdviceList>;
-  id: string;
-  store: Store<ViewState>;
-}
-
 /** Changes that lower the peak: what each saves and takes, and on expansion its reason and its code. */
-export function AdvicePanel({ advice: { value, error }, id, store }: Props): JSX.Element {
+export function AdvicePanel({ advice: { value, error }, id }: { advice: Fetched<AdviceList>; id: string }) {
   return (
     <section aria-label="Advice" data-testid="advice" aria-busy={value === null && error === null}>
       {error !== null && <ErrorMessage error={error} />}
@@ -33,16 +26,14 @@ export function AdvicePanel({ advice: { value, error }, id, store }: Props): JSX
       {value !== null && value.advice.length === 0 && (
         <p class="muted">No known change would lower this peak.</p>
       )}
-      {value !== null && value.advice.length > 0 && (
-        <AdviceTable key={id} list={value} store={store} name={id} />
-      )}
+      {value !== null && value.advice.length > 0 && <AdviceTable key={id} list={value} name={id} />}
     </section>
   );
 }
 
 const IN_ORDER: Sorting = { key: "", descending: false };
 
-export function adviceColumns({ advice, fits_with: needed }: AdviceList): Column<Advice>[] {
+function adviceColumns({ advice, fits_with: needed }: AdviceList): Column<Advice>[] {
   return [
     column("text", "title", "Change", "Click or Enter: the reason and the code", ({ title }) => title, {
       csv: "change",
@@ -101,7 +92,7 @@ export function adviceColumns({ advice, fits_with: needed }: AdviceList): Column
   ];
 }
 
-function Saving({ piece }: { piece: Advice }): JSX.Element {
+function Saving({ piece }: { piece: Advice }) {
   const { saving_bytes: safe, saving_at_most_bytes: most, before_bytes: before } = piece;
   const exact = safe === most ? formatExact(safe) : `${formatExact(safe)}, up to ${formatExact(most)}`;
   return (
@@ -113,15 +104,7 @@ function Saving({ piece }: { piece: Advice }): JSX.Element {
 }
 
 /** Lines are few, and open ones are of any height, so all are in the document. */
-function AdviceTable({
-  list,
-  store,
-  name,
-}: {
-  list: AdviceList;
-  store: Store<ViewState>;
-  name: string;
-}): JSX.Element {
+function AdviceTable({ list, name }: { list: AdviceList; name: string }) {
   const { advice, fits_with: needed } = list;
   const [typed, setTyped] = useState("");
   const [sort, setSort] = useState(IN_ORDER);
@@ -191,7 +174,7 @@ function AdviceTable({
                 toggle(piece);
               }}
             />
-            {(open.has(piece) || printing) && <Detail piece={piece} store={store} />}
+            {(open.has(piece) || printing) && <Detail piece={piece} />}
           </Fragment>
         ))}
       </div>
@@ -200,11 +183,7 @@ function AdviceTable({
 }
 
 /** First line where the program does not fit: the changes with which it does, simulated together. */
-function FittingSet(props: {
-  list: AdviceList;
-  needed: FitsWith;
-  onOpen: (pieces: Advice[]) => void;
-}): JSX.Element {
+function FittingSet(props: { list: AdviceList; needed: FitsWith; onOpen: (pieces: Advice[]) => void }) {
   const { list, needed, onOpen } = props;
   const pieces = needed.pieces.map((number) => list.advice[number]);
   const limit = list.limit_bytes === null ? "" : ` of ${formatBytes(list.limit_bytes, 4)}`;
@@ -226,50 +205,39 @@ function FittingSet(props: {
 
 interface PieceProps {
   piece: Advice;
-  store: Store<ViewState>;
 }
 
 /** The reason for a change, its code, and its buffers. */
-function Detail({ piece, store }: PieceProps): JSX.Element {
+function Detail({ piece }: PieceProps) {
   return (
     <div class="advice-detail" role="row" data-testid="advice-detail">
       <div role="gridcell">
         <p>{piece.sentence}</p>
         {piece.change !== "" && <Change code={piece.change} />}
-        <Buffers piece={piece} store={store} />
+        <Buffers piece={piece} />
       </div>
     </div>
   );
 }
 
-function Change({ code }: { code: string }): JSX.Element {
-  const [said, setSaid] = useState("Copy");
-  const copy = (): void => {
-    const say = (text: string): void => {
-      setSaid(text);
-      window.setTimeout(() => setSaid("Copy"), 2000);
-    };
-    copyText(code).then(
-      () => say("Copied"),
-      () => say("The browser blocked copying"),
-    );
-  };
+function Change({ code }: { code: string }) {
+  const [said, copy] = useCopying();
   return (
     <div class="advice-change">
       <code>{code}</code>
-      <button data-testid="copy-change" onClick={copy}>
-        {said}
+      <button data-testid="copy-change" onClick={() => copy(code)}>
+        {said || "Copy"}
       </button>
     </div>
   );
 }
 
 /** Restrict all charts to the buffers of the advice; select a single one. */
-function Buffers({ piece, store }: PieceProps): JSX.Element | null {
+function Buffers({ piece }: PieceProps) {
   const { rows: ranges, rows_total: count, bytes } = piece;
   const terms = useTerms();
   const text = useMemo(() => writeFilter({ kind: "rows", ranges }), [ranges]);
-  const on = useStore(store, (state) => state.row_filter === text);
+  const on = useViewState((state) => state.row_filter === text);
   if (count === 0) return null;
   const show = (): void => {
     store.set({ row_filter: on ? "" : text });

@@ -1,9 +1,8 @@
 import type { JSX } from "preact";
 import { useContext } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
+import { moveTabFocus } from "../../base/input";
 import { PrintingContext } from "../browser/printing";
-import type { ViewState } from "../state/view_state";
-import { moveTabFocus } from "../widgets/tab_keys";
+import { store, useViewState, type ViewState } from "../state/view_state";
 
 /** A tab below the charts. Its contents are mounted while it is open. */
 export interface BelowTab {
@@ -15,12 +14,11 @@ export interface BelowTab {
 interface Props {
   /** The first one is open unless the state names another. */
   tabs: readonly BelowTab[];
-  store: Store<ViewState>;
 }
 
 /** Tabs below the charts; printed, their contents follow one another. */
-export function Below({ tabs, store }: Props): JSX.Element {
-  const wanted = useStore(store, (state) => state.below);
+export function Below({ tabs }: Props) {
+  const wanted = useViewState((state) => state.below);
   const printing = useContext(PrintingContext);
   const open = tabs.find(({ key }) => key === wanted) ?? tabs[0];
   if (printing)

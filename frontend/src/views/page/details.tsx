@@ -1,23 +1,21 @@
 import type { ComponentChildren, JSX } from "preact";
-import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatExact } from "../../base/units";
-import { formatTime } from "../../layout/axis/ticks";
+import { formatTime } from "../../layout/axis";
 import type { Api } from "../../payload/api";
 import type { Details as BufferDetails } from "../../payload/generated/answers";
 import { expansion, rowName, type Rows } from "../../payload/recording/rows";
 import { capitalize, useTerms } from "../data/terms";
 import { useFetched } from "../data/use_fetched";
 import type { AvailableRows } from "../data/use_recording";
-import type { ViewProps } from "../state/view_state";
+import { store, useViewState } from "../state/view_state";
 import { CallStack } from "../widgets/call_stack";
 import { Drawer, Fact } from "../widgets/drawer";
+import { isSharedLater, lifetimeText, liveUntil, positionText, RowRole } from "../widgets/labels";
+import { GraphViewerLink } from "../widgets/links";
 import { ErrorMessage } from "../widgets/message";
-import { isSharedLater, lifetimeText, liveUntil, positionText } from "../widgets/position_text";
-import { RowRole } from "../widgets/role";
-import { GraphViewerLink } from "../widgets/xprof_link";
 import { Occupants, PlannedBuffers, Sharers } from "./sharers";
 
-interface Props extends ViewProps {
+interface Props {
   api: Api;
   id: string;
   /** Row number, and its index in `rows`. */
@@ -32,8 +30,8 @@ interface Props extends ViewProps {
 }
 
 /** Details of one buffer: the row's values at once; call stack and sharers when they have loaded. */
-function Details(props: Props): JSX.Element {
-  const { api, id, number, times, moment = false, store } = props;
+function Details(props: Props) {
+  const { api, id, number, times, moment = false } = props;
   const terms = useTerms();
   const { value, error } = useFetched(`${id} ${number}`, (_, signal) =>
     api.details({ id, row: number }, signal),
@@ -55,12 +53,12 @@ function Details(props: Props): JSX.Element {
         <>
           {!addressed && (
             <p class="xprof-links">
-              <GraphViewerLink instruction={value.defined.instruction} store={store} />
+              <GraphViewerLink instruction={value.defined.instruction} />
             </p>
           )}
           <CallStack frames={value.stack} />
           {value.freed_stack.length > 0 && <CallStack frames={value.freed_stack} title="Freed at" />}
-          {value.planned != null && <PlannedBuffers planned={value.planned} store={store} />}
+          {value.planned != null && <PlannedBuffers planned={value.planned} />}
           {!addressed && <Sharers details={value} onPick={(picked) => store.set({ selected: picked })} />}
         </>
       )}
@@ -68,22 +66,13 @@ function Details(props: Props): JSX.Element {
   );
 }
 
-type FactsProps = Pick<Props, "rows" | "row" | "length" | "times" | "moment" | "store" | "dark"> & {
+type FactsProps = Pick<Props, "rows" | "row" | "length" | "times" | "moment"> & {
   /** Null until they have loaded, and for a row under the pointer. */
   details: BufferDetails | null;
 };
 
 /** What the columns of a row contain. */
-export function RowFacts({
-  rows,
-  row,
-  length,
-  times,
-  moment = false,
-  details,
-  store,
-  dark,
-}: FactsProps): JSX.Element {
+export function RowFacts({ rows, row, length, times, moment = false, details }: FactsProps) {
   const terms = useTerms();
   const padding = rows.size[row] - rows.requested[row];
   const addressed = times !== null || moment;
@@ -93,7 +82,7 @@ export function RowFacts({
     <dl class="facts">
       {(times === null || rows.role[row] !== 0) && (
         <Fact name="Role">
-          <RowRole {...{ rows, row, dark }} />
+          <RowRole {...{ rows, row }} />
         </Fact>
       )}
       <Fact name="Size">
@@ -154,7 +143,7 @@ export function RowFacts({
 }
 
 /** Place of a row: an offset in its allocation, or an address if regions are numbered by address. */
-function Address({ details, addressed }: { details: BufferDetails; addressed: boolean }): JSX.Element {
+function Address({ details, addressed }: { details: BufferDetails; addressed: boolean }) {
   const place = details.offset_bytes + (addressed ? (details.region?.index ?? 0) : 0);
   return <code title={formatExact(details.offset_bytes)}>0x{place.toString(16)}</code>;
 }
@@ -169,9 +158,9 @@ interface LifetimeProps {
   onPick: (row: number) => void;
 }
 
-function Lifetime({ rows, row, length, times, details, onInspect, onPick }: LifetimeProps): JSX.Element {
+function Lifetime({ rows, row, length, times, details, onInspect, onPick }: LifetimeProps) {
   const terms = useTerms();
-  const place = (position: number, instruction: string | undefined): JSX.Element =>
+  const place = (position: number, instruction: string | undefined) =>
     position < 0 || position >= length ? (
       <span>
         {positionText(position, length)} the {terms.extent}
@@ -230,7 +219,7 @@ interface FrameProps {
 }
 
 /** Page with a side panel for the selected item. */
-export function PageFrame({ drawer, children }: FrameProps): JSX.Element {
+export function PageFrame({ drawer, children }: FrameProps) {
   return (
     <div class="page">
       <div class="content">{children}</div>
@@ -239,7 +228,7 @@ export function PageFrame({ drawer, children }: FrameProps): JSX.Element {
   );
 }
 
-interface DrawerProps extends ViewProps {
+interface DrawerProps {
   api: Api;
   id: string;
   /** Null until they have loaded. */
@@ -250,8 +239,8 @@ interface DrawerProps extends ViewProps {
 }
 
 /** Return the side panel of the selected buffer; null without one. */
-export function useDetails({ available, ...details }: DrawerProps): JSX.Element | null {
-  const selected = useStore(details.store, (state) => state.selected);
+export function useDetails({ available, ...details }: DrawerProps) {
+  const selected = useViewState((state) => state.selected);
   const row = available?.indexOf(selected) ?? -1;
   return available === null || row < 0 || selected === null ? null : (
     <Details {...details} number={selected} row={row} rows={available.rows} />

@@ -1,18 +1,16 @@
-import type { JSX } from "preact";
 import { useContext, useMemo } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted } from "../../base/units";
-import { formatTime } from "../../layout/axis/ticks";
+import { formatTime } from "../../layout/axis";
 import { liveBetween, liveBytes, mostBetween } from "../../layout/usage/live_set";
 import type { FirstView, Program } from "../../payload/recording/recording";
 import { useTerms } from "../data/terms";
 import type { AvailableRows } from "../data/use_recording";
-import { RowFilterContext } from "./row_filter";
 import type { Window } from "../state/fields";
-import { usePosition, type ViewProps, type ViewState } from "../state/view_state";
+import { store, usePosition, useViewState } from "../state/view_state";
+import { RowFilterContext } from "./row_filter";
 
 /** What is live at the inspected position, or in the selected range of the axis. */
-export interface LiveRows {
+interface LiveRows {
   /** The same position twice without a range. */
   first: number;
   last: number;
@@ -29,11 +27,10 @@ interface Shown {
   view: FirstView;
   available: AvailableRows;
   program: Program | null;
-  store: Store<ViewState>;
 }
 
 /** What the charts and the table of live rows are given. */
-export type LiveProps = Shown & ViewProps;
+export type LiveProps = Shown;
 
 /** Return the first and last position of a part of the axis, whose end is excluded. */
 function positionsIn([from, to]: Window, length: number): [number, number] {
@@ -42,10 +39,10 @@ function positionsIn([from, to]: Window, length: number): [number, number] {
 }
 
 /** Return the rows that charts and tables are about. Away from the peak, none are known until all have loaded. */
-export function useLiveRows({ view, available, program, store }: Shown): LiveRows {
+export function useLiveRows({ view, available, program }: Shown): LiveRows {
   const { rows, complete } = available;
-  const position = usePosition(store, view);
-  const range = useStore(store, (state) => state.range);
+  const position = usePosition(view);
+  const range = useViewState((state) => state.range);
   const [first, last] = range === null ? [position, position] : positionsIn(range, view.length);
   const filter = useContext(RowFilterContext);
   const known = complete || (range === null && position === view.peak);
@@ -72,13 +69,13 @@ interface HeadingProps extends Shown {
 }
 
 /** Heading: what is live, and when; and a button that selects the visible part of the axis, or clears the range. */
-export function LiveHeading({ of, testid, ...shown }: HeadingProps): JSX.Element {
-  const { view, program, store } = shown;
+export function LiveHeading({ of, testid, ...shown }: HeadingProps) {
+  const { view, program } = shown;
   const { first, last, isRange } = of;
   const terms = useTerms();
-  const zoom = useStore(store, (state) => state.zoom);
-  const range = useStore(store, (state) => state.range);
-  const hasClock = useStore(store, (state) => state.axis) === "time";
+  const zoom = useViewState((state) => state.zoom);
+  const range = useViewState((state) => state.range);
+  const hasClock = useViewState((state) => state.axis) === "time";
   const times = hasClock ? (program?.time_ns ?? null) : null;
   const moment = view.recording.axis === "INSTANT";
   const at = (position: number): string =>
@@ -119,7 +116,7 @@ type TextProps = Omit<HeadingProps, "testid"> & {
 };
 
 /** Bytes and number of what is live; with a row filter its part comes first, which the charts below add up to. */
-function LiveText({ view, available, of, between }: TextProps): JSX.Element {
+function LiveText({ view, available, of, between }: TextProps) {
   const { rows, complete } = available;
   const { first, last, isRange, live, filtered, unexplained, unexplainedShown: rest } = of;
   const terms = useTerms();

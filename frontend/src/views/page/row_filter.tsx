@@ -1,19 +1,87 @@
-import { type ComponentChildren, createContext, type JSX } from "preact";
+import { type ComponentChildren, createContext } from "preact";
 import { useContext, useMemo } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
 import { formatCount } from "../../base/units";
-import { findNode, labelOf, pathNodes, rowsBelow, type Tree } from "../../layout/tree/tree";
+import { invert } from "../../layout/tree/sandwich";
+import { buildTree, findNode, labelOf, pathNodes, rowsBelow, type Tree } from "../../layout/tree/tree";
 import { maskOf, readFilter, type RowFilter, type RowRange, toggleRole } from "../../layout/url_values";
 import type { Api } from "../../payload/api";
 import type { Summary } from "../../payload/generated/answers";
-import { ROLES } from "../../payload/generated/constants";
+import { type Classification, ROLES } from "../../payload/generated/constants";
 import type { RecordingData } from "../../payload/recording/recording";
 import type { Rows } from "../../payload/recording/rows";
 import { useTerms } from "../data/terms";
 import { useFetched } from "../data/use_fetched";
-import type { ViewProps, ViewState } from "../state/view_state";
-import { Role } from "../widgets/role";
-import { LazyTrees, LazyTreesContext, treeKey } from "./lazy_trees";
+import { store, useViewState } from "../state/view_state";
+import { Role } from "../widgets/labels";
+
+/** One tree of a recording: a classification, merged or not. */
+export interface TreeKind {
+  by: Classification;
+  merge: boolean;
+  invert: boolean;
+}
+
+export function treeKey({ by, merge, invert: bottomUp }: TreeKind): string {
+  return [by, merge && "merged", bottomUp && "bottom-up"].filter(Boolean).join(" ");
+}
+
+/**
+ * Return the default classification: by model path for programs; by source line for allocators that record call stacks.
+ */
+export function defaultClassification(
+  { source, stack, op_name, name }: Rows,
+  program: boolean,
+): Classification {
+  if (program) return "model";
+  if ([source, stack, name].some((column) => column.some((text) => /\.py:\d/.test(text)))) return "source";
+  if (name.some((text) => text.includes("/"))) return "model";
+  return op_name.blank ? "stack" : "function";
+}
+
+/** Labels of rows without a value in a classification. */
+const MISSING_LABELS: Record<Classification, string> = {
+  model: "no model path",
+  source: "no source line",
+  stack: "no stack",
+  function: "no function",
+  role: "no role",
+  shape: "no shape",
+  dtype: "no type",
+};
+
+/** Trees of one recording, each fetched and built on first use. */
+class LazyTrees {
+  private readonly requests = new Map<string, Promise<Tree>>();
+
+  constructor(
+    private readonly api: Api,
+    readonly id: string,
+    private readonly everything: RecordingData,
+    /** Label of live bytes without a row. */
+    private readonly rest: string,
+    /** Rows may predate the recording, with an unknown allocation site. */
+    private readonly older: boolean,
+  ) {}
+
+  get(kind: TreeKind): Promise<Tree> {
+    const key = treeKey(kind);
+    const known = this.requests.get(key);
+    if (known !== undefined) return known;
+    const request = kind.invert ? this.get({ ...kind, invert: false }).then(invert) : this.fetch(kind);
+    this.requests.set(key, request);
+    // A failed request is tried again next time.
+    request.catch(() => this.requests.delete(key));
+    return request;
+  }
+
+  private async fetch({ by, merge }: TreeKind): Promise<Tree> {
+    const forest = await this.api.tree({ id: this.id, by, merge }, null);
+    return buildTree(forest, this.everything.rows, { none: MISSING_LABELS[by], rest: this.rest }, this.older);
+  }
+}
+
+/** Null until all rows have loaded. */
+export const LazyTreesContext = createContext<LazyTrees | null>(null);
 
 /** The row filter that applies to all charts. */
 export interface FilteredRows {
@@ -32,8 +100,8 @@ const ALL_ROWS: FilteredRows = { label: "", rows: null, error: null };
 export const RowFilterContext = createContext<FilteredRows>(ALL_ROWS);
 
 /** Read the row filter from the page's state, and resolve it once the trees have loaded. */
-function useRowFilter(store: Store<ViewState>, trees: LazyTrees | null, rows: Rows | null): FilteredRows {
-  const text = useStore(store, (state) => state.row_filter);
+function useRowFilter(trees: LazyTrees | null, rows: Rows | null): FilteredRows {
+  const text = useViewState((state) => state.row_filter);
   const filter = useMemo(() => readFilter(text), [text]);
   const key = filter?.kind === "node" ? treeKey(filter) : null;
   const tree = useFetched(trees === null ? null : key, () =>
@@ -73,8 +141,8 @@ function filterByNode(filter: Extract<RowFilter, { kind: "node" }>, tree: Tree):
 }
 
 /** Label of the row filter that applies to all charts, with a button that clears it. */
-function FilterChip({ store }: { store: Store<ViewState> }): JSX.Element | null {
-  const on = useStore(store, (state) => state.row_filter !== "");
+function FilterChip() {
+  const on = useViewState((state) => state.row_filter !== "");
   const { label, error } = useContext(RowFilterContext);
   if (!on) return null;
   return (
@@ -97,15 +165,15 @@ function FilterChip({ store }: { store: Store<ViewState> }): JSX.Element | null 
   );
 }
 
-interface RoleFilterProps extends ViewProps {
+interface RoleFilterProps {
   role: number;
   /** Figures beside the name. */
   children?: ComponentChildren;
 }
 
 /** Role in a legend: a button that restricts all charts to this role, and to others that are pressed. */
-export function RoleFilter({ role, dark, store, children }: RoleFilterProps): JSX.Element {
-  const filter = readFilter(useStore(store, (state) => state.row_filter));
+export function RoleFilter({ role, children }: RoleFilterProps) {
+  const filter = readFilter(useViewState((state) => state.row_filter));
   const pressed = filter?.kind === "roles" && filter.roles.includes(role);
   const others = filter?.kind === "roles" && !pressed;
   return (
@@ -116,7 +184,7 @@ export function RoleFilter({ role, dark, store, children }: RoleFilterProps): JS
       title={pressed ? "Click to clear" : others ? "Click to show too" : "Click to show only this role"}
       onClick={() => store.set({ row_filter: toggleRole(store.get().row_filter, role) })}
     >
-      <Role role={role} dark={dark} />
+      <Role role={role} />
       {children}
     </button>
   );
@@ -127,24 +195,23 @@ interface Props {
   recording: Summary;
   /** Null until all rows have loaded. */
   everything: RecordingData | null;
-  store: Store<ViewState>;
   children: ComponentChildren;
 }
 
 /** Provide the trees of a recording and the row filter to the components inside. */
-export function TreesScope({ api, recording, everything, store, children }: Props): JSX.Element {
+export function TreesScope({ api, recording, everything, children }: Props) {
   const { id, axis } = recording;
   const { unexplained: rest } = useTerms();
   const trees = useMemo(
     () => (everything === null ? null : new LazyTrees(api, id, everything, rest, axis === "TIME")),
     [api, id, axis, rest, everything],
   );
-  const filteredRows = useRowFilter(store, trees, everything?.rows ?? null);
+  const filteredRows = useRowFilter(trees, everything?.rows ?? null);
   return (
     <LazyTreesContext.Provider value={trees}>
       <RowFilterContext.Provider value={filteredRows}>
         {children}
-        <FilterChip store={store} />
+        <FilterChip />
       </RowFilterContext.Provider>
     </LazyTreesContext.Provider>
   );

@@ -1,19 +1,12 @@
-import type { JSX } from "preact";
-import type { Store } from "../../base/store";
 import { formatBytes, formatCount } from "../../base/units";
 import type { Details, PlannedAllocation, Sharer } from "../../payload/generated/answers";
-import type { ViewState } from "../state/view_state";
-import { ProgramLink } from "../widgets/program_link";
+import { ProgramLink } from "../widgets/links";
 
 /** Occupants listed without scrolling; the list of sharers has all. */
 const MAX_OCCUPANTS = 3;
 
 /** Buffers of the same memory that use it after the last use of this one. */
-export function Occupants(props: {
-  details: Details | null;
-  after: number;
-  onPick: (row: number) => void;
-}): JSX.Element | null {
+export function Occupants(props: { details: Details | null; after: number; onPick: (row: number) => void }) {
   const { details, after, onPick } = props;
   const later =
     details?.shares.filter((other) => other.relation === "same buffer" && other.last_used > after) ?? [];
@@ -35,13 +28,7 @@ export function Occupants(props: {
 }
 
 /** Other buffers in the same bytes, at the same or at another time. */
-export function Sharers({
-  details,
-  onPick,
-}: {
-  details: Details;
-  onPick: (row: number) => void;
-}): JSX.Element {
+export function Sharers({ details, onPick }: { details: Details; onPick: (row: number) => void }) {
   const groups = new Map<string, Sharer[]>();
   for (const sharer of details.shares)
     groups.set(sharer.relation, [...(groups.get(sharer.relation) ?? []), sharer]);
@@ -74,20 +61,14 @@ export function Sharers({
 }
 
 /** Program that a runtime allocation belongs to, and the buffers planned inside it, each with a link. */
-export function PlannedBuffers({
-  planned,
-  store,
-}: {
-  planned: PlannedAllocation;
-  store: Store<ViewState>;
-}): JSX.Element {
+export function PlannedBuffers({ planned }: { planned: PlannedAllocation }) {
   const hidden = planned.buffers_total - planned.buffers.length;
   const { title, memory } = planned;
   return (
     <section>
       <h3>
         Planned by{" "}
-        <ProgramLink {...{ title, memory, store }} about="Open the compiled program">
+        <ProgramLink {...{ title, memory }} about="Open the compiled program">
           {title}
         </ProgramLink>
       </h3>
@@ -97,7 +78,7 @@ export function PlannedBuffers({
       <ul class="sharers">
         {planned.buffers.map((buffer) => (
           <li key={buffer.row}>
-            <ProgramLink {...{ title, memory, store }} row={buffer.row} about={buffer.op_name}>
+            <ProgramLink {...{ title, memory }} row={buffer.row} about={buffer.op_name}>
               {buffer.name}
             </ProgramLink>
             <span>{formatBytes(buffer.size)}</span>

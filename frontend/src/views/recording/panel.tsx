@@ -1,9 +1,6 @@
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatShare } from "../../base/units";
-import { type Axis, stepAt } from "../../layout/axis/axis";
-import { formatTime } from "../../layout/axis/ticks";
+import { type Axis, formatTime, stepAt } from "../../layout/axis";
 import { bytesByRole, liveAt, liveBytes } from "../../layout/usage/live_set";
 import { usageSeries } from "../../layout/usage/usage_series";
 import type { Api } from "../../payload/api";
@@ -11,13 +8,13 @@ import type { FirstView, Program } from "../../payload/recording/recording";
 import { rowName } from "../../payload/recording/rows";
 import { capitalize, useTerms } from "../data/terms";
 import type { AvailableRows } from "../data/use_recording";
-import { usePosition, type ViewProps } from "../state/view_state";
-import { TraceViewerLink } from "../widgets/xprof_link";
-import { curveLabels, useCurves } from "../usage/curves";
 import { RowFacts, useDetails } from "../page/details";
 import { RoleFilter } from "../page/row_filter";
+import { store, usePosition, useViewState } from "../state/view_state";
+import { curveLabels, useCurves } from "../usage/curves";
+import { TraceViewerLink } from "../widgets/links";
 
-interface Props extends ViewProps {
+interface Props {
   api: Api;
   view: FirstView;
   available: AvailableRows;
@@ -26,14 +23,14 @@ interface Props extends ViewProps {
 }
 
 /** The panel at the right: the selected row, else the row or position under the pointer, else the inspected one. */
-export function Panel(props: Props): JSX.Element {
-  const { view, available, program, store, dark } = props;
+export function Panel(props: Props) {
+  const { view, available, program } = props;
   const terms = useTerms();
-  const hovered = available.indexOf(useStore(store, (state) => state.hovered ?? state.search_match));
-  const pointed = useStore(store, (state) => state.pointed);
-  const inspected = usePosition(store, view);
+  const hovered = available.indexOf(useViewState((state) => state.hovered ?? state.search_match));
+  const pointed = useViewState((state) => state.pointed);
+  const inspected = usePosition(view);
   const { rows } = available;
-  const shared = { store, dark, length: view.length, times: program?.time_ns ?? null, moment: false };
+  const shared = { length: view.length, times: program?.time_ns ?? null, moment: false };
   const pinned = useDetails({ ...shared, api: props.api, id: view.recording.id, available });
   const position = pointed === null ? inspected : Math.min(Math.max(pointed, 0), view.length - 1);
   return (
@@ -54,7 +51,7 @@ export function Panel(props: Props): JSX.Element {
 }
 
 /** Inspected position, with buttons for the previous and next one and for the peak. */
-function InspectedPosition({ view, position, store }: Props & { position: number }): JSX.Element {
+function InspectedPosition({ view, position }: Props & { position: number }) {
   const terms = useTerms();
   const { peak, length } = view;
   const go = (to: number): void =>
@@ -97,16 +94,7 @@ interface MomentProps extends Props {
 }
 
 /** A position: instruction, live bytes by role, and the value of each curve. */
-function Moment({
-  view,
-  available,
-  program,
-  axis,
-  position,
-  isInspected,
-  store,
-  dark,
-}: MomentProps): JSX.Element {
+function Moment({ view, available, program, axis, position, isInspected }: MomentProps) {
   const terms = useTerms();
   const curves = useCurves(view);
   const series = useMemo(() => usageSeries(view.usage, view.length, axis, curves), [view, axis, curves]);
@@ -126,7 +114,7 @@ function Moment({
           <p class="muted">
             {program.computation.at(position) !== "" && `in ${program.computation.at(position)} `}
             {program.time_ns !== null && `at ${formatTime(program.time_ns[position])} `}
-            {view.recording.kind === "allocator" && <TraceViewerLink store={store} />}
+            {view.recording.kind === "allocator" && <TraceViewerLink />}
           </p>
         )}
       </div>
@@ -145,14 +133,13 @@ function Moment({
           );
         })}
       </dl>
-      {isInspected && <RolesAt {...{ view, available, program, position, store, dark }} />}
+      {isInspected && <RolesAt {...{ view, available, program, position }} />}
     </aside>
   );
 }
 
 /** Live bytes at a position by role. Away from the peak this needs all rows. */
-function RolesAt(props: Omit<MomentProps, "api" | "axis" | "isInspected">): JSX.Element | null {
-  const { view, available, program, position, store, dark } = props;
+function RolesAt({ view, available, program, position }: Omit<MomentProps, "api" | "axis" | "isInspected">) {
   const { rows, complete } = available;
   const terms = useTerms();
   const live = useMemo(
@@ -169,7 +156,7 @@ function RolesAt(props: Omit<MomentProps, "api" | "axis" | "isInspected">): JSX.
         {roles.map(([role, bytes]) => (
           <tr key={role}>
             <th scope="row">
-              <RoleFilter role={role} dark={dark} store={store} />
+              <RoleFilter role={role} />
             </th>
             <td>{formatBytes(bytes)}</td>
             <td class="muted">{formatShare(bytes, total)}</td>

@@ -1,36 +1,57 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
-import { type Axis, positionAxis, timeAxis } from "../../layout/axis/axis";
+import { type Axis, positionAxis, timeAxis } from "../../layout/axis";
 import type { Api } from "../../payload/api";
 import type { AdviceList, Problem, RecordingVerdict } from "../../payload/generated/answers";
 import type { FirstView, Program, RecordingData } from "../../payload/recording/recording";
 import { prepareRenderer } from "../../render/workers/timeline_renderer";
 import { preparePlacement } from "../../render/workers/workers";
 import { Breakdown } from "../breakdown/breakdown";
-import { Buffers } from "../buffer_table/buffers";
+import { Buffers } from "../buffer_table/buffer_table";
 import { capitalize, TermsContext, termsOf, useTerms } from "../data/terms";
 import { type Fetched, useFetched } from "../data/use_fetched";
 import { type AvailableRows, availableRows, type PageProps, useRecording } from "../data/use_recording";
 import { AdvicePanel } from "../page/advice";
 import { Below, type BelowTab } from "../page/below";
 import { Figures } from "../page/figures";
-import { Caveats } from "../page/headline";
-import { Panel } from "./panel";
-import { RecordingFrame } from "./recording_frame";
+import { Caveats, Verdict } from "../page/headline";
 import { TreesScope } from "../page/row_filter";
-import { Verdict } from "../page/verdict";
-import type { Tab, ViewProps, ViewState } from "../state/view_state";
+import { store, type Tab, useViewState } from "../state/view_state";
 import { Executions } from "../usage/executions";
-import { UsageSection } from "../usage/usage_section";
+import { UsageSection } from "../usage/usage_chart";
 import { ErrorMessage } from "../widgets/message";
-import { KernelsPanel } from "./kernels_panel";
-import { StepGrowth } from "./step_growth";
+import { Panel } from "./panel";
+import { KernelsPanel, StepGrowth } from "./step_growth";
 import { TimelineSection } from "./timeline_section";
 
+interface FrameProps {
+  /** Only the charts and the panel, over the whole window. */
+  full: boolean;
+  top: JSX.Element;
+  charts: JSX.Element;
+  below: JSX.Element;
+  panel: JSX.Element;
+}
+
+/** A page in which verdict, figures and charts fill the window, with tabs below and a panel at the right. */
+export function RecordingFrame({ full, top, charts, below, panel }: FrameProps) {
+  return (
+    <div class={full ? "full with-panel" : "page with-panel"}>
+      <div class="content">
+        <div class="first-screen">
+          {!full && top}
+          {charts}
+        </div>
+        {!full && below}
+      </div>
+      {panel}
+    </div>
+  );
+}
+
 /** Return the x axis of all charts. The time axis needs the timestamps of all events, which load with the rows. */
-function useAxis(store: Store<ViewState>, view: FirstView, program: Program | null): Axis {
-  const wanted = useStore(store, (state) => state.axis);
+function useAxis(view: FirstView, program: Program | null): Axis {
+  const wanted = useViewState((state) => state.axis);
   const times = wanted === "time" ? (program?.time_ns ?? null) : null;
   return useMemo(() => (times === null ? positionAxis(view.length) : timeAxis(times)), [times, view.length]);
 }
@@ -39,7 +60,7 @@ function useAxis(store: Store<ViewState>, view: FirstView, program: Program | nu
 function useTabs(
   props: LoadedProps & { available: AvailableRows; program: Program | null; advice: Fetched<AdviceList> },
 ): BelowTab[] {
-  const { api, view, all, store, available, program, advice, dark } = props;
+  const { api, view, all, available, program, advice } = props;
   const { id, axis, kind } = view.recording;
   const complete = all.value !== null;
   const kernels = useFetched(kind === "program" ? id : null, (key, signal) =>
@@ -49,12 +70,12 @@ function useTabs(
     api.leaks({ id: key }, signal),
   );
   const found = kernels.value?.kernels ?? [];
-  const below = { view, available, program, store, dark };
+  const below = { view, available, program };
   const tabs: (BelowTab | false)[] = [
     {
       key: "advice",
       label: "Advice",
-      contents: () => <AdvicePanel advice={advice} id={id} store={store} />,
+      contents: () => <AdvicePanel advice={advice} id={id} />,
     },
     { key: "breakdown", label: "Breakdown", contents: () => <Breakdown {...below} /> },
     { key: "buffers", label: capitalize(useTerms().items), contents: () => <Buffers {...below} /> },
@@ -67,13 +88,13 @@ function useTabs(
       (leaks.value.steps > 0 || leaks.value.message !== null) && {
         key: "growth",
         label: "Growth",
-        contents: () => <StepGrowth api={api} recording={view.recording} store={store} />,
+        contents: () => <StepGrowth api={api} recording={view.recording} />,
       },
     kind === "allocator" &&
       complete && {
         key: "programs",
         label: "Programs",
-        contents: () => <Executions {...{ api, view, store }} />,
+        contents: () => <Executions {...{ api, view }} />,
       },
   ];
   return tabs.filter((tab) => tab !== false);
@@ -94,8 +115,8 @@ interface Props extends PageProps {
 const MIN_EARLY = 20_000;
 
 /** Page of one recording: a compiled program, or an allocator over time. */
-export function RecordingPage({ tab, id, allocations, onState, ...shared }: Props): JSX.Element {
-  const { api, store } = shared;
+export function RecordingPage({ tab, id, allocations, onState, ...shared }: Props) {
+  const { api } = shared;
   const hasEarly = tab === "memory_profile" && api.report === null && allocations >= MIN_EARLY;
   useEffect(() => {
     if (hasEarly) prepareRenderer();
@@ -115,14 +136,14 @@ export function RecordingPage({ tab, id, allocations, onState, ...shared }: Prop
   if (first.value === null) return <div class="placeholder" aria-busy="true" />;
   return (
     <TermsContext.Provider value={termsOf(first.value.recording)}>
-      <TreesScope api={api} recording={first.value.recording} everything={all.value} store={shared.store}>
+      <TreesScope api={api} recording={first.value.recording} everything={all.value}>
         <Loaded {...shared} view={first.value} all={all} early={early} />
       </TreesScope>
     </TermsContext.Provider>
   );
 }
 
-interface LoadedProps extends ViewProps {
+interface LoadedProps {
   api: Api;
   view: FirstView;
   all: Fetched<RecordingData>;
@@ -131,19 +152,19 @@ interface LoadedProps extends ViewProps {
 }
 
 /** The first screen of a page, the panel beside it, and the tabs below; or only the charts in the full window. */
-function Loaded(props: LoadedProps): JSX.Element {
-  const { api, view, all, early, problems, store, dark } = props;
-  const full = useStore(store, (state) => state.timeline_only);
+function Loaded(props: LoadedProps) {
+  const { api, view, all, early, problems } = props;
+  const full = useViewState((state) => state.timeline_only);
   const available = useMemo(() => availableRows(view, all.value), [view, all.value]);
   const program = all.value?.program ?? null;
-  const axis = useAxis(store, view, program);
+  const axis = useAxis(view, program);
   const advice = useFetched(available.complete ? view.recording.id : null, (id, signal) =>
     api.advice({ id }, signal),
   );
   const tabs = useTabs({ ...props, available, program, advice });
   const { verdict, waiting } = useVerdict(api, view, available.complete);
   const busy = waiting || (advice.value === null && advice.error === null);
-  const shared = { api, view, available, program, axis, store, dark };
+  const shared = { api, view, available, program, axis };
   return (
     <RecordingFrame
       full={full}
@@ -151,16 +172,16 @@ function Loaded(props: LoadedProps): JSX.Element {
       top={
         <>
           <Verdict verdict={verdict} advice={advice.value} busy={busy} />
-          <Figures {...{ view, available, store, dark }} />
+          <Figures {...{ view, available }} />
           <Caveats caveats={view.caveats} problems={problems} />
         </>
       }
       charts={
         <UsageSection {...shared} spans={all.value?.spans ?? null}>
-          <TimelineSection {...{ view, all, early, axis, store }} />
+          <TimelineSection {...{ view, all, early, axis }} />
         </UsageSection>
       }
-      below={<Below tabs={tabs} store={store} />}
+      below={<Below tabs={tabs} />}
     />
   );
 }

@@ -1,10 +1,8 @@
-import type { JSX } from "preact";
-import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatCounted } from "../../base/units";
 import type { Api } from "../../payload/api";
-import type { Finding, Summary } from "../../payload/generated/answers";
+import type { Finding, Kernel, Summary } from "../../payload/generated/answers";
 import { useLastFetched } from "../data/use_fetched";
-import type { ViewState } from "../state/view_state";
+import { store } from "../state/view_state";
 import { ErrorMessage } from "../widgets/message";
 
 /** Findings shown at first; steady ones and the rest are collapsed. */
@@ -14,14 +12,8 @@ const MAX_LISTED = 6;
 /** Minimum share of the peak; less does not show in a figure of three digits. */
 const MIN_SHARE = 1 / 1000;
 
-interface Props {
-  api: Api;
-  recording: Summary;
-  store: Store<ViewState>;
-}
-
 /** Leak findings: growth over steps by allocation site, leaks first, each in a sentence with its numbers. */
-export function StepGrowth({ api, recording, store }: Props): JSX.Element {
+export function StepGrowth({ api, recording }: { api: Api; recording: Summary }) {
   const { id, end_ns } = recording;
   // A curve has no allocations: the message says whether it grows.
   const isCurve = recording.kind === "watch";
@@ -55,11 +47,11 @@ export function StepGrowth({ api, recording, store }: Props): JSX.Element {
         <p key={sentence}>{sentence}</p>
       ))}
       {value !== null && value.steps > 0 && notable.length === 0 && !isCurve && <p>Nothing grows.</p>}
-      <FindingList findings={notable} store={store} />
+      <FindingList findings={notable} />
       {others.length > 0 && (
         <details data-testid="more-findings">
           <summary>{formatCounted(others.length, "more site")}</summary>
-          <FindingList findings={others} store={store} />
+          <FindingList findings={others} />
         </details>
       )}
     </section>
@@ -70,17 +62,17 @@ export function StepGrowth({ api, recording, store }: Props): JSX.Element {
 const plural = (unit: string): string =>
   unit.endsWith("events") ? "parts of the recording" : unit.replace(/^\w+/, "$&s");
 
-function FindingList({ findings, store }: { findings: Finding[]; store: Store<ViewState> }): JSX.Element {
+function FindingList({ findings }: { findings: Finding[] }) {
   return (
     <ul class="findings">
       {findings.map((finding) => (
-        <FindingLine key={`${finding.verdict} ${finding.row}`} finding={finding} store={store} />
+        <FindingLine key={`${finding.verdict} ${finding.row}`} finding={finding} />
       ))}
     </ul>
   );
 }
 
-function FindingLine({ finding, store }: { finding: Finding; store: Store<ViewState> }): JSX.Element {
+function FindingLine({ finding }: { finding: Finding }) {
   return (
     <li>
       <b class={finding.verdict === "leak" ? "verdict leak" : "verdict"}>{finding.verdict}</b>
@@ -93,5 +85,70 @@ function FindingLine({ finding, store }: { finding: Finding; store: Store<ViewSt
       </div>
       <span>{formatBytes(finding.live_bytes)}</span>
     </li>
+  );
+}
+
+/** On-chip memory by Pallas kernel and by window */
+export function KernelsPanel({ kernels }: { kernels: readonly Kernel[] }) {
+  return (
+    <section aria-label="Kernels" data-testid="kernels">
+      <header class="section-head">
+        <h2>Kernels in VMEM</h2>
+      </header>
+      <table class="kernels">
+        <thead>
+          <tr>
+            <th scope="col">Used</th>
+            <th scope="col">Limit</th>
+            <th scope="col">Kernel</th>
+            <th scope="col">Block</th>
+            <th scope="col">Operand</th>
+          </tr>
+        </thead>
+        {kernels.map((kernel) => (
+          <KernelRows key={kernel.name} kernel={kernel} />
+        ))}
+      </table>
+    </section>
+  );
+}
+
+function KernelRows({ kernel }: { kernel: Kernel }) {
+  return (
+    <tbody>
+      <tr>
+        <td>{kernel.used_bytes === null ? "–" : formatBytes(kernel.used_bytes)}</td>
+        <td>{kernel.limit_bytes === null ? "–" : formatBytes(kernel.limit_bytes)}</td>
+        <th scope="rowgroup" title={kernel.name}>
+          {kernel.op_name === "" ? kernel.name : kernel.op_name}
+        </th>
+        <td />
+        <td>{kernel.buffers.length === 0 && `${kernel.operands.join(" ")} → ${kernel.result}`}</td>
+      </tr>
+      {kernel.buffers.map((buffer) => (
+        <tr key={buffer.name} class="muted">
+          <td>{formatBytes(buffer.bytes)}</td>
+          <td />
+          <td>{buffer.name}</td>
+          <td>
+            {buffer.shape}
+            {buffer.buffers > 1 && ` × ${String(buffer.buffers)} buffers`}
+          </td>
+          <td>
+            {buffer.full_shape}
+            {buffer.buffers === 0 && ", which is in VMEM itself"}
+          </td>
+        </tr>
+      ))}
+      {kernel.other_bytes !== null && kernel.other_bytes > 0 && (
+        <tr class="muted">
+          <td>{formatBytes(kernel.other_bytes)}</td>
+          <td />
+          <td>of the compiler, such as spilled registers</td>
+          <td />
+          <td />
+        </tr>
+      )}
+    </tbody>
   );
 }

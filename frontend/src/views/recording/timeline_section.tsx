@@ -1,8 +1,6 @@
-import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
 import { formatShare } from "../../base/units";
-import type { Axis } from "../../layout/axis/axis";
+import type { Axis } from "../../layout/axis";
 import { AgeStack, rowsByAge } from "../../layout/stacking/age_stack";
 import {
   type AllocationLayout,
@@ -16,7 +14,7 @@ import type { FirstView, RecordingData } from "../../payload/recording/recording
 import { startPlacement } from "../../render/workers/workers";
 import { useTerms } from "../data/terms";
 import type { Fetched } from "../data/use_fetched";
-import type { ViewState } from "../state/view_state";
+import { useViewState } from "../state/view_state";
 import { Timeline } from "../timeline/timeline";
 import { ErrorMessage } from "../widgets/message";
 
@@ -114,16 +112,15 @@ interface Props {
   all: Fetched<RecordingData>;
   early: RecordingData | null;
   axis: Axis;
-  store: Store<ViewState>;
 }
 
 /** Timeline after all buffers have loaded and are placed; until then a placeholder. */
-export function TimelineSection({ view, all, early, axis, store }: Props): JSX.Element {
+export function TimelineSection({ view, all, early, axis }: Props) {
   const terms = useTerms();
-  const wanted = useStore(store, (state) => state.timeline_layout);
+  const wanted = useViewState((state) => state.timeline_layout);
   const events = view.recording.axis === "TIME";
   // The times of events come with the names.
-  const hasTimes = useStore(store, (state) => state.axis) === "time";
+  const hasTimes = useViewState((state) => state.axis) === "time";
   const { placed, blocks, layout, stack, share, failure } = usePlacement(
     all.value,
     hasTimes ? null : early,
@@ -143,7 +140,7 @@ export function TimelineSection({ view, all, early, axis, store }: Props): JSX.E
     );
   return (
     <Timeline
-      {...{ blocks, axis, stack, store }}
+      {...{ blocks, axis, stack }}
       rows={placed.rows}
       named={all.value !== null}
       listed={(all.value ?? early)?.rows.length ?? 0}

@@ -1,6 +1,4 @@
-import type { JSX } from "preact";
 import { useEffect, useErrorBoundary, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
 import { formatCount } from "../../base/units";
 import { liveOf } from "../../layout/live";
 import type { Api } from "../../payload/api";
@@ -23,19 +21,18 @@ import { useFetched, useFollowed } from "../data/use_fetched";
 import { type PictureNames, PictureNamesContext } from "../drawing/save_picture";
 import { FitPage } from "../fit/page";
 import { FleetPage } from "../fleet/fleet";
-import { useHasFleet } from "../fleet/use_fleet";
+import { useHasFleet } from "../fleet/section";
 import { OverviewPage } from "../overview/page";
 import { type PageState, type Positions, RecordingPage } from "../recording/recording_page";
 import { WatchPage } from "../recording/watch_page";
 import { SnapshotPage } from "../snapshots/device_profile";
-import { placeOfRecording } from "../state/open_recording";
-import { applyTheme, useDark } from "../state/theme";
-import type { Tab, ViewState } from "../state/view_state";
+import { placeOfRecording } from "../state/tabs";
+import { applyTheme, isDark } from "../state/theme";
+import { store, type Tab, useViewState, type ViewState } from "../state/view_state";
 import { ErrorMessage } from "../widgets/message";
 import { EmptyPage } from "./empty_page";
 import { Header } from "./header";
-import { Help } from "./help";
-import { bindKeys } from "./keys";
+import { bindKeys, Help } from "./keys";
 import { PasteBox, usePaste } from "./paste";
 import { NotInReport, tabsOf } from "./report";
 
@@ -61,11 +58,6 @@ function comparedText({ a, b }: ViewState): string {
   return a === "" || b === "" ? "" : `A: ${a}; B: ${b}`;
 }
 
-interface Props {
-  api: Api;
-  store: Store<ViewState>;
-}
-
 /** Tabs for one recording choose it among those of the run; the others show all of them. */
 const CHOOSERS: Record<Tab, ((recordings: Summary[], choice: RecordingChoice) => RecordingOptions) | null> = {
   overview: null,
@@ -81,10 +73,9 @@ const CHOOSERS: Record<Tab, ((recordings: Summary[], choice: RecordingChoice) =>
 const RUNS_INTERVAL_MS = 15_000;
 const LIVE_INTERVAL_MS = 2_000;
 
-export function App({ api, store }: Props): JSX.Element {
+export function App({ api }: { api: Api }) {
   const printing = usePrinting();
-  const dark = useDark(store) && !printing;
-  applyTheme(dark);
+  applyTheme(useViewState(isDark) && !printing);
   const boundary = useErrorBoundary();
   const broken = boundary[0] as Error | undefined;
   const [help, setHelp] = useState(false);
@@ -95,14 +86,14 @@ export function App({ api, store }: Props): JSX.Element {
   const [pasted, setPasted] = useState(0);
   const steps = useRef<Positions | null>(null);
   const contents = useRef<HTMLElement>(null);
-  const wantedTab = useStore(store, (state) => state.tab);
+  const wantedTab = useViewState((state) => state.tab);
   const tab = wantedTab === "" ? "overview" : wantedTab;
-  const wantedRun = useStore(store, (state) => state.run);
-  const host = useStore(store, (state) => state.host);
-  const module = useStore(store, (state) => state.module);
-  const space = useStore(store, (state) => state.space);
-  const full = useStore(store, (state) => state.timeline_only);
-  const paused = useStore(store, (state) => state.paused);
+  const wantedRun = useViewState((state) => state.run);
+  const host = useViewState((state) => state.host);
+  const module = useViewState((state) => state.module);
+  const space = useViewState((state) => state.space);
+  const full = useViewState((state) => state.timeline_only);
+  const paused = useViewState((state) => state.paused);
 
   const runs = useFollowed(
     api,
@@ -152,7 +143,7 @@ export function App({ api, store }: Props): JSX.Element {
   }, [chosen, listing.value, tab, wantedRun, host, module, space]);
   // An error in one recording must not hide the next.
   useEffect(boundary[1], [wantedRun, tab, host, module, space]);
-  useEffect(() => bindKeys({ store, steps: () => steps.current, onHelp: () => setHelp(true) }), [store]);
+  useEffect(() => bindKeys({ steps: () => steps.current, onHelp: () => setHelp(true) }), [store]);
   const setPageState = (state: PageState, shown: Positions | null = null): void => {
     document.documentElement.dataset["state"] = state;
     steps.current = shown;
@@ -179,9 +170,9 @@ export function App({ api, store }: Props): JSX.Element {
       setPageState(!settled ? "loading" : error === null ? "ready" : "error");
   }, [chosen, fullListing, settled, error, tab]);
 
-  const shared = { api, store, dark, onState: setPageState };
+  const shared = { api, onState: setPageState };
   const one = { ...shared, problems, key: chosen?.id };
-  const page = (): JSX.Element | null => {
+  const page = () => {
     if (tab === "fit")
       return error !== null ? null : <FitPage {...shared} fit={fits.value} runs={runs.value} />;
     if (tab === "fleet" && report === null && run !== "" && error === null)
@@ -197,7 +188,7 @@ export function App({ api, store }: Props): JSX.Element {
     if (chosen === null)
       return (
         <EmptyPage
-          {...{ api, run, runs: runs.value, listing: listing.value, options, tab, store }}
+          {...{ api, run, runs: runs.value, listing: listing.value, options, tab }}
           onPaste={paste.open}
         />
       );
@@ -221,7 +212,7 @@ export function App({ api, store }: Props): JSX.Element {
         Skip to contents
       </button>
       <Header
-        {...{ api, run, options, report, has, store }}
+        {...{ api, run, options, report, has }}
         runs={runs.value}
         recordings={listing.value?.recordings ?? null}
         answers={listing.answers}
@@ -242,7 +233,7 @@ export function App({ api, store }: Props): JSX.Element {
       {help && <Help onClose={() => setHelp(false)} />}
       {paste.given !== null && (
         <PasteBox
-          {...{ api, store }}
+          api={api}
           given={paste.given}
           onClose={paste.close}
           onPasted={() => setPasted(pasted + 1)}
@@ -253,7 +244,7 @@ export function App({ api, store }: Props): JSX.Element {
 }
 
 /** What the printed page is about, in place of tabs and pickers. */
-function PrintTitle({ lines }: { lines: readonly string[] }): JSX.Element {
+function PrintTitle({ lines }: { lines: readonly string[] }) {
   return (
     <header class="print-title" data-testid="print-title">
       {lines.map((line) => (

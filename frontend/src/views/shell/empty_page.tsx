@@ -1,13 +1,165 @@
-import type { ComponentChildren, JSX } from "preact";
-import type { Store } from "../../base/store";
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { formatBytes, formatCount } from "../../base/units";
 import type { Api } from "../../payload/api";
-import type { Listing, Runs } from "../../payload/generated/answers";
 import type { RecordingOptions } from "../../payload/choose_recording";
+import type { Listing, Progress, Reason, Runs } from "../../payload/generated/answers";
+import { type Tab, useViewState } from "../state/view_state";
 import { Message, Notes } from "../widgets/message";
-import type { Tab, ViewState } from "../state/view_state";
-import { NoEvents } from "./no_events";
-import { Reading } from "./reading";
-import { TabsWithData } from "./tabs_with_data";
+import { TabsWithData } from "./tabs";
+
+/** Time between two questions; files that are read sooner show nothing. */
+const EVERY_MS = 400;
+
+/** Placeholder of a page whose files are being read: bytes read of how many, and the elapsed time. */
+function Reading({ api, run }: { api: Api; run: string }) {
+  const progress = useProgress(api, run);
+  return (
+    <div class="placeholder" aria-busy="true">
+      {progress !== null && (
+        <div class="reading" data-testid="reading">
+          <progress
+            aria-label="Bytes read"
+            max={progress.total_bytes}
+            value={Math.min(progress.read_bytes, progress.total_bytes)}
+          />
+          <p>{progressText(progress)}</p>
+        </div>
+      )}
+    </div>
+  );
+}
+
+function progressText({ read_bytes: read, total_bytes: total, seconds }: Progress): string {
+  const elapsed = `${formatCount(Math.round(seconds))} s`;
+  return read < total
+    ? `Reading ${formatBytes(read)} of ${formatBytes(total)}, ${elapsed}`
+    : `Analyzing ${formatBytes(total)}, ${elapsed}`;
+}
+
+/** Ask for the progress of a run again and again; null while nothing is being read. */
+function useProgress(api: Api, run: string): Progress | null {
+  const [progress, setProgress] = useState<Progress | null>(null);
+  useEffect(() => {
+    setProgress(null);
+    if (run === "" || api.report !== null) return;
+    const abort = new AbortController();
+    let timer = setTimeout(ask, EVERY_MS);
+    function ask(): void {
+      // A failure is that of the files, which the page shows.
+      void api
+        .progress({ run }, abort.signal)
+        .then(
+          (found) => setProgress(found.total_bytes > 0 ? found : null),
+          () => undefined,
+        )
+        .then(() => {
+          if (!abort.signal.aborted) timer = setTimeout(ask, EVERY_MS);
+        });
+    }
+    return () => {
+      abort.abort();
+      clearTimeout(timer);
+    };
+  }, [api, run]);
+  return progress;
+}
+
+/** Possible reasons for a run without allocator events, by the backend's codes. */
+const REASONS: readonly (readonly [code: string, title: string, about: string])[] = [
+  [
+    "cpu_backend",
+    "CPU backend",
+    "GPU and TPU allocators log events; JAX's CPU allocator does not. Run the script within " +
+      "tb_memplugin.capture.track(), which records live arrays on any backend.",
+  ],
+  [
+    "tracer_level",
+    "Tracer level",
+    "Allocators log events at host tracer level 2 and above, the default of jax.profiler.trace.",
+  ],
+  [
+    "no_device_work",
+    "No device work in the window",
+    "Nothing was allocated or freed during the capture. Capture at least one complete step.",
+  ],
+  [
+    "no_allocator_events",
+    "No events recorded",
+    "All memory was allocated before the capture started, or the allocator does not log events. " +
+      "Capture from the first step, with JAX's default allocator.",
+  ],
+];
+
+interface NoEventsProps {
+  listing: Listing;
+  /** Links to the tabs that have data. */
+  children: ComponentChildren;
+}
+
+/** Message for a run without allocator events: the reason that applies, the remedy, and other possible reasons. */
+function NoEvents({ listing: { empty }, children }: NoEventsProps) {
+  const chosen = useViewState((state) => state.host);
+  const hosts = Object.keys(empty).filter((host) => chosen === "" || host === chosen);
+  const codes = new Set(hosts.map((host) => empty[host].code));
+  const others = REASONS.filter(([code]) => !codes.has(code));
+  return (
+    <div class="message" role="status" data-testid="no-events">
+      <strong>This run has no allocator events</strong>
+      {[...codes].map((code) => (
+        <ReasonText
+          {...{ empty, code }}
+          key={code}
+          hosts={hosts.filter((host) => empty[host].code === code)}
+        />
+      ))}
+      {codes.size === 0 ? (
+        <>
+          <p>Possible reasons:</p>
+          <OtherReasons reasons={others} />
+        </>
+      ) : (
+        <details>
+          <summary>Other possible reasons</summary>
+          <OtherReasons reasons={others} />
+        </details>
+      )}
+      {children}
+    </div>
+  );
+}
+
+function ReasonText({
+  code,
+  hosts,
+  empty,
+}: {
+  code: string;
+  hosts: string[];
+  empty: Record<string, Reason>;
+}) {
+  const title = REASONS.find(([known]) => known === code)?.[1];
+  const { text, remedy } = empty[hosts[0]];
+  return (
+    <div class="reason" data-testid="reason" data-code={code}>
+      {title !== undefined && <b>{title}</b>}
+      <p>{text}</p>
+      <p>{remedy}</p>
+      {Object.keys(empty).length > 1 && <p class="muted">{hosts.join(", ")}</p>}
+    </div>
+  );
+}
+
+function OtherReasons({ reasons }: { reasons: typeof REASONS }) {
+  return (
+    <dl class="reasons">
+      {reasons.flatMap(([code, title, about]) => [
+        <dt key={`${code} title`}>{title}</dt>,
+        <dd key={code}>{about}</dd>,
+      ])}
+    </dl>
+  );
+}
 
 interface Props {
   api: Api;
@@ -16,12 +168,11 @@ interface Props {
   listing: Listing | null;
   options: RecordingOptions | null;
   tab: Tab;
-  store: Store<ViewState>;
   onPaste: () => void;
 }
 
 /** Reason why there is no recording to show, and the remedy. */
-export function EmptyPage({ api, run, runs, listing, options, tab, store, onPaste }: Props): JSX.Element {
+export function EmptyPage({ api, run, runs, listing, options, tab, onPaste }: Props) {
   if (runs !== null && runs.runs.length === 0)
     return (
       <Message title="No profile found">
@@ -35,9 +186,9 @@ export function EmptyPage({ api, run, runs, listing, options, tab, store, onPast
     );
   if (options === null || listing === null) return <Reading api={api} run={run} />;
   const { problems, recordings } = listing;
-  const links = <TabsWithData recordings={recordings} store={store} />;
+  const links = <TabsWithData recordings={recordings} />;
   if (options.missing === null && problems.length === 0) {
-    if (tab === "memory_profile") return <NoEvents {...{ listing, store }}>{links}</NoEvents>;
+    if (tab === "memory_profile") return <NoEvents listing={listing}>{links}</NoEvents>;
     if (tab === "snapshots") return <NoSnapshots onPaste={onPaste}>{links}</NoSnapshots>;
   }
   const [title, advice] =
@@ -72,12 +223,7 @@ const ADVICE: Partial<Record<Tab, string>> = {
     "A profile contains the programs that ran during the capture. Capture at least one step with jax.profiler.trace.",
 };
 
-interface NoSnapshotsProps {
-  onPaste: () => void;
-  children: ComponentChildren;
-}
-
-function NoSnapshots({ onPaste, children }: NoSnapshotsProps): JSX.Element {
+function NoSnapshots({ onPaste, children }: { onPaste: () => void; children: ComponentChildren }) {
   return (
     <Message title="This run has no device profiles" more={children}>
       This tab shows device memory profiles: save them into the run&apos;s folder with

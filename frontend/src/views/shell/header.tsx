@@ -1,11 +1,9 @@
-import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
 import type { Api, Report } from "../../payload/api";
 import type { RecordingOptions } from "../../payload/choose_recording";
 import type { Runs, Summary } from "../../payload/generated/answers";
 import type { Answers } from "../data/use_fetched";
-import type { ViewState } from "../state/view_state";
+import { store, useViewState } from "../state/view_state";
 import { nextTheme } from "./keys";
 import { LiveStatusLine } from "./live_status";
 import { PasteIcon } from "./paste";
@@ -25,18 +23,17 @@ interface Props {
   answers: { readonly current: Answers };
   report: Report | null;
   has: OptionalTabs;
-  store: Store<ViewState>;
   onPaste: () => void;
   onHelp: () => void;
 }
 
 const THEME_ICONS = { auto: "◐", light: "☀", dark: "☾" } as const;
 
-export function Header(props: Props): JSX.Element {
-  const { api, runs, run, recordings, options, answers, report, has, store } = props;
+export function Header(props: Props) {
+  const { api, runs, run, recordings, options, answers, report, has } = props;
   const { onPaste, onHelp } = props;
   // The link contains the whole state, so it must be rendered after every change.
-  const state = useStore(store, (all) => all);
+  const state = useViewState((all) => all);
   const theme = `Theme: ${state.theme === "auto" ? "system" : state.theme}`;
   const header = useRef<HTMLElement>(null);
   useLayoutEffect(() => {
@@ -52,16 +49,12 @@ export function Header(props: Props): JSX.Element {
   return (
     <header class="top" ref={header}>
       <h1>Memory</h1>
-      <Tabs tabs={tabsOf(report, has)} recordings={recordings} store={store} />
-      {state.tab === "fit" ? (
-        <span class="spacer" />
-      ) : (
-        <Pickers {...{ runs, run, recordings, options, store }} />
-      )}
-      {report === null && <LiveStatusLine {...{ recordings, answers, store }} />}
+      <Tabs tabs={tabsOf(report, has)} recordings={recordings} />
+      {state.tab === "fit" ? <span class="spacer" /> : <Pickers {...{ runs, run, recordings, options }} />}
+      {report === null && <LiveStatusLine {...{ recordings, answers }} />}
       <nav>
         {report !== null && <ReportBadge report={report} />}
-        <ShareMenu api={api} run={report === null ? run : ""} store={store} />
+        <ShareMenu api={api} run={report === null ? run : ""} />
         {report === null && (
           <button
             class="quiet paste-button"

@@ -1,6 +1,4 @@
-import type { JSX } from "preact";
 import { useEffect, useReducer, useRef } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
 import {
   durationText,
   type LiveKind,
@@ -11,20 +9,19 @@ import {
 } from "../../layout/live";
 import type { Summary } from "../../payload/generated/answers";
 import type { Answers } from "../data/use_fetched";
-import type { ViewState } from "../state/view_state";
+import { store, useViewState } from "../state/view_state";
 
 interface Props {
   /** Recordings of the run; null until they are known. */
   recordings: readonly Summary[] | null;
   answers: { readonly current: Answers };
-  store: Store<ViewState>;
 }
 
 const TICK_MS = 1000;
 
 /** Whether the run is of a running job, the time of its last sample, and a button that pauses. */
-export function LiveStatusLine({ recordings, answers, store }: Props): JSX.Element {
-  const paused = useStore(store, (state) => state.paused);
+export function LiveStatusLine({ recordings, answers }: Props) {
+  const paused = useViewState((state) => state.paused);
   const status = recordings === null ? null : liveStatus(recordings, paused, answers.current, Date.now());
   useTicks(status !== null);
   return (

@@ -1,13 +1,11 @@
-import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { asError } from "../../base/errors";
 import { isEditable } from "../../base/input";
-import type { Store } from "../../base/store";
 import { formatBytes, formatShare } from "../../base/units";
 import type { Api } from "../../payload/api";
 import type { OpenedFile, PasteResult, Summary } from "../../payload/generated/answers";
-import { openRecording } from "../state/open_recording";
-import type { ViewState } from "../state/view_state";
+import { openRecording } from "../state/tabs";
+import { Dialog } from "../widgets/dialog";
 import { ErrorMessage } from "../widgets/message";
 
 /** Error texts are a few MiB at most. */
@@ -75,20 +73,17 @@ export function usePaste(possible: boolean): Pasting {
         if (typeof found !== "string" || found.trim() !== "") setGiven(found);
       });
     };
-    document.addEventListener("dragover", over);
-    document.addEventListener("drop", drop);
-    document.addEventListener("paste", paste);
-    return () => {
-      document.removeEventListener("dragover", over);
-      document.removeEventListener("drop", drop);
-      document.removeEventListener("paste", paste);
-    };
+    const stop = new AbortController();
+    document.addEventListener("dragover", over, stop);
+    document.addEventListener("drop", drop, stop);
+    document.addEventListener("paste", paste, stop);
+    return () => stop.abort();
   }, []);
   return { given, open: () => setGiven(""), close: () => setGiven(null) };
 }
 
 /** Clipboard icon. */
-export function PasteIcon(): JSX.Element {
+export function PasteIcon() {
   return (
     <svg class="sign" viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
       <path d="M5.5 3H3.5v11h9V3h-2M5.5 2h5v2.5h-5zM6 8h4M6 10.5h4" />
@@ -98,7 +93,6 @@ export function PasteIcon(): JSX.Element {
 
 interface Props {
   api: Api;
-  store: Store<ViewState>;
   /** Pasted or dropped text, or a dropped profile; empty if the box was opened for pasting. */
   given: string | File;
   onClose: () => void;
@@ -109,14 +103,12 @@ interface Props {
 type Answer = PasteResult | Error | "pending" | null;
 
 /** Dialog that explains the text of an out-of-memory error, and opens it or a dropped profile as a run. */
-export function PasteBox({ api, store, given, onClose, onPasted }: Props): JSX.Element {
-  const dialog = useRef<HTMLDialogElement>(null);
+export function PasteBox({ api, given, onClose, onPasted }: Props) {
   const [text, setText] = useState(typeof given === "string" ? given : "");
   const [answer, setAnswer] = useState<Answer>(null);
   const [sent, setSent] = useState<{ file: File; bytes: number } | null>(null);
   const sending = useRef(new AbortController());
   useEffect(() => () => sending.current.abort(), []);
-  useEffect(() => dialog.current?.showModal(), []);
 
   const read = (newText: string): void => {
     setText(newText);
@@ -154,7 +146,7 @@ export function PasteBox({ api, store, given, onClose, onPasted }: Props): JSX.E
   // What was dropped or pasted needs no further click.
   useEffect(() => take(given), [given]);
   const open = (recordings: readonly Summary[]): void => {
-    openRecording(store, recordings[0]);
+    openRecording(recordings[0]);
     onClose();
   };
   const drop = (event: DragEvent): void => {
@@ -164,64 +156,56 @@ export function PasteBox({ api, store, given, onClose, onPasted }: Props): JSX.E
     void readGiven(event.dataTransfer).then(take);
   };
   return (
-    <dialog
-      ref={dialog}
-      class="help paste"
-      aria-label="Paste an error"
-      data-testid="paste-box"
+    <Dialog
+      title="Paste an out-of-memory error"
+      label="Paste an error"
+      look="help paste"
+      testid="paste-box"
       onClose={onClose}
       onDragOver={(event) => {
         if (hasFile(event)) event.preventDefault();
       }}
       onDrop={drop}
     >
-      <div class="help-body">
-        <header>
-          <h2>Paste an out-of-memory error</h2>
-          <button class="quiet" aria-label="Close" onClick={onClose}>
-            ×
-          </button>
-        </header>
-        <p class="muted">
-          Paste the complete error from the log (XLA, TPU, BFC allocator, PyTorch or CUDA), or drop a file: an
-          error, a profile, a compiled program or a snapshot. It stays in memory on the server of this page.
-        </p>
-        <textarea
-          data-testid="paste-text"
-          aria-label="Text of the error"
-          autofocus
-          placeholder="RESOURCE_EXHAUSTED: Out of memory while trying to allocate …"
-          spellcheck={false}
-          rows={12}
-          value={text}
-          onInput={(event) => {
-            setText(event.currentTarget.value);
-            setAnswer(null);
-          }}
-          onKeyDown={(event) => {
-            if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) read(text);
-          }}
-        />
-        <div class="paste-acts">
-          <button
-            class="primary"
-            data-testid="paste-read"
-            disabled={text.trim() === "" || answer === "pending"}
-            title="Ctrl + Enter"
-            onClick={() => read(text)}
-          >
-            {answer === "pending" ? "Reading…" : "Explain"}
-          </button>
-        </div>
-        {sent !== null && (
-          <p role="status" data-testid="sending">
-            {`Reading ${sent.file.name}: ${formatBytes(sent.bytes)} of ${formatBytes(sent.file.size)}, ` +
-              formatShare(sent.bytes, sent.file.size)}
-          </p>
-        )}
-        <Explanation answer={answer} onOpen={open} />
+      <p class="muted">
+        Paste the complete error from the log (XLA, TPU, BFC allocator, PyTorch or CUDA), or drop a file: an
+        error, a profile, a compiled program or a snapshot. It stays in memory on the server of this page.
+      </p>
+      <textarea
+        data-testid="paste-text"
+        aria-label="Text of the error"
+        autofocus
+        placeholder="RESOURCE_EXHAUSTED: Out of memory while trying to allocate …"
+        spellcheck={false}
+        rows={12}
+        value={text}
+        onInput={(event) => {
+          setText(event.currentTarget.value);
+          setAnswer(null);
+        }}
+        onKeyDown={(event) => {
+          if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) read(text);
+        }}
+      />
+      <div class="paste-acts">
+        <button
+          class="primary"
+          data-testid="paste-read"
+          disabled={text.trim() === "" || answer === "pending"}
+          title="Ctrl + Enter"
+          onClick={() => read(text)}
+        >
+          {answer === "pending" ? "Reading…" : "Explain"}
+        </button>
       </div>
-    </dialog>
+      {sent !== null && (
+        <p role="status" data-testid="sending">
+          {`Reading ${sent.file.name}: ${formatBytes(sent.bytes)} of ${formatBytes(sent.file.size)}, ` +
+            formatShare(sent.bytes, sent.file.size)}
+        </p>
+      )}
+      <Explanation answer={answer} onOpen={open} />
+    </Dialog>
   );
 }
 
@@ -232,7 +216,7 @@ function Explanation({
 }: {
   answer: Answer;
   onOpen: (recordings: readonly Summary[]) => void;
-}): JSX.Element | null {
+}) {
   if (answer === null || answer === "pending") return null;
   if (answer instanceof Error) return <ErrorMessage error={answer} />;
   const { recordings, explanation, message } = answer;

@@ -1,13 +1,10 @@
-import type { JSX } from "preact";
 import { useMemo, useRef } from "preact/hooks";
-import type { Store } from "../../base/store";
 import { formatBytes, formatShare } from "../../base/units";
 import { listedHost, type RecordingOptions } from "../../payload/choose_recording";
 import type { Runs, Summary } from "../../payload/generated/answers";
 import { useSidebar } from "../browser/host_window";
-import { NEW_COMPARISON, NEW_RECORDING, type ViewState } from "../state/view_state";
-import { Combobox, type Option } from "../widgets/combobox";
-import { runOptions, type RunPeaks, withPeak } from "../widgets/run_options";
+import { NEW_COMPARISON, NEW_RECORDING, store, type ViewState } from "../state/view_state";
+import { Combobox, type Option, runOptions, type RunPeaks, withPeak } from "../widgets/combobox";
 
 interface Props {
   runs: Runs | null;
@@ -15,10 +12,9 @@ interface Props {
   /** Recordings of the run; null until they are read. */
   recordings: readonly Summary[] | null;
   options: RecordingOptions | null;
-  store: Store<ViewState>;
 }
 
-export function Pickers({ runs, run, recordings, options, store }: Props): JSX.Element {
+export function Pickers({ runs, run, recordings, options }: Props) {
   const peaks = useRef<RunPeaks>(new Map());
   const { tab, host, module } = store.get();
   // The recordings of one host do not have the peak of the run.
@@ -116,7 +112,7 @@ interface SelectProps {
   onPick: (value: string) => void;
 }
 
-function Select({ label, testid, options, value, onPick }: SelectProps): JSX.Element | null {
+function Select({ label, testid, options, value, onPick }: SelectProps) {
   if (options.length === 0) return null;
   return (
     <label class="picker">

@@ -1,10 +1,8 @@
-import type { JSX } from "preact";
 import { formatCount, formatCounted } from "../../base/units";
 import type { Report } from "../../payload/api";
+import { TAB_OF_AXIS } from "../state/tabs";
+import { type Tab, TABS } from "../state/view_state";
 import { Message } from "../widgets/message";
-import { TAB_OF_AXIS } from "../state/open_recording";
-import type { Tab } from "../state/view_state";
-import { TABS } from "../state/view_state";
 
 /** Tabs that only some logdirs have. */
 export type OptionalTabs = Readonly<Record<"fit" | "fleet", boolean>>;
@@ -24,7 +22,7 @@ function extent({ recordings, of }: Report): string {
 }
 
 /** Badge of an offline report, with the share of recordings in it. */
-export function ReportBadge({ report }: { report: Report }): JSX.Element {
+export function ReportBadge({ report }: { report: Report }) {
   return (
     <span
       class="report-sign"
@@ -41,7 +39,7 @@ export function ReportBadge({ report }: { report: Report }): JSX.Element {
 }
 
 /** Message in place of a recording that the report does not contain. */
-export function NotInReport({ report }: { report: Report }): JSX.Element {
+export function NotInReport({ report }: { report: Report }) {
   const others = report.recordings < report.of ? "Other recordings, comparisons" : "Comparisons";
   return (
     <Message title="Not in this report">

@@ -1,7 +1,5 @@
-import type { JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { messageOf } from "../../base/errors";
-import type { Store } from "../../base/store";
 import { formatBytes } from "../../base/units";
 import type { Api } from "../../payload/api";
 import { copyText, saveBlob } from "../browser/export";
@@ -9,7 +7,7 @@ import { printPage } from "../browser/printing";
 import { capitalize } from "../data/terms";
 import { type PictureFormat, type SavableChart, savableCharts } from "../drawing/save_picture";
 import { sharedUrl } from "../state/url";
-import type { ViewState } from "../state/view_state";
+import { store } from "../state/view_state";
 
 /** The end of a complete report: a connection that ends early is no error in every browser and server. */
 const END = "</html>";
@@ -43,15 +41,14 @@ interface Props {
   api: Api;
   /** Run of the report; empty without runs. */
   run: string;
-  store: Store<ViewState>;
 }
 
 /** Button with a menu: copy the link, save a report or a chart, print. */
-export function ShareMenu({ api, run, store }: Props): JSX.Element {
+export function ShareMenu({ api, run }: Props) {
   const root = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
   const [open, setOpen] = useState(false);
-  const { status, busy, copy, save, picture, reset } = useShare(api, run, store);
+  const { status, busy, copy, save, picture, reset } = useShare(api, run);
   const close = (): void => {
     setOpen(false);
     button.current?.focus();
@@ -139,7 +136,7 @@ interface ItemProps {
   onPick: () => void;
 }
 
-function Item({ testid, label, about, disabled = false, onPick }: ItemProps): JSX.Element {
+function Item({ testid, label, about, disabled = false, onPick }: ItemProps) {
   return (
     <button role="menuitem" tabindex={-1} data-testid={testid} disabled={disabled} onClick={onPick}>
       {label}
@@ -151,7 +148,7 @@ function Item({ testid, label, about, disabled = false, onPick }: ItemProps): JS
 const FORMATS = ["svg", "png"] as const;
 
 /** The charts on the page, each as a vector graphic or an image. */
-function Charts({ onPick }: { onPick: (chart: SavableChart, format: PictureFormat) => void }): JSX.Element {
+function Charts({ onPick }: { onPick: (chart: SavableChart, format: PictureFormat) => void }) {
   return (
     <>
       {savableCharts().map((chart) => (
@@ -193,7 +190,7 @@ function onMenuKey(event: KeyboardEvent, close: () => void): void {
 }
 
 /** The actions of the menu, and a line about the last one. */
-function useShare(api: Api, run: string, store: Store<ViewState>) {
+function useShare(api: Api, run: string) {
   const [status, setStatus] = useState("");
   const [busy, setBusy] = useState(false);
   const fail = (error: unknown): void => setStatus(messageOf(error));

@@ -1,17 +1,13 @@
-import type { JSX } from "preact";
-import type { Store } from "../../base/store";
-import { useStore } from "../../base/store";
+import { moveTabFocus } from "../../base/input";
 import type { Summary } from "../../payload/generated/answers";
-import { aboutTab, isOfOneRecording, recordingsOf, tabName } from "../state/tab_names";
-import type { Tab, ViewState } from "../state/view_state";
-import { NEW_RECORDING } from "../state/view_state";
-import { moveTabFocus } from "../widgets/tab_keys";
+import { aboutTab, isOfOneRecording, recordingsOf, tabName } from "../state/tabs";
+import { NEW_RECORDING, store, type Tab, TABS, useViewState } from "../state/view_state";
 
 /**
  * Go to another tab of the same run, and of the same host if that has data there. The selection is reset, as it means
  * nothing there.
  */
-export function openTab(store: Store<ViewState>, tab: Tab, recordings: readonly Summary[] | null): void {
+function openTab(tab: Tab, recordings: readonly Summary[] | null): void {
   const { tab: open, host } = store.get();
   if (open === tab) return;
   const there = recordingsOf(tab, recordings ?? []) ?? [];
@@ -23,12 +19,11 @@ interface Props {
   tabs: readonly Tab[];
   /** Recordings of the run; null until they are known. */
   recordings: readonly Summary[] | null;
-  store: Store<ViewState>;
 }
 
 /** The tabs of all recordings, then those of one. Of these, only the open one and those that have data are there. */
-export function Tabs({ tabs, recordings, store }: Props): JSX.Element {
-  const open = useStore(store, (state) => state.tab);
+export function Tabs({ tabs, recordings }: Props) {
+  const open = useViewState((state) => state.tab);
   const shown = tabs.filter((tab) => tab === open || recordingsOf(tab, recordings ?? [])?.length !== 0);
   const firstOfOne = shown.find(isOfOneRecording);
   const focused = shown.includes(open as Tab) ? open : shown[0];
@@ -43,11 +38,49 @@ export function Tabs({ tabs, recordings, store }: Props): JSX.Element {
           tabindex={tab === focused ? 0 : -1}
           data-testid={`tab-${tab}`}
           title={aboutTab(tab)}
-          onClick={() => openTab(store, tab, recordings)}
+          onClick={() => openTab(tab, recordings)}
         >
           {tabName(tab, recordings)}
         </button>
       ))}
     </div>
+  );
+}
+
+const CONTENTS: Record<string, string> = {
+  program: "compiled programs",
+  allocator: "allocator events",
+  torch_snapshot: "PyTorch snapshots",
+  torch_timeline: "PyTorch memory timelines",
+  device_profile: "device memory profiles",
+  oom: "out-of-memory errors",
+  watch: "memory of devices over time",
+};
+
+/** Links to the tabs that have data of the run; nothing where there are none. */
+export function TabsWithData({ recordings }: { recordings: readonly Summary[] }) {
+  const found = TABS.flatMap((tab) => {
+    const kinds = new Set(recordingsOf(tab, recordings)?.map(({ kind }) => kind));
+    return kinds.size > 0 ? [{ tab, contents: [...kinds].map((kind) => CONTENTS[kind] ?? kind) }] : [];
+  });
+  if (found.length === 0) return null;
+  return (
+    <p class="tabs-with-data" data-testid="tabs-with-data">
+      This run has{" "}
+      {found.map(({ tab, contents }, i) => (
+        <span key={tab}>
+          {i > 0 && (i === found.length - 1 ? " and " : ", ")}
+          {contents.join(" and ")} in{" "}
+          <button
+            class="link"
+            data-testid={`to-${tab.replace("_", "-")}`}
+            onClick={() => openTab(tab, recordings)}
+          >
+            {tabName(tab, recordings)}
+          </button>
+        </span>
+      ))}
+      .
+    </p>
   );
 }

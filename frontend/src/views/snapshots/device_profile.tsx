@@ -1,6 +1,5 @@
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted } from "../../base/units";
 import { liveAt } from "../../layout/usage/live_set";
 import type { Api } from "../../payload/api";
@@ -15,14 +14,14 @@ import { FigureCell } from "../page/figures";
 import { Headline } from "../page/headline";
 import { TreesScope } from "../page/row_filter";
 import { RecordingPage } from "../recording/recording_page";
-import { NEW_RECORDING, type ViewProps, type ViewState } from "../state/view_state";
+import { NEW_RECORDING, store, useViewState } from "../state/view_state";
 import { TREE_CHARTS, TreeCharts, useTree } from "../trees/tree_charts";
 import { Choice } from "../widgets/choice";
 import { ErrorMessage } from "../widgets/message";
 import { GrowthSeries } from "./device_profile_growth";
 import { OomPage } from "./oom_page";
 
-export interface SnapshotProps extends PageProps {
+interface SnapshotProps extends PageProps {
   summary: Summary;
   /** Number of snapshots in the run. */
   snapshots: number;
@@ -30,8 +29,7 @@ export interface SnapshotProps extends PageProps {
 }
 
 /** Page of a device memory profile: live arrays and executables by call stack. A leak of the series comes first. */
-export function DeviceProfilePage(props: SnapshotProps): JSX.Element {
-  const { api, summary, snapshots, problems, store, dark, onState } = props;
+function DeviceProfilePage({ api, summary, snapshots, problems, onState }: SnapshotProps) {
   const { id } = summary;
   const profile = useFetched(id, (key, signal) => api.deviceProfile({ id: key }, signal));
   const growth = useLastFetched(snapshots > 1 ? `${id} ${snapshots}` : null, (_, signal) =>
@@ -51,8 +49,8 @@ export function DeviceProfilePage(props: SnapshotProps): JSX.Element {
   const { headline } = profile.value;
   return (
     <TermsContext.Provider value={SNAPSHOT_TERMS}>
-      <TreesScope api={api} recording={summary} everything={all.value} store={store}>
-        <Frame {...{ api, id, store, dark }} everything={all.value}>
+      <TreesScope api={api} recording={summary} everything={all.value}>
+        <Frame {...{ api, id }} everything={all.value}>
           <Headline
             {...{ problems, headline: leak ?? headline, alarm: leak !== null }}
             caveats={summary.caveats}
@@ -62,12 +60,12 @@ export function DeviceProfilePage(props: SnapshotProps): JSX.Element {
           </Headline>
           {growth.error !== null && <ErrorMessage error={growth.error} />}
           {growth.value !== null && growth.value.points.length > 1 && (
-            <GrowthSeries growth={growth.value} id={id} store={store} />
+            <GrowthSeries growth={growth.value} id={id} />
           )}
-          <Devices profile={profile.value} store={store} />
-          <Trees all={all.value} fileName={fileName} store={store} dark={dark}>
+          <Devices profile={profile.value} />
+          <Trees all={all.value} fileName={fileName}>
             <CallGraphSection
-              {...{ api, id, fileName, store }}
+              {...{ api, id, fileName }}
               base=""
               devices={profile.value.devices.length}
               onReady={setGraphReady}
@@ -79,7 +77,7 @@ export function DeviceProfilePage(props: SnapshotProps): JSX.Element {
   );
 }
 
-interface FrameProps extends ViewProps {
+interface FrameProps {
   api: Api;
   id: string;
   /** Null until all rows have loaded. */
@@ -88,13 +86,13 @@ interface FrameProps extends ViewProps {
 }
 
 /** The page, with a side panel for the row selected in a tree or in another tab. */
-function Frame({ everything, children, ...shared }: FrameProps): JSX.Element {
+function Frame({ everything, children, ...shared }: FrameProps) {
   const available = useMemo(() => (everything === null ? null : allRows(everything)), [everything]);
   const drawer = useDetails({ ...shared, available, length: 1, times: null, moment: true });
   return <PageFrame drawer={drawer}>{children}</PageFrame>;
 }
 
-function Figures({ profile }: { profile: DeviceProfile }): JSX.Element {
+function Figures({ profile }: { profile: DeviceProfile }) {
   const { capacity_bytes: capacity } = profile.recording;
   const { step, time_ns: time } = profile.taken;
   const when = [
@@ -116,13 +114,7 @@ function Figures({ profile }: { profile: DeviceProfile }): JSX.Element {
 }
 
 /** Devices of the file, with their bytes. */
-function Devices({
-  profile,
-  store,
-}: {
-  profile: DeviceProfile;
-  store: Store<ViewState>;
-}): JSX.Element | null {
+function Devices({ profile }: { profile: DeviceProfile }) {
   if (profile.devices.length < 2) return null;
   const most = Math.max(1, ...profile.devices.map(({ bytes }) => bytes));
   return (
@@ -158,7 +150,7 @@ function Devices({
   );
 }
 
-interface TreesProps extends ViewProps {
+interface TreesProps {
   /** Null until all rows have loaded. */
   all: RecordingData | null;
   fileName: string;
@@ -167,10 +159,10 @@ interface TreesProps extends ViewProps {
 }
 
 /** Trees of this device's call stacks: top-down and bottom-up. */
-function Trees({ all, fileName, store, dark, children }: TreesProps): JSX.Element {
-  const state = useStore(store, ({ chart }) => chart);
+function Trees({ all, fileName, children }: TreesProps) {
+  const state = useViewState(({ chart }) => chart);
   const live = useMemo(() => (all === null ? new Uint32Array(0) : liveAt(all.rows, 0)), [all]);
-  const { tree, error } = useTree(store, all?.rows ?? null, false, true);
+  const { tree, error } = useTree(all?.rows ?? null, false, true);
   const isDrawn = useRef(false);
   isDrawn.current ||= tree !== null || error !== null;
   return (
@@ -188,7 +180,7 @@ function Trees({ all, fileName, store, dark, children }: TreesProps): JSX.Elemen
           />
         </header>
         <TreeCharts
-          {...{ live, fileName, store, dark }}
+          {...{ live, fileName }}
           rows={all?.rows ?? null}
           program={all?.program ?? null}
           unexplained={0}
@@ -201,7 +193,7 @@ function Trees({ all, fileName, store, dark, children }: TreesProps): JSX.Elemen
 }
 
 /** Page of memory at one moment, by the kind of recording. */
-export function SnapshotPage({ summary, snapshots, ...shared }: SnapshotProps): JSX.Element {
+export function SnapshotPage({ summary, snapshots, ...shared }: SnapshotProps) {
   if (summary.kind === "oom") return <OomPage {...shared} summary={summary} />;
   if (summary.kind === "device_profile") return <DeviceProfilePage {...shared} {...{ summary, snapshots }} />;
   return <RecordingPage {...shared} tab="snapshots" allocations={summary.allocations} id={summary.id} />;

@@ -1,21 +1,19 @@
-import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { cssColor } from "../../base/colors";
 import { type CsvColumn, formatCsv } from "../../base/csv";
 import { onPress } from "../../base/input";
-import type { Store } from "../../base/store";
 import { formatBytes, formatExact } from "../../base/units";
-import { type GrowthBand, growthChart } from "../../layout/compare/growth_chart";
+import { type GrowthBand, growthChart } from "../../layout/bands";
 import type { Growth, GrowthSite } from "../../payload/generated/answers";
 import { mixPixels } from "../../render/frame/palette";
 import { saveText } from "../browser/export";
-import { useWidth } from "../browser/use_size";
-import { ByteAxis } from "../drawing/byte_axis";
 import { FullWindow, useFullWindow } from "../browser/full_window";
+import { useWidth } from "../browser/hooks";
+import { ByteAxis } from "../drawing/byte_axis";
 import { copySvg, type Picture, withLightTheme } from "../drawing/picture";
 import { SaveDrawing } from "../drawing/save_picture";
 import { SvgSurface } from "../drawing/surface";
-import { NEW_RECORDING, type ViewState } from "../state/view_state";
+import { NEW_RECORDING, store } from "../state/view_state";
 
 const LINE_HEIGHT = 18;
 const SWATCH = 10;
@@ -60,11 +58,10 @@ const TOP = 10;
 interface SeriesProps {
   growth: Growth;
   id: string;
-  store: Store<ViewState>;
 }
 
 /** Growth over the device profiles of a run, by allocation site. */
-export function GrowthSeries({ growth, id, store }: SeriesProps): JSX.Element {
+export function GrowthSeries({ growth, id }: SeriesProps) {
   const place = useRef<HTMLElement>(null);
   const [pointed, setPointed] = useState<number | null>(null);
   const chart = useMemo(() => growthChart(growth), [growth]);
@@ -96,7 +93,7 @@ export function GrowthSeries({ growth, id, store }: SeriesProps): JSX.Element {
         <button onClick={() => saveText(csv(), "growth.csv")}>Save CSV</button>
       </header>
       <FullWindow of="growth chart">
-        <Chart {...{ growth, id, store, pointed, onPoint: setPointed, bands: chart.bands }} chart={chart} />
+        <Chart {...{ growth, id, pointed, onPoint: setPointed, bands: chart.bands }} chart={chart} />
       </FullWindow>
       <ol class="growth-sites" onMouseLeave={() => setPointed(null)}>
         {[...chart.bands].reverse().map((band) => {
@@ -131,7 +128,7 @@ interface ChartProps extends SeriesProps {
   onPoint: (site: number | null) => void;
 }
 
-function Chart({ growth, id, store, chart, pointed, onPoint }: ChartProps): JSX.Element {
+function Chart({ growth, id, chart, pointed, onPoint }: ChartProps) {
   const place = useRef<HTMLDivElement>(null);
   const width = useWidth(place);
   const height = useFullWindow() ? window.innerHeight - 60 : HEIGHT;

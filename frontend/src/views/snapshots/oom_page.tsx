@@ -1,15 +1,12 @@
-import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { messageOf } from "../../base/errors";
-import type { Store } from "../../base/store";
 import { formatBytes, formatCounted, formatShare } from "../../base/units";
 import type { Api } from "../../payload/api";
 import type { FailedProgram, Holder, Problem, Summary } from "../../payload/generated/answers";
 import type { FirstView, RecordingData } from "../../payload/recording/recording";
-import { AddressMap } from "../breakdown/address_map";
-import { Breakdown } from "../breakdown/breakdown";
-import { Buffers } from "../buffer_table/buffers";
+import { AddressMap, Breakdown } from "../breakdown/breakdown";
 import { copyText } from "../browser/export";
+import { Buffers } from "../buffer_table/buffer_table";
 import { SNAPSHOT_TERMS, type Terms, TermsContext } from "../data/terms";
 import { useFetched } from "../data/use_fetched";
 import { availableRows, type OnPageState, useRecording } from "../data/use_recording";
@@ -17,36 +14,25 @@ import { PageFrame, useDetails } from "../page/details";
 import { Figures } from "../page/figures";
 import { Headline } from "../page/headline";
 import { TreesScope } from "../page/row_filter";
-import { openRecording } from "../state/open_recording";
-import type { ViewProps, ViewState } from "../state/view_state";
+import { openRecording } from "../state/tabs";
 import { ErrorMessage } from "../widgets/message";
 
-interface FailedProgramProps {
-  api: Api;
-  id: string;
-  store: Store<ViewState>;
-}
-
 /** The program that an error without buffers names: links where the logdir has it, else how to get it. */
-function ProgramOfError({ api, id, store }: FailedProgramProps): JSX.Element | null {
+function ProgramOfError({ api, id }: { api: Api; id: string }) {
   const { value } = useFetched(id, (key, signal) => api.failedProgram({ id: key }, signal));
   if (value === null) return null;
-  if (value.programs.length > 0) return <Programs found={value} store={store} />;
+  if (value.programs.length > 0) return <Programs found={value} />;
   return value.recipe === null ? null : <Recipe recipe={value.recipe} />;
 }
 
-function Programs({ found, store }: { found: FailedProgram; store: Store<ViewState> }): JSX.Element {
+function Programs({ found }: { found: FailedProgram }) {
   return (
     <ul class="oom-hints" aria-label="Dumps of the program" data-testid="failed-program">
       {found.fits_with !== null && <li data-testid="fits-with">{found.fits_with}</li>}
       {found.programs.map((program) => (
         <li key={program.id}>
           A dump contains the buffers:{" "}
-          <button
-            class="link"
-            title="Open the compiled program"
-            onClick={() => openRecording(store, program)}
-          >
+          <button class="link" title="Open the compiled program" onClick={() => openRecording(program)}>
             {program.title}
           </button>
           , {formatBytes(program.reserved_bytes ?? program.peak_bytes)} of {program.memory}, in {program.run}
@@ -57,7 +43,7 @@ function Programs({ found, store }: { found: FailedProgram; store: Store<ViewSta
 }
 
 /** How to get the buffers of a program that the compiler refused. */
-function Recipe({ recipe }: { recipe: string }): JSX.Element {
+function Recipe({ recipe }: { recipe: string }) {
   const [copied, setCopied] = useState<string | null>(null);
   const copy = (): void =>
     void copyText(recipe).then(
@@ -90,7 +76,7 @@ function Recipe({ recipe }: { recipe: string }): JSX.Element {
 /** Phases before the program runs. */
 const NEEDED_TERMS: Terms = { ...SNAPSHOT_TERMS, live: "needed" };
 
-interface Shared extends ViewProps {
+interface Shared {
   api: Api;
   problems: Problem[];
 }
@@ -101,8 +87,8 @@ interface Props extends Shared {
 }
 
 /** Page of an out-of-memory error: reason, advice, and memory contents as far as the text lists them. */
-export function OomPage({ summary, onState, ...shared }: Props): JSX.Element {
-  const { api, store } = shared;
+export function OomPage({ summary, onState, ...shared }: Props) {
+  const { api } = shared;
   const { id } = summary;
   const { first, all } = useRecording(
     api,
@@ -117,19 +103,17 @@ export function OomPage({ summary, onState, ...shared }: Props): JSX.Element {
     <TermsContext.Provider
       value={first.value.out_of_memory?.used_is === "needed" ? NEEDED_TERMS : SNAPSHOT_TERMS}
     >
-      <TreesScope api={api} recording={first.value.recording} everything={all.value} store={store}>
+      <TreesScope api={api} recording={first.value.recording} everything={all.value}>
         <Loaded {...shared} view={first.value} everything={all.value} />
       </TreesScope>
     </TermsContext.Provider>
   );
 }
 
-function Loaded(props: Shared & { view: FirstView; everything: RecordingData | null }): JSX.Element {
-  const { api, problems, store, dark, view, everything } = props;
+function Loaded(props: Shared & { view: FirstView; everything: RecordingData | null }) {
+  const { api, problems, view, everything } = props;
   const available = useMemo(() => availableRows(view, everything), [view, everything]);
-  const shared = { store, dark };
   const drawer = useDetails({
-    ...shared,
     api,
     id: view.recording.id,
     available,
@@ -141,14 +125,13 @@ function Loaded(props: Shared & { view: FirstView; everything: RecordingData | n
     <PageFrame drawer={drawer}>
       <Headline headline={view.verdict.alarm} caveats={view.caveats} problems={problems}>
         <OomHints sentences={view.out_of_memory?.sentences.slice(2).filter(isHint) ?? []} />
-        <ProgramOfError api={api} id={view.recording.id} store={store} />
-        <Figures view={view} available={available} store={store} dark={dark} />
+        <ProgramOfError api={api} id={view.recording.id} />
+        <Figures view={view} available={available} />
         <Holders holders={view.ledger} />
         <LinesBefore lines={view.out_of_memory?.lines_before ?? []} />
       </Headline>
       {everything !== null && everything.regions.length > 0 && (
         <AddressMap
-          {...shared}
           rows={everything.rows}
           regions={everything.regions}
           places={everything.addresses}
@@ -160,8 +143,8 @@ function Loaded(props: Shared & { view: FirstView; everything: RecordingData | n
       )}
       {view.recording.peak_bytes > 0 && view.recording.allocations > 0 && (
         <>
-          <Breakdown {...shared} view={view} available={available} program={everything?.program ?? null} />
-          <Buffers {...shared} view={view} available={available} program={everything?.program ?? null} />
+          <Breakdown view={view} available={available} program={everything?.program ?? null} />
+          <Buffers view={view} available={available} program={everything?.program ?? null} />
         </>
       )}
     </PageFrame>
@@ -169,7 +152,7 @@ function Loaded(props: Shared & { view: FirstView; everything: RecordingData | n
 }
 
 /** What takes the device's memory, as the start-up lines of an inference engine state it. */
-function Holders({ holders }: { holders: readonly Holder[] }): JSX.Element | null {
+function Holders({ holders }: { holders: readonly Holder[] }) {
   if (holders.length === 0) return null;
   return (
     <table class="oom-holders" aria-label="Memory of the device" data-testid="oom-holders">
@@ -187,7 +170,7 @@ function Holders({ holders }: { holders: readonly Holder[] }): JSX.Element | nul
 }
 
 /** The lines of the log before the error, folded. */
-function LinesBefore({ lines }: { lines: readonly string[] }): JSX.Element | null {
+function LinesBefore({ lines }: { lines: readonly string[] }) {
   if (lines.length === 0) return null;
   return (
     <details class="oom-lines" data-testid="oom-lines">
@@ -203,7 +186,7 @@ function isHint(sentence: string): boolean {
 }
 
 /** Advice, largest effect first. */
-function OomHints({ sentences }: { sentences: string[] }): JSX.Element | null {
+function OomHints({ sentences }: { sentences: string[] }) {
   if (sentences.length === 0) return null;
   return (
     <ul class="oom-hints" aria-label="Advice" data-testid="oom-hints">

@@ -15,7 +15,7 @@ export interface Field<Value> {
   ofProgram?: true;
 }
 
-export interface UrlCodec<Value> {
+interface UrlCodec<Value> {
   /** The parameter's name. Links are bookmarked and shared: it must never change. */
   name: string;
   /** Return undefined for text that is not a value of the field. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createStore } from "../../base/store";
 import type { Field } from "./fields";
-import { bindUrl, fragmentOf, fromValues, readUrl, toValues } from "./url";
+import { bindUrl, fromValues, readUrl, toFragment, toValues } from "./url";
 import {
   initialState,
   NEW_COMPARISON,
@@ -98,7 +98,7 @@ describe("the state in the URL", () => {
   });
 
   it("has the parameter names that links have had so far, in their order", () => {
-    expect(fragmentOf(STATE)).toBe(FRAGMENT);
+    expect(`#${toFragment(STATE)}`).toBe(FRAGMENT);
   });
 
   it("comes back as it was", () => {

@@ -68,13 +68,9 @@ export function readUrl(): Partial<ViewState> {
   return fromValues(values);
 }
 
-function toFragment(state: ViewState): string {
+/** Return the fragment of a URL for a state. */
+export function toFragment(state: ViewState): string {
   return writeParts("", NAMES, toValues(state));
-}
-
-/** Return the fragment for a state, for links to our own page. */
-export function fragmentOf(state: ViewState): string {
-  return `#${toFragment(state)}`;
 }
 
 /** Return the URL of the page in its host for a state, for others to open. The address bar may be behind the state. */

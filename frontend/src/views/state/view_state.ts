@@ -1,4 +1,4 @@
-import { type Store, useStore } from "../../base/store";
+import { createStore, useStore } from "../../base/store";
 import { GROUP_KEYS } from "../../layout/table/table_lines";
 import { truncateForUrl } from "../../layout/url_values";
 import { CLASSIFICATIONS, COMPARE_BY, GRANULARITIES, TREND_BY } from "../../payload/generated/constants";
@@ -129,7 +129,7 @@ export const SCHEMA = {
   compare_by: choice("steps", COMPARE_BY, "role"),
   /** Kinds of change that the table of a comparison lists, joined by commas; empty is all. */
   change_kinds: text("kinds"),
-  /** Selected change of a comparison, as layout/compare/change_table.ts names it; empty is none. */
+  /** Selected change of a comparison, as layout/compare/changes.ts names it; empty is none. */
   selected_change: text("change", { reset: "recording" }),
   /** Step of the Fit tab, as payload/responses/fit.ts names it; empty is that of the most candidates. */
   fit_step: text("step", { isPlace: true }),
@@ -163,12 +163,6 @@ export type StateKey = keyof Schema;
 /** The state of the page: every chart reads it, and changes it for all others. */
 export type ViewState = { [Key in StateKey]: Schema[Key] extends Field<infer Value> ? Value : never };
 
-/** What the parts of a page share. */
-export interface ViewProps {
-  store: Store<ViewState>;
-  dark: boolean;
-}
-
 type ResetKey<R extends Reset> = {
   [Key in StateKey]: Schema[Key] extends { reset: R } ? Key : never;
 }[StateKey];
@@ -185,6 +179,14 @@ function resetValues<R extends Reset>(reset: R): Pick<ViewState, ResetKey<R>> {
 }
 
 export const initialState = initialValues(STATE_KEYS) as ViewState;
+
+/** The only state of the page. main.tsx fills it from the URL before anything is shown. */
+export const store = createStore(initialState);
+
+/** Return the value that `select` picks from the state. The component renders again only when it changes. */
+export function useViewState<S>(select: (state: ViewState) => S): S {
+  return useStore(store, select);
+}
 
 const PLACE = STATE_KEYS.filter((key) => (SCHEMA[key] as Field<unknown>).isPlace);
 
@@ -205,7 +207,7 @@ export const NEW_RECORDING = resetValues("recording");
 export const NEW_COMPARISON = resetValues("comparison");
 
 /** Return the inspected position, by default the peak. Positions past the end, from a URL, are clamped. */
-export function usePosition(store: Store<ViewState>, view: FirstView): number {
-  const position = useStore(store, (state) => state.position);
+export function usePosition(view: FirstView): number {
+  const position = useViewState((state) => state.position);
   return Math.min(position ?? view.peak, Math.max(view.length - 1, 0));
 }

@@ -1,7 +1,7 @@
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren } from "preact";
 import { formatBytes, formatCount, formatExact, formatSigned } from "../../base/units";
 import type { Field, Value } from "../../layout/table/fields";
-import { Middle } from "../widgets/middle";
+import { Middle } from "../widgets/labels";
 
 /** Heading of a column, which sorts the rows. */
 export interface Heading<Key extends string = string> {
@@ -24,12 +24,12 @@ export interface Column<Row> extends Field<Row>, Heading {
 export const DASH = <span class="muted">–</span>;
 
 /** Bytes as text, with the exact figure in a tooltip. */
-export function Bytes({ of, text = formatBytes(of) }: { of: number; text?: string }): JSX.Element {
+export function Bytes({ of, text = formatBytes(of) }: { of: number; text?: string }) {
   return <span title={formatExact(of)}>{text}</span>;
 }
 
 /** A path, shortened at the start because paths differ at the end. */
-export function Path({ text }: { text: string }): JSX.Element {
+export function Path({ text }: { text: string }) {
   return (
     <span class="from-end" title={text}>
       <bdi>{text}</bdi>
@@ -41,8 +41,7 @@ export function Path({ text }: { text: string }): JSX.Element {
 const TIGHT_SHARE = 0.9;
 
 /** Bar of the share of a memory that is used, more than 1 if there is too little of it, behind a text. */
-export function Room(props: { used: number | null; title: string; text: string }): JSX.Element {
-  const { used, title, text } = props;
+export function Room({ used, title, text }: { used: number | null; title: string; text: string }) {
   if (used === null) return DASH;
   const level = used > 1 ? "lacking" : used > TIGHT_SHARE ? "tight" : "";
   return (
@@ -58,7 +57,7 @@ export function CellLink(props: {
   title?: string;
   testid?: string;
   onClick?: () => void;
-}): JSX.Element {
+}) {
   const { children, title, testid, onClick } = props;
   return (
     <button
@@ -83,7 +82,7 @@ interface Look {
   show: (value: string | number) => ComponentChildren;
 }
 
-const bytes = (value: string | number): JSX.Element => <Bytes of={Number(value)} />;
+const bytes = (value: string | number) => <Bytes of={Number(value)} />;
 
 /** How values of each kind are shown; a track is a width where columns of the kind do not need another. */
 const KINDS = {
@@ -113,7 +112,7 @@ const KINDS = {
   count: { track: "80px", numeric: true, show: (value) => formatCount(Number(value)) },
 } as const satisfies Record<string, Look>;
 
-export type Kind = keyof typeof KINDS;
+type Kind = keyof typeof KINDS;
 
 /** Return a column of one kind. Its heading in saved files is its key, unless `more` has another or none. */
 export function column<Row>(
@@ -163,7 +162,7 @@ export function tickColumn<Row>(of: {
   canTick?: (row: Row) => boolean;
 }): Column<Row> {
   const { about, testid, title, label, isTicked, onTick, canTick = () => true } = of;
-  const cell = (row: Row): JSX.Element | null =>
+  const cell = (row: Row) =>
     canTick(row) ? (
       <input
         type="checkbox"

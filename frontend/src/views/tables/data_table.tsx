@@ -1,20 +1,18 @@
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
 import { readSorting, type Sorting, writeSorting } from "../../layout/url_values";
-import type { ViewState } from "../state/view_state";
+import { store, useViewState } from "../state/view_state";
 import type { Column } from "./columns";
 import { TableToolbar } from "./table_toolbar";
 import { type LineKeys, TableHead, VirtualLines } from "./virtual_lines";
 
 /** Return a table's sorting, which the URL has, and its setter. `first` is the initial one: always the same object. */
 export function useSorting<Key extends string>(
-  store: Store<ViewState>,
   columns: readonly { key: Key }[],
   first: Sorting<Key>,
   where: "sort" | "tree_sort" = "sort",
 ): [Sorting<Key>, (sorting: Sorting<Key>) => void] {
-  const text = useStore(store, (state) => state[where]);
+  const text = useViewState((state) => state[where]);
   const keys = columns.map(({ key }) => key);
   const sorting = useMemo(() => readSorting(text, keys, first), [text, keys.join(), first]);
   // The URL omits the initial sorting.
@@ -41,15 +39,14 @@ interface TableState<Row> {
 
 /** `first` is the initial sorting: always the same object. */
 export function useTable<Row>(
-  store: Store<ViewState>,
   columns: readonly Column<Row>[],
   first: Sorting,
   where?: "sort" | "tree_sort",
 ): TableState<Row> {
-  const search = useStore(store, (state) => state.search);
-  const size = useStore(store, (state) => state.size_filter);
+  const search = useViewState((state) => state.search);
+  const size = useViewState((state) => state.size_filter);
   const { shown, constant } = useMemo(() => splitConstant(columns), [columns]);
-  const [sort, onSort] = useSorting(store, shown, first, where);
+  const [sort, onSort] = useSorting(shown, first, where);
   const template = shown.map(({ track }) => track).join(" ");
   return { search, size, sort, onSort, shown, template, constant };
 }
@@ -66,7 +63,6 @@ export function splitConstant<Row>(columns: readonly Column<Row>[]): {
 }
 
 interface Props<Row> {
-  store: Store<ViewState>;
   table: TableState<Row>;
   /** False: rows have no size to filter by. */
   sized?: boolean;
@@ -92,8 +88,8 @@ interface Props<Row> {
 }
 
 /** Lines below a toolbar to filter, copy and save, and headings that sort. */
-export function DataTable<Row>(props: Props<Row>): JSX.Element {
-  const { store, table, sized = true, options, errors, note, summary, csv, fileName, ...lines } = props;
+export function DataTable<Row>(props: Props<Row>) {
+  const { table, sized = true, options, errors, note, summary, csv, fileName, ...lines } = props;
   const { search, size, sort, onSort, shown, template, constant } = table;
   return (
     <>
@@ -138,7 +134,7 @@ interface RowProps<Row> {
 }
 
 /** Line of a row's cells. */
-export function TableRow<Row>(props: RowProps<Row>): JSX.Element {
+export function TableRow<Row>(props: RowProps<Row>) {
   const { id, columns, row, template, testid, selected, look = "", onPick, onHover } = props;
   return (
     <div

@@ -1,18 +1,15 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import type { Store } from "../../base/store";
 import { formatCount, formatCounted } from "../../base/units";
 import { fieldTexts, matchingRows, rowsCsv, sortRows } from "../../layout/table/fields";
 import type { Sorting } from "../../layout/url_values";
 import { saveText } from "../browser/export";
 import { useSearch } from "../data/use_search";
-import type { ViewState } from "../state/view_state";
 import type { Column } from "./columns";
 import { DataTable, stepLine, TableRow, useTable } from "./data_table";
 import { type LineKeys, TableHead, VirtualLines } from "./virtual_lines";
 
-export interface TableProps<Row> {
-  store: Store<ViewState>;
+interface TableProps<Row> {
   /** Always the same list for the same rows. */
   columns: readonly Column<Row>[];
   /** Columns of the saved file, where their order is another. */
@@ -58,10 +55,10 @@ export interface TableProps<Row> {
 const IN_ORDER: Sorting = { key: "", descending: false };
 
 /** Table whose columns define search, sorting and the saved file. */
-export function Table<Row>(props: TableProps<Row>): JSX.Element {
-  const { store, columns, saved = columns, rows, bytes, fold, label, testid, noun, fileName } = props;
+export function Table<Row>(props: TableProps<Row>) {
+  const { columns, saved = columns, rows, bytes, fold, label, testid, noun, fileName } = props;
   const { isSelected, onSelect, open, canOpen = () => open !== undefined, onHover } = props;
-  const table = useTable(store, columns, props.first ?? IN_ORDER, props.where);
+  const table = useTable(columns, props.first ?? IN_ORDER, props.where);
   const { size, sort, onSort, shown, template } = table;
   const source = useMemo(() => {
     const { texts = (row: Row) => fieldTexts(columns, row) } = props;
@@ -115,7 +112,7 @@ export function Table<Row>(props: TableProps<Row>): JSX.Element {
   const number = sorted.length;
   return (
     <DataTable
-      {...{ store, table, csv, fileName, ...shared }}
+      {...{ table, csv, fileName, ...shared }}
       sized={bytes !== undefined}
       options={props.options}
       errors={filtered.errors}
@@ -128,7 +125,7 @@ export function Table<Row>(props: TableProps<Row>): JSX.Element {
 const FEW_COLUMNS = 4;
 
 /** Table of a section's list. */
-export function ListTable<Row>(props: TableProps<Row>): JSX.Element {
+export function ListTable<Row>(props: TableProps<Row>) {
   const { columns, testid } = props;
   return (
     <div class={columns.length <= FEW_COLUMNS ? "list-table few-columns" : "list-table"} data-testid={testid}>

@@ -1,6 +1,5 @@
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
-import { copyText, saveText } from "../browser/export";
+import { saveText, useCopying } from "../browser/export";
 
 interface Props {
   search: string;
@@ -16,18 +15,8 @@ interface Props {
   fileName: string;
 }
 
-export function TableToolbar(props: Props): JSX.Element {
-  const [copied, setCopied] = useState("");
-  const copy = (): void => {
-    const said = (text: string): void => {
-      setCopied(text);
-      window.setTimeout(() => setCopied(""), 2000);
-    };
-    copyText(props.csv()).then(
-      () => said("Copied"),
-      () => said("The browser blocked copying"),
-    );
-  };
+export function TableToolbar(props: Props) {
+  const [copied, copy] = useCopying();
   return (
     <div class="toolbar">
       <input
@@ -55,7 +44,7 @@ export function TableToolbar(props: Props): JSX.Element {
         {props.summary}
       </span>
       <span class="spacer" />
-      <button onClick={copy}>{copied === "" ? "Copy CSV" : copied}</button>
+      <button onClick={() => copy(props.csv())}>{copied === "" ? "Copy CSV" : copied}</button>
       <button onClick={() => saveText(props.csv(), props.fileName)}>Save CSV</button>
       {props.errors.map((error) => (
         <p key={error} class="filter-error" role="alert">

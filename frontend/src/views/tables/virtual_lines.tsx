@@ -1,8 +1,8 @@
 import type { JSX } from "preact";
 import { useContext, useEffect, useId, useRef, useState } from "preact/hooks";
 import { formatCounted } from "../../base/units";
-import { PrintingContext } from "../browser/printing";
 import { useFullWindow } from "../browser/full_window";
+import { PrintingContext } from "../browser/printing";
 
 interface TableHeadProps<Key extends string> {
   columns: readonly { key: Key; heading: string; about: string; numeric: boolean }[];
@@ -12,8 +12,7 @@ interface TableHeadProps<Key extends string> {
 }
 
 /** Headings that sort: numbers largest first, text alphabetically. */
-export function TableHead<Key extends string>(props: TableHeadProps<Key>): JSX.Element {
-  const { columns, template, sort, onSort } = props;
+export function TableHead<Key extends string>({ columns, template, sort, onSort }: TableHeadProps<Key>) {
   return (
     <div class="table-head" role="row" style={{ gridTemplateColumns: template }}>
       {columns.map(({ key, heading, about, numeric }) => {
@@ -71,7 +70,7 @@ interface Props {
 export type LineKeys = Partial<Record<string, (line: number) => void>>;
 
 /** List of lines of equal height; only the visible ones are in the document. */
-export function VirtualLines(props: Props): JSX.Element {
+export function VirtualLines(props: Props) {
   const { count, at, empty, label, head, line, onStep, keys = {} } = props;
   const id = useId();
   const scroller = useRef<HTMLDivElement>(null);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { View } from "../../layout/axis/view";
+import type { View } from "../../layout/axis";
 import { shorten } from "../drawing/surface";
 import { keyView } from "./gestures";
 

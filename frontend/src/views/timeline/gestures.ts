@@ -8,10 +8,10 @@ import {
   zoomFactor,
   zoomOf,
 } from "../../base/input";
-import { MIN_BYTES, MIN_POSITIONS, pan, saveSpan, type View, zoom } from "../../layout/axis/view";
-import type { Size } from "../browser/use_size";
+import { MIN_BYTES, MIN_POSITIONS, pan, saveSpan, type View, zoom } from "../../layout/axis";
+import type { Size } from "../browser/hooks";
 import { GUTTER_LEFT } from "../drawing/surface";
-import { pictureSize, valueAt } from "./drawing/geometry";
+import { pictureSize, valueAt } from "./drawing/scene";
 
 /** Movement in pixels below which a press is a click. */
 const CLICK_SLACK = 4;
@@ -43,8 +43,8 @@ interface Press {
   moved: boolean;
 }
 
-/** Listen to pointer, wheel, and W A S D over the plot. Return a function that stops listening. */
-export function bindGestures(element: HTMLElement, host: GestureHost): () => void {
+/** Listen to pointer, wheel, and W A S D over the plot; `host` is called each time. Return a function that stops it. */
+export function bindGestures(element: HTMLElement, host: () => GestureHost): () => void {
   let press: Press | null = null;
   const pointOf = (event: MouseEvent): { x: number; y: number } => {
     const box = element.getBoundingClientRect();
@@ -54,25 +54,25 @@ export function bindGestures(element: HTMLElement, host: GestureHost): () => voi
   const onDown = (event: PointerEvent): void => {
     if (event.button !== 0) return;
     const { x, y } = pointOf(event);
-    const { view, size } = host.current();
+    const { view, size } = host().current();
     const onAxis = y >= pictureSize(size).height;
     // When fully zoomed out there is nothing to pan, as on the usage chart.
-    const marks = event.shiftKey || showsAll(host);
+    const marks = event.shiftKey || showsAll(host());
     press = { kind: onAxis ? "select" : marks ? "band" : "pan", x, y, view, moved: false };
     element.setPointerCapture(event.pointerId);
   };
   const onMove = (event: PointerEvent): void => {
     const { x, y } = pointOf(event);
     if (press === null) {
-      host.hover(x, y);
+      host().hover(x, y);
       return;
     }
     press.moved ||= Math.hypot(x - press.x, y - press.y) >= CLICK_SLACK;
     if (!press.moved) return;
-    host.hold();
-    if (press.kind === "select") host.band([press.x, 0, x, pictureSize(host.current().size).height]);
-    else if (press.kind === "band") host.band([press.x, press.y, x, y]);
-    else host.show(panView(host, press.view, press.x - x, press.y - y));
+    host().hold();
+    if (press.kind === "select") host().band([press.x, 0, x, pictureSize(host().current().size).height]);
+    else if (press.kind === "band") host().band([press.x, press.y, x, y]);
+    else host().show(panView(host(), press.view, press.x - x, press.y - y));
     element.classList.toggle("panning", press.kind === "pan");
   };
   const onUp = (event: PointerEvent): void => {
@@ -80,43 +80,46 @@ export function bindGestures(element: HTMLElement, host: GestureHost): () => voi
     const { x, y } = pointOf(event);
     const { kind, moved } = press;
     if (kind === "band") {
-      host.band(null);
-      if (moved) host.show(bandView(host, press, x, y));
+      host().band(null);
+      if (moved) host().show(bandView(host(), press, x, y));
     }
-    if (kind === "select" && moved) host.select(press.x, x);
-    else if (!moved && kind === "select") host.inspect(x);
-    else if (!moved) host.click(x, y);
+    if (kind === "select" && moved) host().select(press.x, x);
+    else if (!moved && kind === "select") host().inspect(x);
+    else if (!moved) host().click(x, y);
     release();
   };
   const release = (): void => {
     press = null;
-    host.band(null);
+    host().band(null);
     element.classList.remove("panning");
   };
   const onDoubleClick = (event: MouseEvent): void => {
     const { x, y } = pointOf(event);
-    host.doubleClick(x, y);
+    host().doubleClick(x, y);
   };
 
-  const listeners = { pointerdown: onDown, pointermove: onMove, pointerup: onUp, pointercancel: release };
+  const stop = new AbortController();
+  const listeners = {
+    pointerdown: onDown,
+    pointermove: onMove,
+    pointerup: onUp,
+    pointercancel: release,
+    pointerleave: () => host().leave(),
+    dblclick: onDoubleClick,
+  };
   for (const [name, listener] of Object.entries(listeners))
-    element.addEventListener(name, listener as (event: Event) => void);
-  element.addEventListener("pointerleave", host.leave);
-  element.addEventListener("dblclick", onDoubleClick);
+    element.addEventListener(name, listener as (event: Event) => void, stop);
   const unwheel = onWheel(element, (event) => {
     const { x, y } = pointOf(event);
-    const view = wheelView(host, event, x, y);
-    if (view !== null) host.show(view);
+    const view = wheelView(host(), event, x, y);
+    if (view !== null) host().show(view);
     return view !== null;
   });
   const unkey = onMoveKeys(element, ({ pointer, ...key }) =>
-    host.show(letterView(host, key, pointer === null ? null : pointOf(pointer).x)),
+    host().show(letterView(host(), key, pointer === null ? null : pointOf(pointer).x)),
   );
   return () => {
-    for (const [name, listener] of Object.entries(listeners))
-      element.removeEventListener(name, listener as (event: Event) => void);
-    element.removeEventListener("pointerleave", host.leave);
-    element.removeEventListener("dblclick", onDoubleClick);
+    stop.abort();
     unwheel();
     unkey();
   };

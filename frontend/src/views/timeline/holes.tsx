@@ -1,20 +1,18 @@
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted, formatExact } from "../../base/units";
 import { type Hole, holesAt, unplacedBytes } from "../../layout/address_map";
-import { MIN_BYTES, saveSpan, spanAround } from "../../layout/axis/view";
+import { MIN_BYTES, saveSpan, spanAround } from "../../layout/axis";
 import { rowName } from "../../payload/recording/rows";
-import type { ViewState } from "../state/view_state";
+import { store, useViewState } from "../state/view_state";
 import type { Scene } from "./drawing/scene";
 
 const MAX_LISTED = 50;
 const EDGE = "the edge of the segment";
 
 /** Holes between live allocations at the inspected event, and the allocations that pin each. */
-export function Holes({ scene, store }: { scene: Scene; store: Store<ViewState> }): JSX.Element {
-  const position = useStore(store, (state) => state.position) ?? scene.peak;
-  const selected = useStore(store, (state) => state.selected);
+export function Holes({ scene }: { scene: Scene }) {
+  const position = useViewState((state) => state.position) ?? scene.peak;
+  const selected = useViewState((state) => state.selected);
   const holes = useMemo(() => holesAt(scene.rows, scene.regions, position), [scene, position]);
   const unplaced = useMemo(() => unplacedBytes(scene.rows, position), [scene, position]);
   const bytes = holes.reduce((sum, { from, to }) => sum + to - from, 0);
@@ -40,7 +38,7 @@ export function Holes({ scene, store }: { scene: Scene; store: Store<ViewState> 
       )}
       <ul>
         {holes.slice(0, MAX_LISTED).map((hole) => (
-          <Line key={hole.from} {...{ hole, scene, store, selected }} />
+          <Line key={hole.from} {...{ hole, scene, selected }} />
         ))}
       </ul>
       {holes.length > MAX_LISTED && (
@@ -50,16 +48,9 @@ export function Holes({ scene, store }: { scene: Scene; store: Store<ViewState> 
   );
 }
 
-interface LineProps {
-  hole: Hole;
-  scene: Scene;
-  store: Store<ViewState>;
-  selected: number | null;
-}
-
-function Line({ hole, scene, store, selected }: LineProps): JSX.Element {
+function Line({ hole, scene, selected }: { hole: Hole; scene: Scene; selected: number | null }) {
   const { from, to } = hole;
-  const neighbor = (row: number): JSX.Element =>
+  const neighbor = (row: number) =>
     row < 0 ? (
       <span class="muted">{EDGE}</span>
     ) : (
@@ -101,7 +92,7 @@ function Line({ hole, scene, store, selected }: LineProps): JSX.Element {
 }
 
 /** A hole, and the allocations around it, in a line. */
-export function HoleText({ hole, scene }: { hole: Hole; scene: Scene }): JSX.Element {
+export function HoleText({ hole, scene }: { hole: Hole; scene: Scene }) {
   return (
     <>
       <b>Hole of {formatBytes(hole.to - hole.from)}</b> below {nameOf(scene, hole.above)}, above{" "}

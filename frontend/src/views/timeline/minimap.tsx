@@ -1,12 +1,9 @@
-import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import type { View } from "../../layout/axis/view";
+import type { View } from "../../layout/axis";
 import { centerOn, dragView, isInside, windowOnMap } from "../../layout/timeline/minimap";
 import type { TimelineRenderer } from "../../render/workers/timeline_renderer";
-import { useSize } from "../browser/use_size";
-import type { TimelineColors } from "./drawing/colors";
-import { pixelRatio } from "./drawing/geometry";
-import type { Scene } from "./drawing/scene";
+import { useSize } from "../browser/hooks";
+import { pixelRatio, type Scene, type TimelineColors } from "./drawing/scene";
 import { putFrame } from "./plot";
 
 const HEIGHT = 26;
@@ -21,7 +18,7 @@ interface Props {
 }
 
 /** Overview of the full extent; the visible range can be dragged. */
-export function Minimap({ scene, view, onView, renderer, highlighted, colors }: Props): JSX.Element {
+export function Minimap({ scene, view, onView, renderer, highlighted, colors }: Props) {
   const host = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const press = useRef<{ x: number; y: number; view: View } | null>(null);

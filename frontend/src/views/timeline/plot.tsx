@@ -1,22 +1,27 @@
-import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
-import { formatCount } from "../../base/units";
-import { holeAt } from "../../layout/address_map";
-import { type View, viewAround } from "../../layout/axis/view";
+import { formatBytes, formatCount } from "../../base/units";
+import { type Hole, holeAt } from "../../layout/address_map";
+import { formatTime, type View, viewAround } from "../../layout/axis";
+import { rowName } from "../../payload/recording/rows";
 import { rowAt } from "../../render/frame/raster";
 import type { DrawnPicture, TimelineRenderer } from "../../render/workers/timeline_renderer";
-import { useSize } from "../browser/use_size";
+import { useSize } from "../browser/hooks";
 import { axisTitle, useTerms } from "../data/terms";
 import { GUTTER_LEFT } from "../drawing/surface";
-import type { ViewState } from "../state/view_state";
-import type { TimelineColors } from "./drawing/colors";
-import { pictureSize, pixelRatio, valueAt } from "./drawing/geometry";
+import { store, useViewState } from "../state/view_state";
 import { LABEL_HEIGHT, LABEL_WIDTH } from "./drawing/labels";
 import { drawOverlay, type Marks } from "./drawing/overlay";
-import { blockOf, rowsSharing, type Scene } from "./drawing/scene";
+import {
+  blockOf,
+  pictureSize,
+  pixelRatio,
+  rowsSharing,
+  type Scene,
+  type TimelineColors,
+  valueAt,
+} from "./drawing/scene";
 import { bindGestures, type GestureHost, keyView } from "./gestures";
-import type { Pointed } from "./hover";
+import { HoleText } from "./holes";
 
 /** Point in pixels of the picture. */
 interface Point {
@@ -34,14 +39,13 @@ interface Props {
   renderer: TimelineRenderer | null;
   highlighted: Uint8Array | null;
   colors: TimelineColors;
-  store: Store<ViewState>;
   /** What is under the pointer changed; null when it is not over the blocks. */
   onPointer: (at: Pointed | null) => void;
 }
 
 /** Plot of the blocks, with axes, labels, lines and outlines. */
-export function Plot(props: Props): JSX.Element {
-  const { scene, view, onView, renderer, highlighted, colors, store } = props;
+export function Plot(props: Props) {
+  const { scene, view, onView, renderer, highlighted, colors } = props;
   const terms = useTerms();
   const host = useRef<HTMLDivElement>(null);
   const picture = useRef<HTMLCanvasElement>(null);
@@ -49,11 +53,11 @@ export function Plot(props: Props): JSX.Element {
   const size = useSize(host);
   const [pointer, setPointer] = useState<Point | null>(null);
   const [band, setBand] = useState<Marks["band"]>(null);
-  const selected = useStore(store, (state) => state.selected);
-  const hovered = useStore(store, (state) => state.hovered);
-  const match = useStore(store, (state) => state.search_match);
-  const range = useStore(store, (state) => state.range);
-  const position = useStore(store, (state) => state.position) ?? scene.peak;
+  const selected = useViewState((state) => state.selected);
+  const hovered = useViewState((state) => state.hovered);
+  const match = useViewState((state) => state.search_match);
+  const range = useViewState((state) => state.range);
+  const position = useViewState((state) => state.position) ?? scene.peak;
   const sharers = useMemo(
     () => (blockOf(scene, selected) === null || selected === null ? [] : rowsSharing(scene, selected)),
     [scene, selected],
@@ -195,18 +199,7 @@ export function Plot(props: Props): JSX.Element {
   current.current = gestures;
   useEffect(() => {
     if (host.current === null) return;
-    return bindGestures(host.current, {
-      current: () => current.current.current(),
-      show: (next) => current.current.show(next),
-      hold: () => current.current.hold(),
-      hover: (x, y) => current.current.hover(x, y),
-      leave: () => current.current.leave(),
-      click: (x, y) => current.current.click(x, y),
-      doubleClick: (x, y) => current.current.doubleClick(x, y),
-      inspect: (x) => current.current.inspect(x),
-      select: (x0, x1) => current.current.select(x0, x1),
-      band: (edges) => current.current.band(edges),
-    });
+    return bindGestures(host.current, () => current.current);
   }, []);
 
   const chosen = match ?? hovered;
@@ -246,7 +239,7 @@ export function Plot(props: Props): JSX.Element {
   );
 }
 
-export function fitCanvas(canvas: HTMLCanvasElement, width: number, height: number): void {
+function fitCanvas(canvas: HTMLCanvasElement, width: number, height: number): void {
   const [across, down] = [Math.round(width), Math.round(height)];
   // Setting the size clears the canvas and allocates a new buffer.
   if (canvas.width !== across) canvas.width = across;
@@ -258,4 +251,54 @@ export function putFrame(canvas: HTMLCanvasElement, { picture: { frame } }: Draw
   fitCanvas(canvas, frame.width, frame.height);
   const bytes = new Uint8ClampedArray(frame.pixels.buffer);
   canvas.getContext("2d")?.putImageData(new ImageData(bytes, frame.width, frame.height), 0, 0);
+}
+
+/** What is under the pointer. */
+export interface Pointed {
+  position: number;
+  byte: number;
+  /** A row, also one of live bytes that no table lists; -1 for none. */
+  row: number;
+  hole: Hole | null;
+}
+
+/** Status line below the plot: what is under the pointer. */
+export function PointerText(props: {
+  scene: Scene;
+  at: Pointed | null;
+  /** The charts fill the window. */
+  full: boolean;
+}) {
+  const { scene, at, full } = props;
+  const terms = useTerms();
+  if (at === null)
+    return (
+      <span class="muted">
+        {full ? "Wheel" : "Ctrl + wheel"}: zoom · drag: pan or zoom, on the axis select a range · click: keep
+        in the panel
+      </span>
+    );
+  const position = Math.min(Math.max(Math.floor(at.position), 0), scene.length - 1);
+  const { program } = scene;
+  const known = position < program.length;
+  const times = program.time_ns;
+  const { rows } = scene;
+  return (
+    <span>
+      {at.row >= 0 && (
+        <b>
+          {rowName(rows, at.row) || `unnamed ${terms.item}`}, {formatBytes(rows.size[at.row])}{" "}
+        </b>
+      )}
+      {at.hole !== null && <HoleText scene={scene} hole={at.hole} />}
+      <span class="muted">at </span>
+      {formatCount(position)}
+      {times !== null && known && `, ${formatTime(times[position])}`}
+      {known && <code> {program.name.at(position)}</code>}
+      {known && program.op_name.at(position) !== "" && (
+        <span class="muted"> {program.op_name.at(position)}</span>
+      )}
+      <span class="muted"> · byte {formatBytes(Math.max(at.byte, 0))}</span>
+    </span>
+  );
 }

@@ -1,9 +1,7 @@
-import type { JSX } from "preact";
 import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { isTyping } from "../../base/input";
-import { type Store, useStore } from "../../base/store";
-import type { Axis } from "../../layout/axis/axis";
 import {
+  type Axis,
   MIN_POSITIONS,
   restoreSpan,
   saveSpan,
@@ -11,29 +9,34 @@ import {
   type View,
   viewAround,
   zoom,
-} from "../../layout/axis/view";
+} from "../../layout/axis";
 import type { AgeStack } from "../../layout/stacking/age_stack";
 import type { AllocationLayout } from "../../layout/stacking/stacking";
 import { prepareSearch, rowTexts } from "../../layout/table/table_filter";
 import { findMatches, intersectHighlights, nextMatch } from "../../layout/timeline/search";
 import type { Program } from "../../payload/recording/recording";
 import type { Regions, Rows } from "../../payload/recording/rows";
-import { PrintingContext } from "../browser/printing";
-import { useDeferred } from "../browser/use_draft";
+import { useDeferred } from "../browser/hooks";
 import { useTerms } from "../data/terms";
 import { useSearch } from "../data/use_search";
 import { SavePicture } from "../drawing/save_picture";
 import { type FilteredRows, RowFilterContext } from "../page/row_filter";
 import { useDark } from "../state/theme";
-import type { ViewState } from "../state/view_state";
-import { readColors, type TimelineColors } from "./drawing/colors";
+import { store, useViewState, type ViewState } from "../state/view_state";
 import { drawTimeline } from "./drawing/save_timeline";
-import { blockOf, rowsAcross, type Scene, useRenderer, useScene } from "./drawing/scene";
+import {
+  blockOf,
+  readColors,
+  rowsAcross,
+  type Scene,
+  type TimelineColors,
+  useRenderer,
+  useScene,
+} from "./drawing/scene";
 import { Holes } from "./holes";
-import { type Pointed, PointerText } from "./hover";
 import { pictureLegend } from "./legend";
 import { Minimap } from "./minimap";
-import { Plot } from "./plot";
+import { Plot, type Pointed, PointerText } from "./plot";
 import { Toolbar } from "./toolbar";
 
 interface Props {
@@ -49,7 +52,6 @@ interface Props {
   axis: Axis;
   length: number;
   peak: number;
-  store: Store<ViewState>;
   /** Source of the layout: the region filter of a program, or the placement of an allocator's rows. */
   placing: "regions" | AllocationLayout;
   /** Stack of rows by age; otherwise null. */
@@ -62,19 +64,19 @@ interface Props {
 const ECHO_MS = 20;
 
 /** Allocation timeline: each buffer is a block, its lifetime along x, its place in memory along y. */
-export function Timeline({ store, named, ...of }: Props): JSX.Element {
+export function Timeline({ named, ...of }: Props) {
   const { rows, regions } = of;
-  const show = useRegions(store, of.placing);
-  const full = useStore(store, (state) => state.timeline_only);
+  const show = useRegions(of.placing);
+  const full = useViewState((state) => state.timeline_only);
   const scene = useScene({
     ...of,
     show,
     holes: of.placing === "address",
     reserves: of.placing === "regions",
   });
-  const { view, onView } = useView(scene, store);
+  const { view, onView } = useVisiblePart(scene);
   // The letter that was typed is shown first.
-  const wanted = useStore(store, (state) => state.search);
+  const wanted = useViewState((state) => state.search);
   const typed = useDeferred(named ? wanted : "", ECHO_MS);
   const search = useSearch(typed, rows, rowTexts);
   const matches = useMemo(() => findMatches(rows, regions, show, search), [rows, regions, show, search]);
@@ -85,19 +87,19 @@ export function Timeline({ store, named, ...of }: Props): JSX.Element {
     [matches, filteredRows],
   );
   const { renderer, failure } = useRenderer(scene, highlighted);
-  const colors = useColors(store);
-  const onMatch = (step: 1 | -1): void => goToMatch(scene, matches.rows, store, view, onView, step);
+  const colors = useColors();
+  const onMatch = (step: 1 | -1): void => goToMatch(scene, matches.rows, view, onView, step);
   useMatchKeys(onMatch, () => {
     const { search_match: match } = store.get();
     if (match !== null && match < scene.listed) store.set({ selected: match });
   });
   const root = useRef<HTMLDivElement>(null);
-  useReveal(scene, filteredRows, store, onView, () => root.current?.parentElement);
+  useReveal(scene, filteredRows, onView, () => root.current?.parentElement);
   const shared = { scene, view, onView, renderer, highlighted, colors };
   return (
     <div ref={root} class="timeline" data-testid="timeline">
       <Toolbar
-        {...{ store, matches, onMatch }}
+        {...{ matches, onMatch }}
         placing={of.placing}
         busy={of.busy}
         searching={search.typed !== wanted}
@@ -108,12 +110,12 @@ export function Timeline({ store, named, ...of }: Props): JSX.Element {
           onView({ ...view, x: zoom(view.x, scene.extent.x, middle, factor, MIN_POSITIONS) });
         }}
       />
-      <Plot {...shared} store={store} onPointer={setPointer} />
+      <Plot {...shared} onPointer={setPointer} />
       <footer class="timeline-foot">
         <PointerText scene={scene} at={pointer} full={full} />
         <Minimap {...shared} />
       </footer>
-      {scene.holes && <Holes scene={scene} store={store} />}
+      {scene.holes && <Holes scene={scene} />}
       <EmptyTimeline scene={scene} failure={failure} />
       <SavePicture
         of="allocation timeline"
@@ -129,15 +131,15 @@ export function Timeline({ store, named, ...of }: Props): JSX.Element {
 }
 
 /** Return the regions to draw: all of an allocator's, whose rows are placed in one. */
-function useRegions(store: Store<ViewState>, placing: Props["placing"]): ViewState["timeline_regions"] {
-  const show = useStore(store, (state) => state.timeline_regions);
+function useRegions(placing: Props["placing"]): ViewState["timeline_regions"] {
+  const show = useViewState((state) => state.timeline_regions);
   return placing === "regions" ? show : "all";
 }
 
 /** Return the view of the page's state, and a setter that waits for the next frame. */
-function useView(scene: Scene, store: Store<ViewState>): { view: View; onView: (view: View) => void } {
-  const x = useStore(store, (state) => state.zoom);
-  const y = useStore(store, (state) => state.timeline_zoom);
+function useVisiblePart(scene: Scene): { view: View; onView: (view: View) => void } {
+  const x = useViewState((state) => state.zoom);
+  const y = useViewState((state) => state.timeline_zoom);
   const { axis, extent } = scene;
   const view = useMemo(() => ({ x: axis.fromSaved(x), y: restoreSpan(y, extent.y) }), [x, y, axis, extent]);
   const next = useRef<View | null>(null);
@@ -154,9 +156,8 @@ function useView(scene: Scene, store: Store<ViewState>): { view: View; onView: (
   return { view, onView };
 }
 
-function useColors(store: Store<ViewState>): TimelineColors {
-  const printing = useContext(PrintingContext);
-  const dark = useDark(store) && !printing;
+function useColors(): TimelineColors {
+  const dark = useDark();
   return useMemo(() => readColors(dark), [dark]);
 }
 
@@ -164,7 +165,6 @@ function useColors(store: Store<ViewState>): TimelineColors {
 function goToMatch(
   scene: Scene,
   found: () => Uint32Array,
-  store: Store<ViewState>,
   view: View,
   onView: (view: View) => void,
   step: 1 | -1,
@@ -207,7 +207,6 @@ function useMatchKeys(onMatch: (step: 1 | -1) => void, onPick: () => void): void
 function useReveal(
   scene: Scene,
   { rows, listsRows = false }: FilteredRows,
-  store: Store<ViewState>,
   onView: (view: View) => void,
   frame: () => Element | null | undefined,
 ): void {
@@ -244,7 +243,7 @@ function boxAround(scene: Scene, rows: Uint8Array): TimelineBox | null {
 }
 
 /** Message in place of a picture. */
-function EmptyTimeline({ scene, failure }: { scene: Scene; failure: string | null }): JSX.Element | null {
+function EmptyTimeline({ scene, failure }: { scene: Scene; failure: string | null }) {
   const terms = useTerms();
   if (failure !== null) return <p class="timeline-nothing">The timeline cannot be drawn: {failure}.</p>;
   if (scene.rows.length === 0)

@@ -1,17 +1,14 @@
-import type { JSX } from "preact";
-import { type Store, useStore } from "../../base/store";
 import { formatCount, formatShare } from "../../base/units";
 import type { AllocationLayout } from "../../layout/stacking/stacking";
 import type { TimelineMatches } from "../../layout/timeline/search";
-import type { ViewState } from "../state/view_state";
+import { FullWindowIcon } from "../browser/full_window";
+import { store, useViewState } from "../state/view_state";
 import { ButtonGroup, Select } from "../widgets/choice";
-import { FullWindowIcon } from "../widgets/full_window_icon";
 
 interface Props {
   placing: "regions" | AllocationLayout;
   /** Same as in Timeline. */
   busy: number | null;
-  store: Store<ViewState>;
   /** Matches of the last search that was answered, and whether another one is still running. */
   matches: TimelineMatches;
   searching: boolean;
@@ -23,9 +20,9 @@ interface Props {
 }
 
 /** Controls of the timeline, in the toolbar of the frame. */
-export function Toolbar(props: Props): JSX.Element {
-  const { placing, busy, store, onZoom, onAll } = props;
-  const full = useStore(store, (state) => state.timeline_only);
+export function Toolbar(props: Props) {
+  const { placing, busy, onZoom, onAll } = props;
+  const full = useViewState((state) => state.timeline_only);
   return (
     <div class="frame-tools">
       {busy !== null && (
@@ -33,7 +30,7 @@ export function Toolbar(props: Props): JSX.Element {
           placing {formatShare(busy, 1)}
         </span>
       )}
-      {placing === "regions" ? <ShownRegions store={store} /> : <Layouts store={store} />}
+      {placing === "regions" ? <ShownRegions /> : <Layouts />}
       <Search {...props} />
       <ButtonGroup label="Zoom">
         <button aria-label="Zoom out" title="Zoom out (−)" onClick={() => onZoom(2)}>
@@ -64,8 +61,8 @@ const REGIONS = [
   { value: "all", label: "All memory", about: "Parameters, outputs and constants too" },
 ] as const;
 
-function ShownRegions({ store }: Pick<Props, "store">): JSX.Element {
-  const show = useStore(store, (state) => state.timeline_regions);
+function ShownRegions() {
+  const show = useViewState((state) => state.timeline_regions);
   return (
     <Select
       label="Blocks"
@@ -99,8 +96,8 @@ const LAYOUTS = [
   },
 ] as const;
 
-function Layouts({ store }: Pick<Props, "store">): JSX.Element {
-  const layout = useStore(store, (state) => state.timeline_layout);
+function Layouts() {
+  const layout = useViewState((state) => state.timeline_layout);
   return (
     <Select
       label="Blocks"
@@ -112,9 +109,9 @@ function Layouts({ store }: Pick<Props, "store">): JSX.Element {
   );
 }
 
-function Search({ store, matches, searching, onSearch, onMatch }: Props): JSX.Element {
-  const search = useStore(store, (state) => state.search);
-  const match = useStore(store, (state) => state.search_match);
+function Search({ matches, searching, onSearch, onMatch }: Props) {
+  const search = useViewState((state) => state.search);
+  const match = useViewState((state) => state.search_match);
   const none = matches.count === 0;
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key !== "Enter") return;

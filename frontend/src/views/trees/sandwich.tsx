@@ -1,6 +1,4 @@
-import type { JSX } from "preact";
 import { useCallback, useMemo } from "preact/hooks";
-import { useStore } from "../../base/store";
 import { formatShare } from "../../base/units";
 import { flame, FLAME_LINE_HEIGHT, levelsBelow } from "../../layout/tree/flame";
 import { type FunctionTotal, functionTotals, sandwich } from "../../layout/tree/sandwich";
@@ -8,16 +6,16 @@ import { functionOf, labelOf, searchTree, shortFrame, type Tree } from "../../la
 import { weighTree } from "../../layout/tree/weights";
 import { writeFilter } from "../../layout/url_values";
 import type { Rows } from "../../payload/recording/rows";
-import type { ViewProps } from "../state/view_state";
+import { store, useViewState } from "../state/view_state";
 import { VirtualLines } from "../tables/virtual_lines";
-import { Middle } from "../widgets/middle";
+import { Middle } from "../widgets/labels";
 import type { Actions, Scene } from "./scene";
 import { TreeCanvas } from "./tree_canvas";
 
 /** Filters are part of the URL. */
 const MAX_FILTER = 2000;
 
-interface Props extends ViewProps {
+interface Props {
   scene: Scene;
   rows: Rows;
   live: Uint32Array;
@@ -27,11 +25,11 @@ interface Props extends ViewProps {
 }
 
 /** Functions with their totals; of the chosen one, the callers above it and the callees below it. */
-export function Sandwich(props: Props): JSX.Element {
-  const { scene, rows, live, store } = props;
+export function Sandwich(props: Props) {
+  const { scene, rows, live } = props;
   const { tree, weights, search } = scene;
   const functions = useMemo(() => functionTotals(tree, weights), [tree, weights]);
-  const chosen = useStore(store, (state) => state.sandwich_function);
+  const chosen = useViewState((state) => state.sandwich_function);
   // A function of another tree has the same name with another line, or none.
   const label = functions.some((each) => each.label === chosen) ? chosen : largestSelf(functions);
   const listed = useMemo(
@@ -77,7 +75,7 @@ interface ListProps {
 }
 
 /** Functions by total; arrow keys go from one to the next. */
-function FunctionList({ functions, label, scene: { unit, weights }, onPick }: ListProps): JSX.Element {
+function FunctionList({ functions, label, scene: { unit, weights }, onPick }: ListProps) {
   const at = functions.findIndex((each) => each.label === label);
   const step = (by: number): void => {
     if (functions.length > 0) onPick(functions[Math.min(Math.max(at + by, 0), functions.length - 1)].label);
@@ -140,10 +138,10 @@ interface PartProps extends Props {
 }
 
 /** The callers, upwards, or the callees of a function. */
-function Part({ tree, inside, upward, pick, ...of }: PartProps): JSX.Element {
-  const { scene: whole, rows, store, roles, dark } = of;
+function Part({ tree, inside, upward, pick, ...of }: PartProps) {
+  const { scene: whole, rows, roles } = of;
   const { unit, column, search } = whole;
-  const row = useStore(store, (state) => state.selected);
+  const row = useViewState((state) => state.selected);
   const scene = useMemo((): Scene => {
     const weights = weighTree(tree, rows, inside, column, 0);
     const found = searchTree(tree, weights.total, search, { rows, live: inside, column, rest: 0 });
@@ -177,10 +175,10 @@ function Part({ tree, inside, upward, pick, ...of }: PartProps): JSX.Element {
       clickText: "shows its callers and callees",
       rowOf: () => -1,
     };
-  }, [tree, inside, store]);
+  }, [tree, inside]);
   return (
     <TreeCanvas
-      {...{ scene, actions, layout, roles, dark, height, upward }}
+      {...{ scene, actions, layout, roles, height, upward }}
       nested={false}
       label={upward ? "Callers" : "Callees"}
       fileName={of.fileName}

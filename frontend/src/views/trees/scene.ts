@@ -1,6 +1,5 @@
 import { useMemo } from "preact/hooks";
 import type { Search } from "../../base/search";
-import { type Store, useStore } from "../../base/store";
 import { formatBytes, formatCount, formatExact } from "../../base/units";
 import { rowTexts } from "../../layout/table/table_filter";
 import type { TreeBox } from "../../layout/tree/flame";
@@ -19,11 +18,11 @@ import { writeFilter } from "../../layout/url_values";
 import type { Program } from "../../payload/recording/recording";
 import type { Rows } from "../../payload/recording/rows";
 import type { PackedTexts } from "../../payload/tables/text_column";
-import { useDeferred } from "../browser/use_draft";
+import { useDeferred } from "../browser/hooks";
 import { useTerms } from "../data/terms";
 import { useSearch } from "../data/use_search";
-import type { TreeKind } from "../page/lazy_trees";
-import type { ViewState } from "../state/view_state";
+import type { TreeKind } from "../page/row_filter";
+import { store, useViewState, type ViewState } from "../state/view_state";
 
 /** Unit of a weight, and its format. */
 interface Unit {
@@ -77,7 +76,6 @@ interface Parts {
   live: Uint32Array;
   /** Live bytes without a row. */
   unexplained: number;
-  store: Store<ViewState>;
 }
 
 /** Return the texts that a search in a tree looks at: its labels, and what the table searches. */
@@ -85,12 +83,12 @@ function searchedTexts({ tree, rows }: Pick<Parts, "tree" | "rows">): (string | 
   return [...treeTexts(tree), ...rowTexts(rows)];
 }
 
-export function useTreeScene({ tree, rows, program, live, unexplained, store }: Parts): Scene {
+export function useTreeScene({ tree, rows, program, live, unexplained }: Parts): Scene {
   const terms = useTerms();
-  const weight = useStore(store, (state) => state.tree_weight);
-  const path = useStore(store, (state) => state.tree_node);
-  const row = useStore(store, (state) => state.selected);
-  const typed = useDeferred(useStore(store, (state) => state.search));
+  const weight = useViewState((state) => state.tree_weight);
+  const path = useViewState((state) => state.tree_node);
+  const row = useViewState((state) => state.selected);
+  const typed = useDeferred(useViewState((state) => state.search));
   const searched = useMemo(() => ({ tree, rows }), [tree, rows]);
   const search = useSearch(typed, searched, searchedTexts);
   const column = useMemo(
@@ -139,7 +137,7 @@ export interface Actions {
   rowOf: (place: NodeBox) => number;
 }
 
-export function actionsOf(scene: Scene, kind: TreeKind, live: Uint32Array, store: Store<ViewState>): Actions {
+export function actionsOf(scene: Scene, kind: TreeKind, live: Uint32Array): Actions {
   const { tree, weights } = scene;
   const zoom = (node: number): void => store.set({ tree_node: pathOf(tree, node) });
   const only = (node: number): void => {

@@ -1,13 +1,13 @@
-import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatCount, formatCounted, formatShare } from "../../base/units";
 import { boxAt, type TreeBox } from "../../layout/tree/flame";
 import { labelOf, pathNodes, shortFrame, shortLabel } from "../../layout/tree/tree";
 import { ROLES } from "../../payload/generated/constants";
-import { useWidth } from "../browser/use_size";
+import { useWidth } from "../browser/hooks";
 import { useTerms } from "../data/terms";
 import { type Picture, withLightTheme } from "../drawing/picture";
 import { SavePicture } from "../drawing/save_picture";
+import { useDark } from "../state/theme";
 import { Tooltip } from "../widgets/tooltip";
 import { drawTree, labelOfBox, paintTree, readTreeColors } from "./paint";
 import type { Actions, Scene } from "./scene";
@@ -25,7 +25,7 @@ interface HoverCardProps {
 }
 
 /** Tooltip of a node: name, path, weight, shares, and the effect of a click. */
-function HoverCard({ scene, box, x, y, width, actions }: HoverCardProps): JSX.Element {
+function HoverCard({ scene, box, x, y, width, actions }: HoverCardProps) {
   const { tree, weights, top } = scene;
   const { node, gathered, own, from } = box;
   const terms = useTerms();
@@ -67,7 +67,7 @@ function nearest(labels: string[]): string[] {
 }
 
 /** A weight, with its share of the total and of its parent. */
-function Weight({ scene, weight, of }: { scene: Scene; weight: number; of: number }): JSX.Element {
+function Weight({ scene, weight, of }: { scene: Scene; weight: number; of: number }) {
   const { tree, weights, unit } = scene;
   const all = weights.total[0];
   return (
@@ -79,7 +79,7 @@ function Weight({ scene, weight, of }: { scene: Scene; weight: number; of: numbe
   );
 }
 
-function About({ scene: { weights, unit }, node }: { scene: Scene; node: number }): JSX.Element {
+function About({ scene: { weights, unit }, node }: { scene: Scene; node: number }) {
   const terms = useTerms();
   const { total, self, count, role } = weights;
   const said = [
@@ -107,12 +107,12 @@ interface Props {
   /** Name of saved pictures, without suffix. */
   fileName: string;
   testid: string;
-  dark: boolean;
 }
 
 /** Tree as boxes on a canvas, with keyboard navigation and a description of each node for screen readers. */
-export function TreeCanvas(props: Props): JSX.Element {
-  const { scene, actions, layout, height, nested, roles, dark, testid, upward = false } = props;
+export function TreeCanvas(props: Props) {
+  const { scene, actions, layout, height, nested, roles, testid, upward = false } = props;
+  const dark = useDark();
   const terms = useTerms();
   const host = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -231,7 +231,7 @@ interface OutlineProps {
 }
 
 /** Outline the box of a node, or of its nearest ancestor that is drawn. */
-function Outline({ boxes, node, scene, kind }: OutlineProps): JSX.Element | null {
+function Outline({ boxes, node, scene, kind }: OutlineProps) {
   const drawn = useMemo(() => {
     if (node < 0) return null;
     const { parent } = scene.tree;
@@ -248,7 +248,7 @@ function Outline({ boxes, node, scene, kind }: OutlineProps): JSX.Element | null
   return drawn === null ? null : <Frame box={drawn} kind={kind} />;
 }
 
-function Frame({ box, kind }: { box: TreeBox; kind: string }): JSX.Element {
+function Frame({ box, kind }: { box: TreeBox; kind: string }) {
   const { x, y, width, height } = box;
   const style = {
     transform: `translate(${x}px, ${y}px)`,

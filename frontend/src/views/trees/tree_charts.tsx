@@ -1,6 +1,4 @@
-import type { JSX } from "preact";
 import { useCallback, useContext, useMemo, useRef } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
 import {
   flame,
   FLAME_LINE_HEIGHT,
@@ -14,11 +12,11 @@ import { treemap } from "../../layout/tree/treemap";
 import { hasRoles } from "../../layout/usage/live_set";
 import type { Program } from "../../payload/recording/recording";
 import type { Rows } from "../../payload/recording/rows";
+import { FullWindow, useFullWindow } from "../browser/full_window";
 import { useTerms } from "../data/terms";
 import { useFetched } from "../data/use_fetched";
-import { FullWindow, useFullWindow } from "../browser/full_window";
-import { defaultClassification, LazyTreesContext, treeKey, type TreeKind } from "../page/lazy_trees";
-import type { ViewProps, ViewState } from "../state/view_state";
+import { defaultClassification, LazyTreesContext, treeKey, type TreeKind } from "../page/row_filter";
+import { store, useViewState } from "../state/view_state";
 import { ErrorMessage } from "../widgets/message";
 import { Sandwich } from "./sandwich";
 import { type Actions, actionsOf, type Scene, useTreeScene } from "./scene";
@@ -51,12 +49,10 @@ interface FlameGraphProps {
   roles: boolean;
   /** Name of saved pictures, without suffix. */
   fileName: string;
-  dark: boolean;
 }
 
 /** Flame graph: the width of a node is its weight, children are below their parents. */
-function FlameGraph(props: FlameGraphProps): JSX.Element {
-  const { scene, actions, bottomUp, unfolded, onUnfold, roles, fileName, dark } = props;
+function FlameGraph({ scene, actions, bottomUp, unfolded, onUnfold, roles, fileName }: FlameGraphProps) {
   const { tree, weights, top } = scene;
   const folds = useMemo(
     () => (unfolded || bottomUp || top !== 0 ? NO_FOLDS : rootFolds(tree, weights.total)),
@@ -69,7 +65,7 @@ function FlameGraph(props: FlameGraphProps): JSX.Element {
   const levels = useLevels(scene, folds, unfolded);
   return (
     <TreeCanvas
-      {...{ scene, actions, layout, roles, fileName, dark, onUnfold }}
+      {...{ scene, actions, layout, roles, fileName, onUnfold }}
       height={levels * FLAME_LINE_HEIGHT}
       nested={false}
       label={bottomUp ? "Flame graph, bottom-up" : "Flame graph"}
@@ -98,11 +94,10 @@ interface TreeMapProps {
   roles: boolean;
   /** Name of saved pictures, without suffix. */
   fileName: string;
-  dark: boolean;
 }
 
 /** Treemap: the area of a node is its weight, children are inside their parents. */
-function TreeMap({ scene, actions, roles, fileName, dark }: TreeMapProps): JSX.Element {
+function TreeMap({ scene, actions, roles, fileName }: TreeMapProps) {
   const { tree, weights, top } = scene;
   const height = useFullWindow() ? Math.max(window.innerHeight - CONTROLS, HEIGHT) : HEIGHT;
   const layout = useCallback(
@@ -111,7 +106,7 @@ function TreeMap({ scene, actions, roles, fileName, dark }: TreeMapProps): JSX.E
   );
   return (
     <TreeCanvas
-      {...{ scene, actions, layout, roles, fileName, dark, height }}
+      {...{ scene, actions, layout, roles, fileName, height }}
       nested
       label="Treemap"
       testid="treemap"
@@ -119,7 +114,7 @@ function TreeMap({ scene, actions, roles, fileName, dark }: TreeMapProps): JSX.E
   );
 }
 
-interface Props extends ViewProps {
+interface Props {
   /** Null until all rows have loaded. */
   rows: Rows | null;
   program: Program | null;
@@ -133,14 +128,14 @@ interface Props extends ViewProps {
 }
 
 /** Trees of the live buffers: by model path, source, function, role, shape or type. */
-export function TreeCharts(props: Props): JSX.Element {
-  const { rows, program, compiled, store } = props;
-  const { tree, kind, error } = useTree(store, rows, compiled, true);
+export function TreeCharts(props: Props) {
+  const { rows, program, compiled } = props;
+  const { tree, kind, error } = useTree(rows, compiled, true);
   if (tree !== null && rows !== null && program !== null)
     return <Charts {...props} tree={tree} kind={kind} rows={rows} program={program} />;
   return (
     <div class="tree-charts">
-      <TreeToolbar by={kind.by} scene={null} lasting={program === null || program.length > 1} store={store} />
+      <TreeToolbar by={kind.by} scene={null} lasting={program === null || program.length > 1} />
       {error === null ? <Waiting /> : <ErrorMessage error={error} />}
     </div>
   );
@@ -154,14 +149,9 @@ interface ShownTree {
 }
 
 /** Return the tree that the state selects, which is loaded once it is wanted. */
-export function useTree(
-  store: Store<ViewState>,
-  rows: Rows | null,
-  compiled: boolean,
-  wanted: boolean,
-): ShownTree {
+export function useTree(rows: Rows | null, compiled: boolean, wanted: boolean): ShownTree {
   const trees = useContext(LazyTreesContext);
-  const kind = useKind(store, rows, compiled);
+  const kind = useKind(rows, compiled);
   const { value, error } = useFetched(
     trees === null || !wanted ? null : `${trees.id} ${treeKey(kind)}`,
     () => (trees === null ? Promise.reject(new Error("no rows")) : trees.get(kind)),
@@ -169,9 +159,9 @@ export function useTree(
   return { tree: value, kind, error };
 }
 
-function useKind(store: Store<ViewState>, rows: Rows | null, compiled: boolean): TreeKind {
-  const chosen = useStore(store, (state) => state.classification);
-  const chart = useStore(store, (state) => state.chart);
+function useKind(rows: Rows | null, compiled: boolean): TreeKind {
+  const chosen = useViewState((state) => state.classification);
+  const chart = useViewState((state) => state.chart);
   // Of a program, too, callers and callees are those of its source.
   const sandwich = chart === "sandwich";
   const first = useMemo(
@@ -179,12 +169,12 @@ function useKind(store: Store<ViewState>, rows: Rows | null, compiled: boolean):
     [rows, compiled, sandwich],
   );
   const by = chosen === "auto" ? first : chosen;
-  const merge = useStore(store, (state) => state.merge_layers) && by === "model";
-  const invert = useStore(store, (state) => state.invert_tree) && !sandwich;
+  const merge = useViewState((state) => state.merge_layers) && by === "model";
+  const invert = useViewState((state) => state.invert_tree) && !sandwich;
   return useMemo(() => ({ by, merge, invert }), [by, merge, invert]);
 }
 
-function Waiting(): JSX.Element {
+function Waiting() {
   const terms = useTerms();
   return <div class="tree-placeholder muted">Reading every {terms.item}…</div>;
 }
@@ -196,36 +186,26 @@ interface ChartsProps extends Props {
   program: Program;
 }
 
-function Charts({
-  tree,
-  kind,
-  rows,
-  program,
-  live,
-  unexplained,
-  fileName,
-  store,
-  dark,
-}: ChartsProps): JSX.Element {
-  const chart = useStore(store, (state) => state.chart);
-  const unfolded = useStore(store, (state) => state.root_frames);
-  const scene = useTreeScene({ tree, rows, program, live, unexplained, store });
-  const actions = useMemo(() => actionsOf(scene, kind, live, store), [scene, kind, live, store]);
+function Charts({ tree, kind, rows, program, live, unexplained, fileName }: ChartsProps) {
+  const chart = useViewState((state) => state.chart);
+  const unfolded = useViewState((state) => state.root_frames);
+  const scene = useTreeScene({ tree, rows, program, live, unexplained });
+  const actions = useMemo(() => actionsOf(scene, kind, live), [scene, kind, live]);
   const roles = useMemo(() => hasRoles(rows), [rows]);
   const named = `${fileName}-by-${treeKey(kind).replaceAll(" ", "-")}`;
-  const shared = { scene, actions, roles, dark, fileName: named };
+  const shared = { scene, actions, roles, fileName: named };
   const label = TREE_CHARTS.find(({ value }) => value === chart)?.label ?? TREE_CHARTS[0].label;
   return (
     <FullWindow of={label.toLowerCase()}>
       <div class="tree-charts">
-        <TreeToolbar by={kind.by} scene={scene} lasting={program.length > 1} store={store} />
+        <TreeToolbar by={kind.by} scene={scene} lasting={program.length > 1} />
         {chart !== "sandwich" && <Crumbs scene={scene} actions={actions} />}
         {chart === "sandwich" ? (
-          <Sandwich {...shared} rows={rows} live={live} store={store} />
+          <Sandwich {...shared} rows={rows} live={live} />
         ) : chart === "treemap" ? (
           <TreeMap {...shared} />
         ) : chart === "tree" ? (
-          <TreeTable {...shared} store={store} />
+          <TreeTable {...shared} />
         ) : (
           <FlameGraph
             {...shared}

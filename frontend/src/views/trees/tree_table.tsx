@@ -1,6 +1,4 @@
-import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { useStore } from "../../base/store";
 import { formatCount, formatShare } from "../../base/units";
 import { labelOf, pathOf, shortFrame } from "../../layout/tree/tree";
 import {
@@ -14,11 +12,11 @@ import { readExpanded, toggleExpanded } from "../../layout/url_values";
 import { ROLES } from "../../payload/generated/constants";
 import { saveText } from "../browser/export";
 import { capitalize, type Terms, useTerms } from "../data/terms";
-import type { ViewProps } from "../state/view_state";
+import { store, useViewState } from "../state/view_state";
 import type { Heading } from "../tables/columns";
 import { useSorting } from "../tables/data_table";
 import { TableHead, VirtualLines } from "../tables/virtual_lines";
-import { Swatch } from "../widgets/role";
+import { Swatch } from "../widgets/labels";
 import { type Actions, boxOfNode, type Scene } from "./scene";
 
 function treeColumns(terms: Terms): Heading<TreeSortKey>[] {
@@ -66,14 +64,13 @@ interface TreeLineProps {
   template: string;
   actions: Actions;
   roles: boolean;
-  dark: boolean;
   focused: boolean;
   onToggle: () => void;
   onFocus: () => void;
 }
 
 /** Line of a tree table. */
-function TreeTableLine({ scene, line, actions, roles, dark, ...on }: TreeLineProps): JSX.Element {
+function TreeTableLine({ scene, line, actions, roles, ...on }: TreeLineProps) {
   const { tree, weights, unit, found } = scene;
   const { total, self, count, role } = weights;
   const { node, level, expanded } = line;
@@ -117,7 +114,7 @@ function TreeTableLine({ scene, line, actions, roles, dark, ...on }: TreeLinePro
         )}
         {roles && (
           <span role="img" class="role" aria-label={ROLES[role[node]]} title={`mostly ${ROLES[role[node]]}`}>
-            <Swatch role={role[node]} dark={dark} />
+            <Swatch role={role[node]} />
           </span>
         )}{" "}
         {marked ? <mark>{shortFrame(label)}</mark> : shortFrame(label)}
@@ -161,7 +158,7 @@ function TreeTableLine({ scene, line, actions, roles, dark, ...on }: TreeLinePro
   );
 }
 
-interface Props extends ViewProps {
+interface Props {
   scene: Scene;
   actions: Actions;
   roles: boolean;
@@ -171,13 +168,13 @@ interface Props extends ViewProps {
 const LARGEST_FIRST: TreeSort = { key: "total", descending: true };
 
 /** Tree as a table: expanded, sorted, searched and saved. */
-export function TreeTable({ scene, actions, roles, fileName, store, dark }: Props): JSX.Element {
+export function TreeTable({ scene, actions, roles, fileName }: Props) {
   const { tree, weights, unit, top, found } = scene;
   const terms = useTerms();
   const columns = useMemo(() => treeColumns(terms), [terms]);
   const template = trackTemplate(columns);
-  const [sort, setSort] = useSorting(store, columns, LARGEST_FIRST, "tree_sort");
-  const expanded = useStore(store, (state) => state.tree_expanded);
+  const [sort, setSort] = useSorting(columns, LARGEST_FIRST, "tree_sort");
+  const expanded = useViewState((state) => state.tree_expanded);
   // Nodes are identified by number: paths can be long.
   const toggled = useMemo(
     () => new Set(Array.from(readExpanded(expanded), (mark) => parseInt(mark, 36))),
@@ -215,7 +212,7 @@ export function TreeTable({ scene, actions, roles, fileName, store, dark }: Prop
         head={<TableHead columns={columns} template={template} sort={sort} onSort={setSort} />}
         line={(i, id) => (
           <TreeTableLine
-            {...{ id, scene, template, actions, roles, dark }}
+            {...{ id, scene, template, actions, roles }}
             line={lines[i]}
             focused={i === at}
             onToggle={() => toggle(lines[i].node)}

@@ -1,12 +1,10 @@
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import { type Store, useStore } from "../../base/store";
 import { formatCount } from "../../base/units";
 import { rootFolds } from "../../layout/tree/flame";
 import { labelOf, pathNodes, shortLabel } from "../../layout/tree/tree";
 import type { Classification } from "../../payload/generated/constants";
 import { useTerms } from "../data/terms";
-import type { ViewState } from "../state/view_state";
+import { store, useViewState, type ViewState } from "../state/view_state";
 import { Choice, Toggle } from "../widgets/choice";
 import type { Actions, Scene } from "./scene";
 
@@ -27,18 +25,17 @@ interface Props {
   scene: Scene | null;
   /** True if buffers have lifetimes. */
   lasting: boolean;
-  store: Store<ViewState>;
 }
 
 /** Controls of a tree: classification, weight, merging, direction and search. */
-export function TreeToolbar({ by, scene, lasting, store }: Props): JSX.Element {
+export function TreeToolbar({ by, scene, lasting }: Props) {
   const terms = useTerms();
-  const weight = useStore(store, (state) => state.tree_weight);
-  const merge = useStore(store, (state) => state.merge_layers);
-  const invert = useStore(store, (state) => state.invert_tree);
-  const search = useStore(store, (state) => state.search);
-  const chart = useStore(store, (state) => state.chart);
-  const unfolded = useStore(store, (state) => state.root_frames);
+  const weight = useViewState((state) => state.tree_weight);
+  const merge = useViewState((state) => state.merge_layers);
+  const invert = useViewState((state) => state.invert_tree);
+  const search = useViewState((state) => state.search);
+  const chart = useViewState((state) => state.chart);
+  const unfolded = useViewState((state) => state.root_frames);
   const foldable = useMemo(
     () => scene !== null && !invert && rootFolds(scene.tree, scene.weights.total).size > 0,
     [scene, invert],
@@ -126,7 +123,7 @@ export function TreeToolbar({ by, scene, lasting, store }: Props): JSX.Element {
 const MAX_CRUMBS = 4;
 
 /** Breadcrumbs from the root to the zoomed node; each is a link. */
-export function Crumbs({ scene, actions }: { scene: Scene; actions: Actions }): JSX.Element {
+export function Crumbs({ scene, actions }: { scene: Scene; actions: Actions }) {
   const { tree, weights, unit, top } = scene;
   const way = pathNodes(tree, top);
   const left = way.slice(0, Math.max(way.length - MAX_CRUMBS, 0));

@@ -1,7 +1,5 @@
 import type uPlot from "uplot";
-import type { Axis } from "../../layout/axis/axis";
-import { byteTicks, labelCenter } from "../../layout/axis/ticks";
-import type { Span } from "../../layout/axis/view";
+import { type Axis, byteTicks, labelCenter, type Span } from "../../layout/axis";
 import type { CurveKey, UsageSeries } from "../../layout/usage/usage_series";
 import { drawSideTitle, GUTTER_LEFT, GUTTER_RIGHT, type PageColors } from "../drawing/surface";
 import { curveStyle, DASHES } from "./curves";

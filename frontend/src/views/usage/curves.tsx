@@ -1,7 +1,5 @@
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { cssColor, roleColors } from "../../base/colors";
-import { useStore } from "../../base/store";
 import { formatBytes } from "../../base/units";
 import {
   availableCurves,
@@ -13,7 +11,8 @@ import {
 import { ROLES } from "../../payload/generated/constants";
 import type { FirstView } from "../../payload/recording/recording";
 import { type Terms, useTerms } from "../data/terms";
-import type { ViewProps } from "../state/view_state";
+import { useDark } from "../state/theme";
+import { store, useViewState } from "../state/view_state";
 
 /** Line of a curve in the chart and its legend; dashes distinguish curves without color. */
 interface CurveStyle {
@@ -105,15 +104,11 @@ export function useCurves({ usage, recording }: FirstView): readonly CurveKey[] 
   }, [usage, recording]);
 }
 
-interface LegendProps extends ViewProps {
-  view: FirstView;
-  known: readonly CurveKey[];
-}
-
 /** Legend of the usage chart; a click on a name shows or hides its curve. */
-export function CurveLegend({ view, known, store, dark }: LegendProps): JSX.Element {
+export function CurveLegend({ view, known }: { view: FirstView; known: readonly CurveKey[] }) {
+  const dark = useDark();
   const terms = useTerms();
-  const curves = useStore(store, (state) => state.toggled_curves);
+  const curves = useViewState((state) => state.toggled_curves);
   const shown = new Set(shownCurves(known, curves));
   return (
     <ul class="lines" aria-label="Lines of the chart">

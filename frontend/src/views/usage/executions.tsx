@@ -1,26 +1,18 @@
-import type { JSX } from "preact";
-import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatCounted, formatExact } from "../../base/units";
 import type { Api } from "../../payload/api";
 import type { RuntimeToProgram, Stack as StackOfProgram } from "../../payload/generated/answers";
 import type { FirstView } from "../../payload/recording/recording";
 import { useLastFetched } from "../data/use_fetched";
-import { usePosition, type ViewState } from "../state/view_state";
-import { ProgramLink } from "../widgets/program_link";
-
-interface Props {
-  api: Api;
-  view: FirstView;
-  store: Store<ViewState>;
-}
+import { usePosition } from "../state/view_state";
+import { ProgramLink } from "../widgets/links";
 
 /** Programs listed at first. */
 const MAX_LISTED = 12;
 
 /** Programs that ran, the ones running at the inspected event, and the memory that executions allocated. */
-export function Executions({ api, view, store }: Props): JSX.Element | null {
+export function Executions({ api, view }: { api: Api; view: FirstView }) {
   const { id } = view.recording;
-  const position = usePosition(store, view);
+  const position = usePosition(view);
   const { value: joins } = useLastFetched(`${id} ${position}`, (_, signal) =>
     api.joins({ id, at: position }, signal),
   );
@@ -31,33 +23,26 @@ export function Executions({ api, view, store }: Props): JSX.Element | null {
         <h2>Programs that ran</h2>
         <span class="muted">{summaryOf(joins)}</span>
       </header>
-      {joins.stack !== null && <Stack stack={joins.stack} store={store} />}
-      <Programs joins={joins} from={0} to={MAX_LISTED} store={store} />
+      {joins.stack !== null && <Stack stack={joins.stack} />}
+      <Programs joins={joins} from={0} to={MAX_LISTED} />
       {joins.programs.length > MAX_LISTED && (
         <details>
           <summary>{formatCounted(joins.programs.length - MAX_LISTED, "more program")}</summary>
-          <Programs joins={joins} from={MAX_LISTED} to={joins.programs.length} store={store} />
+          <Programs joins={joins} from={MAX_LISTED} to={joins.programs.length} />
         </details>
       )}
     </section>
   );
 }
 
-interface ProgramsProps {
-  joins: RuntimeToProgram;
-  from: number;
-  to: number;
-  store: Store<ViewState>;
-}
-
-function Programs({ joins, from, to, store }: ProgramsProps): JSX.Element {
+function Programs({ joins, from, to }: { joins: RuntimeToProgram; from: number; to: number }) {
   return (
     <ul class="executions">
       {joins.programs
         .slice(from, to)
         .map(({ recording, title, memory, running, runs, allocations, bytes }) => (
           <li key={recording}>
-            <ProgramLink {...{ title, memory, store }} about="Open the compiled program">
+            <ProgramLink {...{ title, memory }} about="Open the compiled program">
               {title}
             </ProgramLink>
             <span>{running && <b>running at event {formatCount(joins.at)}</b>}</span>
@@ -74,7 +59,7 @@ function Programs({ joins, from, to, store }: ProgramsProps): JSX.Element {
 }
 
 /** On TPU a program's temporaries are not allocated: the runtime reserves them as stack. */
-function Stack({ stack, store }: { stack: StackOfProgram; store: Store<ViewState> }): JSX.Element {
+function Stack({ stack }: { stack: StackOfProgram }) {
   const { bytes, title, memory, temporary_bytes: temporary } = stack;
   return (
     <p
@@ -82,7 +67,7 @@ function Stack({ stack, store }: { stack: StackOfProgram; store: Store<ViewState
       title={`Stack ${formatExact(bytes)}, temporaries ${formatExact(temporary)}`}
     >
       {formatBytes(bytes)} stack = temporaries of{" "}
-      <ProgramLink {...{ title, memory, store }} about="Open the program whose temporaries are in the stack">
+      <ProgramLink {...{ title, memory }} about="Open the program whose temporaries are in the stack">
         {title}
       </ProgramLink>
     </p>

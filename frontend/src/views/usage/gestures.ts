@@ -1,8 +1,7 @@
 import type uPlot from "uplot";
 import { isPinch, onMoveKeys, onWheel, panOf, sidewaysBy, zoomFactor, zoomOf } from "../../base/input";
-import type { Store } from "../../base/store";
-import type { Axis } from "../../layout/axis/axis";
 import {
+  type Axis,
   MIN_BYTES,
   MIN_POSITIONS,
   pan,
@@ -10,8 +9,8 @@ import {
   saveSpan,
   type Span,
   zoom,
-} from "../../layout/axis/view";
-import type { ViewState } from "../state/view_state";
+} from "../../layout/axis";
+import { store } from "../state/view_state";
 
 /** Distance in pixels within which a click means the peak: a pixel can cover thousands of positions. */
 const PEAK_SNAP = 5;
@@ -19,13 +18,13 @@ const PEAK_SNAP = 5;
 const CLICK_SLACK = 4;
 
 /** Dragging pans, as on the timeline; with Shift, or when fully zoomed out, it selects a range. */
-export function startsBrush(event: MouseEvent, store: Store<ViewState>): boolean {
+export function startsBrush(event: MouseEvent): boolean {
   const { zoom, usage_zoom: bytes } = store.get();
   return event.shiftKey || (zoom === null && bytes === null);
 }
 
 /** What a chart shows, which changes while a job runs. */
-export interface Shown {
+interface Shown {
   axis: Axis;
   /** Range of the y axis without zoom, in bytes. */
   limit: Span;
@@ -34,7 +33,7 @@ export interface Shown {
 }
 
 /** Listen to wheel, W A S D, drag, click and double click over the plot. Return a function that stops listening. */
-export function bindPointer(chart: uPlot, store: Store<ViewState>, shown: () => Shown): () => void {
+export function bindPointer(chart: uPlot, shown: () => Shown): () => void {
   const area = chart.over;
   const extent = (): Span => shown().axis.extent;
   const limit = (): Span => shown().limit;
@@ -50,7 +49,7 @@ export function bindPointer(chart: uPlot, store: Store<ViewState>, shown: () => 
     if (event.detail === 1) inspectedBefore = store.get().position;
     if (event.button !== 0) return;
     const [x, y] = [event.clientX, event.clientY];
-    pressed = { x, y, window: window(), bytes: bytes(), pans: !startsBrush(event, store) };
+    pressed = { x, y, window: window(), bytes: bytes(), pans: !startsBrush(event) };
   };
   const onMouseMove = (event: MouseEvent): void => {
     if (pressed?.pans !== true) return;
@@ -99,26 +98,20 @@ export function bindPointer(chart: uPlot, store: Store<ViewState>, shown: () => 
     show(zoom([from, to], extent(), anchor, factor, MIN_POSITIONS));
   });
 
-  area.addEventListener("mousedown", onMouseDown);
-  area.addEventListener("dblclick", onDoubleClick);
-  document.addEventListener("mousemove", onMouseMove);
-  document.addEventListener("mouseup", onMouseUp);
+  const stop = new AbortController();
+  area.addEventListener("mousedown", onMouseDown, stop);
+  area.addEventListener("dblclick", onDoubleClick, stop);
+  document.addEventListener("mousemove", onMouseMove, stop);
+  document.addEventListener("mouseup", onMouseUp, stop);
   return () => {
     unwheel();
     unkey();
-    area.removeEventListener("mousedown", onMouseDown);
-    area.removeEventListener("dblclick", onDoubleClick);
-    document.removeEventListener("mousemove", onMouseMove);
-    document.removeEventListener("mouseup", onMouseUp);
+    stop.abort();
   };
 }
 
 /** Handle keys of the focused chart. */
-export function onKey(
-  event: KeyboardEvent,
-  store: Store<ViewState>,
-  { axis, limit, length, peak }: Shown,
-): void {
+export function onKey(event: KeyboardEvent, { axis, limit, length, peak }: Shown): void {
   const { extent } = axis;
   if (event.ctrlKey || event.metaKey) return;
   const window = axis.fromSaved(store.get().zoom);

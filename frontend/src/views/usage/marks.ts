@@ -1,7 +1,6 @@
 import type uPlot from "uplot";
 import { cssColor, rowColors } from "../../base/colors";
-import type { Axis } from "../../layout/axis/axis";
-import type { Span } from "../../layout/axis/view";
+import type { Axis, Span } from "../../layout/axis";
 import type { UsageSeries } from "../../layout/usage/usage_series";
 import type { Rows } from "../../payload/recording/rows";
 import { type PageColors, veil } from "../drawing/surface";
@@ -90,8 +89,8 @@ export function drawMarks(chart: uPlot, marks: Marks, colors: PageColors): void 
   if (marks.part !== null) drawFilteredArea(chart, marks.part, marks.axis, colors.accent);
   if (marks.hovered >= 0 && marks.hovered !== marks.selected) drawLife(chart, marks, marks.hovered, 0.25);
   if (marks.selected >= 0) drawLife(chart, marks, marks.selected, 0.55);
-  if (marks.ceiling !== null) drawCeiling(chart, marks.ceiling, colors);
-  if (marks.limit !== null) drawLimit(chart, marks.limit, colors);
+  if (marks.ceiling !== null) drawAcross(chart, marks.ceiling, colors.ink, 1, [8, 4]);
+  if (marks.limit !== null) drawAcross(chart, marks.limit, colors.warn, 1.5, []);
   if (marks.range !== null) {
     const [from, to] = marks.axis.fromSaved(marks.range).map((value) => chart.valToPos(value, "x", true));
     veil(ctx, [left, left + width], [from, to], [top, top + height], colors);
@@ -122,23 +121,15 @@ function drawLife(chart: uPlot, { rows, dark, axis }: Marks, row: number, alpha:
   ctx.strokeRect(x0, y0 - height, width, height);
 }
 
-function drawCeiling(chart: uPlot, ceiling: number, colors: PageColors): void {
+/** Draw a line across the chart. */
+function drawAcross(chart: uPlot, bytes: number, color: string, width: number, dash: number[]): void {
   const { ctx, bbox } = chart;
-  const pxRatio = devicePixelRatio;
-  const y = Math.round(chart.valToPos(ceiling, "y", true)) + 0.5;
-  ctx.strokeStyle = colors.ink;
-  ctx.lineWidth = pxRatio;
-  ctx.setLineDash([8 * pxRatio, 4 * pxRatio]);
+  const y = Math.round(chart.valToPos(bytes, "y", true)) + 0.5;
+  ctx.strokeStyle = color;
+  ctx.lineWidth = width * devicePixelRatio;
+  ctx.setLineDash(dash.map((length) => length * devicePixelRatio));
   line(ctx, bbox.left, y, bbox.left + bbox.width, y);
   ctx.setLineDash([]);
-}
-
-function drawLimit(chart: uPlot, limit: number, colors: PageColors): void {
-  const { ctx, bbox } = chart;
-  const y = Math.round(chart.valToPos(limit, "y", true)) + 0.5;
-  ctx.strokeStyle = colors.warn;
-  ctx.lineWidth = 1.5 * devicePixelRatio;
-  line(ctx, bbox.left, y, bbox.left + bbox.width, y);
 }
 
 function drawPosition(chart: uPlot, { position, axis }: Marks, colors: PageColors): void {

@@ -1,16 +1,13 @@
-import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { goToNext } from "../../base/input";
-import type { Store } from "../../base/store";
 import { formatCounted } from "../../base/units";
-import { type Axis, stepAt } from "../../layout/axis/axis";
-import type { Span } from "../../layout/axis/view";
+import { type Axis, type Span, stepAt } from "../../layout/axis";
 import { groupMarks, type Mark, snapshotText } from "../../layout/live";
 import type { UsageSeries } from "../../layout/usage/usage_series";
 import type { Summary } from "../../payload/generated/answers";
 import { GUTTER_LEFT } from "../drawing/surface";
-import { openRecording } from "../state/open_recording";
-import type { ViewState } from "../state/view_state";
+import { openRecording } from "../state/tabs";
+import { store } from "../state/view_state";
 import { Tooltip } from "../widgets/tooltip";
 
 interface Props {
@@ -25,15 +22,13 @@ interface Props {
   bytes: Span;
   /** The plot in pixels, without axes. */
   plot: { width: number; height: number; top: number };
-  store: Store<ViewState>;
 }
 
 /** Closer marks are drawn as one. */
 const GAP = 18;
 
 /** Marks on the curve where the job saved a snapshot. A click opens it; of several close together, it zooms in. */
-export function SnapshotMarks(props: Props): JSX.Element | null {
-  const { snapshots, beganNs, series, axis, window, bytes, plot, store } = props;
+export function SnapshotMarks({ snapshots, beganNs, series, axis, window, bytes, plot }: Props) {
   const [pointed, setPointed] = useState<string | null>(null);
   const marks = useMemo(() => {
     const pixelOf = (ns: number): number =>
@@ -49,7 +44,7 @@ export function SnapshotMarks(props: Props): JSX.Element | null {
   };
   const open = ({ snapshots: found }: Mark): void => {
     if (found.length === 1) {
-      openRecording(store, found[0]);
+      openRecording(found[0]);
       return;
     }
     const times = [found[0], found[found.length - 1]].map(({ time_ns }) => (time_ns ?? 0) - beganNs);

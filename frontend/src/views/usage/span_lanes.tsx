@@ -1,10 +1,8 @@
 import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { goToNext } from "../../base/input";
-import { type Store, useStore } from "../../base/store";
 import { formatCounted } from "../../base/units";
-import type { Axis } from "../../layout/axis/axis";
-import { formatTime } from "../../layout/axis/ticks";
+import { type Axis, formatTime } from "../../layout/axis";
 import { xPixel } from "../../layout/timeline/rects";
 import { countSpansFrom, layoutSpanLanes, positionOfTime } from "../../layout/usage/span_lanes";
 import {
@@ -14,9 +12,9 @@ import {
   STEP_SPAN,
 } from "../../payload/generated/constants";
 import type { Spans } from "../../payload/recording/recording";
-import { useWidth } from "../browser/use_size";
+import { useWidth } from "../browser/hooks";
 import { GUTTER_LEFT, GUTTER_RIGHT } from "../drawing/surface";
-import type { ViewState } from "../state/view_state";
+import { store, useViewState } from "../state/view_state";
 
 const LANE_HEIGHT = 16;
 /** Lanes shown at first; more would push the curve out of view. */
@@ -35,18 +33,11 @@ const LANE_LABELS = new Map([
   [ANNOTATION_SPAN, "annotations"],
 ]);
 
-interface Props {
-  spans: Spans;
-  times: Float64Array;
-  axis: Axis;
-  store: Store<ViewState>;
-}
-
 /** Steps, executions and annotations above the curve. A click zooms to a span, or inspects an out-of-memory event. */
-export function SpanLanes({ spans, times, axis, store }: Props): JSX.Element {
+export function SpanLanes({ spans, times, axis }: { spans: Spans; times: Float64Array; axis: Axis }) {
   const host = useRef<HTMLDivElement>(null);
   const width = useWidth(host) - GUTTER_LEFT - GUTTER_RIGHT;
-  const zoom = useStore(store, (state) => state.zoom);
+  const zoom = useViewState((state) => state.zoom);
   const lanes = useMemo(() => layoutSpanLanes(spans), [spans]);
   const [all, setAll] = useState(false);
   const count = all ? lanes.count : Math.min(lanes.count, FIRST_LANES);

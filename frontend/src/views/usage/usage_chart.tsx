@@ -1,10 +1,8 @@
 import type { JSX } from "preact";
 import { useContext, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import { useStore } from "../../base/store";
 import { formatBytes, formatCount } from "../../base/units";
-import type { Axis } from "../../layout/axis/axis";
-import { MIN_POSITIONS, restoreSpan, type Span } from "../../layout/axis/view";
+import { type Axis, MIN_POSITIONS, restoreSpan, type Span } from "../../layout/axis";
 import { bytesOver } from "../../layout/usage/live_set";
 import {
   byteRange,
@@ -16,19 +14,24 @@ import {
 } from "../../layout/usage/usage_series";
 import type { Api } from "../../payload/api";
 import type { Summary } from "../../payload/generated/answers";
-import type { FirstView, Usage } from "../../payload/recording/recording";
-import { useSize } from "../browser/use_size";
+import type { FirstView, Program, Spans, Usage } from "../../payload/recording/recording";
+import { useSize } from "../browser/hooks";
 import { axisTitle, useTerms } from "../data/terms";
 import { useFetched } from "../data/use_fetched";
 import type { AvailableRows } from "../data/use_recording";
 import type { Picture } from "../drawing/picture";
+import { SavePicture } from "../drawing/save_picture";
 import { GUTTER_LEFT, GUTTER_RIGHT, pageColors } from "../drawing/surface";
 import { RowFilterContext } from "../page/row_filter";
-import { usePosition, type ViewProps } from "../state/view_state";
+import { useDark } from "../state/theme";
+import { store, usePosition, useViewState } from "../state/view_state";
+import { AxisChoices } from "../widgets/choice";
 import { NO_AXIS_HEIGHT, TOP, usageColumns, usageOptions, X_AXIS_HEIGHT } from "./chart_options";
+import { CurveLegend, useCurves } from "./curves";
 import { bindPointer, onKey, startsBrush } from "./gestures";
 import { drawMarks } from "./marks";
 import { SnapshotMarks } from "./snapshot_marks";
+import { SpanLanes } from "./span_lanes";
 import { drawUsage } from "./usage_drawing";
 
 /** Buckets per request: twice the pixels of a wide chart, over up to eight times the visible range. */
@@ -64,7 +67,7 @@ function useUsage(api: Api, view: FirstView, zoom: Span): WindowedUsage {
 /** Height of a saved picture where the chart is low. */
 const MIN_PICTURE_HEIGHT = 220;
 
-interface Props extends ViewProps {
+interface Props {
   api: Api;
   view: FirstView;
   axis: Axis;
@@ -80,34 +83,24 @@ interface Props extends ViewProps {
 }
 
 /** Live bytes over the axis, with the peak. */
-export function UsageChart({
-  api,
-  view,
-  axis,
-  above,
-  known,
-  available,
-  snapshots = [],
-  store,
-  dark,
-  picture,
-}: Props): JSX.Element {
+function UsageChart({ api, view, axis, above, known, available, snapshots = [], picture }: Props) {
+  const dark = useDark();
   const host = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | null>(null);
   const { width, height } = useSize(host);
-  const zoom = useStore(store, (state) => state.zoom);
-  const position = usePosition(store, view);
-  const selected = available.indexOf(useStore(store, (state) => state.selected));
-  const hovered = available.indexOf(useStore(store, (state) => state.hovered));
+  const zoom = useViewState((state) => state.zoom);
+  const position = usePosition(view);
+  const selected = available.indexOf(useViewState((state) => state.selected));
+  const hovered = available.indexOf(useViewState((state) => state.hovered));
   const terms = useTerms();
-  const range = useStore(store, (state) => state.usage_range);
-  const selectedRange = useStore(store, (state) => state.range);
+  const range = useViewState((state) => state.usage_range);
+  const selectedRange = useViewState((state) => state.range);
   const title = above ? "" : axisTitle(terms, axis);
 
   const window = axis.fromSaved(zoom);
   const positions: Span = [axis.positionAt(window[0]), axis.positionAt(window[1])];
   const { usage, end } = useUsage(api, view, positions);
-  const switched = useStore(store, (state) => state.toggled_curves);
+  const switched = useViewState((state) => state.toggled_curves);
   const drawn = useMemo(() => shownCurves(known, switched), [known, switched]);
   const whole = useMemo(() => usageSeries(view.usage, view.length, axis, drawn), [view, axis, drawn]);
   const series = useMemo(
@@ -133,7 +126,7 @@ export function UsageChart({
     events ? capacity_bytes : Math.max(ceiling ?? 0, most ?? 0),
   );
   const bytes = restoreSpan(
-    useStore(store, (state) => state.usage_zoom),
+    useViewState((state) => state.usage_zoom),
     limit,
   );
   const only = useContext(RowFilterContext).rows;
@@ -193,7 +186,7 @@ export function UsageChart({
             const pointed = left < 0 ? null : Math.floor(axis.positionAt(plotted.posToVal(left, "x")));
             if (pointed !== store.get().pointed) store.set({ pointed });
           },
-          brushes: (event) => startsBrush(event, store),
+          brushes: (event) => startsBrush(event),
           onBrush: (from, to) => {
             const { axis } = current.current.shown;
             const middle = (from + to) / 2;
@@ -210,7 +203,7 @@ export function UsageChart({
       node,
     );
     chart.current = plot;
-    const unbind = bindPointer(plot, store, () => current.current.shown);
+    const unbind = bindPointer(plot, () => current.current.shown);
     return () => {
       unbind();
       plot.destroy();
@@ -244,12 +237,12 @@ export function UsageChart({
         `at most ${formatBytes(peak_bytes)} at ${terms.position} ${formatCount(view.peak)}. ` +
         `Arrow keys move the inspected ${terms.position}.`
       }
-      onKeyDown={(event) => event.target === event.currentTarget && onKey(event, store, shown)}
+      onKeyDown={(event) => event.target === event.currentTarget && onKey(event, shown)}
     >
       <div ref={host} class="fill" />
       {width > 0 && view.recording.time_ns !== null && axis.clock !== null && (
         <SnapshotMarks
-          {...{ snapshots, series, axis, window, bytes, store }}
+          {...{ snapshots, series, axis, window, bytes }}
           beganNs={view.recording.time_ns}
           plot={{
             width: plotWidth,
@@ -259,5 +252,49 @@ export function UsageChart({
         />
       )}
     </div>
+  );
+}
+
+interface UsageSectionProps {
+  api: Api;
+  view: FirstView;
+  available: AvailableRows;
+  program: Program | null;
+  spans: Spans | null;
+  axis: Axis;
+  /** Snapshots of the same memory, in order of time. */
+  snapshots?: readonly Summary[] | undefined;
+  /** The timeline, directly below the usage chart because it shares its x axis. */
+  children: JSX.Element | null;
+}
+
+/** Charts along the x axis in one frame: toolbar, spans, usage chart and timeline. */
+export function UsageSection(props: UsageSectionProps) {
+  const { api, view, available, program, spans, axis, snapshots, children } = props;
+  const terms = useTerms();
+  const { axis: kind, kind: source, title, memory } = view.recording;
+  const known = useCurves(view);
+  const picture = useRef<() => Picture | null>(() => null);
+  // Samples of a job come at equal intervals, except where older ones were dropped.
+  const timed = source !== "watch" && (program === null || program.time_ns !== null);
+  return (
+    <section
+      class={children === null ? "frame curve-only" : "frame"}
+      aria-label={`Memory over the ${terms.extent}`}
+      data-testid="frame"
+    >
+      <header class="frame-head">
+        <CurveLegend view={view} known={known} />
+        {kind === "TIME" && <AxisChoices timed={timed} capacity={known.includes("ceiling")} />}
+        <SavePicture of="usage chart" fileName={`${title}-${memory}-usage`} draw={() => picture.current()} />
+      </header>
+      <div class={kind === "TIME" && source !== "watch" ? "frame-lanes timed" : "frame-lanes"}>
+        {spans !== null && program?.time_ns != null && (
+          <SpanLanes spans={spans} times={program.time_ns} axis={axis} />
+        )}
+      </div>
+      <UsageChart {...{ api, view, axis, known, available, snapshots, picture }} above={children !== null} />
+      {children}
+    </section>
   );
 }

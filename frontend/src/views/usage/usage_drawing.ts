@@ -1,10 +1,8 @@
 import { formatBytes, formatCount } from "../../base/units";
-import type { Axis } from "../../layout/axis/axis";
-import { byteTicks, labelCenter } from "../../layout/axis/ticks";
-import type { Span } from "../../layout/axis/view";
+import { type Axis, byteTicks, labelCenter, type Span } from "../../layout/axis";
 import type { UsageSeries } from "../../layout/usage/usage_series";
 import type { FirstView } from "../../payload/recording/recording";
-import { escapeXml } from "../../render/painter/svg";
+import { escapeXml } from "../../render/painter/picture";
 import type { Terms } from "../data/terms";
 import { type LegendEntry, type Picture, withLightTheme } from "../drawing/picture";
 import { GUTTER_LEFT, GUTTER_RIGHT } from "../drawing/surface";
@@ -13,7 +11,7 @@ import { curveLabels, curveStyle, DASHES } from "./curves";
 const AXIS_HEIGHT = 24;
 const TOP = 14;
 
-export interface DrawnUsage {
+interface DrawnUsage {
   view: FirstView;
   /** Visible steps, one for each pixel at most. */
   series: UsageSeries;

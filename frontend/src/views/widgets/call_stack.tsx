@@ -1,20 +1,20 @@
-import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { formatCounted } from "../../base/units";
 import type { StackFrame } from "../../payload/generated/answers";
-import { editorLink, EDITORS, isEditorTemplate, useEditor } from "../data/editor";
-import { type Code, useSourceCode } from "../data/source_code";
+import {
+  type Code,
+  editorLink,
+  EDITORS,
+  isEditorTemplate,
+  useEditor,
+  useSourceCode,
+} from "../data/source_code";
 import { useTerms } from "../data/terms";
 
 const OTHER = "other";
 
-interface EditorChoiceProps {
-  template: string;
-  onPick: (template: string) => void;
-}
-
 /** Choice of the editor that source lines open in. */
-function EditorChoice({ template, onPick }: EditorChoiceProps): JSX.Element {
+function EditorChoice({ template, onPick }: { template: string; onPick: (template: string) => void }) {
   const preset = EDITORS.some((editor) => editor.template === template);
   const [typing, setTyping] = useState(!preset);
   const [draft, setDraft] = useState(template);
@@ -61,13 +61,8 @@ function EditorChoice({ template, onPick }: EditorChoiceProps): JSX.Element {
 /** Frames shown before the list is expanded. */
 const MAX_FRAMES = 12;
 
-interface Props {
-  frames: StackFrame[];
-  title?: string;
-}
-
 /** Call stack of a buffer or allocation, innermost frame first, with the code of frames whose files are readable. */
-export function CallStack({ frames, title = "Stack" }: Props): JSX.Element {
+export function CallStack({ frames, title = "Stack" }: { frames: StackFrame[]; title?: string }) {
   const terms = useTerms();
   const [all, setAll] = useState(false);
   const [toggled, setToggled] = useState<ReadonlySet<number>>(new Set());
@@ -160,7 +155,7 @@ function Frame({ frame: { function: called, file, line }, code, open, template, 
   );
 }
 
-function CodeLines({ code: { path, first, lines }, line }: { code: Code; line: number }): JSX.Element {
+function CodeLines({ code: { path, first, lines }, line }: { code: Code; line: number }) {
   return (
     <figure class="frame-code" data-testid="frame-code">
       <figcaption class="muted">{path}</figcaption>

@@ -1,6 +1,5 @@
-import type { ComponentChildren, JSX } from "preact";
-import { type Store, useStore } from "../../base/store";
-import type { ViewState } from "../state/view_state";
+import type { ComponentChildren } from "preact";
+import { store, useViewState } from "../state/view_state";
 
 interface ButtonGroupProps {
   label: string;
@@ -11,7 +10,7 @@ interface ButtonGroupProps {
 }
 
 /** Group of buttons with a label for screen readers. */
-export function ButtonGroup({ label, testid, look = "", children }: ButtonGroupProps): JSX.Element {
+export function ButtonGroup({ label, testid, look = "", children }: ButtonGroupProps) {
   return (
     <span class={`buttons ${look}`} role="group" aria-label={label} data-testid={testid}>
       {children}
@@ -28,8 +27,7 @@ interface Props<Value extends string> {
 }
 
 /** Choice of one option, all visible. */
-export function Choice<Value extends string>(props: Props<Value>): JSX.Element {
-  const { label, testid, options, value, onPick } = props;
+export function Choice<Value extends string>({ label, testid, options, value, onPick }: Props<Value>) {
   return (
     <ButtonGroup label={label} testid={testid} look="choice">
       {options.map((option) => (
@@ -47,8 +45,7 @@ export function Choice<Value extends string>(props: Props<Value>): JSX.Element {
 }
 
 /** Choice of one option in a list, for toolbars without room for all of them. */
-export function Select<Value extends string>(props: Props<Value>): JSX.Element {
-  const { label, testid, options, value, onPick } = props;
+export function Select<Value extends string>({ label, testid, options, value, onPick }: Props<Value>) {
   return (
     <select
       aria-label={label}
@@ -92,13 +89,12 @@ interface AxisChoicesProps {
   /** Choices that the recording supports: timestamps for time, a known capacity. */
   timed: boolean;
   capacity: boolean;
-  store: Store<ViewState>;
 }
 
 /** Choices for the axes of an allocator's usage chart. */
-export function AxisChoices({ timed, capacity, store }: AxisChoicesProps): JSX.Element {
-  const axis = useStore(store, (state) => state.axis);
-  const range = useStore(store, (state) => state.usage_range);
+export function AxisChoices({ timed, capacity }: AxisChoicesProps) {
+  const axis = useViewState((state) => state.axis);
+  const range = useViewState((state) => state.usage_range);
   return (
     <>
       {timed && (
@@ -127,7 +123,7 @@ export function Toggle(props: {
   title?: string;
   on: boolean;
   onChange: (on: boolean) => void;
-}): JSX.Element {
+}) {
   return (
     <label class="toggle" title={props.title ?? ""}>
       <input

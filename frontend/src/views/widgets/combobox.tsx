@@ -1,8 +1,8 @@
-import type { JSX } from "preact";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { hasWords } from "../../base/search";
-import { formatCount } from "../../base/units";
+import { formatBytes, formatCount } from "../../base/units";
 import { shortNames } from "../../layout/short_names";
+import type { Runs, Summary } from "../../payload/generated/answers";
 import { useSearch } from "../data/use_search";
 
 export interface Option {
@@ -27,7 +27,7 @@ const PAGE = 200;
  * Searchable list of options, an ARIA editable combobox with list autocomplete. Of a long list, only the page with the
  * active option is drawn.
  */
-export function Combobox({ label, testid, options: latest, value, onPick }: Props): JSX.Element {
+export function Combobox({ label, testid, options: latest, value, onPick }: Props) {
   const id = useId();
   const [typed, setTyped] = useState<string | null>(null);
   // A run that appears while the list is open must not move the others below the pointer.
@@ -147,4 +147,41 @@ export function Combobox({ label, testid, options: latest, value, onPick }: Prop
       )}
     </div>
   );
+}
+
+/** Largest peaks of runs by name, as far as they are known. */
+export type RunPeaks = ReadonlyMap<string, number>;
+
+/** Return the known peaks with that of a run's recordings, which are sorted by peak. */
+export function withPeak(peaks: RunPeaks, recordings: readonly Summary[]): RunPeaks {
+  if (recordings.length === 0 || peaks.get(recordings[0].run) === recordings[0].peak_bytes) return peaks;
+  return new Map(peaks).set(recordings[0].run, recordings[0].peak_bytes);
+}
+
+/** Return the options of a run picker: each run's date, hosts and largest peak, as far as they are known. */
+export function runOptions(runs: Runs["runs"], peaks: RunPeaks = new Map(), now = new Date()): Option[] {
+  return runs.map(({ name, host_count: hosts, modified_ns, peak_bytes }) => {
+    const peak = peaks.get(name) ?? peak_bytes;
+    const details = [
+      hosts > 1 ? `${formatCount(hosts)} hosts` : "",
+      peak === null ? "" : formatBytes(peak),
+      modified_ns === null ? "" : dateText(new Date(modified_ns / 1e6), now),
+    ];
+    return { value: name, label: name, detail: details.filter(Boolean).join(" · ") };
+  });
+}
+
+const DAY = { month: "short", day: "numeric" } as const;
+// Made once: a formatter takes longer to make than a thousand dates to format.
+const THIS_YEAR = new Intl.DateTimeFormat("en", {
+  ...DAY,
+  hour: "2-digit",
+  minute: "2-digit",
+  hourCycle: "h23",
+});
+const OTHER_YEARS = new Intl.DateTimeFormat("en", { ...DAY, year: "numeric" });
+
+/** Return a time in the browser's time zone: of a day this year with the time of day, of others with the year. */
+export function dateText(date: Date, now: Date): string {
+  return (date.getFullYear() === now.getFullYear() ? THIS_YEAR : OTHER_YEARS).format(date);
 }

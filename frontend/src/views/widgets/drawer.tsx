@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 interface Props {
@@ -10,7 +10,7 @@ interface Props {
 }
 
 /** Side panel for the selected item. Focus returns to where it was when the panel closes. */
-export function Drawer({ title, label, testid, onClose, children }: Props): JSX.Element {
+export function Drawer({ title, label, testid, onClose, children }: Props) {
   const place = useRef<HTMLElement>(null);
   useLayoutEffect(() => {
     const { activeElement: before } = document;
@@ -33,13 +33,20 @@ export function Drawer({ title, label, testid, onClose, children }: Props): JSX.
 }
 
 /** Label and value; nothing without a value. */
-export function Fact(props: { name: string; children: ComponentChildren }): JSX.Element | null {
-  const { name, children } = props;
+export function Fact({
+  name,
+  about,
+  children,
+}: {
+  name: string;
+  about?: string;
+  children: ComponentChildren;
+}) {
   if (children === false || children === null || children === "") return null;
   return (
     <>
       <dt>{name}</dt>
-      <dd>{children}</dd>
+      <dd title={about}>{children}</dd>
     </>
   );
 }

@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren } from "preact";
 import { ApiError } from "../../payload/server";
 
 /** Message in place of content: the reason and the remedy. */
@@ -8,7 +8,7 @@ export function Message(props: {
   /** Paragraphs below the text. */
   more?: ComponentChildren;
   error?: boolean;
-}): JSX.Element {
+}) {
   return (
     <div
       class={props.error === true ? "message message-error" : "message"}
@@ -22,7 +22,7 @@ export function Message(props: {
 }
 
 /** Sentences about what a page does not list, without being problems. */
-export function Notes({ notes }: { notes: readonly string[] }): JSX.Element | null {
+export function Notes({ notes }: { notes: readonly string[] }) {
   if (notes.length === 0) return null;
   return (
     <div class="notes muted" data-testid="notes">
@@ -33,7 +33,7 @@ export function Notes({ notes }: { notes: readonly string[] }): JSX.Element | nu
   );
 }
 
-export function ErrorMessage({ error }: { error: Error }): JSX.Element {
+export function ErrorMessage({ error }: { error: Error }) {
   if (!(error instanceof ApiError))
     return (
       <Message error title="This view failed">

@@ -1,12 +1,7 @@
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren } from "preact";
 
 /** Tooltip beside the pointer. `x` and `y` are relative to the positioned parent, which is `width` pixels wide. */
-export function Tooltip(props: {
-  x: number;
-  y: number;
-  width: number;
-  children: ComponentChildren;
-}): JSX.Element {
+export function Tooltip(props: { x: number; y: number; width: number; children: ComponentChildren }) {
   // The side with more room: the tooltip covers neither the item nor the edge of the chart.
   const left = props.x < props.width / 2;
   const style = left

@@ -1,16 +1,13 @@
 import { inkOn } from "../../../base/colors";
-import { byteTicks, labelCenter } from "../../../layout/axis/ticks";
-import type { Span, TimelineBox, View } from "../../../layout/axis/view";
+import { byteTicks, labelCenter, type Span, type TimelineBox, type View } from "../../../layout/axis";
 import { boxInPixels, xPixel, yPixel } from "../../../layout/timeline/rects";
 import { rowName } from "../../../payload/recording/rows";
 import { colorIndex, rgbOf, SHADES } from "../../../render/frame/palette";
 import type { Labels } from "../../../render/painter/picture";
-import type { Size } from "../../browser/use_size";
+import type { Size } from "../../browser/hooks";
 import { drawSideTitle, GUTTER_LEFT, veil } from "../../drawing/surface";
-import type { TimelineColors } from "./colors";
-import { pictureSize } from "./geometry";
 import { drawLabels } from "./labels";
-import { piecesOf, type Scene } from "./scene";
+import { pictureSize, piecesOf, type Scene, type TimelineColors } from "./scene";
 
 /** Items drawn over the picture. Row numbers; null for none. */
 export interface Marks {
@@ -26,7 +23,7 @@ export interface Marks {
   band: readonly [number, number, number, number] | null;
 }
 
-export interface Overlay {
+interface Overlay {
   scene: Scene;
   view: View;
   size: Size;

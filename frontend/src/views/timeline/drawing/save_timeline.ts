@@ -1,16 +1,19 @@
 import { formatBytes } from "../../../base/units";
-import { byteTicks, labelCenter } from "../../../layout/axis/ticks";
+import { byteTicks, labelCenter } from "../../../layout/axis";
 import { xPixel, yPixel } from "../../../layout/timeline/rects";
 import { rgbOf } from "../../../render/frame/palette";
 import type { FrameBuffer } from "../../../render/frame/raster";
-import type { PaintOrder, VectorParts } from "../../../render/painter/picture";
-import { blockShapes, escapeXml, textureShapes } from "../../../render/painter/svg";
+import {
+  blockShapes,
+  escapeXml,
+  type PaintOrder,
+  textureShapes,
+  type VectorParts,
+} from "../../../render/painter/picture";
 import type { TimelineRenderer } from "../../../render/workers/timeline_renderer";
 import { type LegendEntry, type Picture, withLightTheme } from "../../drawing/picture";
 import { GUTTER_LEFT, GUTTER_RIGHT, shorten } from "../../drawing/surface";
-import { readColors, type TimelineColors } from "./colors";
-import { AXIS_HEIGHT, pixelRatio } from "./geometry";
-import type { Scene } from "./scene";
+import { AXIS_HEIGHT, pixelRatio, readColors, type Scene, type TimelineColors } from "./scene";
 
 interface SaveParts {
   scene: Scene;

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { Axis } from "../../../layout/axis/axis";
-import type { TimelineBox, View } from "../../../layout/axis/view";
+import { rowColors } from "../../../base/colors";
+import type { Axis, TimelineBox, View } from "../../../layout/axis";
 import type { AgeStack } from "../../../layout/stacking/age_stack";
 import {
   boxOnAxis,
@@ -13,7 +13,69 @@ import {
 } from "../../../layout/timeline/blocks";
 import type { Program } from "../../../payload/recording/recording";
 import type { Regions, Rows } from "../../../payload/recording/rows";
+import { makePalette, mixPixels, type Palette, pixelOf, rgbOf } from "../../../render/frame/palette";
 import { TimelineRenderer } from "../../../render/workers/timeline_renderer";
+import type { Size } from "../../browser/hooks";
+import { GUTTER_LEFT, GUTTER_RIGHT } from "../../drawing/surface";
+
+/** Height of the x axis with its title, in CSS pixels. */
+export const AXIS_HEIGHT = 36;
+
+/** Return the size of the blocks' picture inside a plot of this size with its gutters and axis. */
+export function pictureSize({ width, height }: Size): Size {
+  return {
+    width: Math.max(width - GUTTER_LEFT - GUTTER_RIGHT, 1),
+    height: Math.max(height - AXIS_HEIGHT, 1),
+  };
+}
+
+/** A pixel ratio above 2 makes no visible difference in flat blocks, and its cost grows with the square. */
+export function pixelRatio(): number {
+  return Math.min(window.devicePixelRatio || 1, 2);
+}
+
+/** Return the axis value and the byte at a pixel of the picture. */
+export function valueAt(view: View, picture: Size, x: number, y: number): { along: number; byte: number } {
+  return {
+    along: view.x[0] + (x / picture.width) * (view.x[1] - view.x[0]),
+    byte: view.y[1] - (y / picture.height) * (view.y[1] - view.y[0]),
+  };
+}
+
+export interface TimelineColors {
+  ink: string;
+  muted: string;
+  surface: string;
+  accent: string;
+  palette: Palette;
+}
+
+/** Colors of the page, which canvases do not inherit. Regions are slightly darker than the background. */
+export function readColors(dark: boolean, page: Element = document.documentElement): TimelineColors {
+  const style = getComputedStyle(page);
+  const read = (name: string, otherwise: string): string => {
+    const value = style.getPropertyValue(name).trim();
+    return /^#[0-9a-f]{6}$/i.test(value) ? value : otherwise;
+  };
+  const ink = read("--ink", dark ? "#e7e8ea" : "#1b1d21");
+  const surface = read("--surface", dark ? "#1a1d21" : "#ffffff");
+  const towardsInk = (share: number): number => rgbOf(mixPixels(pixelOfCss(surface), pixelOfCss(ink), share));
+  return {
+    ink,
+    muted: read("--muted", "#808080"),
+    surface,
+    accent: read("--accent", "#2f6fb3"),
+    palette: makePalette(rgbOfCss(surface), towardsInk(0.045), towardsInk(0.22), rowColors(dark)),
+  };
+}
+
+function rgbOfCss(color: string): number {
+  return Number.parseInt(color.slice(1), 16);
+}
+
+function pixelOfCss(color: string): number {
+  return pixelOf(rgbOfCss(color));
+}
 
 /** Content of the timeline: the tables, the rows shown, and their full extent. */
 export interface Scene {
