@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.fit.script.call import ScriptCall
 from tb_memplugin.model.fit import dumped_files
 
 EXAMPLE = "def step(devices, batch=8): ... return jax.jit(f), (state_shapes, batch_shapes)"
@@ -111,6 +112,7 @@ class FoundStep:
     text: str
     pickled: bytes = b""
     of_torch: bool = False  # traced without a GPU, in place of compiled
+    script: ScriptCall | None = None
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
 
