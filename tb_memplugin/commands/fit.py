@@ -77,7 +77,9 @@ def asked_step(arguments: argparse.Namespace) -> FoundStep:
     line = arguments.command_line
     if not module and not is_script(arguments.step):
         if line or getattr(arguments, "jit", ""):
-            raise InputError("Not a script", arguments.step, "write FILE.py or -m MODULE before `--`, or --set KNOB=VALUE")
+            raise InputError(
+                "Not a script", arguments.step, "write FILE.py or -m MODULE before `--`, or --set KNOB=VALUE"
+            )
         return find_step(arguments.step)
     call = ScriptCall(tuple(line or ()), getattr(arguments, "jit", "") or "")
     return FoundStep(f"{arguments.step}:{MAIN}", script=call)

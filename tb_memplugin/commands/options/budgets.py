@@ -114,8 +114,8 @@ def fit(parser: argparse.ArgumentParser) -> None:
     Every figure is that of a compiled program. Exit code 0 means that all that was asked for fits, 1 that something
     does not, 2 that something could not be compiled.
 
-    A script, FILE.py or -m MODULE, runs as it is, with its own command line after `--`, in which {KNOB} is replaced. Large
-    functions are not executed, and the one with the most work is compiled.
+    A script, FILE.py or -m MODULE, runs as it is, with its own command line after `--`, in which {KNOB} is replaced.
+    Large functions are not executed, and the one with the most work is compiled.
 
     Of a logdir, nothing is compiled: the answer is that of its candidates, which --to wrote. Without such candidates,
     or with --recording, what a recording needs is compared with the memory of chips.
@@ -164,7 +164,11 @@ def fit(parser: argparse.ArgumentParser) -> None:
 def script_options(parser: Parser) -> None:
     """Add the options about a script that runs as it is."""
     parser.add_argument("-m", action="store_true", dest="module", help="the step is that of a module, run as a script")
-    parser.add_argument("--jit", metavar="NAME", help="of a script: the jitted function to compile, in place of the one with the most work")
+    parser.add_argument(
+        "--jit",
+        metavar="NAME",
+        help="of a script: the function to compile (default: the one with the most work)",
+    )
 
 
 def compiling_options(parser: Parser) -> None:

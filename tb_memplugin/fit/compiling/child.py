@@ -21,9 +21,9 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.fit.cache import Cache, program_key, replacing
 from tb_memplugin.fit.inputs import Recorder, installed_folders, sha256
 from tb_memplugin.fit.knobs import parse_changes
+from tb_memplugin.fit.process import end_with_parent
 from tb_memplugin.fit.script.call import ScriptCall
 from tb_memplugin.fit.script.run import run_script
-from tb_memplugin.fit.process import end_with_parent
 from tb_memplugin.fit.step.dumped_program import DumpedProgram
 from tb_memplugin.fit.step.lowering import devices_used, lower_step
 from tb_memplugin.fit.step.step_file import load_step

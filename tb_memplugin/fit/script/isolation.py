@@ -41,7 +41,7 @@ class Isolation:
 
     def start(self) -> None:
         """Begin. The process keeps its hooks; `is_on` pauses them."""
-        builtins.open = io.open = self._redirected(io.open, _opens_to_write)  # type: ignore
+        builtins.open = io.open = self._redirected(io.open, _opens_to_write)
         os.open = self._redirected(os.open, lambda rest, _: _flags_write(rest[0] if rest else 0))
         os.mkdir = self._redirected(os.mkdir, lambda *_: True)
         for name in ("stat", "lstat", "listdir", "scandir", "access"):
@@ -68,7 +68,8 @@ class Isolation:
             if writes:
                 self._note(self.written, absolute)
                 os.makedirs(os.path.dirname(copy), exist_ok=True)
-            return copy if writes or os.path.isfile(copy) or not os.path.exists(absolute) else path
+            is_own = os.path.exists(copy) and (os.path.isfile(copy) or not os.path.exists(absolute))
+            return copy if writes or is_own else path
         finally:
             self.is_on = was_on
 
@@ -82,7 +83,7 @@ class Isolation:
             self._note(self.connected, str(address[0] if isinstance(address, tuple) else address))
             raise OSError(errno.ENETUNREACH, "Network is unreachable (tb-memplugin fit runs scripts offline)")
         if event in STARTS or event.startswith("os.spawn"):
-            self._note(self.started, str(arguments[0]))
+            self._note(self.started, _text(arguments[0]))
             raise PermissionError(errno.EPERM, "A script that tb-memplugin fit runs starts no processes")
         if event == "open" and _flags_write(arguments[2] or 0):
             self._refuse_outside(arguments[0])
@@ -108,6 +109,10 @@ class Isolation:
             ("The script starts no processes; it tried", self.started),
         )
         return [f"{text}: {', '.join(noted)}" for text, noted in lists if noted]
+
+
+def _text(command: Any) -> str:
+    return os.fsdecode(command) if isinstance(command, str | bytes) else str(command)
 
 
 def _opens_to_write(rest: tuple[Any, ...], named: Any) -> bool:

@@ -7,6 +7,7 @@ import copy
 import importlib
 import math
 import mmap
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,9 @@ from tb_memplugin.sizes import bytes_text
 
 LARGE = 64 << 20  # bytes of arguments and results from which on a function is not executed
 SMALL = 4 << 10  # bytes below which no function is a step: keys, counters and losses
+# Linux refuses a writable map of more than its free memory, even if it is never touched.
+READ_ONLY = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, "prot": mmap.PROT_READ} if os.name == "posix" else {}
+FAST = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 QUIET_SECONDS = 3.0  # a small step has been found once it is called again and no new function was for so long
 
 
@@ -74,7 +78,7 @@ class Jits:
 
     def watch(self) -> None:
         """See each call of a jitted function in this process, from now on. InputError for an unknown version of JAX."""
-        pjit = importlib.import_module("jax._src.pjit")
+        pjit: Any = importlib.import_module("jax._src.pjit")
         names = ("_pjit_call_impl_python", "_get_fastpath_data", "_resolve_and_lower", "convert_to_metaty")
         if missing := [name for name in names if not hasattr(pjit, name)]:
             import jax
@@ -83,6 +87,8 @@ class Jits:
             raise InputError(f"Scripts cannot be watched in jax {jax.__version__}", missing[0], text)
         pjit._pjit_call_impl_python = partial(self._call, pjit._pjit_call_impl_python)
         pjit._get_fastpath_data = _no_fastpath  # else later calls bypass Python
+        context = importlib.import_module("jax._src.interpreters.mlir").ModuleContext
+        context.get_backend = lambda *_, **__: self.devices[0].client  # of callbacks, which are lowered for it
 
     def _call(self, execute: Any, *arguments: Any, **parameters: Any) -> Any:
         """Take the place of a call of a jitted function."""
@@ -97,8 +103,7 @@ class Jits:
             self._set_step(jit, arguments, parameters)
         if jit.bytes <= LARGE:
             return execute(*arguments, **parameters)
-        lowered = self.program._lowering if jit is self.step and self.program else None
-        return [*self._zeros(lowered or self._lower(arguments, parameters), lowered is not None)], None, None, []
+        return [*self._zeros(arguments, parameters)], None, None, []
 
     def _is_step(self, jit: CalledJit) -> bool:
         if self.wanted:
@@ -124,13 +129,13 @@ class Jits:
         found = [jit for jit in self.called.values() if jit is not self.step and jit.bytes > LARGE]
         return sorted(found, key=lambda jit: -jit.work)
 
-    def _lower(self, arguments: Any, parameters: Any) -> Any:
-        """Lower a function for the target's platform, on the CPU's devices."""
+    def _lower(self, arguments: Any, parameters: Any, platform: str = "") -> Any:
+        """Lower a function for the target's platform, or another one, on the CPU's devices."""
         pjit = importlib.import_module("jax._src.pjit")
         mlir = importlib.import_module("jax._src.interpreters.mlir")
         return pjit._resolve_and_lower(
             [pjit.convert_to_metaty(each) for each in arguments],
-            lowering_platforms=(self.platform,),
+            lowering_platforms=(platform or self.platform,),
             lowering_parameters=mlir.LoweringParameters(),
             pgle_profiler=None,
             **parameters,
@@ -155,19 +160,28 @@ class Jits:
             moved.compile_args[key] = given and tuple(moved_sharding(each, assigned, self.devices) for each in given)
         return moved
 
-    def _zeros(self, lowered: Any, is_moved: bool) -> Iterator[Any]:
+    def _zeros(self, arguments: Any, parameters: Any) -> Iterator[Any]:
         """Yield zeros in place of a function's results."""
         import jax
 
-        here = jax.devices("cpu")
-        moved = lowered if is_moved else self._on_target(lowered)
-        shardings = moved.compile_args["out_shardings"]
-        assigned = tuple(here[self.devices.index(each)] for each in moved._device_list)
+        lowered = self._lower(arguments, parameters)
+        here = {each.id: each for each in jax.devices("cpu")}
+        assigned = tuple(lowered._device_list)
+        shardings, committed = lowered.compile_args["out_shardings"], lowered.compile_args["committed"]
         if len(assigned) > 1 and not all(isinstance(each, jax.sharding.Sharding) for each in shardings):
-            shardings = moved.compile()._out_shardings  # the compiler chooses
-        for aval, sharding in zip(moved.compile_args["global_out_avals"], shardings, strict=True):
-            back = moved_sharding(sharding, assigned, dict(zip(self.devices, here, strict=False)))
-            yield zero_array(aval, back if isinstance(back, jax.sharding.Sharding) else _replicated(assigned))
+            shardings = self._chosen_shardings(lowered, arguments, parameters)
+        for aval, sharding in zip(lowered.compile_args["global_out_avals"], shardings, strict=True):
+            placed = moved_sharding(sharding, assigned, here)
+            if not isinstance(placed, jax.sharding.Sharding):
+                placed = _replicated(assigned) if assigned[1:] else jax.sharding.SingleDeviceSharding(assigned[0])
+            yield zero_array(aval, placed, committed)
+
+    def _chosen_shardings(self, lowered: Any, arguments: Any, parameters: Any) -> Any:
+        """Return the shardings that the compiler chooses for results."""
+        try:  # in a second or two; the compiler of the target would take a minute
+            return self._lower(arguments, parameters, "cpu").compile(FAST)._out_shardings
+        except Exception:  # such as of a kernel of Pallas, which the CPU does not have
+            return self._on_target(lowered).compile()._out_shardings
 
 
 def _no_fastpath(*_: Any, **__: Any) -> None:
@@ -195,7 +209,7 @@ def _equations(jaxpr: Any) -> int:
 
 
 def moved_sharding(sharding: Any, assigned: Sequence[Any], devices: Any) -> Any:
-    """Return the same sharding on other devices: `devices` has them by the number, or by the device, of each."""
+    """Return the same sharding on other devices, which `devices` has by number; `assigned` are those of a program."""
     import jax
     import numpy as np
 
@@ -203,7 +217,7 @@ def moved_sharding(sharding: Any, assigned: Sequence[Any], devices: Any) -> Any:
     if isinstance(sharding, jax.sharding.NamedSharding):
         mesh = sharding.mesh
         if isinstance(mesh, jax.sharding.Mesh):
-            found = [devices[each] if isinstance(devices, dict) else devices[each.id] for each in mesh.devices.flat]
+            found = [devices[each.id] for each in mesh.devices.flat]
         else:
             found = list(assigned)  # an AbstractMesh
         placed = np.array(found, object).reshape(mesh.axis_sizes)
@@ -226,16 +240,18 @@ def _replicated(devices: Sequence[Any]) -> Any:
     return jax.sharding.NamedSharding(jax.sharding.Mesh(np.array(devices, object), "_"), jax.sharding.PartitionSpec())
 
 
-def zero_array(aval: Any, sharding: Any) -> Any:
-    """Return an array of zeros whose memory is shared by all devices, and is taken only where it is written."""
+def zero_array(aval: Any, sharding: Any, committed: bool) -> Any:
+    """Return an array of zeros whose memory is shared by all devices, and is never taken."""
     import jax
     import numpy as np
 
-    if jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key):
+    if jax.numpy.issubdtype(aval.dtype, jax.dtypes.prng_key):
         key = jax.random.key(0, impl=aval.dtype._impl.name)
         return jax.device_put(jax.numpy.broadcast_to(key, aval.shape), sharding)
     shape = sharding.shard_shape(aval.shape)
     size = math.prod(shape) * aval.dtype.itemsize
-    part = np.frombuffer(mmap.mmap(-1, max(size, 64)), np.uint8)[:size].view(aval.dtype).reshape(shape)
+    part = np.frombuffer(mmap.mmap(-1, max(size, 64), **READ_ONLY), np.uint8)[:size].view(aval.dtype).reshape(shape)
     shards = [jax.device_put(part, each, may_alias=True) for each in sharding._device_assignment]
-    return jax.make_array_from_single_device_arrays(aval.shape, sharding, shards)
+    core, array = (importlib.import_module(f"jax._src.{name}") for name in ("core", "array"))
+    shaped = core.ShapedArray(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=aval.sharding)
+    return array.ArrayImpl(shaped, sharding, shards, committed=committed)

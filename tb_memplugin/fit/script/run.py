@@ -52,7 +52,8 @@ def run_script(place: str, call: ScriptCall, knobs: Any, devices: Sequence[Any],
     finally:
         isolation.is_on = False
     if jits.failure is not None:
-        raise InputError("The step cannot be lowered", str(jits.step), JIT) from jits.failure
+        reason = f"{type(jits.failure).__name__}: {str(jits.failure).strip().partition(chr(10))[0]}"
+        raise InputError(f"The step cannot be lowered ({reason[:300]})", str(jits.step), JIT) from jits.failure
     if jits.step is None or jits.program is None:
         raise _no_step(place, call, jits, end, isolation)
     return RunScript(jits.program, [*_facts(jits.step, jits.others(), end), *isolation.tried()])
@@ -80,7 +81,8 @@ def answer_as(target: Target) -> None:
     for name in ("devices", "local_devices", "device_count", "local_device_count"):
         setattr(jax, name, _on_cpu(getattr(jax, name)))
     jax.default_backend = lambda: backend
-    jax.distributed.initialize = jax.distributed.shutdown = lambda *_, **__: None
+    for name in ("initialize", "shutdown"):
+        setattr(jax.distributed, name, lambda *_, **__: None)
 
 
 def _on_cpu(function: Any) -> Any:

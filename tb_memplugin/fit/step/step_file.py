@@ -112,8 +112,8 @@ class FoundStep:
     text: str
     pickled: bytes = b""
     of_torch: bool = False  # traced without a GPU, in place of compiled
-    script: ScriptCall | None = None
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    script: ScriptCall | None = None  # the step is that of a script, which runs as it is
 
 
 def find_step(step: str | Callable[..., Any]) -> FoundStep:
