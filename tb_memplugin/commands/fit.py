@@ -19,7 +19,8 @@ from tb_memplugin.fit.advice import USUAL_PIECES, try_answers
 from tb_memplugin.fit.compile_task import Limits
 from tb_memplugin.fit.compiling import compiler
 from tb_memplugin.fit.knobs import parse_fixed, parse_varied
-from tb_memplugin.fit.step.step_file import find_step
+from tb_memplugin.fit.script.call import MAIN, ScriptCall, is_script
+from tb_memplugin.fit.step.step_file import FoundStep, find_step
 from tb_memplugin.fit.sweep import Sweep, choices_of
 from tb_memplugin.model.fit import LargestValue, Tried
 from tb_memplugin.questions.asking.asked import Asked
@@ -32,12 +33,14 @@ STOPPED = 130  # the exit code of shells after Ctrl+C
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if is_stored(arguments.step):
+    if not arguments.module and is_stored(arguments.step):
         return show_stored(arguments)
     stop = Event()
     with tempfile.TemporaryDirectory(prefix="tb_memplugin_") as temporary:
         logdir = arguments.to or temporary
         with open_sweep(arguments, Path(logdir), arguments.budget, stop) as sweep:
+            if arguments.tries and sweep.step.endswith(f":{MAIN}"):
+                raise InputError("Advice is compiled for functions, not for scripts", "--try", "leave it out")
             if arguments.tries and sweep.targets[0][0].of_torch:
                 raise InputError("Advice is compiled for steps of JAX only", "--try", "leave it out")
             found = answer(sweep, quiet=arguments.json)
@@ -53,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
 @contextmanager
 def open_sweep(arguments: argparse.Namespace, logdir: Path, budget: int | None, stop: Event) -> Iterator[Sweep]:
     """Yield the sweep that a user asks for, which Ctrl+C stops. InputError where it makes no sense."""
-    step = find_step(arguments.step)
+    step = asked_step(arguments)
     vary = getattr(arguments, "vary", [])  # `check` has neither this option nor --prove
     varied = [parse_varied(text, step.defaults.get(text.partition("=")[0])) for text in vary]
     fixed = tuple(map(parse_fixed, arguments.fixed))
@@ -66,6 +69,20 @@ def open_sweep(arguments: argparse.Namespace, logdir: Path, budget: int | None, 
         compiler.set_by_signals(stop),
     ):
         yield sweep
+
+
+def asked_step(arguments: argparse.Namespace) -> FoundStep:
+    """Return the step that a user names: a function, a program of a dump, or a script with its command line."""
+    module = getattr(arguments, "module", False)
+    line = arguments.command_line
+    if not module and not is_script(arguments.step):
+        if line or getattr(arguments, "jit", ""):
+            raise InputError(
+                "Not a script", arguments.step, "write FILE.py or -m MODULE before `--`, or --set KNOB=VALUE"
+            )
+        return find_step(arguments.step)
+    call = ScriptCall(tuple(line or ()), getattr(arguments, "jit", "") or "")
+    return FoundStep(f"{arguments.step}:{MAIN}", script=call)
 
 
 def answer(sweep: Sweep, quiet: bool) -> list[LargestValue]:

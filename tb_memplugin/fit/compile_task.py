@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tb_memplugin.fit.script.call import ScriptCall
 from tb_memplugin.model.fit import Candidate, Outcome
 from tb_memplugin.model.kinds import COMPILE_SECONDS
 
@@ -34,6 +35,7 @@ class CompileTask:
     sources: Sources | None = None  # where the step is not in the file system
     pickled: bytes = b""  # the step, where it is not in a file
     of_torch: bool = False  # trace a step of PyTorch, in place of compiling one of JAX
+    script: ScriptCall | None = None  # the step is that of a script, which runs as it is
     to_end: bool = False  # compile beyond the assignment of memory, because code and kernels need memory as well
 
 

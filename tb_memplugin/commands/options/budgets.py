@@ -114,17 +114,22 @@ def fit(parser: argparse.ArgumentParser) -> None:
     Every figure is that of a compiled program. Exit code 0 means that all that was asked for fits, 1 that something
     does not, 2 that something could not be compiled.
 
+    A script, FILE.py or -m MODULE, runs as it is, with its own command line after `--`, in which {KNOB} is replaced.
+    Large functions are not executed, and the one with the most work is compiled.
+
     Of a logdir, nothing is compiled: the answer is that of its candidates, which --to wrote. Without such candidates,
     or with --recording, what a recording needs is compared with the memory of chips.
 
     examples:
       tb-memplugin fit fit_gpt.py:step --on v5e:4x4 --vary batch --vary remat=none,full --to /tmp/xprof
       tb-memplugin fit fit_gpt.py:step --on v5e --set batch=512
+      tb-memplugin fit train.py --on v5e:4x4 --vary batch=8:1024 -- --config.batch_size={batch}
       tb-memplugin fit /tmp/xprof --recording jit_train_step --on v5p
     """
     parser.add_argument(
         "step", metavar="FILE.py:FUNCTION", help="or a logdir or file, to answer from its candidates or recordings"
     )
+    script_options(parser)
     compiling_options(parser)
     parser.add_argument(
         "--vary",
@@ -154,6 +159,16 @@ def fit(parser: argparse.ArgumentParser) -> None:
         "--recording", metavar="ID", help="of a logdir: the chips that have room for a recording, by its id or a part"
     )
     json_options(parser)
+
+
+def script_options(parser: Parser) -> None:
+    """Add the options about a script that runs as it is."""
+    parser.add_argument("-m", action="store_true", dest="module", help="the step is that of a module, run as a script")
+    parser.add_argument(
+        "--jit",
+        metavar="NAME",
+        help="of a script: the function to compile (default: the one with the most work)",
+    )
 
 
 def compiling_options(parser: Parser) -> None:

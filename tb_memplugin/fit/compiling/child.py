@@ -22,6 +22,8 @@ from tb_memplugin.fit.cache import Cache, program_key, replacing
 from tb_memplugin.fit.inputs import Recorder, installed_folders, sha256
 from tb_memplugin.fit.knobs import parse_changes
 from tb_memplugin.fit.process import end_with_parent
+from tb_memplugin.fit.script.call import ScriptCall
+from tb_memplugin.fit.script.run import run_script
 from tb_memplugin.fit.step.dumped_program import DumpedProgram
 from tb_memplugin.fit.step.lowering import devices_used, lower_step
 from tb_memplugin.fit.step.step_file import load_step
@@ -112,7 +114,7 @@ NEEDED = {  # by platform: modules, one of which must be installed
 }
 MAX_TEXT = 1000  # characters of a refusal
 REQUEST, DUMP, ERROR, VERSIONS, KEY = "request.json", "dump", "error.json", "versions.json", "key.json"
-TRACED, CAVEATS = "snapshot.pickle", "traced.json"  # of a step of PyTorch
+TRACED, CAVEATS = "snapshot.pickle", "traced.json"  # of a step of PyTorch; the second of a script, too
 REFUSED = "refused.json"  # written once a program is compiled to the end; contains the reason if it was refused
 
 
@@ -130,8 +132,14 @@ def compile_candidate(folder: str, request: dict[str, Any]) -> None:
     recorder = Recorder(folder)
     recorder.start()
     knobs = {**dict(request["knobs"]), **changes.knobs}
-    if dumped_files(request["step"]):
-        lowered: Any = DumpedProgram(request["step"], devices, replace(changes, knobs=knobs))
+    lowered: Any
+    if request["script"]:
+        place, call = request["step"].rpartition(":")[0], ScriptCall(**request["script"])
+        found = run_script(place, call, request["knobs"], devices, target, folder)
+        lowered = found.program
+        _write(folder, CAVEATS, {"caveats": found.caveats})
+    elif dumped_files(request["step"]):
+        lowered = DumpedProgram(request["step"], devices, replace(changes, knobs=knobs))
     else:
         lowered = lower_step(_load(request), request["step"], devices, knobs, changes)
     inputs, options = recorder.inputs(), {**changes.options, **compiler_options(target)}

@@ -100,6 +100,7 @@ def open_compiler(logdir: Path, step: FoundStep, stop: Stop, options: CompileOpt
         sources=sources,
         pickled=step.pickled,
         of_torch=step.of_torch,
+        script=step.script,
     )
     try:
         yield Compiler(executor, compile_there, task_of, logdir, stop)
@@ -126,6 +127,10 @@ def open_sweep(
     if os.environ.get(IN_CHILD):
         text = 'put the call below `if __name__ == "__main__":`'
         raise InputError("fit is called while the step's file is imported", step.text, text)
+    if step.script is not None:
+        step.script.require_places(varied, fixed)
+        if options.scheduler:
+            raise InputError("Scripts run on this machine", options.scheduler, "leave out --scheduler")
     if not on:
         raise InputError("No target", "--on", "name one, as in --on v5e:4x4, --on h100:8 or --on cpu:8")
     targets = [_one_gpu(text) if step.of_torch else targets_to_try(text) for text in on]

@@ -79,6 +79,7 @@ def _request(task: CompileTask) -> dict[str, Any]:
     environment = {**os.environ, **ENVIRONMENT, IN_CHILD: "1"}
     request = {**asdict(task.candidate), "environment": environment, "cwd": os.getcwd(), "path": sys.path}
     request |= {"pickled": task.pickled.hex(), "to_end": task.to_end, "of_torch": task.of_torch}
+    request["script"] = asdict(task.script) if task.script is not None else None
     if task.sources is None:
         return request
     folder = unpack(task.sources, SETTINGS.folder())
@@ -146,6 +147,7 @@ def _read(task: CompileTask, folder: Path, end: End) -> Compiled:
     outcome = with_memory(outcome, program, content, to_end=bool(at_end))
     if task.to_end or (outcome.reserved_bytes or 0) <= (target.capacity or 0):
         outcome = replace(outcome, refused=at_end.get("text", ""))
+    outcome = replace(outcome, caveats=(*outcome.caveats, *_read_json(folder / CAVEATS).get("caveats", ())))
     used = _read_json(folder / KEY).get("devices")
     if used and used < target.devices:
         text = f"Compiled for {used} of {target.devices} devices: give the arguments shardings on a mesh of `devices`"

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.fit.script.call import ScriptCall
 from tb_memplugin.model.fit import dumped_files
 
 EXAMPLE = "def step(devices, batch=8): ... return jax.jit(f), (state_shapes, batch_shapes)"
@@ -112,6 +113,7 @@ class FoundStep:
     pickled: bytes = b""
     of_torch: bool = False  # traced without a GPU, in place of compiled
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    script: ScriptCall | None = None  # the step is that of a script, which runs as it is
 
 
 def find_step(step: str | Callable[..., Any]) -> FoundStep:

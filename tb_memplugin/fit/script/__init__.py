@@ -1,0 +1,1 @@
+"""Scripts that are compiled as they are, in place of a function that makes the step."""

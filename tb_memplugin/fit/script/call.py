@@ -1,0 +1,38 @@
+"""A script with its command line, as `train.py:__main__` or `MODULE:__main__`."""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tb_memplugin.errors import InputError
+from tb_memplugin.fit.knobs import Varied
+from tb_memplugin.model.fit import Knobs
+
+MAIN = "__main__"
+
+
+@dataclass(frozen=True)
+class ScriptCall:
+    """The command line of a script, with `{batch}` in the place of a knob, and the function that is its step."""
+
+    arguments: tuple[str, ...] = ()
+    jit: str = ""  # empty for the function with the most work
+
+    def filled(self, knobs: Iterable[tuple[str, object]]) -> list[str]:
+        """Return the arguments with the values of the knobs."""
+        found = list(self.arguments)
+        for name, value in knobs:
+            found = [each.replace(f"{{{name}}}", str(value)) for each in found]
+        return found
+
+    def require_places(self, varied: Sequence[Varied], fixed: Knobs) -> None:
+        """Raise an InputError for a knob that the command line has no place for."""
+        for name in (*(one.name for one in varied), *(name for name, _ in fixed)):
+            if not any(f"{{{name}}}" in each for each in self.arguments):
+                text = f"write {{{name}}} in its command line, as in: -- --{name}={{{name}}}"
+                raise InputError("The script has no place for a knob", name, text)
+
+
+def is_script(step: str) -> bool:
+    """Return whether a step is a file without a function."""
+    return step.endswith(".py") and os.path.isfile(step)

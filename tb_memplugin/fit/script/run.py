@@ -1,0 +1,135 @@
+"""Running a script until its step is found, on fake devices and offline."""
+
+import importlib.util
+import os
+import runpy
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tb_memplugin.errors import InputError
+from tb_memplugin.fit.script.call import ScriptCall
+from tb_memplugin.fit.script.isolation import Isolation
+from tb_memplugin.fit.script.jits import CalledJit, Jits, Program, ScriptEnded
+from tb_memplugin.targets import Target
+
+BACKENDS = {"tpu": "tpu", "cuda": "gpu", "cpu": "cpu"}  # as jax.default_backend() names them
+JIT = "name the function with --jit NAME, or write a function with `devices`"
+SHOWN = 5  # other large functions
+
+
+@dataclass(frozen=True)
+class RunScript:
+    """The step of a script, lowered for a target, and facts about it."""
+
+    program: Program
+    caveats: list[str]
+
+
+def run_script(place: str, call: ScriptCall, knobs: Any, devices: Sequence[Any], target: Target, own: str) -> RunScript:
+    """Run a script, a file or a module, until its step is found. InputError where it has none."""
+    import jax
+
+    jax.config.update("jax_num_cpu_devices", len(devices))
+    jax.config.update("jax_enable_compilation_cache", False)
+    jits = Jits(devices, target.platform, call.jit)
+    jits.watch()
+    answer_as(target)
+    folder = os.path.join(own, "script")
+    for name in ("TMPDIR", "TEMP", "TMP"):
+        os.environ[name] = folder
+    os.mkdir(folder)
+    isolation, end = Isolation(folder, own), None
+    isolation.start()
+    try:
+        _execute(place, call.filled(knobs))
+    except ScriptEnded:
+        pass
+    except BaseException as error:
+        end = error
+    finally:
+        isolation.is_on = False
+    if jits.failure is not None:
+        reason = f"{type(jits.failure).__name__}: {str(jits.failure).strip().partition(chr(10))[0]}"
+        raise InputError(f"The step cannot be lowered ({reason[:300]})", str(jits.step), JIT) from jits.failure
+    if jits.step is None or jits.program is None:
+        raise _no_step(place, call, jits, end, isolation)
+    return RunScript(jits.program, [*_facts(jits.step, jits.others(), end), *isolation.tried()])
+
+
+def _execute(place: str, arguments: list[str]) -> None:
+    """Run a file or a module as `python` runs it."""
+    if place.endswith(".py"):
+        sys.argv = [place, *arguments]
+        sys.path.insert(0, os.path.dirname(os.path.abspath(place)))
+        runpy.run_path(place, run_name="__main__")
+        return
+    if importlib.util.find_spec(place) is None:
+        raise InputError("No such module", place, "install it, or start in its folder")
+    sys.argv = [place, *arguments]
+    sys.path.insert(0, os.getcwd())
+    runpy.run_module(place, run_name="__main__", alter_sys=True)
+
+
+def answer_as(target: Target) -> None:
+    """Let jax answer questions about the platform as it does on the target. Many hosts are simulated as one."""
+    import jax
+
+    backend = BACKENDS[target.platform]
+    for name in ("devices", "local_devices", "device_count", "local_device_count"):
+        setattr(jax, name, _on_cpu(getattr(jax, name)))
+    jax.default_backend = lambda: backend
+    for name in ("initialize", "shutdown"):
+        setattr(jax.distributed, name, lambda *_, **__: None)
+
+
+def _on_cpu(function: Any) -> Any:
+    """Return a function of jax that takes the CPU for any platform."""
+
+    def call(*positional: Any, **named: Any) -> Any:
+        if positional and isinstance(positional[0], str):
+            positional = ("cpu", *positional[1:])
+        if named.get("backend") is not None:
+            named["backend"] = "cpu"
+        return function(*positional, **named)
+
+    return call
+
+
+def _facts(step: CalledJit, others: Sequence[CalledJit], end: BaseException | None) -> list[str]:
+    """Return lines about the step that was found."""
+    found = [f"The step of the script is {step}"]
+    if others:
+        found.append(f"Other large functions, for --jit: {', '.join(map(str, others[:SHOWN]))}")
+    if end is not None and not (isinstance(end, SystemExit) and not end.code):
+        found.append(f"The script ended with {type(end).__name__} after the step was called: {end}")
+    elif end is not None or step.calls < 2:
+        found.append("The script ended before its step was called again")
+    return found
+
+
+def _no_step(
+    place: str, call: ScriptCall, jits: Jits, end: BaseException | None, isolation: Isolation
+) -> BaseException:
+    """Return the error of a script in which no step was found."""
+    name = Path(place).name
+    if isinstance(end, InputError):
+        return end
+    if isinstance(end, SystemExit) and end.code:
+        text = f"The script ended with status {end.code} before its step" if isinstance(end.code, int) else end.code
+        return InputError(text, name, "check its command line, after `--`")
+    if isinstance(end, ModuleNotFoundError):
+        return InputError(f"The script imports {end.name}, which is not installed", name, f"pip install {end.name}")
+    if isinstance(end, FileNotFoundError):
+        text = "give it that file, or let its command line choose data that needs none"
+        return InputError(f"The script reads {end.filename}, which is missing", name, text)
+    if end is not None and not isinstance(end, SystemExit):
+        if isolation.tried():
+            end.add_note("The step was not reached. " + ". ".join(isolation.tried()))
+        return end
+    if call.jit:
+        names = ", ".join(dict.fromkeys(jit.name for jit in jits.called.values() if jit.work)) or "none"
+        return InputError(f"The script calls no jitted function {call.jit}", name, f"it calls {names[:300]}")
+    return InputError("The script ended without calling a jitted function", name, "let it make at least one step")
