@@ -62,7 +62,7 @@ def subcommands() -> dict[str, argparse.ArgumentParser]:
 def test_commands_and_their_options_exist(page: Path) -> None:
     commands = subcommands()
     for line in command_lines(page):
-        words = shlex.split(line) if line.startswith("tb-memplugin ") else []
+        words = shlex.split(line.partition(" -- ")[0]) if line.startswith("tb-memplugin ") else []
         if len(words) < 2 or words[1].startswith("-"):
             continue
         assert words[1] in commands, f"{page.name}: {line}"

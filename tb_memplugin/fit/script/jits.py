@@ -30,7 +30,7 @@ class ScriptEnded(BaseException):
 
 
 @dataclass
-class Program:
+class ScriptProgram:
     """A function lowered for a target's devices, as `jit(f).lower()` returns one."""
 
     _lowering: Any
@@ -72,7 +72,7 @@ class Jits:
     wanted: str = ""  # the name of the step, else it is the function with the most work
     called: dict[Any, CalledJit] = field(default_factory=dict)
     step: CalledJit | None = None
-    program: Program | None = None
+    program: ScriptProgram | None = None
     failure: Exception | None = None  # why the step cannot be lowered
     _new_at: float = 0.0
 
@@ -113,7 +113,7 @@ class Jits:
     def _set_step(self, jit: CalledJit, arguments: Any, parameters: Any) -> None:
         self.step, self.program, self.failure = jit, None, None
         try:
-            self.program = Program(self._on_target(self._lower(arguments, parameters)))
+            self.program = ScriptProgram(self._on_target(self._lower(arguments, parameters)))
         except Exception as error:
             self.failure = error
         if self.wanted:

@@ -12,7 +12,7 @@ from typing import Any
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.script.call import ScriptCall
 from tb_memplugin.fit.script.isolation import Isolation
-from tb_memplugin.fit.script.jits import CalledJit, Jits, Program, ScriptEnded
+from tb_memplugin.fit.script.jits import CalledJit, Jits, ScriptEnded, ScriptProgram
 from tb_memplugin.targets import Target
 
 BACKENDS = {"tpu": "tpu", "cuda": "gpu", "cpu": "cpu"}  # as jax.default_backend() names them
@@ -24,7 +24,7 @@ SHOWN = 5  # other large functions
 class RunScript:
     """The step of a script, lowered for a target, and facts about it."""
 
-    program: Program
+    program: ScriptProgram
     caveats: list[str]
 
 

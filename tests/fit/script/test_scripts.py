@@ -102,7 +102,7 @@ def test_a_script_needs_what_the_function_with_devices_needs(
     script.write_text(HEAD + MESHES[kind] + SCRIPT)
     exact = candidate(fit(capsys, Path(f"{function}:step"), "--on", target, "--set", "batch=64"))
     found = candidate(fit(capsys, script, "--on", target, "--set", "batch=64", "--", "{batch}"))
-    assert found["error"] is None and found["reserved_bytes"] == exact["reserved_bytes"] > 64 << 20
+    assert found["error"] is None and found["reserved_bytes"] == exact["reserved_bytes"] > 8 << 20
     name = "local" if kind == "shard_map" else "train_step"
     assert any(f"The step of the script is {name} (9 arrays" in caveat for caveat in found["caveats"])
     assert any("for --jit: init (" in caveat for caveat in found["caveats"])
@@ -130,8 +130,8 @@ def test_a_script_whose_large_results_fill_more_than_memory_takes_none(
 ) -> None:
     text = (
         "make = jax.jit(lambda: jnp.ones((1 << 20, 1 << 18)))\n"
-        "step = jax.jit(lambda x: x * 2 + 1)\n"
-        "x = make()\nwhile True: x = step(x)\n"
+        "def step(x): return x * 2 + 1\n"
+        "x = make()\nwhile True: x = jax.jit(step)(x)\n"
     )
     found = run(tmp_path, capsys, text, "--jit", "step", "--memory", "2GiB")
     assert found["error"] is None and found["reserved_bytes"] >= 2 << 40
