@@ -38,7 +38,7 @@ def from_proto(folder: str) -> list[Recording]:
 
 def values(recording: Recording) -> list[tuple[str, int, int]]:
     rows = recording.allocations
-    return sorted(zip(rows.name, rows.offset.tolist(), rows.size.tolist(), strict=True))
+    return sorted(zip(rows.name.tolist(), rows.offset.tolist(), rows.size.tolist(), strict=True))
 
 
 def codes(recording: Recording) -> set[str]:
@@ -64,7 +64,7 @@ def test_operations_shapes_and_lines_are_those_of_the_proto(folder: str) -> None
             if (text.memory, column) not in {("VMEM", "end"), ("VMEM", "start")}:  # of four slices in a custom call
                 assert ours == theirs, column
         assert text.program is not None and proto.program is not None
-        assert list(text.program.name) == list(proto.program.name)
+        assert text.program.name.tolist() == proto.program.name.tolist()
         assert text.allocations.stack.tolist() == proto.allocations.stack.tolist()
 
 
