@@ -29,7 +29,7 @@ FILES_ALLOWED = 10
 
 
 def soak(
-    host: str, seconds: float, clients: int, every_seconds: float, large_buffers: int
+    host: str, seconds: float, clients: int, every_seconds: float, large_buffers: int = 0
 ) -> tuple[Figures, Load, int]:
     """Return the figures of a server, what its clients saw, and the number of runs that were written."""
     total = Load()

@@ -59,7 +59,6 @@ Run `tb-memplugin COMMAND --help` for the options of a command. Exit codes:
 0 success, 1 memory budget exceeded, 2 wrong input or call, or a failure."""
 
 OTHER_CODE = {"check", "fit", "xprof"}  # commands that may run code of users or of XProf
-RUN_SCRIPTS = {"check", "fit"}  # commands whose arguments after `--` are those of a script
 DEBUG = "show the traceback of a failure"
 
 
@@ -99,9 +98,9 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     _Parser.as_json = "--json" in words
     parser = _parser((first,) if first in COMMANDS else ())
     command_line = None
-    if first in RUN_SCRIPTS and "--" in words:
-        command_line = words[words.index("--") + 1 :]
-        words = words[: words.index("--")]
+    before = words[: words.index("--")] if "--" in words else words
+    if len(before) < len(words) and (first == "fit" or any(word.partition("=")[0] == "--fit" for word in before)):
+        words, command_line = before, words[len(before) + 1 :]  # of a script
     arguments, rest = parser.parse_known_args(words)
     if rest and not arguments.accepts_unknown:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
