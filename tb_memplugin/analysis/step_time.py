@@ -1,4 +1,4 @@
-"""The estimated time of a compiled program: the compiler's cycles where it gives some, elsewhere a roofline."""
+"""The estimated time of a compiled program, by a roofline of each instruction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ class StepTime(NamedTuple):
     """The estimated time of one run of a program, in seconds."""
 
     seconds: F64  # per position of the schedule, in all iterations of its loops; what is hidden behind others is 0
-    compiler: float  # the part that the compiler estimates; the rest is the roofline's
     links: float  # the part in which the device waits for others
     host: float  # the part in which it waits for copies from or to the host
     utilization: float  # MFU: the share of the chip's published rate that the products reach
@@ -34,16 +33,14 @@ def step_time(costs: Costs, speed: Speed) -> StepTime:
     """
     busy = np.maximum(costs.nbytes / speed.memory_bytes, costs.flops / speed.flops)
     busy = np.where(busy > 0, busy + speed.launch_seconds, 0.0)
-    by_compiler = (costs.cycles > 0) & (speed.clock > 0)
     links, host = costs.link_bytes / speed.link_bytes, costs.host_bytes / speed.host_bytes
-    own = np.where(by_compiler, costs.cycles / max(speed.clock, 1.0), busy + links + host) * costs.times
+    own = (busy + links + host) * costs.times
     is_beside = (costs.part_of >= 0) & ((costs.backend is not Backend.GPU) | (links + host > 0))
     in_line = np.where(is_beside, 0.0, own)
     seconds = in_line + _waits(costs, in_line, np.where(is_beside, own, 0.0))
     total = float(seconds.sum())
     return StepTime(
         seconds=seconds,
-        compiler=float(in_line[by_compiler].sum()),
         links=float(seconds[_concerned(costs, links)].sum()),
         host=float(seconds[_concerned(costs, host)].sum()),
         utilization=float((costs.flops * costs.times).sum()) / max(total * speed.peak_flops, 1.0),

@@ -38,7 +38,7 @@ class Chip(NamedTuple):
 
 
 class Speed(NamedTuple):
-    """What programs reach on a device. Rates are per second."""
+    """The rates, per second, that programs reach on a device."""
 
     peak_flops: float  # published, of matrix products with 16-bit operands
     flops: float
@@ -46,14 +46,13 @@ class Speed(NamedTuple):
     link_bytes: float  # to the other devices, in a ring
     host_bytes: float  # to or from the host's memory
     launch_seconds: float  # for an instruction of any size
-    clock: float = 0.0  # cycles of the compiler's estimates; 0: unknown
 
 
 # - GPU: with these shares of the published rates, eight steps on an H100 took 0.93 to 1.14 times their estimates
 #   (tests/data/h100/programs.json).
-# - TPU: fusions on a v6e reached 0.74 to 0.83 of its memory's rate, an all-reduce 0.5 of the ring's, and copies from
-#   and to the host 42 GB/s, which stands for all chips. Of five programs for v5e and v6e, libtpu 0.0.52 estimates
-#   0.8 to 1.2 times the time that follows.
+# - TPU: on a v6e, fusions and a broadcast reached 0.74 to 0.89 of the memory's rate, an all-reduce 0.5 of the ring's,
+#   and copies from and to the host 42 GB/s, which stands for all chips. Of five programs for v5e and v6e, libtpu 0.0.52
+#   estimates 1.01 to 1.11 times the time that follows, and 1.37 times for a decode step.
 GPU_SHARES = Speed(1, flops=0.65, memory_bytes=0.85, link_bytes=0.7, host_bytes=50e9, launch_seconds=2e-6)
 TPU_SHARES = Speed(1, flops=0.7, memory_bytes=0.7, link_bytes=0.5, host_bytes=42e9, launch_seconds=1e-6)
 
@@ -75,13 +74,12 @@ class Tpu(NamedTuple):
     options: tuple[tuple[str, str], ...] = ()  # of libtpu's topology
     # Published rates of a chip: 1e12 FLOPs of bf16 and 1e9 bytes of HBM per second, and 1e9 bytes per second of a ring.
     rates: tuple[float, float, float] = (0, 0, 0)
-    ghz: float = 0.0
 
     @property
     def speed(self) -> Speed:
         """Return what programs reach on a device."""
         flops, memory, links = (rate / self.devices_per_chip for rate in self.rates)
-        return _reached(1e12 * flops, 1e9 * memory, 1e9 * links, 1e9 * self.ghz, TPU_SHARES)
+        return _reached(1e12 * flops, 1e9 * memory, 1e9 * links, TPU_SHARES)
 
     @property
     def bytes(self) -> int:
@@ -128,16 +126,15 @@ class Gpu(NamedTuple):
     @property
     def speed(self) -> Speed:
         """Return what programs reach on a device."""
-        return _reached(1e12 * self.teraflops, self.memory_bandwidth, 1e9 * self.nvlink, 0.0, GPU_SHARES)
+        return _reached(1e12 * self.teraflops, self.memory_bandwidth, 1e9 * self.nvlink, GPU_SHARES)
 
 
-def _reached(flops: float, memory: float, links: float, clock: float, shares: Speed) -> Speed:
+def _reached(flops: float, memory: float, links: float, shares: Speed) -> Speed:
     return shares._replace(
         peak_flops=flops,
         flops=flops * shares.flops,
         memory_bytes=memory * shares.memory_bytes,
         link_bytes=links * shares.link_bytes,
-        clock=clock,
     )
 
 
@@ -166,7 +163,6 @@ TPUS = {
         devices_per_chip=2,
         flat=SQUARES,
         rates=(45, 700, 124),
-        ghz=0.7,
     ),
     "v3": Tpu(
         V3,
@@ -176,7 +172,6 @@ TPUS = {
         devices_per_chip=2,
         flat=(*SQUARES, *LARGER_SQUARES),
         rates=(123, 900, 200),
-        ghz=0.94,
     ),
     "v4": Tpu(
         V4_MEGACORE,
@@ -186,7 +181,6 @@ TPUS = {
         max_chips=4096,
         options=(("chip_config_name", MEGACORE),),
         rates=(275, 1228, 90),
-        ghz=1.05,
     ),
     "v5e": Tpu(
         V5E,
@@ -196,7 +190,6 @@ TPUS = {
         aliases=("v5litepod",),  # in the names of Google Cloud's accelerator types
         flat=RECTANGLES,
         rates=(197, 819, 90),
-        ghz=1.5,
     ),
     "v5p": Tpu(
         V5P,
@@ -205,7 +198,6 @@ TPUS = {
         ("tpu v5", "tpu v5p"),
         max_chips=8960,
         rates=(459, 2765, 180),
-        ghz=1.75,
     ),
     "v6e": Tpu(
         V6E,
@@ -214,7 +206,6 @@ TPUS = {
         ("tpu v6 lite", "tpu v6e"),
         flat=RECTANGLES,
         rates=(918, 1640, 180),
-        ghz=1.75,
     ),
     "tpu7x": Tpu(
         TPU7X,

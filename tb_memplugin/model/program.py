@@ -79,12 +79,11 @@ class FusedOperations:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Costs:
-    """What the instruction at each position of a program's schedule costs, each time it runs."""
+    """The costs of the instruction at each position of a program's schedule, each time it runs."""
 
     name: Text
     backend: Backend
     times: F64  # how often it runs
-    cycles: F64  # the compiler's estimate; 0 where it has none
     flops: F64  # of matrix products and convolutions
     nbytes: F64  # read from and written to the device's memory
     link_bytes: F64  # sent to other devices

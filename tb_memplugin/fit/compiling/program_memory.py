@@ -16,9 +16,10 @@ from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.hlo.kernels.memory import KERNEL
 from tb_memplugin.readers.hlo.module.costs import program_costs
-from tb_memplugin.sizes import bytes_text, counted
+from tb_memplugin.sizes import bytes_text, counted, percent_text
 from tb_memplugin.targets import parse_target
 
+NOTABLE_WAIT = 0.1  # of the time; estimates of links are rough
 CODE_BYTES, CODE_PER_INSTRUCTION = 2 << 20, 64 << 10
 
 
@@ -28,13 +29,13 @@ def with_memory(outcome: Outcome, program: Recording, content: bytes = b"", to_e
     caveats = target.caveats if target is not None else ()
     doubtful = target is not None and target.platform == "tpu" and not to_end
     found = tuple(doubts(program, content, (target.capacity if target is not None else 0) or 0)) if doubtful else ()
-    found_memory = replace(
+    known = replace(
         with_peak(outcome, program),
         rematerialized=repeated_instructions(program),
         doubtful=bool(found),
         caveats=(*caveats, *found),
     )
-    return with_time(found_memory, content) if content else found_memory
+    return with_time(known, content) if content else known
 
 
 def with_peak(outcome: Outcome, recording: Recording) -> Outcome:
@@ -98,4 +99,15 @@ def with_time(outcome: Outcome, content: bytes) -> Outcome:
     if chip is None:
         return outcome
     time = step_time(costs, chip.speed)
-    return replace(outcome, step_seconds=time.total, utilization=time.utilization)
+    waits = ((time.links, "for other devices"), (time.host, "for copies between device and host"))
+    caveats = [
+        f"About {percent_text(seconds, time.total)} of the estimated time of a step is waiting {reason}"
+        for seconds, reason in waits
+        if seconds > NOTABLE_WAIT * time.total
+    ]
+    return replace(
+        outcome,
+        step_seconds=time.total,
+        utilization=time.utilization,
+        caveats=(*outcome.caveats, *caveats),
+    )

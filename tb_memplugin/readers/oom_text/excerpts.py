@@ -73,7 +73,9 @@ class LogExcerpts:
         if worker in self._workers:
             return begin + 1
         self._workers.add(worker)
-        self._kept.append(text[max(begin - BEFORE_BYTES, after) : begin + WINDOW_BYTES])
+        first = max(begin - BEFORE_BYTES, after)
+        first = text.find(b"\n", first, begin) + 1 or first  # a whole line, where there is one
+        self._kept.append(text[first : begin + WINDOW_BYTES])
         return begin + WINDOW_BYTES - BEFORE_BYTES
 
     def _keep_line(self, line: bytes) -> None:

@@ -67,6 +67,7 @@ def excerpts(log: bytes, piece: int) -> bytes:
 def test_excerpts_have_the_start_up_lines_and_the_first_error_of_a_worker(piece: int) -> None:
     found = excerpts(LOG, piece)
     assert found.startswith(STARTED.rstrip()) and FIRST in found
+    assert found.split(b"\n")[1] == NOISE.rstrip(), "an excerpt begins with a whole line"
     assert len(found) < len(STARTED) + BEFORE_BYTES + WINDOW_BYTES + len(FIRST)
 
 

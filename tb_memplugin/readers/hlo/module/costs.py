@@ -1,8 +1,7 @@
-"""What each instruction of the schedule costs: the compiler's own estimate, operations, and bytes that it moves."""
+"""The costs of each instruction of the schedule: its operations, and the bytes that it moves."""
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 import numpy as np
@@ -11,14 +10,12 @@ from google.protobuf.message import DecodeError
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import F64, I32, take_or_missing
 from tb_memplugin.model.program import Costs
-from tb_memplugin.readers.hlo.module.columns import sparse_spans
 from tb_memplugin.readers.hlo.module.flops import MAX_FLOPS, product_flops, runs
 from tb_memplugin.readers.hlo.module.program import backend
 from tb_memplugin.readers.hlo.module.schedule import Schedule, flatten_schedule
-from tb_memplugin.readers.hlo.module.tables import CONFIGS, HloModule
+from tb_memplugin.readers.hlo.module.tables import HloModule
 from tb_memplugin.readers.hlo.module.traffic import traffic
 
-CYCLES = re.compile(rb'"estimated_cycles":"?(\d{1,15})')  # only of TPU programs that were compiled to the end
 COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute", "collective-broadcast")
 TWICE_OVER_LINKS = {"all-reduce", "all-reduce-start"}  # as a reduce-scatter and an all-gather
 OVER_LINKS = {*COLLECTIVES, *(f"{name}-start" for name in COLLECTIVES)}
@@ -33,7 +30,6 @@ def program_costs(data: bytes | memoryview, source: str) -> Costs:
     schedule = flatten_schedule(module)
     order, opcode = schedule.order, module.opcode.take(schedule.order)
     times = runs(module)[module.instructions["parent"][order]]
-    notes = (CYCLES.search(note) for note in module.texts.bytes_of(sparse_spans(module.tables[CONFIGS], order)))
     starts = np.where(opcode.isin(STARTS), np.arange(len(order)), -1).astype(np.int32)
     ended = take_or_missing(schedule.position, module.operands.nth(order, 0))
     try:
@@ -45,7 +41,6 @@ def program_costs(data: bytes | memoryview, source: str) -> Costs:
         name=module.names(order),
         backend=backend(module),
         times=times,
-        cycles=np.array([int(found[1]) if found else 0 for found in notes], dtype=np.float64),
         flops=np.minimum(flops, MAX_FLOPS / times),
         part_of=np.where(starts >= 0, starts, _started_by(module, schedule)),
         ends=np.where(opcode.isin(ENDS), ended, -1).astype(np.int32),
