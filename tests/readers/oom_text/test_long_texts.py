@@ -121,7 +121,7 @@ def test_the_lines_before_an_error_are_those_of_its_worker_and_repeated_ones_onc
     [recording] = read_oom_text(log)
     assert recording.out_of_memory is not None
     assert recording.out_of_memory.lines_before == (
-        "step 899 loss 2.5 (and 899 before it that differ in numbers alone)", "saving  checkpoint",
+        "step 899 loss 2.5 (and those before it, with other numbers)", "saving  checkpoint",
     )  # fmt: skip
     assert "    saving  checkpoint" in lines(explain(recording))
 
