@@ -169,6 +169,15 @@ def script_options(parser: Parser) -> None:
         metavar="NAME",
         help="of a script: the function to compile (default: the one with the most work)",
     )
+    parser.add_argument(
+        "--fake-input",
+        metavar="FUNCTION=TYPE",
+        action="append",
+        default=[],
+        dest="fakes",
+        help="of a script: let a function return zeros, where its data is missing, "
+        "as in 'data.batches=iter({image: float32[{batch},224,224,3], label: int32[{batch}]})'",
+    )
 
 
 def compiling_options(parser: Parser) -> None:

@@ -12,7 +12,7 @@ from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.analysis.usage.live_set import bytes_by_role
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.accelerators import ACCELERATORS
-from tb_memplugin.model.fit import Outcome
+from tb_memplugin.model.fit import Outcome, PeakPart
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.hlo.kernels.memory import KERNEL
 from tb_memplugin.readers.hlo.module.costs import program_costs
@@ -20,6 +20,7 @@ from tb_memplugin.sizes import bytes_text, counted, percent_text
 from tb_memplugin.targets import parse_target
 
 NOTABLE_WAIT = 0.1  # of the time; estimates of links are rough
+BESIDE = "other arrays of the script"
 CODE_BYTES, CODE_PER_INSTRUCTION = 2 << 20, 64 << 10
 
 
@@ -47,6 +48,21 @@ def with_peak(outcome: Outcome, recording: Recording) -> Outcome:
         peak_bytes=top.bytes,
         roles={role.name.lower(): size for role, size in bytes_by_role(recording, top.position).items()},
         parts=peak_parts(recording),
+    )
+
+
+def with_beside(outcome: Outcome, beside: int) -> Outcome:
+    """Return the outcome with so many bytes of a device in arrays that a script keeps while its step runs."""
+    if not beside:
+        return outcome
+    text = f"{bytes_text(beside)} of it are in other arrays that the script keeps while the step runs"
+    return replace(
+        outcome,
+        reserved_bytes=(outcome.reserved_bytes or 0) + beside,
+        peak_bytes=(outcome.peak_bytes or 0) + beside,
+        roles={**outcome.roles, BESIDE: beside},
+        parts=tuple(sorted((*outcome.parts, PeakPart(BESIDE, beside)), key=lambda part: -part.bytes)),
+        caveats=(*outcome.caveats, text),
     )
 
 

@@ -15,6 +15,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from tb_memplugin.sizes import counted
+
 # Audit events that change files, by the numbers of their arguments that are paths.
 CHANGES = {
     **{f"os.{name}": (0,) for name in ("chmod", "chown", "mkdir", "remove", "rmdir", "truncate", "utime", "setxattr")},
@@ -23,7 +25,7 @@ CHANGES = {
 }
 CONNECTS = ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto", "socket.bind")
 STARTS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn")
-LISTED = 20  # different places; a script that writes thousands of files writes similar ones
+LISTED, SHOWN = 20, 5  # different places; a script that writes thousands of files writes similar ones
 DEVICES = ("/dev/", "/proc/self/")
 
 
@@ -37,6 +39,7 @@ class Isolation:
         self.written: dict[str, None] = {}
         self.connected: dict[str, None] = {}
         self.started: dict[str, None] = {}
+        self.saved: dict[str, None] = {}
         self.is_on = False
 
     def start(self) -> None:
@@ -101,14 +104,24 @@ class Isolation:
         if len(noted) < LISTED:
             noted[text] = None
 
+    def note_saved(self, function: str) -> None:
+        """Note a function of a library that would have saved."""
+        self._note(self.saved, function)
+
     def tried(self) -> list[str]:
         """Return lines about what the script tried."""
         lists = (
             ("The script wrote into a temporary folder, or was refused, in place of", self.written),
             ("The script runs offline; it tried to reach", self.connected),
             ("The script starts no processes; it tried", self.started),
+            ("Nothing is saved; the script called", self.saved),
         )
-        return [f"{text}: {', '.join(noted)}" for text, noted in lists if noted]
+        return [f"{text}: {_some(list(noted))}" for text, noted in lists if noted]
+
+
+def _some(texts: list[str]) -> str:
+    more = f" and {counted(len(texts) - SHOWN, 'other')}" if len(texts) > SHOWN else ""
+    return ", ".join(texts[:SHOWN]) + more
 
 
 def _text(command: Any) -> str:

@@ -1,46 +1,33 @@
-"""Jitted functions that a script calls: large ones are lowered for the target and not executed. Knows JAX's internals.
+"""Jitted functions that a script calls: large ones are not executed, and one of them is the step.
 
-The devices of the script are fake ones of the CPU, and its device number N is the target's device number N.
+Knows JAX's internals. `jit`, functions compiled ahead of time and transfers to devices go through here.
 """
 
-import copy
 import importlib
 import math
-import mmap
-import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+import weakref
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.fit.script.on_target import SMALL, Lowerer, ScriptProgram, zero_array
 from tb_memplugin.sizes import bytes_text
 
 LARGE = 64 << 20  # bytes of arguments and results from which on a function is not executed
-SMALL = 4 << 10  # bytes below which no function is a step: keys, counters and losses
-# Linux refuses a writable map of more than its free memory, even if it is never touched.
-READ_ONLY = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, "prot": mmap.PROT_READ} if os.name == "posix" else {}
-FAST = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
-QUIET_SECONDS = 3.0  # a small step has been found once it is called again and no new function was for so long
+# A step has been found once it is called again. Where it is small, or returns nothing that it takes, as an evaluation
+# before the first step does, no new function may have been called for so long.
+SMALL_SECONDS, EVALUATION_SECONDS = 3.0, 20.0
 
 
 class ScriptEnded(BaseException):
     """The end of a script whose step is found. No `except Exception` of the script can stop it."""
 
 
-@dataclass
-class ScriptProgram:
-    """A function lowered for a target's devices, as `jit(f).lower()` returns one."""
-
-    _lowering: Any
-
-    def compiler_ir(self, dialect: str) -> Any:
-        """Return the program as a module of StableHLO."""
-        return self._lowering.stablehlo()
-
-    def compile(self, compiler_options: Mapping[str, Any]) -> Any:
-        return self._lowering.compile(compiler_options=dict(compiler_options))
+NOTABLE = 1 << 20  # bytes beside a step that are worth a line
 
 
 @dataclass
@@ -51,12 +38,23 @@ class CalledJit:
     argument_bytes: int
     result_bytes: int
     arguments: int
-    work: int
+    equations: int
+    returned_bytes: int  # of results that have the shape of an argument, as a new state has
     calls: int = 0
 
     @property
     def bytes(self) -> int:
         return self.argument_bytes + self.result_bytes
+
+    @property
+    def updates(self) -> bool:
+        """Whether most of what it returns are new values of what it takes: a state, gradients, or a cache."""
+        return self.returned_bytes > SMALL and 2 * self.returned_bytes > self.result_bytes
+
+    @property
+    def rank(self) -> tuple[bool, int]:
+        """The order in which functions are taken for the step: by work, bytes times operations."""
+        return self.updates, self.bytes * self.equations
 
     def __str__(self) -> str:
         of = f"{self.arguments} arrays of {bytes_text(self.argument_bytes)}"
@@ -74,7 +72,13 @@ class Jits:
     step: CalledJit | None = None
     program: ScriptProgram | None = None
     failure: Exception | None = None  # why the step cannot be lowered
+    beside_bytes: int = 0  # of one device, in arrays that stay while the step runs and are no arguments of it
+    _exact: list[str] = field(default_factory=list)  # types of the step's arguments
     _new_at: float = 0.0
+    _given_up: dict[int, Any] = field(default_factory=dict)  # weak references to donated arrays, by their ids
+
+    def __post_init__(self) -> None:
+        self._lowerer = Lowerer(self.devices, self.platform)
 
     def watch(self) -> None:
         """See each call of a jitted function in this process, from now on. InputError for an unknown version of JAX."""
@@ -89,108 +93,162 @@ class Jits:
         pjit._get_fastpath_data = _no_fastpath  # else later calls bypass Python
         context = importlib.import_module("jax._src.interpreters.mlir").ModuleContext
         context.get_backend = lambda *_, **__: self.devices[0].client  # of callbacks, which are lowered for it
+        put = importlib.import_module("jax._src.dispatch").device_put_p
+        put.def_impl(partial(_put, put.impl))
+        _watch_compiled(pjit.pjit_p if hasattr(pjit, "pjit_p") else pjit.jit_p)
 
     def _call(self, execute: Any, *arguments: Any, **parameters: Any) -> Any:
         """Take the place of a call of a jitted function."""
-        jaxpr, key = parameters["jaxpr"], (parameters["name"], *map(str, parameters["jaxpr"].in_avals))
+        jaxpr = parameters["jaxpr"]
+        key, exact = (parameters["name"], *map(_shape_of, jaxpr.in_avals)), [*map(str, jaxpr.in_avals)]
         if key not in self.called:
-            self.called[key] = _described(parameters["name"], jaxpr)
+            self.called[key] = described(parameters["name"], jaxpr)
             self._new_at = time.monotonic()
         jit = self.called[key]
         jit.calls += 1
-        self._end_if_found(jit)
-        if self._is_step(jit):
-            self._set_step(jit, arguments, parameters)
+        if jit is self.step or self._is_step(jit):
+            self.beside_bytes = self._bytes_beside([*arguments, *jaxpr.consts])
+            if jit is not self.step or exact != self._exact:  # a state may have other shardings after the first step
+                self._set_step(jit, arguments, parameters)
+                self._exact = exact
+            self._end_if_found(jit)
         if jit.bytes <= LARGE:
             return execute(*arguments, **parameters)
-        return [*self._zeros(arguments, parameters)], None, None, []
+        donated = [each for each, is_donated in zip(arguments, parameters["donated_invars"], strict=True) if is_donated]
+        self._given_up.update((id(each), weakref.ref(each)) for each in donated)
+        return [*self._lowerer.zeros(arguments, parameters)], None, None, []
 
     def _is_step(self, jit: CalledJit) -> bool:
         if self.wanted:
             return jit.name == self.wanted.removeprefix("jit_")
-        return jit.bytes > SMALL and jit.work > (self.step.work if self.step else 0)
+        return jit.bytes > SMALL and (self.step is None or jit.rank > self.step.rank)
 
     def _set_step(self, jit: CalledJit, arguments: Any, parameters: Any) -> None:
         self.step, self.program, self.failure = jit, None, None
         try:
-            self.program = ScriptProgram(self._on_target(self._lower(arguments, parameters)))
+            self.program = self._lowerer.program(arguments, parameters)
         except Exception as error:
             self.failure = error
-        if self.wanted:
-            raise ScriptEnded
 
-    def _end_if_found(self, jit: CalledJit) -> None:
+    def _end_if_found(self, step: CalledJit) -> None:
         """End the script when its step is called for the second time."""
-        if jit is self.step and (jit.bytes > LARGE or time.monotonic() - self._new_at > QUIET_SECONDS):
+        quiet = time.monotonic() - self._new_at
+        is_found = quiet > EVALUATION_SECONDS or (step.updates and (step.bytes > LARGE or quiet > SMALL_SECONDS))
+        if self.wanted or (step.calls > 1 and is_found):
             raise ScriptEnded
 
     def others(self) -> list[CalledJit]:
-        """Return the other large functions, with the most work first."""
+        """Return the other large functions, those with the most work first."""
         found = [jit for jit in self.called.values() if jit is not self.step and jit.bytes > LARGE]
-        return sorted(found, key=lambda jit: -jit.work)
+        return sorted(found, key=lambda jit: jit.rank, reverse=True)
 
-    def _lower(self, arguments: Any, parameters: Any, platform: str = "") -> Any:
-        """Lower a function for the target's platform, or another one, on the CPU's devices."""
-        pjit = importlib.import_module("jax._src.pjit")
-        mlir = importlib.import_module("jax._src.interpreters.mlir")
-        return pjit._resolve_and_lower(
-            [pjit.convert_to_metaty(each) for each in arguments],
-            lowering_platforms=(platform or self.platform,),
-            lowering_parameters=mlir.LoweringParameters(),
-            pgle_profiler=None,
-            **parameters,
-        )
-
-    def _on_target(self, lowered: Any) -> Any:
-        """Return a lowered function with the target's devices in place of the CPU's."""
-        import jax
-        import numpy as np
-
-        lib: Any = importlib.import_module("jax._src.lib")
-        moved = copy.copy(lowered)
-        assigned = tuple(self.devices[each.id] for each in lowered._device_list)
-        moved._device_list = lib._jax.DeviceList(assigned)
-        context = jax.sharding.Mesh(np.empty((), object), ())
-        moved.compile_args = {
-            **lowered.compile_args,
-            **{"backend": self.devices[0].client, "host_callbacks": [], "context_mesh": context},
-        }
-        for key in ("in_shardings", "out_shardings", "intermediate_shardings"):
-            given = lowered.compile_args.get(key)
-            moved.compile_args[key] = given and tuple(moved_sharding(each, assigned, self.devices) for each in given)
-        return moved
-
-    def _zeros(self, arguments: Any, parameters: Any) -> Iterator[Any]:
-        """Yield zeros in place of a function's results."""
+    def _bytes_beside(self, used: Sequence[Any]) -> int:
+        """Return the bytes of the fullest device in arrays that the script holds and a function does not use."""
         import jax
 
-        lowered = self._lower(arguments, parameters)
-        here = {each.id: each for each in jax.devices("cpu")}
-        assigned = tuple(lowered._device_list)
-        shardings, committed = lowered.compile_args["out_shardings"], lowered.compile_args["committed"]
-        if len(assigned) > 1 and not all(isinstance(each, jax.sharding.Sharding) for each in shardings):
-            shardings = self._chosen_shardings(lowered, arguments, parameters)
-        for aval, sharding in zip(lowered.compile_args["global_out_avals"], shardings, strict=True):
-            placed = moved_sharding(sharding, assigned, here)
-            if not isinstance(placed, jax.sharding.Sharding):
-                placed = _replicated(assigned) if assigned[1:] else jax.sharding.SingleDeviceSharding(assigned[0])
-            yield zero_array(aval, placed, committed)
-
-    def _chosen_shardings(self, lowered: Any, arguments: Any, parameters: Any) -> Any:
-        """Return the shardings that the compiler chooses for results."""
-        try:  # in a second or two; the compiler of the target would take a minute
-            return self._lower(arguments, parameters, "cpu").compile(FAST)._out_shardings
-        except Exception:  # such as of a kernel of Pallas, which the CPU does not have
-            return self._on_target(lowered).compile()._out_shardings
+        known = set(map(id, used))
+        known |= {number for number, reference in self._given_up.items() if reference() is not None}
+        by_device: Counter[Any] = Counter()
+        for each in jax.live_arrays():
+            if id(each) not in known and each.sharding.memory_kind in (None, "device", "unpinned_host"):
+                size = math.prod(each.sharding.shard_shape(each.shape)) * int(each.dtype.itemsize)
+                by_device.update(dict.fromkeys(each.sharding.device_set, size))
+        most = max(by_device.values(), default=0)
+        return most if most > NOTABLE else 0
 
 
 def _no_fastpath(*_: Any, **__: Any) -> None:
     """Return nothing, so that each call goes through Python."""
 
 
-def _described(name: str, jaxpr: Any) -> CalledJit:
+def _put(put: Any, *arrays: Any, devices: Any, **named: Any) -> Any:
+    """Take the place of a transfer to devices: a large one gives zeros."""
+    import jax
+
+    placed = [_sharding_of(each) for each in devices]
+    copies = [0 if to is None else len(to.device_set) for to in placed]
+    sizes = [int(getattr(each, "nbytes", 0)) for each in arrays]
+    if sum(size * count for size, count in zip(sizes, copies, strict=True)) <= LARGE:
+        return put(*arrays, devices=devices, **named)
+    is_large = [size > SMALL and to is not None for size, to in zip(sizes, placed, strict=True)]
+    small = [number for number, large in enumerate(is_large) if not large]
+    rest = {key: [value[number] for number in small] for key, value in named.items()}
+    kept = iter(put(*(arrays[number] for number in small), devices=[devices[number] for number in small], **rest))
+    return [
+        zero_array(jax.core.get_aval(each), to, True) if large else next(kept)
+        for each, to, large in zip(arrays, placed, is_large, strict=True)
+    ]
+
+
+def _sharding_of(device: Any) -> Any:
+    """Return the sharding that a transfer is for; None where it is for no device of this process."""
+    import jax
+
+    if isinstance(device, jax.Device):
+        return jax.sharding.SingleDeviceSharding(device)
+    return device if isinstance(device, jax.sharding.Sharding) else None
+
+
+def _watch_compiled(primitive: Any) -> None:
+    """Let large functions that a script compiles itself be called as jitted ones are, without being compiled."""
+    stages: Any = importlib.import_module("jax._src.stages")
+    lower, compile_lowered = stages.Traced.lower, stages.Lowered.compile
+    traced_of: list[tuple[Any, Any]] = []
+
+    def lower_and_remember(traced: Any, *positional: Any, **named: Any) -> Any:
+        traced_of.append((lower(traced, *positional, **named), traced))
+        return traced_of[-1][0]
+
+    def compile_small(lowered: Any, *positional: Any, **named: Any) -> Any:
+        traced = next((each for one, each in traced_of if one is lowered), None)
+        if traced is None or described("", traced.jaxpr).bytes <= LARGE:
+            return compile_lowered(lowered, *positional, **named)
+        return NotCompiled(traced, primitive)
+
+    stages.Traced.lower, stages.Lowered.compile = lower_and_remember, compile_small
+
+
+@dataclass(frozen=True)
+class NotCompiled:
+    """A function that a script compiles ahead of time, in the place of a `jax.stages.Compiled`."""
+
+    _traced: Any
+    _primitive: Any
+
+    def __call__(self, *positional: Any, **named: Any) -> Any:
+        import jax
+
+        given = jax.tree.leaves((positional, named))
+        return jax.tree.unflatten(
+            self._traced.out_tree, self._primitive.bind(*self._traced._consts, *given, **self._traced._params)
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._traced, name)
+
+    def cost_analysis(self) -> dict[str, float]:
+        return {}
+
+    def memory_analysis(self) -> None:
+        return None
+
+    def as_text(self) -> str:
+        return ""
+
+
+def described(name: str, jaxpr: Any) -> CalledJit:
+    """Return a function that was not called yet."""
     given, returned = (sum(map(_bytes_of, avals)) for avals in (jaxpr.in_avals, jaxpr.out_avals))
-    return CalledJit(name, given, returned, len(jaxpr.in_avals), (given + returned) * _equations(jaxpr.jaxpr))
+    left, again = Counter(map(_shape_of, jaxpr.in_avals)), 0
+    for aval in jaxpr.out_avals:
+        if left[_shape_of(aval)] > 0:
+            left[_shape_of(aval)] -= 1
+            again += _bytes_of(aval)
+    return CalledJit(name, given, returned, len(jaxpr.in_avals), _equations(jaxpr.jaxpr), again)
+
+
+def _shape_of(aval: Any) -> tuple[Any, str]:
+    return getattr(aval, "shape", ()), str(getattr(aval, "dtype", ""))
 
 
 def _bytes_of(aval: Any) -> int:
@@ -206,52 +264,3 @@ def _equations(jaxpr: Any) -> int:
                 if hasattr(inner, "eqns"):
                     count += _equations(inner)
     return count
-
-
-def moved_sharding(sharding: Any, assigned: Sequence[Any], devices: Any) -> Any:
-    """Return the same sharding on other devices, which `devices` has by number; `assigned` are those of a program."""
-    import jax
-    import numpy as np
-
-    impls = importlib.import_module("jax._src.sharding_impls")
-    if isinstance(sharding, jax.sharding.NamedSharding):
-        mesh = sharding.mesh
-        if isinstance(mesh, jax.sharding.Mesh):
-            found = [devices[each.id] for each in mesh.devices.flat]
-        else:
-            found = list(assigned)  # an AbstractMesh
-        placed = np.array(found, object).reshape(mesh.axis_sizes)
-        return jax.sharding.NamedSharding(
-            jax.sharding.Mesh(placed, mesh.axis_names, axis_types=mesh.axis_types),
-            sharding.spec,
-            memory_kind=sharding.memory_kind if sharding.memory_kind == "pinned_host" else None,
-        )
-    if isinstance(sharding, jax.sharding.SingleDeviceSharding):
-        return jax.sharding.SingleDeviceSharding(assigned[0])
-    if isinstance(sharding, impls.GSPMDSharding):
-        return impls.GSPMDSharding(tuple(assigned), sharding._hlo_sharding)
-    return sharding
-
-
-def _replicated(devices: Sequence[Any]) -> Any:
-    import jax
-    import numpy as np
-
-    return jax.sharding.NamedSharding(jax.sharding.Mesh(np.array(devices, object), "_"), jax.sharding.PartitionSpec())
-
-
-def zero_array(aval: Any, sharding: Any, committed: bool) -> Any:
-    """Return an array of zeros whose memory is shared by all devices, and is never taken."""
-    import jax
-    import numpy as np
-
-    if jax.numpy.issubdtype(aval.dtype, jax.dtypes.prng_key):
-        key = jax.random.key(0, impl=aval.dtype._impl.name)
-        return jax.device_put(jax.numpy.broadcast_to(key, aval.shape), sharding)
-    shape = sharding.shard_shape(aval.shape)
-    size = math.prod(shape) * aval.dtype.itemsize
-    part = np.frombuffer(mmap.mmap(-1, max(size, 64), **READ_ONLY), np.uint8)[:size].view(aval.dtype).reshape(shape)
-    shards = [jax.device_put(part, each, may_alias=True) for each in sharding._device_assignment]
-    core, array = (importlib.import_module(f"jax._src.{name}") for name in ("core", "array"))
-    shaped = core.ShapedArray(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=aval.sharding)
-    return array.ArrayImpl(shaped, sharding, shards, committed=committed)

@@ -1,0 +1,138 @@
+"""Functions of a script that read data which is not there, and what they return instead: ones of given shapes.
+
+`data.py_batched_tfds=iter(int32[8,512])` is an endless iterator over arrays of ones, and
+`get_batch=(int32[8,512], int32[8,512])` a function that returns a pair of them. Ones, as labels, masks and divisors
+are rarely valid if they are zero.
+"""
+
+import ast
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tb_memplugin.errors import InputError
+
+EXAMPLE = "write FUNCTION=TYPE, as in 'data.batches=iter({image: float32[8,224,224,3], label: int32[8]})'"
+OPERATIONS: dict[type, Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+}
+NUMBER = 1_000_000  # that a fake input is where a script counts its examples
+
+
+@dataclass(frozen=True)
+class Described:
+    """The type of a value: a tree of shapes, or an iterator over one."""
+
+    tree: ast.expr
+
+    def make(self) -> Any:
+        """Return a value of ones."""
+        if isinstance(self.tree, ast.Call):
+            return FakeInput(Described(self.tree.args[0]))
+        return _ones(self.tree)
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        """Take the place of a function that returns such a value."""
+        return self.make()
+
+
+class FakeInput(int):
+    """An endless iterator over batches. Its methods, items and attributes, such as `repeat`, return itself.
+
+    Where a script computes with it, as with `builder.info.splits["train"].num_examples`, it is a million.
+    """
+
+    _batch: Described
+
+    def __new__(cls, batch: Described) -> "FakeInput":
+        made = super().__new__(cls, NUMBER)
+        made._batch = batch
+        return made
+
+    def __iter__(self) -> Iterator[Any]:
+        while True:
+            yield self._batch.make()
+
+    def __next__(self) -> Any:
+        return self._batch.make()
+
+    def __len__(self) -> int:
+        return NUMBER
+
+    def __call__(self, *_: Any, **__: Any) -> "FakeInput":
+        return self
+
+    def __getitem__(self, _: Any) -> "FakeInput":
+        return self
+
+    def __getattr__(self, name: str) -> "FakeInput":
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self
+
+    def __enter__(self) -> "FakeInput":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+def parse_fake(text: str) -> tuple[str, Described]:
+    """Return the name of a function and the type of what it returns. InputError for any other text."""
+    name, separator, type_text = text.partition("=")
+    try:
+        tree = ast.parse(type_text.strip(), mode="eval").body
+        if isinstance(tree, ast.Call) and (getattr(tree.func, "id", "") != "iter" or len(tree.args) != 1):
+            raise ValueError
+        Described(tree).make()
+    except (SyntaxError, ValueError, TypeError, AttributeError, MemoryError):
+        raise InputError("No type of an input", text, EXAMPLE) from None
+    if not separator or not all(part.isidentifier() for part in name.split(".")):
+        raise InputError("No function", text, EXAMPLE)
+    return name, Described(tree)
+
+
+def _ones(tree: ast.expr) -> Any:
+    """Return ones in the shape of a syntax tree, such as that of `{image: float32[8,224,224,3]}`."""
+    import numpy as np
+
+    match tree:
+        case ast.Dict(keys, values):
+            return {_key(key): _ones(value) for key, value in zip(keys, values, strict=True)}
+        case ast.Tuple(elements):
+            return tuple(map(_zeros, elements))
+        case ast.List(elements):
+            return [*map(_zeros, elements)]
+        case ast.Subscript(ast.Name(dtype), index):
+            sizes = index.elts if isinstance(index, ast.Tuple) else [index]
+            return np.ones([*map(_size, sizes)], _dtype(dtype))
+        case ast.Name(dtype):
+            return np.ones((), _dtype(dtype))
+        case ast.Constant(value):
+            return value
+    raise ValueError(ast.dump(tree))
+
+
+def _size(tree: ast.expr) -> int:
+    """Return a size, such as `{batch}//4` with the value of its knob."""
+    if isinstance(tree, ast.BinOp) and type(tree.op) in OPERATIONS:
+        return OPERATIONS[type(tree.op)](_size(tree.left), _size(tree.right))
+    return int(ast.literal_eval(tree))
+
+
+def _key(key: ast.expr | None) -> Any:
+    return key.id if isinstance(key, ast.Name) else ast.literal_eval(key or ast.Constant(None))
+
+
+def _dtype(name: str) -> Any:
+    import numpy as np
+
+    if name != "bfloat16":
+        return np.dtype(name)
+    import ml_dtypes
+
+    return np.dtype(ml_dtypes.bfloat16)
