@@ -1,14 +1,14 @@
 """Functions of a script that read data which is not there, and what they return instead: ones of given shapes.
 
 `data.py_batched_tfds=iter(int32[8,512])` is an endless iterator over arrays of ones, and
-`get_batch=(int32[8,512], int32[8,512])` a function that returns a pair of them. Ones, as labels, masks and divisors
+`get_batch=(int32[8,512], int32[8,512])` a function that returns a pair of them. `iter(int32[8,512], 32000)` is 32000
+where the script asks for a number, such as that of examples or of words. Ones, as labels, masks and divisors
 are rarely valid if they are zero.
 """
 
 import ast
 import operator
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from tb_memplugin.errors import InputError
@@ -23,45 +23,28 @@ OPERATIONS: dict[type, Callable[[int, int], int]] = {
 NUMBER = 1_000_000  # that a fake input is where a script counts its examples
 
 
-@dataclass(frozen=True)
-class Described:
-    """The type of a value: a tree of shapes, or an iterator over one."""
-
-    tree: ast.expr
-
-    def make(self) -> Any:
-        """Return a value of ones."""
-        if isinstance(self.tree, ast.Call):
-            return FakeInput(Described(self.tree.args[0]))
-        return _ones(self.tree)
-
-    def __call__(self, *_: Any, **__: Any) -> Any:
-        """Take the place of a function that returns such a value."""
-        return self.make()
-
-
 class FakeInput(int):
     """An endless iterator over batches. Its methods, items and attributes, such as `repeat`, return itself.
 
-    Where a script computes with it, as with `builder.info.splits["train"].num_examples`, it is a million.
+    Where a script computes with it, as with `builder.info.splits["train"].num_examples`, it is a number.
     """
 
-    _batch: Described
+    _batch: ast.expr
 
-    def __new__(cls, batch: Described) -> "FakeInput":
-        made = super().__new__(cls, NUMBER)
+    def __new__(cls, batch: ast.expr, number: int) -> "FakeInput":
+        made = super().__new__(cls, number)
         made._batch = batch
         return made
 
     def __iter__(self) -> Iterator[Any]:
         while True:
-            yield self._batch.make()
+            yield ones(self._batch)
 
     def __next__(self) -> Any:
-        return self._batch.make()
+        return ones(self._batch)
 
     def __len__(self) -> int:
-        return NUMBER
+        return int(self)
 
     def __call__(self, *_: Any, **__: Any) -> "FakeInput":
         return self
@@ -81,37 +64,38 @@ class FakeInput(int):
         return None
 
 
-def parse_fake(text: str) -> tuple[str, Described]:
-    """Return the name of a function and the type of what it returns. InputError for any other text."""
+def parse_fake(text: str) -> tuple[str, Callable[..., Any]]:
+    """Return the name of a function, and what takes its place. InputError where the text is no FUNCTION=TYPE."""
     name, separator, type_text = text.partition("=")
     try:
         tree = ast.parse(type_text.strip(), mode="eval").body
-        if isinstance(tree, ast.Call) and (getattr(tree.func, "id", "") != "iter" or len(tree.args) != 1):
-            raise ValueError
-        Described(tree).make()
+        ones(tree)
     except (SyntaxError, ValueError, TypeError, AttributeError, MemoryError):
         raise InputError("No type of an input", text, EXAMPLE) from None
     if not separator or not all(part.isidentifier() for part in name.split(".")):
         raise InputError("No function", text, EXAMPLE)
-    return name, Described(tree)
+    return name, lambda *_, **__: ones(tree)
 
 
-def _ones(tree: ast.expr) -> Any:
-    """Return ones in the shape of a syntax tree, such as that of `{image: float32[8,224,224,3]}`."""
+def ones(tree: ast.expr) -> Any:
+    """Return ones in the shape of a syntax tree, such as that of `{image: float32[8,224,224,3]}`, or an iterator."""
     import numpy as np
 
     match tree:
         case ast.Dict(keys, values):
-            return {_key(key): _ones(value) for key, value in zip(keys, values, strict=True)}
+            return {_key(key): ones(value) for key, value in zip(keys, values, strict=True)}
         case ast.Tuple(elements):
-            return tuple(map(_zeros, elements))
+            return tuple(map(ones, elements))
         case ast.List(elements):
-            return [*map(_zeros, elements)]
+            return [*map(ones, elements)]
         case ast.Subscript(ast.Name(dtype), index):
             sizes = index.elts if isinstance(index, ast.Tuple) else [index]
             return np.ones([*map(_size, sizes)], _dtype(dtype))
         case ast.Name(dtype):
             return np.ones((), _dtype(dtype))
+        case ast.Call(ast.Name("iter"), [batch, *number]):
+            ones(batch)
+            return FakeInput(batch, _size(number[0]) if number else NUMBER)
         case ast.Constant(value):
             return value
     raise ValueError(ast.dump(tree))

@@ -2,8 +2,8 @@
 
 Python reports files that are opened, changed and connected to as audit events. A write outside of the folder is
 refused as on a read-only disk, unless it goes through `open`, `os.open` or `os.mkdir`: those write into the folder, and
-the script finds there what it wrote. Compiled extensions that write files by themselves, such as TensorStore, report
-nothing; so a script is run with the user's rights, as `python train.py` is.
+the script finds there what it wrote. Compiled extensions, such as TensorStore, and other processes report nothing: on
+Linux the kernel limits them to the folder. Where it cannot, no processes are started.
 """
 
 import builtins
@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from tb_memplugin.fit.script.sandbox import DEVICES, confine
 from tb_memplugin.sizes import counted
 
 # Audit events that change files, by the numbers of their arguments that are paths.
@@ -26,7 +27,7 @@ CHANGES = {
 CONNECTS = ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto", "socket.bind")
 STARTS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn")
 LISTED, SHOWN = 20, 5  # different places; a script that writes thousands of files writes similar ones
-DEVICES = ("/dev/", "/proc/self/")
+ELSEWHERE = (*DEVICES, "/proc/self/")  # writes to these change no files
 
 
 class Isolation:
@@ -41,6 +42,7 @@ class Isolation:
         self.started: dict[str, None] = {}
         self.saved: dict[str, None] = {}
         self.is_on = False
+        self._is_confined = False
 
     def start(self) -> None:
         """Begin. The process keeps its hooks; `is_on` pauses them."""
@@ -49,6 +51,7 @@ class Isolation:
         os.mkdir = self._redirected(os.mkdir, lambda *_: True)
         for name in ("stat", "lstat", "listdir", "scandir", "access"):
             setattr(os, name, self._redirected(getattr(os, name), lambda *_: False))
+        self._is_confined = confine(self._allowed)
         self.is_on = True
         sys.addaudithook(self._hear)
 
@@ -63,7 +66,7 @@ class Isolation:
         if not isinstance(path, str | bytes | os.PathLike):
             return path
         absolute = os.path.abspath(os.fsdecode(path))
-        if absolute.startswith((*self._allowed, *DEVICES)):
+        if absolute.startswith((*self._allowed, *ELSEWHERE)):
             return path
         copy = self._folder + absolute
         was_on, self.is_on = self.is_on, False
@@ -87,6 +90,8 @@ class Isolation:
             raise OSError(errno.ENETUNREACH, "Network is unreachable (tb-memplugin fit runs scripts offline)")
         if event in STARTS or event.startswith("os.spawn"):
             self._note(self.started, _text(arguments[0]))
+            if self._is_confined:
+                return
             raise PermissionError(errno.EPERM, "A script that tb-memplugin fit runs starts no processes")
         if event == "open" and _flags_write(arguments[2] or 0):
             self._refuse_outside(arguments[0])
@@ -96,7 +101,7 @@ class Isolation:
     def _refuse_outside(self, path: Any) -> None:
         if isinstance(path, str | bytes | os.PathLike):
             absolute = os.path.abspath(os.fsdecode(path))
-            if not os.path.join(absolute, "").startswith((*self._allowed, *DEVICES)):
+            if not os.path.join(absolute, "").startswith((*self._allowed, *ELSEWHERE)):
                 self._note(self.written, absolute)
                 raise OSError(errno.EROFS, "Read-only file system (in tb-memplugin fit)", absolute)
 
@@ -113,7 +118,7 @@ class Isolation:
         lists = (
             ("The script wrote into a temporary folder, or was refused, in place of", self.written),
             ("The script runs offline; it tried to reach", self.connected),
-            ("The script starts no processes; it tried", self.started),
+            (f"The script {'started' if self._is_confined else 'may not start'} other processes", self.started),
             ("Nothing is saved; the script called", self.saved),
         )
         return [f"{text}: {_some(list(noted))}" for text, noted in lists if noted]

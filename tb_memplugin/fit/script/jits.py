@@ -14,10 +14,13 @@ from functools import partial
 from typing import Any
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.fit.script.on_target import SMALL, Lowerer, ScriptProgram, zero_array
+from tb_memplugin.fit.script.on_target import SMALL, Lowerer, ScriptProgram, every_equation, zero_array
 from tb_memplugin.sizes import bytes_text
 
 LARGE = 64 << 20  # bytes of arguments and results from which on a function is not executed
+# Models that are initialized array by array would fill memory: after so many bytes of results, the limit is lower.
+# On several fake devices, each execution takes milliseconds, and some megabytes.
+EXECUTED, LITTLE = 256 << 20, 1 << 20
 # A step has been found once it is called again. Where it is small, or returns nothing that it takes, as an evaluation
 # before the first step does, no new function may have been called for so long.
 SMALL_SECONDS, EVALUATION_SECONDS = 3.0, 20.0
@@ -74,6 +77,7 @@ class Jits:
     failure: Exception | None = None  # why the step cannot be lowered
     beside_bytes: int = 0  # of one device, in arrays that stay while the step runs and are no arguments of it
     _exact: list[str] = field(default_factory=list)  # types of the step's arguments
+    _executed_bytes: int = 0  # of all results that were computed
     _new_at: float = 0.0
     _given_up: dict[int, Any] = field(default_factory=dict)  # weak references to donated arrays, by their ids
 
@@ -93,14 +97,15 @@ class Jits:
         pjit._get_fastpath_data = _no_fastpath  # else later calls bypass Python
         context = importlib.import_module("jax._src.interpreters.mlir").ModuleContext
         context.get_backend = lambda *_, **__: self.devices[0].client  # of callbacks, which are lowered for it
-        put = importlib.import_module("jax._src.dispatch").device_put_p
-        put.def_impl(partial(_put, put.impl))
+        dispatch: Any = importlib.import_module("jax._src.dispatch")
+        dispatch._batched_device_put_impl = partial(self._put, dispatch._batched_device_put_impl)
         _watch_compiled(pjit.pjit_p if hasattr(pjit, "pjit_p") else pjit.jit_p)
 
     def _call(self, execute: Any, *arguments: Any, **parameters: Any) -> Any:
         """Take the place of a call of a jitted function."""
         jaxpr = parameters["jaxpr"]
-        key, exact = (parameters["name"], *map(_shape_of, jaxpr.in_avals)), [*map(str, jaxpr.in_avals)]
+        shapes, exact = map(_shape_of, [*jaxpr.in_avals, *jaxpr.out_avals]), [*map(str, jaxpr.in_avals)]
+        key = (parameters["name"], *shapes)
         if key not in self.called:
             self.called[key] = described(parameters["name"], jaxpr)
             self._new_at = time.monotonic()
@@ -112,11 +117,39 @@ class Jits:
                 self._set_step(jit, arguments, parameters)
                 self._exact = exact
             self._end_if_found(jit)
-        if jit.bytes <= LARGE:
+        devices = max([len(each.sharding.device_set) for each in arguments if hasattr(each, "sharding")], default=1)
+        if not self._is_large(jit.bytes, devices):
+            self._executed_bytes += jit.result_bytes * devices
             return execute(*arguments, **parameters)
         donated = [each for each, is_donated in zip(arguments, parameters["donated_invars"], strict=True) if is_donated]
         self._given_up.update((id(each), weakref.ref(each)) for each in donated)
         return [*self._lowerer.zeros(arguments, parameters)], None, None, []
+
+    def _is_large(self, size: int, devices: int = 1) -> bool:
+        """Return whether so many bytes are not computed, nor copied."""
+        if self._executed_bytes < EXECUTED:
+            return size > LARGE
+        return size > (LITTLE if devices == 1 else SMALL)
+
+    def _put(self, put: Any, *arrays: Any, devices: Any, **named: Any) -> Any:
+        """Take the place of a transfer to devices: a large one gives zeros."""
+        import jax
+
+        placed = [_sharding_of(each) for each in devices]
+        sizes = [
+            0 if to is None else int(getattr(each, "nbytes", 0)) * len(to.device_set)
+            for each, to in zip(arrays, placed, strict=True)
+        ]
+        if not self._is_large(sum(sizes)):
+            self._executed_bytes += sum(sizes)
+            return put(*arrays, devices=devices, **named)
+        small = [number for number, size in enumerate(sizes) if size <= SMALL]
+        rest = {key: [value[number] for number in small] for key, value in named.items()}
+        kept = iter(put(*(arrays[number] for number in small), devices=[devices[number] for number in small], **rest))
+        return [
+            next(kept) if size <= SMALL else zero_array(jax.typeof(each), to, True)
+            for each, to, size in zip(arrays, placed, sizes, strict=True)
+        ]
 
     def _is_step(self, jit: CalledJit) -> bool:
         if self.wanted:
@@ -159,25 +192,6 @@ class Jits:
 
 def _no_fastpath(*_: Any, **__: Any) -> None:
     """Return nothing, so that each call goes through Python."""
-
-
-def _put(put: Any, *arrays: Any, devices: Any, **named: Any) -> Any:
-    """Take the place of a transfer to devices: a large one gives zeros."""
-    import jax
-
-    placed = [_sharding_of(each) for each in devices]
-    copies = [0 if to is None else len(to.device_set) for to in placed]
-    sizes = [int(getattr(each, "nbytes", 0)) for each in arrays]
-    if sum(size * count for size, count in zip(sizes, copies, strict=True)) <= LARGE:
-        return put(*arrays, devices=devices, **named)
-    is_large = [size > SMALL and to is not None for size, to in zip(sizes, placed, strict=True)]
-    small = [number for number, large in enumerate(is_large) if not large]
-    rest = {key: [value[number] for number in small] for key, value in named.items()}
-    kept = iter(put(*(arrays[number] for number in small), devices=[devices[number] for number in small], **rest))
-    return [
-        zero_array(jax.core.get_aval(each), to, True) if large else next(kept)
-        for each, to, large in zip(arrays, placed, is_large, strict=True)
-    ]
 
 
 def _sharding_of(device: Any) -> Any:
@@ -244,7 +258,7 @@ def described(name: str, jaxpr: Any) -> CalledJit:
         if left[_shape_of(aval)] > 0:
             left[_shape_of(aval)] -= 1
             again += _bytes_of(aval)
-    return CalledJit(name, given, returned, len(jaxpr.in_avals), _equations(jaxpr.jaxpr), again)
+    return CalledJit(name, given, returned, len(jaxpr.in_avals), sum(1 for _ in every_equation(jaxpr.jaxpr)), again)
 
 
 def _shape_of(aval: Any) -> tuple[Any, str]:
@@ -253,14 +267,3 @@ def _shape_of(aval: Any) -> tuple[Any, str]:
 
 def _bytes_of(aval: Any) -> int:
     return math.prod(aval.shape) * int(aval.dtype.itemsize) if hasattr(aval, "dtype") else 0
-
-
-def _equations(jaxpr: Any) -> int:
-    count = len(jaxpr.eqns)
-    for equation in jaxpr.eqns:
-        for value in equation.params.values():
-            for each in value if isinstance(value, tuple | list) else [value]:
-                inner = getattr(each, "jaxpr", each)
-                if hasattr(inner, "eqns"):
-                    count += _equations(inner)
-    return count

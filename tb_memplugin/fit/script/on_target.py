@@ -47,6 +47,10 @@ class Lowerer:
         """Yield zeros in place of a called function's results."""
         import jax
 
+        only = _only_device(arguments, parameters)
+        if only is not None:
+            yield from (zero_array(aval, only, False) for aval in parameters["jaxpr"].out_avals)
+            return
         lowered = self._lower(arguments, parameters)
         here = {each.id: each for each in jax.devices("cpu")}
         assigned = tuple(lowered._device_list)
@@ -98,6 +102,20 @@ class Lowerer:
             return self._on_target(lowered).compile()._out_shardings
 
 
+def _only_device(arguments: Any, parameters: Any) -> Any:
+    """Return the sharding of a function's results where neither it nor its arguments name any; else None."""
+    import jax
+
+    given = (*parameters["in_shardings"], *parameters["out_shardings"])
+    placed = [getattr(each, "sharding", None) for each in arguments if getattr(each, "committed", False)]
+    if placed or any(isinstance(each, jax.sharding.Sharding) for each in given) or not parameters["ctx_mesh"].empty:
+        return None
+    jaxpr = parameters["jaxpr"]
+    if any(equation.primitive.name in ("shard_map", "sharding_constraint") for equation in every_equation(jaxpr.jaxpr)):
+        return None
+    return jax.sharding.SingleDeviceSharding(jax.devices("cpu")[0])
+
+
 def moved_sharding(sharding: Any, assigned: Sequence[Any], devices: Any) -> Any:
     """Return the same sharding on other devices, which `devices` has by number; `assigned` are those of a program."""
     import jax
@@ -121,6 +139,17 @@ def moved_sharding(sharding: Any, assigned: Sequence[Any], devices: Any) -> Any:
     if isinstance(sharding, impls.GSPMDSharding):
         return impls.GSPMDSharding(tuple(assigned), sharding._hlo_sharding)
     return sharding
+
+
+def every_equation(jaxpr: Any) -> Iterator[Any]:
+    """Yield the equations of a function, and of those that it calls."""
+    for equation in jaxpr.eqns:
+        yield equation
+        for value in equation.params.values():
+            for each in value if isinstance(value, tuple | list) else [value]:
+                inner = getattr(each, "jaxpr", each)
+                if hasattr(inner, "eqns"):
+                    yield from every_equation(inner)
 
 
 def _replicated(devices: Sequence[Any]) -> Any:
@@ -148,7 +177,7 @@ def zero_array(aval: Any, sharding: Any, committed: bool) -> Any:
     else:
         memory = mmap.mmap(-1, max(size, 64), **READ_ONLY)
         part = np.frombuffer(memory, np.uint8)[:size].view(aval.dtype).reshape(shape)
-    core, array = (importlib.import_module(f"jax._src.{name}") for name in ("core", "array"))
-    shaped = core.ShapedArray(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=aval.sharding)
-    shards = [jax.device_put(part, each, may_alias=True) for each in sharding._device_assignment]
-    return array.ArrayImpl(shaped, sharding, shards, committed=committed)
+    put = importlib.import_module("jax._src.interpreters.pxla").batched_device_put
+    shaped = jax.core.ShapedArray(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=aval.sharding)
+    devices = list(sharding._device_assignment)
+    return put(shaped, sharding, [part] * len(devices), devices, committed)
