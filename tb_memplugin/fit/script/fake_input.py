@@ -8,7 +8,8 @@ are rarely valid if they are zero.
 
 import ast
 import operator
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable
 from typing import Any
 
 from tb_memplugin.errors import InputError
@@ -36,9 +37,8 @@ class FakeInput(int):
         made._batch = batch
         return made
 
-    def __iter__(self) -> Iterator[Any]:
-        while True:
-            yield ones(self._batch)
+    def __iter__(self) -> "FakeInput":
+        return self
 
     def __next__(self) -> Any:
         return ones(self._batch)
@@ -51,6 +51,14 @@ class FakeInput(int):
 
     def __getitem__(self, _: Any) -> "FakeInput":
         return self
+
+    @property
+    def element_spec(self) -> Any:
+        """The types of a batch, as `tf.data.Dataset` gives them."""
+        import jax
+
+        flow: Any = sys.modules["tensorflow"]
+        return jax.tree.map(lambda each: flow.TensorSpec(each.shape, each.dtype), ones(self._batch))
 
     def __getattr__(self, name: str) -> "FakeInput":
         if name.startswith("_"):

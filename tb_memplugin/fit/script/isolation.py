@@ -57,15 +57,16 @@ class Isolation:
 
     def _redirected(self, function: Any, writes: Callable[[tuple[Any, ...], Any], bool]) -> Any:
         def call(path: Any = ".", *rest: Any, **named: Any) -> Any:
-            return function(self._place(path, writes(rest, named)) if self.is_on else path, *rest, **named)
+            return function(self.place(path, writes(rest, named)) if self.is_on else path, *rest, **named)
 
         return call
 
-    def _place(self, path: Any, writes: bool) -> Any:
+    def place(self, path: Any, writes: bool) -> Any:
         """Return the path in the folder, of a file that is written, or that was written before."""
         if not isinstance(path, str | bytes | os.PathLike):
             return path
-        absolute = os.path.abspath(os.fsdecode(path))
+        scheme, separator, rest = os.fsdecode(path).partition("://")  # of a store that cannot be reached
+        absolute = f"/{scheme}/{rest}" if separator else os.path.abspath(scheme)
         if absolute.startswith((*self._allowed, *ELSEWHERE)):
             return path
         copy = self._folder + absolute
@@ -74,7 +75,7 @@ class Isolation:
             if writes:
                 self._note(self.written, absolute)
                 os.makedirs(os.path.dirname(copy), exist_ok=True)
-            is_own = os.path.exists(copy) and (os.path.isfile(copy) or not os.path.exists(absolute))
+            is_own = separator or os.path.exists(copy) and (os.path.isfile(copy) or not os.path.exists(absolute))
             return copy if writes or is_own else path
         finally:
             self.is_on = was_on

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tb_memplugin.fit.script.isolation import Isolation
+
 Replacing = Callable[[Any], Any]  # returns what takes the place of a function
 HOOK = "__tb_memplugin_replaced__"  # the name in a script of what takes the place of its functions
 
@@ -51,7 +53,7 @@ class Replaced(importlib.abc.MetaPathFinder):
             owner = module
             for each in owners:
                 owner = getattr(owner, each, None)
-            if full.startswith(f"{module.__name__}.") and hasattr(owner, name):
+            if full.startswith(f"{module.__name__}.") and owner is not None and hasattr(owner, name):
                 setattr(owner, name, replacing(getattr(owner, name)))
                 self.unused.discard(full)
 
@@ -71,20 +73,38 @@ class Replaced(importlib.abc.MetaPathFinder):
         return self._replacing[name](None)()
 
 
-def without_saving(note: Callable[[str], None]) -> dict[str, Replacing]:
-    """Return replacements for functions of libraries that save arrays or write events: they do nothing.
+def in_isolation(isolation: Isolation) -> dict[str, Replacing]:
+    """Return replacements for functions of libraries that write through compiled extensions.
 
-    They write through compiled extensions, and would fill a disk with the zeros of a large model.
+    Those that save arrays or events do nothing, as they would fill a disk with the zeros of a large model. Those of
+    TensorFlow's file systems use the script's own folder.
     """
 
     def doing_nothing(name: str, result: Any) -> Replacing:
         def replaced(*_: Any, **__: Any) -> Any:
-            note(name)
+            isolation.note_saved(name)
             return result() if callable(result) else result
 
         return lambda _: replaced
 
-    return {name: doing_nothing(name, result) for name, result in SAVING.items()}
+    def redirected(paths: int, writes: bool) -> Replacing:
+        def replacing(function: Any) -> Any:
+            def call(*given: Any, **named: Any) -> Any:
+                return function(*(isolation.place(each, writes) for each in given[:paths]), *given[paths:], **named)
+
+            return call
+
+        return replacing
+
+    def opened(function: Any) -> Any:
+        def call(self: Any, name: Any, mode: str, *rest: Any, **named: Any) -> None:
+            function(self, isolation.place(name, mode[:1] in "wa"), mode, *rest, **named)
+
+        return call
+
+    nothing = {name: doing_nothing(name, result) for name, result in SAVING.items()}
+    files = {f"{FILE_IO}.{name}_v2": redirected(*how) for name, how in FILES.items()}
+    return {**nothing, **files, f"{FILE_IO}.FileIO.__init__": opened}
 
 
 def _no_writer() -> Any:
@@ -107,4 +127,11 @@ SAVING: Mapping[str, Any] = {
     "safetensors.flax.save_file": None,
     "safetensors.numpy.save_file": None,
     "tensorflow.python.ops.summary_ops_v2.create_file_writer_v2": _no_writer,
+}
+FILE_IO = "tensorflow.python.lib.io.file_io"
+# Functions of TensorFlow's file systems, with how many paths they take, and whether they write.
+FILES = {
+    **dict.fromkeys(("create_dir", "recursive_create_dir", "delete_file", "delete_recursively"), (1, True)),
+    **dict.fromkeys(("file_exists", "is_directory", "list_directory", "get_matching_files", "stat"), (1, False)),
+    **dict.fromkeys(("rename", "copy"), (2, True)),
 }

@@ -17,7 +17,7 @@ from tb_memplugin.fit.script.fake_input import parse_fake
 from tb_memplugin.fit.script.isolation import Isolation
 from tb_memplugin.fit.script.jits import CalledJit, Jits, ScriptEnded
 from tb_memplugin.fit.script.on_target import ScriptProgram
-from tb_memplugin.fit.script.replaced import HOOK, Replaced, Replacing, without_saving
+from tb_memplugin.fit.script.replaced import HOOK, Replaced, Replacing, in_isolation
 from tb_memplugin.targets import Target
 
 BACKENDS = {"tpu": "tpu", "cuda": "gpu", "cpu": "cpu"}  # as jax.default_backend() names them
@@ -52,7 +52,7 @@ def run_script(place: str, call: ScriptCall, knobs: Any, devices: Sequence[Any],
     isolation, end = Isolation(folder, own), None
     isolation.start()
     fakes: dict[str, Replacing] = {name: (lambda _, fake=fake: fake) for name, fake in map(parse_fake, call.fakes)}
-    replaced = Replaced({**without_saving(isolation.note_saved), **fakes})
+    replaced = Replaced({**in_isolation(isolation), **fakes})
     replaced.install()
     try:
         _execute(place, call.arguments, replaced)
@@ -65,12 +65,12 @@ def run_script(place: str, call: ScriptCall, knobs: Any, devices: Sequence[Any],
     if jits.failure is not None:
         reason = f"{type(jits.failure).__name__}: {str(jits.failure).strip().partition(chr(10))[0]}"
         raise InputError(f"The step cannot be lowered ({reason[:300]})", str(jits.step), JIT) from jits.failure
-    if unused := replaced.unused & set(fakes):
-        names = ", ".join(sorted(unused))
-        raise InputError("The script has no such function", names, "name it as MODULE.FUNCTION, or FUNCTION of the script")
     failed = end is not None and not (isinstance(end, SystemExit) and not end.code)
     if jits.step is None or jits.program is None or (failed and not jits.step.updates and not call.jit):
         raise _no_step(place, call, jits, end, isolation)
+    if unused := replaced.unused & set(fakes):
+        names = ", ".join(sorted(unused))
+        raise InputError("The script has no such function", names, "name it as MODULE.FUNCTION, or FUNCTION of the script")
     return RunScript(jits.program, [*_facts(jits.step, jits.others(), end), *isolation.tried()], jits.beside_bytes)
 
 
