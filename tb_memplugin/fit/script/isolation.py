@@ -75,7 +75,7 @@ class Isolation:
             if writes:
                 self._note(self.written, absolute)
                 os.makedirs(os.path.dirname(copy), exist_ok=True)
-            is_own = separator or os.path.exists(copy) and (os.path.isfile(copy) or not os.path.exists(absolute))
+            is_own = separator or (os.path.exists(copy) and (os.path.isfile(copy) or not os.path.exists(absolute)))
             return copy if writes or is_own else path
         finally:
             self.is_on = was_on

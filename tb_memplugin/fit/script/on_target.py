@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tb_memplugin.fit.script.jits import SMALL, every_equation
+
 # Linux refuses a writable map of more than its free memory, even if it is never touched.
 READ_ONLY = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, "prot": mmap.PROT_READ} if os.name == "posix" else {}
-SMALL = 4 << 10  # bytes of a counter, a loss or a key
 FAST = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 
 
@@ -139,17 +140,6 @@ def moved_sharding(sharding: Any, assigned: Sequence[Any], devices: Any) -> Any:
     if isinstance(sharding, impls.GSPMDSharding):
         return impls.GSPMDSharding(tuple(assigned), sharding._hlo_sharding)
     return sharding
-
-
-def every_equation(jaxpr: Any) -> Iterator[Any]:
-    """Yield the equations of a function, and of those that it calls."""
-    for equation in jaxpr.eqns:
-        yield equation
-        for value in equation.params.values():
-            for each in value if isinstance(value, tuple | list) else [value]:
-                inner = getattr(each, "jaxpr", each)
-                if hasattr(inner, "eqns"):
-                    yield from every_equation(inner)
 
 
 def _replicated(devices: Sequence[Any]) -> Any:

@@ -13,10 +13,11 @@ from typing import Any
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.script.call import ScriptCall
+from tb_memplugin.fit.script.chosen_step import ChosenStep, ScriptEnded
 from tb_memplugin.fit.script.fake_input import parse_fake
 from tb_memplugin.fit.script.isolation import Isolation
-from tb_memplugin.fit.script.jits import CalledJit, Jits, ScriptEnded
-from tb_memplugin.fit.script.on_target import ScriptProgram
+from tb_memplugin.fit.script.jits import CalledJit
+from tb_memplugin.fit.script.on_target import Lowerer, ScriptProgram
 from tb_memplugin.fit.script.replaced import HOOK, Replaced, Replacing, in_isolation
 from tb_memplugin.targets import Target
 
@@ -42,8 +43,7 @@ def run_script(place: str, call: ScriptCall, knobs: Any, devices: Sequence[Any],
     jax.config.update("jax_num_cpu_devices", len(devices))
     jax.config.update("jax_enable_compilation_cache", False)
     call = call.filled(knobs)
-    jits = Jits(devices, target.platform, call.jit)
-    jits.watch()
+    chosen = ChosenStep(Lowerer(devices, target.platform), call.jit)
     answer_as(target, devices)
     folder = os.path.join(own, "script")
     for name in ("TMPDIR", "TEMP", "TMP"):
@@ -55,23 +55,28 @@ def run_script(place: str, call: ScriptCall, knobs: Any, devices: Sequence[Any],
     replaced = Replaced({**in_isolation(isolation), **fakes})
     replaced.install()
     try:
-        _execute(place, call.arguments, replaced)
+        with chosen.watcher.watching():
+            _execute(place, call.arguments, replaced)
     except ScriptEnded:
         pass
     except BaseException as error:
         end = error
     finally:
         isolation.is_on = False
-    if jits.failure is not None:
-        reason = f"{type(jits.failure).__name__}: {str(jits.failure).strip().partition(chr(10))[0]}"
-        raise InputError(f"The step cannot be lowered ({reason[:300]})", str(jits.step), JIT) from jits.failure
+    if chosen.failure is not None:
+        reason = f"{type(chosen.failure).__name__}: {str(chosen.failure).strip().partition(chr(10))[0]}"
+        raise InputError(f"The step cannot be lowered ({reason[:300]})", str(chosen.jit), JIT) from chosen.failure
     failed = end is not None and not (isinstance(end, SystemExit) and not end.code)
-    if jits.step is None or jits.program is None or (failed and not jits.step.updates and not call.jit):
-        raise _no_step(place, call, jits, end, isolation)
+    if chosen.jit is None or chosen.program is None or (failed and not chosen.jit.updates and not call.jit):
+        raise _no_step(place, call, chosen, end, isolation)
     if unused := replaced.unused & set(fakes):
         names = ", ".join(sorted(unused))
-        raise InputError("The script has no such function", names, "name it as MODULE.FUNCTION, or FUNCTION of the script")
-    return RunScript(jits.program, [*_facts(jits.step, jits.others(), end), *isolation.tried()], jits.beside_bytes)
+        raise InputError(
+            "The script has no such function", names, "name it as MODULE.FUNCTION, or FUNCTION of the script"
+        )
+    return RunScript(
+        chosen.program, [*_facts(chosen.jit, chosen.others(), end), *isolation.tried()], chosen.beside_bytes
+    )
 
 
 def _execute(place: str, arguments: Sequence[str], replaced: Replaced) -> None:
@@ -142,18 +147,20 @@ def _facts(step: CalledJit, others: Sequence[CalledJit], end: BaseException | No
     elif end is not None or step.calls < 2:
         found.append("The script ended before its step was called again")
     if not step.updates:
-        found.append("The step returns no new values of what it takes: if it is an evaluation, name the step with --jit")
+        found.append(
+            "The step returns no new values of what it takes: if it is an evaluation, name the step with --jit"
+        )
     return found
 
 
 def _no_step(
-    place: str, call: ScriptCall, jits: Jits, end: BaseException | None, isolation: Isolation
+    place: str, call: ScriptCall, chosen: ChosenStep, end: BaseException | None, isolation: Isolation
 ) -> BaseException:
     """Return the error of a script in which no step was found."""
     name = Path(place).name
     if isinstance(end, InputError):
         return end
-    called = ", ".join(map(str, jits.others()[:SHOWN]))
+    called = ", ".join(map(str, chosen.others()[:SHOWN]))
     others = f"; large functions that it had called, for --jit: {called}" if called else ""
     if isinstance(end, SystemExit) and end.code:
         text = f"The script ended with status {end.code} before its step" if isinstance(end.code, int) else end.code
@@ -170,6 +177,6 @@ def _no_step(
             end.add_note(note)
         return end
     if call.jit:
-        names = ", ".join(dict.fromkeys(jit.name for jit in jits.called.values() if jit.bytes)) or "none"
+        names = ", ".join(dict.fromkeys(jit.name for jit in chosen.watcher.called.values() if jit.bytes)) or "none"
         return InputError(f"The script calls no jitted function {call.jit}", name, f"it calls {names[:300]}")
     return InputError("The script ended without calling a jitted function", name, "let it make at least one step")
