@@ -8,6 +8,7 @@ from typing import Any
 
 from tb_memplugin.sizes import bytes_text
 
+KERNELS = ("pallas_call", "tpu_custom_call", "triton_kernel_call", "ffi_call")  # operations of one platform
 SMALL = 4 << 10  # bytes of a counter, a loss or a key: no function of so few is a step
 
 
@@ -21,6 +22,7 @@ class CalledJit:
     arguments: int
     equations: int
     returned_bytes: int  # of results that have the shape of an argument, as a new state has
+    has_kernel: bool = False  # of Pallas or others that the CPU does not have
     calls: int = 0
 
     @property
@@ -55,7 +57,9 @@ def described(name: str, jaxpr: Any) -> CalledJit:
         if left[_shape_of(aval)] > 0:
             left[_shape_of(aval)] -= 1
             again += _bytes_of(aval)
-    return CalledJit(name, given, returned, len(jaxpr.in_avals), sum(1 for _ in every_equation(jaxpr.jaxpr)), again)
+    operations = Counter(equation.primitive.name for equation in every_equation(jaxpr.jaxpr))
+    has_kernel = any(name in KERNELS for name in operations)
+    return CalledJit(name, given, returned, len(jaxpr.in_avals), operations.total(), again, has_kernel)
 
 
 def _shape_of(aval: Any) -> tuple[Any, str]:

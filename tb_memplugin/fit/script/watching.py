@@ -50,7 +50,7 @@ class Watcher:
             text = "write a function with `devices` in its place, or try jax 0.10 to 0.12"
             raise InputError(f"Calls cannot be watched in jax {jax.__version__}", missing[0], text)
         known: Any = pjit
-        ahead = _Ahead(known.jit_p, stages.Traced.lower, stages.Lowered.compile)
+        ahead = _Ahead(self.lowerer.platform, known.jit_p, stages.Traced.lower, stages.Lowered.compile)
         with ExitStack() as stack:
             for owner, name, value in (
                 (known, "_pjit_call_impl_python", partial(self._call, known._pjit_call_impl_python)),
@@ -75,7 +75,7 @@ class Watcher:
         jit.calls += 1
         self.heard(jit, arguments, parameters)
         devices = max([len(each.sharding.device_set) for each in arguments if hasattr(each, "sharding")], default=1)
-        if not self._is_large(jit.bytes, devices):
+        if not jit.has_kernel and not self._is_large(jit.bytes, devices):
             self._executed_bytes += jit.result_bytes * devices
             return execute(*arguments, **parameters)
         donated = [each for each, is_donated in zip(arguments, parameters["donated_invars"], strict=True) if is_donated]
@@ -123,6 +123,11 @@ class Watcher:
         return most if most > NOTABLE else 0
 
 
+def is_left_out(jit: CalledJit) -> bool:
+    """Return whether a function is never executed."""
+    return jit.has_kernel or jit.bytes > LARGE
+
+
 def _no_fastpath(*_: Any, **__: Any) -> None:
     """Return nothing, so that each call goes through Python."""
 
@@ -140,18 +145,21 @@ def _sharding_of(device: Any) -> Any:
 class _Ahead:
     """Compilation ahead of time: large functions are not compiled, and are called as jitted ones are."""
 
+    _platform: str
     _primitive: Any
     _lower: Any
     _compile: Any
     _traced: list[tuple[Any, Any]] = field(default_factory=list)  # pairs of a lowered function and what was lowered
 
     def lower(self, traced: Any, *positional: Any, **named: Any) -> Any:
+        if is_left_out(described("", traced.jaxpr)):
+            named.setdefault("lowering_platforms", (self._platform,))
         self._traced.append((self._lower(traced, *positional, **named), traced))
         return self._traced[-1][0]
 
     def compile(self, lowered: Any, *positional: Any, **named: Any) -> Any:
         traced = next((each for one, each in self._traced if one is lowered), None)
-        if traced is None or described("", traced.jaxpr).bytes <= LARGE:
+        if traced is None or not is_left_out(described("", traced.jaxpr)):
             return self._compile(lowered, *positional, **named)
         return NotCompiled(traced, self._primitive)
 
