@@ -148,7 +148,7 @@ def _read(task: CompileTask, folder: Path, end: End) -> Compiled:
     if task.to_end or (outcome.reserved_bytes or 0) <= (target.capacity or 0):
         outcome = replace(outcome, refused=at_end.get("text", ""))
     of_script = _read_json(folder / CAVEATS)
-    outcome = with_beside(outcome, of_script.get("beside", 0))
+    outcome = with_beside(outcome, of_script.get("beside", 0), of_script.get("others", {}))
     outcome = replace(outcome, caveats=(*outcome.caveats, *of_script.get("caveats", ())))
     used = _read_json(folder / KEY).get("devices")
     if used and used < target.devices:

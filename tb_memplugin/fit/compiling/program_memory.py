@@ -1,6 +1,6 @@
 """The figures of a compiled candidate: reserved bytes, its peak by role and by part, recomputation by XLA, and time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -51,18 +51,30 @@ def with_peak(outcome: Outcome, recording: Recording) -> Outcome:
     )
 
 
-def with_beside(outcome: Outcome, beside: int) -> Outcome:
-    """Return the outcome with so many bytes of a device in arrays that a script keeps while its step runs."""
-    if not beside:
-        return outcome
-    text = f"{bytes_text(beside)} of it are in other arrays that the script keeps while the step runs"
+def with_beside(outcome: Outcome, beside: int, others: Mapping[str, int]) -> Outcome:
+    """Return the outcome of a script's step, with the memory that the script takes otherwise.
+
+    So many bytes of a device are in other arrays while the step runs; other functions need at least as many as given.
+    """
+    if beside:
+        text = f"{bytes_text(beside)} of it are in other arrays that the script keeps while the step runs"
+        outcome = _with_part(outcome, BESIDE, beside, text)
+    name = max(others, key=others.__getitem__, default="")
+    more = others.get(name, 0) - (outcome.reserved_bytes or 0)
+    if more > 0:
+        text = f"The most is needed by {name}, not by the step: {bytes_text(more)} more, and its temporary values"
+        outcome = _with_part(outcome, f"{name} beside the step", more, f"{text}; --jit {name} compiles it")
+    return outcome
+
+
+def _with_part(outcome: Outcome, name: str, size: int, caveat: str) -> Outcome:
     return replace(
         outcome,
-        reserved_bytes=(outcome.reserved_bytes or 0) + beside,
-        peak_bytes=(outcome.peak_bytes or 0) + beside,
-        roles={**outcome.roles, BESIDE: beside},
-        parts=tuple(sorted((*outcome.parts, PeakPart(BESIDE, beside)), key=lambda part: -part.bytes)),
-        caveats=(*outcome.caveats, text),
+        reserved_bytes=(outcome.reserved_bytes or 0) + size,
+        peak_bytes=(outcome.peak_bytes or 0) + size,
+        roles={**outcome.roles, name: size},
+        parts=tuple(sorted((*outcome.parts, PeakPart(name, size)), key=lambda part: -part.bytes)),
+        caveats=(*outcome.caveats, caveat),
     )
 
 

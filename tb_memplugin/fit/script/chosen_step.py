@@ -1,7 +1,7 @@
 """The step of a script: the function with the most work of those that update a state."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tb_memplugin.fit.script.jits import SMALL, CalledJit
@@ -20,8 +20,8 @@ class ScriptEnded(BaseException):
 class ChosenStep:
     """The step among the functions that a script has called, until now."""
 
-    def __init__(self, lowerer: Lowerer, wanted: str = "") -> None:
-        self.watcher = Watcher(lowerer, self._hear)
+    def __init__(self, lowerer: Lowerer, wanted: str = "", assumed: Mapping[str, int] | None = None) -> None:
+        self.watcher = Watcher(lowerer, self._hear, assumed or {})
         self.jit: CalledJit | None = None
         self.program: ScriptProgram | None = None
         self.failure: Exception | None = None  # why the step cannot be lowered
@@ -33,7 +33,8 @@ class ChosenStep:
     def _hear(self, jit: CalledJit, arguments: Sequence[Any], parameters: dict[str, Any]) -> None:
         if len(self.watcher.called) > self._known:
             self._known, self._new_at = len(self.watcher.called), time.monotonic()
-        if jit is not self.jit and not self._is_step(jit):
+        quiet = time.monotonic() - self._new_at
+        if jit is not self.jit and not (self._is_step(jit) or (quiet > EVALUATION_SECONDS and self._repeats(jit))):
             return
         jaxpr = parameters["jaxpr"]
         self.beside_bytes = self.watcher.bytes_beside([*arguments, *jaxpr.consts])
@@ -41,10 +42,14 @@ class ChosenStep:
         if jit is not self.jit or types != self._types:  # a state may have other shardings after the first step
             self.jit, self._types = jit, types
             self._lower(arguments, parameters)
-        quiet = time.monotonic() - self._new_at
         is_found = quiet > EVALUATION_SECONDS or (jit.updates and (jit.bytes > LARGE or quiet > SMALL_SECONDS))
         if self._wanted or (jit.calls > 1 and is_found):
             raise ScriptEnded
+
+    def _repeats(self, jit: CalledJit) -> bool:
+        """Return whether a function has the most work of those that were called again, and the step was not."""
+        repeated = [each for each in self.watcher.called.values() if each.calls > 1 and each.bytes > SMALL]
+        return self.jit is not None and self.jit.calls == 1 and jit is max(repeated, key=lambda each: each.rank)
 
     def _is_step(self, jit: CalledJit) -> bool:
         if self._wanted:

@@ -24,6 +24,7 @@ class CalledJit:
     returned_bytes: int  # of results that have the shape of an argument, as a new state has
     has_kernel: bool = False  # of Pallas or others that the CPU does not have
     calls: int = 0
+    needed_bytes: int = 0  # of one device: arguments, results and what the script holds beside, if it is not executed
 
     @property
     def bytes(self) -> int:

@@ -44,13 +44,13 @@ class Lowerer:
         """Return a called function as a program for the target."""
         return ScriptProgram(self._on_target(self._lower(arguments, parameters)))
 
-    def zeros(self, arguments: Any, parameters: Any) -> Iterator[Any]:
-        """Yield zeros in place of a called function's results."""
+    def zeros(self, arguments: Any, parameters: Any, number: int = 1) -> Iterator[Any]:
+        """Yield zeros in place of a called function's results, and a number in place of small ones."""
         import jax
 
         only = _only_device(arguments, parameters)
         if only is not None:
-            yield from (zero_array(aval, only, False) for aval in parameters["jaxpr"].out_avals)
+            yield from (zero_array(aval, only, False, number) for aval in parameters["jaxpr"].out_avals)
             return
         lowered = self._lower(arguments, parameters)
         here = {each.id: each for each in jax.devices("cpu")}
@@ -62,7 +62,7 @@ class Lowerer:
             placed = moved_sharding(sharding, assigned, here)
             if not isinstance(placed, jax.sharding.Sharding):
                 placed = _replicated(assigned) if assigned[1:] else jax.sharding.SingleDeviceSharding(assigned[0])
-            yield zero_array(aval, placed, committed)
+            yield zero_array(aval, placed, committed, number)
 
     def _lower(self, arguments: Any, parameters: Any, platform: str = "") -> Any:
         """Lower a function for the target's platform, or another one, on the CPU's devices."""
@@ -149,8 +149,8 @@ def _replicated(devices: Sequence[Any]) -> Any:
     return jax.sharding.NamedSharding(jax.sharding.Mesh(np.array(devices, object), "_"), jax.sharding.PartitionSpec())
 
 
-def zero_array(aval: Any, sharding: Any, committed: bool) -> Any:
-    """Return an array of zeros whose memory is shared by all devices, and is never taken; of ones, if it is small.
+def zero_array(aval: Any, sharding: Any, committed: bool, number: int = 1) -> Any:
+    """Return an array of zeros whose memory is shared by all devices, and is never taken; of a number, if it is small.
 
     Scripts divide by counts that a step returns, and end where a loss is not a number.
     """
@@ -163,7 +163,7 @@ def zero_array(aval: Any, sharding: Any, committed: bool) -> Any:
     shape = sharding.shard_shape(aval.shape)
     size = math.prod(shape) * aval.dtype.itemsize
     if size <= SMALL and aval.dtype != bool:
-        part = np.ones(shape, aval.dtype)
+        part = np.full(shape, number if np.issubdtype(aval.dtype, np.integer) else 1, aval.dtype)
     else:
         memory = mmap.mmap(-1, max(size, 64), **READ_ONLY)
         part = np.frombuffer(memory, np.uint8)[:size].view(aval.dtype).reshape(shape)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tb_memplugin.analysis.usage.live_bytes import reserved_bytes
 from tb_memplugin.capture.program_report import ProgramReport
-from tb_memplugin.capture.programs import CompileOutOfMemory, CompiledProgram, main_memory
+from tb_memplugin.capture.programs import CompiledProgram, CompileOutOfMemory, main_memory
 from tb_memplugin.capture.programs import compile as compile_program
 from tb_memplugin.fit.script.jits import CalledJit
 from tb_memplugin.fit.script.on_target import Lowerer, ScriptProgram

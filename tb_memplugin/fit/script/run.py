@@ -34,6 +34,7 @@ class RunScript:
     program: ScriptProgram
     caveats: list[str]
     beside_bytes: int  # of one device, in arrays that the script keeps while the step runs
+    others: dict[str, int]  # what other functions need of a device at least, by their names
 
 
 def run_script(place: str, call: ScriptCall, knobs: Any, devices: Sequence[Any], target: Target, own: str) -> RunScript:
@@ -43,7 +44,7 @@ def run_script(place: str, call: ScriptCall, knobs: Any, devices: Sequence[Any],
     jax.config.update("jax_num_cpu_devices", len(devices))
     jax.config.update("jax_enable_compilation_cache", False)
     call = call.filled(knobs)
-    chosen = ChosenStep(Lowerer(devices, target.platform), call.jit)
+    chosen = ChosenStep(Lowerer(devices, target.platform), call.jit, call.numbers())
     answer_as(target, devices)
     folder = os.path.join(own, "script")
     for name in ("TMPDIR", "TEMP", "TMP"):
@@ -74,9 +75,9 @@ def run_script(place: str, call: ScriptCall, knobs: Any, devices: Sequence[Any],
         raise InputError(
             "The script has no such function", names, "name it as MODULE.FUNCTION, or FUNCTION of the script"
         )
-    return RunScript(
-        chosen.program, [*_facts(chosen.jit, chosen.others(), end), *isolation.tried()], chosen.beside_bytes
-    )
+    others = {jit.name: jit.needed_bytes for jit in sorted(chosen.others(), key=lambda jit: jit.needed_bytes)}
+    caveats = [*_facts(chosen.jit, chosen, end), *isolation.tried()]
+    return RunScript(chosen.program, caveats, chosen.beside_bytes, others)
 
 
 def _execute(place: str, arguments: Sequence[str], replaced: Replaced) -> None:
@@ -137,10 +138,15 @@ def _on_cpu(function: Any) -> Any:
     return call
 
 
-def _facts(step: CalledJit, others: Sequence[CalledJit], end: BaseException | None) -> list[str]:
+def _facts(step: CalledJit, chosen: ChosenStep, end: BaseException | None) -> list[str]:
     """Return lines about the step that was found."""
     found = [f"The step of the script is {step}"]
-    if others:
+    found += [
+        f"The script read a whole number that {name} computes; as it was not executed, {value} was assumed: "
+        f"--assume {name}=NUMBER gives another"
+        for name, value in chosen.watcher.read.items()
+    ]
+    if others := chosen.others():
         found.append(f"Other large functions, for --jit: {', '.join(map(str, others[:SHOWN]))}")
     if end is not None and not (isinstance(end, SystemExit) and not end.code):
         found.append(f"The script ended with {type(end).__name__} after the step was called: {end}")

@@ -7,7 +7,7 @@ import importlib
 import math
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,6 +21,7 @@ LARGE = 64 << 20  # bytes of arguments and results from which on a function is n
 # Models that are initialized array by array would fill memory: after so many bytes of results, the limit is lower.
 # On several fake devices, each execution takes milliseconds, and some megabytes.
 EXECUTED, LITTLE = 256 << 20, 1 << 20
+NAMES = {"_fun": "pmap"}  # functions that JAX names itself
 NOTABLE = 1 << 20  # bytes beside a function that are worth a line
 NEEDED = ("_pjit_call_impl_python", "_get_fastpath_data", "_resolve_and_lower", "convert_to_metaty")
 
@@ -34,7 +35,10 @@ class Watcher:
 
     lowerer: Lowerer
     heard: Heard
+    assumed: Mapping[str, int] = field(default_factory=dict)  # whole numbers that functions return, by their names
     called: dict[Any, CalledJit] = field(default_factory=dict)
+    read: dict[str, int] = field(default_factory=dict)  # whole numbers of such functions, that were read
+    _numbers: dict[int, tuple[Any, str]] = field(default_factory=dict)  # by ids, those that were not computed
     _executed_bytes: int = 0  # of all results that were computed
     _given_up: dict[int, Any] = field(default_factory=dict)  # weak references to donated arrays, by their ids
 
@@ -44,6 +48,7 @@ class Watcher:
         pjit, mlir, dispatch, stages = (
             importlib.import_module(f"jax._src.{name}") for name in ("pjit", "interpreters.mlir", "dispatch", "stages")
         )
+        array: Any = importlib.import_module("jax._src.array").ArrayImpl
         if missing := [name for name in NEEDED if not hasattr(pjit, name)]:
             import jax
 
@@ -57,8 +62,10 @@ class Watcher:
                 (known, "_get_fastpath_data", _no_fastpath),  # later calls would bypass Python
                 (mlir.ModuleContext, "get_backend", lambda *_, **__: self.lowerer.devices[0].client),  # of callbacks
                 (dispatch, "_batched_device_put_impl", partial(self._put, dispatch._batched_device_put_impl)),
-                (stages.Traced, "lower", lambda *given, **named: ahead.lower(*given, **named)),
-                (stages.Lowered, "compile", lambda *given, **named: ahead.compile(*given, **named)),
+                (array, "__index__", _method(partial(self._read, array.__index__))),
+                (array, "__int__", _method(partial(self._read, array.__int__))),
+                (stages.Traced, "lower", _method(ahead.lower)),
+                (stages.Lowered, "compile", _method(ahead.compile)),
             ):
                 stack.callback(setattr, owner, name, getattr(owner, name))
                 setattr(owner, name, value)
@@ -67,10 +74,10 @@ class Watcher:
 
     def _call(self, execute: Any, *arguments: Any, **parameters: Any) -> Any:
         """Take the place of a call of a jitted function."""
-        jaxpr = parameters["jaxpr"]
-        key = key_of(parameters["name"], jaxpr)
+        jaxpr, name = parameters["jaxpr"], NAMES.get(parameters["name"], parameters["name"])
+        key = key_of(name, jaxpr)
         if key not in self.called:
-            self.called[key] = described(parameters["name"], jaxpr)
+            self.called[key] = described(name, jaxpr)
         jit = self.called[key]
         jit.calls += 1
         self.heard(jit, arguments, parameters)
@@ -80,7 +87,19 @@ class Watcher:
             return execute(*arguments, **parameters)
         donated = [each for each, is_donated in zip(arguments, parameters["donated_invars"], strict=True) if is_donated]
         self._given_up.update((id(each), weakref.ref(each)) for each in donated)
-        return [*self.lowerer.zeros(arguments, parameters)], None, None, []
+        results = [*self.lowerer.zeros(arguments, parameters, self.assumed.get(jit.name, 1))]
+        used = fullest([*(each for each in arguments if not any(each is one for one in donated)), *results])
+        jit.needed_bytes = max(jit.needed_bytes, used + self.bytes_beside([*arguments, *jaxpr.consts]))
+        self._numbers.update((id(each), (weakref.ref(each), jit.name)) for each in results if not each.shape)
+        return results, None, None, []
+
+    def _read(self, index: Any, array: Any) -> int:
+        """Take the place of the conversion of an array to a whole number, as for a shape."""
+        found = int(index(array))
+        reference, name = self._numbers.get(id(array), (None, ""))
+        if reference is not None and reference() is array:
+            self.read[name] = found
+        return found
 
     def _is_large(self, size: int, devices: int = 1) -> bool:
         """Return whether so many bytes are not computed, nor copied."""
@@ -114,13 +133,23 @@ class Watcher:
 
         known = set(map(id, used))
         known |= {number for number, reference in self._given_up.items() if reference() is not None}
-        by_device: Counter[Any] = Counter()
-        for each in jax.live_arrays():
-            if id(each) not in known and each.sharding.memory_kind in (None, "device", "unpinned_host"):
-                size = math.prod(each.sharding.shard_shape(each.shape)) * int(each.dtype.itemsize)
-                by_device.update(dict.fromkeys(each.sharding.device_set, size))
-        most = max(by_device.values(), default=0)
+        most = fullest([each for each in jax.live_arrays() if id(each) not in known])
         return most if most > NOTABLE else 0
+
+
+def fullest(arrays: Sequence[Any]) -> int:
+    """Return the bytes that arrays take of the device that has most of them. Memory of the host is none."""
+    by_device: Counter[Any] = Counter()
+    for each in arrays:
+        if hasattr(each, "sharding") and each.sharding.memory_kind in (None, "device", "unpinned_host"):
+            size = math.prod(each.sharding.shard_shape(each.shape)) * int(each.dtype.itemsize)
+            by_device.update(dict.fromkeys(each.sharding.device_set, size))
+    return max(by_device.values(), default=0)
+
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that a class binds to its objects, which a partial or a bound method is not."""
+    return lambda *given, **named: function(*given, **named)
 
 
 def is_left_out(jit: CalledJit) -> bool:
