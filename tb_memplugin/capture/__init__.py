@@ -14,8 +14,8 @@ from tb_memplugin.capture.torch_history import torch_memory
 from tb_memplugin.capture.watching import Watch, watch
 
 if TYPE_CHECKING:
+    from tb_memplugin.capture.previews import preview
     from tb_memplugin.capture.programs import CompileOutOfMemory, assert_fits, compile, compiled, report
-    from tb_memplugin.fit.script.preview import preview
     from tb_memplugin.torch_fit.tracing import torch_preview
 
 __all__ = [
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 
-PREVIEWS = {"preview": "tb_memplugin.fit.script.preview", "torch_preview": "tb_memplugin.torch_fit.tracing"}
+PREVIEWS = {"preview": "tb_memplugin.capture.previews", "torch_preview": "tb_memplugin.torch_fit.tracing"}
 
 
 def __getattr__(name: str) -> Any:

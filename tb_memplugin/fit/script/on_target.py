@@ -37,7 +37,7 @@ class ScriptProgram:
 class Lowerer:
     """Lowers functions that a script calls for a target."""
 
-    devices: Sequence[Any]  # the target's
+    devices: Any  # the target's, by number: a sequence or a mapping
     platform: str
 
     def program(self, arguments: Any, parameters: Any) -> ScriptProgram:

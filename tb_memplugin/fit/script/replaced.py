@@ -60,7 +60,8 @@ class Replaced(importlib.abc.MetaPathFinder):
     def compiled(self, source: bytes, path: str) -> Any:
         """Return a script's code. The bodies of replaced functions call what takes their place."""
         tree = ast.parse(source, path)
-        owners = [("", tree), *((f"{each.name}.", each) for each in tree.body if isinstance(each, ast.ClassDef))]
+        owners: list[tuple[str, ast.Module | ast.ClassDef]] = [("", tree)]
+        owners += [(f"{each.name}.", each) for each in tree.body if isinstance(each, ast.ClassDef)]
         for prefix, owner in owners:
             for each in owner.body:
                 if isinstance(each, ast.FunctionDef) and (name := f"{prefix}{each.name}") in self._replacing:

@@ -6,7 +6,7 @@ import os
 import runpy
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from tb_memplugin.fit.script.isolation import Isolation
 from tb_memplugin.fit.script.jits import CalledJit
 from tb_memplugin.fit.script.on_target import Lowerer, ScriptProgram
 from tb_memplugin.fit.script.replaced import HOOK, Replaced, Replacing, in_isolation
+from tb_memplugin.fit.script.watching import LARGE
 from tb_memplugin.targets import Target
 
 BACKENDS = {"tpu": "tpu", "cuda": "gpu", "cpu": "cpu"}  # as jax.default_backend() names them
@@ -52,7 +53,7 @@ def run_script(place: str, call: ScriptCall, knobs: Any, devices: Sequence[Any],
     os.mkdir(folder)
     isolation, end = Isolation(folder, own), None
     isolation.start()
-    fakes: dict[str, Replacing] = {name: (lambda _, fake=fake: fake) for name, fake in map(parse_fake, call.fakes)}
+    fakes = {name: _always(fake) for name, fake in map(parse_fake, call.fakes)}
     replaced = Replaced({**in_isolation(isolation), **fakes})
     replaced.install()
     try:
@@ -78,6 +79,10 @@ def run_script(place: str, call: ScriptCall, knobs: Any, devices: Sequence[Any],
     others = {jit.name: jit.needed_bytes for jit in sorted(chosen.others(), key=lambda jit: jit.needed_bytes)}
     caveats = [*_facts(chosen.jit, chosen, end), *isolation.tried()]
     return RunScript(chosen.program, caveats, chosen.beside_bytes, others)
+
+
+def _always(fake: Callable[..., Any]) -> Replacing:
+    return lambda _: fake
 
 
 def _execute(place: str, arguments: Sequence[str], replaced: Replaced) -> None:
@@ -166,7 +171,8 @@ def _no_step(
     name = Path(place).name
     if isinstance(end, InputError):
         return end
-    called = ", ".join(map(str, chosen.others()[:SHOWN]))
+    large = [jit for jit in (chosen.jit, *chosen.others()) if jit is not None and jit.bytes > LARGE]
+    called = ", ".join(map(str, large[:SHOWN]))
     others = f"; large functions that it had called, for --jit: {called}" if called else ""
     if isinstance(end, SystemExit) and end.code:
         text = f"The script ended with status {end.code} before its step" if isinstance(end.code, int) else end.code

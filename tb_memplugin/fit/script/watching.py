@@ -89,7 +89,7 @@ class Watcher:
         self._given_up.update((id(each), weakref.ref(each)) for each in donated)
         results = [*self.lowerer.zeros(arguments, parameters, self.assumed.get(jit.name, 1))]
         used = fullest([*(each for each in arguments if not any(each is one for one in donated)), *results])
-        jit.needed_bytes = max(jit.needed_bytes, used + self.bytes_beside([*arguments, *jaxpr.consts]))
+        jit.needed_bytes = max(jit.needed_bytes, used + self.bytes_beside([*arguments, *results, *jaxpr.consts]))
         self._numbers.update((id(each), (weakref.ref(each), jit.name)) for each in results if not each.shape)
         return results, None, None, []
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from tb_memplugin.analysis.usage.live_bytes import reserved_bytes
 from tb_memplugin.capture.program_report import ProgramReport
@@ -33,7 +33,7 @@ class PreviewedJit:
         """The compiled function, or the program that the compiler refused, for `capture.report` and `compiled`."""
         if self._compiled is None:
             try:
-                self._compiled = compile_program(self.lowered)
+                self._compiled = compile_program(cast(Any, self.lowered))
             except CompileOutOfMemory as refused:
                 self._compiled = refused
         return self._compiled
