@@ -37,7 +37,7 @@ from tb_memplugin.questions.recording.stack_texts import stack_texts
 
 
 def _program(path: Path) -> tuple[str, bool]:
-    """Return the program of a dump, and whether it is for a GPU. Those for two TPUs have the same lines."""
+    """Return the program of a dump, and whether it is for a GPU. Dumps for two TPUs differ in the chip only."""
     name, target, *_ = path.name.split(".")
     return name, target in GPU_HOSTS
 
