@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Iterator
+from compileall import compile_dir
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from support.servers import DEMO, REPOSITORY
 from tb_memplugin.errors import FAILURES
 from tb_memplugin.executors import available_cores
 
-# Processes that tests start leave no bytecode in the checkout.
+# Processes that tests start leave no bytecode in folders that tests look at.
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 GUARD = pytest.StashKey[Guard]()
 # Examples may take as long as busy cores need.
@@ -34,6 +35,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.option.order is None:
         config.option.order = getattr(config, "workerinput", {}).get("order", random.randrange(1, 1_000_000))
     config.option.loadscopereorder = False  # it would sort groups by their number of tests
+    if not hasattr(config, "workerinput"):
+        # Hundreds of processes that tests start import the package, and write no bytecode: each would compile it again.
+        compile_dir(REPOSITORY / "tb_memplugin", quiet=2)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -19,7 +19,7 @@ def test_threads_that_need_a_result_at_once_share_its_computation() -> None:
     def slow(of: Recording) -> int:
         calls.append(of.length)
         started.set()
-        assert finish.wait(20)
+        assert finish.wait(60)
         return of.length
 
     @memoize
@@ -29,11 +29,11 @@ def test_threads_that_need_a_result_at_once_share_its_computation() -> None:
     one = recording([], 4)
     with ThreadPoolExecutor(3) as pool:
         first = pool.submit(slow, one)
-        assert started.wait(20)
+        assert started.wait(60)
         second = pool.submit(slow, one)
-        assert pool.submit(other, one).result(20) == -4  # which need not wait
+        assert pool.submit(other, one).result(60) == -4  # which need not wait
         finish.set()
-        assert (first.result(20), second.result(20)) == (4, 4)
+        assert (first.result(60), second.result(60)) == (4, 4)
     assert calls == [4]
 
 

@@ -48,7 +48,7 @@ def metrics_of(port: int, wanted: str) -> dict[str, float]:
     """Return the metrics of a server; waits until it has the wanted one."""
     for _ in range(3000):
         try:
-            text = urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5).read().decode()
+            text = urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60).read().decode()
         except URLError:
             text = ""
         if f"tb_memplugin_{wanted}" in text:
@@ -82,7 +82,7 @@ def test_prometheus_reads_the_latest_sample_on_loopback(tmp_path: Path, caplog: 
         "step": 7,
     }
     with pytest.raises(URLError):
-        urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5)
+        urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60)
 
 
 def test_other_machines_read_the_metrics_where_the_job_asks_for_it(
@@ -93,7 +93,7 @@ def test_other_machines_read_the_metrics_where_the_job_asks_for_it(
     address = other_address()
     with watch(str(tmp_path), every=0.01, port=0, host="0.0.0.0"):
         port = logged_port(caplog)
-        assert b"tb_memplugin" in urlopen(f"http://{address}:{port}/metrics", timeout=5).read()
+        assert b"tb_memplugin" in urlopen(f"http://{address}:{port}/metrics", timeout=60).read()
     assert f"http://0.0.0.0:{port}/metrics" in caplog.text
 
 

@@ -12,7 +12,7 @@ import pytest
 import tb_memplugin
 from tb_memplugin.model.lazy import cached_property
 
-SECONDS = 10
+SECONDS = 60
 
 
 class Slow:

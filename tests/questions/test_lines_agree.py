@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from programs.stored import FOLDER
+from programs.targets import GPU_HOSTS
 from questions.test_figures_agree import OTHERS, SHARED
 from support.servers import DEMO
 
@@ -34,7 +35,14 @@ from tb_memplugin.questions.recording.columns import EXPORTED, ChosenRows
 from tb_memplugin.questions.recording.sites import line_text
 from tb_memplugin.questions.recording.stack_texts import stack_texts
 
-STORED = sorted(FOLDER.glob("*.hlo.pb.gz"))
+
+def _program(path: Path) -> tuple[str, bool]:
+    """Return the program of a dump, and whether it is for a GPU. Dumps for two TPUs differ in the chip only."""
+    name, target, *_ = path.name.split(".")
+    return name, target in GPU_HOSTS
+
+
+STORED = list({_program(path): path for path in sorted(FOLDER.glob("*.hlo.pb.gz"))}.values())
 TOP = 20
 
 

@@ -147,7 +147,7 @@ def test_special_and_large_files_and_data_are_not_read(root: Path) -> None:
         done.set()
 
     threading.Thread(target=read, daemon=True).start()
-    assert done.wait(20), "a pipe without a writer was waited for"
+    assert done.wait(60), "a pipe without a writer was waited for"
     (root / "long.py").write_text("x" * 10_000 + "\n")
     around = SourceFiles([str(root)]).around("long.py", 1)
     assert around is not None and len(around.lines[0]) == MAX_LINE

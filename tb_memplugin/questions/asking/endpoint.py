@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from itertools import product
 from pkgutil import walk_packages
@@ -103,6 +104,7 @@ def endpoint(
     return declare
 
 
+@cache
 def endpoints() -> Mapping[str, Endpoint]:
     """Return all endpoints by route, after importing every module of questions."""
     for module in walk_packages(questions.__path__, f"{questions.__name__}."):

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 from base64 import b64encode
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from tb_memplugin.questions.asking.endpoint import ENDPOINTS, endpoints
 
 FRONTEND = Path(__file__).resolve().parents[3] / "frontend"
 TESTS = "src/server_answers.test.ts"
+SHARED = [DATA / "torch_snapshot", DATA / "xplane" / "tracelens_te_fused_attn"]
 SAMPLES = 40  # rows or positions of each recording
 
 
@@ -70,19 +72,26 @@ def recordings(catalog: Catalog) -> list[str]:
 
 
 @pytest.mark.skipif(not (FRONTEND / "node_modules").exists(), reason="the page's tests need npm ci")
-@pytest.mark.parametrize("logdir", [DEMO, DATA / "torch_snapshot", DATA / "xplane" / "tracelens_te_fused_attn"])
-def test_they_are_the_servers(logdir: Path, tmp_path: Path) -> None:
-    if not logdir.exists():
-        pytest.skip(f"no {logdir}")
+@pytest.mark.parametrize("logdirs", [[DEMO], SHARED], ids=["demo", "shared"])
+def test_they_are_the_servers(logdirs: Sequence[Path], tmp_path: Path) -> None:
+    found = [logdir for logdir in logdirs if logdir.exists()]
+    if not found:
+        pytest.skip(f"none of {logdirs}")
     endpoints()
-    catalog = Catalog(str(logdir))
-    client = Client(MemoryApp(catalog))
-    cases = [compared(catalog, client, recording_id) for recording_id in recordings(catalog)]
-    assert cases
+    cases = [case for logdir in found for case in compared_all(logdir)]
     file = tmp_path / "server_answers.json"
     file.write_text(json.dumps(cases))
+    # One Vitest for all, as it takes longer to start than to test.
     vitest = [shutil.which("npx") or "npx", "vitest", "run", TESTS]
     environment = {**os.environ, "SERVER_ANSWERS": str(file)}
     ran = subprocess.run(vitest, cwd=FRONTEND, env=environment, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout[-8000:] + ran.stderr[-2000:]
     assert f"{4 * len(cases)} passed" in ran.stdout
+
+
+def compared_all(logdir: Path) -> list[dict[str, Any]]:
+    catalog = Catalog(str(logdir))
+    client = Client(MemoryApp(catalog))
+    found = [compared(catalog, client, recording_id) for recording_id in recordings(catalog)]
+    assert found, logdir
+    return found
