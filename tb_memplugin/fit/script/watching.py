@@ -81,7 +81,8 @@ class Watcher:
         jit = self.called[key]
         jit.calls += 1
         self.heard(jit, arguments, parameters)
-        devices = max([len(each.sharding.device_set) for each in arguments if hasattr(each, "sharding")], default=1)
+        placed = (getattr(each, "sharding", None) for each in arguments)  # shapes may have none
+        devices = max((len(each.device_set) for each in placed if each is not None), default=1)
         if not jit.has_kernel and not self._is_large(jit.bytes, devices):
             self._executed_bytes += jit.result_bytes * devices
             return execute(*arguments, **parameters)
@@ -141,7 +142,7 @@ def fullest(arrays: Sequence[Any]) -> int:
     """Return the bytes that arrays take of the device that has most of them. Memory of the host is none."""
     by_device: Counter[Any] = Counter()
     for each in arrays:
-        if hasattr(each, "sharding") and each.sharding.memory_kind in (None, "device", "unpinned_host"):
+        if getattr(each, "sharding", None) is not None and each.sharding.memory_kind in (None, "device", "unpinned_host"):
             size = math.prod(each.sharding.shard_shape(each.shape)) * int(each.dtype.itemsize)
             by_device.update(dict.fromkeys(each.sharding.device_set, size))
     return max(by_device.values(), default=0)
