@@ -39,13 +39,8 @@ ALLOWED: dict[str, set[str]] = {
         *("model", "questions", "regex", "schemas", "sizes", "source_files"),
     },
     "capture": {
-        "analysis",
-        "errors",
-        "readers",
-        "model",
-        "questions",
-        "sizes",
-        "torch_fit",
+        *("analysis", "errors", "fit", "readers"),
+        *("model", "questions", "sizes", "torch_fit"),
     },  # knows jax; loads these when asked
     "fit": {
         *("analysis", "cache_folder", "errors", "executors", "logdir"),

@@ -14,6 +14,7 @@ from tb_memplugin.capture.torch_history import torch_memory
 from tb_memplugin.capture.watching import Watch, watch
 
 if TYPE_CHECKING:
+    from tb_memplugin.capture.previews import preview
     from tb_memplugin.capture.programs import CompileOutOfMemory, assert_fits, compile, compiled, report
     from tb_memplugin.torch_fit.tracing import torch_preview
 
@@ -24,6 +25,7 @@ __all__ = [
     "compile",
     "compiled",
     "on_oom",
+    "preview",
     "report",
     "snapshot",
     "snapshot_every",
@@ -34,8 +36,11 @@ __all__ = [
 ]
 
 
+PREVIEWS = {"preview": "tb_memplugin.capture.previews", "torch_preview": "tb_memplugin.torch_fit.tracing"}
+
+
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = "tb_memplugin.torch_fit.tracing" if name == "torch_preview" else f"{__name__}.programs"
+    module = PREVIEWS.get(name, f"{__name__}.programs")
     return getattr(import_module(module), name)

@@ -74,14 +74,15 @@ def open_sweep(arguments: argparse.Namespace, logdir: Path, budget: int | None, 
 def asked_step(arguments: argparse.Namespace) -> FoundStep:
     """Return the step that a user names: a function, a program of a dump, or a script with its command line."""
     module = getattr(arguments, "module", False)
-    line = arguments.command_line
+    line, jit = arguments.command_line, getattr(arguments, "jit", "")
+    fakes, assumed = getattr(arguments, "fakes", []), getattr(arguments, "assumed", [])
     if not module and not is_script(arguments.step):
-        if line or getattr(arguments, "jit", ""):
+        if line or jit or fakes or assumed:
             raise InputError(
                 "Not a script", arguments.step, "write FILE.py or -m MODULE before `--`, or --set KNOB=VALUE"
             )
         return find_step(arguments.step)
-    call = ScriptCall(tuple(line or ()), getattr(arguments, "jit", "") or "")
+    call = ScriptCall(tuple(line or ()), jit or "", tuple(fakes), tuple(assumed))
     return FoundStep(f"{arguments.step}:{MAIN}", script=call)
 
 

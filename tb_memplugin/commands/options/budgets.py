@@ -169,6 +169,24 @@ def script_options(parser: Parser) -> None:
         metavar="NAME",
         help="of a script: the function to compile (default: the one with the most work)",
     )
+    parser.add_argument(
+        "--fake-input",
+        metavar="FUNCTION=TYPE",
+        action="append",
+        default=[],
+        dest="fakes",
+        help="of a script: let a function return data of ones, where its files are missing, "
+        "as in 'data.batches=iter({image: float32[{batch},224,224,3], label: int32[{batch}]})'",
+    )
+    parser.add_argument(
+        "--assume",
+        metavar="FUNCTION=NUMBER",
+        action="append",
+        default=[],
+        dest="assumed",
+        help="of a script: the whole numbers that a jitted function returns, where it is too large to be executed "
+        "and the script takes them as sizes",
+    )
 
 
 def compiling_options(parser: Parser) -> None:

@@ -133,17 +133,18 @@ def compile_candidate(folder: str, request: dict[str, Any]) -> None:
     recorder.start()
     knobs = {**dict(request["knobs"]), **changes.knobs}
     lowered: Any
+    of_script: dict[str, Any] = {}
     if request["script"]:
         place, call = request["step"].rpartition(":")[0], ScriptCall(**request["script"])
         found = run_script(place, call, request["knobs"], devices, target, folder)
-        lowered = found.program
-        _write(folder, CAVEATS, {"caveats": found.caveats})
+        lowered, of_script = found.program, {"beside": found.beside_bytes, "others": found.others}
+        _write(folder, CAVEATS, {"caveats": found.caveats, **of_script})
     elif dumped_files(request["step"]):
         lowered = DumpedProgram(request["step"], devices, replace(changes, knobs=knobs))
     else:
         lowered = lower_step(_load(request), request["step"], devices, knobs, changes)
     inputs, options = recorder.inputs(), {**changes.options, **compiler_options(target)}
-    key = program_key(lowered, str(target), {**options, "to_end": request["to_end"]}, of_packages)
+    key = program_key(lowered, str(target), {**options, "to_end": request["to_end"], **of_script}, of_packages)
     _write(folder, VERSIONS, of_packages)  # again: the step may have deleted the folder
     _write(folder, KEY, {"key": key, "inputs": inputs, "devices": devices_used(lowered)})
     if not (request["cache"] and Cache(Path(request["cache"])).has(key)):

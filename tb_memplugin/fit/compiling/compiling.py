@@ -18,7 +18,7 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.fit.cache import SETTINGS, Cache, question_key
 from tb_memplugin.fit.compile_task import Compiled, CompileTask
 from tb_memplugin.fit.compiling.child import CAVEATS, DUMP, ENVIRONMENT, ERROR, KEY, REFUSED, REQUEST, TRACED, VERSIONS
-from tb_memplugin.fit.compiling.program_memory import with_memory, with_peak
+from tb_memplugin.fit.compiling.program_memory import with_beside, with_memory, with_peak
 from tb_memplugin.fit.inputs import with_package
 from tb_memplugin.fit.process import SHAPES, StartedProcess, Stop, wait_for
 from tb_memplugin.fit.step.sources import unpack
@@ -147,7 +147,9 @@ def _read(task: CompileTask, folder: Path, end: End) -> Compiled:
     outcome = with_memory(outcome, program, content, to_end=bool(at_end))
     if task.to_end or (outcome.reserved_bytes or 0) <= (target.capacity or 0):
         outcome = replace(outcome, refused=at_end.get("text", ""))
-    outcome = replace(outcome, caveats=(*outcome.caveats, *_read_json(folder / CAVEATS).get("caveats", ())))
+    of_script = _read_json(folder / CAVEATS)
+    outcome = with_beside(outcome, of_script.get("beside", 0), of_script.get("others", {}))
+    outcome = replace(outcome, caveats=(*outcome.caveats, *of_script.get("caveats", ())))
     used = _read_json(folder / KEY).get("devices")
     if used and used < target.devices:
         text = f"Compiled for {used} of {target.devices} devices: give the arguments shardings on a mesh of `devices`"

@@ -1,6 +1,6 @@
 """The figures of a compiled candidate: reserved bytes, its peak by role and by part, recomputation by XLA, and time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.analysis.usage.live_set import bytes_by_role
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.accelerators import ACCELERATORS
-from tb_memplugin.model.fit import Outcome
+from tb_memplugin.model.fit import Outcome, PeakPart
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.hlo.kernels.memory import KERNEL
 from tb_memplugin.readers.hlo.module.costs import program_costs
@@ -20,6 +20,7 @@ from tb_memplugin.sizes import bytes_text, counted, percent_text
 from tb_memplugin.targets import parse_target
 
 NOTABLE_WAIT = 0.1  # of the time; estimates of links are rough
+BESIDE = "other arrays of the script"
 CODE_BYTES, CODE_PER_INSTRUCTION = 2 << 20, 64 << 10
 
 
@@ -47,6 +48,33 @@ def with_peak(outcome: Outcome, recording: Recording) -> Outcome:
         peak_bytes=top.bytes,
         roles={role.name.lower(): size for role, size in bytes_by_role(recording, top.position).items()},
         parts=peak_parts(recording),
+    )
+
+
+def with_beside(outcome: Outcome, beside: int, others: Mapping[str, int]) -> Outcome:
+    """Return the outcome of a script's step, with the memory that the script takes otherwise.
+
+    So many bytes of a device are in other arrays while the step runs; other functions need at least as many as given.
+    """
+    if beside:
+        text = f"{bytes_text(beside)} of it are in other arrays that the script keeps while the step runs"
+        outcome = _with_part(outcome, BESIDE, beside, text)
+    name = max(others, key=others.__getitem__, default="")
+    more = others.get(name, 0) - (outcome.reserved_bytes or 0)
+    if more > 0:
+        text = f"The most is needed by {name}, not by the step: {bytes_text(more)} more, and its temporary values"
+        outcome = _with_part(outcome, f"{name} beside the step", more, f"{text}; --jit {name} compiles it")
+    return outcome
+
+
+def _with_part(outcome: Outcome, name: str, size: int, caveat: str) -> Outcome:
+    return replace(
+        outcome,
+        reserved_bytes=(outcome.reserved_bytes or 0) + size,
+        peak_bytes=(outcome.peak_bytes or 0) + size,
+        roles={**outcome.roles, name: size},
+        parts=tuple(sorted((*outcome.parts, PeakPart(name, size)), key=lambda part: -part.bytes)),
+        caveats=(*outcome.caveats, caveat),
     )
 
 

@@ -2,8 +2,8 @@
 
 Python reports files that are opened, changed and connected to as audit events. A write outside of the folder is
 refused as on a read-only disk, unless it goes through `open`, `os.open` or `os.mkdir`: those write into the folder, and
-the script finds there what it wrote. Compiled extensions that write files by themselves, such as TensorStore, report
-nothing; so a script is run with the user's rights, as `python train.py` is.
+the script finds there what it wrote. Compiled extensions, such as TensorStore, and other processes report nothing: on
+Linux the kernel limits them to the folder. Where it cannot, no processes are started.
 """
 
 import builtins
@@ -15,6 +15,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from tb_memplugin.fit.script.sandbox import DEVICES, confine
+from tb_memplugin.sizes import counted
+
 # Audit events that change files, by the numbers of their arguments that are paths.
 CHANGES = {
     **{f"os.{name}": (0,) for name in ("chmod", "chown", "mkdir", "remove", "rmdir", "truncate", "utime", "setxattr")},
@@ -23,8 +26,8 @@ CHANGES = {
 }
 CONNECTS = ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto", "socket.bind")
 STARTS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn")
-LISTED = 20  # different places; a script that writes thousands of files writes similar ones
-DEVICES = ("/dev/", "/proc/self/")
+LISTED, SHOWN = 20, 5  # different places; a script that writes thousands of files writes similar ones
+ELSEWHERE = (*DEVICES, "/proc/self/")  # writes to these change no files
 
 
 class Isolation:
@@ -37,7 +40,9 @@ class Isolation:
         self.written: dict[str, None] = {}
         self.connected: dict[str, None] = {}
         self.started: dict[str, None] = {}
+        self.saved: dict[str, None] = {}
         self.is_on = False
+        self._is_confined = False
 
     def start(self) -> None:
         """Begin. The process keeps its hooks; `is_on` pauses them."""
@@ -46,21 +51,23 @@ class Isolation:
         os.mkdir = self._redirected(os.mkdir, lambda *_: True)
         for name in ("stat", "lstat", "listdir", "scandir", "access"):
             setattr(os, name, self._redirected(getattr(os, name), lambda *_: False))
+        self._is_confined = confine(self._allowed)
         self.is_on = True
         sys.addaudithook(self._hear)
 
     def _redirected(self, function: Any, writes: Callable[[tuple[Any, ...], Any], bool]) -> Any:
         def call(path: Any = ".", *rest: Any, **named: Any) -> Any:
-            return function(self._place(path, writes(rest, named)) if self.is_on else path, *rest, **named)
+            return function(self.place(path, writes(rest, named)) if self.is_on else path, *rest, **named)
 
         return call
 
-    def _place(self, path: Any, writes: bool) -> Any:
+    def place(self, path: Any, writes: bool) -> Any:
         """Return the path in the folder, of a file that is written, or that was written before."""
         if not isinstance(path, str | bytes | os.PathLike):
             return path
-        absolute = os.path.abspath(os.fsdecode(path))
-        if absolute.startswith((*self._allowed, *DEVICES)):
+        scheme, separator, rest = os.fsdecode(path).partition("://")  # of a store that cannot be reached
+        absolute = f"/{scheme}/{rest}" if separator else os.path.abspath(scheme)
+        if absolute.startswith((*self._allowed, *ELSEWHERE)):
             return path
         copy = self._folder + absolute
         was_on, self.is_on = self.is_on, False
@@ -68,7 +75,7 @@ class Isolation:
             if writes:
                 self._note(self.written, absolute)
                 os.makedirs(os.path.dirname(copy), exist_ok=True)
-            is_own = os.path.exists(copy) and (os.path.isfile(copy) or not os.path.exists(absolute))
+            is_own = separator or (os.path.exists(copy) and (os.path.isfile(copy) or not os.path.exists(absolute)))
             return copy if writes or is_own else path
         finally:
             self.is_on = was_on
@@ -84,6 +91,8 @@ class Isolation:
             raise OSError(errno.ENETUNREACH, "Network is unreachable (tb-memplugin fit runs scripts offline)")
         if event in STARTS or event.startswith("os.spawn"):
             self._note(self.started, _text(arguments[0]))
+            if self._is_confined:
+                return
             raise PermissionError(errno.EPERM, "A script that tb-memplugin fit runs starts no processes")
         if event == "open" and _flags_write(arguments[2] or 0):
             self._refuse_outside(arguments[0])
@@ -93,7 +102,7 @@ class Isolation:
     def _refuse_outside(self, path: Any) -> None:
         if isinstance(path, str | bytes | os.PathLike):
             absolute = os.path.abspath(os.fsdecode(path))
-            if not os.path.join(absolute, "").startswith((*self._allowed, *DEVICES)):
+            if not os.path.join(absolute, "").startswith((*self._allowed, *ELSEWHERE)):
                 self._note(self.written, absolute)
                 raise OSError(errno.EROFS, "Read-only file system (in tb-memplugin fit)", absolute)
 
@@ -101,14 +110,24 @@ class Isolation:
         if len(noted) < LISTED:
             noted[text] = None
 
+    def note_saved(self, function: str) -> None:
+        """Note a function of a library that would have saved."""
+        self._note(self.saved, function)
+
     def tried(self) -> list[str]:
         """Return lines about what the script tried."""
         lists = (
             ("The script wrote into a temporary folder, or was refused, in place of", self.written),
             ("The script runs offline; it tried to reach", self.connected),
-            ("The script starts no processes; it tried", self.started),
+            (f"The script {'started' if self._is_confined else 'may not start'} other processes", self.started),
+            ("Nothing is saved; the script called", self.saved),
         )
-        return [f"{text}: {', '.join(noted)}" for text, noted in lists if noted]
+        return [f"{text}: {_some(list(noted))}" for text, noted in lists if noted]
+
+
+def _some(texts: list[str]) -> str:
+    more = f" and {counted(len(texts) - SHOWN, 'other')}" if len(texts) > SHOWN else ""
+    return ", ".join(texts[:SHOWN]) + more
 
 
 def _text(command: Any) -> str:

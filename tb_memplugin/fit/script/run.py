@@ -1,22 +1,30 @@
 """Running a script until its step is found, on fake devices and offline."""
 
+import builtins
 import importlib.util
 import os
 import runpy
 import sys
-from collections.abc import Sequence
+import types
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.script.call import ScriptCall
+from tb_memplugin.fit.script.chosen_step import ChosenStep, ScriptEnded
+from tb_memplugin.fit.script.fake_input import parse_fake
 from tb_memplugin.fit.script.isolation import Isolation
-from tb_memplugin.fit.script.jits import CalledJit, Jits, ScriptEnded, ScriptProgram
+from tb_memplugin.fit.script.jits import CalledJit
+from tb_memplugin.fit.script.on_target import Lowerer, ScriptProgram
+from tb_memplugin.fit.script.replaced import HOOK, Replaced, Replacing, in_isolation
+from tb_memplugin.fit.script.watching import LARGE
 from tb_memplugin.targets import Target
 
 BACKENDS = {"tpu": "tpu", "cuda": "gpu", "cpu": "cpu"}  # as jax.default_backend() names them
 JIT = "name the function with --jit NAME, or write a function with `devices`"
+OF_JAX = ("jax", "jaxlib", "tb_memplugin")  # packages that see the fake devices as they are
 SHOWN = 5  # other large functions
 
 
@@ -26,6 +34,8 @@ class RunScript:
 
     program: ScriptProgram
     caveats: list[str]
+    beside_bytes: int  # of one device, in arrays that the script keeps while the step runs
+    others: dict[str, int]  # what other functions need of a device at least, by their names
 
 
 def run_script(place: str, call: ScriptCall, knobs: Any, devices: Sequence[Any], target: Target, own: str) -> RunScript:
@@ -34,37 +44,58 @@ def run_script(place: str, call: ScriptCall, knobs: Any, devices: Sequence[Any],
 
     jax.config.update("jax_num_cpu_devices", len(devices))
     jax.config.update("jax_enable_compilation_cache", False)
-    jits = Jits(devices, target.platform, call.jit)
-    jits.watch()
-    answer_as(target)
+    call = call.filled(knobs)
+    chosen = ChosenStep(Lowerer(devices, target.platform), call.jit, call.numbers())
+    answer_as(target, devices)
     folder = os.path.join(own, "script")
     for name in ("TMPDIR", "TEMP", "TMP"):
         os.environ[name] = folder
     os.mkdir(folder)
     isolation, end = Isolation(folder, own), None
     isolation.start()
+    fakes = {name: _always(fake) for name, fake in map(parse_fake, call.fakes)}
+    replaced = Replaced({**in_isolation(isolation), **fakes})
+    replaced.install()
     try:
-        _execute(place, call.filled(knobs))
+        with chosen.watcher.watching():
+            _execute(place, call.arguments, replaced)
     except ScriptEnded:
         pass
     except BaseException as error:
         end = error
     finally:
         isolation.is_on = False
-    if jits.failure is not None:
-        reason = f"{type(jits.failure).__name__}: {str(jits.failure).strip().partition(chr(10))[0]}"
-        raise InputError(f"The step cannot be lowered ({reason[:300]})", str(jits.step), JIT) from jits.failure
-    if jits.step is None or jits.program is None:
-        raise _no_step(place, call, jits, end, isolation)
-    return RunScript(jits.program, [*_facts(jits.step, jits.others(), end), *isolation.tried()])
+    if chosen.failure is not None:
+        reason = f"{type(chosen.failure).__name__}: {str(chosen.failure).strip().partition(chr(10))[0]}"
+        raise InputError(f"The step cannot be lowered ({reason[:300]})", str(chosen.jit), JIT) from chosen.failure
+    failed = end is not None and not (isinstance(end, SystemExit) and not end.code)
+    if chosen.jit is None or chosen.program is None or (failed and not chosen.jit.updates and not call.jit):
+        raise _no_step(place, call, chosen, end, isolation)
+    if unused := replaced.unused & set(fakes):
+        names = ", ".join(sorted(unused))
+        raise InputError(
+            "The script has no such function", names, "name it as MODULE.FUNCTION, or FUNCTION of the script"
+        )
+    others = {jit.name: jit.needed_bytes for jit in sorted(chosen.others(), key=lambda jit: jit.needed_bytes)}
+    caveats = [*_facts(chosen.jit, chosen, end), *isolation.tried()]
+    return RunScript(chosen.program, caveats, chosen.beside_bytes, others)
 
 
-def _execute(place: str, arguments: list[str]) -> None:
+def _always(fake: Callable[..., Any]) -> Replacing:
+    return lambda _: fake
+
+
+def _execute(place: str, arguments: Sequence[str], replaced: Replaced) -> None:
     """Run a file or a module as `python` runs it."""
     if place.endswith(".py"):
         sys.argv = [place, *arguments]
         sys.path.insert(0, os.path.dirname(os.path.abspath(place)))
-        runpy.run_path(place, run_name="__main__")
+        main = types.ModuleType("__main__")
+        main.__dict__.update(__file__=place, __builtins__=builtins, **{HOOK: replaced.called})
+        sys.modules["__main__"] = main
+        with open(place, "rb") as file:
+            code = replaced.compiled(file.read(), place)
+        exec(code, main.__dict__)
         return
     if importlib.util.find_spec(place) is None:
         raise InputError("No such module", place, "install it, or start in its folder")
@@ -73,16 +104,30 @@ def _execute(place: str, arguments: list[str]) -> None:
     runpy.run_module(place, run_name="__main__", alter_sys=True)
 
 
-def answer_as(target: Target) -> None:
+def answer_as(target: Target, devices: Sequence[Any]) -> None:
     """Let jax answer questions about the platform as it does on the target. Many hosts are simulated as one."""
     import jax
 
     backend = BACKENDS[target.platform]
+    _answer_as(type(jax.devices("cpu")[0]), "platform", backend)
+    _answer_as(type(jax.devices("cpu")[0]), "device_kind", getattr(devices[0], "device_kind", backend))
+    _answer_as(type(jax.devices("cpu")[0].client), "platform", backend)
     for name in ("devices", "local_devices", "device_count", "local_device_count"):
         setattr(jax, name, _on_cpu(getattr(jax, name)))
     jax.default_backend = lambda: backend
     for name in ("initialize", "shutdown"):
         setattr(jax.distributed, name, lambda *_, **__: None)
+
+
+def _answer_as(kind: Any, name: str, answer: str) -> None:
+    """Let an attribute of JAX's devices be that of the target for a script; for JAX itself they stay the CPU's."""
+    known = getattr(kind, name)
+
+    def answered(device: Any) -> Any:
+        asking = sys._getframe(1).f_globals.get("__name__", "")
+        return known.__get__(device) if asking.partition(".")[0] in OF_JAX else answer
+
+    setattr(kind, name, property(answered))
 
 
 def _on_cpu(function: Any) -> Any:
@@ -98,38 +143,52 @@ def _on_cpu(function: Any) -> Any:
     return call
 
 
-def _facts(step: CalledJit, others: Sequence[CalledJit], end: BaseException | None) -> list[str]:
+def _facts(step: CalledJit, chosen: ChosenStep, end: BaseException | None) -> list[str]:
     """Return lines about the step that was found."""
     found = [f"The step of the script is {step}"]
-    if others:
+    found += [
+        f"The script read a whole number that {name} computes; as it was not executed, {value} was assumed: "
+        f"--assume {name}=NUMBER gives another"
+        for name, value in chosen.watcher.read.items()
+    ]
+    if others := chosen.others():
         found.append(f"Other large functions, for --jit: {', '.join(map(str, others[:SHOWN]))}")
     if end is not None and not (isinstance(end, SystemExit) and not end.code):
         found.append(f"The script ended with {type(end).__name__} after the step was called: {end}")
     elif end is not None or step.calls < 2:
         found.append("The script ended before its step was called again")
+    if not step.updates:
+        found.append(
+            "The step returns no new values of what it takes: if it is an evaluation, name the step with --jit"
+        )
     return found
 
 
 def _no_step(
-    place: str, call: ScriptCall, jits: Jits, end: BaseException | None, isolation: Isolation
+    place: str, call: ScriptCall, chosen: ChosenStep, end: BaseException | None, isolation: Isolation
 ) -> BaseException:
     """Return the error of a script in which no step was found."""
     name = Path(place).name
     if isinstance(end, InputError):
         return end
+    large = [jit for jit in (chosen.jit, *chosen.others()) if jit is not None and jit.bytes > LARGE]
+    called = ", ".join(map(str, large[:SHOWN]))
+    others = f"; large functions that it had called, for --jit: {called}" if called else ""
     if isinstance(end, SystemExit) and end.code:
         text = f"The script ended with status {end.code} before its step" if isinstance(end.code, int) else end.code
         return InputError(text, name, "check its command line, after `--`")
     if isinstance(end, ModuleNotFoundError):
-        return InputError(f"The script imports {end.name}, which is not installed", name, f"pip install {end.name}")
+        return InputError(
+            f"The script imports {end.name}, which is not installed", name, f"pip install {end.name}{others}"
+        )
     if isinstance(end, FileNotFoundError):
-        text = "give it that file, or let its command line choose data that needs none"
+        text = f"give it that file, or let --fake-input return data in its place{others}"
         return InputError(f"The script reads {end.filename}, which is missing", name, text)
     if end is not None and not isinstance(end, SystemExit):
-        if isolation.tried():
-            end.add_note("The step was not reached. " + ". ".join(isolation.tried()))
+        for note in (f"The step was not reached{others}", *isolation.tried()):
+            end.add_note(note)
         return end
     if call.jit:
-        names = ", ".join(dict.fromkeys(jit.name for jit in jits.called.values() if jit.work)) or "none"
+        names = ", ".join(dict.fromkeys(jit.name for jit in chosen.watcher.called.values() if jit.bytes)) or "none"
         return InputError(f"The script calls no jitted function {call.jit}", name, f"it calls {names[:300]}")
     return InputError("The script ended without calling a jitted function", name, "let it make at least one step")

