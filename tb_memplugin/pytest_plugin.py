@@ -75,12 +75,12 @@ def _check_path(path: str, limit: int, recording: str) -> str:
     from tb_memplugin.catalog.listing import listing_of_path
     from tb_memplugin.errors import InputError
     from tb_memplugin.questions.compare.budget import budget, budget_lines
-    from tb_memplugin.regex import Regex
+    from tb_memplugin.regex import recording_regex
 
     listing = listing_of_path(path)
     for problem in listing.problems:
         raise InputError("Cannot read all files", problem.file, problem.text)
-    answer = budget(listing.recordings, limit, Regex(recording, "recording"))
+    answer = budget(listing.recordings, limit, recording_regex(recording, "recording"))
     for unchecked in answer["problems"]:
         raise InputError("Cannot check all recordings", unchecked["file"], unchecked["text"])
     if not answer["checked"]:

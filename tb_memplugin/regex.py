@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 from tb_memplugin.errors import InputError
@@ -50,6 +51,14 @@ class Regex:
 
     def _too_slow(self, reason: str) -> InputError:
         return InputError("Regular expression is too slow", self._where, f"{reason}; repeat less in it")
+
+
+NUMBERED = re.compile(r"(?<!\\)\((\d+)\)")
+
+
+def recording_regex(pattern: str, name: str) -> Regex:
+    """Compile an expression for ids of recordings, in which `jit_step(10)`, as `summary` prints it, is that program."""
+    return Regex(NUMBERED.sub(r"\\(\1\\)", pattern), name)
 
 
 def _reason(error: Exception) -> str:

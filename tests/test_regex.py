@@ -74,3 +74,17 @@ def test_searches_end_when_their_time_is_up(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(regex, "MAX_SECONDS", 0.0)
     with pytest.raises(InputError, match="took more than"):
         Regex("a", "focus").search("a")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("jit_step(10)", True),
+        ("jit_step(1)", False),
+        (r"jit_step\(10\)", True),
+        ("(jit|pmap)_step", True),
+        ("(10)", True),
+    ],
+)
+def test_a_program_is_found_by_the_name_that_is_printed(pattern: str, found: bool) -> None:
+    assert regex.recording_regex(pattern, "recording").search("run|host|jit_step(10)|HBM") == found

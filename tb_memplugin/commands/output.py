@@ -26,7 +26,7 @@ from tb_memplugin.questions.asking.asked import TOP, Asked, command_line
 from tb_memplugin.questions.asking.files import ExportAnswerJson, WrittenFileJson
 from tb_memplugin.questions.asking.json_types import ProblemJson, problems_json
 from tb_memplugin.questions.asking.selectors import Chooser, choose, is_wanted
-from tb_memplugin.regex import Regex
+from tb_memplugin.regex import Regex, recording_regex
 from tb_memplugin.sizes import bytes_text
 
 
@@ -93,7 +93,7 @@ def print_problems(problems: Sequence[ProblemJson]) -> None:
 
 def pattern_of(text: str | None) -> Regex:
     """Compile a pattern for recording ids; None matches every id. InputError for an invalid regular expression."""
-    return Regex(text or "", "--recording")
+    return recording_regex(text or "", "--recording")
 
 
 ENDING = ("SIGTERM", "SIGHUP")  # Windows lacks the latter

@@ -16,7 +16,7 @@ RECORD = "fit.json"
 MICROBATCHES = (
     "microbatches", "num_microbatches", "n_microbatches", "accumulate", "accumulation", "accumulation_steps",
     "accum_steps", "grad_accum", "grad_accum_steps", "gradient_accumulation", "gradient_accumulation_steps",
-    "every_k_schedule",
+    "grad_accumulation_steps", "num_accumulation_steps", "every_k_schedule",
 )  # fmt: skip
 
 

@@ -142,7 +142,11 @@ def fullest(arrays: Sequence[Any]) -> int:
     """Return the bytes that arrays take of the device that has most of them. Memory of the host is none."""
     by_device: Counter[Any] = Counter()
     for each in arrays:
-        if getattr(each, "sharding", None) is not None and each.sharding.memory_kind in (None, "device", "unpinned_host"):
+        if getattr(each, "sharding", None) is not None and each.sharding.memory_kind in (
+            None,
+            "device",
+            "unpinned_host",
+        ):
             size = math.prod(each.sharding.shard_shape(each.shape)) * int(each.dtype.itemsize)
             by_device.update(dict.fromkeys(each.sharding.device_set, size))
     return max(by_device.values(), default=0)

@@ -8,6 +8,7 @@ from typing import Any
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.knobs import Changes
 from tb_memplugin.fit.process import SHAPES
+from tb_memplugin.fit.script.on_target import moved_sharding
 from tb_memplugin.fit.step.changed_program import lower_again, lower_changed, lower_traced, remember_traced
 from tb_memplugin.fit.step.step_file import EXAMPLE
 
@@ -42,6 +43,7 @@ def _lower(returned: Any, name: str, devices: list[Any], changes: Changes, found
     if hasattr(returned, "jaxpr") and hasattr(returned, "lower"):
         return lower_traced(returned, changes) if changes.of_function else returned.lower()
     function, positional, named = _call(returned, name)
+    positional, named = _with_devices((positional, named), devices)
     _require_placed(positional, named, devices)
     return lower_changed(function, positional, named, changes)
 
@@ -106,6 +108,20 @@ def _call(returned: Any, name: str) -> tuple[Any, Sequence[Any], Mapping[str, An
 def _kind(value: Any) -> str:
     name = type(value).__name__
     return "nothing" if value is None else f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+
+
+def _with_devices(tree: Any, devices: list[Any]) -> Any:
+    """Return arguments in which shapes on an abstract mesh, as `jax.eval_shape` makes under a mesh, are on devices."""
+    import jax
+
+    def placed(leaf: Any) -> Any:
+        sharding = getattr(leaf, "sharding", None)
+        mesh = getattr(sharding, "mesh", None)
+        if not isinstance(mesh, jax.sharding.AbstractMesh) or mesh.empty or mesh.size > len(devices):
+            return leaf
+        return leaf.update(sharding=moved_sharding(sharding, devices[: mesh.size], devices))
+
+    return jax.tree.map(placed, tree)
 
 
 def _require_placed(positional: Sequence[Any], named: Mapping[str, Any], devices: list[Any]) -> None:

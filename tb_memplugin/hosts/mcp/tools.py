@@ -51,7 +51,7 @@ from tb_memplugin.questions.fleet.budget import check_fleet_answer, fleet_budget
 from tb_memplugin.questions.fleet.trend import trend_answer
 from tb_memplugin.questions.recording.advice import advice_answer
 from tb_memplugin.questions.recording.summary import summaries, summary_answer
-from tb_memplugin.regex import Regex
+from tb_memplugin.regex import recording_regex
 from tb_memplugin.sizes import parse_size
 
 JsonObject = dict[str, Any]
@@ -306,7 +306,7 @@ def check(
     ONLY,
 )
 def baseline(reader: LogdirReader, path: str, recording: str | None, top: int) -> object:
-    listing, pattern = reader.listing(path), Regex(recording or "", "recording")
+    listing, pattern = reader.listing(path), recording_regex(recording or "", "recording")
     found, failed = baseline_facts([each for each in listing.recordings if pattern.search(each.id)])
     if not found:
         raise InputError("No recordings for a baseline", recording or path, "`summary` lists the recordings")
@@ -334,7 +334,7 @@ def _read(reader: LogdirReader, path: str, capture: str | None) -> tuple[list[Fl
 def _check(reader: LogdirReader, path: str, recording: str | None, max_peak: str, question: Asked) -> object:
     """Return the recordings above a budget."""
     listing = reader.listing(path)
-    answer = budget(listing.recordings, parse_size(max_peak), Regex(recording or "", "recording"))
+    answer = budget(listing.recordings, parse_size(max_peak), recording_regex(recording or "", "recording"))
     answer["problems"] = [*problems_json(listing.problems), *answer["problems"]]
     if not answer["checked"]:
         raise InputError("No recordings to check", recording or path, "`summary` lists the recordings")
@@ -353,7 +353,7 @@ def _check_fleet(
 def _check_baseline(reader: LogdirReader, path: str, recording: str | None, baseline: str, question: Asked) -> object:
     """Return what grew since a baseline, which is a file of the logdir."""
     before = read_baseline(_file(reader, baseline))
-    listing, pattern = reader.listing(path), Regex(recording or "", "recording")
+    listing, pattern = reader.listing(path), recording_regex(recording or "", "recording")
     chosen = [each for each in listing.recordings if pattern.search(each.id)]
     found = baseline_check(baseline, before.recordings, chosen, before.tolerance)
     found = found._replace(problems=[*problems_json(listing.problems), *found.problems])
