@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tb_memplugin.sizes import bytes_text
 
@@ -104,7 +105,9 @@ def rows(folder: Path, names: list[str]) -> Iterator[str]:
         ended = subprocess.run(
             command(script), cwd=place, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
         )
-        found = json.loads(ended.stdout)["candidates"][0] if ended.stdout else {"error": ended.stderr[-200:]}
+        found: dict[str, Any] = {"error": ended.stderr[-200:]}
+        if ended.stdout:
+            found = json.loads(ended.stdout)["candidates"][0]
         size = found["error"] or f"{bytes_text(found['reserved_bytes']):>10} {found['seconds']:>8.0f}"
         yield f"{name:<10} {f'{script.repository}@{script.commit}':<44} {size}"
 
