@@ -17,13 +17,13 @@ BYTES = {
 
 def _of_tensor(failure: Failure, found: FoundMessage) -> Failure:
     """Compute the size of the tensor that an operation of TensorFlow names."""
-    shape, dtype = found.name("shape"), found.name("dtype")
+    shape, dtype = found.name("shape"), found.name("dtype")  # older versions name no type
     dimensions = [min(int(text), 2**40) for text in re.findall(r"\d{1,300}", shape)]
     asked = prod(dimensions) * BYTES[dtype] if dtype in BYTES and len(dimensions) < 16 else None
     said = replace(
         failure.out_of_memory,
         asked=asked if asked is not None and asked < 2**63 else None,
-        wanted_by=f"a tensor of shape [{shape}] and type {dtype}",
+        wanted_by=f"a tensor of shape [{shape}]" + (f" and type {dtype}" if dtype else ""),
     )
     return replace(failure, memory=failure.memory.rstrip(",."), out_of_memory=said)
 
@@ -83,6 +83,12 @@ MESSAGES = (
         "ResourceExhaustedError: OOM when allocating tensor with shape[256,1024,1024] and type float on "
         "/job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc",
         {"memory": "GPU_0_bfc", "asked": GIB}, "tensor", "{allocator}", finish=_of_tensor,
+    ),
+    MessageKind(
+        r"OOM when allocating tensor (?:with shape|of shape) ?\[(?P<shape>[\d,]{0,300})\](?! and type)",
+        "ResourceExhaustedError (see above for traceback): OOM when allocating tensor with shape[32,64,128,128]\n"
+        "  [[Node: training/Adam/gradients/conv2d_16", {"memory": "GPU"}, "tensor", "GPU",
+        "https://github.com/dfaker/df/issues/7", finish=_of_tensor,
     ),
     MessageKind(
         r"Available memory of {free#} is smaller than requested bytes of {asked#}",
@@ -148,7 +154,8 @@ MESSAGES = (
         reason=(OUTSIDE,), advice=LEAVE_ROOM,
     ),
     MessageKind(
-        r"(?:CUFFT_ALLOC_FAILED|rocblas_status_memory_error|miopenStatusAllocFailed|[tT]he resource allocation failed)",
+        r"(?:CUFFT_ALLOC_FAILED|cuFFT failed to allocate|rocblas_status_memory_error|miopenStatusAllocFailed|"
+        r"[tT]he resource allocation failed)",
         "transformer_engine/common/gemm/cublaslt_gemm.cu:408 in function cublas_gemm: cuBLAS Error: the resource "
         "allocation failed", {"memory": "GPU"}, "library", "GPU", vague=True,
         request=("A library could not allocate its own memory.",), reason=(OUTSIDE,), advice=LEAVE_ROOM,
@@ -208,7 +215,8 @@ MESSAGES = (
         "far: 1,073,741,824 bytes).", {"memory": "CuPy pool", "asked": 8 * GIB, "in_use": GIB}, "cupy", "CuPy pool",
     ),
     MessageKind(
-        r"(?:RMM failure|std::bad_alloc: out_of_memory)[^\n]{0,400}?(?:failed to allocate {asked}|out of memory)",
+        r"(?:RMM failure|std::bad_alloc: out_of_memory)[^\n]{0,400}?(?:failed to allocate {asked}|out of memory|"
+        r"Maximum pool size exceeded(?! \(failed))",
         "MemoryError: std::bad_alloc: out_of_memory: RMM failure at:/rmm/mr/device/pool_memory_resource.hpp:257: "
         "Maximum pool size exceeded (failed to allocate 1.50 GiB)", {"memory": "RMM pool", "asked": 1536 * MIB},
         "rmm", "RMM pool",
@@ -218,6 +226,18 @@ MESSAGES = (
         r"memory is only {free}", "ResourceExhaustedError: Out of memory error on GPU 0. Cannot allocate 1.500000GB "
         "memory on GPU 0, 15.000000GB memory has been allocated and available memory is only 500.000000MB.",
         {"memory": "GPU 0", "asked": 1536 * MIB, "free": 500 * MIB, "in_use": 15 * GIB}, "paddle", "GPU {device}",
+    ),
+    MessageKind(
+        r"Cannot allocate {asked} memory on GPU (?P<device>\d{1,3}), available memory is only {free}",
+        "Out of memory error on GPU 0. Cannot allocate 1.531250GB memory on GPU 0, available memory is only "
+        "416.625000MB.", {"memory": "GPU 0", "asked": 1568 * MIB, "free": 436_862_976}, "paddle", "GPU {device}",
+        "https://github.com/PaddlePaddle/Paddle/issues/26892",
+    ),
+    MessageKind(
+        r"amdgpu: Failed to allocate a buffer:",
+        "MESA: error: amdgpu: Failed to allocate a buffer:\nMESA: error: amdgpu:    size      : 2147483648 bytes",
+        {"memory": "GPU", "asked": 2 * GIB}, "driver", "GPU", "https://github.com/tinygrad/tinygrad/issues/15485",
+        facts=("size : {asked#} bytes",),
     ),
     MessageKind(
         r"Out of GPU memory(?: trying to allocate {asked})?", "ERROR: Out of GPU memory trying to allocate 1.000 GiB\n"
@@ -283,6 +303,14 @@ MESSAGES = (
         "wgpu error: Validation Error: Buffer size 536870912 is greater than the maximum buffer size (268435456)",
         {"memory": "one buffer of wgpu", "asked": 512 * MIB, "capacity": 256 * MIB}, "wgpu", "one buffer of wgpu",
         reason=("This is the limit of one buffer, not of the memory.",),
+        advice=("Ask for the adapter's own limits when the device is requested, or split the tensor.",),
+    ),
+    MessageKind(
+        r"Buffer binding \d{1,4} range {asked#} exceeds `?max_[a-z_*]{1,40}_size`? limit {capacity#}",
+        "In Device::create_bind_group\n    Buffer binding 0 range 536870912 exceeds `max_*_buffer_binding_size` limit "
+        "134217728", {"memory": "one binding of wgpu", "asked": 512 * MIB, "capacity": 128 * MIB}, "wgpu",
+        "one binding of wgpu", "https://github.com/Gadersd/llama2-burn/issues/3",
+        reason=("This is the limit of one binding, not of the memory.",),
         advice=("Ask for the adapter's own limits when the device is requested, or split the tensor.",),
     ),
     MessageKind(

@@ -230,6 +230,13 @@ MESSAGES = (
         advice=("Use fewer frames or a smaller prompt, or a newer version: the size of the pool is in the program.",),
     ),
     MessageKind(
+        r"Insufficient GPU memory for KVCache allocation",
+        "KVCache allocation failed: Insufficient GPU memory for KVCache allocation.\nAvailable: 29353.63 MB, Required: "
+        "131072.00 MB, Reserved: 512.00 MB.", {"memory": "GPU", "asked": 128 * GIB, "free": 30_779_511_931}, "vllm.rs",
+        "GPU", "https://github.com/guoqingbao/xinfer/issues/195", facts=("Available: {free}", "Required: {asked}"),
+        advice=("Lower --max-model-len or --max-num-seqs.",),
+    ),
+    MessageKind(
         r"Insufficient VRAM in split for model and cache",
         "RuntimeError: Insufficient VRAM in split for model and cache", {"memory": "GPU"}, "exllama", "GPU",
         "https://github.com/turboderp-org/exllamav3/issues/50", vague=True,
