@@ -215,6 +215,12 @@ MESSAGES = (
         "far: 1,073,741,824 bytes).", {"memory": "CuPy pool", "asked": 8 * GIB, "in_use": GIB}, "cupy", "CuPy pool",
     ),
     MessageKind(
+        r"out of memory to allocate {asked#} bytes \(total {in_use#} bytes\)",
+        "cupy.cuda.memory.OutOfMemoryError: out of memory to allocate 747110400 bytes (total 5722942464 bytes)",
+        {"memory": "CuPy pool", "asked": 747_110_400, "in_use": 5_722_942_464}, "cupy", "CuPy pool",
+        "https://github.com/Bartzi/see/issues/23",
+    ),
+    MessageKind(
         r"(?:RMM failure|std::bad_alloc: out_of_memory)[^\n]{0,400}?(?:failed to allocate {asked}|out of memory|"
         r"Maximum pool size exceeded(?! \(failed))",
         "MemoryError: std::bad_alloc: out_of_memory: RMM failure at:/rmm/mr/device/pool_memory_resource.hpp:257: "

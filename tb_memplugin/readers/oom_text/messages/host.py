@@ -121,6 +121,16 @@ MESSAGES = (
         "host", "host memory", host=True, finish=_of_array,
     ),
     MessageKind(
+        r"Unable to allocate array with shape (?P<shape>\([\d,\s]{0,200}\)) and data(?: type (?P<dtype>\S{1,40}))?",
+        "MemoryError: Unable to allocate array with shape (20000, 128, 128) and data type float64",
+        {"memory": "host memory", "wanted_by": "an array of shape (20000, 128, 128) and data type float64"},
+        "host", "host memory", "https://github.com/vbelz/Speech-enhancement/issues/31", host=True, finish=_of_array,
+    ),
+    MessageKind(
+        r"Failed to allocate CPU Memory", "mxnet.base.MXNetError: storage.h:79: Failed to allocate CPU Memory",
+        {"memory": "host memory"}, "host", "host memory", "https://github.com/apache/mxnet/issues/15711", host=True,
+    ),
+    MessageKind(
         r"[Oo]ut of memory: Kill(?:ed)? process (?P<pid>\d{1,10}) \((?P<process>[^)\n]{1,60})\)"
         r"[^\n]{0,200}?anon-rss:{anonymous#}kB",
         "[1234.5] Out of memory: Killed process 4711 (python3) total-vm:90000000kB, anon-rss:62914560kB, "

@@ -140,6 +140,15 @@ MESSAGES = (
         advice=("Raise --mem-fraction-static; or use more devices (--tp) or quantized weights.",),
     ),
     MessageKind(
+        r"Loaded weights leave no GPU memory for the KV cache under --mem-fraction-static=(?P<fraction>[\d.]{1,6})",
+        "ValueError: Loaded weights leave no GPU memory for the KV cache under --mem-fraction-static=0.88.",
+        {"memory": "KV cache of SGLang"}, "sglang", "KV cache of SGLang",
+        "https://github.com/SemiAnalysisAI/InferenceX/issues/2128",
+        request=("The weights leave nothing for the KV cache of SGLang within --mem-fraction-static {fraction}.",),
+        reason=("This fraction holds weights and KV cache, unlike in engines where a lower one leaves more.",),
+        advice=("Raise --mem-fraction-static; or use more devices (--tp) or quantized weights.",),
+    ),
+    MessageKind(
         r"Not enough memory to handle {tokens#} (?:prefill|total) tokens",
         "RuntimeError: Not enough memory to handle 4096 prefill tokens. You need to decrease "
         "`--max-batch-prefill-tokens`", {"memory": "GPU"}, "tgi", "GPU",
