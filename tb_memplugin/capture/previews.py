@@ -74,9 +74,9 @@ class Preview:
 def previewing() -> Iterator[Preview]:
     """Do not execute jitted functions with more than 64 MiB of arguments and results in this block; yield them.
 
-    Their results are zeros in memory that is never touched, placed as the real ones would be. Smaller functions are
-    executed. After the block, `print(preview)` compiles each of them for the devices of this process, and says what it
-    needs. InputError for an unknown version of JAX.
+    Their results are zeros, placed as the real ones would be: on devices of the CPU they take no memory, on others as
+    much as the real ones. Smaller functions are executed. After the block, `print(preview)` compiles each of them for
+    the devices of this process, and says what it needs. InputError for an unknown version of JAX.
     """
     import jax
 
