@@ -114,14 +114,16 @@ def _with_devices(tree: Any, devices: list[Any]) -> Any:
     """Return arguments in which shapes on an abstract mesh, as `jax.eval_shape` makes under a mesh, are on devices."""
     import jax
 
-    def placed(leaf: Any) -> Any:
-        sharding = getattr(leaf, "sharding", None)
-        mesh = getattr(sharding, "mesh", None)
-        if not isinstance(mesh, jax.sharding.AbstractMesh) or mesh.empty or mesh.size > len(devices):
-            return leaf
-        return leaf.update(sharding=moved_sharding(sharding, devices[: mesh.size], devices))
+    def is_abstract(leaf: Any) -> bool:
+        mesh = getattr(getattr(leaf, "sharding", None), "mesh", None)
+        return isinstance(mesh, jax.sharding.AbstractMesh) and not mesh.empty and mesh.size <= len(devices)
 
-    return jax.tree.map(placed, tree)
+    def placed(leaf: Any) -> Any:
+        if not is_abstract(leaf):
+            return leaf
+        return leaf.update(sharding=moved_sharding(leaf.sharding, devices[: leaf.sharding.mesh.size], devices))
+
+    return jax.tree.map(placed, tree) if any(map(is_abstract, jax.tree.leaves(tree))) else tree
 
 
 def _require_placed(positional: Sequence[Any], named: Mapping[str, Any], devices: list[Any]) -> None:
