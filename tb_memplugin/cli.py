@@ -36,7 +36,7 @@ COMMANDS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     for options in (
         *(tools.serve, tools.xprof),
         *(recordings.summary, recordings.explain, recordings.buffers, recordings.advice, recordings.compare),
-        *(budgets.check, budgets.baseline, budgets.fit, budgets.fleet),
+        *(budgets.check, budgets.baseline, budgets.fit, budgets.plan, budgets.fleet),
         *(recordings.export, tools.cache, tools.schema, tools.mcp, tools.skill, tools.hook),
     )
 }
@@ -58,7 +58,7 @@ examples:
 Run `tb-memplugin COMMAND --help` for the options of a command. Exit codes:
 0 success, 1 memory budget exceeded, 2 wrong input or call, or a failure."""
 
-OTHER_CODE = {"check", "fit", "xprof"}  # commands that may run code of users or of XProf
+OTHER_CODE = {"check", "fit", "plan", "xprof"}  # commands that may run code of users or of XProf
 DEBUG = "show the traceback of a failure"
 
 
@@ -99,7 +99,8 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = _parser((first,) if first in COMMANDS else ())
     command_line = None
     before = words[: words.index("--")] if "--" in words else words
-    if len(before) < len(words) and (first == "fit" or any(word.partition("=")[0] == "--fit" for word in before)):
+    takes_script = first in ("fit", "plan") or any(word.partition("=")[0] == "--fit" for word in before)
+    if len(before) < len(words) and takes_script:
         words, command_line = before, words[len(before) + 1 :]  # of a script
     arguments, rest = parser.parse_known_args(words)
     if rest and not arguments.accepts_unknown:

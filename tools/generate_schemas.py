@@ -33,6 +33,7 @@ from tb_memplugin.questions.compare.pairs import CompareAnswerJson
 from tb_memplugin.questions.explain.buffers import BufferAnswerJson, BuffersAnswerJson
 from tb_memplugin.questions.explain.explain_answer import ExplainAnswerJson
 from tb_memplugin.questions.fit.answer import CheckStepAnswerJson, FitAnswerJson
+from tb_memplugin.questions.fit.plan import PlanAnswerJson
 from tb_memplugin.questions.fleet.answer import FleetAnswerJson
 from tb_memplugin.questions.fleet.budget import CheckFleetAnswerJson
 from tb_memplugin.questions.fleet.trend import TrendAnswerJson
@@ -59,6 +60,7 @@ ANSWERS: dict[str, Any] = {
     "fleet": FleetAnswerJson,
     "fleet-trend": TrendAnswerJson,
     "hook": HookAnswerJson,
+    "plan": PlanAnswerJson,
     "schema": SchemasAnswerJson,
     "skill": SkillAnswerJson,
     "summary": SummaryAnswerJson,

@@ -15,6 +15,7 @@ class StepTime(NamedTuple):
     """The estimated time of one run of a program, in seconds."""
 
     seconds: F64  # per position of the schedule, in all iterations of its loops; what is hidden behind others is 0
+    products: float  # the part in which matrix products take longer than their bytes
     links: float  # the part in which the device waits for others
     host: float  # the part in which it waits for copies from or to the host
     utilization: float  # MFU: the share of the chip's published rate that the products reach
@@ -22,6 +23,13 @@ class StepTime(NamedTuple):
     @property
     def total(self) -> float:
         return float(self.seconds.sum())
+
+    @property
+    def by_bound(self) -> dict[str, float]:
+        """Return the seconds that each resource binds; the device's memory binds what no other does."""
+        rest = max(self.total - self.products - self.links - self.host, 0.0)
+        parts = {"matrix products": self.products, "memory": rest, "other devices": self.links, "host": self.host}
+        return {name: seconds for name, seconds in parts.items() if seconds > 0}
 
 
 def step_time(costs: Costs, speed: Speed) -> StepTime:
@@ -41,6 +49,7 @@ def step_time(costs: Costs, speed: Speed) -> StepTime:
     total = float(seconds.sum())
     return StepTime(
         seconds=seconds,
+        products=float(in_line[costs.flops / speed.flops > costs.nbytes / speed.memory_bytes].sum()),
         links=float(seconds[_concerned(costs, links)].sum()),
         host=float(seconds[_concerned(costs, host)].sum()),
         utilization=float((costs.flops * costs.times).sum()) / max(total * speed.peak_flops, 1.0),

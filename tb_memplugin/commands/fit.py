@@ -91,18 +91,18 @@ def answer(sweep: Sweep, quiet: bool) -> list[LargestValue]:
     if not quiet:
         targets = [(str(t), t.devices, t.capacity) for row in sweep.targets for t in row[:1]]
         complain(announcement(targets))
-    with _progress(sweep, len(sweep.rows()), quiet):
+    with progress(sweep, len(sweep.rows()), quiet):
         return sweep.run()
 
 
 def try_advice(sweep: Sweep, found: Sequence[LargestValue], quiet: bool) -> list[Tried]:
     """Compile the answers with changes, with progress on standard error."""
-    with _progress(sweep, USUAL_PIECES * len(found), quiet):
+    with progress(sweep, USUAL_PIECES * len(found), quiet):
         return try_answers(sweep, found)
 
 
 @contextmanager
-def _progress(sweep: Sweep, rows: int, quiet: bool) -> Iterator[None]:
+def progress(sweep: Sweep, rows: int, quiet: bool) -> Iterator[None]:
     """Show the progress of a sweep until it has this number of answers."""
     if quiet:
         yield

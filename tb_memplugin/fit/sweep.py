@@ -119,9 +119,10 @@ class Sweep:
         """Compile the candidates that the rows need, and return an answer for each row that was not canceled."""
         rows = self.rows()
         with ThreadPoolExecutor(len(rows)) as pool:
-            return [answer for answer in pool.map(self._answer, rows) if answer is not None]
+            return [answer for answer in pool.map(self.answer, rows) if answer is not None]
 
-    def _answer(self, row: Row) -> LargestValue | None:
+    def answer(self, row: Row) -> LargestValue | None:
+        """Compile the candidates that a row needs, and return its answer; None if it was canceled before the first."""
         answer, smaller = None, list[Outcome]()
         for target in row.targets:
             found: dict[int, Outcome] = {}

@@ -58,6 +58,8 @@ class Outcome:
     rematerialized_flops: float = 0.0  # their share of the program's floating-point operations
     step_seconds: float = 0.0  # of a run, estimated; 0: unknown
     utilization: float = 0.0  # the share of the chip's published FLOPs per second (MFU) that its products would reach
+    bound_seconds: Mapping[str, float] = field(default_factory=dict)  # of the step, by what binds them
+    tokens: int = 0  # of a step's batch, on all devices together; 0: unknown
     roles: Mapping[str, int] = field(default_factory=dict)  # bytes at the peak by role
     parts: tuple[PeakPart, ...] = ()  # the largest parts of the peak, largest first
     searched: str = ""  # the knob whose largest value is searched
@@ -151,6 +153,10 @@ class OutcomeJson(CandidateJson):
     """The part of the target's memory that a program may use; null for CPU."""
     rematerialized_flops: float
     """Their share of the program's floating-point operations."""
+    bound_seconds: dict[str, float]
+    """The estimated seconds of the step by what binds them, such as `matrix products` or `memory`."""
+    tokens: int | None
+    """The tokens of a step's batch, on all devices together; null where no argument has a sequence for each item."""
     roles_bytes: dict[str, int]
     """Live bytes at the peak, by role."""
     doubtful: bool
@@ -181,6 +187,8 @@ def outcome_json(outcome: Outcome) -> OutcomeJson:
         "rematerialized_flops": outcome.rematerialized_flops,
         "step_seconds": outcome.step_seconds or None,
         "utilization": outcome.utilization or None,
+        "bound_seconds": dict(outcome.bound_seconds),
+        "tokens": outcome.tokens or None,
         "roles_bytes": dict(outcome.roles),
         "parts": [{"name": part.name, "bytes": part.bytes} for part in outcome.parts],
         "seconds": round(outcome.seconds, 3),

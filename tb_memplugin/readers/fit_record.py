@@ -39,6 +39,8 @@ def _outcome(found: Mapping[str, Any]) -> Outcome:
         rematerialized_flops=_number(found.get("rematerialized_flops") or 0),
         step_seconds=_number(found.get("step_seconds") or 0),
         utilization=_number(found.get("utilization") or 0),
+        bound_seconds={_text(name): _number(seconds) for name, seconds in found.get("bound_seconds", {}).items()},
+        tokens=_size(found.get("tokens")) or 0,
         roles={_text(role): _size(size) or 0 for role, size in roles.items()},
         parts=tuple(PeakPart(_text(part["name"]), _size(part["bytes"]) or 0) for part in found.get("parts", ())),
         searched=_text(found.get("searched") or ""),

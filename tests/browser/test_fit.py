@@ -259,3 +259,21 @@ def test_other_hosts_have_the_tab(
         until(viewer.get("fit-point").count, (8).__eq__, "no chart")
         viewer.frame.locator("[data-testid=fit-candidate-row]", has_text="172").click()
         viewer.wait_for_state(tab="memory_viewer", run=NONE_172)
+
+
+def test_the_front_of_memory_and_time_opens_candidates(tmp_path: Path, context: BrowserContext) -> None:
+    logs = tmp_path / "logs"
+    for remat, gib, seconds in (("none", 12.0, 1.0), ("full", 6.0, 1.3), ("slow", 13.0, 2.0)):
+        outcome = replace(reserving(candidate(step="gpt.py:step", remat=remat, batch=64), gib), step_seconds=seconds)
+        write_candidate(logs, outcome)
+    with open_standalone(logs, logs.parent) as host:
+        page = context.new_page()
+        page.goto(host.address(FIT))
+        viewer = Viewer(page).wait_until_ready()
+        points = viewer.get("fit-front-point")
+        assert points.count() == 3
+        assert page.locator(".fit-curve .point.chosen.pointing").count() == 2  # the slow one needs more memory
+        assert "remat=none" in viewer.get("fit-plan").inner_text()
+        points.first.focus()
+        page.keyboard.press("Enter")
+        viewer.get("fit-candidate").wait_for()

@@ -59,7 +59,7 @@ MOST_BYTES = 15_000  # of the list of tools, which an agent reads at each start
 
 def test_there_are_ten_tools_that_only_read(asked: Asked) -> None:
     tools = asked.tools()
-    names = ["summary", "explain", "buffers", "compare", "advice", "fit", "fleet", "trend", "check", "baseline"]
+    names = ["summary", "explain", "buffers", "compare", "advice", "fit", "plan", "fleet", "trend", "check", "baseline"]
     assert [tool.name for tool in tools] == names
     assert len(json.dumps([tool.model_dump(exclude_none=True) for tool in tools])) < MOST_BYTES
     for tool in tools:
@@ -89,6 +89,8 @@ CALLS: list[tuple[str, dict[str, Any], list[str]]] = [
     ("fit", {"knobs": {"remat": "full"}}, ["LOGDIR", "--set=remat=full"]),
     ("fit", {"target": "v5e:2x2", "top": 100}, ["LOGDIR", "--on=v5e:2x2", "--top=100"]),
     ("fit", {"target": "h100"}, ["LOGDIR", "--on=h100"]),
+    ("plan", {}, ["LOGDIR"]),
+    ("plan", {"target": "v5e:2x2", "top": 100}, ["LOGDIR", "--on=v5e:2x2", "--top=100"]),
     ("fit", {"path": "h100_train_step", "top": 100}, ["LOGDIR/h100_train_step", "--top=100"]),
     ("fleet", {}, ["LOGDIR"]),
     ("check", {"max_peak": "1GiB"}, ["LOGDIR", "--max-peak=1GiB"]),

@@ -129,6 +129,53 @@ def fit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "step", metavar="FILE.py:FUNCTION", help="or a logdir or file, to answer from its candidates or recordings"
     )
+    fitting_options(parser)
+    parser.add_argument(
+        "--try",
+        action="store_true",
+        dest="tries",
+        help="compile the answers with each piece of advice that needs no change of your code: donation, sharding, "
+        "compiler options, a knob such as microbatches, accumulation_steps or grad_accum; estimate the others",
+    )
+    parser.add_argument("--open", action="store_true", help="show the candidates in a browser at the end")
+    parser.add_argument(
+        "--recording", metavar="ID", help="of a logdir: the chips that have room for a recording, by its id or a part"
+    )
+    json_options(parser)
+
+
+def plan(parser: argparse.ArgumentParser) -> None:
+    """Find the fastest configuration of a step that fits: memory against estimated time, and what each choice costs.
+
+    Each choice of --vary is compiled, for each target, as `tb-memplugin fit` does. Of many, only those near the best
+    are. Numbers of microbatches and switches for recomputation are tried by themselves where the step has knobs for
+    them, and changes that need no source, such as donation, are compiled for the fastest.
+
+    The answer has, for each target, the candidates that no other beats in both memory and time. Times are estimated
+    from the compiled program. Exit code 0 means that something fits, 1 that nothing does, 2 that nothing compiled.
+    Of a logdir, nothing is compiled: the answer is about its candidates, which --to wrote.
+
+    examples:
+      tb-memplugin plan gpt.py:step --on v5e:4x4 --on v6e:2x4 --global-batch 512 --vary remat=none,full
+      tb-memplugin plan gpt.py:step --on v5e:4x4 --vary batch=8:512:8 --vary remat=none,full --to /tmp/xprof
+      tb-memplugin plan /tmp/xprof --price v5e=1.2,v6e=2.7
+    """
+    parser.add_argument("step", metavar="FILE.py:FUNCTION", help="or a logdir with the candidates of earlier fits")
+    parser.add_argument(
+        "--global-batch", metavar="N", type=int, help="the batch of all devices together, for the step's knob of it"
+    )
+    parser.add_argument(
+        "--price",
+        metavar="CHIP=PRICE",
+        default="",
+        help="of an hour of a chip, such as v5e=1.2,v6e=2.7: adds the cost of a million tokens or items",
+    )
+    fitting_options(parser)
+    json_options(parser)
+
+
+def fitting_options(parser: Parser) -> None:
+    """Add the options that `fit` and `plan` have in common."""
     script_options(parser)
     compiling_options(parser)
     parser.add_argument(
@@ -147,18 +194,6 @@ def fit(parser: argparse.ArgumentParser) -> None:
         "or none (default: those that may be refused for that)",
     )
     parser.add_argument("--to", metavar="LOGDIR", help="keep each candidate there, as a run")
-    parser.add_argument(
-        "--try",
-        action="store_true",
-        dest="tries",
-        help="compile the answers with each piece of advice that needs no change of your code: donation, sharding, "
-        "compiler options, a knob such as microbatches, accumulation_steps or grad_accum; estimate the others",
-    )
-    parser.add_argument("--open", action="store_true", help="show the candidates in a browser at the end")
-    parser.add_argument(
-        "--recording", metavar="ID", help="of a logdir: the chips that have room for a recording, by its id or a part"
-    )
-    json_options(parser)
 
 
 def script_options(parser: Parser) -> None:

@@ -25,7 +25,7 @@ from tb_memplugin.fit.process import end_with_parent
 from tb_memplugin.fit.script.call import ScriptCall
 from tb_memplugin.fit.script.run import run_script
 from tb_memplugin.fit.step.dumped_program import DumpedProgram
-from tb_memplugin.fit.step.lowering import devices_used, lower_step
+from tb_memplugin.fit.step.lowering import devices_used, lower_step, tokens_of
 from tb_memplugin.fit.step.step_file import load_step
 from tb_memplugin.model.accelerators import TPUS
 from tb_memplugin.model.fit import dumped_files
@@ -146,7 +146,8 @@ def compile_candidate(folder: str, request: dict[str, Any]) -> None:
     inputs, options = recorder.inputs(), {**changes.options, **compiler_options(target)}
     key = program_key(lowered, str(target), {**options, "to_end": request["to_end"], **of_script}, of_packages)
     _write(folder, VERSIONS, of_packages)  # again: the step may have deleted the folder
-    _write(folder, KEY, {"key": key, "inputs": inputs, "devices": devices_used(lowered)})
+    tokens = tokens_of(lowered, knobs)
+    _write(folder, KEY, {"key": key, "inputs": inputs, "devices": devices_used(lowered), "tokens": tokens})
     if not (request["cache"] and Cache(Path(request["cache"])).has(key)):
         refused = _compile(lowered, {**options, "xla_dump_to": str(Path(folder, DUMP))}, request)
         _write(folder, REFUSED, {"text": refused})

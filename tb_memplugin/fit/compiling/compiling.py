@@ -150,7 +150,8 @@ def _read(task: CompileTask, folder: Path, end: End) -> Compiled:
     of_script = _read_json(folder / CAVEATS)
     outcome = with_beside(outcome, of_script.get("beside", 0), of_script.get("others", {}))
     outcome = replace(outcome, caveats=(*outcome.caveats, *of_script.get("caveats", ())))
-    used = _read_json(folder / KEY).get("devices")
+    key = _read_json(folder / KEY)
+    outcome, used = replace(outcome, tokens=key.get("tokens", 0)), key.get("devices")
     if used and used < target.devices:
         text = f"Compiled for {used} of {target.devices} devices: give the arguments shardings on a mesh of `devices`"
         outcome = replace(outcome, caveats=(*outcome.caveats, text))

@@ -137,5 +137,6 @@ def with_time(outcome: Outcome, content: bytes) -> Outcome:
         outcome,
         step_seconds=time.total,
         utilization=time.utilization,
+        bound_seconds=time.by_bound,
         caveats=(*outcome.caveats, *caveats),
     )

@@ -11,6 +11,7 @@ from tb_memplugin.fit.process import SHAPES
 from tb_memplugin.fit.script.on_target import moved_sharding
 from tb_memplugin.fit.step.changed_program import lower_again, lower_changed, lower_traced, remember_traced
 from tb_memplugin.fit.step.step_file import EXAMPLE
+from tb_memplugin.model.fit_plan import is_batch
 
 WRITE = f"write it as in: {EXAMPLE}"
 OWN_DEVICES = ("devices", "local_devices", "device_count", "local_device_count", "make_mesh")
@@ -187,6 +188,26 @@ def _is_on(lowered: Any, devices: list[Any]) -> bool:
 def devices_used(lowered: Any) -> int:
     """Return the number of devices that a lowered function is for; 0 where it is unknown."""
     return len(_devices(lowered))
+
+
+def tokens_of(lowered: Any, knobs: Mapping[str, Any]) -> int:
+    """Return the numbers in the largest integer argument that has a sequence for each item of the batch; 0 without one.
+
+    An item's dimension has the size of a knob for the batch, or a multiple of it: such a knob may be for each device.
+    """
+    import jax
+
+    batches = {value for name, value in knobs.items() if is_batch(name) and type(value) is int and value > 0}
+    info = getattr(getattr(lowered, "lowered", lowered), "args_info", None)
+    leaves: list[Any] = [getattr(leaf, "_aval", leaf) for leaf in jax.tree.leaves(info)]
+    sizes = [
+        leaf.size
+        for leaf in leaves
+        if len(getattr(leaf, "shape", ())) > 1
+        and jax.numpy.issubdtype(leaf.dtype, jax.numpy.integer)
+        and any(leaf.shape[0] % batch == 0 or leaf.size // leaf.shape[-1] == batch for batch in batches)
+    ]
+    return int(max(sizes, default=0))
 
 
 def _devices(lowered: Any) -> tuple[Any, ...]:

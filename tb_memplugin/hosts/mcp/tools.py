@@ -16,6 +16,7 @@ from tb_memplugin.fleet.scan import Scan, known_captures
 from tb_memplugin.fleet.sessions import Capture, captures, chosen_capture, rule_text
 from tb_memplugin.fleet.trend import trend
 from tb_memplugin.hosts.mcp.reader import LogdirReader, inner_path
+from tb_memplugin.model.fit_plan import plan
 from tb_memplugin.model.fleet import Fleet, KnownCapture
 from tb_memplugin.model.kinds import PAUSE_SECONDS, NumberedFiles, TrendBy
 from tb_memplugin.model.lazy import Lazy
@@ -44,8 +45,9 @@ from tb_memplugin.questions.compare.budget import budget, check_answer
 from tb_memplugin.questions.compare.pairs import compare_answer, compared_pairs
 from tb_memplugin.questions.explain.buffers import buffers, one_buffer
 from tb_memplugin.questions.explain.explain_answer import explain_answer
-from tb_memplugin.questions.fit.answer import candidates, fit_answer, largest_values
+from tb_memplugin.questions.fit.answer import candidates, fit_answer, largest_values, planned_candidates
 from tb_memplugin.questions.fit.chips import chips_that_fit
+from tb_memplugin.questions.fit.plan import plan_answer
 from tb_memplugin.questions.fleet.answer import JoiningRules, fleet_answer
 from tb_memplugin.questions.fleet.budget import check_fleet_answer, fleet_budget, share_of
 from tb_memplugin.questions.fleet.trend import trend_answer
@@ -240,6 +242,23 @@ def fit(
         question = asked(".", top)  # names of runs are relative to the logdir
         return fit_answer(found, largest_values(found), question, problems=records.problems, programs=records.programs)
     return chips_that_fit(reader.recording(path, recording, choose_main_memory)[0], asked(path, top), targets)
+
+
+@tool(
+    "Find the fastest that fits",
+    "Of the candidates of a training step that `tb-memplugin fit --to LOGDIR` or `plan --to LOGDIR` compiled, tell the "
+    "fastest that fits, those that no other beats in memory and estimated time, and what each choice costs and allows.",
+    PATH,
+    TARGET,
+    KnobValues("knobs", "only candidates with these values of knobs, by name"),
+    name="plan",
+)
+def plan_of_records(
+    reader: LogdirReader, path: str, target: str | None, knobs: Mapping[str, object] | None, top: int
+) -> object:
+    records, wanted = reader.fits(path), {name: str(value) for name, value in (knobs or {}).items()}
+    found = planned_candidates(records, [target] if target else [], wanted, path)
+    return plan_answer(plan(found), asked(".", top), records.problems)
 
 
 @tool(

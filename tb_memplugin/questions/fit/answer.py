@@ -102,6 +102,17 @@ def candidates(records: Records, targets: Sequence[str], knobs: Mapping[str, str
     raise InputError("No such candidates", path, remedy)
 
 
+def planned_candidates(records: Records, targets: Sequence[str], knobs: Mapping[str, str], path: str) -> list[Outcome]:
+    """Return the candidates of the step that has the most of them; InputError where there is none."""
+    found = candidates(records, targets, knobs, path)
+    if not found:
+        remedy = "`tb-memplugin plan FILE.py:FUNCTION --to LOGDIR` compiles some"
+        raise InputError("No candidates", path, remedy)
+    steps = [one.candidate.step for one in found]
+    step = max(dict.fromkeys(steps), key=steps.count)
+    return [one for one in found if one.candidate.step == step]
+
+
 def _is_for(outcome: Outcome, targets: Sequence[str]) -> bool:
     own = outcome.candidate.target
     named = {":".join((accelerator_name(chip), *size)) for chip, *size in (text.split(":") for text in targets)}

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from typing import TypedDict
 
 from tb_memplugin.model.fit import Knob, LargestValue, Outcome, PartJson
+from tb_memplugin.model.fit_plan import Planned, plan
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.largest_value import FitStep, KnobChoice, answer, fit_steps
 from tb_memplugin.questions.asking.endpoint import EACH_CHOICE, endpoint
 from tb_memplugin.questions.asking.inputs import RUNS
 from tb_memplugin.questions.asking.json_types import ProblemJson
 from tb_memplugin.questions.asking.source import Runs
+from tb_memplugin.questions.fit.plan import sentences as sentences_of_plan
 from tb_memplugin.questions.fit.words import change_text, sentences, verdict
 from tb_memplugin.questions.records import record, records
 from tb_memplugin.sizes import agree, bytes_text, counted
@@ -61,6 +63,10 @@ class FitCandidateJson(FitChoiceJson):
     """The estimated time of one run of the program; 0 where the target's speed is unknown."""
     utilization: float
     """The share of the chip's published FLOPs per second (MFU) that its matrix products reach in that time."""
+    items_per_second: float
+    """The estimated `item`s of the step that all devices together take in a second; 0 where it is unknown."""
+    on_front: bool
+    """It fits, and no candidate of its target is as fast with less memory."""
     roles: list[RoleBytesJson]
     """Bytes at the peak, largest first."""
     parts: list[PartJson]
@@ -92,6 +98,10 @@ class FitStepJson(TypedDict):
     searched: str
     """The searched knob; empty without a search."""
     headline: str
+    item: str
+    """What rates count: `tokens`, `steps`, or the knob of the batch."""
+    plan: list[str]
+    """Sentences: the fastest candidate that fits, what binds it, and what its choices cost; empty without rates."""
     candidates: list[FitCandidateJson]
     choices: list[FitLargestJson]
 
@@ -120,11 +130,18 @@ def _step(step: FitStep) -> FitStepJson:
     index = {id(outcome): number for number, outcome in enumerate(ordered)}
     answers = {choice: answer(step, choice, of_choice) for choice, of_choice in choices.items()}
     by_value = {choice: {step.value(one): index[id(one)] for one in some} for choice, some in choices.items()}
+    planned = plan(step.outcomes)
+    rates = {id(one.outcome): one for one in planned.candidates}
+    is_timed = sum(one.rate > 0 for one in planned.candidates) > 1
     return {
         "step": step.step,
         "searched": step.searched,
         "headline": headline(step, answers),
-        "candidates": [_candidate(step, outcome, numbers[step.choice(outcome)]) for outcome in ordered],
+        "item": planned.item,
+        "plan": list(sentences_of_plan(planned)) if is_timed else [],
+        "candidates": [
+            _candidate(step, outcome, numbers[step.choice(outcome)], rates.get(id(outcome))) for outcome in ordered
+        ],
         "choices": [
             {
                 **_choice(choice),
@@ -194,13 +211,15 @@ def _choice(choice: KnobChoice) -> FitChoiceJson:
     return record(FitChoiceJson, choice, knobs=dict(choice.knobs), change=", ".join(map(change_text, choice.changes)))
 
 
-def _candidate(step: FitStep, outcome: Outcome, number: int) -> FitCandidateJson:
+def _candidate(step: FitStep, outcome: Outcome, number: int, planned: Planned | None) -> FitCandidateJson:
     return record(
         FitCandidateJson,
         outcome,
         **_choice(step.choice(outcome)),
         choice=number,
         value=step.value(outcome),
+        items_per_second=planned.rate if planned is not None else 0.0,
+        on_front=planned is not None and planned.on_front,
         roles=_roles(outcome),
         parts=records(PartJson, outcome.parts[:MAX_PARTS]),
         error=outcome.error or outcome.refused or None,

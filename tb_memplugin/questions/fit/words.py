@@ -104,13 +104,13 @@ def seconds_text(seconds: float) -> str:
     if not seconds:
         return ""
     unit, name = next((pair for pair in ((1.0, "s"), (1e-3, "ms")) if seconds >= pair[0]), (1e-6, "µs"))
-    return f"{_two_digits(seconds / unit)} {name}"
+    return f"{two_digits(seconds / unit)} {name}"
 
 
 def rate_text(outcome: Outcome, searched: str) -> str:
     """Return how many items of the searched knob a second takes, on all devices together; empty where it is unknown."""
     rate = _rate(outcome, searched)
-    return _two_digits(rate) if rate else ""
+    return two_digits(rate) if rate else ""
 
 
 def _rate(outcome: Outcome, searched: str) -> float:
@@ -118,7 +118,10 @@ def _rate(outcome: Outcome, searched: str) -> float:
     return float(value) / outcome.step_seconds if outcome.step_seconds and isinstance(value, int | float) else 0.0
 
 
-def _two_digits(number: float) -> str:
+def two_digits(number: float) -> str:
+    """Return an estimate with the two digits that it has: 84, 1,200, 3.1 or 0.042."""
+    if 0 < number < 0.95:
+        return f"{number:.2g}"
     return f"{float(f'{number:.2g}'):,.{0 if number >= 9.95 else 1}f}"
 
 

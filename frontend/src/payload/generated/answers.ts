@@ -458,6 +458,10 @@ export interface FitCandidate extends FitChoice {
   step_seconds: number;
   /** The share of the chip's published FLOPs per second (MFU) that its matrix products reach in that time. */
   utilization: number;
+  /** The estimated `item`s of the step that all devices together take in a second; 0 where it is unknown. */
+  items_per_second: number;
+  /** It fits, and no candidate of its target is as fast with less memory. */
+  on_front: boolean;
   /** Bytes at the peak, largest first. */
   roles: RoleBytes[];
   parts: Part[];
@@ -498,6 +502,13 @@ export interface FitStep {
   /** The searched knob; empty without a search. */
   searched: string;
   headline: string;
+  /** What rates count: `tokens`, `steps`, or the knob of the batch. */
+  item: string;
+  /**
+   * Sentences: the fastest candidate that fits, what binds it, and what its choices cost; empty without
+   * rates.
+   */
+  plan: string[];
   candidates: FitCandidate[];
   choices: FitLargest[];
 }

@@ -87,6 +87,11 @@ export function stepTimeText({ step_seconds: seconds, utilization }: FitCandidat
   return `${formatCount(Number((seconds / unit).toPrecision(2)))} ${name}, ${formatShare(utilization, 1)} MFU`;
 }
 
+/** Format an estimated rate with the two digits that it has: "370,000", "84" or "0.42". */
+export function rateText(rate: number): string {
+  return Number(rate.toPrecision(2)).toLocaleString("en-US");
+}
+
 /** Format reserved bytes, or their limit, with one digit more than usual, because the two may differ by little. */
 export function reservedText(bytes: number): string {
   return formatBytes(bytes, 4);

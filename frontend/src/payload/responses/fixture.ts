@@ -30,6 +30,8 @@ export function fitCandidate(
     rematerialized: 0,
     rematerialized_flops: 0,
     step_seconds: 0,
+    items_per_second: 0,
+    on_front: false,
     utilization: 0,
     roles:
       bytes === null
@@ -55,6 +57,8 @@ export function fitStep(candidates: FitCandidate[], searched = "batch"): FitStep
     step: "/code/fit_gpt.py:step",
     searched,
     headline: "",
+    item: "batch",
+    plan: [],
     candidates,
     choices: numbers.map((choice) => {
       const own = candidates.filter((each) => each.choice === choice);

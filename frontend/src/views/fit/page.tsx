@@ -12,6 +12,7 @@ import { ErrorMessage, Message } from "../widgets/message";
 import { BarsSection } from "./bars";
 import { type CandidateActions, CandidateDetails, compareCandidates, openCandidate } from "./candidate";
 import { CurveSection } from "./curve";
+import { FrontSection, hasFront } from "./front";
 import { CandidatesTable, LargestTable } from "./tables";
 
 interface Props extends PageProps {
@@ -85,6 +86,7 @@ function StepPage({ api, fit, step, runs }: StepProps) {
       </Headline>
       {error !== null && <ErrorMessage error={error} />}
       {hasCurve(step) ? <CurveSection {...shared} choice={choice} /> : <BarsSection {...shared} />}
+      {hasFront(step) && <FrontSection {...shared} />}
       {step.searched !== "" && <LargestTable {...shared} />}
       <CandidatesTable {...shared} />
     </PageFrame>

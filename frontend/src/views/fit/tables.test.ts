@@ -34,12 +34,12 @@ describe("the table of candidates", () => {
     const [headings, , second, , last] = savedLines(columns, candidates);
     expect(headings).toBe(
       "target,batch,remat,changes,fits,reserved_bytes,peak_bytes,limit_bytes,left_bytes,rematerialized," +
-        "rematerialized_flops,step_seconds,utilization,seconds,error,run",
+        "rematerialized_flops,step_seconds,utilization,items_per_second,seconds,error,run",
     );
     expect(second).toBe(
-      "v5e:2x2,52,none,,true,12884901888,12884901888,17179869184,4294967296,7,0,,0,2,,run 52 0",
+      "v5e:2x2,52,none,,true,12884901888,12884901888,17179869184,4294967296,7,0,,0,,2,,run 52 0",
     );
-    expect(last).toBe("v5e:2x2,8,full,donate state,false,,,17179869184,,0,0,,0,2,ValueError: no,run 8 1");
+    expect(last).toBe("v5e:2x2,8,full,donate state,false,,,17179869184,,0,0,,0,,2,ValueError: no,run 8 1");
   });
 });
 

@@ -8,6 +8,7 @@ import {
   knobNames,
   largestText,
   leftOf,
+  rateText,
   recomputedText,
   reservedText,
   STATE_TEXT,
@@ -29,6 +30,7 @@ import {
 } from "../tables/columns";
 import { Table } from "../tables/table";
 import { candidateName, type SectionProps } from "./candidate";
+import { hasFront } from "./front";
 
 /** Columns that name a candidate: target, knobs other than the searched one, and changes. */
 function namingColumns(step: FitStep): Column<FitCandidate>[] {
@@ -184,6 +186,20 @@ export function candidateColumns(
       },
     ),
     savedColumn("utilization", (each) => each.utilization),
+    column(
+      "count",
+      "rate",
+      `${step.item}/s (est.)`,
+      "Estimated rate of all devices together; bold: no candidate of the target is as fast with less memory",
+      ({ items_per_second: rate }) => (rate > 0 ? rate : null),
+      {
+        csv: "items_per_second",
+        track: "minmax(96px, .6fr)",
+        constant: hasFront(step) ? null : "",
+        cell: ({ items_per_second: rate, on_front: isOnFront }) =>
+          rate === 0 ? DASH : isOnFront ? <b>{rateText(rate)}</b> : rateText(rate),
+      },
+    ),
     column("count", "seconds", "Seconds", "Time to compile it", ({ seconds }) => seconds, {
       track: "70px",
       cell: ({ seconds }) => seconds.toFixed(1),
