@@ -13,12 +13,13 @@ from tb_memplugin.fit.compiling.compiling import programs_of
 from tb_memplugin.fit.knobs import parse_changes
 from tb_memplugin.fit.search import Search
 from tb_memplugin.fit.sweep import Sweep
-from tb_memplugin.model.fit import MICROBATCHES, Knobs, LargestValue, Outcome, Tried
+from tb_memplugin.model.fit import MICROBATCHES, Knobs, LargestValue, Outcome, Tried, dumped_files
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.hlo import read_hlo
 from tb_memplugin.targets import parse_target
 
 COMBINED = "All of these"
+RECOMPUTED = "remat:full"
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,10 @@ class Trial:
 
     def _try(self, piece: AdviceToTry) -> Tried | None:
         try:
-            return self._compiled(piece) if piece.changes else self._estimated(piece)
+            tried = self._compiled(piece) if piece.changes else self._estimated(piece)
+            if tried.error and piece.changes == (RECOMPUTED,):  # such as of layers that are no scan
+                return self._estimated(replace(piece, changes=()))
+            return tried
         except CancelledError:
             return None
 
@@ -164,7 +168,9 @@ def pieces_of(outcome: Outcome, logdir: Path, defaults: Mapping[str, Any]) -> li
     if program is None:
         return []
     values = {**defaults, **dict(outcome.candidate.knobs)}
-    pieces, target = [_piece(advice, values) for advice in advise(program)], parse_target(outcome.candidate.target)
+    has_source = not dumped_files(outcome.candidate.step)
+    pieces = [_piece(advice, values, has_source) for advice in advise(program)]
+    target = parse_target(outcome.candidate.target)
     options = {} if outcome.fits or target is None else OPTIONS.get(target.platform, {})
     return [*pieces, *(AdviceToTry(title, 0, (change,)) for title, change in options.items())]
 
@@ -178,8 +184,10 @@ def _program(outcome: Outcome, logdir: Path) -> Recording | None:
     return replace(program, capacity=outcome.limit_bytes) if outcome.limit_bytes else program
 
 
-def _piece(advice: Advice, values: Mapping[str, Any]) -> AdviceToTry:
+def _piece(advice: Advice, values: Mapping[str, Any], has_source: bool) -> AdviceToTry:
     changes = advice.edits or (_microbatches(values) if advice.kind is AdviceKind.MICROBATCHING else ())
+    if advice.kind is AdviceKind.REMATERIALIZATION and has_source:
+        changes = (RECOMPUTED,)
     if changes and advice.kind is AdviceKind.MICROBATCHING:
         return AdviceToTry(f"Set {changes[0].removeprefix('set:')}", advice.saving_bytes, changes)
     return AdviceToTry(advice.title, advice.saving_bytes, changes)

@@ -5,6 +5,7 @@ Changes are short texts:
     donate:state,cache             donate these arguments
     shard:data:params,state[1]     split each array in them along an axis of its mesh; 4 is an axis of four devices
     drop-unused                    let JAX drop the arguments that the function never reads
+    remat:full                     recompute the bodies of jax.lax.scan in the backward pass; `dots` keeps products
     option:NAME=VALUE              compile with an option of XLA
     set:microbatches=2             call the step with another value of a knob
 
@@ -75,6 +76,7 @@ def parse_fixed(text: str) -> tuple[str, Knob]:
     return name, parse_value(value)
 
 
+REMAT = ("full", "dots")  # keep only the inputs of a body, or also products with weights
 # A name, with commas only inside of its quotes and brackets.
 ARGUMENT = re.compile(r"""(?:'[^']*'|"[^"]*"|\[[^\]]*\]|[^,'"\[\]])+""")
 
@@ -94,6 +96,7 @@ class Changes:
     donated: list[str] = field(default_factory=list)
     sharded: list[SplitArguments] = field(default_factory=list)
     drops_unused: bool = False
+    remat: str = ""  # one of REMAT: what the bodies of jax.lax.scan keep for the backward pass
     options: dict[str, Knob] = field(default_factory=dict)
     knobs: dict[str, Knob] = field(default_factory=dict)
 
@@ -114,11 +117,13 @@ def parse_changes(texts: Sequence[str]) -> Changes:
             changes.sharded.append(SplitArguments(rest.partition(":")[0], tuple(names)))
         elif text == "drop-unused":
             changes.drops_unused = True
+        elif kind == "remat" and rest in REMAT:
+            changes.remat = rest
         elif kind in ("option", "set"):
             name, value = parse_fixed(rest)
             (changes.options if kind == "option" else changes.knobs)[name] = value
         else:
-            raise InputError("No such change", text, "write donate:, shard:, drop-unused, option: or set:")
+            raise InputError("No such change", text, "write donate:, shard:, drop-unused, remat:, option: or set:")
     return changes
 
 

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.fit.advice import pieces_of
+from tb_memplugin.fit.advice import RECOMPUTED, pieces_of
 from tb_memplugin.fit.knobs import parse_changes
 from tb_memplugin.fit.script.call import MAIN
 from tb_memplugin.fit.sweep import Row, Sweep
@@ -18,6 +18,7 @@ from tb_memplugin.targets import parse_target, targets_to_try
 PARTS = (1, 2, 4, 8)  # microbatches to try
 EVERY = 24  # combinations for each target, up to which all are compiled
 MAX_TRIED = 3  # changes of a candidate
+LEAST_SAVING = 0.01  # of the memory, for a change to be compiled together with others
 MAX_THREADS = 16  # threads only wait for compilations
 
 
@@ -141,13 +142,17 @@ def _compile_changed(sweep: Sweep, one: Planned) -> None:
     target = parse_target(one.target)
     assert target is not None
     every = pieces_of(one.outcome, sweep.folder, sweep.defaults)
-    pieces = [piece for piece in every if piece.changes and not parse_changes(piece.changes).knobs]  # knobs are varied
+    tried = [piece.changes for piece in every if piece.changes and not parse_changes(piece.changes).knobs]
+    recomputes = (RECOMPUTED,) in tried and not any(map(RECOMPUTATION.search, one.knobs))
+    tried = list(dict.fromkeys(changes for changes in tried if changes != (RECOMPUTED,)))[:MAX_TRIED]
     helpful = []
     try:
-        for piece in pieces[:MAX_TRIED]:
-            outcome = sweep.compile_candidate(target, one.outcome.candidate.knobs, piece.changes)
+        for changes in [*([(RECOMPUTED,)] if recomputes else []), *tried]:
+            outcome = sweep.compile_candidate(target, one.outcome.candidate.knobs, changes)
             if outcome.reserved_bytes is not None and _saves(outcome, one.outcome):
-                helpful.append(piece.changes)
+                helpful.append(changes)
+            if changes == (RECOMPUTED,) and outcome.reserved_bytes is not None:
+                sweep.compile_candidate(target, one.outcome.candidate.knobs, ("remat:dots",))
         if len(helpful) > 1:
             together = tuple(dict.fromkeys(change for changes in helpful for change in changes))
             sweep.compile_candidate(target, one.outcome.candidate.knobs, together)
@@ -156,4 +161,4 @@ def _compile_changed(sweep: Sweep, one: Planned) -> None:
 
 
 def _saves(after: Outcome, before: Outcome) -> bool:
-    return (after.reserved_bytes or 0) < (before.reserved_bytes or 0)
+    return (after.reserved_bytes or 0) < (1 - LEAST_SAVING) * (before.reserved_bytes or 0)

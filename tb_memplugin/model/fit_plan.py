@@ -137,7 +137,7 @@ def _front(rated: Sequence[Planned]) -> set[int]:
     """Return the ids of the outcomes that are the fastest with their memory or less, for each target."""
     found, least = set[int](), dict[str, int]()
     fitting = [one for one in rated if one.outcome.fits and one.rate]
-    for one in sorted(fitting, key=lambda one: (-one.rate, one.outcome.reserved_bytes or 0)):
+    for one in sorted(fitting, key=_order):
         reserved = one.outcome.reserved_bytes or 0
         if reserved < least.get(one.target, reserved + 1):
             least[one.target] = reserved
@@ -145,10 +145,10 @@ def _front(rated: Sequence[Planned]) -> set[int]:
     return found
 
 
-def _order(one: Planned) -> tuple[int, float, int, str]:
+def _order(one: Planned) -> tuple[int, float, int, int, str]:
     outcome = one.outcome
     kind = 0 if outcome.fits else 1 if outcome.reserved_bytes is not None else 2
-    return kind, -one.rate, outcome.reserved_bytes or 0, str(outcome.candidate)
+    return kind, -one.rate, outcome.reserved_bytes or 0, len(outcome.candidate.changes), str(outcome.candidate)
 
 
 def _varied(outcomes: Sequence[Outcome]) -> tuple[str, ...]:

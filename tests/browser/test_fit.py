@@ -6,6 +6,7 @@ import csv
 import io
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 

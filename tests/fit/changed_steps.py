@@ -112,3 +112,21 @@ def explicit(devices: list[Any], batch: int = 64, donated: bool = False, split: 
         return 2 * params, jnp.mean(x**2)
 
     return jax.jit(scaled, donate_argnums=(0,) if donated else ()), (params, x)
+
+
+def scanned(devices: list[Any], batch: int = 64, remat: str = "none") -> Any:
+    """Layers are a scan, whose body `remat` recomputes."""
+    params, x = shapes(devices, False, batch)
+    weights = jax.ShapeDtypeStruct((LAYERS, WIDTH, WIDTH), jnp.float32, sharding=params["layer_0"]["b"].sharding)
+    policies = jax.checkpoint_policies
+    kept = {"full": policies.nothing_saveable, "dots": policies.dots_with_no_batch_dims_saveable}
+
+    def layer(x: Any, weight: Any) -> tuple[Any, None]:
+        return jnp.tanh(jnp.sin(x) @ weight), None
+
+    body = layer if remat == "none" else jax.checkpoint(layer, policy=kept[remat], prevent_cse=False)
+
+    def loss(weights: Any, x: Any) -> Any:
+        return jax.lax.scan(body, x, weights)[0].sum()
+
+    return jax.jit(jax.value_and_grad(loss)), (weights, x)

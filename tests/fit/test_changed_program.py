@@ -31,6 +31,8 @@ PAIRS = [
     ("by_jit", ("shard:data:params", "shard:data:momentum", DONATE), DONATED | SPLIT),
     ("lowered", (SHARD, DONATE), DONATED | SPLIT),
     ("with_unused", ("drop-unused",), {"keep": False}),
+    ("scanned", ("remat:full",), {"remat": "full"}),
+    ("scanned", ("remat:dots",), {"remat": "dots"}),
     ("with_microbatches", ("set:microbatches=2",), {"microbatches": 2}),
 ]
 MORE = [

@@ -11,6 +11,7 @@ from tb_memplugin.model.fit import MICROBATCHES, Candidate, Outcome, dumped_file
 from tb_memplugin.model.recording import Recording
 
 Edits = frozenset[str]
+ONE_MORE = " The cost is one more forward pass."
 
 
 def compiled_savings(recording: Recording, outcomes: Sequence[Outcome]) -> dict[Edits, Saving]:
@@ -29,7 +30,10 @@ def compiled_savings(recording: Recording, outcomes: Sequence[Outcome]) -> dict[
         is_same = (one.step, one.target, one.knobs) == (of.step, of.target, of.knobs)
         if is_same and edits > frozenset(of.changes) and other.compared_bytes is not None:
             saved = before - other.compared_bytes
-            found[edits - frozenset(of.changes)] = Saving(before, saved, saved, saved, "reserved", compiled=True)
+            ratio = other.step_seconds / own.step_seconds if own.step_seconds and other.step_seconds else None
+            found[edits - frozenset(of.changes)] = Saving(
+                before, saved, saved, saved, "reserved", compiled=True, time_ratio=ratio
+            )
     return found
 
 
@@ -61,12 +65,18 @@ def with_compiled(recording: Recording, pieces: Sequence[Advice], savings: Mappi
 
 
 def _replaced(piece: Advice, saved: Saving | None) -> Advice:
-    return piece if saved is None else piece.with_saving(replace(saved, replay=piece.saving.replay))
+    if saved is None:
+        return piece
+    found = piece.with_saving(replace(saved, replay=piece.saving.replay))
+    # What a step then costs is known, and may be less than nothing.
+    return found if saved.time_ratio is None else replace(found, sentence=found.sentence.replace(ONE_MORE, ""))
 
 
 def _compiled(piece: Advice, savings: Mapping[Edits, Saving]) -> Saving | None:
     if piece.edits:
         return savings.get(frozenset(piece.edits))
+    if piece.kind is AdviceKind.REMATERIALIZATION:
+        return savings.get(frozenset({"remat:full"}))
     if piece.kind is not AdviceKind.MICROBATCHING:
         return None
     return next((saved for edits, saved in savings.items() if len(edits) == 1 and _splits_batch(*edits)), None)

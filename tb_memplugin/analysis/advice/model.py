@@ -91,6 +91,7 @@ class Saving:
     at_most: int
     of: Literal["peak", "reserved"] = "peak"
     compiled: bool = False  # a compile has shown it; of what is reserved
+    time_ratio: float | None = None  # of a step, with the change, to that without: both compiled, and estimated
     replay: Change | None = None
     floor: int = 0
     if_repeated: int = 0

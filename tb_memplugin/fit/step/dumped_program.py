@@ -34,7 +34,7 @@ class DumpedProgram:
         if count > len(devices):
             text = f"name a target with at least {count} devices"
             raise InputError(f"The program is partitioned for {count} devices", step, text)
-        if changes.drops_unused or changes.knobs:
+        if changes.drops_unused or changes.knobs or changes.remat:
             raise InputError("A program of a dump has no knobs, and keeps unused arguments", step, NEEDS_CODE)
         self._devices, self._module = devices[:count], _changed_module(self._proto, changes)
 

@@ -15,6 +15,7 @@ from tb_memplugin.questions.records import record
 from tb_memplugin.sizes import bytes_text, counted, percent_text
 
 MAX_SHOWN = 12  # rows of the table
+MAX_CHANGES = 4
 NOTABLE = 1.05  # a smaller ratio of two estimated times is none
 DIGITS = 2  # of an estimate
 
@@ -177,6 +178,7 @@ def sentences(found: Plan) -> Iterator[str]:
         yield f"The fastest that fits, as estimated: {_name(found, fastest)}, {two_digits(fastest.rate)} {found.item}/s"
         yield from _binding(fastest)
         yield from (_price_text(found, price) for price in knob_prices(found, fastest))
+        yield from _changes(found, fastest)
     else:
         yield f"The speed of {fastest.target} is not known: {_name(found, fastest)} leaves the most memory"
     cheapest = found.cheapest
@@ -212,12 +214,26 @@ def _binding(one: Planned) -> Iterator[str]:
         yield f"Its time is bound by: {shares} (estimated); it reaches {mfu} of the chip's FLOPs per second (MFU)"
 
 
+def _changes(found: Plan, fastest: Planned) -> Iterator[str]:
+    """Yield what each change of the fastest, compiled with these knobs, costs and saves against no change."""
+    same = [one for one in found.candidates if (one.target, one.knobs) == (fastest.target, fastest.knobs)]
+    before = next((one.outcome for one in same if not one.outcome.candidate.changes), None)
+    for one in [one for one in same if one.outcome.candidate.changes][:MAX_CHANGES] if before is not None else []:
+        after = one.outcome
+        if before is None or after.reserved_bytes is None or before.reserved_bytes is None:
+            continue
+        text = ", ".join(map(change_text, after.candidate.changes))
+        time = _ratio_text(after.step_seconds, before.step_seconds)
+        memory = _less_text(after.reserved_bytes, before.reserved_bytes)
+        unfit = "" if before.fits else "; without it, it does not fit"
+        yield f"With a change ({text}), as estimated: a step takes {time}{memory}{unfit}"
+
+
 def _name(found: Plan, one: Planned) -> str:
     """Name a candidate by its target, the knobs that differ, the batch, and changes."""
     shown = [*found.varied, batch_knob(one.knobs)]
     knobs = [f"{name}={value}" for name, value in one.knobs.items() if name in shown]
-    changes = [f"with {change_text(change)}" for change in one.outcome.candidate.changes]
-    return ", ".join([" ".join([one.target, *knobs[:1]]), *knobs[1:], *changes])
+    return ", ".join([" ".join([one.target, *knobs[:1]]), *knobs[1:], *map(change_text, one.outcome.candidate.changes)])
 
 
 def _price_text(found: Plan, price: Price) -> str:
@@ -225,7 +241,8 @@ def _price_text(found: Plan, price: Price) -> str:
     parts = []
     if price.same is not None:
         own, other = (one.outcome for one in price.same)
-        parts.append(f"a step takes {_ratio_text(own.step_seconds, other.step_seconds)}{_less_text(price)}")
+        less = _less_text(own.reserved_bytes or 0, other.reserved_bytes or 0)
+        parts.append(f"a step takes {_ratio_text(own.step_seconds, other.step_seconds)}{less}")
     instead = price.instead
     if not instead.outcome.fits:
         left = instead.outcome.left_bytes
@@ -242,17 +259,15 @@ def _ratio_text(own: float, other: float) -> str:
         return "an unknown time"
     if 1 / NOTABLE < ratio < NOTABLE:
         return "about as long"
-    change = abs(ratio - 1)
-    return f"{change:.0%} {'longer' if ratio > 1 else 'less time'}" if ratio < 2 else f"{_times(ratio)} as long"
+    change = percent_text(abs(ratio - 1), 1.0)
+    return f"{change} {'longer' if ratio > 1 else 'less time'}" if ratio < 2 else f"{_times(ratio)} as long"
 
 
 def _times(ratio: float) -> str:
     return "about as" if 1 / NOTABLE < ratio < NOTABLE else f"{ratio:.2g} times"
 
 
-def _less_text(price: Price) -> str:
-    assert price.same is not None
-    own, other = (one.outcome.reserved_bytes or 0 for one in price.same)
+def _less_text(own: int, other: int) -> str:
     if own == other:
         return ""
     return f" and {bytes_text(abs(other - own))} {'less' if own < other else 'more'} memory"

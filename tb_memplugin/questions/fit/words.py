@@ -218,6 +218,8 @@ def change_text(change: str) -> str:
     kind, _, rest = change.partition(":")
     if change == "drop-unused":
         return "drop unused arguments"
+    if kind == "remat" and rest:
+        return "recompute in loops" if rest == "full" else f"recompute in loops (keep {rest})"
     if kind == "donate" and rest:
         return f"donate {rest}"
     if kind == "shard" and rest.partition(":")[2]:

@@ -53,6 +53,8 @@ class AdviceLineJson(TypedDict):
     """The work of making the change."""
     cost: Cost
     """The cost of the change in each step."""
+    time_ratio: float | None
+    """The estimated time of a step with the change, relative to that now; null where it was not compiled."""
 
 
 class AdviceJson(AdviceLineJson):
@@ -127,6 +129,7 @@ def _piece(recording: Recording, piece: Advice) -> AdviceJson:
         after_bytes=saved.before - piece.saving_bytes,
         fits=fits_after(recording, saved.room if saved.of == "peak" or saved.compiled else 0),
         evidence=_evidence(saved.compiled),
+        time_ratio=None if saved.time_ratio is None else round(saved.time_ratio, 2),
         rows=_ranges(piece.rows),
         rows_total=len(piece.rows),
     )
@@ -157,7 +160,7 @@ def lines(found: AdviceListJson) -> Iterator[str]:
         yield ""
         yield f"  {saving_line(piece)}  {piece['title']}"
         yield f"      {piece['sentence']}"
-        yield f"      Effort: {piece['effort']}. Cost: {piece['cost']}."
+        yield f"      Effort: {piece['effort']}. Cost: {piece['cost']}{time_text(piece)}."
         yield from (f"      {line}" for line in piece["change"].splitlines())
     if len(pieces) > MAX_LINES:
         yield ""
@@ -179,6 +182,16 @@ def saving_line(piece: AdviceLineJson) -> str:
     of = "reserved" if piece["saving_of"] == "reserved" else "the peak"
     compiled = ", compiled" if piece["evidence"] == "compiled" else ""
     return f"{range_text(-saved, -most)}, {percent_text(saved, piece['before_bytes'])} of {of}{compiled}"
+
+
+def time_text(piece: AdviceLineJson) -> str:
+    """Return `, a step takes 9% less time (compiled, estimated)`; empty where that is unknown."""
+    ratio = piece["time_ratio"]
+    if ratio is None:
+        return ""
+    change = percent_text(abs(ratio - 1), 1.0)
+    length = f"{change} {'longer' if ratio > 1 else 'less time'}" if round(abs(ratio - 1), 2) else "as long as now"
+    return f": a step takes {length} (compiled, estimated)"
 
 
 class AdviceAnswerJson(RecordingAnswerJson, AdviceListJson):

@@ -47,6 +47,8 @@ export interface AdviceLine {
   effort: Effort;
   /** The cost of the change in each step. */
   cost: Cost;
+  /** The estimated time of a step with the change, relative to that now; null where it was not compiled. */
+  time_ratio: number | null;
 }
 
 /** All changes that lower the peak of a recording, the largest saving first. */

@@ -268,6 +268,7 @@ export function makeAdvice(title: string, more: Partial<Advice> = {}): Advice {
     evidence: "simulated",
     effort: "one argument",
     cost: "none",
+    time_ratio: null,
     rows: [[0, 0]],
     rows_total: 1,
     ...more,

@@ -81,7 +81,7 @@ function adviceColumns({ advice, fits_with: needed }: AdviceList): Column<Advice
         constant: needed === null || advice.every(({ fits }) => fits === null) ? "" : null,
       },
     ),
-    column("text", "cost", "Cost", "What the change costs in each step", ({ cost }) => cost, {
+    column("text", "cost", "Cost", "What the change costs in each step", costText, {
       track: "minmax(110px, .7fr)",
     }),
     column("text", "effort", "Effort", "The work of making the change", ({ effort }) => effort, {
@@ -90,6 +90,11 @@ function adviceColumns({ advice, fits_with: needed }: AdviceList): Column<Advice
     savedColumn("sentence", ({ sentence }) => sentence),
     savedColumn("code", ({ change }) => change),
   ];
+}
+
+/** Name the cost, with the estimated time of a step where the change was compiled: "time, step 1.2 times (est.)". */
+function costText({ cost, time_ratio: ratio }: Advice): string {
+  return ratio === null ? cost : `${cost}, step ${ratio} times (est.)`;
 }
 
 function Saving({ piece }: { piece: Advice }) {
