@@ -11,6 +11,7 @@ import pytest
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.knobs import parse_varied
 from tb_memplugin.fit.plan import compile_plan, knobs_of_batch, proposed_knobs
+from tb_memplugin.fit.step.lowering import tokens_of
 from tb_memplugin.fit.sweep import Sweep
 from tb_memplugin.model.fit import Candidate, Outcome
 from tb_memplugin.model.fit_plan import batch_knob, knob_prices, plan
@@ -75,7 +76,7 @@ def test_a_choice_is_told_with_its_cost_and_what_it_allows() -> None:
     assert "it allows batch=192 in place of 64: 1.6 times as many batch/s" in printed
     assert "matrix products 75%, memory 25%" in printed
     cost = 1.5 * 16 / 3600 / (192 / 1.875) * 1e6
-    assert fastest.cost == pytest.approx(cost) and f"{cost:.2g} for a million batch" in printed
+    assert fastest.cost == pytest.approx(cost) and f"{cost:.2g} for a million (batch)" in printed
 
 
 def test_rates_count_tokens_devices_or_steps() -> None:
@@ -179,3 +180,17 @@ def test_a_range_is_searched_for_each_choice(tmp_path: Path) -> None:
         if one.outcome.fits:
             fitting[one.knobs["remat"]] = max(fitting[one.knobs["remat"]], int(one.knobs["batch"]))
     assert fitting == {0: 64, 1: 320}
+
+
+def test_tokens_are_those_of_the_argument_with_a_sequence_for_each_item() -> None:
+    import jax
+
+    def lowered(*shapes: tuple[int, ...]) -> Any:
+        arguments = [jax.ShapeDtypeStruct(shape, "int32") for shape in shapes]
+        return jax.jit(lambda *given: given[0] * 2, keep_unused=True).lower(*arguments)
+
+    assert tokens_of(lowered((64, 128), (7, 9)), {"batch": 64}) == 64 * 128
+    assert tokens_of(lowered((4, 16, 128)), {"batch": 64}) == 64 * 128  # split over the devices of a pmap
+    assert tokens_of(lowered((64, 128)), {"per_device_batch_size": 8}) == 64 * 128
+    assert tokens_of(lowered((64,)), {"batch": 64}) == 0
+    assert tokens_of(lowered((100, 3)), {"batch": 64, "width": 100}) == 0

@@ -204,8 +204,10 @@ def tokens_of(lowered: Any, knobs: Mapping[str, Any]) -> int:
     import jax
 
     batches = {value for name, value in knobs.items() if is_batch(name) and type(value) is int and value > 0}
-    info = getattr(getattr(lowered, "lowered", lowered), "args_info", None)
-    leaves: list[Any] = [getattr(leaf, "_aval", leaf) for leaf in jax.tree.leaves(info)]
+    inner = getattr(lowered, "lowered", lowered)
+    leaves: list[Any] = [getattr(leaf, "_aval", leaf) for leaf in jax.tree.leaves(getattr(inner, "args_info", None))]
+    if not leaves:  # of a script's step
+        leaves = list(getattr(getattr(inner, "_lowering", None), "compile_args", {}).get("global_in_avals", ()))
     sizes = [
         leaf.size
         for leaf in leaves

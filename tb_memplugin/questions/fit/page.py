@@ -63,6 +63,8 @@ class FitCandidateJson(FitChoiceJson):
     """The estimated time of one run of the program; 0 where the target's speed is unknown."""
     utilization: float
     """The share of the chip's published FLOPs per second (MFU) that its matrix products reach in that time."""
+    bound_seconds: dict[str, float]
+    """The estimated seconds of the step by what binds them, such as `matrix products` or `memory`."""
     items_per_second: float
     """The estimated `item`s of the step that all devices together take in a second; 0 where it is unknown."""
     on_front: bool
@@ -218,6 +220,7 @@ def _candidate(step: FitStep, outcome: Outcome, number: int, planned: Planned | 
         **_choice(step.choice(outcome)),
         choice=number,
         value=step.value(outcome),
+        bound_seconds=dict(outcome.bound_seconds),
         items_per_second=planned.rate if planned is not None else 0.0,
         on_front=planned is not None and planned.on_front,
         roles=_roles(outcome),

@@ -145,7 +145,7 @@ def _rows(found: Plan, shown: Sequence[Planned]) -> list[list[str]]:
             *("target", *found.varied),
             *(["with"] if has_changes else []),
             *("reserved", "left", "step (estimated)", f"{found.item}/s"),
-            *([f"cost of a million {found.item}"] if has_costs else []),
+            *([f"cost of a million ({found.item})"] if has_costs else []),
         ]
     ]
     for one in shown:
@@ -183,7 +183,7 @@ def sentences(found: Plan) -> Iterator[str]:
         yield f"The speed of {fastest.target} is not known: {_name(found, fastest)} leaves the most memory"
     cheapest = found.cheapest
     if cheapest is not None:
-        cost = f"{_cost_text(cheapest.cost)} for a million {found.item}"
+        cost = f"{_cost_text(cheapest.cost)} for a million ({found.item})"
         yield f"The cheapest, as estimated: {_name(found, cheapest)}, {cost}"
     fitting = sum(one.outcome.fits for one in found.candidates)
     count = counted(len(found.candidates), "candidate")

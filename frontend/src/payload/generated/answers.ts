@@ -460,6 +460,8 @@ export interface FitCandidate extends FitChoice {
   step_seconds: number;
   /** The share of the chip's published FLOPs per second (MFU) that its matrix products reach in that time. */
   utilization: number;
+  /** The estimated seconds of the step by what binds them, such as `matrix products` or `memory`. */
+  bound_seconds: Record<string, number>;
   /** The estimated `item`s of the step that all devices together take in a second; 0 where it is unknown. */
   items_per_second: number;
   /** It fits, and no candidate of its target is as fast with less memory. */

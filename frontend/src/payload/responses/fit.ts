@@ -87,6 +87,15 @@ export function stepTimeText({ step_seconds: seconds, utilization }: FitCandidat
   return `${formatCount(Number((seconds / unit).toPrecision(2)))} ${name}, ${formatShare(utilization, 1)} MFU`;
 }
 
+/** Format what binds an estimated time, the largest share first: "memory 56%, other devices 43%". */
+export function boundText({ bound_seconds: bound }: FitCandidate): string {
+  const total = Object.values(bound).reduce((sum, seconds) => sum + seconds, 0);
+  return Object.entries(bound)
+    .sort(([, a], [, b]) => b - a)
+    .map(([name, seconds]) => `${name} ${formatShare(seconds, total)}`)
+    .join(", ");
+}
+
 /** Format an estimated rate with the two digits that it has: "370,000", "84" or "0.42". */
 export function rateText(rate: number): string {
   return Number(rate.toPrecision(2)).toLocaleString("en-US");

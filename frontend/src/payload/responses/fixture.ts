@@ -30,6 +30,7 @@ export function fitCandidate(
     rematerialized: 0,
     rematerialized_flops: 0,
     step_seconds: 0,
+    bound_seconds: {},
     items_per_second: 0,
     on_front: false,
     utilization: 0,

@@ -3,12 +3,15 @@ import { stackedRoles } from "../../layout/fit";
 import type { Api } from "../../payload/api";
 import type { FitCandidate, FitStep, Summary } from "../../payload/generated/answers";
 import {
+  boundText,
   knobText,
   leftOf,
+  rateText,
   recomputedText,
   reservedText,
   STATE_TEXT,
   stateOf,
+  stepTimeText,
 } from "../../payload/responses/fit";
 import { openComparison, openRecording } from "../state/tabs";
 import { store } from "../state/view_state";
@@ -124,6 +127,13 @@ export function CandidateDetails({ step, candidate, actions }: Props) {
         <Bytes name="Limit" bytes={candidate.limit_bytes} />
         <Fact name="Left">{textOr(leftOf(candidate), formatLeft)}</Fact>
         <Fact name="Recomputed">{candidate.reserved_bytes === null ? "" : recomputedText(candidate)}</Fact>
+        {candidate.step_seconds > 0 && (
+          <>
+            <Fact name="Step (est.)">{stepTimeText(candidate)}</Fact>
+            <Fact name={`${step.item}/s (est.)`}>{rateText(candidate.items_per_second)}</Fact>
+            <Fact name="Time bound by">{boundText(candidate)}</Fact>
+          </>
+        )}
         <Fact name="Compiled in">{`${candidate.seconds.toFixed(1)} s`}</Fact>
         <Fact name="Target">{candidate.target}</Fact>
         {step.searched !== "" && <Fact name={step.searched}>{String(candidate.value)}</Fact>}
