@@ -15,9 +15,9 @@ describe("the chart of memory and time", () => {
     expect(lines.map(({ target, points: all }) => [target, ...all.map((each) => each.candidate)])).toEqual([
       ["v5e:2x2", 1, 0],
     ]);
-    expect(points.map(({ candidate }) => candidate)).toEqual([0, 1, 2]);
-    expect(points[0].x).toBeCloseTo(2 * points[1].x);
-    expect(points[0].y).toBeCloseTo(2 * points[1].y);
+    expect(points.map(({ candidate }) => candidate)).toEqual([2, 0, 1]);
+    expect(points[1].x).toBeCloseTo(2 * points[2].x);
+    expect(points[1].y).toBeCloseTo(2 * points[2].y);
     expect(limits.map(({ share }) => share < 1)).toEqual([true]);
   });
 

@@ -42,10 +42,11 @@ export function fitFront({ candidates }: FitStep): FitFront {
     y: candidates[i].items_per_second / rate,
     state: stateOf(candidates[i]),
   });
+  const rank = ({ candidate }: FrontPoint): number => Number(candidates[candidate].on_front);
   const best = timed.filter((i) => candidates[i].on_front).map(point);
   const targets = [...new Set(best.map(({ candidate }) => candidates[candidate].target))];
   return {
-    points: timed.map(point),
+    points: timed.map(point).sort((a, b) => rank(a) - rank(b)), // the front on top
     lines: targets.map((target) => ({
       target,
       points: best
