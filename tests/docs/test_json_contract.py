@@ -258,6 +258,8 @@ def test_fit(print_json: Any) -> None:
     step = f"{TESTS / 'fit' / 'step.py'}:step"
     answer = print_json("check", "--fit", step, "--on", "cpu:1", "--max-peak", "1MiB")
     check_object(answer, "check --fit --json", "checked", seen)
+    answer = print_json("plan", step, "--on", "cpu:1", "--vary", "remat=none,full", "--price", "v5e=1.2")
+    check_object(answer, "plan --json", "planned", seen)
     answer = print_json("fit", str(DEMO / "v5e_train_step"))
     check_object(answer, "fit --json", "recorded", seen)
     assert seen >= {key for key in all_keys("fit --json") if not key.startswith(("Problem:", "Caveat:"))} | set(
