@@ -63,6 +63,17 @@ def test_functions_that_were_called_before_are_executed_again_afterwards_only() 
     assert int(small) == 45 and float(after[1]) == float(before[1]) != 1
 
 
+@pytest.mark.slow
+def test_a_new_jit_of_a_function_that_was_called_before_is_heard() -> None:
+    def made() -> jax.Array:
+        return jnp.ones((WIDTH, 4 * WIDTH))
+
+    jax.jit(made)()
+    with capture.preview() as found:
+        jax.jit(made)()
+    assert [each.name for each in found.jits] == ["made"]
+
+
 def test_a_block_without_large_functions_says_so() -> None:
     with capture.preview() as found:
         jnp.ones(3)

@@ -69,7 +69,11 @@ class Watcher:
             ):
                 stack.callback(setattr, owner, name, getattr(owner, name))
                 setattr(owner, name, value)
-            importlib.import_module("jax._src.lib")._jax.PjitFunctionCache.clear_all()  # so do functions called before
+            # Functions that were called before would bypass Python too, and a new `jax.jit(f)` of one that is gone.
+            importlib.import_module("jax._src.lib")._jax.PjitFunctionCache.clear_all()
+            for name in ("_cpp_pjit_cache_fun_only", "_cpp_pjit_cache_explicit_attributes"):
+                if hasattr(known, name):
+                    getattr(known, name).clear()
             yield
 
     def _call(self, execute: Any, *arguments: Any, **parameters: Any) -> Any:
