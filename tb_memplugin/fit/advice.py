@@ -13,13 +13,12 @@ from tb_memplugin.fit.compiling.compiling import programs_of
 from tb_memplugin.fit.knobs import parse_changes
 from tb_memplugin.fit.search import Search
 from tb_memplugin.fit.sweep import Sweep
-from tb_memplugin.model.fit import MICROBATCHES, Knobs, LargestValue, Outcome, Tried, dumped_files
+from tb_memplugin.model.fit import MICROBATCHES, RECOMPUTED, Knobs, LargestValue, Outcome, Tried, dumped_files
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.hlo import read_hlo
 from tb_memplugin.targets import parse_target
 
 COMBINED = "All of these"
-RECOMPUTED = "remat:full"
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class Trial:
     def _try(self, piece: AdviceToTry) -> Tried | None:
         try:
             tried = self._compiled(piece) if piece.changes else self._estimated(piece)
-            if tried.error and piece.changes == (RECOMPUTED,):  # such as of layers that are no scan
+            if tried.error and piece.changes == (RECOMPUTED,):  # of a loop that is no jax.lax.scan
                 return self._estimated(replace(piece, changes=()))
             return tried
         except CancelledError:
@@ -186,8 +185,8 @@ def _program(outcome: Outcome, logdir: Path) -> Recording | None:
 
 def _piece(advice: Advice, values: Mapping[str, Any], has_source: bool) -> AdviceToTry:
     changes = advice.edits or (_microbatches(values) if advice.kind is AdviceKind.MICROBATCHING else ())
-    if advice.kind is AdviceKind.REMATERIALIZATION and has_source:
-        changes = (RECOMPUTED,)
+    if RECOMPUTED in changes and not has_source:
+        changes = ()
     if changes and advice.kind is AdviceKind.MICROBATCHING:
         return AdviceToTry(f"Set {changes[0].removeprefix('set:')}", advice.saving_bytes, changes)
     return AdviceToTry(advice.title, advice.saving_bytes, changes)

@@ -7,11 +7,11 @@ from itertools import groupby
 from typing import Any
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.fit.advice import RECOMPUTED, pieces_of
+from tb_memplugin.fit.advice import pieces_of
 from tb_memplugin.fit.knobs import parse_changes
 from tb_memplugin.fit.script.call import MAIN
 from tb_memplugin.fit.sweep import Row, Sweep
-from tb_memplugin.model.fit import MICROBATCHES, Knob, Knobs, Outcome
+from tb_memplugin.model.fit import MICROBATCHES, RECOMPUTED, Knob, Knobs, Outcome
 from tb_memplugin.model.fit_plan import RECOMPUTATION, Plan, Planned, batch_knob, is_of_device, plan
 from tb_memplugin.targets import parse_target, targets_to_try
 

@@ -12,6 +12,7 @@ from typing import TypedDict
 Knob = int | float | str | bool
 Knobs = tuple[tuple[str, Knob], ...]
 RECORD = "fit.json"
+RECOMPUTED = "remat:full"  # a change: the backward pass recomputes the bodies of all scans
 # Names of knobs that split a batch into parts, by libraries and by custom.
 MICROBATCHES = (
     "microbatches", "num_microbatches", "n_microbatches", "accumulate", "accumulation", "accumulation_steps",

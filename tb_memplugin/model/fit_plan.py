@@ -44,11 +44,9 @@ def chips_of(target: str) -> int:
     return prod(int(size) for size in target.partition(":")[2].split("x") if size.isdecimal())
 
 
-def _items(outcome: Outcome) -> float:
-    """Return the batch of all devices; 1 for a step without a knob for it."""
-    knobs = dict(outcome.candidate.knobs)
-    name = batch_knob(knobs) or outcome.searched
-    value = knobs.get(name)
+def items_of(outcome: Outcome, name: str) -> float:
+    """Return the value of a knob that counts items, on all devices together; 1 where it counts none."""
+    value = dict(outcome.candidate.knobs).get(name)
     if not isinstance(value, int | float) or isinstance(value, bool) or value <= 0:
         return 1
     tpu = TPUS.get(chip_of(outcome.candidate.target))
@@ -121,7 +119,7 @@ def _item(outcomes: Sequence[Outcome]) -> str:
 def _rate(outcome: Outcome, item: str) -> float:
     if not outcome.step_seconds:
         return 0.0
-    items = outcome.tokens if item == "tokens" else 1 if item == "steps" else _items(outcome)
+    items = outcome.tokens if item == "tokens" else 1 if item == "steps" else items_of(outcome, item)
     return items / outcome.step_seconds
 
 

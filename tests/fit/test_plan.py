@@ -16,6 +16,7 @@ from tb_memplugin.fit.sweep import Sweep
 from tb_memplugin.model.fit import Candidate, Outcome
 from tb_memplugin.model.fit_plan import batch_knob, knob_prices, plan
 from tb_memplugin.questions.fit.plan import lines
+from tb_memplugin.questions.fit.words import rate_text
 from tb_memplugin.targets import targets_to_try
 
 GIB = 2**30
@@ -82,6 +83,7 @@ def test_a_choice_is_told_with_its_cost_and_what_it_allows() -> None:
 def test_rates_count_tokens_devices_or_steps() -> None:
     timed = outcome(1, 0.5, "v5e:2x2", per_device_batch_size=4)
     assert plan([timed]).candidates[0].rate == 4 * 4 / 0.5
+    assert rate_text(timed, "per_device_batch_size") == "32"  # the table of `fit` says the same
     of_cores = outcome(1, 0.5, "tpu7x:2x2x1", per_device_batch_size=4)  # two devices for each chip
     assert plan([of_cores]).candidates[0].rate == 4 * 8 / 0.5
     assert plan([outcome(1, 0.5, width=8)]).item == "steps"

@@ -5,13 +5,20 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from tb_memplugin.analysis.advice.model import NEARLY, Advice, AdviceKind, Saving, in_order, is_worthwhile
+from tb_memplugin.analysis.advice.model import (
+    NEARLY,
+    ONE_MORE_PASS,
+    Advice,
+    AdviceKind,
+    Saving,
+    in_order,
+    is_worthwhile,
+)
 from tb_memplugin.analysis.usage.live_bytes import reserved_bytes
 from tb_memplugin.model.fit import MICROBATCHES, Candidate, Outcome, dumped_files
 from tb_memplugin.model.recording import Recording
 
 Edits = frozenset[str]
-ONE_MORE = " The cost is one more forward pass."
 
 
 def compiled_savings(recording: Recording, outcomes: Sequence[Outcome]) -> dict[Edits, Saving]:
@@ -69,14 +76,12 @@ def _replaced(piece: Advice, saved: Saving | None) -> Advice:
         return piece
     found = piece.with_saving(replace(saved, replay=piece.saving.replay))
     # What a step then costs is known, and may be less than nothing.
-    return found if saved.time_ratio is None else replace(found, sentence=found.sentence.replace(ONE_MORE, ""))
+    return found if saved.time_ratio is None else replace(found, sentence=found.sentence.replace(ONE_MORE_PASS, ""))
 
 
 def _compiled(piece: Advice, savings: Mapping[Edits, Saving]) -> Saving | None:
     if piece.edits:
         return savings.get(frozenset(piece.edits))
-    if piece.kind is AdviceKind.REMATERIALIZATION:
-        return savings.get(frozenset({"remat:full"}))
     if piece.kind is not AdviceKind.MICROBATCHING:
         return None
     return next((saved for edits, saved in savings.items() if len(edits) == 1 and _splits_batch(*edits)), None)

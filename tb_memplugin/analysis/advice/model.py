@@ -19,6 +19,7 @@ from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text, counted
 
+ONE_MORE_PASS = " The cost is one more forward pass."
 # A saving below 1/200 of the peak, or below 1 MiB, does not decide whether a program fits.
 MIN_SHARE = 200
 MIN_BYTES = 2**20

@@ -153,7 +153,7 @@ def plan(parser: argparse.ArgumentParser) -> None:
 
     The answer has, for each target, the candidates that no other beats in both memory and time. Times are estimated
     from the compiled program. Exit code 0 means that something fits, 1 that nothing does, 2 that nothing compiled.
-    Of a logdir, nothing is compiled: the answer is about its candidates, which --to wrote.
+    For a logdir, the candidates that --to wrote there are planned with.
 
     examples:
       tb-memplugin plan gpt.py:step --on v5e:4x4 --on v6e:2x4 --global-batch 512 --vary remat=none,full

@@ -7,7 +7,7 @@ from typing import TypedDict
 
 from tb_memplugin.model.fit import Knob
 from tb_memplugin.model.fit_plan import Plan, Planned, Price, batch_knob, knob_prices
-from tb_memplugin.questions.asking.asked import AnswerJson, Asked, Question
+from tb_memplugin.questions.asking.asked import STDIN, AnswerJson, Asked, Question
 from tb_memplugin.questions.asking.json_types import AboutFile, ProblemJson, problems_json
 from tb_memplugin.questions.asking.text_table import align
 from tb_memplugin.questions.fit.words import change_text, seconds_text, size_text, two_digits
@@ -89,11 +89,9 @@ def plan_answer(found: Plan, asked: Asked, problems: Iterable[AboutFile] = ()) -
 
 
 def _next(fastest: Planned | None, asked: Asked) -> Question | None:
-    if fastest is None or not fastest.outcome.run:
+    if fastest is None or not fastest.outcome.run or asked.path == STDIN:  # its program was not kept
         return None
     path = f"{asked.path.rstrip('/')}/{fastest.outcome.run}"
-    if asked.path == "-":
-        path = "-"  # nothing was kept
     return Question("explain", {"path": path}, "what is live at the peak of the fastest")
 
 
@@ -274,7 +272,7 @@ def _less_text(own: int, other: int) -> str:
 
 
 def _free_text(price: Price) -> str:
-    """Return the values of the batch or the microbatches that differ between the two, such as `batch=256, not 64`."""
+    """Return the batch or the microbatches where the two differ, such as `batch=256 in place of 64`."""
     own, other = price.best.knobs, price.instead.knobs
     return ", ".join(
         f"{name}={value} in place of {other.get(name)}"

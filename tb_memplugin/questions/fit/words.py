@@ -8,6 +8,7 @@ from textwrap import shorten
 from markupsafe import Markup
 
 from tb_memplugin.model.fit import LargestValue, MemoryLine, Outcome
+from tb_memplugin.model.fit_plan import items_of
 from tb_memplugin.questions.asking.html import table
 from tb_memplugin.questions.asking.text_table import align
 from tb_memplugin.sizes import bytes_text, counted, percent_text
@@ -114,8 +115,7 @@ def rate_text(outcome: Outcome, searched: str) -> str:
 
 
 def _rate(outcome: Outcome, searched: str) -> float:
-    value = dict(outcome.candidate.knobs).get(searched)
-    return float(value) / outcome.step_seconds if outcome.step_seconds and isinstance(value, int | float) else 0.0
+    return items_of(outcome, searched) / outcome.step_seconds if searched and outcome.step_seconds else 0.0
 
 
 def two_digits(number: float) -> str:

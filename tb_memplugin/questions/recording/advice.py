@@ -185,7 +185,7 @@ def saving_line(piece: AdviceLineJson) -> str:
 
 
 def time_text(piece: AdviceLineJson) -> str:
-    """Return `, a step takes 9% less time (compiled, estimated)`; empty where that is unknown."""
+    """Return `: a step takes 9% less time (compiled, estimated)`; empty where that is unknown."""
     ratio = piece["time_ratio"]
     if ratio is None:
         return ""

@@ -6,7 +6,7 @@ from functools import reduce
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, promise, sort_by_size
+from tb_memplugin.analysis.advice.model import ONE_MORE_PASS, Advice, AdviceKind, Saving, promise, sort_by_size
 from tb_memplugin.analysis.advice.support.passes import ProgramPasses
 from tb_memplugin.analysis.dataflow.graph import uses
 from tb_memplugin.analysis.ownership.model_paths import Pass
@@ -18,6 +18,7 @@ from tb_memplugin.analysis.replay.schedule_graph import Loops, lower_peak, progr
 from tb_memplugin.analysis.replay.what_if import Change, remove_rows
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import I32
+from tb_memplugin.model.fit import RECOMPUTED
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import agree, bytes_text, counted
 
@@ -39,9 +40,13 @@ def advise(recording: Recording, passes: ProgramPasses) -> Iterator[Advice]:
         if scan := _recomputation(recording, loops, forward, backward, parent):
             place = _scan_line(recording, scan) or scan.loops[0]
             written.setdefault((place, parent), []).append(scan)
-    for (place, parent), found in written.items():
-        if piece := _around_body(recording, loops, parent, place if isinstance(place, str) else "", found):
-            yield piece
+    pieces = [
+        piece
+        for (place, parent), found in written.items()
+        if (piece := _around_body(recording, loops, parent, place if isinstance(place, str) else "", found))
+    ]
+    # The change is to all scans: of several pieces, it would show none by itself.
+    yield from (replace(piece, edits=(RECOMPUTED,)) if len(pieces) == 1 else piece for piece in pieces)
 
 
 def _loop_pairs(recording: Recording, passes: ProgramPasses, loops: Loops) -> list[tuple[int, int]]:
@@ -122,7 +127,7 @@ def _around_body(
         title=f"Rematerialize the body of {scan}",
         sentence=f"The scan's {stack} {counted(len(rows), 'tensor')} for the backward pass, {bytes_text(size)}"
         f"{f', in {place}' if place else ''}. Keeping only each iteration's inputs, and recomputing the rest, "
-        f"{saved.effect}. The cost is one more forward pass.",
+        f"{saved.effect}.{ONE_MORE_PASS}",
         change="jax.lax.scan(jax.checkpoint(body), ...)",
         rows=sort_by_size(recording, rows),
         bytes=size,
