@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from waitress import wasyncore
 from waitress.adjustments import Adjustments
 from waitress.channel import ClientDisconnected, HTTPChannel
+from waitress.parser import HTTPRequestParser
 from waitress.server import TcpWSGIServer
 from waitress.task import ThreadedTaskDispatcher, WSGITask
 from waitress.utilities import Error
@@ -145,9 +146,16 @@ MAX_UNSENT_BYTES = 4 << 20
 NEVER = 1 << 60
 
 
+class _Request(HTTPRequestParser):  # type: ignore[misc]
+    """One request. waitress names its path in its log, also where none was read: of headers that are too long."""
+
+    path = ""
+
+
 class _Channel(HTTPChannel):  # type: ignore[misc]
     """One connection, with one request at a time."""
 
+    parser_class = _Request
     arriving_since = 0.0  # the first byte of a request that is not complete
 
     @property

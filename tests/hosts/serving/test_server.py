@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import pytest
 from support.raw_http import GET, connect, exchange, read_all, read_to
 from support.servers import Server, fetch
+from waitress.adjustments import Adjustments
+from waitress.channel import ClientDisconnected
 
-from tb_memplugin.hosts.serving.server import THREADS, FairQueue
+from tb_memplugin.hosts.serving.server import THREADS, FairQueue, _Channel
 from tb_memplugin.questions.asking.source import Reads
 
 SMALL = b"answer"
@@ -236,6 +241,24 @@ def test_requests_that_are_none_end_only_themselves(server: Server, wrong: bytes
         client.shutdown(1)
         read_all(client)
     assert server.get("").body == SMALL
+
+
+def test_a_client_that_sends_no_request_and_leaves_is_forgotten(caplog: pytest.LogCaptureFixture) -> None:
+    """waitress names the path of a request whose client has gone before its answer."""
+
+    class Left(_Channel):
+        def write_soon(self, data: object) -> int:
+            raise ClientDisconnected
+
+    with caplog.at_level(logging.INFO, "waitress"):
+        adj = Adjustments()
+        tasks: list[Left] = []
+        answered = SimpleNamespace(add_task=tasks.append, active_channels={}, adj=adj, pull_trigger=lambda: None)
+        ours, _ = socket.socketpair()
+        channel = Left(answered, ours, ("", 0), adj, {})
+        channel.received(b"no request\r\n\r\n")
+        tasks[0].service()
+    assert "Client disconnected" in caplog.text and not channel.requests
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
