@@ -250,11 +250,11 @@ def test_a_client_that_sends_no_request_and_leaves_is_forgotten(caplog: pytest.L
         def write_soon(self, data: object) -> int:
             raise ClientDisconnected
 
-    with caplog.at_level(logging.INFO, "waitress"):
+    ours, theirs = socket.socketpair()
+    with ours, theirs, caplog.at_level(logging.INFO, "waitress"):
         adj = Adjustments()
         tasks: list[Left] = []
         answered = SimpleNamespace(add_task=tasks.append, active_channels={}, adj=adj, pull_trigger=lambda: None)
-        ours, _ = socket.socketpair()
         channel = Left(answered, ours, ("", 0), adj, {})
         channel.received(b"no request\r\n\r\n")
         tasks[0].service()
