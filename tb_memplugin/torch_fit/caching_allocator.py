@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,6 +39,7 @@ class Segment:
     size: int
     is_small: bool
     stack: int
+    stream: int = 0
     first: Block | None = None
 
     def described(self, stacks: SnapshotStacks) -> dict[str, Any]:
@@ -53,12 +55,13 @@ class Segment:
         used = sum(one["size"] for one in blocks if one["state"] != "inactive")
         return {
             "device": 0, "address": self.address, "total_size": self.size, "allocated_size": used, "active_size": used,
-            "stream": 0, "segment_type": "small" if self.is_small else "large", "segment_pool_id": (0, 0),
+            "stream": self.stream, "segment_type": "small" if self.is_small else "large", "segment_pool_id": (0, 0),
             "is_expandable": False, "frames": stacks[self.stack], "blocks": blocks,
         }  # fmt: skip
 
 
-EventReport = Callable[[str, int, int, int], None]  # of an action, address, bytes and stack
+EventReport = Callable[[str, int, int, int, int], None]  # of an action, address, bytes, stack and stream
+Pool = tuple[bool, int]  # of small blocks or large ones, for one stream
 
 
 def rounded(size: int) -> int:
@@ -78,15 +81,15 @@ class CachingAllocator:
     limit: int = 1 << 62
     reserved: int = 0
     segments: dict[int, Segment] = field(default_factory=dict)
-    _free: dict[bool, list[tuple[int, int]]] = field(default_factory=lambda: {True: [], False: []})
+    _free: dict[Pool, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
     _blocks: dict[int, Block] = field(default_factory=dict)  # free ones, by address
     _next: int = FIRST_ADDRESS
 
-    def allocate(self, size: int, stack: int) -> Block:
-        """Return a block for so many bytes."""
+    def allocate(self, size: int, stack: int, stream: int = 0) -> Block:
+        """Return a block for so many bytes. Streams do not share free memory."""
         needed = rounded(size)
         is_small = needed <= SMALL
-        block = self._best_fit(needed, is_small) or self._reserve(needed, is_small, stack)
+        block = self._best_fit(needed, (is_small, stream)) or self._reserve(needed, is_small, stack, stream)
         rest = block.size - needed
         if rest >= ROUND if is_small else rest > SMALL:
             self._split(block, needed)
@@ -102,8 +105,8 @@ class CachingAllocator:
                 block = _join(block, other)
         self._keep(block)
 
-    def _best_fit(self, size: int, is_small: bool) -> Block | None:
-        free = self._free[is_small]
+    def _best_fit(self, size: int, pool: Pool) -> Block | None:
+        free = self._free[pool]
         at = bisect_left(free, (size, 0))
         if at == len(free):
             return None
@@ -111,17 +114,17 @@ class CachingAllocator:
         self._forget(block)
         return block
 
-    def _reserve(self, size: int, is_small: bool, stack: int) -> Block:
+    def _reserve(self, size: int, is_small: bool, stack: int, stream: int) -> Block:
         own = -(-size // (2 * MIB)) * 2 * MIB
         wanted = SMALL_SEGMENT if is_small else LARGE_SEGMENT if size < OWN_SEGMENT else own
         if self.reserved + wanted > self.limit:
             self.release()
-        segment = Segment(self._next, wanted, is_small, stack)
+        segment = Segment(self._next, wanted, is_small, stack, stream)
         self._next += wanted
         self.reserved += wanted
         segment.first = Block(segment.address, wanted, segment)
         self.segments[segment.address] = segment
-        self.report("segment_alloc", segment.address, wanted, stack)
+        self.report("segment_alloc", segment.address, wanted, stack, stream)
         return segment.first
 
     def release(self) -> None:
@@ -132,7 +135,7 @@ class CachingAllocator:
                 self._forget(first)
                 del self.segments[segment.address]
                 self.reserved -= segment.size
-                self.report("segment_free", segment.address, segment.size, -1)
+                self.report("segment_free", segment.address, segment.size, -1, segment.stream)
 
     def _split(self, block: Block, size: int) -> None:
         rest = Block(block.address + size, block.size - size, block.segment, before=block, after=block.after)
@@ -142,13 +145,17 @@ class CachingAllocator:
         self._keep(rest)
 
     def _keep(self, block: Block) -> None:
-        insort(self._free[block.segment.is_small], (block.size, block.address))
+        insort(self._free[_pool(block)], (block.size, block.address))
         self._blocks[block.address] = block
 
     def _forget(self, block: Block) -> None:
-        free = self._free[block.segment.is_small]
+        free = self._free[_pool(block)]
         del free[bisect_left(free, (block.size, block.address))]
         del self._blocks[block.address]
+
+
+def _pool(block: Block) -> Pool:
+    return block.segment.is_small, block.segment.stream
 
 
 def _join(one: Block, other: Block) -> Block:

@@ -14,10 +14,10 @@ import torch.nn.functional
 from torch.overrides import TorchFunctionMode
 
 from tb_memplugin.torch_fit.autocast import AutocastCache, autocast_arguments
-from tb_memplugin.torch_fit.storages import CPU, CUDA, META, StorageTracker
+from tb_memplugin.torch_fit.storages import CPU, CUDA, META, StorageTracker, asks_for_shapes
+from tb_memplugin.torch_fit.streams import stream_functions
 from tb_memplugin.torch_fit.substitutes import SUBSTITUTES
 
-GPU = torch.device("cuda", 0)
 CHECKS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
 CudaFunction = Callable[..., Any]
 
@@ -25,12 +25,15 @@ CudaFunction = Callable[..., Any]
 class PretendedGpu(TorchFunctionMode):  # type: ignore[misc]
     """Intercepts PyTorch's functions: devices become places of storages, autocast and kernels those of CUDA."""
 
-    def __init__(self, tracker: StorageTracker) -> None:
+    def __init__(self, tracker: StorageTracker, gpu: torch.device) -> None:
         super().__init__()
+        self.gpu = gpu
         self.tracker, self.cache, self.is_handling = tracker, AutocastCache(), False
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if asks_for_shapes():
+            return func(*args, **kwargs)
         before, self.is_handling = self.is_handling, True
         try:
             name = func.__name__
@@ -118,7 +121,7 @@ def _move(mode: PretendedGpu, tensor: Any, device: Any, dtype: Any, copy: bool, 
 
 
 def _cuda(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    return _move(mode, args[0], GPU, None, False, kwargs.get("memory_format"))
+    return _move(mode, args[0], mode.gpu, None, False, kwargs.get("memory_format"))
 
 
 def _cpu(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -127,7 +130,7 @@ def _cpu(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> An
 
 def _device(mode: PretendedGpu, tensor: Any) -> torch.device:
     place = mode.tracker.place_of(tensor)
-    return GPU if place == CUDA else torch.device(place)
+    return mode.gpu if place == CUDA else torch.device(place)
 
 
 def _numpy(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -152,12 +155,16 @@ def _cross_entropy(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, A
     return mode.call(torch._C._nn.nll_loss_nd, (logs, args[1]), rest)
 
 
+def _record_stream(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> None:
+    mode.tracker.assumptions.note("streams", "Memory that several streams use is free as soon as it is dropped")
+
+
 HANDLERS: dict[str, CudaFunction] = {
     "to": _to, "cuda": _cuda, "cpu": _cpu, "numpy": _numpy, "tolist": _numpy, "pin_memory": _itself,
     "cross_entropy_loss": _cross_entropy,
     "is_pinned": lambda mode, func, args, kwargs: False,
-    "get_device": lambda mode, func, args, kwargs: 0 if mode.is_on_gpu(args[0]) else -1,
-    "record_stream": lambda mode, func, args, kwargs: None,
+    "get_device": lambda mode, func, args, kwargs: mode.gpu.index if mode.is_on_gpu(args[0]) else -1,
+    "record_stream": _record_stream,
 }  # fmt: skip
 GETTERS: dict[str, CudaFunction] = {
     "device": _device,
@@ -165,23 +172,6 @@ GETTERS: dict[str, CudaFunction] = {
     "is_cpu": lambda mode, tensor: mode.tracker.place_of(tensor) == CPU,
     "is_meta": lambda mode, tensor: mode.tracker.place_of(tensor) == META,
 }
-
-
-class _NoStream:
-    """A stream or an event: any method may be called, and does nothing."""
-
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        self.cuda_stream = self.stream_id = self.device_index = 0
-        self.device = GPU
-
-    def __enter__(self) -> _NoStream:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        pass
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *args, **kwargs: 0.0 if name == "elapsed_time" else name == "query"
 
 
 def _nothing(*args: object, **kwargs: object) -> None:
@@ -192,20 +182,22 @@ def _zero(*args: object, **kwargs: object) -> int:
     return 0
 
 
-def cuda_functions(name: str, capability: tuple[int, int], memory: int, multiprocessors: int) -> dict[str, Any]:
-    """Return functions of torch.cuda as on a GPU."""
+def cuda_functions(
+    mode: PretendedGpu, count: int, name: str, capability: tuple[int, int], memory: int, multiprocessors: int
+) -> dict[str, Any]:
+    """Return functions of torch.cuda as on a host with so many GPUs."""
     properties = SimpleNamespace(
         name=name, major=capability[0], minor=capability[1], total_memory=memory,
         multi_processor_count=multiprocessors, warp_size=32, max_threads_per_multi_processor=2048,
     )  # fmt: skip
     state = torch.zeros(16, dtype=torch.uint8)
     values: dict[str, Any] = {
-        "is_available": True, "device_count": 1, "current_device": 0, "is_initialized": True, "get_device_name": name,
+        "is_available": True, "is_initialized": True, "device_count": count, "get_device_name": name,
+        "current_device": mode.gpu.index, "current_device_index": mode.gpu.index, "current_accelerator": mode.gpu,
         "get_device_capability": capability, "get_device_properties": properties, "is_bf16_supported": True,
-        "mem_get_info": (memory, memory), "get_rng_state": state, "get_rng_state_all": [state], "memory_stats": {},
-        "is_current_stream_capturing": False, "get_arch_list": [f"sm_{capability[0]}{capability[1]}"],
-        "current_accelerator": GPU, "current_device_index": 0, "current_stream": _NoStream(),
-        "default_stream": _NoStream(), "initial_seed": 0, "memory_summary": "", "is_tf32_supported": True,
+        "is_tf32_supported": True, "get_arch_list": [f"sm_{capability[0]}{capability[1]}"], "memory_summary": "",
+        "mem_get_info": (memory, memory), "memory_stats": {}, "is_current_stream_capturing": False, "initial_seed": 0,
+        "get_rng_state": state, "get_rng_state_all": [state],
     }  # fmt: skip
     functions: dict[str, Any] = {key: (lambda *args, _value=value, **kwargs: _value) for key, value in values.items()}
     for key in ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"):
@@ -213,10 +205,10 @@ def cuda_functions(name: str, capability: tuple[int, int], memory: int, multipro
     for key in (
         *("init", "_lazy_init", "synchronize", "empty_cache", "ipc_collect", "manual_seed", "manual_seed_all"),
         *("set_device", "set_rng_state", "set_rng_state_all", "seed", "seed_all", "reset_peak_memory_stats"),
-        *("reset_accumulated_memory_stats", "set_per_process_memory_fraction", "_lazy_call", "set_stream"),
+        *("reset_accumulated_memory_stats", "set_per_process_memory_fraction", "_lazy_call"),
     ):
         functions[key] = _nothing
-    return functions | {"Stream": _NoStream, "Event": _NoStream, "stream": _NoStream, "device": _NoStream}
+    return functions | stream_functions(mode.tracker.log, mode.gpu)
 
 
 @contextmanager
@@ -228,7 +220,11 @@ def pretended_gpu(mode: PretendedGpu, functions: dict[str, Any]) -> Iterator[Non
             for module in (torch.cuda, accelerator):
                 if hasattr(module, name):
                     stack.enter_context(patch.object(module, name, value))
-        for module in (torch, torch.nn.functional, torch.functional, torch._tensor, torch.nn.init):
+        for name in ("Stream", "Event"):
+            stack.enter_context(patch.object(torch, name, functions[name]))
+        stack.enter_context(patch.object(torch._C, "_get_accelerator", functions["current_accelerator"]))
+        stack.enter_context(patch.object(torch._tensor_str, "_str", _str(mode)))
+        for module in (torch, torch.nn.functional, torch.functional, torch._tensor, torch.nn.init, torch.autograd):
             for name in CHECKS:
                 if hasattr(module, name):
                     stack.enter_context(patch.object(module, name, lambda *args: False))
@@ -236,6 +232,7 @@ def pretended_gpu(mode: PretendedGpu, functions: dict[str, Any]) -> Iterator[Non
         stack.enter_context(patch.object(torch, "compile", _not_compiled(mode)))
         stack.enter_context(patch.object(torch, "Generator", _Generator))
         stack.enter_context(patch.object(torch.nn.Parameter, "__new__", _parameter(mode, torch.nn.Parameter.__new__)))
+        stack.enter_context(patch.object(torch.UntypedStorage, "resize_", _resizing(mode), create=True))
         hooks = torch.autograd.graph.saved_tensors_hooks
         stack.enter_context(patch.object(hooks, "__init__", _hooks(mode, hooks.__init__)))
         stack.enter_context(mode.tracker)
@@ -269,6 +266,30 @@ def _parameter(mode: PretendedGpu, make: CudaFunction) -> CudaFunction:
             return make(cls, data, requires_grad)
 
     return __new__
+
+
+def _str(mode: PretendedGpu) -> CudaFunction:
+    of_values = torch._tensor_str._str
+
+    def text(tensor: Any, **options: object) -> str:
+        with torch._C.DisableTorchFunction():
+            if not tensor.is_meta:
+                return str(of_values(tensor, **options))
+        device = f"device='{_device(mode, tensor)}'"
+        return f"tensor(..., {device}, size={tuple(tensor.shape)}, dtype={tensor.dtype})"
+
+    return text
+
+
+def _resizing(mode: PretendedGpu) -> CudaFunction:
+    resize = torch.UntypedStorage.resize_
+
+    def resize_(self: Any, size: int) -> Any:
+        if not asks_for_shapes():
+            mode.tracker.resize(self, size)
+        return resize(self, size)
+
+    return resize_
 
 
 def _hooks(mode: PretendedGpu, make: CudaFunction) -> CudaFunction:

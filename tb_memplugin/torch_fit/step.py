@@ -9,18 +9,21 @@ import torch
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.sizes import bytes_text
+from tb_memplugin.torch_fit.process_group import Rank
 from tb_memplugin.torch_fit.tracing import TracedProgram, trace
 
 EXAMPLE = "def step(batch=8): ... return model, optimizer, train_step"
 RUNS = 2
 
 
-def trace_step(load: Callable[[], Callable[..., Any]], name: str, knobs: Mapping[str, Any], chip: str) -> TracedProgram:
-    """Trace a step on one GPU. `load` returns the step: its file may use the GPU when it is imported.
+def trace_step(
+    load: Callable[[], Callable[..., Any]], name: str, knobs: Mapping[str, Any], chip: str, rank: Rank
+) -> TracedProgram:
+    """Trace a step as one process of a job. `load` returns the step: its file may use the GPU when it is imported.
 
     The step returns its model, its optimizer and a function that makes one training step, or runs such steps itself.
     """
-    with trace(chip) as traced:
+    with trace(chip, rank) as traced:
         made = load()(**knobs)
         if (run := _function_of(made, name)) is not None:
             for _ in range(RUNS):

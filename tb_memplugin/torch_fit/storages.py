@@ -36,11 +36,15 @@ aten = torch.ops.aten
 
 
 class StorageEvent(NamedTuple):
-    """An allocation, or with `size` -1 a free; `number` tells allocations apart. `stack` is an index of `stacks`."""
+    """An allocation on a stream, or with `size` -1 a free; `number` tells allocations apart.
+
+    `stack` is an index of `stacks`.
+    """
 
     number: int
     size: int
     stack: int
+    stream: int = 0
 
 
 @dataclass
@@ -51,12 +55,13 @@ class MemoryLog:
     stacks: dict[tuple[int, ...], int] = field(default_factory=dict)
     frames: dict[tuple[str, str, int], int] = field(default_factory=dict)  # function, file, line
     allocated: int = 0  # how many allocations there were
+    stream: int = 0  # the current one
     is_closed: bool = False  # what is freed after the traced block is not logged
 
     def add(self, size: int, operator: str, *inner: str) -> int:
         """Add an allocation with the current stack, below which are `inner` functions, and return its number."""
         self.allocated += 1
-        self.events.append(StorageEvent(self.allocated, size, self.current_stack(operator, *inner)))
+        self.events.append(StorageEvent(self.allocated, size, self.current_stack(operator, *inner), self.stream))
         return self.allocated
 
     def free(self, number: int) -> None:
@@ -99,6 +104,11 @@ def tensors_in(values: Any) -> Iterator[torch.Tensor]:
         yield from tensors_in(list(values.values()))
 
 
+def asks_for_shapes() -> bool:
+    """Return whether PyTorch itself runs an operation on fake tensors, as DTensor does to learn a result's shape."""
+    return torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None
+
+
 class StorageTracker(TorchDispatchMode):  # type: ignore[misc]
     """Runs each operation on tensors of the device `meta`, which have no memory, and logs the storages of the GPU.
 
@@ -116,11 +126,16 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[misc]
     def place_of(self, tensor: torch.Tensor) -> str:
         """Return where a tensor would be."""
         with torch._C.DisableTorchFunction():
+            tensor = getattr(tensor, "_local_tensor", tensor)  # of a DTensor
             if not tensor.is_meta:
                 return CPU
             return self.places.get(tensor.untyped_storage()._cdata, META)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if asks_for_shapes():
+            return func(*args, **(kwargs or {}))
+        if any(one.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__ for one in types):
+            return NotImplemented  # a DTensor, which calls operations on its part
         with torch._C.DisableTorchFunction():
             return self._dispatch(func, args, kwargs or {})
 
@@ -133,7 +148,7 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[misc]
         if func._can_decompose() and not torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CPU"):
             with self:
                 return func.decompose(*args, **kwargs)
-        place = self.forced or self._common_place(inputs)
+        place = self.forced or self._common_place(inputs, kwargs.get("device"))
         if (assumed := DATA_DEPENDENT.get(func)) is not None:
             made = assumed(self.assumptions, func, args, kwargs)
         else:
@@ -154,12 +169,16 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[misc]
         try:
             return func(*args, **kwargs)
         except NotImplementedError:
+            if func.namespace == "c10d":
+                return _collective(func, args)
             if func._schema.is_mutable:  # only changes values
                 return args[0]
             raise
 
-    def _common_place(self, inputs: Sequence[torch.Tensor]) -> str:
+    def _common_place(self, inputs: Sequence[torch.Tensor], device: torch.device | None) -> str:
         places = {self.place_of(one) for one in inputs if one.is_meta}
+        if not inputs and device is not None and device.type == META:
+            return CUDA  # PyTorch's C++ code makes a tensor beside others, such as a bucket of DDP
         return next((place for place in (CUDA, CPU, META) if place in places), self.place)
 
     def _is_large(self, args: Any, kwargs: dict[str, Any]) -> bool:
@@ -200,6 +219,16 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[misc]
                 self._follow(made.untyped_storage(), CUDA)
                 return
 
+    def resize(self, storage: Any, size: int) -> None:
+        """Log that a storage was given memory of another size; sharded parameters have none while they are not used."""
+        key = storage._cdata
+        if self.places.get(key) != CUDA:
+            return
+        if (number := self.numbers.pop(key, None)) is not None:
+            self.log.free(number)
+        if size:
+            self.numbers[key] = self.log.add(size, "resize_")
+
     def _follow(self, storage: Any, place: str) -> None:
         self.places[storage._cdata] = place
         weakref.finalize(storage, self._drop, storage._cdata).atexit = False
@@ -208,6 +237,14 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[misc]
         self.places.pop(key, None)
         if (number := self.numbers.pop(key, None)) is not None:
             self.log.free(number)
+
+
+def _collective(func: Any, args: Any) -> Any:
+    """Return what a collective does: mostly its first argument, and what to wait for."""
+    from torch._C._distributed_c10d import FakeWork
+
+    work = FakeWork().boxed()
+    return (args[0], work) if len(func._schema.returns) > 1 else work
 
 
 def on_meta(values: Any) -> Any:

@@ -10,13 +10,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.accelerators import GPUS, accelerator_name
+from tb_memplugin.model.accelerators import GPUS
 from tb_memplugin.readers.torch_snapshot.recordings import TRACED_FOR, USABLE_BYTES
-from tb_memplugin.targets import usable_by_torch
+from tb_memplugin.targets import targets_to_try, usable_by_torch
 from tb_memplugin.torch_fit.assumptions import Assumptions
 from tb_memplugin.torch_fit.caching_allocator import Block, CachingAllocator
 from tb_memplugin.torch_fit.devices import PretendedGpu, cuda_functions, pretended_gpu
+from tb_memplugin.torch_fit.process_group import ALONE, Rank, pretended_group
 from tb_memplugin.torch_fit.storages import MemoryLog, StorageTracker
 from tb_memplugin.torch_fit.workspaces import Workspaces
 
@@ -26,6 +29,7 @@ class TracedProgram:
     """A program traced for a GPU: its memory events, and what was assumed."""
 
     chip: str
+    rank: Rank = ALONE
     log: MemoryLog = field(default_factory=MemoryLog)
     assumptions: Assumptions = field(default_factory=Assumptions)
     marks: list[int] = field(default_factory=list)  # events before each mark
@@ -43,19 +47,19 @@ class TracedProgram:
         stacks = [[frames[number] for number in stack] for stack in self.log.stacks]
         entries: list[dict[str, Any]] = []
 
-        def report(action: str, address: int, size: int, stack: int) -> None:
+        def report(action: str, address: int, size: int, stack: int, stream: int) -> None:
             where = stacks[stack] if stack >= 0 else []
-            entries.append({"action": action, "addr": address, "size": size, "stream": 0, "frames": where})
+            entries.append({"action": action, "addr": address, "size": size, "stream": stream, "frames": where})
 
         allocator, blocks = CachingAllocator(report, usable_by_torch(self.chip)), dict[int, Block]()
-        for number, size, stack in self.log.events:
+        for number, size, stack, stream in self.log.events:
             if size >= 0:
-                blocks[number] = block = allocator.allocate(size, stack)
-                report("alloc", block.address, size, stack)
+                blocks[number] = block = allocator.allocate(size, stack, stream)
+                report("alloc", block.address, size, stack, stream)
             else:
                 block = blocks.pop(number)
                 for action in ("free_requested", "free_completed"):
-                    report(action, block.address, block.requested, stack)
+                    report(action, block.address, block.requested, stack, block.segment.stream)
                 allocator.free(block)
         segments = [segment.described(stacks) for segment in allocator.segments.values()]
         settings = {TRACED_FOR: self.chip, USABLE_BYTES: usable_by_torch(self.chip)}
@@ -67,27 +71,29 @@ class TracedProgram:
             pickle.dump(self.snapshot(), file)
 
 
-def torch_preview(function: Callable[[], Any], on: str = "h100") -> TracedProgram:
+def torch_preview(function: Callable[[], Any], on: str = "h100", rank: int = 0) -> TracedProgram:
     """Return what a function would allocate on a GPU, which need not be there. InputError for an unknown GPU.
 
+    On several GPUs, such as `h100:8`, it is traced as the process of that rank, as if torchrun had started it.
     `torch_preview(train).save("step.pickle")` writes a memory snapshot.
     """
-    chip = accelerator_name(on)
-    if chip not in GPUS:
+    target = targets_to_try(on)[0]
+    if target.chip not in GPUS:
         raise InputError("No such GPU", on, f"use one of {', '.join(GPUS)}")
-    with trace(chip) as traced:
+    with trace(target.chip, Rank(rank, target.devices)) as traced:
         function()
     return traced
 
 
 @contextmanager
-def trace(chip: str = "h100") -> Iterator[TracedProgram]:
+def trace(chip: str = "h100", rank: Rank = ALONE) -> Iterator[TracedProgram]:
     """Trace the code of a block as if there were a GPU. Its tensors have no memory."""
-    gpu, found = GPUS[chip], TracedProgram(chip)
+    gpu, found = GPUS[chip], TracedProgram(chip, rank)
     workspaces = Workspaces(gpu.compute_capability, gpu.core_count, found.assumptions)
-    mode = PretendedGpu(StorageTracker(found.log, workspaces, found.assumptions))
+    mode = PretendedGpu(StorageTracker(found.log, workspaces, found.assumptions), torch.device("cuda", rank.local))
     properties = gpu.name, gpu.compute_capability, gpu.device_memory_size, gpu.core_count
-    with pretended_gpu(mode, cuda_functions(*properties)):
+    functions = cuda_functions(mode, rank.gpus, *properties)
+    with pretended_gpu(mode, functions), pretended_group(rank, found.assumptions):
         yield found
     found.log.is_closed = True
     gc.collect()

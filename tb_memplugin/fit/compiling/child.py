@@ -163,15 +163,17 @@ def _trace(folder: str, request: Mapping[str, Any], target: Target) -> None:
     """Trace a step of PyTorch, and write its snapshot to the folder."""
     if not _is_installed("torch"):
         raise InputError("torch is not installed", str(target), "pip install torch")
+    from tb_memplugin.torch_fit.process_group import rank_of
     from tb_memplugin.torch_fit.step import caveats, trace_step
 
     _write(folder, VERSIONS, {"torch": version("torch")})
     recorder = Recorder(folder)
     recorder.start()
-    traced = trace_step(partial(_load, request), request["step"], dict(request["knobs"]), target.chip)
+    rank = rank_of(target.devices)
+    traced = trace_step(partial(_load, request), request["step"], dict(request["knobs"]), target.chip, rank)
     _write(folder, CAVEATS, {"caveats": [*caveats(traced)]})
-    key = sha256(json.dumps([request["step"], request["knobs"], str(target), traced.log.events]).encode())
-    _write(folder, KEY, {"key": key, "inputs": recorder.inputs(), "devices": 1})
+    key = sha256(json.dumps([request["step"], request["knobs"], str(target), rank, traced.log.events]).encode())
+    _write(folder, KEY, {"key": key, "inputs": recorder.inputs(), "devices": target.devices})
     traced.save(Path(folder, TRACED))
 
 

@@ -133,17 +133,17 @@ def open_sweep(
             raise InputError("Scripts run on this machine", options.scheduler, "leave out --scheduler")
     if not on:
         raise InputError("No target", "--on", "name one, as in --on v5e:4x4, --on h100:8 or --on cpu:8")
-    targets = [_one_gpu(text) if step.of_torch else targets_to_try(text) for text in on]
+    targets = [_gpus(text) if step.of_torch else targets_to_try(text) for text in on]
     logdir.mkdir(parents=True, exist_ok=True)  # before the first candidate, so that all of them find the same folders
     with open_compiler(logdir, step, stop, options) as compiler:
         yield Sweep(step.text, targets, fixed, varied, compiler, logdir, budget, proves, defaults=step.defaults)
 
 
-def _one_gpu(text: str) -> list[Target]:
-    """Return the target of a step of PyTorch."""
+def _gpus(text: str) -> list[Target]:
+    """Return the target of a step of PyTorch: one GPU if the text names no number."""
     target = targets_to_try(text)[0]
-    if target.platform != "cuda" or target.devices > 1:
-        raise InputError("Steps of PyTorch are traced for one GPU", text, "write --on h100")
+    if target.platform != "cuda":
+        raise InputError("Steps of PyTorch are traced for GPUs", text, "write --on h100 or --on h100:8")
     return [replace(target, of_torch=True)]
 
 
