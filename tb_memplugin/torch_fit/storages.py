@@ -141,14 +141,16 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[misc]
 
     def _dispatch(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         inputs = [*tensors_in(args), *tensors_in(kwargs)]
-        if not any(one.is_meta for one in inputs) and not self._is_large(args, kwargs):
+        device = kwargs.get("device")
+        is_on_meta = device is not None and device.type == META
+        if not (is_on_meta or any(one.is_meta for one in inputs) or self._is_large(args, kwargs)):
             made = func(*args, **kwargs)
             self._note(made, self.forced or self.place, func._opname)
             return made
         if func._can_decompose() and not torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CPU"):
             with self:
                 return func.decompose(*args, **kwargs)
-        place = self.forced or self._common_place(inputs, kwargs.get("device"))
+        place = self.forced or self._common_place(inputs, is_on_meta)
         if (assumed := DATA_DEPENDENT.get(func)) is not None:
             made = assumed(self.assumptions, func, args, kwargs)
         else:
@@ -175,9 +177,9 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[misc]
                 return args[0]
             raise
 
-    def _common_place(self, inputs: Sequence[torch.Tensor], device: torch.device | None) -> str:
+    def _common_place(self, inputs: Sequence[torch.Tensor], is_on_meta: bool) -> str:
         places = {self.place_of(one) for one in inputs if one.is_meta}
-        if not inputs and device is not None and device.type == META:
+        if is_on_meta and not inputs:
             return CUDA  # PyTorch's C++ code makes a tensor beside others, such as a bucket of DDP
         return next((place for place in (CUDA, CPU, META) if place in places), self.place)
 

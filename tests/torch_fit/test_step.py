@@ -86,10 +86,29 @@ def test_a_loop_that_waits_for_a_value_of_the_gpu_ends() -> None:
     assert any("ends after 1,000 turns" in one.text for one in traced.assumptions.found.values())
 
 
-def test_only_one_gpu_is_traced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for target in ("h100:8", "v5e"):
-        assert fit(tmp_path, TRAINING, "--on", target) == 2
-        assert "traced for one GPU" in capsys.readouterr().err
+def test_steps_run_on_gpus_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert fit(tmp_path, TRAINING, "--on", "v5e") == 2
+    assert "traced for GPUs" in capsys.readouterr().err
+
+
+SHARDED = """        model(inputs).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    torch.distributed.init_process_group("nccl")
+    from torch.distributed.fsdp import fully_shard
+    fully_shard(model)
+    optimizer = torch.optim.Adam(model.parameters())
+    return model, optimizer, train
+"""
+
+
+def test_one_process_of_eight_has_an_eighth_of_the_state(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert fit(tmp_path, SHARDED, "--on", "h100:8", "--json") == 0
+    found = {one["target"]: one for one in json.loads(capsys.readouterr().out)["candidates"]}
+    roles = json.loads((tmp_path / "logdir" / found["h100:8"]["run"] / "fit.json").read_text())["roles_bytes"]
+    assert roles["optimizer_state"] == pytest.approx(PARAMETERS / 4, rel=0.01)
+    assert any("NCCL" in text for text in found["h100:8"]["caveats"])
 
 
 def test_a_preview_is_a_snapshot_of_what_would_be_allocated(tmp_path: Path) -> None:
