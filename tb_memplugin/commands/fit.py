@@ -41,8 +41,6 @@ def run(arguments: argparse.Namespace) -> int:
         with open_sweep(arguments, Path(logdir), arguments.budget, stop) as sweep:
             if arguments.tries and sweep.step.endswith(f":{MAIN}"):
                 raise InputError("Advice is compiled for functions, not for scripts", "--try", "leave it out")
-            if arguments.tries and sweep.targets[0][0].of_torch:
-                raise InputError("Advice is compiled for steps of JAX only", "--try", "leave it out")
             found = answer(sweep, quiet=arguments.json)
             tried = try_advice(sweep, found, quiet=arguments.json) if arguments.tries else None
         show(sweep, found, asked(arguments, arguments.to or "-") if arguments.json else None, tried)

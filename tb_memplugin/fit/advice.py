@@ -9,12 +9,23 @@ from pathlib import Path
 from typing import Any
 
 from tb_memplugin.analysis.advice import Advice, AdviceKind, advise
-from tb_memplugin.fit.compiling.compiling import programs_of
+from tb_memplugin.fit.compiling.compiling import TRACED, programs_of
 from tb_memplugin.fit.knobs import parse_changes
 from tb_memplugin.fit.search import Search
 from tb_memplugin.fit.sweep import Sweep
-from tb_memplugin.model.fit import MICROBATCHES, RECOMPUTED, Knobs, LargestValue, Outcome, Tried, dumped_files
+from tb_memplugin.model.fit import (
+    MICROBATCHES,
+    RECOMPUTED,
+    TORCH,
+    Knobs,
+    LargestValue,
+    OfTorch,
+    Outcome,
+    Tried,
+    dumped_files,
+)
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.readers import open_file
 from tb_memplugin.readers.hlo import read_hlo
 from tb_memplugin.targets import parse_target
 
@@ -167,6 +178,8 @@ def pieces_of(outcome: Outcome, logdir: Path, defaults: Mapping[str, Any]) -> li
     if program is None:
         return []
     values = {**defaults, **dict(outcome.candidate.knobs)}
+    if program.kind.has_tensor_stacks:
+        return _pieces_of_torch(outcome, program, values)
     has_source = not dumped_files(outcome.candidate.step)
     pieces = [_piece(advice, values, has_source) for advice in advise(program)]
     target = parse_target(outcome.candidate.target)
@@ -175,12 +188,33 @@ def pieces_of(outcome: Outcome, logdir: Path, defaults: Mapping[str, Any]) -> li
 
 
 def _program(outcome: Outcome, logdir: Path) -> Recording | None:
-    dumps = programs_of(logdir / outcome.run)
-    if not dumps:
+    dumps, traced = programs_of(logdir / outcome.run), logdir / outcome.run / TRACED
+    if dumps:
+        recordings = read_hlo(dumps[-1].read_bytes(), source=dumps[-1].name)
+    elif outcome.run and traced.is_file():
+        recordings = [one for part in open_file(traced.read_bytes(), TRACED) for one in part.read()]
+    else:
         return None
-    recordings = read_hlo(dumps[-1].read_bytes(), source=dumps[-1].name)
     program = next(recording for recording in recordings if recording.is_main_memory)
     return replace(program, capacity=outcome.limit_bytes) if outcome.limit_bytes else program
+
+
+# What the advice about a snapshot would change.
+SAME = {AdviceKind.REMATERIALIZATION: OfTorch.CHECKPOINT, AdviceKind.LATE_FREE: OfTorch.CLEAR}
+
+
+def _pieces_of_torch(outcome: Outcome, program: Recording, values: Mapping[str, Any]) -> list[AdviceToTry]:
+    """Return the advice about a traced step of PyTorch, then all other changes that it can be traced with."""
+    pieces = [
+        AdviceToTry(advice.title, advice.saving_bytes, (TORCH + SAME[advice.kind],))
+        if advice.kind in SAME
+        else _piece(advice, values, has_source=True)
+        for advice in advise(program)
+    ]
+    tried = {change for piece in pieces for change in piece.changes}
+    target = parse_target(outcome.candidate.target)
+    others = [one for one in OfTorch if one is not OfTorch.FSDP or (target is not None and target.devices > 1)]
+    return pieces + [AdviceToTry(one.title, 0, (TORCH + one,)) for one in others if TORCH + one not in tried]
 
 
 def _piece(advice: Advice, values: Mapping[str, Any], has_source: bool) -> AdviceToTry:

@@ -8,6 +8,7 @@ Changes are short texts:
     remat:full                     recompute the bodies of jax.lax.scan in the backward pass; `dots` keeps products
     option:NAME=VALUE              compile with an option of XLA
     set:microbatches=2             call the step with another value of a knob
+    torch:checkpoint               change a step of PyTorch; OfTorch lists the changes
 
 Arguments are named as in JAX's own messages: `params`, `state.opt_state`, `args[0]`, `params['layer_0']`.
 """
@@ -17,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.fit import Knob
+from tb_memplugin.model.fit import Knob, OfTorch
 
 RANGE = re.compile(r"(\d{1,9}):(\d{1,9})(?::(\d{1,9}))?")
 NAME = re.compile(r"[A-Za-z_]\w{0,99}")
@@ -99,6 +100,7 @@ class Changes:
     remat: str = ""  # one of REMAT: what the bodies of jax.lax.scan keep for the backward pass
     options: dict[str, Knob] = field(default_factory=dict)
     knobs: dict[str, Knob] = field(default_factory=dict)
+    of_torch: list[OfTorch] = field(default_factory=list)
 
     @property
     def of_function(self) -> bool:
@@ -119,11 +121,15 @@ def parse_changes(texts: Sequence[str]) -> Changes:
             changes.drops_unused = True
         elif kind == "remat" and rest in REMAT:
             changes.remat = rest
+        elif kind == "torch" and rest in [*OfTorch]:
+            changes.of_torch.append(OfTorch(rest))
         elif kind in ("option", "set"):
             name, value = parse_fixed(rest)
             (changes.options if kind == "option" else changes.knobs)[name] = value
         else:
-            raise InputError("No such change", text, "write donate:, shard:, drop-unused, remat:, option: or set:")
+            raise InputError(
+                "No such change", text, "write donate:, shard:, drop-unused, remat:, option:, set: or torch:"
+            )
     return changes
 
 

@@ -7,7 +7,8 @@ program as `fit.json`, of the same keys as `tb-memplugin fit --json`.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypedDict
+from enum import StrEnum
+from typing import Self, TypedDict
 
 Knob = int | float | str | bool
 Knobs = tuple[tuple[str, Knob], ...]
@@ -19,6 +20,28 @@ MICROBATCHES = (
     "accum_steps", "grad_accum", "grad_accum_steps", "gradient_accumulation", "gradient_accumulation_steps",
     "grad_accumulation_steps", "num_accumulation_steps", "every_k_schedule",
 )  # fmt: skip
+
+
+TORCH = "torch:"  # begins a change to a step of PyTorch
+
+
+class OfTorch(StrEnum):
+    """A change to a step of PyTorch, with what it is called in an answer."""
+
+    title: str
+
+    def __new__(cls, value: str, title: str) -> Self:
+        member = str.__new__(cls, value)
+        member._value_, member.title = value, title
+        return member
+
+    CHECKPOINT = "checkpoint", "Checkpoint the repeated blocks"
+    AUTOCAST = "autocast", "Compute in bfloat16 (autocast)"
+    FUSED = "fused", "Use the fused optimizer"
+    EIGHT_BIT = "8bit", "Keep the optimizer's state in 8 bits"
+    OFFLOAD = "offload", "Offload saved tensors to the host"
+    CLEAR = "zero-grad", "Free gradients after the update"
+    FSDP = "fsdp", "Shard the model over all GPUs (FSDP)"
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.model.fit import OfTorch
 from tb_memplugin.sizes import bytes_text
+from tb_memplugin.torch_fit.changed_step import Step, changed
 from tb_memplugin.torch_fit.process_group import Rank
 from tb_memplugin.torch_fit.tracing import TracedProgram, trace
 
@@ -17,15 +19,24 @@ RUNS = 2
 
 
 def trace_step(
-    load: Callable[[], Callable[..., Any]], name: str, knobs: Mapping[str, Any], chip: str, rank: Rank
+    load: Callable[[], Callable[..., Any]],
+    name: str,
+    knobs: Mapping[str, Any],
+    chip: str,
+    rank: Rank,
+    changes: Sequence[OfTorch] = (),
 ) -> TracedProgram:
-    """Trace a step as one process of a job. `load` returns the step: its file may use the GPU when it is imported.
+    """Trace a step as one process of a job, with changes. `load` returns it: its file may use the GPU when imported.
 
     The step returns its model, its optimizer and a function that makes one training step, or runs such steps itself.
+    InputError for a step that cannot be traced or changed.
     """
     with trace(chip, rank) as traced:
         made = load()(**knobs)
-        if (run := _function_of(made, name)) is not None:
+        run = _function_of(made, name)
+        if changes:
+            run = changed(_whole(made, run, name), changes)
+        if run is not None:
             for _ in range(RUNS):
                 run()
                 traced.mark()
@@ -46,6 +57,16 @@ def _function_of(made: Any, name: str) -> Callable[[], Any] | None:
         return functions[0]  # type: ignore[no-any-return]
     kind = f"a tuple with {len(functions)} functions" if isinstance(made, tuple) else f"a {type(made).__name__}"
     raise InputError(f"The step returned {kind}", name, f"write it as in: {EXAMPLE}")
+
+
+def _whole(made: Any, run: Callable[[], Any] | None, name: str) -> Step:
+    """Return the parts of a step."""
+    parts = made if isinstance(made, tuple) else ()
+    models = [one for one in parts if isinstance(one, torch.nn.Module)]
+    optimizers = [one for one in parts if isinstance(one, torch.optim.Optimizer)]
+    if run is None or len(models) != 1 or len(optimizers) != 1:
+        raise InputError("The step does not return one model and one optimizer", name, f"write it as in: {EXAMPLE}")
+    return Step(name, models[0], optimizers[0], run)
 
 
 def _is_function(value: Any) -> bool:

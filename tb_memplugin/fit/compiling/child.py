@@ -170,9 +170,11 @@ def _trace(folder: str, request: Mapping[str, Any], target: Target) -> None:
     recorder = Recorder(folder)
     recorder.start()
     rank = rank_of(target.devices)
-    traced = trace_step(partial(_load, request), request["step"], dict(request["knobs"]), target.chip, rank)
+    changes = parse_changes(request.get("changes", ()))
+    knobs = {**dict(request["knobs"]), **changes.knobs}
+    traced = trace_step(partial(_load, request), request["step"], knobs, target.chip, rank, changes.of_torch)
     _write(folder, CAVEATS, {"caveats": [*caveats(traced)]})
-    key = sha256(json.dumps([request["step"], request["knobs"], str(target), rank, traced.log.events]).encode())
+    key = sha256(json.dumps([request["step"], knobs, changes.of_torch, str(target), rank, traced.log.events]).encode())
     _write(folder, KEY, {"key": key, "inputs": recorder.inputs(), "devices": target.devices})
     traced.save(Path(folder, TRACED))
 

@@ -7,7 +7,7 @@ from textwrap import shorten
 
 from markupsafe import Markup
 
-from tb_memplugin.model.fit import LargestValue, MemoryLine, Outcome
+from tb_memplugin.model.fit import LargestValue, MemoryLine, OfTorch, Outcome
 from tb_memplugin.model.fit_plan import items_of
 from tb_memplugin.questions.asking.html import table
 from tb_memplugin.questions.asking.text_table import align
@@ -220,6 +220,8 @@ def change_text(change: str) -> str:
         return "drop unused arguments"
     if kind == "remat" and rest:
         return "recompute in loops" if rest == "full" else f"recompute in loops (keep {rest})"
+    if kind == "torch" and rest in [*OfTorch]:
+        return OfTorch(rest).title
     if kind == "donate" and rest:
         return f"donate {rest}"
     if kind == "shard" and rest.partition(":")[2]:

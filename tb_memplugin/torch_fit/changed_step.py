@@ -1,0 +1,179 @@
+"""Changes to a training step of PyTorch, each as a user would make it, before the step is traced again.
+
+A step returns its model, its optimizer and a function that makes one step. The function refers to the model and the
+optimizer, so that these are changed in place.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch.utils.checkpoint import checkpoint
+
+from tb_memplugin.errors import InputError
+from tb_memplugin.model.fit import OfTorch
+
+Run = Callable[[], Any]
+QUANTIZED = 256  # values that share a scale in an 8-bit optimizer, as in bitsandbytes
+LEAST_QUANTIZED = 4096  # values: the state of smaller parameters stays as it is
+
+
+@dataclass
+class Step:
+    """What a user's function returned."""
+
+    name: str
+    model: torch.nn.Module
+    optimizer: torch.optim.Optimizer
+    run: Run
+
+
+def changed(step: Step, changes: Sequence[OfTorch]) -> Run:
+    """Return the function that makes one step with changes. InputError for a change that the model does not allow."""
+    for name in sorted(changes, key=[*CHANGES].index):
+        CHANGES[name](step)
+    return step.run
+
+
+def _blocks(step: Step) -> list[torch.nn.Module]:
+    """Return the modules that repeat: of the class with the most parameters, those that are not inside of another."""
+    lists = torch.nn.ModuleList | torch.nn.Sequential
+    children = [child for one in step.model.modules() if isinstance(one, lists) for child in one.children()]
+    count = Counter(map(type, children))
+    size = Counter[type]()
+    for child in children:
+        if count[type(child)] > 1:
+            size[type(child)] += sum(parameter.numel() for parameter in child.parameters())
+    if not any(size.values()):
+        raise InputError("The model has no repeated blocks", step.name, "none of its lists has modules of one class")
+    kind = max(size, key=lambda one: size[one])
+    found = [child for child in dict.fromkeys(children) if type(child) is kind]
+    inner = {id(below) for one in found for below in one.modules() if below is not one}
+    return [one for one in found if id(one) not in inner]
+
+
+def _checkpoint(step: Step) -> None:
+    """Recompute each repeated block in the backward pass; models of Transformers do that themselves."""
+    if callable(enable := getattr(step.model, "gradient_checkpointing_enable", None)):
+        enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        return
+    for block in _blocks(step):
+        block.forward = partial(checkpoint, block.forward, use_reentrant=False)
+
+
+def _autocast(step: Step) -> None:
+    """Compute the forward pass in bfloat16 where autocast's lists say so."""
+    run, backward, update = step.run, torch.autograd.backward, step.optimizer.step
+
+    def outside(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: object, **options: object) -> Any:
+            torch.clear_autocast_cache()
+            with torch.autocast("cuda", enabled=False):
+                return function(*args, **options)
+
+        return call
+
+    def run_in_bfloat16() -> None:
+        with (
+            patch.object(torch.autograd, "backward", outside(backward)),
+            patch.object(step.optimizer, "step", outside(update)),
+            torch.autocast("cuda", dtype=torch.bfloat16),
+        ):
+            run()
+
+    step.run = run_in_bfloat16
+
+
+def _fuse(step: Step) -> None:
+    """Update parameters with one kernel, which needs no temporary tensors."""
+    if "fused" not in step.optimizer.defaults:
+        raise InputError(f"{type(step.optimizer).__name__} is not fused", step.name, "use AdamW, for example")
+    for group in step.optimizer.param_groups:
+        group |= {"fused": True, "foreach": False}
+
+
+def _quantize(step: Step) -> None:
+    """Keep the state of Adam in a byte for each value."""
+    optimizer = step.optimizer
+    if not isinstance(optimizer, torch.optim.Adam | torch.optim.AdamW):
+        raise InputError(f"{type(optimizer).__name__} has no 8-bit form here", step.name, "use AdamW, for example")
+
+    class Quantized(type(optimizer)):  # type: ignore[misc]
+        def step(self, closure: Callable[[], Any] | None = None) -> Any:
+            found = closure() if closure is not None else None
+            with torch.no_grad():
+                for parameter in (one for group in self.param_groups for one in group["params"]):
+                    if parameter.grad is not None and not self.state[parameter]:
+                        parts = enumerate(part for _ in range(2) for part in _quantized(parameter))
+                        self.state[parameter] = dict(parts)
+            return found
+
+    optimizer.__class__ = Quantized
+    optimizer._patch_step_function()  # as the constructor of an optimizer does
+
+
+def _quantized(parameter: torch.Tensor) -> Iterator[torch.Tensor]:
+    if parameter.numel() < LEAST_QUANTIZED:
+        yield torch.zeros_like(parameter)
+        return
+    local = getattr(parameter, "_local_tensor", parameter)
+    yield torch.zeros_like(local, dtype=torch.uint8)
+    yield torch.zeros(-(-local.numel() // QUANTIZED), device=local.device)
+
+
+def _offload(step: Step) -> None:
+    """Keep what the backward pass needs in the memory of the host."""
+    run = step.run
+
+    def run_with_host() -> None:
+        with torch.autograd.graph.save_on_cpu():
+            run()
+
+    step.run = run_with_host
+
+
+def _clear(step: Step) -> None:
+    """Free gradients after the update, before the next forward pass."""
+    run, clear = step.run, step.optimizer.zero_grad
+
+    def run_and_clear() -> None:
+        run()
+        clear(set_to_none=True)
+
+    step.run = run_and_clear
+
+
+def _shard(step: Step) -> None:
+    """Shard parameters, gradients and the optimizer's state over all processes, a block at a time."""
+    import torch.distributed as dist
+    from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel, fully_shard
+
+    wrapped = FSDPModule | FullyShardedDataParallel | torch.nn.parallel.DistributedDataParallel
+    if any(isinstance(module, wrapped) for module in step.model.modules()):
+        raise InputError("The model is sharded or replicated already", step.name, "try without that")
+    if not dist.is_initialized():
+        dist.init_process_group()
+    names = {id(parameter): name for name, parameter in step.model.named_parameters()}
+    for block in _blocks(step):
+        fully_shard(block)
+    fully_shard(step.model)
+    sharded = dict(step.model.named_parameters())
+    for group in step.optimizer.param_groups:
+        group["params"] = [sharded.get(names.get(id(one), ""), one) for one in group["params"]]
+
+
+CHANGES: dict[OfTorch, Callable[[Step], None]] = {  # in the order in which they are made
+    OfTorch.FSDP: _shard,
+    OfTorch.CHECKPOINT: _checkpoint,
+    OfTorch.FUSED: _fuse,
+    OfTorch.EIGHT_BIT: _quantize,
+    OfTorch.AUTOCAST: _autocast,
+    OfTorch.OFFLOAD: _offload,
+    OfTorch.CLEAR: _clear,
+}
