@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from tb_memplugin.analysis.advice import Advice, AdviceKind, advise
-from tb_memplugin.fit.compiling.compiling import TRACED, programs_of
+from tb_memplugin.fit.compiling.child import TRACED
+from tb_memplugin.fit.compiling.compiling import programs_of
 from tb_memplugin.fit.knobs import parse_changes
 from tb_memplugin.fit.search import Search
 from tb_memplugin.fit.sweep import Sweep
@@ -214,7 +215,7 @@ def _pieces_of_torch(outcome: Outcome, program: Recording, values: Mapping[str, 
     tried = {change for piece in pieces for change in piece.changes}
     target = parse_target(outcome.candidate.target)
     others = [one for one in OfTorch if one is not OfTorch.FSDP or (target is not None and target.devices > 1)]
-    return pieces + [AdviceToTry(one.title, 0, (TORCH + one,)) for one in others if TORCH + one not in tried]
+    return pieces + [AdviceToTry(one.label, 0, (TORCH + one,)) for one in others if TORCH + one not in tried]
 
 
 def _piece(advice: Advice, values: Mapping[str, Any], has_source: bool) -> AdviceToTry:

@@ -1,9 +1,10 @@
-"""A process that imports jax once and forks for each candidate: the import takes longer than most compilations.
+"""A process that imports jax, or torch, once and forks for each candidate: the import takes longer than most of them.
 
 The server starts no backend and no threads of jax. Each fork leads a process group, as a process from a command does.
 """
 
 import atexit
+import importlib
 import json
 import os
 import select
@@ -26,6 +27,7 @@ HAS_FORKS = sys.platform == "linux" and hasattr(os, "pidfd_open")
 MAX_MESSAGE = 1 << 16
 MAX_IDLE_SECONDS = 300
 START_SECONDS = 60
+OF_JAX, OF_TORCH = "jax.experimental.topologies", "tb_memplugin.torch_fit.step"
 
 
 class WarmServer:
@@ -66,11 +68,11 @@ class WarmServer:
 class ForkedProcess:
     """A process that a warm server forked. It ends when its pipe closes, as when this process dies."""
 
-    def __init__(self, server: WarmServer, folder: str, output: BinaryIO) -> None:
+    def __init__(self, server: WarmServer, folder: str, output: BinaryIO, imports: str) -> None:
         self._server = server
         theirs, self._pipe = os.pipe()
         try:
-            self.pid = server.ask({"folder": folder}, theirs, output.fileno())
+            self.pid = server.ask({"folder": folder, "imports": imports}, theirs, output.fileno())
             self._watched = os.pidfd_open(self.pid)
         except BaseException:
             os.close(self._pipe)
@@ -95,13 +97,15 @@ _server: WarmServer | None = None
 _server_lock = threading.Lock()
 
 
-def forked(folder: str, output: BinaryIO, environment: Mapping[str, str]) -> ForkedProcess | None:
-    """Return a process that compiles what a folder asks for; None where there can be no server."""
+def forked(
+    folder: str, output: BinaryIO, environment: Mapping[str, str], imports: str = OF_JAX
+) -> ForkedProcess | None:
+    """Return a process that compiles or traces what a folder asks for; None where there can be no server."""
     if not HAS_FORKS:
         return None
     for _ in range(2):  # a server that was idle has ended, so try again with a new one
         try:
-            return ForkedProcess(_server_for(environment), folder, output)
+            return ForkedProcess(_server_for(environment), folder, output, imports)
         except (OSError, ValueError):
             close_server()
     return None
@@ -132,9 +136,6 @@ atexit.register(close_server)
 
 def serve(number: int) -> None:
     """Fork for each message, until the socket closes or nobody has asked for a while."""
-    with suppress(Exception):  # without jax, the fork reports the error
-        import jax.experimental.topologies
-        import jax.numpy  # noqa: F401
     import tb_memplugin.fit.compiling.child  # noqa: F401
 
     warnings.simplefilter("ignore")  # about threads at a fork; those of linear algebra restart
@@ -150,6 +151,8 @@ def serve(number: int) -> None:
                 return
             message = json.loads(content)
             if "folder" in message:
+                with suppress(Exception):  # without jax or torch, the fork reports the error
+                    importlib.import_module(message["imports"])
                 answer = _fork(message, asked, descriptors)
                 children[answer] = message["folder"]
             elif "status" in message:

@@ -28,11 +28,11 @@ TORCH = "torch:"  # begins a change to a step of PyTorch
 class OfTorch(StrEnum):
     """A change to a step of PyTorch, with what it is called in an answer."""
 
-    title: str
+    label: str
 
-    def __new__(cls, value: str, title: str) -> Self:
+    def __new__(cls, value: str, label: str = "") -> Self:
         member = str.__new__(cls, value)
-        member._value_, member.title = value, title
+        member._value_, member.label = value, label
         return member
 
     CHECKPOINT = "checkpoint", "Checkpoint the repeated blocks"

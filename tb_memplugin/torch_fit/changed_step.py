@@ -43,8 +43,8 @@ def changed(step: Step, changes: Sequence[OfTorch]) -> Run:
 
 def _blocks(step: Step) -> list[torch.nn.Module]:
     """Return the modules that repeat: of the class with the most parameters, those that are not inside of another."""
-    lists = torch.nn.ModuleList | torch.nn.Sequential
-    children = [child for one in step.model.modules() if isinstance(one, lists) for child in one.children()]
+    lists = (torch.nn.ModuleList, torch.nn.Sequential)
+    children: list[torch.nn.Module] = [child for one in step.model.modules() if isinstance(one, lists) for child in one.children()]
     count = Counter(map(type, children))
     size = Counter[type]()
     for child in children:
@@ -52,7 +52,7 @@ def _blocks(step: Step) -> list[torch.nn.Module]:
             size[type(child)] += sum(parameter.numel() for parameter in child.parameters())
     if not any(size.values()):
         raise InputError("The model has no repeated blocks", step.name, "none of its lists has modules of one class")
-    kind = max(size, key=lambda one: size[one])
+    kind: type[torch.nn.Module] = max(size, key=lambda one: size[one])
     found = [child for child in dict.fromkeys(children) if type(child) is kind]
     inner = {id(below) for one in found for below in one.modules() if below is not one}
     return [one for one in found if id(one) not in inner]

@@ -123,7 +123,7 @@ def test_a_process_asks_for_what_it_asks_for_on_the_cpu(name: str, monkeypatch: 
 
 
 def test_each_rank_is_a_process_of_torchrun() -> None:
-    found = {}
+    found: dict[str, Any] = {}
 
     def train() -> None:
         import os

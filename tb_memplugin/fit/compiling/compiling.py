@@ -22,7 +22,7 @@ from tb_memplugin.fit.compiling.program_memory import with_beside, with_memory, 
 from tb_memplugin.fit.inputs import with_package
 from tb_memplugin.fit.process import SHAPES, StartedProcess, Stop, wait_for
 from tb_memplugin.fit.step.sources import unpack
-from tb_memplugin.fit.warm_server import forked
+from tb_memplugin.fit.warm_server import OF_JAX, OF_TORCH, forked
 from tb_memplugin.logdir import dumped_file
 from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.program import Backend
@@ -104,7 +104,8 @@ def _run(task: CompileTask, request: Mapping[str, Any], folder: Path, stop: Stop
     (folder / REQUEST).write_text(json.dumps(request))
     with tempfile.TemporaryFile("a+b") as printed:
         command = [sys.executable, "-m", "tb_memplugin.fit.compiling.child", str(folder)]
-        process = forked(str(folder), printed, environment) or StartedProcess(
+        imports = OF_TORCH if task.of_torch else OF_JAX
+        process = forked(str(folder), printed, environment, imports) or StartedProcess(
             command, printed, with_package(environment)
         )
         try:

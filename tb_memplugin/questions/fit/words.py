@@ -221,7 +221,7 @@ def change_text(change: str) -> str:
     if kind == "remat" and rest:
         return "recompute in loops" if rest == "full" else f"recompute in loops (keep {rest})"
     if kind == "torch" and rest in [*OfTorch]:
-        return OfTorch(rest).title
+        return OfTorch(rest).label
     if kind == "donate" and rest:
         return f"donate {rest}"
     if kind == "shard" and rest.partition(":")[2]:
