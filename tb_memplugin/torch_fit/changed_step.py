@@ -19,32 +19,34 @@ from torch.utils.checkpoint import checkpoint
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.fit import OfTorch
 
-Run = Callable[[], Any]
+MakeStep = Callable[[], Any]
 QUANTIZED = 256  # values that share a scale in an 8-bit optimizer, as in bitsandbytes
 LEAST_QUANTIZED = 4096  # values: the state of smaller parameters stays as it is
 
 
 @dataclass
-class Step:
+class TorchStep:
     """What a user's function returned."""
 
     name: str
     model: torch.nn.Module
     optimizer: torch.optim.Optimizer
-    run: Run
+    run: MakeStep
 
 
-def changed(step: Step, changes: Sequence[OfTorch]) -> Run:
+def changed(step: TorchStep, changes: Sequence[OfTorch]) -> MakeStep:
     """Return the function that makes one step with changes. InputError for a change that the model does not allow."""
     for name in sorted(changes, key=[*CHANGES].index):
         CHANGES[name](step)
     return step.run
 
 
-def _blocks(step: Step) -> list[torch.nn.Module]:
+def _blocks(step: TorchStep) -> list[torch.nn.Module]:
     """Return the modules that repeat: of the class with the most parameters, those that are not inside of another."""
     lists = (torch.nn.ModuleList, torch.nn.Sequential)
-    children: list[torch.nn.Module] = [child for one in step.model.modules() if isinstance(one, lists) for child in one.children()]
+    children: list[torch.nn.Module] = []
+    for one in step.model.modules():
+        children += one.children() if isinstance(one, lists) else ()
     count = Counter(map(type, children))
     size = Counter[type]()
     for child in children:
@@ -58,7 +60,7 @@ def _blocks(step: Step) -> list[torch.nn.Module]:
     return [one for one in found if id(one) not in inner]
 
 
-def _checkpoint(step: Step) -> None:
+def _checkpoint(step: TorchStep) -> None:
     """Recompute each repeated block in the backward pass; models of Transformers do that themselves."""
     if callable(enable := getattr(step.model, "gradient_checkpointing_enable", None)):
         enable(gradient_checkpointing_kwargs={"use_reentrant": False})
@@ -67,7 +69,7 @@ def _checkpoint(step: Step) -> None:
         block.forward = partial(checkpoint, block.forward, use_reentrant=False)
 
 
-def _autocast(step: Step) -> None:
+def _autocast(step: TorchStep) -> None:
     """Compute the forward pass in bfloat16 where autocast's lists say so."""
     run, backward, update = step.run, torch.autograd.backward, step.optimizer.step
 
@@ -90,7 +92,7 @@ def _autocast(step: Step) -> None:
     step.run = run_in_bfloat16
 
 
-def _fuse(step: Step) -> None:
+def _fuse(step: TorchStep) -> None:
     """Update parameters with one kernel, which needs no temporary tensors."""
     if "fused" not in step.optimizer.defaults:
         raise InputError(f"{type(step.optimizer).__name__} is not fused", step.name, "use AdamW, for example")
@@ -98,7 +100,7 @@ def _fuse(step: Step) -> None:
         group |= {"fused": True, "foreach": False}
 
 
-def _quantize(step: Step) -> None:
+def _quantize(step: TorchStep) -> None:
     """Keep the state of Adam in a byte for each value."""
     optimizer = step.optimizer
     if not isinstance(optimizer, torch.optim.Adam | torch.optim.AdamW):
@@ -127,7 +129,7 @@ def _quantized(parameter: torch.Tensor) -> Iterator[torch.Tensor]:
     yield torch.zeros(-(-local.numel() // QUANTIZED), device=local.device)
 
 
-def _offload(step: Step) -> None:
+def _offload(step: TorchStep) -> None:
     """Keep what the backward pass needs in the memory of the host."""
     run = step.run
 
@@ -138,7 +140,7 @@ def _offload(step: Step) -> None:
     step.run = run_with_host
 
 
-def _clear(step: Step) -> None:
+def _clear(step: TorchStep) -> None:
     """Free gradients after the update, before the next forward pass."""
     run, clear = step.run, step.optimizer.zero_grad
 
@@ -149,7 +151,7 @@ def _clear(step: Step) -> None:
     step.run = run_and_clear
 
 
-def _shard(step: Step) -> None:
+def _shard(step: TorchStep) -> None:
     """Shard parameters, gradients and the optimizer's state over all processes, a block at a time."""
     import torch.distributed as dist
     from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel, fully_shard
@@ -168,7 +170,7 @@ def _shard(step: Step) -> None:
         group["params"] = [sharded.get(names.get(id(one), ""), one) for one in group["params"]]
 
 
-CHANGES: dict[OfTorch, Callable[[Step], None]] = {  # in the order in which they are made
+CHANGES: dict[OfTorch, Callable[[TorchStep], None]] = {  # in the order in which they are made
     OfTorch.FSDP: _shard,
     OfTorch.CHECKPOINT: _checkpoint,
     OfTorch.FUSED: _fuse,

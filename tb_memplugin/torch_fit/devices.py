@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -15,11 +15,10 @@ from torch.overrides import TorchFunctionMode
 
 from tb_memplugin.torch_fit.autocast import AutocastCache, autocast_arguments
 from tb_memplugin.torch_fit.storages import CPU, CUDA, META, StorageTracker, asks_for_shapes
-from tb_memplugin.torch_fit.streams import stream_functions
+from tb_memplugin.torch_fit.streams import CudaFunction, stream_functions
 from tb_memplugin.torch_fit.substitutes import SUBSTITUTES
 
 CHECKS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
-CudaFunction = Callable[..., Any]
 
 
 class PretendedGpu(TorchFunctionMode):  # type: ignore[misc]

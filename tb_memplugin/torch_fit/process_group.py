@@ -7,7 +7,7 @@ process. NCCL's buffers are outside of PyTorch's allocator, and left out.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -18,8 +18,8 @@ import torch.distributed as dist
 from tb_memplugin.errors import InputError
 from tb_memplugin.targets import DEVICES_PER_HOST
 from tb_memplugin.torch_fit.assumptions import Assumptions
+from tb_memplugin.torch_fit.streams import CudaFunction
 
-Function = Callable[..., Any]
 NO_NCCL = "NCCL's buffers are outside of PyTorch's allocator, and not included"
 NO_GROUP = "No process group is started, so the step is that of one GPU: call torch.distributed.init_process_group()"
 OWN_HOOK = "DDP's communication hook is left out: gradients are summed in the buckets"
@@ -88,7 +88,7 @@ def pretended_group(rank: Rank, assumptions: Assumptions) -> Iterator[None]:
             dist.destroy_process_group()
 
 
-def _functions(rank: Rank, assumptions: Assumptions) -> dict[str, Function]:
+def _functions(rank: Rank, assumptions: Assumptions) -> dict[str, CudaFunction]:
     """Return functions of torch.distributed for a process whose peers do what it does."""
 
     def init_process_group(*args: object, timeout: Any = None, **options: object) -> None:
@@ -114,12 +114,12 @@ def _functions(rank: Rank, assumptions: Assumptions) -> dict[str, Function]:
 
     start = dist.distributed_c10d.init_process_group
     found = (init_process_group, all_gather_object, gather_object, scatter_object_list)
-    functions: dict[str, Function] = {one.__name__: one for one in found}
+    functions: dict[str, CudaFunction] = {one.__name__: one for one in found}
     quiet = ("broadcast_object_list", "barrier", "monitored_barrier", "_verify_params_across_processes")
     return functions | dict.fromkeys(quiet, nothing)
 
 
-def _summed_in_buckets(make: Function) -> Function:
+def _summed_in_buckets(make: CudaFunction) -> CudaFunction:
     """Return DDP's constructor. Its reducer expects a result, which no peer sends: the bucket itself."""
 
     def hook(state: object, bucket: Any) -> Any:
@@ -134,17 +134,17 @@ def _summed_in_buckets(make: Function) -> Function:
     return __init__
 
 
-def _noting(assumptions: Assumptions) -> Function:
-    def register_comm_hook(self: Any, state: object, hook: Function) -> None:
+def _noting(assumptions: Assumptions) -> CudaFunction:
+    def register_comm_hook(self: Any, state: object, hook: CudaFunction) -> None:
         assumptions.note("hook", OWN_HOOK)
 
     return register_comm_hook
 
 
-def _spawning(rank: Rank) -> Function:
+def _spawning(rank: Rank) -> CudaFunction:
     """Return torch.multiprocessing.spawn, which runs this process's part only."""
 
-    def spawn(function: Function, args: tuple[Any, ...] = (), *rest: object, **options: object) -> None:
+    def spawn(function: CudaFunction, args: tuple[Any, ...] = (), *rest: object, **options: object) -> None:
         function(rank.local, *args)
 
     return spawn

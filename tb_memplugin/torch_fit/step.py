@@ -10,7 +10,7 @@ import torch
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.fit import OfTorch
 from tb_memplugin.sizes import bytes_text
-from tb_memplugin.torch_fit.changed_step import Step, changed
+from tb_memplugin.torch_fit.changed_step import TorchStep, changed
 from tb_memplugin.torch_fit.process_group import Rank
 from tb_memplugin.torch_fit.tracing import TracedProgram, trace
 
@@ -59,14 +59,14 @@ def _function_of(made: Any, name: str) -> Callable[[], Any] | None:
     raise InputError(f"The step returned {kind}", name, f"write it as in: {EXAMPLE}")
 
 
-def _whole(made: Any, run: Callable[[], Any] | None, name: str) -> Step:
+def _whole(made: Any, run: Callable[[], Any] | None, name: str) -> TorchStep:
     """Return the parts of a step."""
     parts = made if isinstance(made, tuple) else ()
     models = [one for one in parts if isinstance(one, torch.nn.Module)]
     optimizers = [one for one in parts if isinstance(one, torch.optim.Optimizer)]
     if run is None or len(models) != 1 or len(optimizers) != 1:
         raise InputError("The step does not return one model and one optimizer", name, f"write it as in: {EXAMPLE}")
-    return Step(name, models[0], optimizers[0], run)
+    return TorchStep(name, models[0], optimizers[0], run)
 
 
 def _is_function(value: Any) -> bool:

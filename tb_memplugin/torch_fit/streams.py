@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from tb_memplugin.torch_fit.storages import MemoryLog
+
+CudaFunction = Callable[..., Any]
 
 
 class Nothing:
