@@ -17,7 +17,6 @@ from tb_memplugin.fit.sweep import Sweep
 from tb_memplugin.model.fit import (
     MICROBATCHES,
     RECOMPUTED,
-    TORCH,
     Knobs,
     LargestValue,
     OfTorch,
@@ -200,22 +199,22 @@ def _program(outcome: Outcome, logdir: Path) -> Recording | None:
     return replace(program, capacity=outcome.limit_bytes) if outcome.limit_bytes else program
 
 
-# What the advice about a snapshot would change.
-SAME = {AdviceKind.REMATERIALIZATION: OfTorch.CHECKPOINT, AdviceKind.LATE_FREE: OfTorch.CLEAR}
+# The change that a piece of advice about a snapshot asks for.
+CHANGE_OF = {AdviceKind.REMATERIALIZATION: OfTorch.CHECKPOINT, AdviceKind.LATE_FREE: OfTorch.CLEAR}
 
 
 def _pieces_of_torch(outcome: Outcome, program: Recording, values: Mapping[str, Any]) -> list[AdviceToTry]:
     """Return the advice about a traced step of PyTorch, then all other changes that it can be traced with."""
     pieces = [
-        AdviceToTry(advice.title, advice.saving_bytes, (TORCH + SAME[advice.kind],))
-        if advice.kind in SAME
+        AdviceToTry(advice.title, advice.saving_bytes, (CHANGE_OF[advice.kind],))
+        if advice.kind in CHANGE_OF
         else _piece(advice, values, has_source=True)
         for advice in advise(program)
     ]
     tried = {change for piece in pieces for change in piece.changes}
     target = parse_target(outcome.candidate.target)
     others = [one for one in OfTorch if one is not OfTorch.FSDP or (target is not None and target.devices > 1)]
-    return pieces + [AdviceToTry(one.label, 0, (TORCH + one,)) for one in others if TORCH + one not in tried]
+    return pieces + [AdviceToTry(one.label, 0, (one,)) for one in others if one not in tried]
 
 
 def _piece(advice: Advice, values: Mapping[str, Any], has_source: bool) -> AdviceToTry:

@@ -121,8 +121,8 @@ def parse_changes(texts: Sequence[str]) -> Changes:
             changes.drops_unused = True
         elif kind == "remat" and rest in REMAT:
             changes.remat = rest
-        elif kind == "torch" and rest in [*OfTorch]:
-            changes.of_torch.append(OfTorch(rest))
+        elif text in [*OfTorch]:
+            changes.of_torch.append(OfTorch(text))
         elif kind in ("option", "set"):
             name, value = parse_fixed(rest)
             (changes.options if kind == "option" else changes.knobs)[name] = value

@@ -1,4 +1,4 @@
-"""A process that imports jax, or torch, once and forks for each candidate: the import takes longer than most of them.
+"""A process that imports jax or torch once, and forks for each candidate: compiling one mostly takes less time.
 
 The server starts no backend and no threads of jax. Each fork leads a process group, as a process from a command does.
 """

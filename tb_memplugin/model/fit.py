@@ -22,9 +22,6 @@ MICROBATCHES = (
 )  # fmt: skip
 
 
-TORCH = "torch:"  # begins a change to a step of PyTorch
-
-
 class OfTorch(StrEnum):
     """A change to a step of PyTorch, with what it is called in an answer."""
 
@@ -35,13 +32,13 @@ class OfTorch(StrEnum):
         member._value_, member.label = value, label
         return member
 
-    CHECKPOINT = "checkpoint", "Checkpoint the repeated blocks"
-    AUTOCAST = "autocast", "Compute in bfloat16 (autocast)"
-    FUSED = "fused", "Use the fused optimizer"
-    EIGHT_BIT = "8bit", "Keep the optimizer's state in 8 bits"
-    OFFLOAD = "offload", "Offload saved tensors to the host"
-    CLEAR = "zero-grad", "Free gradients after the update"
-    FSDP = "fsdp", "Shard the model over all GPUs (FSDP)"
+    CHECKPOINT = "torch:checkpoint", "Checkpoint the repeated blocks"
+    AUTOCAST = "torch:autocast", "Compute in bfloat16 (autocast)"
+    FUSED = "torch:fused", "Use the fused optimizer"
+    EIGHT_BIT = "torch:8bit", "Keep the optimizer's state in 8 bits"
+    OFFLOAD = "torch:offload", "Offload saved tensors to the host"
+    CLEAR = "torch:zero-grad", "Free gradients after the update"
+    FSDP = "torch:fsdp", "Shard the model over all GPUs (FSDP)"
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,12 @@ from tb_memplugin.model.fit import OfTorch
 
 MakeStep = Callable[[], Any]
 QUANTIZED = 256  # values that share a scale in an 8-bit optimizer, as in bitsandbytes
-LEAST_QUANTIZED = 4096  # values: the state of smaller parameters stays as it is
+LEAST_QUANTIZED = 4096  # values: the state of smaller parameters keeps its type
 
 
 @dataclass
 class TorchStep:
-    """What a user's function returned."""
+    """The parts of a step that a user's function returned."""
 
     name: str
     model: torch.nn.Module
@@ -53,7 +53,7 @@ def _blocks(step: TorchStep) -> list[torch.nn.Module]:
         if count[type(child)] > 1:
             size[type(child)] += sum(parameter.numel() for parameter in child.parameters())
     if not any(size.values()):
-        raise InputError("The model has no repeated blocks", step.name, "none of its lists has modules of one class")
+        raise InputError("The model has no repeated blocks", step.name, "put modules of one class into a ModuleList")
     kind: type[torch.nn.Module] = max(size, key=lambda one: size[one])
     found = [child for child in dict.fromkeys(children) if type(child) is kind]
     inner = {id(below) for one in found for below in one.modules() if below is not one}

@@ -155,7 +155,7 @@ def _cross_entropy(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, A
 
 
 def _record_stream(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> None:
-    mode.tracker.assumptions.note("streams", "Memory that several streams use is free as soon as it is dropped")
+    mode.tracker.assumptions.note("streams", "Memory that a second stream uses counts as free once its tensor is gone")
 
 
 HANDLERS: dict[str, CudaFunction] = {
@@ -231,7 +231,7 @@ def pretended_gpu(mode: PretendedGpu, functions: dict[str, Any]) -> Iterator[Non
         stack.enter_context(patch.object(torch, "compile", _not_compiled(mode)))
         stack.enter_context(patch.object(torch, "Generator", _Generator))
         stack.enter_context(patch.object(torch.nn.Parameter, "__new__", _parameter(mode, torch.nn.Parameter.__new__)))
-        stack.enter_context(patch.object(torch.UntypedStorage, "resize_", _resizing(mode), create=True))
+        stack.enter_context(patch.object(torch.UntypedStorage, "resize_", _resizing(mode)))
         hooks = torch.autograd.graph.saved_tensors_hooks
         stack.enter_context(patch.object(hooks, "__init__", _hooks(mode, hooks.__init__)))
         stack.enter_context(mode.tracker)

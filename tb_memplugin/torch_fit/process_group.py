@@ -65,12 +65,13 @@ def rank_of(processes: int) -> Rank:
 
 @contextmanager
 def pretended_group(rank: Rank, assumptions: Assumptions) -> Iterator[None]:
-    """Run a block as one of several processes. Does nothing for one process without a group."""
+    """Run a block as one of several processes. A group that it starts ends with it, also after an error."""
     if not dist.is_available():
         yield
         return
-    own = dist.is_initialized()  # a group of a process that has one stays
     with ExitStack() as stack:
+        if not dist.is_initialized():
+            stack.callback(_end_group)
         if rank.of > 1:
             stack.enter_context(patch.dict(os.environ, rank.variables()))
         for name, function in _functions(rank, assumptions).items():
@@ -84,14 +85,17 @@ def pretended_group(rank: Rank, assumptions: Assumptions) -> Iterator[None]:
         yield
         if rank.of > 1 and not dist.is_initialized():
             assumptions.note("alone", NO_GROUP)
-        if dist.is_initialized() and not own:
-            dist.destroy_process_group()
+
+
+def _end_group() -> None:
+    if dist.is_initialized():
+        dist.destroy_process_group()
 
 
 def _functions(rank: Rank, assumptions: Assumptions) -> dict[str, CudaFunction]:
     """Return functions of torch.distributed for a process whose peers do what it does."""
 
-    def init_process_group(*args: object, timeout: Any = None, **options: object) -> None:
+    def init_process_group(*args: object, **options: object) -> None:
         if dist.is_initialized():
             return
         from torch.testing._internal.distributed.fake_pg import FakeStore

@@ -178,9 +178,9 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[misc]
             raise
 
     def _common_place(self, inputs: Sequence[torch.Tensor], is_on_meta: bool) -> str:
-        places = {self.place_of(one) for one in inputs if one.is_meta}
         if is_on_meta and not inputs:
             return CUDA  # PyTorch's C++ code makes a tensor beside others, such as a bucket of DDP
+        places = {self.place_of(one) for one in inputs if one.is_meta}
         return next((place for place in (CUDA, CPU, META) if place in places), self.place)
 
     def _is_large(self, args: Any, kwargs: dict[str, Any]) -> bool:

@@ -215,7 +215,7 @@ def test_a_sample_of_the_host_costs_about_as_much_as_reading_its_files() -> None
         return time.thread_time() - began
 
     pairs = [(seconds(memory._reading), seconds(lambda: [file.read_bytes() for file in files])) for _ in range(10)]
-    assert min(sample for sample, _ in pairs) < 20 * min(read for _, read in pairs)  # 4 times here
+    assert min(sample for sample, _ in pairs) < 12 * min(read for _, read in pairs)  # 6 times, with cgroups
 
 
 # Devices

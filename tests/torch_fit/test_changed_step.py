@@ -12,6 +12,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch")
 
+from support.traced_memory import live_bytes  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 from tb_memplugin.cli import main  # noqa: E402
@@ -79,13 +80,7 @@ def step(by_hand: OfTorch | None = None, rows: int = 1024) -> tuple[Any, Any, Ru
 def peak_of(made: Callable[..., Any], rank: Rank, *changes: OfTorch) -> int:
     """Return the most bytes in the second step."""
     traced = trace_step(lambda: made, "train.py:step", {}, "h100", rank, changes)
-    live, most, sizes = 0, 0, dict[int, int]()
-    for position, event in enumerate(traced.log.events[: traced.marks[1]]):
-        if event.size >= 0:
-            sizes[event.number] = event.size
-        live += event.size if event.size >= 0 else -sizes.pop(event.number)
-        most = max(most, live) if position >= traced.marks[0] else live
-    return most
+    return max(live_bytes(traced.log)[slice(*traced.marks)])
 
 
 @pytest.mark.parametrize("change", [one for one in OfTorch if one is not OfTorch.EIGHT_BIT])

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from itertools import accumulate
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch")
 
 import torch.distributed as dist  # noqa: E402
+from support.traced_memory import live_bytes  # noqa: E402
 from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
 from torch.distributed.fsdp import fully_shard  # noqa: E402
 from torch.distributed.tensor.parallel import (  # noqa: E402
@@ -25,7 +26,7 @@ from tb_memplugin import capture  # noqa: E402
 from tb_memplugin.errors import InputError  # noqa: E402
 from tb_memplugin.torch_fit.process_group import Rank, rank_of  # noqa: E402
 from tb_memplugin.torch_fit.storages import WORKSPACE_FRAME  # noqa: E402
-from tb_memplugin.torch_fit.tracing import TracedProgram, trace  # noqa: E402
+from tb_memplugin.torch_fit.tracing import trace  # noqa: E402
 
 PROCESSES, WIDTH, MIB = 4, 256, 1 << 20
 Parallelized = Callable[[Any, Any], Any]
@@ -99,26 +100,12 @@ def real_bytes(parallelized: Parallelized, monkeypatch: pytest.MonkeyPatch) -> t
     return max(live), live[-1]
 
 
-def traced_bytes(traced: TracedProgram) -> tuple[int, int]:
-    """Return the most bytes, and those at the end, without the workspaces of cuBLAS."""
-    names, stacks = [name for name, _, _ in traced.log.frames], list(traced.log.stacks)
-    sizes: dict[int, int] = {}
-    changes = []
-    for one in traced.log.events:
-        if one.size >= 0:
-            is_workspace = any(names[frame] == WORKSPACE_FRAME for frame in stacks[one.stack])
-            sizes[one.number] = 0 if is_workspace else one.size
-        changes.append(sizes[one.number] if one.size >= 0 else -sizes[one.number])
-    live = list(accumulate(changes))
-    return max(live), live[-1]
-
-
 @pytest.mark.parametrize("name", PARALLEL)
 def test_a_process_asks_for_what_it_asks_for_on_the_cpu(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with trace("h100", Rank(0, PROCESSES)) as traced:
         run(PARALLEL[name], "cuda", lambda: dist.init_process_group("nccl"))
-        found = traced_bytes(traced)
-    assert found == pytest.approx(real_bytes(PARALLEL[name], monkeypatch), rel=0.005, abs=4096)
+        live = live_bytes(traced.log, without=WORKSPACE_FRAME)
+    assert (max(live), live[-1]) == pytest.approx(real_bytes(PARALLEL[name], monkeypatch), rel=1e-5, abs=256)
     assert not dist.is_initialized()
 
 
@@ -126,8 +113,6 @@ def test_each_rank_is_a_process_of_torchrun() -> None:
     found: dict[str, Any] = {}
 
     def train() -> None:
-        import os
-
         dist.init_process_group()
         found["rank"] = dist.get_rank(), dist.get_world_size(), torch.cuda.device_count(), torch.cuda.current_device()
         found["variables"] = {name: os.environ[name] for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE")}
@@ -141,6 +126,17 @@ def test_each_rank_is_a_process_of_torchrun() -> None:
     assert found["rank"] == (11, 16, 8, 3) and str(found["device"]) == "cuda:3"
     assert found["variables"] == {"RANK": "11", "LOCAL_RANK": "3", "WORLD_SIZE": "16"}
     assert found["gathered"] == [{"loss": 1}] * 16
+
+
+def test_an_error_leaves_no_group_behind() -> None:
+    def train() -> None:
+        dist.init_process_group()
+        raise KeyError("loss")
+
+    for _ in range(2):
+        with pytest.raises(KeyError):
+            capture.torch_preview(train, "h100:8")
+        assert not dist.is_initialized()
 
 
 def test_streams_do_not_share_free_memory() -> None:
@@ -170,7 +166,7 @@ def test_tensors_are_printed_without_values(capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out == "tensor(..., device='cuda:0', size=(3,), dtype=torch.float32) tensor([1., 1.])\n"
 
 
-def test_a_step_without_a_group_says_so(tmp_path: Path) -> None:
+def test_a_step_without_a_group_says_so() -> None:
     with trace("h100", Rank(0, 8)) as traced:
         torch.ones(3, device="cuda")
     assert any("No process group" in one.text for one in traced.assumptions.found.values())

@@ -12,6 +12,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch")
 
+from support.traced_memory import live_bytes  # noqa: E402
+
 from tb_memplugin.torch_fit.tracing import trace  # noqa: E402
 
 FOLDER = Path(__file__).parents[1] / "data" / "h100"
@@ -74,17 +76,6 @@ def test_two_steps_ask_for_what_they_asked_for_on_an_h100(name: str) -> None:
             traced.mark()
     segments = traced.snapshot()["segments"]
     assert sum(one["total_size"] for one in segments) == pytest.approx(MEASURED[name]["reserved2"], rel=0.02)
-    sizes, live, peaks, position = dict[int, int](), 0, list[int](), 0
-    for mark in traced.marks:
-        peak = live
-        for event in traced.log.events[position:mark]:
-            if event.size < 0:
-                live -= sizes.pop(event.number)
-            else:
-                sizes[event.number] = event.size
-                live += event.size
-            peak = max(peak, live)
-        peaks.append(peak)
-        position = mark
-    for peak, number in zip(peaks, (1, 2), strict=True):
+    live, first = live_bytes(traced.log), traced.marks[0]
+    for number, peak in ((1, max(live[:first])), (2, max(live[first - 1 : traced.marks[1]]))):
         assert peak == pytest.approx(MEASURED[name][f"requested{number}"], abs=4 * MIB)

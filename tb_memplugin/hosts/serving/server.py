@@ -147,7 +147,7 @@ NEVER = 1 << 60
 
 
 class _Request(HTTPRequestParser):  # type: ignore[misc]
-    """One request. waitress names its path in its log, also where none was read: of headers that are too long."""
+    """One request. A request that cannot be read has an empty path in waitress's log."""
 
     path = ""
 

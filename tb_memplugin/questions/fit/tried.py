@@ -8,7 +8,7 @@ from typing import TypedDict
 
 from tb_memplugin.analysis.advice.compiled import is_nearly
 from tb_memplugin.analysis.usage.live_bytes import reserved_bytes
-from tb_memplugin.model.fit import TORCH, Knob, Outcome, Tried
+from tb_memplugin.model.fit import Knob, OfTorch, Outcome, Tried
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.text_table import align
 from tb_memplugin.questions.fit.words import candidate_text, size_text
@@ -30,7 +30,7 @@ def tried_lines(tried: Sequence[Tried]) -> Iterator[str]:
         compiled, estimated = ([one for one in found if one.is_compiled is wanted] for wanted in (True, False))
         yield ""
         reserved = size_text(first.before.reserved_bytes)
-        made = "Traced" if any(text.startswith(TORCH) for one in pieces for text in one.changes) else "Compiled"
+        made = "Traced" if any(text in [*OfTorch] for one in pieces for text in one.changes) else "Compiled"
         yield f"{made} with changes, at {candidate_text(first.before)}, {reserved} reserved:"
         yield from _table(compiled, first) if compiled else ["no change that needs none of your code"]
         if estimated:

@@ -220,8 +220,8 @@ def change_text(change: str) -> str:
         return "drop unused arguments"
     if kind == "remat" and rest:
         return "recompute in loops" if rest == "full" else f"recompute in loops (keep {rest})"
-    if kind == "torch" and rest in [*OfTorch]:
-        return OfTorch(rest).label
+    if change in [*OfTorch]:
+        return OfTorch(change).label
     if kind == "donate" and rest:
         return f"donate {rest}"
     if kind == "shard" and rest.partition(":")[2]:
