@@ -60,6 +60,14 @@ interface StepProps extends Omit<Props, "fit" | "onState"> {
   step: FitStep;
 }
 
+/** Return the unchanged candidates that answer; of a choice of which none fits, all. Details show other caveats. */
+function answers({ candidates, choices }: FitStep): FitCandidate[] {
+  return candidates.filter(({ change, choice }, number) => {
+    const answer = choices[choice]?.candidate ?? null;
+    return change === "" && (answer === null || answer === number);
+  });
+}
+
 function StepPage({ api, fit, step, runs }: StepProps) {
   const [error, setError] = useState<Error | null>(null);
   const actions = useActions(api, step, runs, setError);
@@ -71,7 +79,7 @@ function StepPage({ api, fit, step, runs }: StepProps) {
     candidate === undefined ? null : (
       <CandidateDetails {...shared} candidate={candidate} key={candidate.run} />
     );
-  const caveats = [...new Set(step.candidates.flatMap((each) => each.caveats))];
+  const caveats = [...new Set(answers(step).flatMap((each) => each.caveats))];
   return (
     <PageFrame drawer={drawer}>
       {fit.steps.length > 1 && <StepPicker steps={fit.steps} step={step} />}
