@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import time
 from pathlib import Path
 
 import pytest
+from support.growth import grows_linearly
 
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.catalog import dumps
@@ -132,27 +132,30 @@ def test_truncated_texts_are_read_as_far_as_they_go(folder: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line",
+    ("line", "repeated"),
     [
-        b"allocation 0: size 4, " + b"constant, " * 20_000,
-        b" value: <1 " + b"a{" * 100_000,
-        b" value: <0 a @0> (size=4,offset=0): " + b"(" * 200_000,
-        b"  %a = " + b"(f32[1]{0:" * 20_000,
-        b"  %a = f32[] add(" + b"%b, " * 40_000,
-        b"  %a = f32[] add(" + b") " * 100_000,
-        b"  %a = f32[] add(%b), metadata={" + b'op_name="\\' * 20_000,
-        b"%a (" + b"(" * 200_000,
-        b"    a" + b"{1" * 100_000,
+        (b"allocation 0: size 4, ", b"constant, "),
+        (b" value: <1 ", b"a{"),
+        (b" value: <0 a @0> (size=4,offset=0): ", b"("),
+        (b"  %a = ", b"(f32[1]{0:"),
+        (b"  %a = f32[] add(", b"%b, "),
+        (b"  %a = f32[] add(", b") "),
+        (b"  %a = f32[] add(%b), metadata={", b'op_name="\\'),
+        (b"%a (", b"("),
+        (b"    a", b"{1"),
     ],
     ids=range(9),
 )
-def test_adversarial_lines_take_linear_time(line: bytes) -> None:
+def test_adversarial_lines_take_linear_time(line: bytes, repeated: bytes) -> None:
     head = b"BufferAssignment:\nallocation 0: size 4, thread-local:\n value: <0 a @0> (size=4,offset=0): f32[]\n"
-    text = b"\n".join((head, line, b"HloLiveRange (max 1):", line, b"HloModule m", b"ENTRY %e (a) -> f32[] {", line))
-    begin = time.process_time()
-    (part,) = open_file(text, f"x.{TEXTS[0]}")
-    part.read()
-    assert time.process_time() - begin < 2
+
+    def read(size: int) -> None:
+        long = line + repeated * (size // len(repeated))
+        module = b"HloModule m", b"ENTRY %e (a) -> f32[] {"
+        (part,) = open_file(b"\n".join((head, long, b"HloLiveRange (max 1):", long, *module, long)), f"x.{TEXTS[0]}")
+        part.read()
+
+    assert grows_linearly(read, 50_000)
 
 
 @pytest.mark.parametrize(
