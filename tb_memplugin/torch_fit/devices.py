@@ -134,8 +134,18 @@ def _device(mode: PretendedGpu, tensor: Any) -> torch.device:
 
 def _numpy(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """Return zeros of the same shape where a tensor has no values."""
-    values = args[0].detach()
-    return func(torch.zeros(values.shape, dtype=values.dtype) if values.is_meta else values, *args[1:], **kwargs)
+    tensor = args[0].detach()
+    values = mode.tracker.values.of(tensor)
+    return func(torch.zeros(tensor.shape, dtype=tensor.dtype) if values is None else values, *args[1:], **kwargs)
+
+
+def _tensor(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    """Make a tensor of given values on the CPU, and move it: on `meta`, it would lose them."""
+    options = {name: value for name, value in kwargs.items() if name not in ("device", "requires_grad", "pin_memory")}
+    if kwargs.get("device") is None or isinstance(args[0], torch.Tensor):
+        return mode.call(func, args, kwargs)
+    made = _move(mode, func(*args, **options), torch.device(kwargs["device"]), None, False, None)
+    return made.requires_grad_() if kwargs.get("requires_grad") else made
 
 
 def _itself(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -160,7 +170,7 @@ def _record_stream(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, A
 
 HANDLERS: dict[str, CudaFunction] = {
     "to": _to, "cuda": _cuda, "cpu": _cpu, "numpy": _numpy, "tolist": _numpy, "pin_memory": _itself,
-    "cross_entropy_loss": _cross_entropy,
+    "cross_entropy_loss": _cross_entropy, "tensor": _tensor, "as_tensor": _tensor,
     "is_pinned": lambda mode, func, args, kwargs: False,
     "get_device": lambda mode, func, args, kwargs: mode.gpu.index if mode.is_on_gpu(args[0]) else -1,
     "record_stream": _record_stream,
@@ -262,6 +272,8 @@ def _parameter(mode: PretendedGpu, make: CudaFunction) -> CudaFunction:
             if data is not None and not data.is_meta:
                 with mode.placing(CPU):
                     data = torch.empty_like(data, device=META)
+            elif data is not None:
+                mode.tracker.note_parameter(data)
             return make(cls, data, requires_grad)
 
     return __new__

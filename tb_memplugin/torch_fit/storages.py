@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -15,6 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from tb_memplugin.torch_fit.assumptions import Assumptions
 from tb_memplugin.torch_fit.data_dependent import DATA_DEPENDENT
+from tb_memplugin.torch_fit.known_values import KnownValues, tensors_in
 from tb_memplugin.torch_fit.workspaces import Workspaces
 
 # Code that is not the program's: of this package, and what PyTorch puts between a function and its interception.
@@ -54,6 +55,7 @@ class MemoryLog:
     events: list[StorageEvent] = field(default_factory=list)
     stacks: dict[tuple[int, ...], int] = field(default_factory=dict)
     frames: dict[tuple[str, str, int], int] = field(default_factory=dict)  # function, file, line
+    parameters: set[int] = field(default_factory=set)  # the numbers of allocations that became parameters of modules
     allocated: int = 0  # how many allocations there were
     stream: int = 0  # the current one
     is_closed: bool = False  # what is freed after the traced block is not logged
@@ -93,17 +95,6 @@ class MemoryLog:
         return self.frames.setdefault((name, file, line), len(self.frames))
 
 
-def tensors_in(values: Any) -> Iterator[torch.Tensor]:
-    """Yield the tensors of nested arguments."""
-    if isinstance(values, torch.Tensor):
-        yield values
-    elif isinstance(values, (list, tuple)):
-        for value in values:
-            yield from tensors_in(value)
-    elif isinstance(values, dict):
-        yield from tensors_in(list(values.values()))
-
-
 def asks_for_shapes() -> bool:
     """Return whether PyTorch itself runs an operation on fake tensors, as DTensor does to learn a result's shape."""
     return torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None
@@ -121,6 +112,7 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[misc]
         self.log, self.workspaces, self.assumptions = log, workspaces, assumptions
         self.places: dict[int, str] = {}  # by the address of the storage
         self.numbers: dict[int, int] = {}  # of allocations, likewise
+        self.values = KnownValues()
         self.place, self.forced = CPU, ""
 
     def place_of(self, tensor: torch.Tensor) -> str:
@@ -152,12 +144,13 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[misc]
                 return func.decompose(*args, **kwargs)
         place = self.forced or self._common_place(inputs, is_on_meta)
         if (assumed := DATA_DEPENDENT.get(func)) is not None:
-            made = assumed(self.assumptions, func, args, kwargs)
+            made = assumed(self.assumptions, self.values, func, args, kwargs)
         else:
             made = self._run(func, args, kwargs)
         if place == CUDA and func is aten.add.Tensor and torch._C._current_graph_task_id() >= 0:
             self._reuse(inputs, made)
         self._note(made, place, func._opname)
+        self.values.follow(func, args, kwargs, inputs, made)
         if place == CUDA:
             self._note_workspaces(func, args, kwargs)
         return made
@@ -221,6 +214,13 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[misc]
                 self._follow(made.untyped_storage(), CUDA)
                 return
 
+    def note_parameter(self, tensor: torch.Tensor) -> None:
+        """Log that a tensor became a parameter of a module; its stack shows only that a module made it."""
+        with torch._C.DisableTorchFunction():
+            storage = getattr(tensor, "_local_tensor", tensor).untyped_storage()
+        if (number := self.numbers.get(storage._cdata)) is not None:
+            self.log.parameters.add(number)
+
     def resize(self, storage: Any, size: int) -> None:
         """Log that a storage was given memory of another size; sharded parameters have none while they are not used."""
         key = storage._cdata
@@ -237,6 +237,7 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[misc]
 
     def _drop(self, key: int) -> None:
         self.places.pop(key, None)
+        self.values.forget(key)
         if (number := self.numbers.pop(key, None)) is not None:
             self.log.free(number)
 

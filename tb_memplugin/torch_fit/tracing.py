@@ -23,6 +23,8 @@ from tb_memplugin.torch_fit.process_group import ALONE, Rank, pretended_group
 from tb_memplugin.torch_fit.storages import MemoryLog, StorageTracker
 from tb_memplugin.torch_fit.workspaces import Workspaces
 
+PARAMETER_FRAME = {"name": "__new__", "filename": torch.nn.parameter.__file__, "line": 0}  # tells roles
+
 
 @dataclass
 class TracedProgram:
@@ -45,17 +47,22 @@ class TracedProgram:
         """
         frames = [{"name": name, "filename": file or "??", "line": line} for name, file, line in self.log.frames]
         stacks = [[frames[number] for number in stack] for stack in self.log.stacks]
+        of_parameters = {
+            event.stack: [PARAMETER_FRAME, *stacks[event.stack]]
+            for event in self.log.events
+            if event.size >= 0 and event.number in self.log.parameters
+        }
         entries: list[dict[str, Any]] = []
 
-        def report(action: str, address: int, size: int, stack: int, stream: int) -> None:
-            where = stacks[stack] if stack >= 0 else []
+        def report(action: str, address: int, size: int, stack: int, stream: int, parameter: bool = False) -> None:
+            where = of_parameters[stack] if parameter else stacks[stack] if stack >= 0 else []
             entries.append({"action": action, "addr": address, "size": size, "stream": stream, "frames": where})
 
         allocator, blocks = CachingAllocator(report, usable_by_torch(self.chip)), dict[int, Block]()
         for number, size, stack, stream in self.log.events:
             if size >= 0:
                 blocks[number] = block = allocator.allocate(size, stack, stream)
-                report("alloc", block.address, size, stack, stream)
+                report("alloc", block.address, size, stack, stream, number in self.log.parameters)
             else:
                 block = blocks.pop(number)
                 for action in ("free_requested", "free_completed"):

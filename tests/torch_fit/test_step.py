@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("torch", reason="needs torch")
 
 from tb_memplugin import capture
+from tb_memplugin.analysis.ownership.torch_roles import torch_roles
 from tb_memplugin.analysis.usage.live_bytes import usage
 from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.cli import main
 from tb_memplugin.errors import InputError
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.readers import open_file
 
 MODEL = """
 import torch
@@ -59,6 +64,25 @@ def test_the_largest_batch_is_found_and_each_candidate_can_be_opened(
     assert roles["optimizer_state"] == pytest.approx(2 * PARAMETERS, rel=0.01)
 
 
+def test_parameters_that_are_made_on_the_gpu_are_told_from_other_tensors() -> None:
+    import torch
+
+    def run() -> None:
+        with torch.device("cuda"):
+            model = torch.nn.Sequential(
+                torch.nn.Embedding(1000, 256), torch.nn.Linear(256, 64), torch.nn.BatchNorm1d(64)
+            )
+            own = torch.nn.Parameter(torch.randn(64))
+        optimizer = torch.optim.Adam([*model.parameters(), own])
+        (model(torch.zeros(32, dtype=torch.long, device="cuda")) * own).sum().backward()
+        optimizer.step()
+
+    (part,) = open_file(pickle.dumps(capture.torch_preview(run).snapshot()), "step.pickle")
+    (recording,) = part.read()
+    of_role = np.bincount(torch_roles(recording), recording.allocations.requested)
+    assert of_role[Role.PARAMETER] == (1000 * 256 + 256 * 64 + 64 + 3 * 64) * 4
+
+
 @pytest.mark.parametrize(
     ("code", "message"),
     [
@@ -77,7 +101,7 @@ def test_a_loop_that_waits_for_a_value_of_the_gpu_ends() -> None:
     def run() -> None:
         import torch
 
-        done = torch.zeros((), device="cuda") > 1
+        done = torch.rand((), device="cuda") > 1
         while not done:
             torch.empty(1000, device="cuda")
 
