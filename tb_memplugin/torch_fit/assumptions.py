@@ -3,33 +3,53 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tb_memplugin.sizes import bytes_text
 
 PACKAGE = str(Path(__file__).parent)
 
 
+SHOWN_LINES = 3
+
+
 @dataclass
 class Assumption:
-    """A sentence, the bytes that it adds at most at once, and how often it was made."""
+    """A sentence, the bytes that it adds at most at once, and how often it was made at each line of the program."""
 
     text: str
     bytes: int = 0
-    count: int = 0
+    lines: Counter[str] = field(default_factory=Counter)
+
+    def __str__(self) -> str:
+        """Return the sentence with its first lines, or with its bytes."""
+        lines = list(self.lines)[:SHOWN_LINES]
+        if len(self.lines) > SHOWN_LINES:
+            lines.append(f"{len(self.lines) - SHOWN_LINES} other lines")
+        last = lines[-1:]
+        places = f" at {' and '.join(filter(None, (', '.join(lines[:-1]), *last)))}" if lines else ""
+        return f"{self.text}{places}{f' ({bytes_text(self.bytes)})' if self.bytes else ''}"
 
 
 @dataclass
 class Assumptions:
-    """The assumptions of a trace, by a key each."""
+    """The assumptions of a trace, by their text."""
 
     found: dict[str, Assumption] = field(default_factory=dict)
 
-    def note(self, key: str, text: str, size: int = 0) -> int:
-        """Note an assumption, and return how often it was made; the largest bytes of its occasions are kept."""
-        one = self.found.setdefault(key, Assumption(text))
-        one.count += 1
+    def note(self, text: str, size: int = 0) -> Assumption:
+        """Note an assumption; the largest bytes of its occasions are kept."""
+        one = self.found.setdefault(text, Assumption(text))
         one.bytes = max(one.bytes, size)
-        return one.count
+        return one
+
+    def note_line(self, text: str) -> int:
+        """Note an assumption at the current line of the program, and return how often it was made there."""
+        lines, line = self.note(text).lines, user_line()
+        lines[line] += 1
+        return lines[line]
 
 
 def user_line() -> str:

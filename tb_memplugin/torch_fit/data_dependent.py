@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from tb_memplugin.torch_fit.assumptions import Assumptions, user_line
+from tb_memplugin.torch_fit.assumptions import Assumptions
 from tb_memplugin.torch_fit.known_values import KnownValues
 
 aten = torch.ops.aten
@@ -21,12 +21,12 @@ def _scalar(noted: Assumptions, values: KnownValues, func: Any, args: Any, kwarg
     known = values.of(args[0])
     if known is not None and not values.is_assumed(args[0]):
         return known.item()
-    line, value = user_line(), torch.zeros((), dtype=args[0].dtype).item() if known is None else known.item()
-    reads = noted.note(f"value {line}", f"A value that is read on the GPU counts as {value:g} at {line}")
+    value = torch.zeros((), dtype=args[0].dtype).item() if known is None else known.item()
+    reads = noted.note_line(f"A value that is read on the GPU counts as {value:g}")
     most = MAX_READS if known is None else MAX_ASSUMED_READS
     if args[0].dtype != torch.bool or reads <= most:
         return value
-    noted.note(f"loop {line}", f"The loop at {line} ends after {most:,} turns, as its condition is on the GPU")
+    noted.note_line(f"A loop ends after {most:,} turns, as its condition is on the GPU,")
     return not value
 
 
@@ -34,7 +34,7 @@ def _equal(noted: Assumptions, values: KnownValues, func: Any, args: Any, kwargs
     one, other = values.of(args[0]), values.of(args[1])
     if one is not None and other is not None:
         return torch.equal(one, other)
-    noted.note(f"equal {user_line()}", f"Tensors that are compared count as equal at {user_line()}")
+    noted.note_line("Tensors that are compared count as equal")
     return True
 
 
@@ -43,7 +43,7 @@ def _selected(noted: Assumptions, values: KnownValues, mask: torch.Tensor, shape
     shape = mask.shape if shape is None else shape
     if (known := values.of(mask)) is not None:
         return int(known.expand(shape).count_nonzero())
-    noted.note(f"select {user_line()}", f"A mask counts as selecting every element at {user_line()}")
+    noted.note_line("A mask counts as selecting every element")
     return int(torch.Size(shape).numel())
 
 
@@ -72,7 +72,7 @@ def _index(noted: Assumptions, values: KnownValues, func: Any, args: Any, kwargs
 def _unique(noted: Assumptions, values: KnownValues, func: Any, args: Any, kwargs: Any) -> Any:
     if (known := values.of(args[0])) is not None:
         return tuple(torch.empty_like(one, device="meta") for one in func(known, *args[1:], **kwargs))
-    noted.note(f"unique {user_line()}", f"All elements count as different at {user_line()}")
+    noted.note_line("All elements count as different")
     count = args[0].numel()
     index = torch.empty(count, dtype=torch.int64, device="meta")
     return torch.empty(count, dtype=args[0].dtype, device="meta"), index, torch.empty_like(index)

@@ -14,6 +14,7 @@ import torch.nn.functional
 from torch.overrides import TorchFunctionMode
 
 from tb_memplugin.torch_fit.autocast import AutocastCache, autocast_arguments
+from tb_memplugin.torch_fit.custom_kernels import triton_kernels
 from tb_memplugin.torch_fit.storages import CPU, CUDA, META, StorageTracker, asks_for_shapes
 from tb_memplugin.torch_fit.streams import CudaFunction, stream_functions
 from tb_memplugin.torch_fit.substitutes import SUBSTITUTES
@@ -164,8 +165,14 @@ def _cross_entropy(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, A
     return mode.call(torch._C._nn.nll_loss_nd, (logs, args[1]), rest)
 
 
+def _recurrent(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    text = "Recurrent layers are traced step by step; cuDNN keeps other values for the backward pass"
+    mode.tracker.assumptions.note(text)
+    return mode.call(func, args, kwargs)
+
+
 def _record_stream(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> None:
-    mode.tracker.assumptions.note("streams", "Memory that a second stream uses counts as free once its tensor is gone")
+    mode.tracker.assumptions.note("Memory that a second stream uses counts as free once its tensor is gone")
 
 
 HANDLERS: dict[str, CudaFunction] = {
@@ -174,6 +181,7 @@ HANDLERS: dict[str, CudaFunction] = {
     "is_pinned": lambda mode, func, args, kwargs: False,
     "get_device": lambda mode, func, args, kwargs: mode.gpu.index if mode.is_on_gpu(args[0]) else -1,
     "record_stream": _record_stream,
+    **dict.fromkeys(("lstm", "gru", "rnn_tanh", "rnn_relu"), _recurrent),
 }  # fmt: skip
 GETTERS: dict[str, CudaFunction] = {
     "device": _device,
@@ -244,6 +252,7 @@ def pretended_gpu(mode: PretendedGpu, functions: dict[str, Any]) -> Iterator[Non
         stack.enter_context(patch.object(torch.UntypedStorage, "resize_", _resizing(mode)))
         hooks = torch.autograd.graph.saved_tensors_hooks
         stack.enter_context(patch.object(hooks, "__init__", _hooks(mode, hooks.__init__)))
+        stack.enter_context(triton_kernels(mode.tracker.assumptions))
         stack.enter_context(mode.tracker)
         stack.enter_context(mode)
         yield
@@ -251,7 +260,7 @@ def pretended_gpu(mode: PretendedGpu, functions: dict[str, Any]) -> Iterator[Non
 
 def _not_compiled(mode: PretendedGpu) -> CudaFunction:
     def compile(model: Any = None, **options: object) -> Any:
-        mode.tracker.assumptions.note("compile", "torch.compile is left out: the step is traced as eager code")
+        mode.tracker.assumptions.note("torch.compile is left out: the step is traced as eager code")
         return model if model is not None else lambda function: function
 
     return compile

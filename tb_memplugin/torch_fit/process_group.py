@@ -84,7 +84,7 @@ def pretended_group(rank: Rank, assumptions: Assumptions) -> Iterator[None]:
         stack.enter_context(patch.object(torch.multiprocessing, "spawn", _spawning(rank)))
         yield
         if rank.of > 1 and not dist.is_initialized():
-            assumptions.note("alone", NO_GROUP)
+            assumptions.note(NO_GROUP)
 
 
 def _end_group() -> None:
@@ -100,7 +100,7 @@ def _functions(rank: Rank, assumptions: Assumptions) -> dict[str, CudaFunction]:
             return
         from torch.testing._internal.distributed.fake_pg import FakeStore
 
-        assumptions.note("nccl", NO_NCCL)
+        assumptions.note(NO_NCCL)
         start("fake", rank=rank.number, world_size=rank.of, store=FakeStore())
 
     def all_gather_object(received: list[Any], sent: Any, *args: object, **options: object) -> None:
@@ -140,7 +140,7 @@ def _summed_in_buckets(make: CudaFunction) -> CudaFunction:
 
 def _noting(assumptions: Assumptions) -> CudaFunction:
     def register_comm_hook(self: Any, state: object, hook: CudaFunction) -> None:
-        assumptions.note("hook", OWN_HOOK)
+        assumptions.note(OWN_HOOK)
 
     return register_comm_hook
 

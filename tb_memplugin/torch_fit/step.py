@@ -9,7 +9,6 @@ import torch
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.fit import OfTorch
-from tb_memplugin.sizes import bytes_text
 from tb_memplugin.torch_fit.changed_step import TorchStep, changed
 from tb_memplugin.torch_fit.process_group import Rank
 from tb_memplugin.torch_fit.tracing import TracedProgram, trace
@@ -75,5 +74,4 @@ def _is_function(value: Any) -> bool:
 
 def caveats(traced: TracedProgram) -> Iterator[str]:
     """Yield what was assumed of the GPU, with its bytes."""
-    for one in traced.assumptions.found.values():
-        yield f"{one.text} ({bytes_text(one.bytes)})" if one.bytes else one.text
+    yield from map(str, traced.assumptions.found.values())

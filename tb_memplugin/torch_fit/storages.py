@@ -14,6 +14,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tb_memplugin.torch_fit.assumptions import Assumptions
+from tb_memplugin.torch_fit.custom_kernels import run_without_values, without_shapes
 from tb_memplugin.torch_fit.data_dependent import DATA_DEPENDENT
 from tb_memplugin.torch_fit.known_values import KnownValues, tensors_in
 from tb_memplugin.torch_fit.workspaces import Workspaces
@@ -162,13 +163,13 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[misc]
         if kwargs.get("generator") is not None:
             kwargs["generator"] = None
         try:
-            return func(*args, **kwargs)
+            return run_without_values(self.assumptions, func, args, kwargs)
         except NotImplementedError:
             if func.namespace == "c10d":
                 return _collective(func, args)
             if func._schema.is_mutable:  # only changes values
                 return args[0]
-            raise
+            raise without_shapes(func) from None
 
     def _common_place(self, inputs: Sequence[torch.Tensor], is_on_meta: bool) -> str:
         if is_on_meta and not inputs:

@@ -51,7 +51,7 @@ def _attention(mode: Any, func: Any, args: Any, kwargs: Any) -> Any:
         and head % (4 if query.dtype == torch.float32 else 8) == 0
     ):
         return _efficient(query, key, value, mask, dropout, is_causal, scale)
-    mode.tracker.assumptions.note("math", "Attention runs unfused where its shapes, types or mask require that")
+    mode.tracker.assumptions.note("Attention runs unfused where its shapes, types or mask require that")
     attend = aten._scaled_dot_product_attention_math
     return attend(query, key, value, mask, dropout, is_causal, scale=scale, enable_gqa=grouped)[0]
 

@@ -52,9 +52,7 @@ class Workspaces:
         found = reduction_buffers(layout, size, self.multiprocessors)
         if found is None:
             return []
-        self.assumptions.note(
-            "reduction", "Long sums are split over blocks, with a buffer of partial results", sum(found)
-        )
+        self.assumptions.note("Long sums are split over blocks, with a buffer of partial results", sum(found))
         return list(found)
 
     def _once(self, name: str, size: int) -> list[int]:
@@ -63,7 +61,7 @@ class Workspaces:
             return []
         self.made.add(key)
         total = size * sum(name == other for other, _ in self.made)
-        self.assumptions.note(name, f"{name} has a workspace for the program, and one for autograd's thread", total)
+        self.assumptions.note(f"{name} has a workspace for the program, and one for autograd's thread", total)
         return [size]
 
 
