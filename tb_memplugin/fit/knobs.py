@@ -59,8 +59,8 @@ def parse_varied(text: str, default: object) -> Varied:
 
 def parse_value(text: str) -> Knob:
     """Return a number, True or False where the text is one, else the text."""
-    if text in ("True", "False"):
-        return text == "True"
+    if text in ("True", "true", "False", "false"):
+        return text in ("True", "true")
     for kind in (int, float):
         try:
             return kind(text)

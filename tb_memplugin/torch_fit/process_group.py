@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
@@ -22,7 +23,6 @@ from tb_memplugin.torch_fit.streams import CudaFunction
 
 NO_NCCL = "NCCL's buffers are outside of PyTorch's allocator, and not included"
 NO_GROUP = "No process group is started, so the step is that of one GPU: call torch.distributed.init_process_group()"
-OWN_HOOK = "DDP's communication hook is left out: gradients are summed in the buckets"
 
 
 class Rank(NamedTuple):
@@ -79,8 +79,8 @@ def pretended_group(rank: Rank, assumptions: Assumptions) -> Iterator[None]:
                 if hasattr(module, name):
                     stack.enter_context(patch.object(module, name, function))
         parallel = torch.nn.parallel.DistributedDataParallel
-        stack.enter_context(patch.object(parallel, "__init__", _summed_in_buckets(parallel.__init__)))
-        stack.enter_context(patch.object(parallel, "register_comm_hook", _noting(assumptions)))
+        stack.enter_context(patch.object(parallel, "__init__", _reduced_by_hook(parallel.__init__)))
+        stack.enter_context(patch.object(parallel, "register_comm_hook", _register_comm_hook))
         stack.enter_context(patch.object(torch.multiprocessing, "spawn", _spawning(rank)))
         yield
         if rank.of > 1 and not dist.is_initialized():
@@ -123,26 +123,29 @@ def _functions(rank: Rank, assumptions: Assumptions) -> dict[str, CudaFunction]:
     return functions | dict.fromkeys(quiet, nothing)
 
 
-def _summed_in_buckets(make: CudaFunction) -> CudaFunction:
-    """Return DDP's constructor. Its reducer expects a result, which no peer sends: the bucket itself."""
+def _reduced_by_hook(make: CudaFunction) -> CudaFunction:
+    """Return DDP's constructor. Its reducer expects results that no peer sends: a hook returns the bucket instead."""
 
-    def hook(state: object, bucket: Any) -> Any:
-        summed = torch.futures.Future()
-        summed.set_result(bucket.buffer())
-        return summed
+    def summed(bucket: Any) -> Any:
+        return completed([bucket.buffer()]).then(lambda sums: sums.value()[0])
 
     def __init__(self: Any, *args: object, **options: object) -> None:
         make(self, *args, **options)
-        dist._register_comm_hook(self.reducer, None, hook)
+        self._hooks_of_trace = hooks = [summed]  # the last one is called
+        dist._register_comm_hook(self.reducer, None, lambda _, bucket: hooks[-1](bucket))
 
     return __init__
 
 
-def _noting(assumptions: Assumptions) -> CudaFunction:
-    def register_comm_hook(self: Any, state: object, hook: CudaFunction) -> None:
-        assumptions.note(OWN_HOOK)
+def _register_comm_hook(self: Any, state: object, hook: CudaFunction) -> None:
+    self._hooks_of_trace.append(partial(hook, state))
 
-    return register_comm_hook
+
+def completed(values: list[torch.Tensor]) -> Any:
+    """Return the future of a collective that has ended."""
+    future = torch.futures.Future()
+    future.set_result(values)
+    return future
 
 
 def _spawning(rank: Rank) -> CudaFunction:

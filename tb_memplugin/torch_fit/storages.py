@@ -162,11 +162,11 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[misc]
             kwargs["device"] = torch.device("meta")
         if kwargs.get("generator") is not None:
             kwargs["generator"] = None
+        if func.namespace == "c10d":
+            return _collective(func, args)
         try:
             return run_without_values(self.assumptions, func, args, kwargs)
         except NotImplementedError:
-            if func.namespace == "c10d":
-                return _collective(func, args)
             if func._schema.is_mutable:  # only changes values
                 return args[0]
             raise without_shapes(func) from None
@@ -245,9 +245,11 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[misc]
 
 def _collective(func: Any, args: Any) -> Any:
     """Return what a collective does: mostly its first argument, and what to wait for."""
-    from torch._C._distributed_c10d import FakeWork
+    from torch._C._distributed_c10d import _create_work_from_future
 
-    work = FakeWork().boxed()
+    ended = torch.futures.Future()
+    ended.set_result(list(tensors_in(args[0])))
+    work = _create_work_from_future(ended).boxed()
     return (args[0], work) if len(func._schema.returns) > 1 else work
 
 

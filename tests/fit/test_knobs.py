@@ -21,7 +21,7 @@ def test_a_range_is_searched_and_a_list_is_tried() -> None:
 
 
 def test_values_are_numbers_where_they_can_be() -> None:
-    assert [parse_value(text) for text in ("3", "0.5", "True", "dots")] == [3, 0.5, True, "dots"]
+    assert [parse_value(text) for text in ("3", "0.5", "True", "false", "dots")] == [3, 0.5, True, False, "dots"]
     assert parse_fixed("layers=12") == ("layers", 12)
 
 

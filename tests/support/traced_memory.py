@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from tb_memplugin.torch_fit.storages import MemoryLog
+
+try:
+    OLD = tuple(map(int, version("torch").split(".")[:2])) < (2, 7)
+except PackageNotFoundError:
+    OLD = False
+NOT_OF_OLD = pytest.mark.skipif(OLD, reason="of PyTorch 2.6, FSDP and tensor parallelism cannot be traced")
 
 
 def live_bytes(log: MemoryLog, without: str = "") -> list[int]:

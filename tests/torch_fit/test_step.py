@@ -11,6 +11,8 @@ import pytest
 
 pytest.importorskip("torch", reason="needs torch")
 
+from support.traced_memory import NOT_OF_OLD
+
 from tb_memplugin import capture
 from tb_memplugin.analysis.ownership.torch_roles import torch_roles
 from tb_memplugin.analysis.usage.live_bytes import usage
@@ -127,6 +129,7 @@ SHARDED = """        model(inputs).square().mean().backward()
 """
 
 
+@NOT_OF_OLD
 def test_one_process_of_eight_has_an_eighth_of_the_state(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert fit(tmp_path, SHARDED, "--on", "h100:8", "--json") == 0
     found = {one["target"]: one for one in json.loads(capsys.readouterr().out)["candidates"]}

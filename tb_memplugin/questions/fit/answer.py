@@ -93,7 +93,8 @@ def candidates(records: Records, targets: Sequence[str], knobs: Mapping[str, str
     InputError where there is none with these values, or where one may be in a record that cannot be read.
     """
     found = [one for one in records.outcomes if _is_for(one, targets)]
-    found = [one for one in found if knobs.items() <= {name: str(of) for name, of in one.candidate.knobs}.items()]
+    wanted = {(name, text.lower()) for name, text in knobs.items()}
+    found = [one for one in found if wanted <= {(name, str(of).lower()) for name, of in one.candidate.knobs}]
     if found or not (knobs or records.problems):
         return found
     if records.problems:
