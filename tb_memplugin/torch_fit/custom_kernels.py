@@ -42,7 +42,7 @@ def without_shapes(func: Any) -> InputError:
 
 
 class _MostResults:
-    """What PyTorch passes to a function of shapes where these depend on values, as of boxes that do not overlap."""
+    """The argument of a function of shapes that depend on values, as of boxes that do not overlap."""
 
     def __init__(self, noted: Assumptions, func: Any, args: Any) -> None:
         self.noted, self.func, self.args = noted, func, args

@@ -260,7 +260,7 @@ def pretended_gpu(mode: PretendedGpu, functions: dict[str, Any]) -> Iterator[Non
 
 def _not_compiled(mode: PretendedGpu) -> CudaFunction:
     def compile(model: Any = None, **options: object) -> Any:
-        mode.tracker.assumptions.note("torch.compile is left out: the step is traced as eager code")
+        mode.tracker.assumptions.note("torch.compile is left out: the step is traced as eager code, which needs more")
         return model if model is not None else lambda function: function
 
     return compile

@@ -61,7 +61,12 @@ class KnownValues:
         self._assumed.discard(key)
 
     def follow(self, func: Any, args: Any, kwargs: dict[str, Any], inputs: Tensors, made: Any) -> None:
-        """Learn the values of what an operation made or changed, where those of its inputs are known."""
+        """Learn the values of what an operation made or changed, where those of its inputs are known.
+
+        What a collective changes keeps this process's values, as the others' are unknown.
+        """
+        if func.namespace == "c10d":
+            self._assume(inputs)
         changed = _changed(func, args, kwargs) if func._schema.is_mutable else []
         results = [one for one in tensors_in(made) if self._is_new(one)]
         if not changed and not results:
@@ -77,15 +82,15 @@ class KnownValues:
         is_assumed = any(self._is_new(one) or self.is_assumed(one) for one in sources) and func._opname not in SHAPED
         try:
             values = func(*self._real(args), **self._real(kwargs))
-        except (RuntimeError, IndexError, NotImplementedError):  # as zeros of unknown values are out of bounds
+        except Exception:  # zeros may be out of bounds, and the CPU may lack a kernel: the trace goes on without values
             self._forget(changed)
             return
-        for one, value in zip(tensors_in(made), tensors_in(values), strict=True):
+        for one, value in zip(tensors_in(made), tensors_in(values), strict=False):
             if self._is_new(one) and one.shape == value.shape:
                 self._start(one)
                 _laid_out(self._contents[one.untyped_storage()._cdata], one).copy_(value)
         if is_assumed:
-            self._assumed.update(one.untyped_storage()._cdata for one in (*results, *changed) if one.is_meta)
+            self._assume((*results, *changed))
 
     def _computes(self, func: Any, inputs: Tensors, changed: Tensors, results: Tensors) -> bool:
         """Return whether values of an operation follow from known ones."""
@@ -106,6 +111,9 @@ class KnownValues:
             storage = tensor.untyped_storage()
             content = torch.zeros(storage.nbytes(), dtype=torch.uint8).untyped_storage()
             self._contents[storage._cdata] = content
+
+    def _assume(self, tensors: Tensors) -> None:
+        self._assumed |= {one.untyped_storage()._cdata for one in tensors if one.is_meta} & self._contents.keys()
 
     def _forget(self, tensors: Tensors) -> None:
         for one in tensors:

@@ -145,6 +145,17 @@ def test_each_rank_is_a_process_of_torchrun() -> None:
     assert found["gathered"] == [{"loss": 1}] * 16
 
 
+def test_a_reduced_value_counts_as_this_process_has_it_and_the_answer_says_so() -> None:
+    def train() -> None:
+        dist.init_process_group()
+        tokens = torch.tensor(512, device="cuda")
+        dist.all_reduce(tokens)
+        assert tokens.item() == 512
+
+    found = capture.torch_preview(train, "h100:8").assumptions.found
+    assert "A value that is read on the GPU counts as 512" in found
+
+
 def test_an_error_leaves_no_group_behind() -> None:
     def train() -> None:
         dist.init_process_group()
