@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.sizes import bytes_text, counted
 
 PACKAGE = str(Path(__file__).parent)
 
@@ -27,7 +27,7 @@ class Assumption:
         """Return the sentence with its first lines, or with its bytes."""
         lines = list(self.lines)[:SHOWN_LINES]
         if len(self.lines) > SHOWN_LINES:
-            lines.append(f"{len(self.lines) - SHOWN_LINES} other lines")
+            lines.append(counted(len(self.lines) - SHOWN_LINES, "other line"))
         last = lines[-1:]
         places = f" at {' and '.join(filter(None, (', '.join(lines[:-1]), *last)))}" if lines else ""
         return f"{self.text}{places}{f' ({bytes_text(self.bytes)})' if self.bytes else ''}"

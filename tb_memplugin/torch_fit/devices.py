@@ -210,18 +210,29 @@ def cuda_functions(
     state = torch.zeros(16, dtype=torch.uint8)
     values: dict[str, Any] = {
         "is_available": True, "is_initialized": True, "device_count": count, "get_device_name": name,
-        "current_device": mode.gpu.index, "current_device_index": mode.gpu.index, "current_accelerator": mode.gpu,
+        "current_device": mode.gpu.index, "current_device_index": mode.gpu.index,
+        "current_accelerator": torch.device(CUDA),
         "get_device_capability": capability, "get_device_properties": properties, "is_bf16_supported": True,
         "is_tf32_supported": True, "get_arch_list": [f"sm_{capability[0]}{capability[1]}"], "memory_summary": "",
-        "mem_get_info": (memory, memory), "memory_stats": {}, "is_current_stream_capturing": False, "initial_seed": 0,
-        "get_rng_state": state, "get_rng_state_all": [state],
+        "mem_get_info": (memory, memory), "get_memory_info": (memory, memory),
+        "current_device_idx": mode.gpu.index, "memory_stats": {}, "is_current_stream_capturing": False,
+        "initial_seed": 0, "get_rng_state": state, "get_rng_state_all": [state],
     }  # fmt: skip
     functions: dict[str, Any] = {key: (lambda *args, _value=value, **kwargs: _value) for key, value in values.items()}
     for key in ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"):
         functions[key] = _zero
     for key in (
         *("init", "_lazy_init", "synchronize", "empty_cache", "ipc_collect", "manual_seed", "manual_seed_all"),
-        *("set_device", "set_rng_state", "set_rng_state_all", "seed", "seed_all", "reset_peak_memory_stats"),
+        *(
+            "set_device",
+            "set_device_index",
+            "set_device_idx",
+            "set_rng_state",
+            "set_rng_state_all",
+            "seed",
+            "seed_all",
+            "reset_peak_memory_stats",
+        ),
         *("reset_accumulated_memory_stats", "set_per_process_memory_fraction", "_lazy_call"),
     ):
         functions[key] = _nothing

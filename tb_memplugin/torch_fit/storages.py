@@ -136,14 +136,15 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[misc]
         inputs = [*tensors_in(args), *tensors_in(kwargs)]
         device = kwargs.get("device")
         is_on_meta = device is not None and device.type == META
-        if not (is_on_meta or any(one.is_meta for one in inputs) or self._is_large(args, kwargs)):
+        is_on_gpu = device is not None and device.type == CUDA  # DTensor calls operations without functions around them
+        if not (is_on_meta or is_on_gpu or any(one.is_meta for one in inputs) or self._is_large(args, kwargs)):
             made = func(*args, **kwargs)
             self._note(made, self.forced or self.place, func._opname)
             return made
         if func._can_decompose() and not torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CPU"):
             with self:
                 return func.decompose(*args, **kwargs)
-        place = self.forced or self._common_place(inputs, is_on_meta)
+        place = self.forced or (CUDA if is_on_gpu else self._common_place(inputs, is_on_meta))
         if (assumed := DATA_DEPENDENT.get(func)) is not None:
             made = assumed(self.assumptions, self.values, func, args, kwargs)
         else:

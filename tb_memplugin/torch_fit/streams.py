@@ -59,7 +59,7 @@ def stream_functions(log: MemoryLog, gpu: torch.device) -> dict[str, Any]:
 
     default = Stream()
     return {
-        "Stream": Stream, "Event": Nothing, "device": Nothing, "set_stream": set_stream,
+        "Stream": Stream, "Event": Nothing, "device": Nothing, "device_index": Nothing, "set_stream": set_stream,
         "stream": lambda stream: Nothing() if stream is None else stream,
         "default_stream": lambda *args, **kwargs: default,
         "current_stream": lambda *args, **kwargs: known[log.stream],

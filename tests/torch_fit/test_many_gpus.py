@@ -194,6 +194,23 @@ def test_tensors_are_printed_without_values(capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out == "tensor(..., device='cuda:0', size=(3,), dtype=torch.float32) tensor([1., 1.])\n"
 
 
+@NOT_OF_OLD
+def test_sharded_parameters_are_made_on_meta_and_drawn_on_the_gpu() -> None:
+    def train() -> None:
+        device = torch.device(f"{torch.accelerator.current_accelerator()}:{os.environ['RANK']}")
+        dist.init_process_group(device_id=device)
+        with torch.device("meta"):
+            model = torch.nn.Linear(1024, 1024)
+        fully_shard(model).to_empty(device=device)
+        model.reset_parameters()
+        assert str(model.weight.device) == "cuda:1"
+        dist.destroy_process_group()
+
+    traced = capture.torch_preview(train, "h100:4", rank=1)
+    assert max(live_bytes(traced.log)) < (1 << 20) * 1.5, "a fourth of 4 MiB"
+    assert not any("No process group" in text for text in traced.assumptions.found)
+
+
 def test_a_step_without_a_group_says_so() -> None:
     with trace("h100", Rank(0, 8)) as traced:
         torch.ones(3, device="cuda")
