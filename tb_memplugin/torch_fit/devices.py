@@ -143,7 +143,7 @@ def _numpy(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> 
 def _tensor(mode: PretendedGpu, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """Make a tensor of given values on the CPU, and move it: on `meta`, it would lose them."""
     options = {name: value for name, value in kwargs.items() if name not in ("device", "requires_grad", "pin_memory")}
-    if kwargs.get("device") is None or isinstance(args[0], torch.Tensor):
+    if kwargs.get("device") is None or any(isinstance(one, torch.Tensor) for one in (*args, kwargs.get("data"))):
         return mode.call(func, args, kwargs)
     made = _move(mode, func(*args, **options), torch.device(kwargs["device"]), None, False, None)
     return made.requires_grad_() if kwargs.get("requires_grad") else made

@@ -65,7 +65,8 @@ def moved(device: str) -> Any:
     numbers = torch.tensor([1, 2, 3]).to(device)
     other = torch.empty(3, dtype=torch.long, device=device).copy_(numbers)
     other.zero_()
-    return numbers.tolist(), other.tolist(), torch.as_tensor([4], device=device).item(), numbers.clone().any().item()
+    made = torch.as_tensor([4], device=device), torch.tensor(data=[5], device=device)
+    return numbers.tolist(), other.tolist(), [one.item() for one in made], numbers.clone().any().item()
 
 
 @pytest.mark.parametrize("program", [unfinished, of_views, masked, counted, scaled, moved])
