@@ -1,7 +1,7 @@
 """A language model of Transformers: training, or generation with its key-value cache. No weights are needed.
 
     tb-memplugin fit examples/torch_language_model.py:step --on h100 --set config=config.json --vary batch=1:64
-    tb-memplugin fit examples/torch_language_model.py:generate --on l40s --set config=config.json --vary batch=1:256
+    tb-memplugin fit examples/torch_language_model.py:generate --on a100 --set config=config.json --vary batch=1:256
 
 `config` is the file of that name in a model's folder; without it, the model is a Llama of 1.2 billion parameters. The
 needs of a batch are the same for all weights. Run it with `--on h100:8` to trace one process of FSDP.

@@ -1,6 +1,6 @@
 """A module of Lightning, trained by its own Trainer for three steps.
 
-    tb-memplugin fit examples/torch_lightning.py:step --on l40s --vary batch=64:65536
+    tb-memplugin fit examples/torch_lightning.py:step --on a100 --vary batch=64:65536
 
 The Trainer makes the steps itself, so that `step` returns nothing. Loggers and checkpoints are off: they would write.
 """

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.fit import Knob, OfTorch
+from tb_memplugin.model.fit import Knob, OfTorch, parse_value
 
 RANGE = re.compile(r"(\d{1,9}):(\d{1,9})(?::(\d{1,9}))?")
 NAME = re.compile(r"[A-Za-z_]\w{0,99}")
@@ -55,18 +55,6 @@ def parse_varied(text: str, default: object) -> Varied:
             raise InputError("An empty range", text, "write LOW:HIGH or LOW:HIGH:STEP, with LOW at least 1")
         return Varied(name, range(low, high + 1, step), searched=True)
     return Varied(name, [parse_value(value) for value in values.split(",")], searched=False)
-
-
-def parse_value(text: str) -> Knob:
-    """Return a number, True or False where the text is one, else the text."""
-    if text in ("True", "true", "False", "false"):
-        return text in ("True", "true")
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            pass
-    return text
 
 
 def parse_fixed(text: str) -> tuple[str, Knob]:

@@ -12,6 +12,20 @@ from typing import Self, TypedDict
 
 Knob = int | float | str | bool
 Knobs = tuple[tuple[str, Knob], ...]
+
+
+def parse_value(text: str) -> Knob:
+    """Return a number, true or false where the text is one, else the text."""
+    if (truth := text.lower()) in ("true", "false"):
+        return truth == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
 RECORD = "fit.json"
 RECOMPUTED = "remat:full"  # a change: the backward pass recomputes the bodies of all scans
 # Names of knobs that split a batch into parts, by libraries and by custom.

@@ -10,8 +10,6 @@ from pathlib import Path
 from tb_memplugin.sizes import bytes_text, counted
 
 PACKAGE = str(Path(__file__).parent)
-
-
 SHOWN_LINES = 3
 
 
@@ -28,8 +26,7 @@ class Assumption:
         lines = list(self.lines)[:SHOWN_LINES]
         if len(self.lines) > SHOWN_LINES:
             lines.append(counted(len(self.lines) - SHOWN_LINES, "other line"))
-        last = lines[-1:]
-        places = f" at {' and '.join(filter(None, (', '.join(lines[:-1]), *last)))}" if lines else ""
+        places = f" at {', '.join(lines)}" if lines else ""
         return f"{self.text}{places}{f' ({bytes_text(self.bytes)})' if self.bytes else ''}"
 
 

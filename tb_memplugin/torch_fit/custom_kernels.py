@@ -47,11 +47,12 @@ class _MostResults:
     def __init__(self, noted: Assumptions, func: Any, args: Any) -> None:
         self.noted, self.func, self.args = noted, func, args
 
-    def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> int:
+    def new_dynamic_size(self, **bounds: int | None) -> int:
         """Return the size of a result: the most there can be, else as many as there are inputs."""
         self.noted.note_line(f"{self.func.name()} is assumed to keep all of its inputs")
         sizes = [int(one.shape[0]) for one in tensors_in(self.args) if one.dim()]
-        return sorted([min, *sizes])[-1] if max is None else max
+        most = bounds.get("max")
+        return max(sizes, default=0) if most is None else most
 
     create_unbacked_symint = new_dynamic_size  # its older name
 

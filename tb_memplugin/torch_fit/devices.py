@@ -223,17 +223,8 @@ def cuda_functions(
         functions[key] = _zero
     for key in (
         *("init", "_lazy_init", "synchronize", "empty_cache", "ipc_collect", "manual_seed", "manual_seed_all"),
-        *(
-            "set_device",
-            "set_device_index",
-            "set_device_idx",
-            "set_rng_state",
-            "set_rng_state_all",
-            "seed",
-            "seed_all",
-            "reset_peak_memory_stats",
-        ),
-        *("reset_accumulated_memory_stats", "set_per_process_memory_fraction", "_lazy_call"),
+        *("set_device", "set_device_index", "set_device_idx", "set_rng_state", "set_rng_state_all", "seed", "seed_all"),
+        *("reset_peak_memory_stats", "reset_accumulated_memory_stats", "set_per_process_memory_fraction", "_lazy_call"),
     ):
         functions[key] = _nothing
     return functions | stream_functions(mode.tracker.log, mode.gpu)

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_map
 
 aten = torch.ops.aten
 Tensors = Sequence[torch.Tensor]
 
-MEANINGLESS = ("pin_memory", "generator")  # options of the GPU
 MAX_NUMBERS = 1 << 18  # elements of integers and truth values
 MAX_REALS = 256  # of floating-point numbers, as parameters and activations have more and decide nothing
 SHAPED = {"zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"}  # by a tensor, of other values
@@ -81,7 +81,8 @@ class KnownValues:
             return
         is_assumed = any(self._is_new(one) or self.is_assumed(one) for one in sources) and func._opname not in SHAPED
         try:
-            values = func(*self._real(args), **self._real(kwargs))
+            real_args, real_kwargs = tree_map(self._real, (args, kwargs))
+            values = func(*real_args, **real_kwargs)
         except Exception:  # zeros may be out of bounds, and the CPU may lack a kernel: the trace goes on without values
             self._forget(changed)
             return
@@ -120,18 +121,12 @@ class KnownValues:
             if one.is_meta:
                 self.forget(one.untyped_storage()._cdata)
 
-    def _real(self, values: Any) -> Any:
-        """Return arguments with values, zeros where they are unknown."""
-        if isinstance(values, torch.Tensor):
-            known = self.of(values)
-            return torch.zeros(values.shape, dtype=values.dtype) if known is None else known
-        if isinstance(values, (list, tuple)):
-            return type(values)(self._real(value) for value in values)
-        if isinstance(values, dict):
-            return {
-                name: self._real(value) for name, value in values.items() if name not in ("pin_memory", "generator")
-            }
-        return torch.device("cpu") if isinstance(values, torch.device) else values
+    def _real(self, value: Any) -> Any:
+        """Return an argument with values, zeros where they are unknown."""
+        if isinstance(value, torch.Tensor):
+            known = self.of(value)
+            return torch.zeros(value.shape, dtype=value.dtype) if known is None else known
+        return torch.device("cpu") if isinstance(value, torch.device) else value
 
 
 def _laid_out(content: Any, tensor: torch.Tensor) -> torch.Tensor:

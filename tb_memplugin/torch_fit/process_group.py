@@ -19,6 +19,7 @@ import torch.distributed as dist
 from tb_memplugin.errors import InputError
 from tb_memplugin.targets import DEVICES_PER_HOST
 from tb_memplugin.torch_fit.assumptions import Assumptions
+from tb_memplugin.torch_fit.storages import completed
 from tb_memplugin.torch_fit.streams import CudaFunction
 
 NO_NCCL = "NCCL's buffers are outside of PyTorch's allocator, and not included"
@@ -128,7 +129,7 @@ def _reduced_by_hook(make: CudaFunction) -> CudaFunction:
     """Return DDP's constructor. Its reducer expects results that no peer sends: a hook returns the bucket instead."""
 
     def summed(bucket: Any) -> Any:
-        return completed([bucket.buffer()]).then(lambda sums: sums.value()[0])
+        return completed(bucket.buffer())
 
     def __init__(self: Any, *args: object, **options: object) -> None:
         make(self, *args, **options)
@@ -140,13 +141,6 @@ def _reduced_by_hook(make: CudaFunction) -> CudaFunction:
 
 def _register_comm_hook(self: Any, state: object, hook: CudaFunction) -> None:
     self._hooks_of_trace.append(partial(hook, state))
-
-
-def completed(values: list[torch.Tensor]) -> Any:
-    """Return the future of a collective that has ended."""
-    future = torch.futures.Future()
-    future.set_result(values)
-    return future
 
 
 def _spawning(rank: Rank) -> CudaFunction:

@@ -248,10 +248,15 @@ def _collective(func: Any, args: Any) -> Any:
     """Return what a collective does: mostly its first argument, and what to wait for."""
     from torch._C._distributed_c10d import _create_work_from_future
 
-    ended = torch.futures.Future()
-    ended.set_result(list(tensors_in(args[0])))
-    work = _create_work_from_future(ended).boxed()
+    work = _create_work_from_future(completed(list(tensors_in(args[0])))).boxed()
     return (args[0], work) if len(func._schema.returns) > 1 else work
+
+
+def completed(value: Any) -> Any:
+    """Return the future of a collective that has ended, with what it received."""
+    future = torch.futures.Future()
+    future.set_result(value)
+    return future
 
 
 def on_meta(values: Any) -> Any:

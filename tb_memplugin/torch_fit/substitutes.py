@@ -1,4 +1,4 @@
-"""CUDA's own kernels for dropout, attention and recurrent layers, with what they save for the backward pass."""
+"""CUDA's own kernels for dropout and attention, with what they save for the backward pass."""
 
 from __future__ import annotations
 

@@ -23,7 +23,11 @@ from tb_memplugin.torch_fit.process_group import ALONE, Rank, pretended_group
 from tb_memplugin.torch_fit.storages import MemoryLog, StorageTracker
 from tb_memplugin.torch_fit.workspaces import Workspaces
 
-PARAMETER_FRAME = {"name": "__new__", "filename": torch.nn.parameter.__file__, "line": 0}  # tells roles
+PARAMETER_FRAME = {
+    "name": "__new__",
+    "filename": torch.nn.parameter.__file__,
+    "line": 0,
+}
 
 
 @dataclass

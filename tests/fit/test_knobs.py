@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.fit.knobs import parse_fixed, parse_value, parse_varied
+from tb_memplugin.fit.knobs import parse_fixed, parse_varied
+from tb_memplugin.model.fit import parse_value
 
 
 def test_a_name_alone_is_searched_in_steps_of_the_functions_own_value() -> None:

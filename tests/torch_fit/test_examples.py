@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 pytest.importorskip("torch", reason="needs torch")
 
 from tb_memplugin.cli import main
+from tb_memplugin.model.accelerators import GPUS
+from tb_memplugin.targets import targets_to_try
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -54,4 +57,6 @@ def test_a_module_of_lightning_is_trained(capsys: pytest.CaptureFixture[str]) ->
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("torch_*.py")), ids=lambda path: path.stem)
 def test_every_example_says_how_to_run_it(path: Path) -> None:
-    assert f"tb-memplugin fit examples/{path.name}:" in path.read_text().split('"""')[1]
+    commands = re.findall(r"tb-memplugin fit (\S+):\w+ --on (\S+) ", path.read_text().split('"""')[1])
+    assert commands and {file for file, _ in commands} == {f"examples/{path.name}"}
+    assert all(targets_to_try(target)[0].chip in GPUS for _, target in commands)

@@ -122,6 +122,7 @@ def test_a_process_asks_for_what_it_asks_for_on_the_cpu(name: str, monkeypatch: 
     with trace("h100", Rank(0, PROCESSES)) as traced:
         run(PARALLEL[name], "cuda", lambda: dist.init_process_group("nccl"))
         live = live_bytes(traced.log, without=WORKSPACE_FRAME)
+    assert (name == "ddp_hook") == any(function == bf16_compress_hook.__name__ for function, _, _ in traced.log.frames)
     assert (max(live), live[-1]) == pytest.approx(real_bytes(PARALLEL[name], monkeypatch), rel=1e-5, abs=256)
     assert not dist.is_initialized()
 

@@ -7,7 +7,7 @@ from typing import NotRequired, Protocol, TypedDict
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.accelerators import accelerator_name
-from tb_memplugin.model.fit import CandidateJson, Knob, LargestValue, Outcome, OutcomeJson, Tried
+from tb_memplugin.model.fit import CandidateJson, Knob, LargestValue, Outcome, OutcomeJson, Tried, parse_value
 from tb_memplugin.model.largest_value import answer as answer_of
 from tb_memplugin.model.largest_value import fit_steps
 from tb_memplugin.questions.asking.asked import MORE, AnswerJson, Asked, OmittedJson, Question
@@ -93,8 +93,8 @@ def candidates(records: Records, targets: Sequence[str], knobs: Mapping[str, str
     InputError where there is none with these values, or where one may be in a record that cannot be read.
     """
     found = [one for one in records.outcomes if _is_for(one, targets)]
-    wanted = {(name, text.lower()) for name, text in knobs.items()}
-    found = [one for one in found if wanted <= {(name, str(of).lower()) for name, of in one.candidate.knobs}]
+    wanted = {(name, parse_value(text)) for name, text in knobs.items()}
+    found = [one for one in found if wanted <= set(one.candidate.knobs)]
     if found or not (knobs or records.problems):
         return found
     if records.problems:
