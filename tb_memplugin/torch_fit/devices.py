@@ -14,6 +14,7 @@ import torch.nn.functional
 from torch.overrides import TorchFunctionMode
 
 from tb_memplugin.torch_fit.autocast import AutocastCache, autocast_arguments
+from tb_memplugin.torch_fit.compiled import compiling, know_functions
 from tb_memplugin.torch_fit.custom_kernels import triton_kernels
 from tb_memplugin.torch_fit.storages import CPU, CUDA, META, StorageTracker, asks_for_shapes
 from tb_memplugin.torch_fit.streams import CudaFunction, stream_functions
@@ -191,6 +192,13 @@ GETTERS: dict[str, CudaFunction] = {
 }
 
 
+def _never(*args: object) -> bool:
+    return False
+
+
+_never = getattr(torch._dynamo, "dont_skip_tracing", lambda function: function)(_never)  # which Dynamo reads
+
+
 def _nothing(*args: object, **kwargs: object) -> None:
     pass
 
@@ -233,6 +241,7 @@ def cuda_functions(
 @contextmanager
 def pretended_gpu(mode: PretendedGpu, functions: dict[str, Any]) -> Iterator[None]:
     """Run a block as if there were a GPU."""
+    know_functions()
     with ExitStack() as stack:
         accelerator = getattr(torch, "accelerator", None)  # since PyTorch 2.6
         for name, value in functions.items():
@@ -246,26 +255,18 @@ def pretended_gpu(mode: PretendedGpu, functions: dict[str, Any]) -> Iterator[Non
         for module in (torch, torch.nn.functional, torch.functional, torch._tensor, torch.nn.init, torch.autograd):
             for name in CHECKS:
                 if hasattr(module, name):
-                    stack.enter_context(patch.object(module, name, lambda *args: False))
+                    stack.enter_context(patch.object(module, name, _never))
         stack.enter_context(patch.object(torch, "clear_autocast_cache", mode.cache.casts.clear))
-        stack.enter_context(patch.object(torch, "compile", _not_compiled(mode)))
         stack.enter_context(patch.object(torch, "Generator", _Generator))
         stack.enter_context(patch.object(torch.nn.Parameter, "__new__", _parameter(mode, torch.nn.Parameter.__new__)))
         stack.enter_context(patch.object(torch.UntypedStorage, "resize_", _resizing(mode)))
         hooks = torch.autograd.graph.saved_tensors_hooks
         stack.enter_context(patch.object(hooks, "__init__", _hooks(mode, hooks.__init__)))
         stack.enter_context(triton_kernels(mode.tracker.assumptions))
+        stack.enter_context(compiling(mode, functions))
         stack.enter_context(mode.tracker)
         stack.enter_context(mode)
         yield
-
-
-def _not_compiled(mode: PretendedGpu) -> CudaFunction:
-    def compile(model: Any = None, **options: object) -> Any:
-        mode.tracker.assumptions.note("torch.compile is left out: the step is traced as eager code, which needs more")
-        return model if model is not None else lambda function: function
-
-    return compile
 
 
 class _Generator(torch._C.Generator):  # type: ignore[misc]

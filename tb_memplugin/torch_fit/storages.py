@@ -24,7 +24,7 @@ SKIPPED = (
     str(Path(__file__).parent),
     *(
         f"{Path(torch.__file__).parent}/{part}"
-        for part in ("_dynamo/", "_compile.py", "overrides.py", "_ops.py", "utils/_")
+        for part in ("_dynamo/", "_functorch/", "_inductor/", "_compile.py", "overrides.py", "_ops.py", "utils/_")
     ),
 )
 AUTOGRAD = "torch::autograd::generated::"
@@ -32,9 +32,12 @@ WORKSPACE_FRAME = "at::cuda::setWorkspaceForHandle"  # where PyTorch allocates a
 CUDA, CPU, META = "cuda", "cpu", "meta"
 MAX_REAL = 1 << 20  # elements: smaller tensors of the CPU are real, so that values such as step counts are
 MAX_FRAMES = 200
+ALLOCATED = "empty_strided"  # the operator of a buffer that compiled code fills
 OWN_USES = 2  # references to a storage that one tensor has: its own, and that of the interception
 
 aten = torch.ops.aten
+Frame = tuple[str, str, int]  # function, file, line
+Source = tuple[str, list[Frame]]  # the operator that made a buffer of compiled code, and its stack, innermost first
 
 
 class StorageEvent(NamedTuple):
@@ -55,7 +58,8 @@ class MemoryLog:
 
     events: list[StorageEvent] = field(default_factory=list)
     stacks: dict[tuple[int, ...], int] = field(default_factory=dict)
-    frames: dict[tuple[str, str, int], int] = field(default_factory=dict)  # function, file, line
+    frames: dict[Frame, int] = field(default_factory=dict)
+    sources: dict[tuple[str, int], Source] = field(default_factory=dict)  # by lines of compiled code
     parameters: set[int] = field(default_factory=set)  # the numbers of allocations that became parameters of modules
     allocated: int = 0  # how many allocations there were
     stream: int = 0  # the current one
@@ -87,7 +91,11 @@ class MemoryLog:
         frame: FrameType | None = sys._getframe(1)
         while frame is not None and len(found) < MAX_FRAMES:
             code = frame.f_code
-            if not code.co_filename.startswith(SKIPPED):
+            if (source := self.sources.get((code.co_filename, frame.f_lineno))) is not None:
+                if operator == ALLOCATED and source[0]:
+                    found[len(inner)] = self._frame(f"at::_ops::{source[0]}::call", "", 0)
+                found += [self._frame(*one) for one in source[1]]
+            elif not code.co_filename.startswith(SKIPPED) and "<" not in code.co_filename:
                 found.append(self._frame(code.co_name, code.co_filename, frame.f_lineno))
             frame = frame.f_back
         return self.stacks.setdefault(tuple(found), len(self.stacks))
@@ -115,6 +123,11 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[misc]
         self.numbers: dict[int, int] = {}  # of allocations, likewise
         self.values = KnownValues()
         self.place, self.forced = CPU, ""
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Let functions be compiled while this mode is active."""
+        return True
 
     def place_of(self, tensor: torch.Tensor) -> str:
         """Return where a tensor would be."""
