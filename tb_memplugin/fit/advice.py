@@ -24,6 +24,7 @@ from tb_memplugin.model.fit import (
     Tried,
     dumped_files,
 )
+from tb_memplugin.model.fit_plan import batch_knob
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers import open_file
 from tb_memplugin.readers.hlo import read_hlo
@@ -213,7 +214,11 @@ def _pieces_of_torch(outcome: Outcome, program: Recording, values: Mapping[str, 
     ]
     tried = {change for piece in pieces for change in piece.changes}
     target = parse_target(outcome.candidate.target)
-    others = [one for one in OfTorch if one is not OfTorch.FSDP or (target is not None and target.devices > 1)]
+    possible = {
+        OfTorch.FSDP: target is not None and target.devices > 1,
+        OfTorch.ACCUMULATE: batch_knob(values) is not None and not _microbatches(values),
+    }
+    others = [one for one in OfTorch if possible.get(one, True)]
     return pieces + [AdviceToTry(one.label, 0, (one,)) for one in others if one not in tried]
 
 

@@ -6,8 +6,9 @@ optimizer, so that these are changed in place.
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,6 +19,7 @@ from torch.utils.checkpoint import checkpoint
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.fit import OfTorch
+from tb_memplugin.model.fit_plan import batch_knob
 
 MakeStep = Callable[[], Any]
 QUANTIZED = 256  # values that share a scale in an 8-bit optimizer, as in bitsandbytes
@@ -151,6 +153,59 @@ def _clear(step: TorchStep) -> None:
     step.run = run_and_clear
 
 
+def _compile(step: TorchStep) -> None:
+    """Compile the model, in place."""
+    if any(module._compiled_call_impl is not None for module in step.model.modules()) or _is_compiled(step.model):
+        raise InputError("The model is compiled already", step.name, "try without that")
+    step.model.compile()
+
+
+def _is_compiled(model: torch.nn.Module) -> bool:
+    return isinstance(model, torch._dynamo.OptimizedModule)
+
+
+def _accumulate(step: TorchStep) -> None:
+    """Run the step twice, on half of the batch each, with one update. `halved` halves the batch."""
+    run = step.run
+
+    def run_twice() -> None:
+        _run_part(step, run, is_last=False)
+        _run_part(step, run, is_last=True)
+
+    step.run = run_twice
+
+
+def _run_part(step: TorchStep, run: MakeStep, is_last: bool) -> None:
+    """Run a step on a part of its batch: only the last one updates, and gradients are cleared once."""
+    update, clear, updates = step.optimizer.step, step.optimizer.zero_grad, 0
+
+    def update_last(*args: Any, **options: Any) -> Any:
+        nonlocal updates
+        updates += 1
+        return update(*args, **options) if is_last else None
+
+    def clear_once(*args: Any, **options: Any) -> None:
+        if bool(updates) == is_last:  # before the first part, or after the update
+            clear(*args, **options)
+
+    with (
+        patch.object(step.optimizer, "step", update_last),
+        patch.object(step.optimizer, "zero_grad", clear_once),
+        patch.object(step.model, "zero_grad", clear_once),
+    ):
+        run()
+
+
+def halved(make: Callable[..., Any], knobs: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return the knobs of a step for half of its batch. InputError if none of them is its batch."""
+    defaults = {name: one.default for name, one in inspect.signature(make).parameters.items()}
+    values = {**defaults, **knobs}
+    batch = batch_knob(values)
+    if batch is None or not isinstance(values[batch], int):
+        raise InputError("The step has no knob for its batch", name, "write step(batch=8)")
+    return {**knobs, batch: -(-values[batch] // 2)}
+
+
 def _shard(step: TorchStep) -> None:
     """Shard parameters, gradients and the optimizer's state over all processes, a block at a time."""
     import torch.distributed as dist
@@ -173,6 +228,8 @@ def _shard(step: TorchStep) -> None:
 CHANGES: dict[OfTorch, Callable[[TorchStep], None]] = {  # in the order in which they are made
     OfTorch.FSDP: _shard,
     OfTorch.CHECKPOINT: _checkpoint,
+    OfTorch.COMPILE: _compile,
+    OfTorch.ACCUMULATE: _accumulate,
     OfTorch.FUSED: _fuse,
     OfTorch.EIGHT_BIT: _quantize,
     OfTorch.AUTOCAST: _autocast,

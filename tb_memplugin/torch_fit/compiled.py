@@ -107,6 +107,7 @@ class Compiler:
         torch._C._ensureCUDADeviceGuardSet()
         folder = Path(self.patches.enter_context(tempfile.TemporaryDirectory())) / "torch"
         interface = _without_driver(device_interface.CudaInterface, self.functions)
+        _forget()
         self.patches.callback(_forget)
         for context in (
             _composite_operators(),
@@ -211,7 +212,7 @@ class Compiler:
                 args, kwargs = autocast_arguments(AutocastCache(), name, args, kwargs)
             if name in SUBSTITUTES:
                 return SUBSTITUTES[name](self.mode, function, args, kwargs)
-            return function(*args, **kwargs)
+            return (torch.tensor if name == "tensor" else function)(*args, **kwargs)  # that of `_constants`
 
         on_cuda.__name__ = name
         on_cuda.is_on_cuda = True  # type: ignore[attr-defined]
@@ -381,7 +382,7 @@ def _composite_operators() -> Iterator[None]:
 
 
 def _forget() -> None:
-    """Forget what was compiled for the GPU that is not there, and what was learned about it."""
+    """Forget which GPU there is, and what was compiled for it."""
     from torch._dynamo import device_interface
     from torch.utils import _triton
 

@@ -9,7 +9,7 @@ import torch
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.fit import OfTorch
-from tb_memplugin.torch_fit.changed_step import TorchStep, changed
+from tb_memplugin.torch_fit.changed_step import TorchStep, changed, halved
 from tb_memplugin.torch_fit.process_group import Rank
 from tb_memplugin.torch_fit.tracing import TracedProgram, trace
 
@@ -31,7 +31,8 @@ def trace_step(
     InputError for a step that cannot be traced or changed.
     """
     with trace(chip, rank) as traced:
-        made = load()(**knobs)
+        make = load()
+        made = make(**(halved(make, knobs, name) if OfTorch.ACCUMULATE in changes else knobs))
         run = _function_of(made, name)
         if changes:
             run = changed(_whole(made, run, name), changes)
