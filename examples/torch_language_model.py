@@ -38,12 +38,15 @@ def step(
     config: str = "",
     layers: int = 0,
     checkpoint: bool = False,
+    compile: bool = False,
     fused: bool = True,
 ) -> tuple[Any, Any, Any]:
     """Return a training step."""
     model = model_of(config, layers)
     if checkpoint:
         model.gradient_checkpointing_enable()
+    if compile:
+        model.compile()
     if torch.cuda.device_count() > 1:
         torch.distributed.init_process_group("nccl")
         for block in model.model.layers:

@@ -75,6 +75,7 @@ class Training:
     `leaks`: each iteration keeps its loss. `steps`: iterations are marked as such. Activations are as large as
     the `batch`, which may be cut into `parts`, each with a forward and a backward pass of its own, before the step.
     `blocks`: each layer keeps more than its result, or with `checkpoint` recomputes it in its backward pass.
+    `fused`: the optimizer allocates nothing once it has its state.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class Training:
         parts: int = 1,
         blocks: bool = False,
         checkpoint: bool = False,
+        fused: bool = False,
     ) -> None:
         self.allocator = CachingAllocator()
         self.truth: dict[int, Role] = {}
@@ -129,7 +131,8 @@ class Training:
             self.mark("START", STEP_MARK, self._marked)
             if not momenta:
                 momenta = [self.make(layer, STEP, Role.OPTIMIZER_STATE) for layer in range(layers)]
-            self.free(self.make(1, STEP, Role.TEMPORARY), STEP)
+            if not (fused and number):
+                self.free(self.make(1, STEP, Role.TEMPORARY), STEP)
             self.mark("END", STEP_MARK, self._marked)
             self.mark("END", f"step {number}", steps)
 

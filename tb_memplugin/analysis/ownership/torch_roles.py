@@ -115,10 +115,11 @@ class _StackOrigins:
     backward: Mask
     module: Mask
     workspace: Mask
+    clearing: Mask
 
     def take(self, leaf: I32) -> _StackOrigins:
         """Return the entry of each leaf; the last entry is for no stack, -1."""
-        masks = (self.known, self.optimizer, self.backward, self.module, self.workspace)
+        masks = (self.known, self.optimizer, self.backward, self.module, self.workspace, self.clearing)
         return _StackOrigins(*(mask[leaf] for mask in masks))
 
     def in_backward(self, rows: Mask) -> _StackOrigins:
@@ -131,7 +132,8 @@ def torch_roles(recording: Recording) -> U8:
 
     Roles recorded by the source, or by a memory timeline of the same run, are kept. Otherwise:
     - optimizer state is allocated in an optimizer's step and outlives it;
-    - a gradient is allocated in the backward pass and still live when the next optimizer step begins;
+    - a gradient is allocated in the backward pass, and is still live when the next optimizer step begins or is freed
+      by `zero_grad`, as steps of fused optimizers leave no trace;
     - an activation is allocated in neither and freed by the backward pass;
     - a parameter is allocated by a module, or moved with it, or is older than the trace and matches a gradient;
     - a tensor that is freed in the pass that allocated it is temporary, and so is a library's workspace.
@@ -152,7 +154,7 @@ def torch_roles(recording: Recording) -> U8:
         (stepping & outlives_step, Role.OPTIMIZER_STATE),
         (stepping, Role.TEMPORARY),
         (made.module & ~stepping & ~backward, Role.PARAMETER),
-        (backward & left, Role.GRADIENT),
+        (backward & (left | freed.clearing), Role.GRADIENT),
         (backward, Role.TEMPORARY),
         (forward & freed.backward, Role.ACTIVATION),
         (forward & freed.known & ~meets_step, Role.TEMPORARY),
@@ -204,7 +206,7 @@ def _stack_origins(recording: Recording) -> _StackOrigins:
     on_stack = np.c_[_self_or_caller(recording.stacks, own), np.zeros(len(own), bool)]
     optimizer, backward, module, clearing, workspace = on_stack
     known = np.r_[np.ones(len(optimizer) - 1, bool), False]
-    return _StackOrigins(known, optimizer & ~clearing, backward, module, workspace)
+    return _StackOrigins(known, optimizer & ~clearing, backward, module, workspace, clearing)
 
 
 def _self_or_caller(stacks: Stacks, own: Mask) -> Mask:

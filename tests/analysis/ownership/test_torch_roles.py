@@ -55,6 +55,17 @@ def test_optimizer_state_appears_in_the_first_step() -> None:
     assert state.max() < retained_gradients(recording).position[0]
 
 
+def test_what_zero_grad_frees_are_gradients_where_a_fused_optimizer_leaves_no_trace() -> None:
+    training = Training(4, clears=True, marks=False, fused=True)
+    recording = recorded(training)
+    rows = recording.allocations
+    found = dict(zip(rows.start.tolist(), roles(recording).tolist(), strict=True))
+    cleared = set(rows.start[rows.end < recording.length].tolist())
+    gradients = {event for event, role in training.truth.items() if role is Role.GRADIENT and event in cleared}
+    assert len(gradients) == 3 * training.layers
+    assert {found[event] for event in gradients} == {Role.GRADIENT}
+
+
 def test_what_the_source_says_stands() -> None:
     training = Training(2, clears=True)
     snapshot = training.snapshot()
