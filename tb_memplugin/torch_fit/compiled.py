@@ -104,7 +104,6 @@ class Compiler:
         from torch._subclasses.fake_tensor import FakeTensorMode
         from torch.utils import _triton
 
-        torch._C._ensureCUDADeviceGuardSet()
         folder = Path(self.patches.enter_context(tempfile.TemporaryDirectory())) / "torch"
         interface = _without_driver(device_interface.CudaInterface, self.functions)
         _forget()
@@ -116,7 +115,6 @@ class Compiler:
             dynamo_config.patch("optimize_ddp", False),  # which splits graphs where DDP's buckets end
             patch.dict(os.environ, {"TORCHINDUCTOR_CACHE_DIR": str(folder)}),
             patch.dict(device_interface.device_interfaces, {CUDA: interface}),
-            patch.object(FakeTensorMode, "avoid_device_init", True),
             patch.object(guards.GuardBuilder, "TORCH_FUNCTION_STATE", lambda builder, guard: None),
             patch.object(_triton, "triton_hash_with_backend", lambda: "none"),
             *(

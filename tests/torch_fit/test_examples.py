@@ -35,12 +35,14 @@ def test_a_language_model_needs_less_with_checkpointing_and_for_generation(
     sizes = {"hidden_size": 512, "intermediate_size": 1024, "vocab_size": 1000, **heads}
     config.write_text(json.dumps({"model_type": "qwen3", "num_hidden_layers": 8, **sizes}))
     small: dict[str, Any] = {"config": str(config), "layers": 4, "length": 512, "batch": 16}
-    plain, checkpointed = (
-        reserved(capsys, "torch_language_model.py:step", checkpoint=value, **small) for value in ("false", "true")
+    plain, checkpointed, compiled = (
+        reserved(capsys, "torch_language_model.py:step", **{knob: "true"}, **small)
+        for knob in ("fused", "checkpoint", "compile")
     )
     del small["length"]
     generated = reserved(capsys, "torch_language_model.py:generate", prompt=64, new=4, **small)
     assert generated < checkpointed < plain
+    assert compiled < plain
 
 
 @pytest.mark.parametrize("name", ["resnet18", "swin_t"])
