@@ -18,7 +18,7 @@ import torch.distributed as dist
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.targets import DEVICES_PER_HOST
-from tb_memplugin.torch_fit.assumptions import Assumptions
+from tb_memplugin.torch_fit.assumptions import Assumptions, user_line
 from tb_memplugin.torch_fit.storages import completed
 from tb_memplugin.torch_fit.streams import CudaFunction
 
@@ -83,6 +83,8 @@ def pretended_group(rank: Rank, assumptions: Assumptions) -> Iterator[None]:
         stack.enter_context(patch.object(parallel, "__init__", _reduced_by_hook(parallel.__init__)))
         stack.enter_context(patch.object(parallel, "register_comm_hook", _register_comm_hook))
         stack.enter_context(patch.object(torch.multiprocessing, "spawn", _spawning(rank)))
+        if rank.gpus > 1:
+            stack.enter_context(patch.object(torch.nn.DataParallel, "__init__", _refuse_copies))
         yield
         # A program may have ended its group.
         if rank.of > 1 and not dist.is_initialized() and NO_NCCL not in assumptions.found:
@@ -141,6 +143,13 @@ def _reduced_by_hook(make: CudaFunction) -> CudaFunction:
 
 def _register_comm_hook(self: Any, state: object, hook: CudaFunction) -> None:
     self._hooks_of_trace.append(partial(hook, state))
+
+
+def _refuse_copies(*args: object, **options: object) -> None:
+    remedy = "wrap the model in DistributedDataParallel, or trace one GPU"
+    raise InputError(
+        "DataParallel copies the model to GPUs of one process, and one of them is traced", user_line(), remedy
+    )
 
 
 def _spawning(rank: Rank) -> CudaFunction:

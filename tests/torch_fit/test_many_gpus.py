@@ -213,6 +213,13 @@ def test_sharded_parameters_are_made_on_meta_and_drawn_on_the_gpu(width: int) ->
     assert not any("No process group" in text for text in traced.assumptions.found)
 
 
+def test_copies_within_one_process_are_refused() -> None:
+    model = torch.nn.Linear(8, 8)
+    with pytest.raises(InputError, match=r"DataParallel copies .* test_many_gpus.py:\d+: wrap"):
+        capture.torch_preview(lambda: torch.nn.DataParallel(model.cuda()), "h100:2")
+    capture.torch_preview(lambda: torch.nn.DataParallel(model.cuda()), "h100")
+
+
 def test_a_step_without_a_group_says_so() -> None:
     with trace("h100", Rank(0, 8)) as traced:
         torch.ones(3, device="cuda")
