@@ -61,6 +61,8 @@ class Trial:
         helpful = [one for one in tried if one.is_compiled and one.helps]
         if len(helpful) > 1:
             changes = tuple(dict.fromkeys(change for one in helpful for change in one.changes))
+            if OfTorch.COMPILE in changes:  # compiled code refuses tensors that come back with other strides
+                changes = tuple(change for change in changes if change is not OfTorch.OFFLOAD)
             together = self._try(AdviceToTry(COMBINED, sum(one.promised_bytes for one in helpful), changes))
             tried += [together] if together is not None else []
         return tried
@@ -161,7 +163,7 @@ class Trial:
         def probe(value: int) -> int | None:
             return self.compile(self._knobs(value), piece.changes).compared_bytes
 
-        search = Search(values, limit, probe, tried={number: reserved})
+        search = Search(values, limit, probe, {number: reserved}, after.is_traced)
         return search.largest_from(number, max(guess, number + 1))
 
 

@@ -59,12 +59,16 @@ Probe = Callable[[int], int | None]  # bytes that a value reserves; None where i
 
 @dataclass
 class Search:
-    """A search among `values`, in rising order. `tried` has the reserved bytes by the index of the value."""
+    """A search among `values`, in rising order. `tried` has the reserved bytes by the index of the value.
+
+    `is_rising`: memory rises with the value, as where nothing recomputes by itself, so that lines are trusted more.
+    """
 
     values: Sequence[int]
     limit: int
     probe: Probe
     tried: dict[int, int | None] = field(default_factory=dict)
+    is_rising: bool = False
 
     def largest(self) -> int | None:
         """Return the largest value found to fit; None if the smallest does not."""
@@ -79,13 +83,15 @@ class Search:
         low, further, last = number, max(guess, number + 1), len(self.values) - 1
         while low < last and self._fits(min(further, last)):
             low = min(further, last)
-            further = low + GALLOP * (low - number)
+            further = self._further(number, low, low + GALLOP * (low - number))
         return self._finish(low, self._next_refused(low))
 
     def _finish(self, low: int, high: int) -> int:
         """Narrow down, and try values above the answer."""
         while True:
             low, high = self._narrow(low, high)
+            if self.is_rising:
+                return self.values[low]
             steps = (step for step in LOOK_AHEAD if len(self.tried) < ENOUGH and self._fits(high + step))
             ahead = next((high + step for step in steps), None)
             if ahead is None:
@@ -112,9 +118,14 @@ class Search:
         last = len(self.values) - 1
         low, further = 0, min(SECOND, last)
         while low < last and self._fits(further):
-            guess = self._crossing(low, further) if low == 0 else None
-            low, further = further, min(max(guess or 0, GALLOP * further), last)
+            before, low = low, further
+            further = min(self._further(before, low, GALLOP * low), last)
         return low, self._next_refused(low)
+
+    def _further(self, before: int, low: int, gallop: int) -> int:
+        """Return the value to try after two that fit: where their line meets the limit, or further."""
+        crossing = self._crossing(before, low) if before == 0 or self.is_rising else None
+        return max(crossing or gallop, low + 1) if self.is_rising else max(crossing or 0, gallop)
 
     def _narrow(self, low: int, high: int) -> tuple[int, int]:
         """Narrow down to neighbors: with a line, and with the middle after a line that did not halve the rest."""

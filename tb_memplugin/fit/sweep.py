@@ -158,7 +158,12 @@ class Sweep:
         proved = set[int]()
         values = compilable(searched.numbers, target.devices, probe)
         limit = self.budget or target.capacity or NO_LIMIT
-        while (largest := Search(values, limit, lambda value: probe(value).compared_bytes).largest()) is not None:
+        is_rising = any(one.is_traced for one in found.values())
+
+        def search() -> int | None:
+            return Search(values, limit, lambda value: probe(value).compared_bytes, is_rising=is_rising).largest()
+
+        while (largest := search()) is not None:
             if largest in proved or not self._needs_proof(found[largest]):
                 last_before_recomputation(values, found, probe)
                 break

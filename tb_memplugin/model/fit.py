@@ -116,6 +116,11 @@ class Outcome:
         return self.limit_bytes is None or self.reserved_bytes <= self.limit_bytes
 
     @property
+    def is_traced(self) -> bool:
+        """Return whether it is a step of PyTorch, which is traced instead of compiled."""
+        return "torch" in self.versions
+
+    @property
     def compared_bytes(self) -> int | None:
         """The bytes to compare with the limit; None of a program that the compiler refuses, or that is not there."""
         return None if self.refused else self.reserved_bytes

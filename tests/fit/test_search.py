@@ -53,6 +53,16 @@ def test_of_rising_memory_the_answer_is_exact(largest: int, fixed: int, each: in
     assert len(search.tried) <= 12
 
 
+@given(st.integers(1, 1024), st.integers(0, 100), st.integers(1, 50), st.integers(1, 1024), st.integers(1, 100))
+def test_memory_that_is_said_to_rise_takes_few_probes(largest: int, fixed: int, each: int, at: int, more: int) -> None:
+    search = Search(range(1, 1025), fixed + each * largest, lambda value: fixed + each * value, is_rising=True)
+    assert search.largest() == largest
+    assert len(search.tried) <= 4 or largest < 32  # below the second value, a bisection with lines
+    again = Search(range(1, 1025), fixed + each * largest, lambda value: fixed + each * value, is_rising=True)
+    assert again.largest_from(at - 1, at - 1 + more) == (largest if at <= largest else None)
+    assert len(again.tried) <= 5 or largest < at + more
+
+
 def test_nothing_fits_and_everything_fits() -> None:
     assert Search(range(1, 9), 10, lambda value: 100).largest() is None
     assert Search(range(1, 9), 10, lambda value: 1).largest() == 8

@@ -64,7 +64,7 @@ def _rows(found: Sequence[LargestValue], chosen: Sequence[str]) -> list[list[str
     several = _have_several_targets(found)
     searched = next((one.searched for one in found if one.searched), "")
     headings = [f"largest {searched}"] if searched else ["fits"]
-    compiled = searched and not any(_is_traced(one) for one in found)
+    compiled = searched and not any(one.last.is_traced for one in found)
     timed = any(one.last.step_seconds for one in found)
     headings += ["reserved", "left", *(["without recomputation by the compiler"] if compiled else [])]
     headings += [*(["step (estimated)"] if timed else []), *([f"{searched}/s"] if timed and searched else [])]
@@ -80,11 +80,6 @@ def _rows(found: Sequence[LargestValue], chosen: Sequence[str]) -> list[list[str
         rate = [rate_text(shown, searched)] if timed and searched else []
         rows.append([*names, value, size, left, *before, *time, *rate, "" if shown.error else parts_text(shown)])
     return rows
-
-
-def _is_traced(one: LargestValue) -> bool:
-    """Return whether steps of PyTorch were traced, rather than programs compiled."""
-    return "torch" in one.last.versions
 
 
 def _answer_text(one: LargestValue) -> str:
@@ -209,7 +204,7 @@ def _caveats(found: Sequence[LargestValue]) -> Iterator[str]:
         yield "Times are estimated from operations and bytes. Eight steps on an H100 took 0.93 to 1.14 times as long."
     versions = next((one.last.versions for one in found if one.last.versions), {})
     if versions:
-        how = "Traced" if any(map(_is_traced, found)) else "Compiled"
+        how = "Traced" if any(one.last.is_traced for one in found) else "Compiled"
         yield f"{how} with {', '.join(f'{name} {version}' for name, version in versions.items())}."
 
 
