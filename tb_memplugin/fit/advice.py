@@ -59,11 +59,12 @@ class Trial:
         with ThreadPoolExecutor(jobs) as pool:
             tried = [one for one in pool.map(self._try, pieces) if one is not None]
         helpful = [one for one in tried if one.is_compiled and one.helps]
-        if len(helpful) > 1:
-            changes = tuple(dict.fromkeys(change for one in helpful for change in one.changes))
-            if OfTorch.COMPILE in changes:  # compiled code refuses tensors that come back with other strides
-                changes = tuple(change for change in changes if change is not OfTorch.OFFLOAD)
-            together = self._try(AdviceToTry(COMBINED, sum(one.promised_bytes for one in helpful), changes))
+        # Compiled code with further changes takes minutes, and refuses tensors that the host returns in other strides.
+        joined = [one for one in helpful if OfTorch.COMPILE not in one.changes]
+        if len(joined) > 1:
+            changes = tuple(dict.fromkeys(change for one in joined for change in one.changes))
+            title = COMBINED if joined == helpful else f"{COMBINED}, not compiled"
+            together = self._try(AdviceToTry(title, sum(one.promised_bytes for one in joined), changes))
             tried += [together] if together is not None else []
         return tried
 
@@ -203,25 +204,29 @@ def _program(outcome: Outcome, logdir: Path) -> Recording | None:
 
 
 # The change that a piece of advice about a snapshot asks for.
-CHANGE_OF = {AdviceKind.REMATERIALIZATION: OfTorch.CHECKPOINT, AdviceKind.LATE_FREE: OfTorch.CLEAR}
+CHANGE_OF = {
+    AdviceKind.REMATERIALIZATION: OfTorch.CHECKPOINT,
+    AdviceKind.MICROBATCHING: OfTorch.ACCUMULATE,
+    AdviceKind.LATE_FREE: OfTorch.CLEAR,
+}
 
 
 def _pieces_of_torch(outcome: Outcome, program: Recording, values: Mapping[str, Any]) -> list[AdviceToTry]:
     """Return the advice about a traced step of PyTorch, then all other changes that it can be traced with."""
-    pieces = [
-        AdviceToTry(advice.title, advice.saving_bytes, (CHANGE_OF[advice.kind],))
-        if advice.kind in CHANGE_OF
-        else _piece(advice, values, has_source=True)
-        for advice in advise(program)
-    ]
-    tried = {change for piece in pieces for change in piece.changes}
     target = parse_target(outcome.candidate.target)
     possible = {
         OfTorch.FSDP: target is not None and target.devices > 1,
         OfTorch.ACCUMULATE: batch_knob(values) is not None and not _microbatches(values),
     }
-    others = [one for one in OfTorch if possible.get(one, True)]
-    return pieces + [AdviceToTry(one.label, 0, (one,)) for one in others if one not in tried]
+    changes = [one for one in OfTorch if possible.get(one, True)]
+    pieces = [
+        AdviceToTry(advice.title, advice.saving_bytes, (change,))
+        if (change := CHANGE_OF.get(advice.kind)) in changes
+        else _piece(advice, values, has_source=True)
+        for advice in advise(program)
+    ]
+    tried = {change for piece in pieces for change in piece.changes}
+    return pieces + [AdviceToTry(one.label, 0, (one,)) for one in changes if one not in tried]
 
 
 def _piece(advice: Advice, values: Mapping[str, Any], has_source: bool) -> AdviceToTry:
