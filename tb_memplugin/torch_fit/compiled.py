@@ -65,15 +65,14 @@ def compiling(mode: Any, functions: dict[str, Any]) -> Iterator[None]:
 
     @wraps(compile)
     def prepared(*args: Any, **options: Any) -> Any:
-        if not compiler.is_possible:
-            mode.tracker.assumptions.note(NOT_COMPILED)
-            return args[0] if args and args[0] is not None else lambda function: function
-        compiler.prepare()
-        return compile(*args, **options)
+        if compiler.prepare():
+            return compile(*args, **options)
+        mode.tracker.assumptions.note(NOT_COMPILED)
+        return args[0] if args and args[0] is not None else lambda function: function
 
     keep = patch.object(trace_rules, "clear_lru_cache", lambda: None)  # what `know_functions` learned
     with keep, compiler.patches, patch.object(torch, "compile", prepared):
-        if compiler.is_possible and "torch._inductor.compile_fx" in sys.modules:
+        if "torch._inductor.compile_fx" in sys.modules:
             compiler.prepare()  # for what was compiled before
         yield
 
@@ -86,13 +85,17 @@ class Compiler:
         self.patches, self.is_prepared, self.is_on_gpu = ExitStack(), False, False
         self.is_possible = hasattr(torch._C, "_ensureCUDADeviceGuardSet")  # since PyTorch 2.8
 
-    def prepare(self) -> None:
-        """Change the compiler, at its first use, as its import takes seconds."""
-        if self.is_prepared:
-            return
-        self.is_prepared = True
-        with suspended():
-            self._prepare()
+    def prepare(self) -> bool:
+        """Change the compiler, at its first use, as its import takes seconds. False for another PyTorch's compiler."""
+        if self.is_possible and not self.is_prepared:
+            self.is_prepared = True
+            try:
+                with suspended():
+                    self._prepare()
+            except (AttributeError, ImportError):  # of a part that has another name there
+                self.patches.close()
+                self.is_possible = False
+        return self.is_possible
 
     def _prepare(self) -> None:
         from torch._dynamo import config as dynamo_config

@@ -136,6 +136,16 @@ def test_a_graph_that_is_not_compiled_is_traced_by_operation(monkeypatch: pytest
     assert x[0].grad.shape == x[0].shape
 
 
+def test_the_compiler_of_another_pytorch_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch._inductor import compile_fx
+
+    monkeypatch.delattr(compile_fx, "_recursive_joint_graph_passes")
+    x: list[Any] = []
+    found = traced(lambda: x.append(torch.compile(chain)(vector())))
+    assert compiled.NOT_COMPILED in found.assumptions.found
+    assert len(large(found)) == 9
+
+
 def test_nothing_is_left_of_the_changes() -> None:
     from torch._inductor import config
     from torch._inductor.compile_fx import compile_fx
