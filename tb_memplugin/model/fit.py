@@ -52,6 +52,7 @@ class OfTorch(StrEnum):
     EIGHT_BIT = "torch:8bit", "Keep the optimizer's state in 8 bits"
     OFFLOAD = "torch:offload", "Offload saved tensors to the host"
     CLEAR = "torch:zero-grad", "Free gradients after the update"
+    CHUNKED_LOSS = "torch:chunked-loss", "Compute logits and loss in eight chunks"
     COMPILE = "torch:compile", "Compile the model (torch.compile)"
     ACCUMULATE = "torch:accumulate", "Compute the gradient in two halves of the batch"
     FSDP = "torch:fsdp", "Shard the model over all GPUs (FSDP)"

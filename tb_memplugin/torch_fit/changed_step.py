@@ -15,6 +15,7 @@ from typing import Any
 from unittest.mock import patch
 
 import torch
+import torch.nn.functional as F
 from torch.utils.checkpoint import checkpoint
 
 from tb_memplugin.errors import InputError
@@ -23,6 +24,7 @@ from tb_memplugin.model.fit_plan import batch_knob
 
 MakeStep = Callable[[], Any]
 QUANTIZED = 256  # values that share a scale in an 8-bit optimizer, as in bitsandbytes
+CHUNKS, IGNORED = 8, -100  # of the loss; the label of tokens without one
 LEAST_QUANTIZED = 4096  # values: the state of smaller parameters keeps its type
 
 
@@ -153,6 +155,30 @@ def _clear(step: TorchStep) -> None:
     step.run = run_and_clear
 
 
+def _chunk_loss(step: TorchStep) -> None:
+    """Compute logits and loss a chunk of the tokens at a time, again in the backward pass; of models of Transformers.
+
+    Their `forward` hands what the head returns to `loss_function`: the head returns its input instead.
+    """
+    model: Any = step.model
+    head = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
+    if head is None or not hasattr(model, "loss_function"):
+        raise InputError("The model has no head and loss of Transformers", step.name, "chunk the loss in your own code")
+    project = head.forward
+
+    def loss_of(rows: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        return F.cross_entropy(project(rows).float(), targets, reduction="sum")
+
+    def loss_function(logits: torch.Tensor, labels: torch.Tensor, *args: object, **options: object) -> torch.Tensor:
+        rows, targets = logits.flatten(0, -2), F.pad(labels, (0, 1), value=IGNORED)[..., 1:].flatten()
+        chunks = zip(rows.chunk(CHUNKS), targets.chunk(CHUNKS), strict=True)
+        total = torch.stack([checkpoint(loss_of, *chunk, use_reentrant=False) for chunk in chunks]).sum()
+        return total / targets.ne(IGNORED).sum()
+
+    head.forward = lambda hidden: hidden
+    model.loss_function = loss_function
+
+
 def _compile(step: TorchStep) -> None:
     """Compile the model, in place."""
     if any(module._compiled_call_impl is not None for module in step.model.modules()) or _is_compiled(step.model):
@@ -228,6 +254,7 @@ def _shard(step: TorchStep) -> None:
 CHANGES: dict[OfTorch, Callable[[TorchStep], None]] = {  # in the order in which they are made
     OfTorch.FSDP: _shard,
     OfTorch.CHECKPOINT: _checkpoint,
+    OfTorch.CHUNKED_LOSS: _chunk_loss,
     OfTorch.COMPILE: _compile,
     OfTorch.ACCUMULATE: _accumulate,
     OfTorch.FUSED: _fuse,

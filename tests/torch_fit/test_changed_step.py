@@ -96,7 +96,7 @@ def peak_of(made: Callable[..., Any], rank: Rank, *changes: OfTorch) -> int:
     [
         pytest.param(one, marks=NOT_OF_OLD) if one in (OfTorch.FSDP, OfTorch.COMPILE) else one
         for one in OfTorch
-        if one is not OfTorch.EIGHT_BIT
+        if one not in (OfTorch.EIGHT_BIT, OfTorch.CHUNKED_LOSS)
     ],
 )
 def test_a_change_saves_what_it_saves_by_hand(change: OfTorch) -> None:
@@ -114,9 +114,41 @@ def test_an_optimizer_of_8_bits_keeps_two_bytes_for_each_parameter() -> None:
     assert saved >= 2 * count * (4 - 1 - 4 / 256) * 0.99
 
 
+def test_a_loss_in_chunks_saves_what_it_saves_by_hand() -> None:
+    transformers = pytest.importorskip("transformers", reason="needs transformers")
+    sizes = {"hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 2, "vocab_size": 20000}
+    heads = {"num_attention_heads": 4, "num_key_value_heads": 4}
+
+    def of_transformers(is_chunked: bool = False) -> tuple[Any, Any, Run]:
+        model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**sizes, **heads)).to("cuda")
+        optimizer = torch.optim.AdamW(model.parameters())
+        tokens = torch.randint(0, 20000, (8, 128), device="cuda")
+
+        def of_chunk(rows: Any, targets: Any) -> Any:
+            return torch.nn.functional.cross_entropy(model.lm_head(rows).float(), targets, reduction="sum")
+
+        def train() -> None:
+            if is_chunked:
+                rows = model.model(tokens).last_hidden_state.flatten(0, 1)
+                targets = torch.nn.functional.pad(tokens, (0, 1), value=-100)[:, 1:].flatten()
+                pairs = zip(rows.chunk(8), targets.chunk(8), strict=True)
+                torch.stack([checkpoint(of_chunk, *pair, use_reentrant=False) for pair in pairs]).sum().backward()
+            else:
+                model(input_ids=tokens, labels=tokens).loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+        return model, optimizer, train
+
+    before, after = peak_of(of_transformers, ALONE), peak_of(of_transformers, ALONE, OfTorch.CHUNKED_LOSS)
+    assert after == pytest.approx(peak_of(partial(of_transformers, True), ALONE), rel=0.002)
+    assert before - after > 1.5 * 8 * 128 * 20000 * 4  # more than the logits
+
+
 FAILING = [
     (lambda: (torch.nn.Linear(8, 8).to("cuda"), lambda: None), OfTorch.FUSED, "one model and one optimizer"),
     (partial(step, OfTorch.FSDP), OfTorch.FSDP, "sharded or replicated already"),
+    (step, OfTorch.CHUNKED_LOSS, "no head and loss of Transformers"),
     (lambda: step(), OfTorch.ACCUMULATE, "no knob for its batch"),
 ]
 
