@@ -225,6 +225,7 @@ def cuda_functions(
         "is_tf32_supported": True, "get_arch_list": [f"sm_{capability[0]}{capability[1]}"], "memory_summary": "",
         "mem_get_info": (memory, memory), "get_memory_info": (memory, memory),
         "current_device_idx": mode.gpu.index, "memory_stats": {}, "is_current_stream_capturing": False,
+        "_snapshot": {"segments": [], "device_traces": []},
         "initial_seed": 0, "get_rng_state": state, "get_rng_state_all": [state],
     }  # fmt: skip
     functions: dict[str, Any] = {key: (lambda *args, _value=value, **kwargs: _value) for key, value in values.items()}
@@ -234,6 +235,7 @@ def cuda_functions(
         *("init", "_lazy_init", "synchronize", "empty_cache", "ipc_collect", "manual_seed", "manual_seed_all"),
         *("set_device", "set_device_index", "set_device_idx", "set_rng_state", "set_rng_state_all", "seed", "seed_all"),
         *("reset_peak_memory_stats", "reset_accumulated_memory_stats", "set_per_process_memory_fraction", "_lazy_call"),
+        *("_record_memory_history", "_dump_snapshot"),  # a trace is a snapshot itself
     ):
         functions[key] = _nothing
     return functions | stream_functions(mode.tracker.log, mode.gpu)
@@ -249,7 +251,7 @@ def pretended_gpu(mode: PretendedGpu, functions: dict[str, Any]) -> Iterator[Non
             torch._C._ensureCUDADeviceGuardSet()  # fake tensors of DTensor and of the compiler need no driver
         accelerator = getattr(torch, "accelerator", None)  # since PyTorch 2.6
         for name, value in functions.items():
-            for module in (torch.cuda, accelerator):
+            for module in (torch.cuda, torch.cuda.memory, accelerator):
                 if hasattr(module, name):
                     stack.enter_context(patch.object(module, name, value))
         for name in ("Stream", "Event"):

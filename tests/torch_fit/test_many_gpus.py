@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable
 from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -211,6 +212,19 @@ def test_sharded_parameters_are_made_on_meta_and_drawn_on_the_gpu(width: int) ->
     traced = capture.torch_preview(train, "h100:4", rank=1)
     assert max(live_bytes(traced.log)) < width**2 * 1.5, "a fourth of the weight's bytes"
     assert not any("No process group" in text for text in traced.assumptions.found)
+
+
+def test_a_program_may_record_its_own_memory(tmp_path: Path) -> None:
+    def train() -> None:
+        torch.cuda.memory._record_memory_history(max_entries=1000)
+        torch.ones(3, device="cuda")
+        torch.cuda.memory._dump_snapshot(str(tmp_path / "own.pickle"))
+        assert torch.cuda.memory._snapshot()["segments"] == []
+        assert torch.cuda.memory.max_memory_allocated() == torch.cuda.max_memory_allocated() == 0
+        torch.cuda.memory._record_memory_history(enabled=None)
+
+    assert capture.torch_preview(train).log.allocated == 1
+    assert not [*tmp_path.iterdir()]
 
 
 def test_copies_within_one_process_are_refused() -> None:

@@ -100,7 +100,8 @@ OPTIMIZER = re.compile(r"(^|/)torch/optim/")
 OPTIMIZER_STEP = re.compile(r"Optimizer\.step#")  # marked by PyTorch for every optimizer, custom ones included
 BACKWARD = re.compile(r"torch::autograd::(Engine|Node|generated)|\b\w+Backward\d*\b|^(_engine_run_)?backward$")
 MODULE = re.compile(r"(^|/)torch/nn/(modules/module|parameter|init)\.py$")
-WORKSPACE = re.compile(r"^at::cuda::(setWorkspaceForHandle|getCUDABlasLtWorkspace)\b")  # cuBLAS's, one for each stream
+# cuBLAS's, one for each stream; the first name is of PyTorch up to 2.6
+WORKSPACE = re.compile(r"^at::cuda::(getNewWorkspace|setWorkspaceForHandle|getCUDABlasLtWorkspace)\b")
 CLEARING = "zero_grad"  # defined in an optimizer's file, but not part of a step
 # Functions in MODULE's files that create or move parameters.
 PARAMETER_FUNCTIONS = {"_apply", "__new__", "_no_grad_normal_", "_no_grad_uniform_", "kaiming_uniform_"}
