@@ -28,7 +28,7 @@ from torch.utils._pytree import tree_map
 
 from tb_memplugin.torch_fit.autocast import AutocastCache, autocast_arguments
 from tb_memplugin.torch_fit.known_values import tensors_in
-from tb_memplugin.torch_fit.storages import CPU, CUDA, META, Source
+from tb_memplugin.torch_fit.storages import CPU, CUDA, META, BufferOrigin
 from tb_memplugin.torch_fit.streams import CudaFunction
 from tb_memplugin.torch_fit.substitutes import SUBSTITUTES
 
@@ -61,7 +61,7 @@ def know_functions() -> None:
 @contextmanager
 def compiling(mode: Any, functions: dict[str, Any]) -> Iterator[None]:
     """Have torch.compile in a block compile for the GPU of `mode`, whose functions of torch.cuda are given."""
-    compile, compiler = torch.compile, Compiler(mode, functions)
+    compile, compiler = torch.compile, GpuCompiler(mode, functions)
 
     @wraps(compile)
     def prepared(*args: Any, **options: Any) -> Any:
@@ -77,7 +77,7 @@ def compiling(mode: Any, functions: dict[str, Any]) -> Iterator[None]:
         yield
 
 
-class Compiler:
+class GpuCompiler:
     """PyTorch's compiler, changed so that it needs no GPU. The changes end with the context `patches`."""
 
     def __init__(self, mode: Any, functions: dict[str, Any]) -> None:
@@ -350,7 +350,7 @@ def _is_intercepted(target: Any) -> bool:
     return not (hasattr(target, "is_on_cuda") or module.startswith("torch.amp"))
 
 
-def _source_of(buffer: Any) -> Source:
+def _source_of(buffer: Any) -> BufferOrigin:
     """Return the operator that a buffer of Inductor is the result of, and the program's stack, innermost first."""
     if buffer is None:
         return "", []

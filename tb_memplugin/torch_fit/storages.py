@@ -36,8 +36,10 @@ ALLOCATED = "empty_strided"  # the operator of a buffer that compiled code fills
 OWN_USES = 2  # references to a storage that one tensor has: its own, and that of the interception
 
 aten = torch.ops.aten
-Frame = tuple[str, str, int]  # function, file, line
-Source = tuple[str, list[Frame]]  # the operator that made a buffer of compiled code, and its stack, innermost first
+TracedFrame = tuple[str, str, int]  # function, file, line
+BufferOrigin = tuple[
+    str, list[TracedFrame]
+]  # the operator that made a buffer of compiled code, and its stack, innermost first
 
 
 class StorageEvent(NamedTuple):
@@ -58,8 +60,8 @@ class MemoryLog:
 
     events: list[StorageEvent] = field(default_factory=list)
     stacks: dict[tuple[int, ...], int] = field(default_factory=dict)
-    frames: dict[Frame, int] = field(default_factory=dict)
-    sources: dict[tuple[str, int], Source] = field(default_factory=dict)  # by lines of compiled code
+    frames: dict[TracedFrame, int] = field(default_factory=dict)
+    sources: dict[tuple[str, int], BufferOrigin] = field(default_factory=dict)  # by lines of compiled code
     parameters: set[int] = field(default_factory=set)  # the numbers of allocations that became parameters of modules
     allocated: int = 0  # how many allocations there were
     stream: int = 0  # the current one
