@@ -181,13 +181,10 @@ def _chunk_loss(step: TorchStep) -> None:
 
 def _compile(step: TorchStep) -> None:
     """Compile the model, in place."""
-    if any(module._compiled_call_impl is not None for module in step.model.modules()) or _is_compiled(step.model):
+    compiled = torch._dynamo.OptimizedModule
+    if any(isinstance(one, compiled) or one._compiled_call_impl is not None for one in step.model.modules()):
         raise InputError("The model is compiled already", step.name, "try without that")
     step.model.compile()
-
-
-def _is_compiled(model: torch.nn.Module) -> bool:
-    return isinstance(model, torch._dynamo.OptimizedModule)
 
 
 def _accumulate(step: TorchStep) -> None:
@@ -223,7 +220,7 @@ def _run_part(step: TorchStep, run: MakeStep, is_last: bool) -> None:
 
 
 def halved(make: Callable[..., Any], knobs: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the knobs of a step for half of its batch. InputError if none of them is its batch."""
+    """Return the knobs of a step for half of its batch. InputError for a step without a knob for it."""
     defaults = {name: one.default for name, one in inspect.signature(make).parameters.items()}
     values = {**defaults, **knobs}
     batch = batch_knob(values)

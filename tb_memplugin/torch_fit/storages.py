@@ -22,6 +22,7 @@ from tb_memplugin.torch_fit.workspaces import Workspaces
 # Code that is not the program's: of this package, and what PyTorch puts between a function and its interception.
 SKIPPED = (
     str(Path(__file__).parent),
+    "<eval_with_key>",  # a graph of torch.fx
     *(
         f"{Path(torch.__file__).parent}/{part}"
         for part in ("_dynamo/", "_functorch/", "_inductor/", "_compile.py", "overrides.py", "_ops.py", "utils/_")
@@ -37,9 +38,7 @@ OWN_USES = 2  # references to a storage that one tensor has: its own, and that o
 
 aten = torch.ops.aten
 TracedFrame = tuple[str, str, int]  # function, file, line
-BufferOrigin = tuple[
-    str, list[TracedFrame]
-]  # the operator that made a buffer of compiled code, and its stack, innermost first
+BufferOrigin = tuple[str, list[TracedFrame]]  # of compiled code: the operator, and the stack, innermost first
 
 
 class StorageEvent(NamedTuple):
@@ -97,7 +96,7 @@ class MemoryLog:
                 if operator == ALLOCATED and source[0]:
                     found[len(inner)] = self._frame(f"at::_ops::{source[0]}::call", "", 0)
                 found += [self._frame(*one) for one in source[1]]
-            elif not code.co_filename.startswith(SKIPPED) and "<" not in code.co_filename:
+            elif not code.co_filename.startswith(SKIPPED):
                 found.append(self._frame(code.co_name, code.co_filename, frame.f_lineno))
             frame = frame.f_back
         return self.stacks.setdefault(tuple(found), len(self.stacks))
