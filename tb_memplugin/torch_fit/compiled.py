@@ -83,7 +83,7 @@ class GpuCompiler:
     def __init__(self, mode: Any, functions: dict[str, Any]) -> None:
         self.mode, self.functions = mode, functions
         self.patches, self.is_prepared, self.is_on_gpu = ExitStack(), False, False
-        self.is_possible = hasattr(torch._C, "_ensureCUDADeviceGuardSet")  # since PyTorch 2.8
+        self.is_possible = hasattr(torch._C, "_ensureCUDADeviceGuardSet")  # newer than PyTorch 2.6
 
     def prepare(self) -> bool:
         """Change the compiler, at its first use, as its import takes seconds. False for another PyTorch's compiler."""

@@ -11,7 +11,7 @@ from unittest.mock import patch
 import torch
 import torch._dynamo  # optimizers import it when first used; it must find torch.cuda unchanged
 import torch.nn.functional
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses import fake_tensor
 from torch.overrides import TorchFunctionMode
 
 from tb_memplugin.torch_fit.autocast import AutocastCache, autocast_arguments
@@ -246,8 +246,9 @@ def pretended_gpu(mode: PretendedGpu, functions: dict[str, Any]) -> Iterator[Non
     """Run a block as if there were a GPU."""
     know_functions()
     with ExitStack() as stack:
-        if hasattr(torch._C, "_ensureCUDADeviceGuardSet"):  # since PyTorch 2.8
-            stack.enter_context(patch.object(FakeTensorMode, "avoid_device_init", True))
+        if hasattr(torch._C, "_ensureCUDADeviceGuardSet"):  # newer than PyTorch 2.6
+            stack.enter_context(patch.object(fake_tensor.FakeTensorMode, "avoid_device_init", True))
+            stack.enter_context(patch.object(fake_tensor, "init_gpu_context", _nothing))
             torch._C._ensureCUDADeviceGuardSet()  # fake tensors of DTensor and of the compiler need no driver
         accelerator = getattr(torch, "accelerator", None)  # since PyTorch 2.6
         for name, value in functions.items():
