@@ -100,8 +100,9 @@ def test_without_stacks_nothing_is_guessed() -> None:
         # One step of a hand-written AdamW on a transformer with 111 parameters. It was recorded after the parameters
         # were allocated; each has two moments.
         ("bcrafton_memory_snapshot", {Role.OPTIMIZER_STATE: 222}),
-        # Attention, forward and backward, without an optimizer: gradients of q, k and v, and a small buffer.
-        ("silmont2000_mem_snapshot", {Role.GRADIENT: 4, Role.ACTIVATION: 4}),
+        # Attention, forward and backward, without an optimizer: gradients of q, k and v. The cuBLAS workspace of the
+        # backward pass, which stays as they do, is not one.
+        ("silmont2000_mem_snapshot", {Role.GRADIENT: 3, Role.ACTIVATION: 4}),
     ],
 )
 def test_real_snapshots(name: str, expected: dict[Role, int]) -> None:
