@@ -263,12 +263,14 @@ def pretended_gpu(mode: PretendedGpu, functions: dict[str, Any]) -> Iterator[Non
             for name in CHECKS:
                 if hasattr(module, name):
                     stack.enter_context(patch.object(module, name, _never))
-        stack.enter_context(patch.object(torch, "clear_autocast_cache", mode.cache.casts.clear))
+        stack.enter_context(patch.object(torch, "clear_autocast_cache", _clearing(mode)))
         stack.enter_context(patch.object(torch, "Generator", _Generator))
         stack.enter_context(patch.object(torch.nn.Parameter, "__new__", _parameter(mode, torch.nn.Parameter.__new__)))
         stack.enter_context(patch.object(torch.UntypedStorage, "resize_", _resizing(mode)))
         hooks = torch.autograd.graph.saved_tensors_hooks
         stack.enter_context(patch.object(hooks, "__init__", _hooks(mode, hooks.__init__)))
+        context = torch.autograd.function.FunctionCtx
+        stack.enter_context(patch.object(context, "save_for_backward", _saving(mode, context.save_for_backward)))
         stack.enter_context(triton_kernels(mode.tracker.assumptions))
         stack.enter_context(compiling(mode, functions))
         stack.enter_context(mode.tracker)
@@ -337,3 +339,19 @@ def _hooks(mode: PretendedGpu, make: CudaFunction) -> CudaFunction:
         make(self, packing, unpacking)
 
     return __init__
+
+
+def _saving(mode: PretendedGpu, save: CudaFunction) -> CudaFunction:
+    def save_for_backward(self: Any, *tensors: Any) -> None:
+        mode.tracker.saved.add_by_hand(tensors)
+        save(self, *tensors)
+
+    return save_for_backward
+
+
+def _clearing(mode: PretendedGpu) -> CudaFunction:
+    def clear_autocast_cache() -> None:
+        with mode.tracker.saved.ending_elsewhere():
+            mode.cache.casts.clear()
+
+    return clear_autocast_cache

@@ -17,6 +17,7 @@ from tb_memplugin.torch_fit.assumptions import Assumptions
 from tb_memplugin.torch_fit.custom_kernels import run_without_values, without_shapes
 from tb_memplugin.torch_fit.data_dependent import DATA_DEPENDENT
 from tb_memplugin.torch_fit.known_values import KnownValues, tensors_in
+from tb_memplugin.torch_fit.saved_tensors import SavedTensors
 from tb_memplugin.torch_fit.workspaces import Workspaces
 
 # Code that is not the program's: of this package, and what PyTorch puts between a function and its interception.
@@ -72,11 +73,11 @@ class MemoryLog:
         self.events.append(StorageEvent(self.allocated, size, self.current_stack(operator, *inner), self.stream))
         return self.allocated
 
-    def free(self, number: int) -> None:
-        """Add the free of an allocation."""
+    def free(self, number: int, *inner: str) -> None:
+        """Add the free of an allocation; `inner` are functions below the current stack."""
         if self.is_closed:
             return
-        self.events.append(StorageEvent(number, -1, self.current_stack("")))
+        self.events.append(StorageEvent(number, -1, self.current_stack("", *inner)))
 
     def has_backward(self) -> bool:
         """Return whether something was allocated in a backward pass."""
@@ -122,7 +123,7 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[misc]
         self.log, self.workspaces, self.assumptions = log, workspaces, assumptions
         self.places: dict[int, str] = {}  # by the address of the storage
         self.numbers: dict[int, int] = {}  # of allocations, likewise
-        self.values = KnownValues()
+        self.values, self.saved = KnownValues(), SavedTensors()
         self.place, self.forced = CPU, ""
 
     @classmethod
@@ -147,6 +148,7 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[misc]
             return self._dispatch(func, args, kwargs or {})
 
     def _dispatch(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        self.saved.follow(func)
         inputs = [*tensors_in(args), *tensors_in(kwargs)]
         device = kwargs.get("device")
         is_on_meta = device is not None and device.type == META
@@ -169,6 +171,7 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[misc]
         self.values.follow(func, args, kwargs, inputs, made)
         if place == CUDA:
             self._note_workspaces(func, args, kwargs)
+            self.saved.expect(made)
         return made
 
     def _run(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -254,8 +257,9 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[misc]
     def _drop(self, key: int) -> None:
         self.places.pop(key, None)
         self.values.forget(key)
+        functions = self.saved.end(key)
         if (number := self.numbers.pop(key, None)) is not None:
-            self.log.free(number)
+            self.log.free(number, *functions)
 
 
 def _collective(func: Any, args: Any) -> Any:
