@@ -83,7 +83,8 @@ def _attributes(kind: Hashable) -> tuple[str, ...]:
 
 def _saved_by(node: Any) -> Iterator[torch.Tensor]:
     """Yield the tensors that a node keeps."""
-    for name in _attributes(type(node)):
+    kind: Hashable = type(node)
+    for name in _attributes(kind):
         try:
             yield from tensors_in(getattr(node, name))
         except RuntimeError:  # it was changed in place, so that no backward pass can use it
