@@ -267,8 +267,10 @@ def pretended_gpu(mode: PretendedGpu, functions: dict[str, Any]) -> Iterator[Non
         stack.enter_context(patch.object(torch, "Generator", _Generator))
         stack.enter_context(patch.object(torch.nn.Parameter, "__new__", _parameter(mode, torch.nn.Parameter.__new__)))
         stack.enter_context(patch.object(torch.UntypedStorage, "resize_", _resizing(mode)))
-        hooks = torch.autograd.graph.saved_tensors_hooks
-        stack.enter_context(patch.object(hooks, "__init__", _hooks(mode, hooks.__init__)))
+        for name, counted in (("_push", _hooks_on), ("_pop", _hooks_off)):
+            function = f"{name}_saved_tensors_default_hooks"
+            counting = counted(mode, getattr(torch._C._autograd, function))
+            stack.enter_context(patch.object(torch._C._autograd, function, counting))
         context = torch.autograd.function.FunctionCtx
         stack.enter_context(patch.object(context, "save_for_backward", _saving(mode, context.save_for_backward)))
         stack.enter_context(triton_kernels(mode.tracker.assumptions))
@@ -324,10 +326,10 @@ def _resizing(mode: PretendedGpu) -> CudaFunction:
     return resize_
 
 
-def _hooks(mode: PretendedGpu, make: CudaFunction) -> CudaFunction:
-    """Return a constructor of hooks on saved tensors that intercepts the functions that these call."""
+def _hooks_on(mode: PretendedGpu, push: CudaFunction) -> CudaFunction:
+    """Return a function that begins hooks on saved tensors, and intercepts the functions that these call."""
 
-    def __init__(self: Any, pack: CudaFunction, unpack: CudaFunction) -> None:
+    def push_hooks(pack: CudaFunction, unpack: CudaFunction) -> None:
         def packing(tensor: Any) -> Any:
             with mode.active():
                 return pack(tensor)
@@ -336,9 +338,18 @@ def _hooks(mode: PretendedGpu, make: CudaFunction) -> CudaFunction:
             with mode.active():
                 return unpack(packed)
 
-        make(self, packing, unpacking)
+        push(packing, unpacking)
+        mode.tracker.saved.hooks += 1
 
-    return __init__
+    return push_hooks
+
+
+def _hooks_off(mode: PretendedGpu, pop: CudaFunction) -> CudaFunction:
+    def pop_hooks() -> None:
+        pop()
+        mode.tracker.saved.hooks -= 1
+
+    return pop_hooks
 
 
 def _saving(mode: PretendedGpu, save: CudaFunction) -> CudaFunction:

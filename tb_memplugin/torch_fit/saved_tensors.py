@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
 import torch
@@ -19,17 +18,19 @@ PREFIX = "_saved_"  # of the attributes of a node of the graph that hold what it
 class SavedTensors:
     """The storages that nodes of the graph keep, by address.
 
-    The graph gets the node of an operation when the operation has returned, so the node is read at the next one.
+    The graph gets the node of an operation when the operation has returned, so the node is read at the next one. Where
+    there are hooks, nodes keep what these return instead.
     """
 
     def __init__(self) -> None:
+        self.hooks = 0  # that are active
         self._storages: set[int] = set()
         self._results: list[weakref.ref[torch.Tensor]] = []
         self._ends_elsewhere = False
 
     def expect(self, made: Any) -> None:
         """Note the results of an operation, whose node has yet to come."""
-        if _keeps_graph():
+        if torch.is_grad_enabled() and not self.hooks:
             self._results += [weakref.ref(one) for one in tensors_in(made)]
 
     def follow(self, func: Any) -> None:
@@ -43,7 +44,7 @@ class SavedTensors:
 
     def add_by_hand(self, tensors: Iterable[Any]) -> None:
         """Note what a function written in Python saves."""
-        if _keeps_graph(is_written=True):
+        if not self.hooks:
             self._add(tensors_in(tensors))
 
     @contextmanager
@@ -67,24 +68,11 @@ class SavedTensors:
             self._storages.add(tensor.untyped_storage()._cdata)
 
 
-def _keeps_graph(is_written: bool = False) -> bool:
-    """Return whether operations keep tensors themselves: with hooks, they keep what these return.
-
-    Functions written in Python run without a graph of their own.
-    """
-    hooks = torch._C._autograd._top_saved_tensors_default_hooks(True)
-    return hooks is None and (is_written or torch.is_grad_enabled())
-
-
-@cache
-def _attributes(kind: Hashable) -> tuple[str, ...]:
-    return tuple(name for name in dir(kind) if name.startswith(PREFIX) and "_sym_" not in name)
-
-
-def _saved_by(node: Any) -> Iterator[torch.Tensor]:
+def _saved_by(node: object) -> Iterator[torch.Tensor]:
     """Yield the tensors that a node keeps."""
-    kind: Hashable = type(node)
-    for name in _attributes(kind):
+    for name in dir(type(node)):
+        if not name.startswith(PREFIX) or "_sym_" in name:
+            continue
         try:
             yield from tensors_in(getattr(node, name))
         except RuntimeError:  # it was changed in place, so that no backward pass can use it

@@ -11,6 +11,8 @@ import pytest
 
 pytest.importorskip("torch", reason="needs torch")
 
+from support.traced_memory import OLD
+
 from tb_memplugin.cli import main
 from tb_memplugin.model.accelerators import GPUS
 from tb_memplugin.targets import targets_to_try
@@ -42,7 +44,7 @@ def test_a_language_model_needs_less_with_checkpointing_and_for_generation(
     del small["length"]
     generated = reserved(capsys, "torch_language_model.py:generate", prompt=64, new=4, **small)
     assert generated < checkpointed < plain
-    assert compiled < plain
+    assert compiled < plain or OLD  # of which compiled code is traced as eager code
 
 
 @pytest.mark.parametrize("name", ["resnet18", "swin_t"])
