@@ -28,8 +28,9 @@ COMPILING = {"vary": "--vary", "budget": "--budget", "prove": "--prove", "to": "
 
 
 def outcomes_beside(recording: Recording, path: str) -> Sequence[Outcome]:
-    """Return the candidates of the fit that a program on this disk is one of, else those of the path of a dump."""
-    folders = Path(recording.source).parents if recording.kind.has_program else ()
+    """Return the candidates of the fit that a program or traced step here is one of, else those of a dump's path."""
+    kind = recording.kind
+    folders = Path(recording.source).parents if kind.has_program or kind.has_tensor_stacks else ()
     logdir = next((str(folder.parent) for folder in folders if (folder / RECORD).is_file()), None)
     if logdir is None and folders and parse_program(Path(recording.source).name):
         logdir = path

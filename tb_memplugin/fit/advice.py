@@ -203,14 +203,6 @@ def _program(outcome: Outcome, logdir: Path) -> Recording | None:
     return replace(program, capacity=outcome.limit_bytes) if outcome.limit_bytes else program
 
 
-# The change that a piece of advice about a snapshot asks for.
-CHANGE_OF = {
-    AdviceKind.REMATERIALIZATION: OfTorch.CHECKPOINT,
-    AdviceKind.MICROBATCHING: OfTorch.ACCUMULATE,
-    AdviceKind.LATE_FREE: OfTorch.CLEAR,
-}
-
-
 def _pieces_of_torch(outcome: Outcome, program: Recording, values: Mapping[str, Any]) -> list[AdviceToTry]:
     """Return the advice about a traced step of PyTorch, then all other changes that it can be traced with."""
     target = parse_target(outcome.candidate.target)
@@ -220,10 +212,8 @@ def _pieces_of_torch(outcome: Outcome, program: Recording, values: Mapping[str, 
     }
     changes = [one for one in OfTorch if possible.get(one, True)]
     pieces = [
-        AdviceToTry(advice.title, advice.saving_bytes, (change,))
-        if (change := CHANGE_OF.get(advice.kind)) in changes
-        else _piece(advice, values, has_source=True)
-        for advice in advise(program)
+        _piece(one if {*one.edits} <= {*changes} else replace(one, edits=()), values, has_source=True)
+        for one in advise(program)
     ]
     tried = {change for piece in pieces for change in piece.changes}
     return pieces + [AdviceToTry(one.label, 0, (one,)) for one in changes if one not in tried]
@@ -233,7 +223,7 @@ def _piece(advice: Advice, values: Mapping[str, Any], has_source: bool) -> Advic
     changes = advice.edits or (_microbatches(values) if advice.kind is AdviceKind.MICROBATCHING else ())
     if RECOMPUTED in changes and not has_source:
         changes = ()
-    if changes and advice.kind is AdviceKind.MICROBATCHING:
+    if changes and not advice.edits and advice.kind is AdviceKind.MICROBATCHING:
         return AdviceToTry(f"Set {changes[0].removeprefix('set:')}", advice.saving_bytes, changes)
     return AdviceToTry(advice.title, advice.saving_bytes, changes)
 

@@ -1,4 +1,4 @@
-"""Advice that was compiled: what it saves then takes the place of the estimate, and what saves nothing is gone."""
+"""Advice that was compiled or traced: its saving takes the place of the estimate, and what saves nothing is gone."""
 
 import os
 import re
@@ -14,21 +14,24 @@ from tb_memplugin.analysis.advice.model import (
     in_order,
     is_worthwhile,
 )
-from tb_memplugin.analysis.usage.live_bytes import reserved_bytes
+from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.model.fit import MICROBATCHES, Candidate, Outcome, dumped_files
 from tb_memplugin.model.recording import Recording
 
 Edits = frozenset[str]
 
 
-def compiled_savings(recording: Recording, outcomes: Sequence[Outcome]) -> dict[Edits, Saving]:
+def compiled_savings(
+    recording: Recording, outcomes: Sequence[Outcome], again: Outcome | None = None
+) -> dict[Edits, Saving]:
     """Return what compiles of the recording's step with further changes save, by the changes.
 
     `outcomes` are the candidates of the logdir. The recording is one of them if its file is in the
     run of one, and it reserves as much; or if one is its program, compiled again from its dump, and reserves nearly as
-    much: on a GPU, a few kernels are others.
+    much: on a GPU, a few kernels are others. Or `again` is known to be its program, and needs nearly as much.
     """
-    own = next((one for one in outcomes if _is_of(recording, one)), None)
+    repeated = again is not None and is_nearly(*needed_bytes(recording, again))
+    own = again if repeated else next((one for one in outcomes if _is_of(recording, one)), None)
     if own is None:
         return {}
     of, before, found = own.candidate, own.reserved_bytes or 0, dict[Edits, Saving]()
@@ -39,7 +42,7 @@ def compiled_savings(recording: Recording, outcomes: Sequence[Outcome]) -> dict[
             saved = before - other.compared_bytes
             ratio = other.step_seconds / own.step_seconds if own.step_seconds and other.step_seconds else None
             found[edits - frozenset(of.changes)] = Saving(
-                before, saved, saved, saved, "reserved", compiled=True, time_ratio=ratio
+                before, saved, saved, saved, "reserved", "traced" if other.is_traced else "compiled", ratio
             )
     return found
 
@@ -53,8 +56,18 @@ def _is_of(recording: Recording, outcome: Outcome) -> bool:
     return _is_dump_of(recording, outcome.candidate) and is_nearly(now, again)
 
 
+def needed_bytes(recording: Recording, again: Outcome) -> tuple[int, int]:
+    """Return what a recording needs, and what its program needs again: reserved, or live at once for a snapshot.
+
+    What PyTorch's allocator reserves depends on what ran before the snapshot.
+    """
+    if recording.kind.has_tensor_stacks:
+        return peak(recording).bytes, again.peak_bytes or 0
+    return reserved_bytes(recording), again.reserved_bytes or 0
+
+
 def is_nearly(now: int, again: int) -> bool:
-    """Return whether a program that was compiled again reserves nearly as much."""
+    """Return whether a program that was compiled or traced again needs nearly as much."""
     return max(now, again) <= NEARLY * min(now, again)
 
 
@@ -68,7 +81,7 @@ def _is_dump_of(recording: Recording, candidate: Candidate) -> bool:
 def with_compiled(recording: Recording, pieces: Sequence[Advice], savings: Mapping[Edits, Saving]) -> list[Advice]:
     """Return advice with the savings that compiles have shown, without what they refute."""
     found = [_replaced(piece, _compiled(piece, savings)) for piece in pieces]
-    return in_order(one for one in found if not one.saving.compiled or is_worthwhile(recording, one.saving_bytes))
+    return in_order(one for one in found if not one.saving.is_shown or is_worthwhile(recording, one.saving_bytes))
 
 
 def _replaced(piece: Advice, saved: Saving | None) -> Advice:

@@ -6,7 +6,7 @@ from itertools import combinations, islice
 from typing import NamedTuple
 
 from tb_memplugin.analysis.advice.compiled import Edits
-from tb_memplugin.analysis.advice.model import Advice, Cost, Effort, Saving, after_recomputation, memory_limit
+from tb_memplugin.analysis.advice.model import Advice, Cost, Effort, Evidence, Saving, after_recomputation, memory_limit
 from tb_memplugin.analysis.replay.together import together
 from tb_memplugin.analysis.replay.what_if import Change, peak_after
 from tb_memplugin.analysis.usage.headroom import headroom
@@ -26,7 +26,7 @@ class FittingSet(NamedTuple):
     pieces: PieceNumbers
     after_bytes: int
     fits: bool
-    compiled: bool
+    evidence: Evidence
 
 
 def fitting_set(
@@ -52,14 +52,14 @@ def fitting_set(
             chosen = min(enough, key=lambda numbers: (price(numbers), -saved[numbers].at_least))
             fitting = room.needed + room.left  # the compiler repeats operations until the program fits
             after = min(room.needed - saved[chosen].at_least, fitting)
-            return FittingSet(chosen, after, True, saved[chosen].compiled)
+            return FittingSet(chosen, after, True, saved[chosen].evidence)
         best = max(([best] if best else []) + [*saved.items()], key=lambda found: found[1].room, default=None)
-    return FittingSet(best[0], room.needed - best[1].room, False, best[1].compiled) if best else None
+    return FittingSet(best[0], room.needed - best[1].room, False, best[1].evidence) if best else None
 
 
 def _sets(pieces: Sequence[Advice], size: int) -> Iterator[PieceNumbers]:
     """Yield sets of so many pieces, those with the largest savings first; of several, all have a replay."""
-    able = [number for number, one in enumerate(pieces) if one.saving.of == "peak" or one.saving.compiled]
+    able = [number for number, one in enumerate(pieces) if one.saving.of == "peak" or one.saving.is_shown]
     if size > 1:
         able = [number for number in able if pieces[number].saving.replay is not None]
     return islice(combinations(able, size), MAX_REPLAYS // size)

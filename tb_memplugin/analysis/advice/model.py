@@ -19,6 +19,7 @@ from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text, counted
 
+Evidence = Literal["simulated", "compiled", "traced"]
 ONE_MORE_PASS = " The cost is one more forward pass."
 # A saving below 1/200 of the peak, or below 1 MiB, does not decide whether a program fits.
 MIN_SHARE = 200
@@ -91,12 +92,17 @@ class Saving:
     at_least: int
     at_most: int
     of: Literal["peak", "reserved"] = "peak"
-    compiled: bool = False  # a compile has shown it; of what is reserved
+    evidence: Evidence = "simulated"  # else the changed program was compiled, or the changed step of PyTorch traced
     time_ratio: float | None = None  # of a step, with the change, to that without: both compiled, and estimated
     replay: Change | None = None
     floor: int = 0
     if_repeated: int = 0
     repeating: Change | None = None
+
+    @property
+    def is_shown(self) -> bool:
+        """Return whether the changed program has shown it, not a simulation."""
+        return self.evidence != "simulated"
 
     @property
     def room(self) -> int:
@@ -111,8 +117,8 @@ class Saving:
     @property
     def effect(self) -> str:
         """The saving as the predicate of a sentence."""
-        if self.compiled:
-            return f"lowers what the program reserves by {bytes_text(self.at_least)}, as compiled"
+        if self.is_shown:
+            return f"lowers what the program reserves, as {self.evidence}, by {bytes_text(self.at_least)}"
         return f"lowers the peak by {range_text(self.at_least, self.up_to)}"
 
 

@@ -13,6 +13,7 @@ from tb_memplugin.analysis.ownership.torch_roles import made_in_backward, optimi
 from tb_memplugin.analysis.replay.what_if import NO_CHANGE, Change, combine, lifetimes, new_memory, replace_lifetimes
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import I64, largest_per, smallest_per
+from tb_memplugin.model.fit import OfTorch
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import agree, bytes_text, counted
@@ -46,6 +47,7 @@ def advise_gradients(recording: Recording) -> Iterator[Advice]:
         rows=sort_by_size(recording, live),
         bytes=size,
         saving=saved,
+        edits=(OfTorch.CLEAR,),
     )
 
 
@@ -105,6 +107,7 @@ def advise_microbatches(recording: Recording) -> Iterator[Advice]:
         rows=sort_by_size(recording, live),
         bytes=size,
         saving=saved,
+        edits=(OfTorch.ACCUMULATE,),
     )
 
 
@@ -165,6 +168,7 @@ def advise_checkpoint(recording: Recording) -> Iterator[Advice]:
         rows=sort_by_size(recording, best.rows),
         bytes=size,
         saving=best.saving,
+        edits=(OfTorch.CHECKPOINT,),
     )
 
 

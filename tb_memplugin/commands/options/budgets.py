@@ -14,6 +14,7 @@ from tb_memplugin.commands.options.shared import (
     output_options,
     path_option,
     pattern_option,
+    target_options,
 )
 from tb_memplugin.model.kinds import FAIL_ON, PAUSE_SECONDS, NumberedFiles, TrendBy
 from tb_memplugin.sizes import parse_size
@@ -226,21 +227,7 @@ def script_options(parser: Parser) -> None:
 
 def compiling_options(parser: Parser) -> None:
     """Add the options that `fit` and `check` have in common."""
-    parser.add_argument(
-        "--on",
-        metavar="TARGET",
-        action="append",
-        default=[],
-        help="v5e:4x4, h100:8, cpu:8; a chip without a size, such as v5e, tries slices from the smallest up",
-    )
-    parser.add_argument(
-        "--set",
-        metavar="KNOB=VALUE",
-        action="append",
-        default=[],
-        dest="fixed",
-        help="a value for a knob of the function",
-    )
+    target_options(parser)
     parser.add_argument("--scheduler", metavar="ADDRESS", help="compile on a dask cluster, such as tcp://host:8786")
     limit_options(parser)
 

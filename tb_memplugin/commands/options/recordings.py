@@ -16,6 +16,7 @@ from tb_memplugin.commands.options.shared import (
     path_option,
     pattern_option,
     recording_options,
+    target_options,
     top_option,
 )
 from tb_memplugin.questions.asking.arguments import AT, AT_A, AT_B, BY, MATCH, ROW
@@ -76,20 +77,29 @@ def advice(parser: argparse.ArgumentParser) -> None:
     that does not fit, the smallest set of changes with which it fits comes first.
     Where `tb-memplugin fit --try` compiled a change, its figure replaces the
     estimate. With --compile, a program of an XLA dump is compiled again here, for
-    the chip that it is for, with each change that needs none of your code.
+    the chip that it is for, with each change that needs none of your code. With
+    --step, the step of a PyTorch snapshot is traced without a GPU, likewise.
 
     examples:
       tb-memplugin advice /tmp/xprof
       tb-memplugin advice /tmp/xprof --recording jit_train_step --json
       tb-memplugin advice /tmp/xla_dump --compile --to /tmp/xprof
+      tb-memplugin advice step.pickle --step train.py:step --on h100 --set batch=8
     """
     recording_options(parser)
-    parser.add_argument(
+    again = parser.add_mutually_exclusive_group()
+    again.add_argument(
         "--compile",
         action="store_true",
         help="compile the program of an XLA dump again, with each change that needs no code",
     )
-    parser.add_argument("--to", metavar="LOGDIR", help="keep what --compile compiled there, as runs")
+    again.add_argument(
+        "--step",
+        metavar="FILE.py:FUNCTION",
+        help="trace the step of a PyTorch snapshot, as `tb-memplugin fit` does, with each change",
+    )
+    target_options(parser)
+    parser.add_argument("--to", metavar="LOGDIR", help="keep what was compiled or traced there, as runs")
     limit_options(parser)
     json_options(parser)
 

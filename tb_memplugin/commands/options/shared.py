@@ -90,6 +90,25 @@ def server_options(parser: Parser, port: int) -> None:
     )
 
 
+def target_options(parser: Parser) -> None:
+    """Add the options about what to compile a step for, and its knobs."""
+    parser.add_argument(
+        "--on",
+        metavar="TARGET",
+        action="append",
+        default=[],
+        help="v5e:4x4, h100:8, cpu:8; a chip without a size, such as v5e, tries slices from the smallest up",
+    )
+    parser.add_argument(
+        "--set",
+        metavar="KNOB=VALUE",
+        action="append",
+        default=[],
+        dest="fixed",
+        help="a value for a knob of the function",
+    )
+
+
 def limit_options(parser: Parser) -> None:
     """Add the options about what compiles may take."""
     parser.add_argument("--jobs", type=int, help="compiles at a time (default: half of the cores)")

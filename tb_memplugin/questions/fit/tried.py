@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TypedDict
 
-from tb_memplugin.analysis.advice.compiled import is_nearly
-from tb_memplugin.analysis.usage.live_bytes import reserved_bytes
+from tb_memplugin.analysis.advice.compiled import is_nearly, needed_bytes
 from tb_memplugin.model.fit import Knob, OfTorch, Outcome, Tried
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.text_table import align
@@ -40,11 +39,16 @@ def tried_lines(tried: Sequence[Tried]) -> Iterator[str]:
 
 
 def compiled_again_lines(recording: Recording, again: Outcome, tried: Sequence[Tried]) -> Iterator[str]:
-    """Yield what a program of a dump reserves once it is compiled again, as it is and with changes."""
-    before, now = reserved_bytes(recording), again.reserved_bytes or 0
-    yield f"Compiled again as it is, the program reserves {size_text(now)}; in the dump, {size_text(before)}."
+    """Yield what a program needs once it is compiled or traced again, as it is and with changes."""
+    before, now = needed_bytes(recording, again)
+    if again.is_traced:
+        yield f"Traced as it is, the step has {size_text(now)} live at its peak; the snapshot, {size_text(before)}."
+        reason = "the step is not the one of the snapshot: compare its knobs, its GPU and its version of PyTorch"
+    else:
+        yield f"Compiled again as it is, the program reserves {size_text(now)}; in the dump, {size_text(before)}."
+        reason = "another version or other options compiled the dump"
     if not is_nearly(before, now):
-        yield "The estimates stay, as another version or other options compiled the dump."
+        yield f"The estimates stay, as {reason}."
     yield from tried_lines(tried) if tried else ["", "No advice can be compiled without your code."]
 
 

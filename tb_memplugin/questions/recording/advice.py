@@ -10,7 +10,7 @@ import numpy as np
 from tb_memplugin.analysis.advice import Advice, Cost, Effort, advise
 from tb_memplugin.analysis.advice.compiled import compiled_savings, with_compiled
 from tb_memplugin.analysis.advice.fitting import fitting_set
-from tb_memplugin.analysis.advice.model import range_text
+from tb_memplugin.analysis.advice.model import Evidence, range_text
 from tb_memplugin.analysis.usage.headroom import fits_after, headroom
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import I64
@@ -25,7 +25,6 @@ from tb_memplugin.questions.records import record
 from tb_memplugin.sizes import bytes_text, percent_text
 
 MAX_LINES = 5  # pieces printed in the terminal
-Evidence = Literal["simulated", "compiled"]
 
 
 class AdviceLineJson(TypedDict):
@@ -48,7 +47,7 @@ class AdviceLineJson(TypedDict):
     fits: bool | None
     """True if the recording fits its memory with this change alone; null if the memory is unknown."""
     evidence: Evidence
-    """`compiled` where a compile has shown the saving, else `simulated` on the recording."""
+    """`compiled` or `traced` where the changed program has shown the saving, else `simulated` on the recording."""
     effort: Effort
     """The work of making the change."""
     cost: Cost
@@ -82,7 +81,7 @@ class FitsWithJson(TypedDict):
     fits: bool
     """False if no set is enough: then it is the one that saves most."""
     evidence: Evidence
-    """`compiled` where a compile has shown it, else `simulated`."""
+    """`compiled` or `traced` where the changed program has shown it, else `simulated`."""
 
 
 class AdviceListJson(TypedDict):
@@ -101,18 +100,22 @@ class AdviceListJson(TypedDict):
 @endpoint("advice", RECORDING, RUNS, report=EACH_CHOICE)
 def advice_in_logdir(recording: Recording, runs: Runs) -> AdviceListJson:
     """Return all advice about a recording, the largest saving first, and the changes with which it fits."""
-    return advice(recording, runs.fit().outcomes if recording.kind.has_program else ())
+    kind = recording.kind
+    return advice(recording, runs.fit().outcomes if kind.has_program or kind.has_tensor_stacks else ())
 
 
-def advice(recording: Recording, outcomes: Sequence[Outcome] = ()) -> AdviceListJson:
-    """Return all advice about a recording; `outcomes` are the candidates of fits in its logdir."""
-    compiled = compiled_savings(recording, outcomes)
+def advice(recording: Recording, outcomes: Sequence[Outcome] = (), again: Outcome | None = None) -> AdviceListJson:
+    """Return all advice about a recording; `outcomes` are the candidates of fits in its logdir.
+
+    `again` is one of them: the recording's own program, compiled or traced once more.
+    """
+    compiled = compiled_savings(recording, outcomes, again)
     pieces = with_compiled(recording, advise(recording), compiled)
     found = fitting_set(recording, pieces, compiled)
     return {
         "peak_bytes": peak(recording).bytes,
         "limit_bytes": headroom(recording).capacity,
-        "fits_with": None if found is None else record(FitsWithJson, found, evidence=_evidence(found.compiled)),
+        "fits_with": None if found is None else record(FitsWithJson, found, evidence=found.evidence),
         "advice": [_piece(recording, piece) for piece in pieces],
     }
 
@@ -127,16 +130,12 @@ def _piece(recording: Recording, piece: Advice) -> AdviceJson:
         saving_of=saved.of,
         before_bytes=saved.before,
         after_bytes=saved.before - piece.saving_bytes,
-        fits=fits_after(recording, saved.room if saved.of == "peak" or saved.compiled else 0),
-        evidence=_evidence(saved.compiled),
+        fits=fits_after(recording, saved.room if saved.of == "peak" or saved.is_shown else 0),
+        evidence=saved.evidence,
         time_ratio=None if saved.time_ratio is None else round(saved.time_ratio, 2),
         rows=_ranges(piece.rows),
         rows_total=len(piece.rows),
     )
-
-
-def _evidence(compiled: bool) -> Evidence:
-    return "compiled" if compiled else "simulated"
 
 
 def _ranges(rows: I64) -> list[tuple[int, int]]:
@@ -180,8 +179,8 @@ def saving_line(piece: AdviceLineJson) -> str:
     """Return `-217 MiB (up to -834 MiB), 6% of the peak`."""
     saved, most = piece["saving_bytes"], piece["saving_at_most_bytes"]
     of = "reserved" if piece["saving_of"] == "reserved" else "the peak"
-    compiled = ", compiled" if piece["evidence"] == "compiled" else ""
-    return f"{range_text(-saved, -most)}, {percent_text(saved, piece['before_bytes'])} of {of}{compiled}"
+    shown = "" if piece["evidence"] == "simulated" else f", {piece['evidence']}"
+    return f"{range_text(-saved, -most)}, {percent_text(saved, piece['before_bytes'])} of {of}{shown}"
 
 
 def time_text(piece: AdviceLineJson) -> str:
@@ -198,9 +197,11 @@ class AdviceAnswerJson(RecordingAnswerJson, AdviceListJson):
     """The changes that lower the peak of a recording, the largest saving first."""
 
 
-def advice_answer(recording: Recording, asked: Asked, outcomes: Sequence[Outcome] = ()) -> AdviceAnswerJson:
-    """Return the first pieces of advice about a recording; `outcomes` are the candidates of fits in its logdir."""
-    found = advice(recording, outcomes)
+def advice_answer(
+    recording: Recording, asked: Asked, outcomes: Sequence[Outcome] = (), again: Outcome | None = None
+) -> AdviceAnswerJson:
+    """Return the first pieces of advice about a recording, as `advice` does."""
+    found = advice(recording, outcomes, again)
     rows = [piece["rows"][0][0] for piece in found["advice"][:1] if piece["rows"]]
     why = "a buffer of the first piece of advice"
     further = [asked.question("buffers", why, recording.id, row=row) for row in rows]

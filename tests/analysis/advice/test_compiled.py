@@ -47,7 +47,7 @@ def shown(*outcomes: Outcome, limit: int | None = None) -> list[tuple[str, int, 
     """Return the kind of each piece, its saving in MiB, and whether it was compiled."""
     made = program(limit)
     found = with_compiled(made, pieces_of(made), compiled_savings(made, outcomes))
-    return [(str(one.kind), one.saving_bytes // MIB, one.saving.compiled) for one in found]
+    return [(str(one.kind), one.saving_bytes // MIB, one.saving.is_shown) for one in found]
 
 
 SIMULATED = [("dtype", 50, False), ("replication", 40, False), ("donation", 30, False)]
@@ -87,8 +87,8 @@ def test_a_knob_that_splits_the_batch_is_the_advice_to_split_it() -> None:
     piece = Advice(AdviceKind.MICROBATCHING, "Use two", f"It {saved.effect}.", "", rows, 0, saved)
     savings = compiled_savings(made, [BASE, changed(110, "set:microbatches=2"), changed(50, "set:layers=1")])
     (found,) = with_compiled(made, [piece], savings)
-    assert (found.saving_bytes, found.saving.compiled) == (10 * MIB, True)
-    assert found.sentence == "It lowers what the program reserves by 10.0 MiB, as compiled."
+    assert (found.saving_bytes, found.saving.is_shown) == (10 * MIB, True)
+    assert found.sentence == "It lowers what the program reserves, as compiled, by 10.0 MiB."
 
 
 def test_changes_that_were_compiled_together_are_the_set_with_what_the_compiler_says() -> None:
@@ -98,7 +98,7 @@ def test_changes_that_were_compiled_together_are_the_set_with_what_the_compiler_
     pieces = with_compiled(made, [one for one in pieces_of(made) if one.edits], savings)
     found = fitting_set(made, pieces, savings)
     assert found is not None
-    assert (found.pieces, found.after_bytes, found.fits, found.compiled) == ((0, 1), 58 * MIB, True, True)
+    assert (found.pieces, found.after_bytes, found.fits, found.evidence) == ((0, 1), 58 * MIB, True, "compiled")
     refuted = compiled_savings(made, [*both[:3], changed(61, SHARD, DONATE)])
     assert fitting_set(made, pieces, refuted) == found._replace(after_bytes=61 * MIB, fits=False)
 

@@ -41,8 +41,10 @@ export interface AdviceLine {
   after_bytes: number;
   /** True if the recording fits its memory with this change alone; null if the memory is unknown. */
   fits: boolean | null;
-  /** `compiled` where a compile has shown the saving, else `simulated` on the recording. */
-  evidence: "simulated" | "compiled";
+  /**
+   * `compiled` or `traced` where the changed program has shown the saving, else `simulated` on the recording.
+   */
+  evidence: "simulated" | "compiled" | "traced";
   /** The work of making the change. */
   effort: Effort;
   /** The cost of the change in each step. */
@@ -525,8 +527,8 @@ export interface FitsWith {
   after_bytes: number;
   /** False if no set is enough: then it is the one that saves most. */
   fits: boolean;
-  /** `compiled` where a compile has shown it, else `simulated`. */
-  evidence: "simulated" | "compiled";
+  /** `compiled` or `traced` where the changed program has shown it, else `simulated`. */
+  evidence: "simulated" | "compiled" | "traced";
 }
 
 /** One capture: a file for each host, of one session or several. */

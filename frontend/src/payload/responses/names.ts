@@ -28,8 +28,8 @@ export function bestChange(list: AdviceList): { title: string; saving: string; a
   }
   if (advice.length === 0) return null;
   const [best] = advice;
-  const compiled = best.evidence === "compiled" ? " compiled" : "";
-  return { title: best.title, saving: savingText(best) + compiled, about: best.sentence };
+  const shown = best.evidence === "simulated" ? "" : ` ${best.evidence}`;
+  return { title: best.title, saving: savingText(best) + shown, about: best.sentence };
 }
 
 /**
