@@ -32,6 +32,7 @@ class AutocastCache:
 
     def __init__(self) -> None:
         self.casts: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+        self.has_gradients = _cached_casts_have_gradients()
 
     def cast(self, tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         """Return a tensor in another type, from the cache where it is a parameter."""
@@ -39,11 +40,24 @@ class AutocastCache:
             dtype in HALVES and tensor.requires_grad and tensor.is_leaf and tensor.dtype == torch.float32
             and not tensor._is_view() and torch.is_autocast_cache_enabled()
         )  # fmt: skip
-        if not is_cached:
+        if not is_cached or (self.has_gradients and torch.is_inference_mode_enabled()):
             return tensor.to(dtype)
         if id(tensor) not in self.casts:
-            self.casts[id(tensor)] = tensor, tensor.to(dtype)
+            with torch.set_grad_enabled(self.has_gradients or torch.is_grad_enabled()):
+                self.casts[id(tensor)] = tensor, tensor.to(dtype)
         return self.casts[id(tensor)][1]
+
+
+def _cached_casts_have_gradients() -> bool:
+    """Return whether a cast is kept with its gradient also where gradients are off, and never in inference mode.
+
+    Since the pull request 165068 of PyTorch, of December 2025.
+    """
+    values, weight = torch.zeros(1, 1), torch.nn.Parameter(torch.zeros(1, 1))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        with torch.no_grad():
+            torch.nn.functional.linear(values, weight)
+        return bool(torch.nn.functional.linear(values, weight).requires_grad)
 
 
 def autocast_arguments(cache: AutocastCache, name: str, args: Any, kwargs: Any) -> Any:
