@@ -39,8 +39,6 @@ def run(arguments: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="tb_memplugin_") as temporary:
         logdir = arguments.to or temporary
         with open_sweep(arguments, Path(logdir), arguments.budget, stop) as sweep:
-            if arguments.tries and sweep.step.endswith(f":{MAIN}"):
-                raise InputError("Advice is compiled for functions, not for scripts", "--try", "leave it out")
             found = answer(sweep, quiet=arguments.json)
             tried = try_advice(sweep, found, quiet=arguments.json) if arguments.tries else None
         show(sweep, found, asked(arguments, arguments.to or "-") if arguments.json else None, tried)

@@ -136,7 +136,7 @@ def compile_candidate(folder: str, request: dict[str, Any]) -> None:
     of_script: dict[str, Any] = {}
     if request["script"]:
         place, call = request["step"].rpartition(":")[0], ScriptCall(**request["script"])
-        found = run_script(place, call, request["knobs"], devices, target, folder)
+        found = run_script(place, call, replace(changes, knobs=knobs), devices, target, folder)
         lowered, of_script = found.program, {"beside": found.beside_bytes, "others": found.others}
         _write(folder, CAVEATS, {"caveats": found.caveats, **of_script})
     elif dumped_files(request["step"]):

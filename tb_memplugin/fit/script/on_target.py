@@ -9,10 +9,12 @@ import math
 import mmap
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from tb_memplugin.fit.knobs import Changes
 from tb_memplugin.fit.script.jits import SMALL, every_equation
+from tb_memplugin.fit.step.changed_program import change
 
 # Linux refuses a writable map of more than its free memory, even if it is never touched.
 READ_ONLY = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, "prot": mmap.PROT_READ} if os.name == "posix" else {}
@@ -34,15 +36,28 @@ class ScriptProgram:
 
 
 @dataclass
+class _Called:
+    """A called function, with those attributes of a `jax.stages.Traced` that changes are made to."""
+
+    _meta_tys_flat: list[Any]
+    _params: dict[str, Any]
+
+    @property
+    def jaxpr(self) -> Any:
+        return self._params["jaxpr"]
+
+
+@dataclass
 class Lowerer:
-    """Lowers functions that a script calls for a target."""
+    """Lowers functions that a script calls for a target, its step with changes."""
 
     devices: Any  # the target's, by number: a sequence or a mapping
     platform: str
+    changes: Changes = field(default_factory=Changes)
 
     def program(self, arguments: Any, parameters: Any) -> ScriptProgram:
-        """Return a called function as a program for the target."""
-        return ScriptProgram(self._on_target(self._lower(arguments, parameters)))
+        """Return a called function as a program for the target. InputError for a change that is not possible."""
+        return ScriptProgram(self._on_target(self._lower(arguments, parameters, changes=self.changes)))
 
     def zeros(self, arguments: Any, parameters: Any, number: int = 1) -> Iterator[Any]:
         """Yield zeros in place of a called function's results, and a number in place of small ones."""
@@ -64,16 +79,19 @@ class Lowerer:
                 placed = _replicated(assigned) if assigned[1:] else jax.sharding.SingleDeviceSharding(assigned[0])
             yield zero_array(aval, placed, committed, number)
 
-    def _lower(self, arguments: Any, parameters: Any, platform: str = "") -> Any:
+    def _lower(self, arguments: Any, parameters: Any, platform: str = "", changes: Changes | None = None) -> Any:
         """Lower a function for the target's platform, or another one, on the CPU's devices."""
         pjit = importlib.import_module("jax._src.pjit")
         mlir = importlib.import_module("jax._src.interpreters.mlir")
+        called = _Called([pjit.convert_to_metaty(each) for each in arguments], parameters)
+        if changes is not None and changes.of_function:
+            change(called, changes)
         return pjit._resolve_and_lower(
-            [pjit.convert_to_metaty(each) for each in arguments],
+            called._meta_tys_flat,
             lowering_platforms=(platform or self.platform,),
             lowering_parameters=mlir.LoweringParameters(),
             pgle_profiler=None,
-            **parameters,
+            **called._params,
         )
 
     def _on_target(self, lowered: Any) -> Any:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.fit.knobs import Changes
 from tb_memplugin.fit.script.call import ScriptCall
 from tb_memplugin.fit.script.chosen_step import ChosenStep, ScriptEnded
 from tb_memplugin.fit.script.fake_input import parse_fake
@@ -20,6 +21,7 @@ from tb_memplugin.fit.script.jits import CalledJit
 from tb_memplugin.fit.script.on_target import Lowerer, ScriptProgram
 from tb_memplugin.fit.script.replaced import HOOK, Replaced, Replacing, in_isolation
 from tb_memplugin.fit.script.watching import LARGE
+from tb_memplugin.fit.step.changed_program import recomputed_scans
 from tb_memplugin.targets import Target
 
 BACKENDS = {"tpu": "tpu", "cuda": "gpu", "cpu": "cpu"}  # as jax.default_backend() names them
@@ -38,14 +40,19 @@ class RunScript:
     others: dict[str, int]  # what other functions need of a device at least, by their names
 
 
-def run_script(place: str, call: ScriptCall, knobs: Any, devices: Sequence[Any], target: Target, own: str) -> RunScript:
-    """Run a script, a file or a module, until its step is found. InputError where it has none."""
+def run_script(
+    place: str, call: ScriptCall, changes: Changes, devices: Sequence[Any], target: Target, own: str
+) -> RunScript:
+    """Run a script, a file or a module, until its step is found. InputError where it has none.
+
+    `changes` contain its knobs, with their values.
+    """
     import jax
 
     jax.config.update("jax_num_cpu_devices", len(devices))
     jax.config.update("jax_enable_compilation_cache", False)
-    call = call.filled(knobs)
-    chosen = ChosenStep(Lowerer(devices, target.platform), call.jit, call.numbers())
+    call = call.filled(changes.knobs.items())
+    chosen = ChosenStep(Lowerer(devices, target.platform, changes), call.jit, call.numbers())
     answer_as(target, devices)
     folder = os.path.join(own, "script")
     for name in ("TMPDIR", "TEMP", "TMP"):
@@ -57,7 +64,7 @@ def run_script(place: str, call: ScriptCall, knobs: Any, devices: Sequence[Any],
     replaced = Replaced({**in_isolation(isolation), **fakes})
     replaced.install()
     try:
-        with chosen.watcher.watching():
+        with chosen.watcher.watching(), recomputed_scans(changes.remat):
             _execute(place, call.arguments, replaced)
     except ScriptEnded:
         pass
@@ -65,6 +72,8 @@ def run_script(place: str, call: ScriptCall, knobs: Any, devices: Sequence[Any],
         end = error
     finally:
         isolation.is_on = False
+    if isinstance(chosen.failure, InputError):  # of a change
+        raise chosen.failure
     if chosen.failure is not None:
         reason = f"{type(chosen.failure).__name__}: {str(chosen.failure).strip().partition(chr(10))[0]}"
         raise InputError(f"The step cannot be lowered ({reason[:300]})", str(chosen.jit), JIT) from chosen.failure

@@ -137,6 +137,13 @@ def lower_again(lowered: Any, found: Sequence[tuple[Any, Any]], changes: Changes
 
 def lower_traced(traced: Any, changes: Changes) -> Any:
     """Lower a traced function with changes."""
+    change(traced, changes)
+    traced._lojax = None  # cached from before the changes
+    return traced.lower()
+
+
+def change(traced: Any, changes: Changes) -> None:
+    """Change the parameters of a traced function. InputError where a change is not possible."""
     paths = _paths(traced)
     _require_all(paths, changes)
     donate(traced, _chosen(paths, changes.donated))
@@ -146,8 +153,6 @@ def lower_traced(traced: Any, changes: Changes) -> Any:
         shard(traced, wanted.axis, _chosen(paths, wanted.arguments))
     if changes.drops_unused:
         traced._params = {**traced._params, "keep_unused": False}
-    traced._lojax = None  # cached from before the changes
-    return traced.lower()
 
 
 @contextmanager
