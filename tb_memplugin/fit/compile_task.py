@@ -23,6 +23,7 @@ class Sources:
     step: str  # FILE.py:FUNCTION in these folders, or MODULE:FUNCTION
     roots: int
     files: tuple[tuple[str, bytes], ...]
+    working: int = 0  # the number of the folder in which the step runs
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,9 @@ from support.dask_cluster import cluster as cluster
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.compiling.compiler import CompileOptions, open_compiler
+from tb_memplugin.fit.script.call import ScriptCall
 from tb_memplugin.fit.step.sources import collect_sources, unpack
-from tb_memplugin.fit.step.step_file import find_step
+from tb_memplugin.fit.step.step_file import FoundStep, find_step
 from tb_memplugin.model.fit import Candidate
 
 pytest.importorskip("jax")
@@ -87,6 +88,51 @@ def test_a_module_is_sent_with_its_package(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.syspath_prepend(str(tmp_path))
     assert collect_sources("mine.train:step").files == (("0/mine/train.py", b""),)
     assert collect_sources("numpy.linalg:norm").files == ()
+
+
+SCRIPT = """
+import json, sys
+import jax, jax.numpy as jnp
+from helper import width
+
+if __name__ == "__main__":
+    with open(sys.argv[1].partition("=")[2]) as file:
+        rows = json.load(file)["rows"] * int(sys.argv[2])
+    step, values = jax.jit(lambda x: x + 1), jnp.ones((rows, width()))
+    while True:
+        values = step(values)
+"""
+
+
+@pytest.mark.slow
+def test_a_script_runs_on_the_workers_with_the_files_of_its_command_line(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "code").mkdir()
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "code" / "helper.py").write_text("def width(): return 4096")
+    (tmp_path / "code" / "train.py").write_text(SCRIPT)
+    (tmp_path / "configs" / "small.json").write_text('{"rows": 1024}')
+    monkeypatch.chdir(tmp_path)
+    script = ScriptCall(("--config=configs/small.json", "{batch}"))
+    options = CompileOptions(scheduler=cluster.scheduler_address, uses_cache=False)
+    step = FoundStep("code/train.py:__main__", script=script)
+    with open_compiler(tmp_path / "log", step, threading.Event(), options) as compiler:
+        (tmp_path / "code").rename(tmp_path / "gone")
+        (tmp_path / "configs").rename(tmp_path / "gone too")
+        found = compiler(Candidate(step.text, "cpu:1", (("batch", 2),)))
+    assert (found.error, found.reserved_bytes) == ("", 2 * (2 * 1024) * 4096 * 4)
+
+
+def test_only_files_below_the_working_folder_are_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "secret").write_text("")
+    (tmp_path / "work" / "train.py").write_text("")
+    (tmp_path / "work" / "own.yml").write_text("a: 1")
+    monkeypatch.chdir(tmp_path / "work")
+    call = ScriptCall(("--config=own.yml", "../secret", f"--key={tmp_path / 'secret'}", "none.yml"))
+    sources = collect_sources("train.py:__main__", call)
+    assert sources.files == (("0/own.yml", b"a: 1"), ("0/train.py", b"")) and sources.working == 0
 
 
 def test_no_scheduler_and_no_dask_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

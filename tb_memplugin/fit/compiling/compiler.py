@@ -86,7 +86,7 @@ def open_compiler(logdir: Path, step: FoundStep, stop: Stop, options: CompileOpt
     executor: TaskExecutor
     compile_there: Callable[[CompileTask], Compiled]
     if options.scheduler:
-        sources = collect_sources(step.text) if not step.pickled else None
+        sources = collect_sources(step.text, step.script) if not step.pickled else None
         limits, compile_there = options.limits, compile_on_worker
         executor = DaskCluster(options.scheduler)
     else:
@@ -129,8 +129,6 @@ def open_sweep(
         raise InputError("fit is called while the step's file is imported", step.text, text)
     if step.script is not None:
         step.script.require_places(varied, fixed)
-        if options.scheduler:
-            raise InputError("Scripts run on this machine", options.scheduler, "leave out --scheduler")
     if not on:
         raise InputError("No target", "--on", "name one, as in --on v5e:4x4, --on h100:8 or --on cpu:8")
     targets = [_gpus(text) if step.of_torch else targets_to_try(text) for text in on]

@@ -86,7 +86,7 @@ def _request(task: CompileTask) -> dict[str, Any]:
     place, _, name = task.sources.step.rpartition(":")
     path = [str(folder / str(number)) for number in range(task.sources.roots)]
     step = f"{folder / place}:{name}" if place.endswith(".py") else task.sources.step
-    return {**request, "step": step, "cwd": path[0], "path": [*path, *sys.path]}
+    return {**request, "step": step, "cwd": path[task.sources.working], "path": [*path, *sys.path]}
 
 
 class End(NamedTuple):

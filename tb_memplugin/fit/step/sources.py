@@ -11,19 +11,24 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.fit.cache import replacing
 from tb_memplugin.fit.compile_task import Sources
 from tb_memplugin.fit.inputs import PACKAGE, installed_folders
+from tb_memplugin.fit.script.call import ScriptCall
 
 MAX_BYTES = 64 << 20
 OWN = Path(PACKAGE).name
 
 
-def collect_sources(step: str) -> Sources:
-    """Return the source of a step, and of the modules it imports that are not installed packages."""
+def collect_sources(step: str, script: ScriptCall | None = None) -> Sources:
+    """Return the source of a step, and of the modules it imports that are not installed packages.
+
+    Of a script, the files below the working folder that its command line names, such as a configuration, come too.
+    """
     place, _, name = step.rpartition(":")
-    is_file = place.endswith(".py")
-    roots = [Path(place).resolve().parent] if is_file else []
-    roots += [path for entry in sys.path if (path := Path(entry or os.curdir).resolve()).is_dir() and path not in roots]
+    is_file, working = place.endswith(".py"), Path.cwd()
+    folders = [*([Path(place).resolve().parent] if is_file else ()), *([working] if script is not None else ())]
+    folders += [path for entry in sys.path if (path := Path(entry or os.curdir).resolve()).is_dir()]
+    roots = [*dict.fromkeys(folders)]
     first = [Path(place).resolve()] if is_file else list(_modules(place.partition(".")[0], roots))
-    found, waiting = dict[Path, bytes](), first
+    found, waiting = dict[Path, bytes](), [*first, *(_named_files(script.arguments, working) if script else ())]
     while waiting:
         path = waiting.pop()
         if path not in found:
@@ -37,7 +42,17 @@ def collect_sources(step: str) -> Sources:
         for path, content in sorted(found.items())
         if (root := _root(path, roots))
     )
-    return Sources(f"0/{Path(place).name}:{name}" if is_file else step, len(used), files)
+    step = f"0/{Path(place).name}:{name}" if is_file else step
+    return Sources(step, len(used), files, used.index(working) if script is not None and working in used else 0)
+
+
+def _named_files(words: Sequence[str], folder: Path) -> Iterator[Path]:
+    """Yield the files below a folder that a command line names, as words or behind `=`."""
+    for word in words:
+        for name in (word, word.partition("=")[2]):
+            path = (folder / name).resolve()
+            if name and path.is_file() and path.is_relative_to(folder):
+                yield path
 
 
 def _imports(content: bytes) -> Iterator[str]:

@@ -212,7 +212,6 @@ def test_calls_that_make_no_sense_have_a_line(tmp_path: Path, capsys: pytest.Cap
     script.write_text("")
     for words, line in (
         ((str(script), "--on", "cpu:1", "--set", "batch=8", "--", "--batch=8"), "no place for a knob: batch"),
-        ((str(script), "--on", "cpu:1", "--scheduler", "tcp://host:1", "--"), "Scripts run on this machine"),
         ((f"{script}:step", "--on", "cpu:1", "--", "--batch=8"), "Not a script"),
         ((f"{script}:step", "--on", "cpu:1", "--jit", "step"), "Not a script"),
     ):
