@@ -52,7 +52,9 @@ def devices_of(target: Target) -> list[Any]:
         jax.config.update("jax_num_cpu_devices", target.chips)
         return list(jax.devices("cpu"))
     if target.platform == "tpu":
-        options = dict(TPUS[target.chip].options)
+        # Before libtpu 0.0.52, a host has four chips unless it says otherwise, which no slice of one chip is made of.
+        options: dict[str, Any] = {"chips_per_host_bounds": (1, 1, 1)} if target.chips == 1 else {}
+        options |= dict(TPUS[target.chip].options)
         found = topologies.get_topology_desc(platform="tpu", topology_name=str(target), **options)
         return list(found.devices)
     from jax._src import xla_bridge
