@@ -148,14 +148,15 @@ class Sweep:
             if self._needs_proof(found[0]):
                 found[0] = self.compile_candidate(target, knobs, to_end=True)
             return
-        name = searched.name
+        name, proved = searched.name, set[int]()
+        of_kernels = False  # the answer depends on the chip's own memory, which is compared at the end only
 
         def probe(value: int) -> Outcome:
-            if value not in found:
-                found[value] = self.compile_candidate(target, (*knobs, (name, value)))
+            if value not in found or (of_kernels and value not in proved):
+                found[value] = self.compile_candidate(target, (*knobs, (name, value)), to_end=of_kernels)
+                proved.update([value] if of_kernels else ())
             return found[value]
 
-        proved = set[int]()
         values = compilable(searched.numbers, target.devices, probe)
         limit = self.budget or target.capacity or NO_LIMIT
         is_rising = any(one.is_traced for one in found.values())
@@ -169,7 +170,8 @@ class Sweep:
                 break
             found[largest] = self.compile_candidate(target, (*knobs, (name, largest)), to_end=True)
             proved.add(largest)
-            limit = min(limit, limit_after(found[largest], len(proved)))
+            of_kernels |= found[largest].is_refused_for_kernel
+            limit = limit if of_kernels else min(limit, limit_after(found[largest], len(proved)))
 
     def _needs_proof(self, outcome: Outcome) -> bool:
         """Return whether an answer should be compiled to the end, which takes a minute or more."""

@@ -97,6 +97,7 @@ class Outcome:
     step_seconds: float = 0.0  # of a run, estimated; 0: unknown
     utilization: float = 0.0  # the share of the chip's published FLOPs per second (MFU) that its products would reach
     bound_seconds: Mapping[str, float] = field(default_factory=dict)  # of the step, by what binds them
+    vmem_bytes: int = 0  # of the Pallas kernel that takes most: windows into operands, and scratch memory
     tokens: int = 0  # of a step's batch, on all devices together; 0: unknown
     roles: Mapping[str, int] = field(default_factory=dict)  # bytes at the peak by role
     parts: tuple[PeakPart, ...] = ()  # the largest parts of the peak, largest first
@@ -120,6 +121,11 @@ class Outcome:
     def is_traced(self) -> bool:
         """Return whether it is a step of PyTorch, which is traced instead of compiled."""
         return "torch" in self.versions
+
+    @property
+    def is_refused_for_kernel(self) -> bool:
+        """Return whether a kernel needs too much of the chip's own memory, whatever the program reserves."""
+        return re.search(r"\b(vmem|smem)\b", self.refused) is not None
 
     @property
     def compared_bytes(self) -> int | None:
@@ -175,6 +181,8 @@ class CandidateJson(TypedDict):
     """The estimated time of one run of the program; null where the target's speed is unknown."""
     utilization: float | None
     """The share of the chip's published FLOPs per second (MFU) that its matrix products reach in that time."""
+    vmem_bytes: int | None
+    """The VMEM of the Pallas kernel that takes most: all buffers of windows into operands, and scratch memory."""
     parts: list[PartJson]
     """The largest parts of the peak."""
     seconds: float
@@ -231,6 +239,7 @@ def outcome_json(outcome: Outcome) -> OutcomeJson:
         "step_seconds": outcome.step_seconds or None,
         "utilization": outcome.utilization or None,
         "bound_seconds": dict(outcome.bound_seconds),
+        "vmem_bytes": outcome.vmem_bytes or None,
         "tokens": outcome.tokens or None,
         "roles_bytes": dict(outcome.roles),
         "parts": [{"name": part.name, "bytes": part.bytes} for part in outcome.parts],

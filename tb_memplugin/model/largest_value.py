@@ -35,12 +35,13 @@ def answers(found: Mapping[int, Outcome]) -> list[int]:
     """Return the values that fit.
 
     Where the compiler refused one at the end of its compilation, those that may be refused too are left out, if they
-    are above the largest value that is certain.
+    are above the largest value that is certain, or without one above the smallest that was refused.
     """
     fitting = [value for value, outcome in found.items() if outcome.fits]
-    certain = max((value for value in fitting if not found[value].doubtful), default=None)
-    if certain is None or not any(outcome.refused for outcome in found.values()):
+    refused = min((value for value, outcome in found.items() if outcome.refused), default=None)
+    if refused is None:
         return fitting
+    certain = max((value for value in fitting if not found[value].doubtful), default=refused)
     return [value for value in fitting if value <= certain]
 
 

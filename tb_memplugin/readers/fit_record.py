@@ -40,6 +40,7 @@ def _outcome(found: Mapping[str, Any]) -> Outcome:
         step_seconds=_number(found.get("step_seconds") or 0),
         utilization=_number(found.get("utilization") or 0),
         bound_seconds={_text(name): _number(seconds) for name, seconds in found.get("bound_seconds", {}).items()},
+        vmem_bytes=_size(found.get("vmem_bytes")) or 0,
         tokens=_size(found.get("tokens")) or 0,
         roles={_text(role): _size(size) or 0 for role, size in roles.items()},
         parts=tuple(PeakPart(_text(part["name"]), _size(part["bytes"]) or 0) for part in found.get("parts", ())),

@@ -94,6 +94,27 @@ def test_after_some_refusals_answers_are_looked_for_further_below(monkeypatch: p
     assert [batch for batch, to_end in compiled if to_end] == [128, 127, 126, 125, 122, 116, 104, 80]
 
 
+@pytest.mark.parametrize("largest", [0, 1, 384, 1023, 1024])
+def test_blocks_of_a_kernel_are_searched_by_whole_compilations(largest: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the program reserves says nothing: it is the same for each block."""
+    monkeypatch.setattr("tb_memplugin.fit.sweep.write_record", lambda *_: None)
+    to_end_count = 0
+
+    def compile(candidate: Candidate, to_end: bool = False) -> Outcome:
+        nonlocal to_end_count
+        to_end_count += to_end
+        too_large = to_end and int(dict(candidate.knobs)["block"]) > largest
+        text = "RESOURCE_EXHAUSTED: Ran out of memory in memory space vmem" if too_large else ""
+        return Outcome(candidate, reserved_bytes=GIB, capacity_bytes=16 * GIB, doubtful=not to_end, refused=text)
+
+    sweep = Sweep(
+        *("f.py:step", [[Target("v5e", (1, 1))]], (), [parse_varied("block=1:1024", 1)], compile, Path("unused")),
+        proves=True,
+    )
+    (answer,) = sweep.run()
+    assert answer.value == (largest or None) and to_end_count <= 24
+
+
 @needs_libtpu
 def test_a_kernel_with_too_much_on_chip_memory_is_refused_at_the_end(tmp_path: Path) -> None:
     (tmp_path / "kernel.py").write_text(KERNEL)

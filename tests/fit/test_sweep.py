@@ -15,7 +15,7 @@ from tb_memplugin.fit.sweep import Sweep, choices_of
 from tb_memplugin.model.fit import Candidate, Outcome
 from tb_memplugin.questions.asking.asked import Asked
 from tb_memplugin.questions.fit.answer import fit_answer
-from tb_memplugin.questions.fit.words import lines
+from tb_memplugin.questions.fit.words import lines, verdict
 from tb_memplugin.readers.fit_record import read_outcome
 from tb_memplugin.targets import Target, slices
 
@@ -148,3 +148,24 @@ def test_two_ranges_and_a_knob_given_twice_are_refused(tmp_path: Path) -> None:
         sweep(tmp_path, varied=[BATCH, Varied("length", range(1, 9), searched=True)])
     with pytest.raises(InputError, match="given twice"):
         sweep(tmp_path, fixed=(("batch", 8),))
+
+
+@pytest.mark.parametrize(
+    ("refused", "text"),
+    [
+        (
+            "Ran out of memory in memory space vmem. Scoped allocation with size 17.00M and limit 16.00M exceeded "
+            "scoped vmem limit by 1.00M.",
+            "a kernel needs 17.00 MiB of VMEM, and may take 16.00 MiB: Ran out of memory",
+        ),
+        (
+            "Allocation (size=4194304) would exceed memory (size=1048576) :: #allocation2 [shape = 's32[1048576]', "
+            "space=smem, size = 0x400000]",
+            "a kernel needs 4.000 MiB of SMEM, and may take 1.000 MiB: Allocation",
+        ),
+        ("The code needs more than is left", "does not fit: The code"),
+    ],
+)
+def test_a_refused_kernel_has_its_need_and_its_limit(refused: str, text: str) -> None:
+    outcome = Outcome(Candidate("f.py:step", "v5e:1x1"), reserved_bytes=1 << 20, refused=refused)
+    assert text in verdict(outcome)

@@ -33,6 +33,7 @@ def with_memory(outcome: Outcome, program: Recording, content: bytes = b"", to_e
     known = replace(
         with_peak(outcome, program),
         rematerialized=repeated_instructions(program),
+        vmem_bytes=max(_vmem_of_kernels(program).values(), default=0),
         doubtful=bool(found),
         caveats=(*caveats, *found),
     )
@@ -87,12 +88,17 @@ def doubts(program: Recording, content: bytes, capacity: int) -> Iterator[str]:
             "the compiler may refuse it at the end of its compilation"
         )
     if count := content.count(KERNEL):
-        kernels = program.program.kernels if program.program is not None else ()
-        needs = {kernel.name: sum(buffer.bytes for buffer in kernel.buffers) for kernel in kernels}
+        needs = _vmem_of_kernels(program)
         name = max(needs, key=needs.__getitem__, default="")
         most = f", {bytes_text(needs[name])} or more in {name}," if needs.get(name) else ""
         which = f"On-chip memory of {counted(count, 'Pallas kernel')}{most}"
         yield f"{which} is compared with its limit at the end of a compilation only"
+
+
+def _vmem_of_kernels(program: Recording) -> dict[str, int]:
+    """Return the bytes of each Pallas kernel's windows and scratch memory, by its name."""
+    kernels = program.program.kernels if program.program is not None else ()
+    return {kernel.name: sum(buffer.bytes for buffer in kernel.buffers) for kernel in kernels}
 
 
 def code_bytes(recording: Recording) -> int:

@@ -180,6 +180,7 @@ def _candidate(outcome: Outcome) -> CompiledCandidateJson:
         knobs=dict(outcome.candidate.knobs),
         seconds=round(outcome.seconds, 3),
         step_seconds=outcome.step_seconds or None,
+        vmem_bytes=outcome.vmem_bytes or None,
         utilization=outcome.utilization or None,
         run=outcome.run or None,
         error=outcome.error or outcome.refused or None,

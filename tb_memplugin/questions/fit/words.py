@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from textwrap import shorten
 
@@ -11,11 +12,15 @@ from tb_memplugin.model.fit import LargestValue, MemoryLine, OfTorch, Outcome
 from tb_memplugin.model.fit_plan import items_of
 from tb_memplugin.questions.asking.html import table
 from tb_memplugin.questions.asking.text_table import align
-from tb_memplugin.sizes import bytes_text, counted, percent_text
+from tb_memplugin.sizes import bytes_text, counted, parse_size, percent_text
 
 MAX_PARTS = 3
 NOTABLE = 1.1  # a ratio of estimated times; smaller ones are within their error
 MAX_ERROR = 200  # characters of an error beside other answers
+OF_KERNELS = (  # libtpu's words about a kernel's own memory: its need, the limit, and the memory's name
+    re.compile(r"Scoped allocation with size ([\d.]+[KMG]?) and limit ([\d.]+[KMG]?) exceeded scoped (\w+)"),
+    re.compile(r"Allocation \(size=(\d+)\) would exceed memory \(size=(\d+)\).*?space=(\w+)"),
+)
 
 
 def lines(found: Sequence[LargestValue], chosen: Sequence[str]) -> Iterator[str]:
@@ -66,8 +71,10 @@ def _rows(found: Sequence[LargestValue], chosen: Sequence[str]) -> list[list[str
     headings = [f"largest {searched}"] if searched else ["fits"]
     compiled = searched and not any(one.last.is_traced for one in found)
     timed = any(one.last.step_seconds for one in found)
+    has_kernels = any(one.last.vmem_bytes for one in found)
     headings += ["reserved", "left", *(["without recomputation by the compiler"] if compiled else [])]
     headings += [*(["step (estimated)"] if timed else []), *([f"{searched}/s"] if timed and searched else [])]
+    headings += ["VMEM of a kernel"] if has_kernels else []
     rows = [[*(["target"] if several else []), *chosen, *headings, "bound by"]]
     for one in found:
         shown = one.last
@@ -78,7 +85,8 @@ def _rows(found: Sequence[LargestValue], chosen: Sequence[str]) -> list[list[str
         size = size_text(shown.reserved_bytes)
         time = [seconds_text(shown.step_seconds)] if timed else []
         rate = [rate_text(shown, searched)] if timed and searched else []
-        rows.append([*names, value, size, left, *before, *time, *rate, "" if shown.error else parts_text(shown)])
+        vmem = [size_text(shown.vmem_bytes) if shown.vmem_bytes else ""] if has_kernels else []
+        rows.append([*names, value, size, left, *before, *time, *rate, *vmem, "" if shown.error else parts_text(shown)])
     return rows
 
 
@@ -151,13 +159,22 @@ def _smallest_slice(one: LargestValue) -> str:
     return f"the smallest slice on which {knobs or 'it'} fits is {one.target}; {before.candidate.target} {needs}"
 
 
+def _kernel_text(refused: str) -> str:
+    """Return what a kernel needs of a chip's own memory, and its limit; empty where the compiler says neither."""
+    found = next((match for pattern in OF_KERNELS if (match := pattern.search(refused))), None)
+    if found is None:
+        return ""
+    need, limit = (size_text(parse_size(f"{size}iB" if size[-1] in "KMG" else size)) for size in found.group(1, 2))
+    return f"a kernel needs {need} of {found[3].upper()}, and may take {limit}: "
+
+
 def verdict(outcome: Outcome) -> str:
     """Return whether a candidate fits, in a sentence."""
     name, left = candidate_text(outcome), outcome.left_bytes
     if outcome.reserved_bytes is None:
         return f"{name} could not be compiled: {outcome.error}"
     if outcome.refused:
-        return f"{name} does not fit: {shorten(outcome.refused, MAX_ERROR)}"
+        return f"{name} does not fit: {_kernel_text(outcome.refused)}{shorten(outcome.refused, MAX_ERROR)}"
     if left is None:
         return f"{name} reserves {size_text(outcome.reserved_bytes)}; its target has no limit, so give a budget"
     reserves = f"it reserves {size_text(outcome.reserved_bytes)} of {size_text(outcome.limit_bytes)}"
