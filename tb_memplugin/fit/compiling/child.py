@@ -59,6 +59,7 @@ def devices_of(target: Target) -> list[Any]:
         return list(found.devices)
     from jax._src import xla_bridge
 
+    jax.config.update("jax_num_cpu_devices", target.chips)  # for scripts, which run on these
     xla_bridge.backends()  # loads the plugin
     shape = gpu_topology(target.chips)
     found = topologies.get_topology_desc(

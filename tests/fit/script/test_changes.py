@@ -10,6 +10,8 @@ import pytest
 
 pytest.importorskip("jax")
 
+from fit.script.test_scripts import COMPILERS
+
 from tb_memplugin.cli import main
 
 HEAD = """
@@ -61,12 +63,12 @@ def tried(capsys: pytest.CaptureFixture[str], step: str, target: str, *words: st
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("target", ["cpu:4", "v5e:2x2"])
+@pytest.mark.parametrize("target", COMPILERS)
 def test_a_changed_script_needs_what_the_changed_function_needs(
     target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if target != "cpu:4":
-        pytest.importorskip("libtpu")
+    if COMPILERS[target]:
+        pytest.importorskip(COMPILERS[target])
     function, script = tmp_path / "function.py", tmp_path / "train.py"
     function.write_text(HEAD + FUNCTION)
     script.write_text(HEAD + SCRIPT)

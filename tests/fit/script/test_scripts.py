@@ -31,6 +31,7 @@ def train_step(params, x):
 def init():
     return [jax.random.normal(key, (WIDTH, WIDTH)) for key in jax.random.split(jax.random.key(0), 8)]
 """
+COMPILERS = {"cpu:4": "", "v5e:2x2": "libtpu", "h100:4": "jax_cuda12_plugin"}  # targets, with their packages
 # The same step: a part of a function with `devices`, and of a script. Both define `make(devices)`.
 MESHES = {
     "jit": """
@@ -91,12 +92,12 @@ def candidate(answer: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", MESHES)
-@pytest.mark.parametrize("target", ["cpu:4", "v5e:2x2"])
+@pytest.mark.parametrize("target", COMPILERS)
 def test_a_script_needs_what_the_function_with_devices_needs(
     kind: str, target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if target != "cpu:4":
-        pytest.importorskip("libtpu")
+    if COMPILERS[target]:
+        pytest.importorskip(COMPILERS[target])
     function, script = tmp_path / "function.py", tmp_path / "train.py"
     function.write_text(HEAD + MESHES[kind] + FUNCTION)
     script.write_text(HEAD + MESHES[kind] + SCRIPT)
