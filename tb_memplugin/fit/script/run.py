@@ -49,7 +49,7 @@ def run_script(
     """
     import jax
 
-    if jax.config.jax_num_cpu_devices != len(devices):  # else the backends may be there already
+    if jax.config.read("jax_num_cpu_devices") != len(devices):  # else the backends may be there already
         jax.config.update("jax_num_cpu_devices", len(devices))
     jax.config.update("jax_enable_compilation_cache", False)
     call = call.filled(changes.knobs.items())
