@@ -49,9 +49,10 @@ def run_script(
     """
     import jax
 
-    if jax.config.read("jax_num_cpu_devices") != len(devices):  # else the backends may be there already
-        jax.config.update("jax_num_cpu_devices", len(devices))
-    jax.config.update("jax_enable_compilation_cache", False)
+    config: Any = jax.config
+    if config.jax_num_cpu_devices != len(devices):  # else the backends may be there already
+        config.update("jax_num_cpu_devices", len(devices))
+    config.update("jax_enable_compilation_cache", False)
     call = call.filled(changes.knobs.items())
     chosen = ChosenStep(Lowerer(devices, target.platform, changes), call.jit, call.numbers())
     answer_as(target, devices)
