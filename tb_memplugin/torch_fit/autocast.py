@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import torch
@@ -48,10 +49,12 @@ class AutocastCache:
         return self.casts[id(tensor)][1]
 
 
+@cache
 def _cached_casts_have_gradients() -> bool:
     """Return whether a cast is kept with its gradient also where gradients are off, and never in inference mode.
 
-    Since the pull request 165068 of PyTorch, of December 2025.
+    So it is since the pull request 165068 of PyTorch, of December 2025. PyTorch is asked once, before the first trace:
+    the compiler makes further caches while operations are intercepted.
     """
     values, weight = torch.zeros(1, 1), torch.nn.Parameter(torch.zeros(1, 1))
     with torch.autocast("cpu", dtype=torch.bfloat16):

@@ -87,6 +87,20 @@ def test_a_program_is_on_the_gpu_and_may_read_values() -> None:
     assert any("counts as 0" in text for text in found.assumptions.found)
 
 
+def test_autocast_around_compiled_code_is_compiled() -> None:
+    def run() -> None:
+        model = torch.compile(
+            torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.GELU(), torch.nn.Linear(512, 512))
+        )
+        model.to("cuda")
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss = model(torch.randn(64, 512, device="cuda")).float().square().mean()
+        loss.backward()
+
+    found = traced(run).assumptions.found
+    assert compiled.COMPILED in found and not any("compiler failed" in text for text in found)
+
+
 def test_a_compiled_optimizer_has_its_state() -> None:
     def run() -> None:
         parameter = vector()
