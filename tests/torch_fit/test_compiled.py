@@ -89,9 +89,8 @@ def test_a_program_is_on_the_gpu_and_may_read_values() -> None:
 
 def test_autocast_around_compiled_code_is_compiled() -> None:
     def run() -> None:
-        model = torch.compile(
-            torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.GELU(), torch.nn.Linear(512, 512))
-        )
+        layers = torch.nn.Linear(512, 512), torch.nn.GELU(), torch.nn.Linear(512, 512)
+        model = torch.compile(torch.nn.Sequential(*layers))
         model.to("cuda")
         with torch.autocast("cuda", dtype=torch.bfloat16):
             loss = model(torch.randn(64, 512, device="cuda")).float().square().mean()
