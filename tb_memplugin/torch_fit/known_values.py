@@ -22,9 +22,9 @@ FILLING = (aten.fill_.Scalar, aten.fill_.Tensor, aten.zero_.default, aten.copy_.
 
 
 def tensors_in(values: Any) -> Iterator[torch.Tensor]:
-    """Yield the tensors of nested arguments."""
+    """Yield the tensors of nested arguments; of a sparse one, its indices and values."""
     if isinstance(values, torch.Tensor):
-        yield values
+        yield from (values._indices(), values._values()) if values.layout is torch.sparse_coo else (values,)
     elif isinstance(values, (list, tuple)):
         for value in values:
             yield from tensors_in(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
@@ -39,8 +39,9 @@ class SavedTensors:
             return  # maybe the graph's own, of a result that it keeps, before the node is set
         results, self._results = self._results, []
         for result in results:
-            if (tensor := result()) is not None and (node := tensor.grad_fn) is not None:
-                self._add(_saved_by(node))
+            with suppress(RuntimeError):  # a view whose graph was broken by a change in place
+                if (tensor := result()) is not None and (node := tensor.grad_fn) is not None:
+                    self._add(_saved_by(node))
 
     def add_by_hand(self, tensors: Iterable[Any]) -> None:
         """Note what a function written in Python saves."""
@@ -65,7 +66,8 @@ class SavedTensors:
     def _add(self, tensors: Iterable[torch.Tensor]) -> None:
         for tensor in tensors:
             tensor = getattr(tensor, "_local_tensor", tensor)  # of a DTensor
-            self._storages.add(tensor.untyped_storage()._cdata)
+            with suppress(NotImplementedError):  # a sparse tensor has no storage
+                self._storages.add(tensor.untyped_storage()._cdata)
 
 
 def _saved_by(node: object) -> Iterator[torch.Tensor]:

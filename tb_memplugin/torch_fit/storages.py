@@ -35,6 +35,7 @@ CUDA, CPU, META = "cuda", "cpu", "meta"
 MAX_REAL = 1 << 20  # elements: smaller tensors of the CPU are real, so that values such as step counts are
 MAX_FRAMES = 200
 ALLOCATED = "empty_strided"  # the operator of a buffer that compiled code fills
+SPARSE = "What operations on sparse tensors take for a while is left out, and repeated indices are not merged"
 OWN_USES = 2  # references to a storage that one tensor has: its own, and that of the interception
 
 aten = torch.ops.aten
@@ -206,6 +207,8 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[misc]
 
     def _note(self, made: Any, place: str, operator: str) -> None:
         """Log the storages that an operation made."""
+        if getattr(made, "layout", None) is torch.sparse_coo:
+            self.assumptions.note(SPARSE)
         for one in tensors_in(made):
             if one.is_meta and (key := (storage := one.untyped_storage())._cdata) not in self.places:
                 if place == CUDA and (size := storage.nbytes()):

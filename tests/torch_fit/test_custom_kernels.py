@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch
 
 from tb_memplugin.capture import torch_preview
 from tb_memplugin.errors import InputError
+from tb_memplugin.torch_fit.storages import SPARSE
 
 Define = Callable[..., Any]
 
@@ -85,3 +87,20 @@ def test_a_kernel_of_triton_is_left_out() -> None:
 
     [assumed] = torch_preview(run).assumptions.found.values()
     assert "Triton" in assumed.text
+
+
+@pytest.mark.parametrize("name", ["SGD", "SparseAdam"])
+def test_sparse_gradients_have_their_indices_and_values(name: str) -> None:
+    def run() -> None:
+        embedding = torch.nn.Embedding(10_000, 64, sparse=True).cuda()
+        optimizer = getattr(torch.optim, name)(embedding.parameters(), lr=0.1)
+        for _ in range(2):
+            embedding(torch.zeros(1024, dtype=torch.long, device="cuda")).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+    traced = torch_preview(run)
+    sizes = Counter(event.size for event in traced.log.events)
+    assert sizes[10_000 * 64 * 4] == (1 if name == "SGD" else 3)  # the weight, and two moments
+    assert sizes[1024 * 64 * 4] >= 2 and sizes[1024 * 8] >= 2
+    assert SPARSE in traced.assumptions.found
