@@ -16,7 +16,7 @@ from typing import Any
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.knobs import Varied
 from tb_memplugin.fit.search import Search, compilable, last_before_recomputation
-from tb_memplugin.logdir.names import is_beside_program, parse_program
+from tb_memplugin.logdir.names import is_dump_file, parse_program
 from tb_memplugin.model.fit import RECORD, Candidate, Knobs, LargestValue, Outcome, dumped_files, outcome_json
 from tb_memplugin.model.largest_value import largest_value
 from tb_memplugin.targets import Target
@@ -41,7 +41,7 @@ def run_name(candidate: Candidate) -> str:
 def write_program(files: Mapping[str, bytes], folder: Path) -> None:
     """Write the files of a candidate's program, by their paths in its run. Delete those of an earlier compilation."""
     for old in folder.rglob("*") if folder.is_dir() else ():
-        if old.is_file() and (parse_program(old.name) or is_beside_program(old.name)):
+        if old.is_file() and (parse_program(old.name) or is_dump_file(old.name)):
             old.unlink()
     for name, content in files.items():
         path = folder / name

@@ -97,7 +97,7 @@ class Outcome:
     step_seconds: float = 0.0  # of a run, estimated; 0: unknown
     utilization: float = 0.0  # the share of the chip's published FLOPs per second (MFU) that its products would reach
     bound_seconds: Mapping[str, float] = field(default_factory=dict)  # of the step, by what binds them
-    vmem_bytes: int = 0  # of the Pallas kernel that takes most: windows into operands, and scratch memory
+    vmem_bytes: int = 0  # of the Pallas kernel that takes most; spills are known once it is compiled to the end
     tokens: int = 0  # of a step's batch, on all devices together; 0: unknown
     roles: Mapping[str, int] = field(default_factory=dict)  # bytes at the peak by role
     parts: tuple[PeakPart, ...] = ()  # the largest parts of the peak, largest first
@@ -182,7 +182,7 @@ class CandidateJson(TypedDict):
     utilization: float | None
     """The share of the chip's published FLOPs per second (MFU) that its matrix products reach in that time."""
     vmem_bytes: int | None
-    """The VMEM of the Pallas kernel that takes most: all buffers of windows into operands, and scratch memory."""
+    """The VMEM of the Pallas kernel that takes most: windows into operands, scratch memory, and spills once known."""
     parts: list[PartJson]
     """The largest parts of the peak."""
     seconds: float

@@ -131,3 +131,4 @@ def test_a_kernel_with_too_much_on_chip_memory_is_refused_at_the_end(tmp_path: P
     assert late.reserved_bytes == early.reserved_bytes
     small = outcome(16, True)
     assert small.fits and not small.refused and not small.caveats
+    assert small.vmem_bytes >= 2 * 256 * 256 * 4  # the windows into x and y

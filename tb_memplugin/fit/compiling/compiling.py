@@ -18,12 +18,13 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.fit.cache import SETTINGS, Cache, question_key
 from tb_memplugin.fit.compile_task import Compiled, CompileTask
 from tb_memplugin.fit.compiling.child import CAVEATS, DUMP, ENVIRONMENT, ERROR, KEY, REFUSED, REQUEST, TRACED, VERSIONS
-from tb_memplugin.fit.compiling.program_memory import with_beside, with_memory, with_peak
+from tb_memplugin.fit.compiling.program_memory import with_beside, with_memory, with_peak, with_used_vmem
 from tb_memplugin.fit.inputs import with_package
 from tb_memplugin.fit.process import SHAPES, StartedProcess, Stop, wait_for
 from tb_memplugin.fit.step.sources import unpack
 from tb_memplugin.fit.warm_server import OF_JAX, OF_TORCH, forked
 from tb_memplugin.logdir import dumped_file
+from tb_memplugin.logdir.names import AFTER_CODEGEN
 from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.program import Backend
 from tb_memplugin.protos.hlo_pb2 import HloProto
@@ -156,7 +157,12 @@ def _read(task: CompileTask, folder: Path, end: End) -> Compiled:
     if used and used < target.devices:
         text = f"Compiled for {used} of {target.devices} devices: give the arguments shardings on a mesh of `devices`"
         outcome = replace(outcome, caveats=(*outcome.caveats, text))
-    return Compiled(outcome, {dumps[-1].name: content, **_target_files(dumps[-1])})
+    files = {dumps[-1].name: content, **_target_files(dumps[-1])}
+    codegen = dumps[-1].with_name(dumps[-1].name.replace(PROGRAM[1:], AFTER_CODEGEN))
+    if outcome.vmem_bytes and at_end and codegen.is_file():
+        files[codegen.name] = codegen.read_bytes()
+        outcome = with_used_vmem(outcome, files[codegen.name])
+    return Compiled(outcome, files)
 
 
 def _read_traced(task: CompileTask, outcome: Outcome, folder: Path) -> Compiled:

@@ -11,10 +11,12 @@ from tb_memplugin.analysis.step_time import step_time
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.analysis.usage.live_set import bytes_by_role
 from tb_memplugin.errors import InputError
+from tb_memplugin.logdir.names import AFTER_CODEGEN
 from tb_memplugin.model.accelerators import ACCELERATORS
 from tb_memplugin.model.fit import Outcome, PeakPart
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.readers.hlo.kernels.memory import KERNEL
+from tb_memplugin.readers.common.budget import ReadBudget
+from tb_memplugin.readers.hlo.kernels.memory import KERNEL, used_by_kernel
 from tb_memplugin.readers.hlo.module.costs import program_costs
 from tb_memplugin.sizes import bytes_text, counted, percent_text
 from tb_memplugin.targets import parse_target
@@ -93,6 +95,15 @@ def doubts(program: Recording, content: bytes, capacity: int) -> Iterator[str]:
         most = f", {bytes_text(needs[name])} or more in {name}," if needs.get(name) else ""
         which = f"On-chip memory of {counted(count, 'Pallas kernel')}{most}"
         yield f"{which} is compared with its limit at the end of a compilation only"
+
+
+def with_used_vmem(outcome: Outcome, content: bytes) -> Outcome:
+    """Return the outcome of a whole compilation, whose last stage says what each kernel takes, spills included."""
+    try:
+        used = used_by_kernel(content, ReadBudget(content, AFTER_CODEGEN))
+    except InputError:
+        return outcome
+    return replace(outcome, vmem_bytes=max(used.values(), default=outcome.vmem_bytes))
 
 
 def _vmem_of_kernels(program: Recording) -> dict[str, int]:
