@@ -52,6 +52,7 @@ def test_device_and_host_are_ledgers_and_phases_have_peaks(host: Host, browser: 
         viewer = open_at()
         assert viewer.state().get("space", "") in ("", "cuda:0"), "the page opens at the device"
         until(lambda: len(rows(viewer, "ledger-holders", "host")), lambda count: count > 0, "no ledger of the host")
+        until(lambda: len(rows(viewer, "ledger-holders", "cuda:0")), lambda count: count > 0, "no ledger of the GPU")
         assert list(rows(viewer, "ledger-holders", "cuda:0")) == [
             "Free", "Driver and other processes", "python3 (7)", "Outside of the allocator", "Cache", "Live",
         ]  # fmt: skip
