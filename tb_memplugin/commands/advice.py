@@ -22,7 +22,7 @@ def run(arguments: argparse.Namespace) -> None:
     chosen, _ = chosen_recording(arguments, choose_main_memory if arguments.compile else choose_with_allocations)
     is_made = arguments.compile or arguments.step
     if arguments.to and not is_made:
-        raise InputError("Nothing to keep", "--to", "add --compile")
+        raise InputError("Nothing to keep", "--to", "add --compile or --step")
     if (arguments.on or arguments.fixed) and not arguments.step:
         raise InputError("No step", "--on" if arguments.on else "--set", "add --step FILE.py:FUNCTION")
     outcomes, tried = _made_again(arguments, chosen) if is_made else (outcomes_beside(chosen, arguments.path), ())
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _made_again(arguments: argparse.Namespace, recording: Recording) -> tuple[Sequence[Outcome], Sequence[Tried]]:
-    """Compile a program of a dump again, or trace the step of a snapshot, as it is and with each piece of advice."""
+    """Compile a program of a dump again, or trace the step of a snapshot: unchanged, and with each piece of advice."""
     from tb_memplugin.commands.fit import answer, open_sweep, try_advice
     from tb_memplugin.fit.dumped import dumped_step
 

@@ -1,4 +1,4 @@
-"""Which storages autograd's graph keeps for a backward pass, whether that comes or not."""
+"""The storages that autograd's graph keeps for a backward pass, whether or not that comes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SavedTensors:
             return  # maybe the graph's own, of a result that it keeps, before the node is set
         results, self._results = self._results, []
         for result in results:
-            with suppress(RuntimeError):  # a view whose graph was broken by a change in place
+            with suppress(RuntimeError):  # of autograd, as for a view whose graph a change in place has broken
                 if (tensor := result()) is not None and (node := tensor.grad_fn) is not None:
                     self._add(_saved_by(node))
 
@@ -66,16 +66,12 @@ class SavedTensors:
     def _add(self, tensors: Iterable[torch.Tensor]) -> None:
         for tensor in tensors:
             tensor = getattr(tensor, "_local_tensor", tensor)  # of a DTensor
-            with suppress(NotImplementedError):  # a sparse tensor has no storage
+            with suppress(NotImplementedError):  # a sparse tensor of rows has no storage
                 self._storages.add(tensor.untyped_storage()._cdata)
 
 
 def _saved_by(node: object) -> Iterator[torch.Tensor]:
     """Yield the tensors that a node keeps."""
     for name in dir(type(node)):
-        if not name.startswith(PREFIX) or "_sym_" in name:
-            continue
-        try:
+        if name.startswith(PREFIX) and "_sym_" not in name:
             yield from tensors_in(getattr(node, name))
-        except RuntimeError:  # it was changed in place, so that no backward pass can use it
-            continue

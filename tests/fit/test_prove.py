@@ -96,7 +96,7 @@ def test_after_some_refusals_answers_are_looked_for_further_below(monkeypatch: p
 
 @pytest.mark.parametrize("largest", [0, 1, 384, 1023, 1024])
 def test_blocks_of_a_kernel_are_searched_by_whole_compilations(largest: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the program reserves says nothing: it is the same for each block."""
+    """The program reserves the same with each block, so that its size decides nothing."""
     monkeypatch.setattr("tb_memplugin.fit.sweep.write_record", lambda *_: None)
     to_end_count = 0
 

@@ -10,28 +10,13 @@ import pytest
 
 pytest.importorskip("torch", reason="needs torch")
 
+from torch_fit.test_changed_step import FILE
 from werkzeug.test import Client
 
 from tb_memplugin.catalog.catalog import Catalog
 from tb_memplugin.cli import main
 from tb_memplugin.hosts.api import MemoryApp
 
-CODE = """
-import torch
-
-def step(batch=256):
-    block = lambda: torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.GELU(), torch.nn.Linear(512, 256))
-    model = torch.nn.Sequential(*(block() for _ in range(4))).cuda()
-    optimizer = torch.optim.AdamW(model.parameters())
-    inputs = torch.randn(batch, 256, device="cuda")
-
-    def train():
-        model(inputs).square().mean().backward()
-        optimizer.step()
-        optimizer.zero_grad()
-
-    return model, optimizer, train
-"""
 BATCH = 8192
 
 
@@ -41,9 +26,9 @@ def logdir(tmp_path: Path) -> Path:
     from tb_memplugin.torch_fit.process_group import ALONE
     from tb_memplugin.torch_fit.step import trace_step
 
-    (tmp_path / "train.py").write_text(CODE)
+    (tmp_path / "train.py").write_text(FILE)
     names: dict[str, Any] = {}
-    exec(compile(CODE, str(tmp_path / "train.py"), "exec"), names)
+    exec(compile(FILE, str(tmp_path / "train.py"), "exec"), names)
     folder = tmp_path / "logdir" / "recorded"
     folder.mkdir(parents=True)
     trace_step(lambda: names["step"], "train.py:step", {"batch": BATCH}, "h100", ALONE).save(folder / "step.pickle")

@@ -1,4 +1,4 @@
-"""Advice that was compiled or traced: its saving takes the place of the estimate, and what saves nothing is gone."""
+"""Advice that was compiled or traced: its saving replaces the estimate, and what saves nothing is left out."""
 
 import os
 import re

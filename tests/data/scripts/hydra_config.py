@@ -1,25 +1,9 @@
 """A configuration of Hydra, whose file is beside the script."""
 
 import hydra
-import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
-
-chain = optax.adamw(1e-3)
-
-
-@jax.jit
-def train_step(params, state, x):
-    def loss(params):
-        hidden = x
-        for weight, bias in params:
-            hidden = jax.nn.relu(hidden @ weight + bias)
-        return (hidden**2).mean()
-
-    value, gradients = jax.value_and_grad(loss)(params)
-    updates, state = chain.update(gradients, state, params)
-    return optax.apply_updates(params, updates), state, value
+from mlp import chain, train_step
 
 
 @hydra.main(version_base=None, config_path="conf", config_name="config")
