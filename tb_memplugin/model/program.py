@@ -8,6 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from tb_memplugin.model.accelerators import Speed
     from tb_memplugin.model.arrays import F64, I32, I64
     from tb_memplugin.model.dataflow import DataflowValues
     from tb_memplugin.model.lazy import Lazy
@@ -93,6 +94,18 @@ class Costs:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class InstructionTimes:
+    """Times of a program's instructions, measured by a profiler on some devices. One row for each that ran."""
+
+    name: Text
+    runs: I64  # on all devices
+    seconds: F64  # of all runs
+    slowest: F64  # the mean of the device on which that is the longest
+    fastest: F64
+    devices: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Program:
     """A compiled program's flattened schedule: one row per position of the axis."""
 
@@ -114,3 +127,6 @@ class Program:
     backend: Backend = Backend.UNKNOWN
     fused: Lazy[FusedOperations] | None = None
     loops: Lazy[dict[str, int]] | None = None  # iterations of each loop, by JAX's name of it; 1 where it is unknown
+    costs: Lazy[Costs] | None = None
+    speed: Speed | None = None  # of the device that the program was compiled for, or that it ran on
+    measured: Lazy[InstructionTimes] | None = None  # of a profile that may have times

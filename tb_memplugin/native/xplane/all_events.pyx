@@ -5,8 +5,8 @@ from libcpp.vector cimport vector
 from tb_memplugin.native.arrays cimport array_of
 from tb_memplugin.native.protobuf.fields cimport Item, item
 from tb_memplugin.native.xplane.walk cimport (
-    BROKEN, EVENT_DURATION_PS, EVENT_METADATA, EVENT_OFFSET_PS, EVENT_STATS, FULL, GO_ON, IS_NUMBER, Numbers, Stat,
-    Walk, number_of, read_stat, walked,
+    BROKEN, EVENT_DURATION_PS, EVENT_METADATA, EVENT_OFFSET_PS, EVENT_STATS, FULL, GO_ON, IS_NUMBER, IS_REFERENCE,
+    Numbers, Stat, Walk, number_of, read_stat, walked,
 )
 
 
@@ -40,7 +40,7 @@ cdef class _Every(Walk):
                 if not read_stat(field.at, field.at + field.value, &stat):
                     return BROKEN
                 column = number_of(self.columns, stat.metadata)
-                if stat.form == IS_NUMBER and column >= 0:
+                if (stat.form == IS_NUMBER or stat.form == IS_REFERENCE) and column >= 0:
                     self.owner.push_back(<int32_t>self.kind.size())
                     self.column.push_back(column)
                     self.value.push_back(stat.value)
@@ -57,7 +57,8 @@ def every(plane: Buffer, kinds: Mapping[int, int], columns: Mapping[int, int], l
     """Return all events of the plane, or of the lines at `lines` (Spans): `offset_ps`, `duration_ps` and `kind`.
 
     The kind is -1 where the metadata id is not in `kinds`. Of the stats, the numbers whose metadata id is in `columns`
-    are returned in file order, as `owner` (the event), `column` and `value`. Lines are returned as by `collect`. Raises
+    are returned in file order, as `owner` (the event), `column` and `value`; a reference is the id of a stat whose name
+    is its text. Lines are returned as by `collect`. Raises
     ValueError where the bytes are no plane, and the error of `budget` where there are too many events.
     """
     cdef _Every walk = _Every()

@@ -33,6 +33,7 @@ from tb_memplugin.sizes import agree, counted
 
 if TYPE_CHECKING:
     from tb_memplugin.model.dataflow import DataflowValues
+    from tb_memplugin.model.program import Costs
 
 
 def caveats(module: HloModule, schedule: Schedule, placement: Placement, rows: I64) -> tuple[Caveat, ...]:
@@ -115,7 +116,7 @@ def read_hlo(
         raise InputError(f"{len(spaces):,} memory spaces in a program", source, "the file is damaged: copy it again")
     peak, main = reported_peak(module, placement), min(spaces.tolist(), default=0)
     table = allocation_columns(module, placement, leaf_frame)
-    program = _program(module, schedule, leaf_frame)
+    program = _program(module, schedule, leaf_frame, source)
     values = Lazy(partial(_values, module, dataflow))
     recordings = []
     for space in spaces.tolist():
@@ -159,6 +160,12 @@ def _values(module: HloModule, dataflow: DataflowAnalysis) -> DataflowValues:
     return dataflow_values(module, dataflow)
 
 
+def _costs(data: bytes | memoryview, source: str) -> Costs:
+    from tb_memplugin.readers.hlo.module.costs import program_costs  # protobuf takes 60 ms, which other answers save
+
+    return program_costs(data, source)
+
+
 def reported_peak(module: HloModule, placement: Placement) -> int:
     """Return JAX's `peak_memory_in_bytes`, by XLA's rule, in bytes over all memory spaces.
 
@@ -172,7 +179,7 @@ def reported_peak(module: HloModule, placement: Placement) -> int:
     return int(largest[static].sum()) + placement.trace_peak
 
 
-def _program(module: HloModule, schedule: Schedule, leaf_frame: I32) -> Program:
+def _program(module: HloModule, schedule: Schedule, leaf_frame: I32, source: str) -> Program:
     order, texts = schedule.order, module.texts
 
     def names(positions: I64 | None) -> Text:
@@ -196,4 +203,5 @@ def _program(module: HloModule, schedule: Schedule, leaf_frame: I32) -> Program:
         backend=backend(module),
         fused=Lazy(partial(read_fused, texts, *fusion_bodies(module, order))),
         loops=named_loops(module),
+        costs=Lazy(partial(_costs, module.data, source)),
     )

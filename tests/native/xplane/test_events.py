@@ -117,7 +117,8 @@ def every_plainly(plane: XPlane, kinds: dict[int, int], columns: dict[int, int])
         (owner, columns[stat.metadata_id], bits(getattr(stat, form)))
         for owner, event in enumerate(events)
         for stat in event.stats
-        if (form := stat.WhichOneof("value")) in ("uint64_value", "int64_value") and stat.metadata_id in columns
+        if (form := stat.WhichOneof("value")) in ("uint64_value", "int64_value", "ref_value")
+        and stat.metadata_id in columns
     ]
     return {
         "offset_ps": [event.offset_ps for event in events],
