@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import BinaryIO
 
 from tb_memplugin import logdir, readers
@@ -16,10 +17,12 @@ from tb_memplugin.catalog.linking import link_chunks, link_timelines
 from tb_memplugin.catalog.programs import titled
 from tb_memplugin.catalog.reading import Progress
 from tb_memplugin.errors import InputError, NoBufferAssignmentError, ReadError, log_failure
-from tb_memplugin.formats import OOM_TEXT_BYTES
+from tb_memplugin.formats import OOM_TEXT_BYTES, XPLANE
 from tb_memplugin.logdir import HostFile
 from tb_memplugin.logdir.names import parse_program
 from tb_memplugin.model.kinds import Axis
+from tb_memplugin.model.lazy import Lazy
+from tb_memplugin.model.program import InstructionTimes
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.common.part import FilePart, NoEventsReason
 
@@ -133,7 +136,29 @@ def read_file(file: HostFile, run: str) -> Listing:
         content = logdir.with_texts(file, content)
     except Exception as error:
         return Listing(problems=[_problem(file.path, "", error)])
-    return listing_of_content(file, run, content, skipped)
+    return _with_times(file, listing_of_content(file, run, content, skipped))
+
+
+def _with_times(file: HostFile, listing: Listing) -> Listing:
+    """Return the listing of a profile, whose programs have the times of their instructions once these are asked for.
+
+    These are in the parts of the profile that nothing else needs.
+    """
+    if file.format is not XPLANE:
+        return listing
+    listing.recordings[:] = [
+        replace(found, program=replace(found.program, measured=Lazy(partial(_read_times, file, found.title))))
+        if found.program is not None
+        else found
+        for found in listing.recordings
+    ]
+    return listing
+
+
+def _read_times(file: HostFile, program: str) -> InstructionTimes:
+    from tb_memplugin.readers.xplane.instruction_times import instruction_times
+
+    return instruction_times(logdir.read_bytes(file), program, logdir.path_text(file.path))
 
 
 def listing_of_content(file: HostFile, run: str, content: bytes | memoryview, skipped: int = 0) -> Listing:

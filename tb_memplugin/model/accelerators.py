@@ -291,15 +291,44 @@ def chip_of_gpu_target_config(text: str) -> Chip | None:
     return Chip(name[1] if name else "the GPU", int(size[1]))
 
 
+# FLOPs per cycle and core of products with 16-bit operands, dense, by NVIDIA's compute capability.
+FLOPS_PER_CYCLE = {(7, 0): 1024, (7, 5): 1024, (8, 0): 2048, (8, 6): 512, (8, 9): 1024, (9, 0): 4096, (10, 0): 8192}
+SAME_BANDWIDTH = 0.1  # drivers state rates of memory that differ by less from published ones
+
+
+def speed_of(name: str) -> Speed | None:
+    """Return what programs reach on the TPU or GPU with this full name, as `Chip` and `Gpu` have it."""
+    tpus = {tpu.chip.name: tpu.speed for tpu in TPUS.values()}
+    return tpus.get(name) or next((gpu.speed for gpu in GPUS.values() if gpu.name == name), None)
+
+
+def speed_of_gpu(capability: tuple[int, int], cores: int, clock_hz: float, memory_bandwidth: float) -> Speed | None:
+    """Return what programs reach on an NVIDIA GPU with these figures of its driver; None where they say too little."""
+    for gpu in GPUS.values():
+        is_near = abs(memory_bandwidth / gpu.memory_bandwidth - 1) < SAME_BANDWIDTH
+        if (gpu.compute_capability, gpu.core_count) == (capability, cores) and is_near:
+            return gpu.speed
+    flops = FLOPS_PER_CYCLE.get(capability, 0) * cores * clock_hz
+    return _reached(flops, memory_bandwidth, memory_bandwidth / 10, GPU_SHARES) if flops and memory_bandwidth else None
+
+
+def with_speed(recordings: Sequence[Recording], speed: Speed | None) -> list[Recording]:
+    """Return a program's recordings with the speed of its device."""
+    return [
+        replace(recording, program=replace(recording.program, speed=speed)) if recording.program else recording
+        for recording in recordings
+    ]
+
+
 def with_chip(recordings: Sequence[Recording], chip: Chip, source: str) -> list[Recording]:
-    """Return a program's recordings with the chip's memory limits. `source` is the file that names the chip."""
+    """Return a program's recordings with the chip's memory limits and speed. `source` is the file that names the chip."""
     limits = {HBM_SPACE: chip.hbm, VMEM_SPACE: chip.vmem}
     words = f"the limit of {chip.name}, from {source}"
     return [
         replace(recording, capacity=limit, capacity_source=words)
         if recording.program is not None and (limit := limits.get(recording.program.memory_space)) is not None
         else recording
-        for recording in recordings
+        for recording in with_speed(recordings, speed_of(chip.name))
     ]
 
 

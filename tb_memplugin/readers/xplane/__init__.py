@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.accelerators import Chip, with_chip
+from tb_memplugin.model.accelerators import Chip, Speed, with_chip, with_speed
 from tb_memplugin.model.caveats import NoEventsCode
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
@@ -28,6 +28,7 @@ from tb_memplugin.readers.xplane.planes import (
     allocator_event_ids,
     device_chip,
     device_memory_size,
+    device_speed,
     read_planes,
     read_programs,
 )
@@ -47,12 +48,12 @@ def open_xplane(data: bytes | memoryview, path: str, *, run: str = "", host: str
     except ValueError as error:
         raise _damaged(error, path) from error
     capacity = cache(partial(device_memory_size, planes))  # computed for the first program that is read
-    chip = cache(partial(device_chip, planes))
+    chip, speed = cache(partial(device_chip, planes)), cache(partial(device_speed, planes))
     parts: dict[str, FilePart] = {}
     for key, program in found:
         # A key contains the program's unique id, so only a faulty writer repeats one. Keep both programs.
         title = key if key not in parts else f"{key}#{len(parts)}"
-        read = partial(_read_program, program, budget, capacity, chip, title=title, run=run, host=host, source=path)
+        read = partial(_read_program, program, budget, capacity, chip, speed, title=title, run=run, host=host, source=path)
         parts[title] = FilePart(title, RecordingKind.PROGRAM, path, len(program), read, content=program)
     no_events = partial(_no_events, planes, path)
     read_host = partial(_read_allocators, planes, run=run, host=host, source=path)
@@ -94,6 +95,7 @@ def _read_program(
     budget: ReadBudget,
     capacity: Callable[[], int | None],
     chip: Callable[[], Chip | None],
+    speed: Callable[[], Speed | None],
     *,
     title: str,
     run: str,
@@ -107,7 +109,7 @@ def _read_program(
     main = memory_name(0)
     return [
         replace(found, capacity=capacity(), capacity_source=CAPACITY_SOURCE) if found.memory == main else found
-        for found in recordings
+        for found in with_speed(recordings, speed())
     ]
 
 

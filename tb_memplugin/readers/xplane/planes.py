@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tb_memplugin.model.accelerators import Chip, chip_of_name
+from tb_memplugin.model.accelerators import Chip, Speed, chip_of_name, speed_of_gpu
 from tb_memplugin.model.lazy import cached_property
 from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.native.text.spans import Spans
@@ -136,31 +136,49 @@ def device_memory_size(planes: Sequence[Plane]) -> int | None:
     A damaged plane counts as one without a size, so that the programs stay readable.
     """
     try:
-        sizes = [size for plane in planes if GPU_PLANE.fullmatch(plane.name) for size in _sizes(plane)]
+        sizes = [_number(plane, MEMORY_STAT) for plane in planes if GPU_PLANE.fullmatch(plane.name)]
     except ValueError:
         return None
     return min((size for size in sizes if size > 0), default=None)
 
 
-def _sizes(plane: Plane) -> list[int]:
-    stats, rows = plane.metadata["stats"], plane.rows_of_stat(MEMORY_STAT)
-    sizes: list[int] = np.maximum(stats["uint64_value"][rows], stats["int64_value"][rows]).astype(np.int64).tolist()
-    return sizes
+CAPABILITY_STATS = ("compute_cap_major", "compute_cap_minor")
+RATE_STATS = ("core_count", "clock_rate", "memory_bandwidth")  # clock_rate: in kHz
+VENDOR_STAT = "device_vendor"
+
+
+def device_speed(planes: Sequence[Plane]) -> Speed | None:
+    """Return what programs reach on the profile's NVIDIA GPU; None where there is none, or its figures say too little."""
+    try:
+        for plane in planes:
+            if GPU_PLANE.fullmatch(plane.name) and "amd" not in _texts(plane, VENDOR_STAT).lower():
+                major, minor, cores, clock, memory = (_number(plane, name) for name in (*CAPABILITY_STATS, *RATE_STATS))
+                if found := speed_of_gpu((major, minor), cores, 1e3 * clock, memory):
+                    return found
+    except ValueError:
+        pass
+    return None
+
+
+def _number(plane: Plane, name: str) -> int:
+    stats, rows = plane.metadata["stats"], plane.rows_of_stat(name)
+    return max((int(stats["uint64_value"][row]) or int(stats["int64_value"][row]) for row in rows), default=0)
+
+
+def _texts(plane: Plane, name: str) -> str:
+    """Return the plane's values of a stat of text, which is a text, or refers to a stat's name."""
+    stats = plane.metadata["stats"]
+    return " ".join(
+        plane.text(stats["str_value"], row) or plane.stat_names.get(int(stats["ref_value"][row]), "")
+        for row in plane.rows_of_stat(name)
+    )
 
 
 def device_chip(planes: Sequence[Plane]) -> Chip | None:
     """Return the TPU of the profile's devices, the one with the least memory; None where no plane names a known one."""
     try:
-        names = [name for plane in planes if TPU_PLANE.fullmatch(plane.name) for name in _chip_names(plane)]
+        names = [_texts(plane, CHIP_STAT) for plane in planes if TPU_PLANE.fullmatch(plane.name)]
     except ValueError:
         return None
     return min((chip for name in names if (chip := chip_of_name(name))), key=lambda chip: chip.hbm, default=None)
 
-
-def _chip_names(plane: Plane) -> list[str]:
-    """Return the plane's values of the stat with the chip's name; a value is a text, or refers to a stat's name."""
-    stats = plane.metadata["stats"]
-    return [
-        plane.text(stats["str_value"], row) or plane.stat_names.get(int(stats["ref_value"][row]), "")
-        for row in plane.rows_of_stat(CHIP_STAT)
-    ]

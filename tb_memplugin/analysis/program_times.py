@@ -1,0 +1,174 @@
+"""The times of a program's instructions: estimated by a roofline, measured by a profiler, and what memory costs by them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_memplugin.analysis.dataflow.graph import dataflow_graph, shared_memory
+from tb_memplugin.analysis.memoize import memoize
+from tb_memplugin.analysis.ownership.roles import roles
+from tb_memplugin.analysis.step_time import step_time
+from tb_memplugin.analysis.usage.live_bytes import usage
+from tb_memplugin.model.arrays import F64, I32, I64, concatenate_ranges
+from tb_memplugin.model.dataflow import DataflowValues
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.program import Costs, InstructionTimes
+from tb_memplugin.model.recording import Recording
+
+CONTROL_FLOW = {"while", "call", "conditional"}  # their times are those of what they call
+NEAR_PEAK = 0.99  # of the bytes at the peak: how long memory is as full as that
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProgramTimes:
+    """The times of one run of a program, in seconds per position of its schedule, all iterations of loops included."""
+
+    estimated: F64 | None  # None: the speed of the device is not known
+    measured: F64 | None  # NaN where the profile has no run of the instruction; None: no instruction was measured
+    executions: int  # of the program, on all devices together
+    devices: tuple[str, ...]
+    imbalance: F64 | None  # the mean time on the slowest device, divided by that on the fastest
+
+    @property
+    def is_measured(self) -> bool:
+        return self.measured is not None
+
+    @property
+    def seconds(self) -> F64:
+        """The measured times, else the estimated ones; 0 where an instruction was not measured."""
+        found = self.measured if self.measured is not None else self.estimated
+        assert found is not None
+        known: F64 = np.nan_to_num(found)
+        return known
+
+    @property
+    def clock(self) -> F64:
+        """The time at which each position begins, and after the last one, the end: one more than positions."""
+        return np.r_[0.0, np.cumsum(self.seconds)]
+
+
+@memoize
+def program_times(recording: Recording) -> ProgramTimes | None:
+    """Return the times of a program; None where nothing is known of them. InputError where its file is damaged."""
+    program = recording.program
+    if program is None or program.costs is None:
+        return None
+    costs = program.costs()
+    estimated = step_time(costs, program.speed).seconds if program.speed is not None else None
+    ran = program.measured() if program.measured is not None else None
+    if ran is None or not len(ran.name):
+        return ProgramTimes(estimated, None, 0, (), None) if estimated is not None else None
+    return _measured(recording, costs, ran, estimated)
+
+
+def _measured(recording: Recording, costs: Costs, ran: InstructionTimes, estimated: F64 | None) -> ProgramTimes:
+    program = recording.program
+    assert program is not None
+    rows = {name: row for row, name in enumerate(ran.name.tolist())}
+    row = program.name.map(lambda name: rows.get(name, -1), -1, np.int64)
+    row[program.op.isin(CONTROL_FLOW)] = -1
+    known = row >= 0
+    executions = _executions(ran.runs[row[known]], costs.times[known])
+    shared = np.bincount(row[known], minlength=len(rows))  # positions of one name, which a damaged file may have
+    measured, imbalance = np.full((2, len(row)), np.nan)
+    measured[known] = ran.seconds[row[known]] / shared[row[known]] / executions
+    imbalance[known] = ran.slowest[row[known]] / np.maximum(ran.fastest[row[known]], 1e-12)
+    return ProgramTimes(estimated, measured, executions, ran.devices, imbalance if len(ran.devices) > 1 else None)
+
+
+def _executions(runs: I64, times: F64) -> int:
+    """Return how often a program ran: most instructions outside of loops ran once each time."""
+    once = runs[times == 1] if (times == 1).any() else np.round(runs / times)
+    counts, frequency = np.unique(once, return_counts=True)
+    return max(int(counts[np.argmax(frequency)]), 1) if len(counts) else 1
+
+
+class HeldMemory(NamedTuple):
+    """How long memory is held during one run of a program. Arrays have an entry for each row of `allocations`."""
+
+    near_peak: float  # seconds in which at least 99 % of the peak is in use
+    by_role: dict[Role, float]  # byte-seconds
+    byte_seconds: F64
+    unused: F64  # the longest time, in seconds, in which the row is held and nothing reads or writes it
+
+
+@memoize
+def held_memory(recording: Recording) -> HeldMemory | None:
+    """Return how long each row of a program is held; None where the times of its instructions are not known."""
+    times = program_times(recording)
+    if times is None:
+        return None
+    rows, clock, live = recording.allocations, times.clock, usage(recording).live
+    begin, end = (np.clip(column, 0, recording.length) for column in (rows.start, rows.end))
+    held = rows.charge * (clock[end] - clock[begin])
+    found = np.bincount(roles(recording), held, len(Role))
+    return HeldMemory(
+        near_peak=float(times.seconds[live >= NEAR_PEAK * live.max(initial=0)].sum()),
+        by_role={Role(role): float(found[role]) for role in np.argsort(-found, kind="stable").tolist() if found[role]},
+        byte_seconds=held,
+        unused=_longest_unused(recording, clock),
+    )
+
+
+def _longest_unused(recording: Recording, clock: F64) -> F64:
+    """Return the longest time in which each row is held without a use, before the first and after the last included.
+
+    A loop uses what one of its instructions uses, in each iteration.
+    """
+    rows, n = recording.allocations, recording.length
+    graph = dataflow_graph(recording)
+    found = np.zeros(len(rows))
+    if graph is None:
+        return found
+    values = graph.values
+    same = _same_memory(values)
+    value, at = np.r_[values.used_value, np.arange(len(values))], np.r_[values.use, values.producer]
+    value, at = value[at >= 0], at[at >= 0]
+    keys = np.unique(same[value].astype(np.int64) * (n + 1) + at)
+    which = np.flatnonzero((rows.charge > 0) & (graph.value >= 0))
+    memory = same[graph.value[which]].astype(np.int64) * (n + 1)
+    begin, end = (np.clip(column[which], 0, n) for column in (rows.start, rows.end))
+    first, last = (np.searchsorted(keys, memory + edge) for edge in (begin, end))
+    count = last - first
+    owner = np.repeat(np.arange(len(which)), count)
+    used = keys[concatenate_ranges(first, count)] - memory[owner]
+    lowest, highest = _of_loops(recording)
+    start, stop = np.maximum(lowest[used], begin[owner]), np.minimum(highest[used] + 1, end[owner])
+    # Each row has its uses in order, after where it begins and before where it ends.
+    row = np.r_[np.arange(len(which)), owner]
+    order = np.argsort(row, kind="stable")
+    free_from = clock[np.r_[begin, stop]][order]
+    row = np.r_[owner, np.arange(len(which))]
+    free_until = clock[np.r_[start, end]][np.argsort(row, kind="stable")]
+    np.maximum.at(found, which[np.sort(row)], free_until - free_from)
+    return found
+
+
+def _same_memory(values: DataflowValues) -> I32:
+    """Return a number for each value; values that share memory have the same one."""
+    one, other = shared_memory(values)
+    number = np.arange(len(values), dtype=np.int32)
+    while True:
+        least = number.copy()
+        np.minimum.at(least, one, number[other])
+        np.minimum.at(least, other, number[one])
+        least = least[least]
+        if np.array_equal(least, number):
+            return number
+        number = least
+
+
+def _of_loops(recording: Recording) -> tuple[I64, I64]:
+    """Return the first and last position of the outermost loop around each position; itself outside of loops."""
+    program = recording.program
+    assert program is not None
+    at = np.arange(recording.length)
+    outside = np.flatnonzero(program.computation.isin({program.entry_computation}))
+    after = np.searchsorted(outside, at)  # of what an instruction calls, it is the last
+    before = np.r_[-1, outside][after]
+    caller = np.r_[outside, recording.length - 1][after]
+    is_loop = program.op.isin({"while"})[caller] & (caller != at)
+    return np.where(is_loop, before + 1, at), np.where(is_loop, caller, at)
