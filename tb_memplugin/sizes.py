@@ -1,4 +1,4 @@
-"""Parsing and formatting of sizes in bytes, and formatting of counts. Units are never guessed."""
+"""Parsing and formatting of sizes in bytes, and formatting of counts and times. Units are never guessed."""
 
 from __future__ import annotations
 
@@ -101,6 +101,23 @@ def percent_text(part: float, whole: float = 1, digits: int = 0) -> str:
     if not digits and 0 < percent < 1:
         return "<1%"
     return f"{math.floor(percent * 10**digits + 0.5) / 10**digits:.{digits}f}%"
+
+
+def seconds_text(seconds: float, digits: int = 2) -> str:
+    """Return a time as in `84 ms`, an estimate with the two digits that it has; empty where it is unknown or 0."""
+    if not seconds > 0:
+        return ""
+    units = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
+    unit, name = next((pair for pair in units if seconds >= pair[0]), (1e-9, "ns"))
+    decimals = max(digits - 1 - math.floor(math.log10(seconds / unit)), 0)
+    return f"{two_digits(seconds / unit) if digits == 2 else f'{seconds / unit:,.{decimals}f}'} {name}"
+
+
+def two_digits(number: float) -> str:
+    """Return an estimate with the two digits that it has: 84, 1,200, 3.1 or 0.042."""
+    if 0 < number < 0.95:
+        return f"{number:.2g}"
+    return f"{float(f'{number:.2g}'):,.{0 if number >= 9.95 else 1}f}"
 
 
 def counted(count: int, noun: str) -> str:

@@ -39,11 +39,13 @@ from tb_memplugin.questions.fleet.budget import CheckFleetAnswerJson
 from tb_memplugin.questions.fleet.trend import TrendAnswerJson
 from tb_memplugin.questions.recording.advice import AdviceAnswerJson
 from tb_memplugin.questions.recording.summary import SummaryAnswerJson
+from tb_memplugin.questions.recording.times import TimesAnswerJson
 from tools.generate_client import field_texts, parse_class
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 ANSWERS: dict[str, Any] = {
     "advice": AdviceAnswerJson,
+    "times": TimesAnswerJson,
     "baseline": BaselineAnswerJson,
     "buffers": BuffersAnswerJson,
     "buffers-row": BufferAnswerJson,

@@ -1,4 +1,4 @@
-"""The times of a program's instructions: estimated by a roofline, measured by a profiler, and what memory costs by them."""
+"""The times of a program's instructions, estimated by a roofline or measured by a profiler, and of what it holds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from tb_memplugin.analysis.dataflow.graph import dataflow_graph, shared_memory
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.analysis.step_time import step_time
+from tb_memplugin.analysis.step_time import StepTime, step_time
 from tb_memplugin.analysis.usage.live_bytes import usage
 from tb_memplugin.model.arrays import F64, I32, I64, concatenate_ranges
 from tb_memplugin.model.dataflow import DataflowValues
@@ -26,7 +26,7 @@ NEAR_PEAK = 0.99  # of the bytes at the peak: how long memory is as full as that
 class ProgramTimes:
     """The times of one run of a program, in seconds per position of its schedule, all iterations of loops included."""
 
-    estimated: F64 | None  # None: the speed of the device is not known
+    estimated: StepTime | None  # None: the speed of the device is not known
     measured: F64 | None  # NaN where the profile has no run of the instruction; None: no instruction was measured
     executions: int  # of the program, on all devices together
     devices: tuple[str, ...]
@@ -39,15 +39,17 @@ class ProgramTimes:
     @property
     def seconds(self) -> F64:
         """The measured times, else the estimated ones; 0 where an instruction was not measured."""
-        found = self.measured if self.measured is not None else self.estimated
-        assert found is not None
-        known: F64 = np.nan_to_num(found)
-        return known
+        if self.measured is not None:
+            known: F64 = np.nan_to_num(self.measured)
+            return known
+        assert self.estimated is not None
+        return self.estimated.seconds
 
     @property
     def clock(self) -> F64:
         """The time at which each position begins, and after the last one, the end: one more than positions."""
-        return np.r_[0.0, np.cumsum(self.seconds)]
+        begins: F64 = np.r_[0.0, np.cumsum(self.seconds)]
+        return begins
 
 
 @memoize
@@ -57,14 +59,14 @@ def program_times(recording: Recording) -> ProgramTimes | None:
     if program is None or program.costs is None:
         return None
     costs = program.costs()
-    estimated = step_time(costs, program.speed).seconds if program.speed is not None else None
+    estimated = step_time(costs, program.speed) if program.speed is not None else None
     ran = program.measured() if program.measured is not None else None
     if ran is None or not len(ran.name):
         return ProgramTimes(estimated, None, 0, (), None) if estimated is not None else None
     return _measured(recording, costs, ran, estimated)
 
 
-def _measured(recording: Recording, costs: Costs, ran: InstructionTimes, estimated: F64 | None) -> ProgramTimes:
+def _measured(recording: Recording, costs: Costs, ran: InstructionTimes, estimated: StepTime | None) -> ProgramTimes:
     program = recording.program
     assert program is not None
     rows = {name: row for row, name in enumerate(ran.name.tolist())}

@@ -2,34 +2,48 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
 
 from tb_memplugin.model.accelerators import Speed
-from tb_memplugin.model.arrays import F64, Mask
+from tb_memplugin.model.arrays import F64, U8, Mask
 from tb_memplugin.model.program import Backend, Costs
+
+
+class Bound(IntEnum):
+    """What an instruction waits for."""
+
+    MEMORY = 0  # of the device
+    PRODUCTS = 1  # which take longer than their bytes
+    LINKS = 2  # copies from or to other devices
+    HOST = 3  # copies from or to the host
+
+    @property
+    def label(self) -> str:
+        return ("memory", "matrix products", "other devices", "host")[self]
 
 
 class StepTime(NamedTuple):
     """The estimated time of one run of a program, in seconds."""
 
     seconds: F64  # per position of the schedule, in all iterations of its loops; what is hidden behind others is 0
-    products: float  # the part in which matrix products take longer than their bytes
-    links: float  # the part in which the device waits for others
-    host: float  # the part in which it waits for copies from or to the host
+    bound: U8  # per position: Bound
     utilization: float  # MFU: the share of the chip's published rate that the products reach
 
     @property
     def total(self) -> float:
         return float(self.seconds.sum())
 
+    def bound_by(self, bound: Bound) -> float:
+        """Return the seconds that a resource binds."""
+        return float(self.seconds[self.bound == bound].sum())
+
     @property
     def by_bound(self) -> dict[str, float]:
-        """Return the seconds that each resource binds; the device's memory binds what no other does."""
-        rest = max(self.total - self.products - self.links - self.host, 0.0)
-        parts = {"matrix products": self.products, "memory": rest, "other devices": self.links, "host": self.host}
-        return {name: seconds for name, seconds in parts.items() if seconds > 0}
+        """Return the seconds that each resource binds, by its name."""
+        return {bound.label: seconds for bound in Bound if (seconds := self.bound_by(bound)) > 0}
 
 
 def step_time(costs: Costs, speed: Speed) -> StepTime:
@@ -46,12 +60,13 @@ def step_time(costs: Costs, speed: Speed) -> StepTime:
     is_beside = (costs.part_of >= 0) & ((costs.backend is not Backend.GPU) | (links + host > 0))
     in_line = np.where(is_beside, 0.0, own)
     seconds = in_line + _waits(costs, in_line, np.where(is_beside, own, 0.0))
+    bound = np.where(costs.flops / speed.flops > costs.nbytes / speed.memory_bytes, Bound.PRODUCTS, Bound.MEMORY)
+    bound[_concerned(costs, links)] = Bound.LINKS
+    bound[_concerned(costs, host)] = Bound.HOST
     total = float(seconds.sum())
     return StepTime(
         seconds=seconds,
-        products=float(in_line[costs.flops / speed.flops > costs.nbytes / speed.memory_bytes].sum()),
-        links=float(seconds[_concerned(costs, links)].sum()),
-        host=float(seconds[_concerned(costs, host)].sum()),
+        bound=bound.astype(np.uint8),
         utilization=float((costs.flops * costs.times).sum()) / max(total * speed.peak_flops, 1.0),
     )
 

@@ -321,7 +321,7 @@ def with_speed(recordings: Sequence[Recording], speed: Speed | None) -> list[Rec
 
 
 def with_chip(recordings: Sequence[Recording], chip: Chip, source: str) -> list[Recording]:
-    """Return a program's recordings with the chip's memory limits and speed. `source` is the file that names the chip."""
+    """Return a program's recordings with the chip's memory limits and speed. `source`: the file that names the chip."""
     limits = {HBM_SPACE: chip.hbm, VMEM_SPACE: chip.vmem}
     words = f"the limit of {chip.name}, from {source}"
     return [

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tb_memplugin.analysis.step_time import step_time
+from tb_memplugin.analysis.step_time import Bound, step_time
 from tb_memplugin.model.accelerators import ACCELERATORS
 from tb_memplugin.model.arrays import F64, I32
 from tb_memplugin.model.program import Backend, Costs
@@ -74,7 +74,7 @@ def test_an_instruction_takes_as_long_as_its_bytes_or_its_products() -> None:
     found = step_time(costs(nbytes=[SPEED.memory_bytes, 1.0, 0.0], flops=[1.0, 2 * SPEED.flops, 0.0]), SPEED)
     assert found.seconds.tolist() == pytest.approx([1.0, 2.0, 0.0], abs=1e-5)
     assert found.utilization == pytest.approx(2 * SPEED.flops / SPEED.peak_flops / 3, rel=1e-4)
-    assert found.links == found.host == 0.0
+    assert found.bound_by(Bound.LINKS) == found.bound_by(Bound.HOST) == 0.0
 
 
 def test_an_instruction_counts_for_each_iteration() -> None:
@@ -86,8 +86,8 @@ def test_a_transfer_is_hidden_as_far_as_others_take() -> None:
     started = costs(part_of=[0, -1, -1], ends=[-1, -1, 0], nbytes=[0, 2 * SPEED.memory_bytes, 0])
     short = step_time(replace(started, link_bytes=np.array([SPEED.link_bytes, 0, 0])), SPEED)
     long = step_time(replace(started, host_bytes=np.array([5 * SPEED.host_bytes, 0, 0])), SPEED)
-    assert [short.total, short.links] == pytest.approx([2.0, 0.0], abs=1e-4)
-    assert [long.total, long.host] == pytest.approx([5.0, 3.0], abs=1e-4)
+    assert [short.total, short.bound_by(Bound.LINKS)] == pytest.approx([2.0, 0.0], abs=1e-4)
+    assert [long.total, long.bound_by(Bound.HOST)] == pytest.approx([5.0, 3.0], abs=1e-4)
 
 
 def test_kernels_of_a_gpu_beside_others_share_its_memory() -> None:

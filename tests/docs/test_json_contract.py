@@ -165,6 +165,13 @@ def test_buffers_and_advice(print_json: Any) -> None:
         assert seen >= set(all_keys(heading))
 
 
+def test_times(print_json: Any) -> None:
+    seen = set[str]()
+    for path in [DEMO / "leak", DEMO / "v5e_train_step"]:
+        check_object(print_json("times", str(path)), "times --json", path.name, seen)
+    assert seen >= set(all_keys("times --json"))
+
+
 def test_errors(capsys: pytest.CaptureFixture[str]) -> None:
     seen = set[str]()
     for call in (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from programs.stored import Stored
 
-from tb_memplugin.analysis.step_time import step_time
+from tb_memplugin.analysis.step_time import Bound, step_time
 from tb_memplugin.fit.compiling.program_memory import with_time
 from tb_memplugin.model.accelerators import ACCELERATORS
 from tb_memplugin.model.fit import Candidate, Outcome
@@ -16,8 +16,8 @@ PROTO = Stored("llama_fsdp_tensor_parallel", "h100").proto
 def test_a_step_that_waits_for_others_says_so() -> None:
     found = with_time(Outcome(Candidate("a.py:step", "h100:8")), PROTO)
     time = step_time(program_costs(PROTO, ""), ACCELERATORS["h100"].speed)
-    assert found.step_seconds == time.total and time.links > time.total / 10
-    share = round(100 * time.links / time.total)
+    assert found.step_seconds == time.total and time.bound_by(Bound.LINKS) > time.total / 10
+    share = round(100 * time.bound_by(Bound.LINKS) / time.total)
     assert found.caveats == (f"About {share}% of the estimated time of a step is waiting for other devices",)
 
 

@@ -57,9 +57,22 @@ def asked(logdir: Path) -> Iterator[Asked]:
 MOST_BYTES = 15_000  # of the list of tools, which an agent reads at each start
 
 
-def test_there_are_ten_tools_that_only_read(asked: Asked) -> None:
+def test_there_are_twelve_tools_that_only_read(asked: Asked) -> None:
     tools = asked.tools()
-    names = ["summary", "explain", "buffers", "compare", "advice", "fit", "plan", "fleet", "trend", "check", "baseline"]
+    names = [
+        "summary",
+        "explain",
+        "buffers",
+        "times",
+        "compare",
+        "advice",
+        "fit",
+        "plan",
+        "fleet",
+        "trend",
+        "check",
+        "baseline",
+    ]
     assert [tool.name for tool in tools] == names
     assert len(json.dumps([tool.model_dump(exclude_none=True) for tool in tools])) < MOST_BYTES
     for tool in tools:
@@ -77,6 +90,7 @@ CALLS: list[tuple[str, dict[str, Any], list[str]]] = [
     ("explain", {"recording": LEAK, "at": "#50"}, ["LOGDIR", f"--recording={LEAK}", "--at=#50"]),
     ("buffers", {"recording": STEP}, ["LOGDIR", f"--recording={STEP}"]),
     ("buffers", {"recording": STEP, "match": "layer"}, ["LOGDIR", f"--recording={STEP}", "--match=layer"]),
+    ("times", {"recording": STEP}, ["LOGDIR", f"--recording={STEP}"]),
     ("buffers", {"recording": STEP, "row": 3}, ["LOGDIR", f"--recording={STEP}", "--row=3"]),
     ("advice", {"recording": STEP, "top": 1}, ["LOGDIR", f"--recording={STEP}", "--top=1"]),
     ("compare", {"a": "v5e_out_of_memory", "b": "v5e_mended"}, ["LOGDIR/v5e_out_of_memory", "LOGDIR/v5e_mended"]),

@@ -70,6 +70,20 @@ def buffers(parser: argparse.ArgumentParser) -> None:
     json_options(parser)
 
 
+def times(parser: argparse.ArgumentParser) -> None:
+    """Tell how long a compiled program and its instructions run, and how long memory is held.
+
+    A profile of a device has measured times. Beside them, or without them, the
+    times are estimated from bytes and FLOPs, for the chip that the program is for.
+
+    examples:
+      tb-memplugin times /tmp/xprof
+      tb-memplugin times /tmp/xla_dump --recording jit_train_step --top 20 --json
+    """
+    recording_options(parser)
+    json_options(parser)
+
+
 def advice(parser: argparse.ArgumentParser) -> None:
     """List changes that lower the peak, the largest saving first, with the code to write.
 

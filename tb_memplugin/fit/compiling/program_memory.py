@@ -7,7 +7,7 @@ import numpy as np
 
 from tb_memplugin.analysis.ownership.peak_parts import peak_parts
 from tb_memplugin.analysis.replay.compiler_recomputation import FREE, repeats
-from tb_memplugin.analysis.step_time import step_time
+from tb_memplugin.analysis.step_time import Bound, step_time
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.analysis.usage.live_set import bytes_by_role
 from tb_memplugin.errors import InputError
@@ -144,11 +144,11 @@ def with_time(outcome: Outcome, content: bytes) -> Outcome:
     if chip is None:
         return outcome
     time = step_time(costs, chip.speed)
-    waits = ((time.links, "for other devices"), (time.host, "for copies between device and host"))
+    waits = ((Bound.LINKS, "for other devices"), (Bound.HOST, "for copies between device and host"))
     caveats = [
         f"About {percent_text(seconds, time.total)} of the estimated time of a step is waiting {reason}"
-        for seconds, reason in waits
-        if seconds > NOTABLE_WAIT * time.total
+        for bound, reason in waits
+        if (seconds := time.bound_by(bound)) > NOTABLE_WAIT * time.total
     ]
     return replace(
         outcome,

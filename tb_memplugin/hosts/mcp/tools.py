@@ -33,7 +33,7 @@ from tb_memplugin.questions.asking.arguments import (
 )
 from tb_memplugin.questions.asking.asked import Asked, NextJson, Question
 from tb_memplugin.questions.asking.json_types import problems_json
-from tb_memplugin.questions.asking.selectors import choose_main_memory, choose_with_allocations
+from tb_memplugin.questions.asking.selectors import choose_main_memory, choose_main_program, choose_with_allocations
 from tb_memplugin.questions.compare.baseline import (
     baseline_answer,
     baseline_check,
@@ -53,6 +53,7 @@ from tb_memplugin.questions.fleet.budget import check_fleet_answer, fleet_budget
 from tb_memplugin.questions.fleet.trend import trend_answer
 from tb_memplugin.questions.recording.advice import advice_answer
 from tb_memplugin.questions.recording.summary import summaries, summary_answer
+from tb_memplugin.questions.recording.times import times_answer
 from tb_memplugin.regex import recording_regex
 from tb_memplugin.sizes import parse_size
 
@@ -185,6 +186,17 @@ def buffers_or_one(
     if row is not None:
         return one_buffer(chosen, row, asked(path, top))
     return buffers(chosen, asked(path, top), at, match)
+
+
+@tool(
+    "Time a program",
+    "Tell how long one run of a compiled program takes, as a profile measured it and as estimated for its chip, which "
+    "instructions take longest, how long the peak lasts, and which buffers are held while nothing uses them.",
+    PATH,
+    RECORDING,
+)
+def times(reader: LogdirReader, path: str, recording: str | None, top: int) -> object:
+    return times_answer(reader.recording(path, recording, choose_main_program)[0], asked(path, top))
 
 
 @tool(

@@ -42,6 +42,14 @@ def choose_main_memory(
     return choose(main if wanted is None and main else recordings, wanted, path, problems)
 
 
+def choose_main_program(
+    recordings: Sequence[Recording], wanted: str | None, path: str, problems: Iterable[AboutFile] = ()
+) -> Recording:
+    """Return a recording as `choose` does, by default that of the largest program's main memory."""
+    programs = [one for one in recordings if one.program is not None and one.is_main_memory]
+    return choose(programs if wanted is None and programs else recordings, wanted, path, problems)
+
+
 def choose(
     recordings: Sequence[Recording], wanted: str | None, path: str, problems: Iterable[AboutFile] = ()
 ) -> Recording:

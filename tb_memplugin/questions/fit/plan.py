@@ -10,9 +10,9 @@ from tb_memplugin.model.fit_plan import Plan, Planned, Price, batch_knob, knob_p
 from tb_memplugin.questions.asking.asked import STDIN, AnswerJson, Asked, Question
 from tb_memplugin.questions.asking.json_types import AboutFile, ProblemJson, problems_json
 from tb_memplugin.questions.asking.text_table import align
-from tb_memplugin.questions.fit.words import change_text, seconds_text, size_text, two_digits
+from tb_memplugin.questions.fit.words import change_text, size_text
 from tb_memplugin.questions.records import record
-from tb_memplugin.sizes import bytes_text, counted, percent_text
+from tb_memplugin.sizes import bytes_text, counted, percent_text, seconds_text, two_digits
 
 MAX_SHOWN = 12  # rows of the table
 MAX_CHANGES = 4

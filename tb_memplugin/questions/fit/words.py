@@ -12,7 +12,7 @@ from tb_memplugin.model.fit import LargestValue, MemoryLine, OfTorch, Outcome
 from tb_memplugin.model.fit_plan import items_of
 from tb_memplugin.questions.asking.html import table
 from tb_memplugin.questions.asking.text_table import align
-from tb_memplugin.sizes import bytes_text, counted, parse_size, percent_text
+from tb_memplugin.sizes import bytes_text, counted, parse_size, percent_text, seconds_text, two_digits
 
 MAX_PARTS = 3
 NOTABLE = 1.1  # a ratio of estimated times; smaller ones are within their error
@@ -103,14 +103,6 @@ def size_text(size: int | None) -> str:
     return bytes_text(size, digits=4)
 
 
-def seconds_text(seconds: float) -> str:
-    """Return an estimated time with the two digits that it has, as in `84 ms`; empty where it is unknown."""
-    if not seconds:
-        return ""
-    unit, name = next((pair for pair in ((1.0, "s"), (1e-3, "ms")) if seconds >= pair[0]), (1e-6, "µs"))
-    return f"{two_digits(seconds / unit)} {name}"
-
-
 def rate_text(outcome: Outcome, searched: str) -> str:
     """Return how many items of the searched knob a second takes, on all devices together; empty where it is unknown."""
     rate = _rate(outcome, searched)
@@ -119,13 +111,6 @@ def rate_text(outcome: Outcome, searched: str) -> str:
 
 def _rate(outcome: Outcome, searched: str) -> float:
     return items_of(outcome, searched) / outcome.step_seconds if searched and outcome.step_seconds else 0.0
-
-
-def two_digits(number: float) -> str:
-    """Return an estimate with the two digits that it has: 84, 1,200, 3.1 or 0.042."""
-    if 0 < number < 0.95:
-        return f"{number:.2g}"
-    return f"{float(f'{number:.2g}'):,.{0 if number >= 9.95 else 1}f}"
 
 
 def parts_text(outcome: Outcome) -> str:

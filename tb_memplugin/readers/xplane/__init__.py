@@ -53,7 +53,9 @@ def open_xplane(data: bytes | memoryview, path: str, *, run: str = "", host: str
     for key, program in found:
         # A key contains the program's unique id, so only a faulty writer repeats one. Keep both programs.
         title = key if key not in parts else f"{key}#{len(parts)}"
-        read = partial(_read_program, program, budget, capacity, chip, speed, title=title, run=run, host=host, source=path)
+        read = partial(
+            _read_program, program, budget, capacity, chip, speed, title=title, run=run, host=host, source=path
+        )
         parts[title] = FilePart(title, RecordingKind.PROGRAM, path, len(program), read, content=program)
     no_events = partial(_no_events, planes, path)
     read_host = partial(_read_allocators, planes, run=run, host=host, source=path)

@@ -51,7 +51,7 @@ def instruction_times(data: bytes | memoryview, key: str, path: str) -> Instruct
         gpus = {plane.name.removeprefix("/device:"): plane for plane in planes if GPU_PLANE.fullmatch(plane.name)}
         if tpus:
             return _joined({name: _of_tpu(plane, number) for name, plane in tpus.items()})
-        hosts = {"CPU": plane for plane in planes if plane.name == HOST_PLANE}
+        hosts = {plane.name: plane for plane in planes if plane.name == HOST_PLANE}
         read = partial(_of_threads, module=module, number=number)
         return _joined({name: read(plane) for name, plane in (gpus or hosts).items()})
     except ValueError as error:
@@ -111,7 +111,7 @@ def _of_threads(plane: Plane, module: str, number: int) -> _Found:
 
 def _summed(labels: Sequence[str], kind: I64, duration_ps: I64) -> _Found:
     runs = np.bincount(kind, minlength=len(labels))
-    seconds = np.bincount(kind, np.maximum(duration_ps, 0) * PICOSECONDS, len(labels))
+    seconds: F64 = np.bincount(kind, np.maximum(duration_ps, 0) * PICOSECONDS, len(labels)).astype(np.float64)
     ran = np.flatnonzero(runs)
     return _Found([labels[row] for row in ran.tolist()], runs[ran], seconds[ran])
 
@@ -119,7 +119,9 @@ def _summed(labels: Sequence[str], kind: I64, duration_ps: I64) -> _Found:
 def _joined(devices: Mapping[str, _Found]) -> InstructionTimes:
     """Return the runs on all devices, by the name of the instruction."""
     devices = {name: found for name, found in devices.items() if found.names}
-    numbers = {name: row for row, name in enumerate(dict.fromkeys(name for found in devices.values() for name in found.names))}
+    numbers = {
+        name: row for row, name in enumerate(dict.fromkeys(name for found in devices.values() for name in found.names))
+    }
     runs, seconds = np.zeros((2, len(devices), len(numbers)))
     for device, found in enumerate(devices.values()):
         at = [numbers[name] for name in found.names]
@@ -134,4 +136,3 @@ def _joined(devices: Mapping[str, _Found]) -> InstructionTimes:
         fastest=np.fmin.reduce(mean, axis=0, initial=np.inf),
         devices=tuple(devices),
     )
-

@@ -148,7 +148,7 @@ VENDOR_STAT = "device_vendor"
 
 
 def device_speed(planes: Sequence[Plane]) -> Speed | None:
-    """Return what programs reach on the profile's NVIDIA GPU; None where there is none, or its figures say too little."""
+    """Return what programs reach on the profile's NVIDIA GPU; None where there is none, or it is not known well."""
     try:
         for plane in planes:
             if GPU_PLANE.fullmatch(plane.name) and "amd" not in _texts(plane, VENDOR_STAT).lower():
@@ -181,4 +181,3 @@ def device_chip(planes: Sequence[Plane]) -> Chip | None:
     except ValueError:
         return None
     return min((chip for name in names if (chip := chip_of_name(name))), key=lambda chip: chip.hbm, default=None)
-

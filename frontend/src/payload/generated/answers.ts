@@ -1142,6 +1142,14 @@ export interface RoleShare {
   share: number;
 }
 
+/** What buffers of a role hold during one run. */
+export interface RoleTime {
+  /** The role. */
+  role: string;
+  /** Their bytes, each times the time for which it is held. */
+  byte_seconds: number;
+}
+
 /** The texts of a buffer or allocation. */
 export interface RowTexts {
   /** The row in the recording. */
@@ -1350,6 +1358,28 @@ export interface Summary {
   reason: string | null;
   /** Facts that are missing from the file, or were reconstructed. */
   caveats: Caveat[];
+}
+
+/** The time of one run of a program. Estimated times are a roofline's; null where they are unknown. */
+export interface Times {
+  /** The estimate; null where the speed of the device is not known. */
+  estimated_seconds: number | null;
+  /** The time of its instructions in the profile, on the mean device; null where there is none. */
+  measured_seconds: number | null;
+  /** The runs in the profile, on all devices together. */
+  runs: number;
+  /** The devices that ran it. */
+  devices: number;
+  /**
+   * The time in which at least 99 % of the peak is in use, by the measured times, else by the estimated ones.
+   */
+  near_peak_seconds: number | null;
+  /** The estimated seconds that each resource binds: `memory`, `matrix products`, `other devices`, `host`. */
+  bounds: Record<string, number>;
+  /** What the buffers of each role hold over time, most first. */
+  held: RoleTime[];
+  /** What stands out. */
+  sentences: string[];
 }
 
 /** A source line whose bytes at the peak changed. */

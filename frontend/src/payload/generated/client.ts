@@ -25,6 +25,7 @@ import type {
   Runs,
   RuntimeToProgram,
   SourceCode,
+  Times,
 } from "./answers";
 import type { Classification, CompareBy, Granularity, TrendBy } from "./constants";
 
@@ -146,6 +147,14 @@ export interface RowsQuery {
 
 export interface SourceCodeQuery {
   frames: string;
+}
+
+export interface TimeTablesQuery {
+  id: string;
+}
+
+export interface TimesQuery {
+  id: string;
 }
 
 export interface TreeQuery {
@@ -280,6 +289,15 @@ export function createClient(fetch: Fetch) {
     /** Return the code around some frames, which the query lists as JSON: `[["train.py", 12], ...]`. */
     sourceCode: (query: SourceCodeQuery, signal: Signal): Promise<SourceCode> =>
       requestJson<SourceCode>(fetch, "source_code", { ...query }, signal),
+    /**
+     * Return the times of a program's `positions`, and what its `rows` hold; empty tables where they are
+     * unknown.
+     */
+    timeTables: (query: TimeTablesQuery, signal: Signal): Promise<Tables> =>
+      requestTables(fetch, "time_tables", { ...query }, signal),
+    /** Return the times of a program. InputError where its profile is damaged. */
+    times: (query: TimesQuery, signal: Signal): Promise<Times> =>
+      requestJson<Times>(fetch, "times", { ...query }, signal),
     /** Return the tables `tree`, one row per node in preorder, and `leaf`, the node of each allocation. */
     tree: (query: TreeQuery, signal: Signal): Promise<Tables> =>
       requestTables(fetch, "tree", { ...query }, signal),
