@@ -50,6 +50,20 @@ export function formatCounted(count: number, one: string, many = `${one}s`): str
   return `${formatCount(count)} ${count === 1 ? one : many}`;
 }
 
+const SECONDS = [
+  [1, "s"],
+  [1e-3, "ms"],
+  [1e-6, "µs"],
+] as const;
+
+/** Format a time: an estimated one with the two digits that it has, as in "84 ms". Zero is "0 s". */
+export function formatSeconds(seconds: number, digits = 2): string {
+  if (!(seconds > 0)) return "0 s";
+  const [unit, name] = SECONDS.find(([size]) => seconds >= size) ?? [1e-9, "ns"];
+  const figures = { minimumSignificantDigits: digits, maximumSignificantDigits: digits };
+  return `${(seconds / unit).toLocaleString("en-US", figures)} ${name}`;
+}
+
 /** Format a share as "48%". A nonzero share below 1% is "<1%". */
 export function formatShare(part: number, whole: number): string {
   if (!(whole > 0) || part === 0) return "0%";

@@ -44,6 +44,12 @@ describe("timeTicks", () => {
     expect(labels(2.5e9, 2.53e9)).toEqual(["2.50 s", "2.51 s", "2.52 s", "2.53 s"]);
   });
 
+  it("has the unit of the span if that is less than a second", () => {
+    expect(labels(0, 37e6)).toEqual(["0 ms", "20 ms"]);
+    expect(labels(0, 2.4e6)).toEqual(["0 ms", "1 ms", "2 ms"]);
+    expect(labels(100e6, 100.2e6)).toEqual(["100.0 ms", "100.1 ms", "100.2 ms"]);
+  });
+
   it("counts from the last whole second if ticks are closer than a microsecond", () => {
     expect(labels(2_000_000_100, 2_000_000_103)).toEqual([
       "2 s + 100 ns",

@@ -58,7 +58,15 @@ export function timeTicks(span: Span, most: number): Tick[] {
   }
   const power = 10 ** Math.floor(Math.log10(least));
   const step = power * ([1, 2, 5, 10].find((nice) => nice * power >= least) ?? 10);
-  return multiples(span, step).map((value) => ({ value, label: timeLabel(value, step) }));
+  const label = span[1] < SECOND_NS ? shortLabel(span[1], step) : (value: number) => timeLabel(value, step);
+  return multiples(span, step).map((value) => ({ value, label: label(value) }));
+}
+
+/** Return a function that formats times up to `most`, which is less than a second, all in one unit. */
+function shortLabel(most: number, step: number): (value: number) => string {
+  const [scale, unit] = TIME_UNITS.find(([size]) => most >= size) ?? TIME_UNITS[3];
+  const decimals = Math.max(Math.ceil(Math.log10(scale / step)), 0);
+  return (value) => `${(value / scale).toFixed(decimals)} ${unit}`;
 }
 
 function timeLabel(value: number, step: number): string {
@@ -202,6 +210,8 @@ export function restoreSpan(span: Span | null, limit: Span): Span {
 export interface Axis {
   /** Value at each position and at the end of the last one; null if values are positions. */
   clock: Float64Array | null;
+  /** What values are: "time", or "estimated time"; empty for positions. */
+  measure: string;
   /** The index axis, in values. */
   extent: Span;
   at: (position: number) => number;
@@ -219,6 +229,7 @@ export function positionAxis(length: number): Axis {
   const extent: Span = [0, Math.max(length, 1)];
   return {
     clock: null,
+    measure: "",
     extent,
     at: (position) => position,
     positionAt: (value) => value,
@@ -232,13 +243,25 @@ export function positionAxis(length: number): Axis {
 /** The last event gets this share of the axis, so that it is visible. */
 const LAST_SHARE = 0.02;
 
-/** Create a time axis. `times` are the positions' times in ns, never decreasing. */
+/** Create a time axis. `times` are those of events in ns, never decreasing. */
 export function timeAxis(times: Float64Array): Axis {
   const length = times.length;
   if (length === 0) return positionAxis(0);
   const clock = new Float64Array(length + 1);
   clock.set(times);
   clock[length] = times[length - 1] + Math.max((times[length - 1] - times[0]) * LAST_SHARE, 1);
+  return clockAxis(clock, "time");
+}
+
+/** Create a time axis of positions that take these times, in seconds. */
+export function durationAxis(seconds: Float64Array, measure: string): Axis {
+  const clock = new Float64Array(seconds.length + 1);
+  for (let i = 0; i < seconds.length; i++) clock[i + 1] = clock[i] + seconds[i] * SECOND_NS;
+  return clock[seconds.length] > 0 ? clockAxis(clock, measure) : positionAxis(seconds.length);
+}
+
+function clockAxis(clock: Float64Array, measure: string): Axis {
+  const length = clock.length - 1;
   const extent: Span = [clock[0], clock[length]];
   const at = (position: number): number => {
     const index = Math.min(Math.max(Math.floor(position), 0), length - 1);
@@ -252,6 +275,7 @@ export function timeAxis(times: Float64Array): Axis {
   };
   return {
     clock,
+    measure,
     extent,
     at,
     positionAt,

@@ -5,11 +5,13 @@ import {
   type MemoryProfileQuery,
   type MemoryViewerQuery,
   type RowsQuery,
+  type TimeTablesQuery,
   type TreeQuery,
   type UsageQuery,
 } from "./generated/client";
 import { readLifetimes } from "./recording/lifetimes";
 import { readFirstView, readRecordingData, readUsage } from "./recording/recording";
+import { readTimeTables } from "./recording/times";
 import { readFleet } from "./responses/fleet";
 import { readForest } from "./responses/forest";
 import { type Fetch, onlyChanges, type Signal } from "./server";
@@ -41,6 +43,8 @@ export function createApi(fetch: Fetch) {
     rows: async (query: RowsQuery, signal: Signal) => readRecordingData(await client.rows(query, signal)),
     usage: async (query: UsageQuery, signal: Signal) =>
       readUsage((await client.usage(query, signal)).table("usage")),
+    timeTables: async (query: TimeTablesQuery, signal: Signal) =>
+      readTimeTables(await client.timeTables(query, signal)),
     tree: async (query: TreeQuery, signal: Signal) => readForest(await client.tree(query, signal)),
   };
 }

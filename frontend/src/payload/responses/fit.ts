@@ -1,4 +1,4 @@
-import { formatBytes, formatCount, formatShare } from "../../base/units";
+import { formatBytes, formatCount, formatSeconds, formatShare } from "../../base/units";
 import type { FitCandidate, FitChoice, FitStep } from "../generated/answers";
 
 /** The outcome of compiling a candidate: a program that fits, without or with instructions that the compiler runs
@@ -83,8 +83,7 @@ export function recomputedText({ rematerialized, rematerialized_flops: flops }: 
 
 /** Format an estimated time with the two digits that it has, and what of the chip it uses: "84 ms, 41% MFU". */
 export function stepTimeText({ step_seconds: seconds, utilization }: FitCandidate): string {
-  const [unit, name] = seconds >= 1 ? [1, "s"] : seconds >= 1e-3 ? [1e-3, "ms"] : [1e-6, "µs"];
-  return `${formatCount(Number((seconds / unit).toPrecision(2)))} ${name}, ${formatShare(utilization, 1)} MFU`;
+  return `${formatSeconds(seconds)}, ${formatShare(utilization, 1)} MFU`;
 }
 
 /** Format what binds an estimated time, the largest share first: "memory 56%, other devices 43%". */

@@ -95,8 +95,8 @@ export function useTerms(): Terms {
 }
 
 /** Return the title of the x axis. */
-export function axisTitle({ position, extent }: Terms, { clock }: Axis): string {
-  return clock === null ? `${position} in the ${extent}` : `time since the ${extent} began`;
+export function axisTitle({ position, extent }: Terms, { clock, measure }: Axis): string {
+  return clock === null ? `${position} in the ${extent}` : `${measure} since the ${extent} began`;
 }
 
 /** Capitalize the first letter. */

@@ -1,11 +1,12 @@
 import { useMemo } from "preact/hooks";
-import { formatBytes, formatCount, formatShare } from "../../base/units";
+import { formatBytes, formatCount, formatSeconds, formatShare } from "../../base/units";
 import { type Axis, formatTime, stepAt } from "../../layout/axis";
 import { bytesByRole, liveAt, liveBytes } from "../../layout/usage/live_set";
 import { usageSeries } from "../../layout/usage/usage_series";
 import type { Api } from "../../payload/api";
 import type { FirstView, Program } from "../../payload/recording/recording";
 import { rowName } from "../../payload/recording/rows";
+import type { TimeTables } from "../../payload/recording/times";
 import { capitalize, useTerms } from "../data/terms";
 import type { AvailableRows } from "../data/use_recording";
 import { RowFacts, useDetails } from "../page/details";
@@ -20,6 +21,8 @@ interface Props {
   available: AvailableRows;
   program: Program | null;
   axis: Axis;
+  /** Times of a program's instructions; null where they are not known. */
+  times?: TimeTables | null;
 }
 
 /** The panel at the right: the selected row, else the row or position under the pointer, else the inspected one. */
@@ -94,7 +97,7 @@ interface MomentProps extends Props {
 }
 
 /** A position: instruction, live bytes by role, and the value of each curve. */
-function Moment({ view, available, program, axis, position, isInspected }: MomentProps) {
+function Moment({ view, available, program, axis, times = null, position, isInspected }: MomentProps) {
   const terms = useTerms();
   const curves = useCurves(view);
   const series = useMemo(() => usageSeries(view.usage, view.length, axis, curves), [view, axis, curves]);
@@ -119,6 +122,7 @@ function Moment({ view, available, program, axis, position, isInspected }: Momen
         )}
       </div>
       <dl class="facts">
+        {times !== null && <TakenTime {...{ times, position }} />}
         {series.curves.map(({ key, max, min }) => {
           const text = (value: number): string =>
             key === "fragmentation" ? formatShare(value, 1) : formatBytes(value);
@@ -138,8 +142,30 @@ function Moment({ view, available, program, axis, position, isInspected }: Momen
   );
 }
 
+/** The time of the instruction at a position, in one run. */
+function TakenTime({ times: { positions }, position }: { times: TimeTables; position: number }) {
+  const { measured, estimated } = positions;
+  const takes = measured[position] > 0 ? formatSeconds(measured[position], 3) : "";
+  const beside = estimated[position] > 0 ? `${formatSeconds(estimated[position])} estimated` : "";
+  if (takes === "" && beside === "") return null;
+  return (
+    <>
+      <dt>Time</dt>
+      <dd>
+        {takes}
+        <span class="muted"> {beside}</span>
+      </dd>
+    </>
+  );
+}
+
 /** Live bytes at a position by role. Away from the peak this needs all rows. */
-function RolesAt({ view, available, program, position }: Omit<MomentProps, "api" | "axis" | "isInspected">) {
+function RolesAt({
+  view,
+  available,
+  program,
+  position,
+}: Omit<MomentProps, "api" | "axis" | "times" | "isInspected">) {
   const { rows, complete } = available;
   const terms = useTerms();
   const live = useMemo(

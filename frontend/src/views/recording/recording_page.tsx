@@ -1,9 +1,10 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
-import { type Axis, positionAxis, timeAxis } from "../../layout/axis";
+import { type Axis, durationAxis, positionAxis, timeAxis } from "../../layout/axis";
 import type { Api } from "../../payload/api";
-import type { AdviceList, Problem, RecordingVerdict } from "../../payload/generated/answers";
+import type { AdviceList, Problem, RecordingVerdict, Times } from "../../payload/generated/answers";
 import type { FirstView, Program, RecordingData } from "../../payload/recording/recording";
+import type { TimeTables } from "../../payload/recording/times";
 import { prepareRenderer } from "../../render/workers/timeline_renderer";
 import { preparePlacement } from "../../render/workers/workers";
 import { Breakdown } from "../breakdown/breakdown";
@@ -23,6 +24,7 @@ import { ErrorMessage } from "../widgets/message";
 import { Panel } from "./panel";
 import { KernelsPanel, StepGrowth } from "./step_growth";
 import { TimelineSection } from "./timeline_section";
+import { TimesPanel } from "./times";
 
 interface FrameProps {
   /** Only the charts and the panel, over the whole window. */
@@ -50,17 +52,42 @@ export function RecordingFrame({ full, top, charts, below, panel }: FrameProps) 
 }
 
 /** Return the x axis of all charts. The time axis needs the timestamps of all events, which load with the rows. */
-function useAxis(view: FirstView, program: Program | null): Axis {
+function useAxis(view: FirstView, program: Program | null, times: KnownTimes | null): Axis {
   const wanted = useViewState((state) => state.axis);
-  const times = wanted === "time" ? (program?.time_ns ?? null) : null;
-  return useMemo(() => (times === null ? positionAxis(view.length) : timeAxis(times)), [times, view.length]);
+  return useMemo(() => {
+    const clock = wanted === "time" ? (program?.time_ns ?? null) : null;
+    if (clock !== null) return timeAxis(clock);
+    if (wanted !== "time" || times === null) return positionAxis(view.length);
+    const { seconds } = times.tables.positions;
+    return durationAxis(seconds, times.times.measured_seconds === null ? "estimated time" : "measured time");
+  }, [wanted, program, times, view.length]);
+}
+
+/** Times of a program's instructions. */
+interface KnownTimes {
+  times: Times;
+  tables: TimeTables;
+}
+
+/** Load the times of a program; null where they are not known. */
+function useTimes(api: Api, { recording: { id, kind } }: FirstView, complete: boolean): KnownTimes | null {
+  const key = kind === "program" && complete ? id : null;
+  const times = useFetched(key, (of, signal) => api.times({ id: of }, signal)).value;
+  const timed = times !== null && (times.measured_seconds ?? times.estimated_seconds) !== null;
+  const tables = useFetched(timed ? id : null, (of, signal) => api.timeTables({ id: of }, signal)).value;
+  return useMemo(() => (times === null || tables === null ? null : { times, tables }), [times, tables]);
 }
 
 /** Return the tabs below the charts that have something to show. */
 function useTabs(
-  props: LoadedProps & { available: AvailableRows; program: Program | null; advice: Fetched<AdviceList> },
+  props: LoadedProps & {
+    available: AvailableRows;
+    program: Program | null;
+    advice: Fetched<AdviceList>;
+    times: KnownTimes | null;
+  },
 ): BelowTab[] {
-  const { api, view, all, available, program, advice } = props;
+  const { api, view, all, available, program, advice, times } = props;
   const { id, axis, kind } = view.recording;
   const complete = all.value !== null;
   const kernels = useFetched(kind === "program" ? id : null, (key, signal) =>
@@ -79,6 +106,12 @@ function useTabs(
     },
     { key: "breakdown", label: "Breakdown", contents: () => <Breakdown {...below} /> },
     { key: "buffers", label: capitalize(useTerms().items), contents: () => <Buffers {...below} /> },
+    times !== null &&
+      program !== null && {
+        key: "time",
+        label: "Time",
+        contents: () => <TimesPanel {...{ view, program, ...times }} rows={available.rows} />,
+      },
     found.length > 0 && {
       key: "kernels",
       label: "Kernels",
@@ -157,18 +190,19 @@ function Loaded(props: LoadedProps) {
   const full = useViewState((state) => state.timeline_only);
   const available = useMemo(() => availableRows(view, all.value), [view, all.value]);
   const program = all.value?.program ?? null;
-  const axis = useAxis(view, program);
+  const times = useTimes(api, view, available.complete);
+  const axis = useAxis(view, program, times);
   const advice = useFetched(available.complete ? view.recording.id : null, (id, signal) =>
     api.advice({ id }, signal),
   );
-  const tabs = useTabs({ ...props, available, program, advice });
+  const tabs = useTabs({ ...props, available, program, advice, times });
   const { verdict, waiting } = useVerdict(api, view, available.complete);
   const busy = waiting || (advice.value === null && advice.error === null);
   const shared = { api, view, available, program, axis };
   return (
     <RecordingFrame
       full={full}
-      panel={<Panel {...shared} />}
+      panel={<Panel {...shared} times={times?.tables ?? null} />}
       top={
         <>
           <Verdict verdict={verdict} advice={advice.value} busy={busy} />
@@ -177,7 +211,7 @@ function Loaded(props: LoadedProps) {
         </>
       }
       charts={
-        <UsageSection {...shared} spans={all.value?.spans ?? null}>
+        <UsageSection {...shared} timed={times !== null} spans={all.value?.spans ?? null}>
           <TimelineSection {...{ view, all, early, axis }} />
         </UsageSection>
       }

@@ -75,10 +75,14 @@ export const SCHEMA = {
   /** Theme of the host or the system, which "auto" follows. */
   host_dark: privateField(false),
   /** Tab below the charts. */
-  below: choice("below", ["advice", "breakdown", "buffers", "kernels", "growth", "programs"], "advice"),
+  below: choice(
+    "below",
+    ["advice", "breakdown", "buffers", "time", "kernels", "growth", "programs"],
+    "advice",
+  ),
   /** Do not follow a running job. */
   paused: flag("paused"),
-  /** X axis of an allocator: equally spaced events, or time. */
+  /** X axis: equally spaced events of an allocator or positions of a program, or time. */
   axis: choice("axis", ["events", "time"], "events"),
   /** Top of an allocator's usage chart: the peak, the capacity, or the maximum of the visible part. */
   usage_range: choice("range", ["peak", "capacity", "fit"], "peak"),

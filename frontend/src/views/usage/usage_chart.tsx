@@ -25,7 +25,7 @@ import { GUTTER_LEFT, GUTTER_RIGHT, pageColors } from "../drawing/surface";
 import { RowFilterContext } from "../page/row_filter";
 import { useDark } from "../state/theme";
 import { store, usePosition, useViewState } from "../state/view_state";
-import { AxisChoices } from "../widgets/choice";
+import { AxisChoice, RangeChoice } from "../widgets/choice";
 import { NO_AXIS_HEIGHT, TOP, usageColumns, usageOptions, X_AXIS_HEIGHT } from "./chart_options";
 import { CurveLegend, useCurves } from "./curves";
 import { bindPointer, onKey, startsBrush } from "./gestures";
@@ -262,6 +262,8 @@ interface UsageSectionProps {
   program: Program | null;
   spans: Spans | null;
   axis: Axis;
+  /** The times of a program's instructions are known. */
+  timed?: boolean;
   /** Snapshots of the same memory, in order of time. */
   snapshots?: readonly Summary[] | undefined;
   /** The timeline, directly below the usage chart because it shares its x axis. */
@@ -270,13 +272,13 @@ interface UsageSectionProps {
 
 /** Charts along the x axis in one frame: toolbar, spans, usage chart and timeline. */
 export function UsageSection(props: UsageSectionProps) {
-  const { api, view, available, program, spans, axis, snapshots, children } = props;
+  const { api, view, available, program, spans, axis, timed = false, snapshots, children } = props;
   const terms = useTerms();
   const { axis: kind, kind: source, title, memory } = view.recording;
   const known = useCurves(view);
   const picture = useRef<() => Picture | null>(() => null);
   // Samples of a job come at equal intervals, except where older ones were dropped.
-  const timed = source !== "watch" && (program === null || program.time_ns !== null);
+  const hasClock = kind === "TIME" && source !== "watch" && (program === null || program.time_ns !== null);
   return (
     <section
       class={children === null ? "frame curve-only" : "frame"}
@@ -285,7 +287,8 @@ export function UsageSection(props: UsageSectionProps) {
     >
       <header class="frame-head">
         <CurveLegend view={view} known={known} />
-        {kind === "TIME" && <AxisChoices timed={timed} capacity={known.includes("ceiling")} />}
+        {(hasClock || timed) && <AxisChoice program={kind !== "TIME"} />}
+        {kind === "TIME" && <RangeChoice capacity={known.includes("ceiling")} />}
         <SavePicture of="usage chart" fileName={`${title}-${memory}-usage`} draw={() => picture.current()} />
       </header>
       <div class={kind === "TIME" && source !== "watch" ? "frame-lanes timed" : "frame-lanes"}>

@@ -85,35 +85,36 @@ const RANGES = [
   },
 ] as const;
 
-interface AxisChoicesProps {
-  /** Choices that the recording supports: timestamps for time, a known capacity. */
-  timed: boolean;
-  capacity: boolean;
+const PROGRAM_AXES = [
+  { value: "events", label: "Positions", about: "Equally spaced instructions" },
+  { value: "time", label: "Time", about: "Each instruction as long as it takes" },
+] as const;
+
+/** Choice of what the x axis of charts is. */
+export function AxisChoice({ program }: { program: boolean }) {
+  const axis = useViewState((state) => state.axis);
+  return (
+    <Select
+      label="X axis"
+      testid="axis-choice"
+      options={program ? PROGRAM_AXES : AXES}
+      value={axis}
+      onPick={(picked) => store.set({ axis: picked })}
+    />
+  );
 }
 
-/** Choices for the axes of an allocator's usage chart. */
-export function AxisChoices({ timed, capacity }: AxisChoicesProps) {
-  const axis = useViewState((state) => state.axis);
+/** Choice of the top of an allocator's usage chart; `capacity`: the memory's is known. */
+export function RangeChoice({ capacity }: { capacity: boolean }) {
   const range = useViewState((state) => state.usage_range);
   return (
-    <>
-      {timed && (
-        <Select
-          label="X axis"
-          testid="axis-choice"
-          options={AXES}
-          value={axis}
-          onPick={(picked) => store.set({ axis: picked })}
-        />
-      )}
-      <Select
-        label="Y axis"
-        testid="range-choice"
-        options={RANGES.filter(({ value }) => capacity || value !== "capacity")}
-        value={range}
-        onPick={(picked) => store.set({ usage_range: picked, usage_zoom: null })}
-      />
-    </>
+    <Select
+      label="Y axis"
+      testid="range-choice"
+      options={RANGES.filter(({ value }) => capacity || value !== "capacity")}
+      value={range}
+      onPick={(picked) => store.set({ usage_range: picked, usage_zoom: null })}
+    />
   );
 }
 
