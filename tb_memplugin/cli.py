@@ -35,8 +35,8 @@ COMMANDS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     options.__name__: options
     for options in (
         *(tools.serve, tools.xprof),
-        *(recordings.summary, recordings.explain, recordings.buffers, recordings.times, recordings.advice),
-        *(recordings.compare,),
+        *(recordings.summary, recordings.explain, recordings.buffers),
+        *(recordings.times, recordings.advice, recordings.compare),
         *(budgets.check, budgets.baseline, budgets.fit, budgets.plan, budgets.fleet),
         *(recordings.export, tools.cache, tools.schema, tools.mcp, tools.skill, tools.hook),
     )

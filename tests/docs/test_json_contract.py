@@ -167,8 +167,11 @@ def test_buffers_and_advice(print_json: Any) -> None:
 
 def test_times(print_json: Any) -> None:
     seen = set[str]()
-    for path in [DEMO / "leak", DEMO / "v5e_train_step"]:
-        check_object(print_json("times", str(path)), "times --json", path.name, seen)
+    for path in [DEMO / "leak", DEMO / "v5e_train_step", TESTS / "data" / "xla_dumps" / "tpu_v5e_text"]:
+        for recording in listing_of_path(str(path)).recordings:
+            if recording.kind.has_program:
+                answer = print_json("times", str(path), "--recording", recording.id)
+                check_object(answer, "times --json", path.name, seen)
     assert seen >= set(all_keys("times --json"))
 
 

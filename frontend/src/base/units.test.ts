@@ -1,5 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { formatBytes, formatCounted, formatLeft, formatShare, formatSigned, parseBytes } from "./units";
+import {
+  formatBytes,
+  formatCounted,
+  formatLeft,
+  formatSeconds,
+  formatShare,
+  formatSigned,
+  parseBytes,
+} from "./units";
 
 describe("formatBytes", () => {
   it.each([
@@ -57,4 +65,17 @@ describe("parseBytes", () => {
 it("formats differences with their sign, and distances to a limit", () => {
   expect([2 ** 20, 0, -(2 ** 20)].map(formatSigned)).toEqual(["+1.00 MiB", "0 B", "\u22121.00 MiB"]);
   expect([2 ** 27, -(2 ** 29)].map(formatLeft)).toEqual(["128 MiB", "512 MiB over"]);
+});
+
+describe("formatSeconds", () => {
+  it("has as many digits as the figure", () => {
+    expect([0.084, 2, 0.00052, 3e-9].map((seconds) => formatSeconds(seconds))).toEqual([
+      "84 ms",
+      "2.0 s",
+      "520 \u00b5s",
+      "3.0 ns",
+    ]);
+    expect(formatSeconds(0.0837, 3)).toBe("83.7 ms");
+    expect([0, NaN].map((seconds) => formatSeconds(seconds))).toEqual(["0 s", "0 s"]);
+  });
 });

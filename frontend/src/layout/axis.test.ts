@@ -1,5 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { byteTicks, formatTime, positionAxis, positionTicks, stepAt, timeAxis, timeTicks } from "./axis";
+import {
+  byteTicks,
+  durationAxis,
+  formatTime,
+  positionAxis,
+  positionTicks,
+  stepAt,
+  timeAxis,
+  timeTicks,
+} from "./axis";
 import { regionsOf, rowsOf } from "./fixture";
 import { indexBlocks, timelineBlocks } from "./timeline/blocks";
 import { emptyRects, layoutTimeline } from "./timeline/rects";
@@ -86,6 +95,19 @@ describe("formatTime", () => {
 
 /** Two simultaneous events, a pause of ten seconds, then two events 5 ns apart. */
 const TIMES = Float64Array.of(100, 100, 10_000_000_100, 10_000_000_105);
+
+describe("durationAxis", () => {
+  it("gives each position its time, and none to the others", () => {
+    const axis = durationAxis(Float64Array.of(2, 0, 3), "estimated time");
+    expect([0, 1, 2, 2.5, 3].map(axis.at)).toEqual([0, 2e9, 2e9, 3.5e9, 5e9]);
+    expect(axis.positionAt(3.5e9)).toBe(2.5);
+    expect([axis.extent, axis.measure]).toEqual([[0, 5e9], "estimated time"]);
+  });
+
+  it("has positions where nothing takes time", () => {
+    expect(durationAxis(Float64Array.of(0, 0), "estimated time").clock).toBeNull();
+  });
+});
 
 describe("timeAxis", () => {
   const axis = timeAxis(TIMES);
