@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import runpy
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
@@ -51,9 +52,11 @@ def step(devices, batch=8):
 """
 
 
-def record(folder: Path, step: str, *words: str) -> dict[str, Any]:
+def record(folder: Path, step: str, *words: str, batch: int = 4096) -> dict[str, Any]:
     """Return the record of the only candidate, which is kept in a folder."""
-    assert main(["fit", step, "--on", "cpu:1", "--set", "batch=4096", "--no-cache", "--to", str(folder), *words]) == 0
+    assert (
+        main(["fit", step, "--on", "cpu:1", "--set", f"batch={batch}", "--no-cache", "--to", str(folder), *words]) == 0
+    )
     (path,) = folder.glob("*/fit.json")
     found: dict[str, Any] = json.loads(path.read_text())
     return found
@@ -78,3 +81,32 @@ def test_a_script_of_a_library_needs_what_a_function_by_hand_needs(
         of_program = found["reserved_bytes"] - found["roles_bytes"].get(BESIDE, 0)
         assert of_program == pytest.approx(by_hand["reserved_bytes"], rel=0.01)
     assert {path.name for path in (tmp_path / "scripts").iterdir()} == {path.name for path in SCRIPTS.iterdir()}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # Levanter uses names that JAX has deprecated
+def test_levanters_trainer_needs_what_jax_says_of_its_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its step is lowered and compiled here as the trainer would, on the CPU's device."""
+    haliax, trainers = pytest.importorskip("haliax"), pytest.importorskip("levanter.trainer")
+    import jax
+    from levanter.data.dataset import ListAsyncDataset  # type: ignore[import-not-found,unused-ignore]
+    from levanter.models.lm_model import LmExample  # type: ignore[import-not-found,unused-ignore]
+    from levanter.optim import AdamConfig  # type: ignore[import-not-found,unused-ignore]
+
+    shutil.copy(SCRIPTS / "levanter_lm.py", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    found = record(tmp_path / "found", "levanter_lm.py", "--", "{batch}", batch=8)
+    assert any("The step of the script is _train_step (" in each for each in found["caveats"])
+
+    monkeypatch.setattr("sys.argv", ["levanter_lm.py", "8"])
+    script = runpy.run_path("levanter_lm.py", run_name="parts")
+    script["trainer_config"].initialize()
+    example = LmExample.causal(haliax.zeros(script["config"].Pos, dtype=int))
+    with trainers.Trainer(script["trainer_config"], AdamConfig().build(100), script["loss"]) as trainer:
+        key = jax.random.key(0)
+        state = trainer.initial_state(key, model_init=lambda: script["config"].build(script["Vocab"], key=key))
+        loader = trainer.data_loader(ListAsyncDataset([example] * 64, is_complete=True))
+        said = trainer._jit_train_step_fn.lower(state, (next(iter(loader)),), {}).compile().memory_analysis()
+    needs = said.argument_size_in_bytes + said.output_size_in_bytes + said.temp_size_in_bytes
+    of_program = found["reserved_bytes"] - found["roles_bytes"].get(BESIDE, 0)
+    assert of_program == pytest.approx(needs - said.alias_size_in_bytes, rel=0.01)
