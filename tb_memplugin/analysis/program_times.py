@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,8 +18,10 @@ from tb_memplugin.model.dataflow import DataflowValues
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.program import Costs, InstructionTimes
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.text import Text
 
-CONTROL_FLOW = {"while", "call", "conditional"}  # their times are those of what they call
+CONTROL_FLOW = {"while", "call", "conditional"}
+NOT_OF_KERNELS = re.compile(r"\W")
 NEAR_PEAK = 0.99  # of the bytes at the peak: how long memory is as full as that
 
 
@@ -28,6 +31,8 @@ class ProgramTimes:
 
     estimated: StepTime | None  # None: the speed of the device is not known
     measured: F64 | None  # NaN where the profile has no run of the instruction; None: no instruction was measured
+    others: float  # measured, of kernels that cannot be assigned to an instruction, such as those of libraries
+    weights: F64  # by which the time of others is shared out among the instructions that were not measured
     executions: int  # of the program, on all devices together
     devices: tuple[str, ...]
     imbalance: F64 | None  # the mean time on the slowest device, divided by that on the fastest
@@ -38,12 +43,18 @@ class ProgramTimes:
 
     @property
     def seconds(self) -> F64:
-        """The measured times, else the estimated ones; 0 where an instruction was not measured."""
-        if self.measured is not None:
-            known: F64 = np.nan_to_num(self.measured)
-            return known
-        assert self.estimated is not None
-        return self.estimated.seconds
+        """The measured times, with those of other kernels shared out; else the estimated ones."""
+        if self.measured is None:
+            assert self.estimated is not None
+            return self.estimated.seconds
+        weights = np.where(np.isnan(self.measured), self.weights, 0.0)
+        found: F64 = np.nan_to_num(self.measured) + weights * (self.others / max(float(weights.sum()), 1e-300))
+        return found
+
+    @property
+    def total_measured(self) -> float | None:
+        """The measured time of one run; None without any."""
+        return None if self.measured is None else float(np.nansum(self.measured)) + self.others
 
     @property
     def clock(self) -> F64:
@@ -62,23 +73,36 @@ def program_times(recording: Recording) -> ProgramTimes | None:
     estimated = step_time(costs, program.speed) if program.speed is not None else None
     ran = program.measured() if program.measured is not None else None
     if ran is None or not len(ran.name):
-        return ProgramTimes(estimated, None, 0, (), None) if estimated is not None else None
+        return ProgramTimes(estimated, None, 0.0, costs.nbytes, 0, (), None) if estimated is not None else None
     return _measured(recording, costs, ran, estimated)
 
 
 def _measured(recording: Recording, costs: Costs, ran: InstructionTimes, estimated: StepTime | None) -> ProgramTimes:
     program = recording.program
     assert program is not None
-    rows = {name: row for row, name in enumerate(ran.name.tolist())}
-    row = program.name.map(lambda name: rows.get(name, -1), -1, np.int64)
-    row[program.op.isin(CONTROL_FLOW)] = -1
+    row = _rows_of(program.name, ran.name)
+    is_caller = program.op.isin(CONTROL_FLOW)  # their times are those of what they call
+    unmatched = np.setdiff1d(np.arange(len(ran.name)), row)
+    row[is_caller] = -1
     known = row >= 0
     executions = _executions(ran.runs[row[known]], costs.times[known])
-    shared = np.bincount(row[known], minlength=len(rows))  # positions of one name, which a damaged file may have
+    shared = np.bincount(row[known], minlength=len(ran.name))  # positions of one name, which a damaged file may have
     measured, imbalance = np.full((2, len(row)), np.nan)
     measured[known] = ran.seconds[row[known]] / shared[row[known]] / executions
     imbalance[known] = ran.slowest[row[known]] / np.maximum(ran.fastest[row[known]], 1e-12)
-    return ProgramTimes(estimated, measured, executions, ran.devices, imbalance if len(ran.devices) > 1 else None)
+    weights = costs.nbytes * costs.times if estimated is None else estimated.seconds
+    others = float(ran.seconds[unmatched].sum()) / executions if weights[~known].any() else 0.0
+    several = len(ran.devices) > 1
+    return ProgramTimes(estimated, measured, others, weights, executions, ran.devices, imbalance if several else None)
+
+
+def _rows_of(instructions: Text, measured: Text) -> I64:
+    """Return the row of `measured` for each instruction, -1 for none. Names of kernels have `_` in place of dots."""
+    rows = {name: row for row, name in enumerate(measured.tolist())}
+    found: I64 = instructions.map(
+        lambda name: rows.get(name, rows.get(NOT_OF_KERNELS.sub("_", name), -1)), -1, np.int64
+    )
+    return found
 
 
 def _executions(runs: I64, times: F64) -> int:

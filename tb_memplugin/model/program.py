@@ -95,9 +95,12 @@ class Costs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InstructionTimes:
-    """Times of a program's instructions, measured by a profiler on some devices. One row for each that ran."""
+    """Times of a program's instructions, measured by a profiler on some devices. One row for each that ran.
 
-    name: Text
+    Kernels that the profiler assigns to no instruction have rows, too.
+    """
+
+    name: Text  # of the instruction, or of the kernel
     runs: I64  # on all devices
     seconds: F64  # of all runs
     slowest: F64  # the mean of the device on which that is the longest

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -116,6 +119,36 @@ def test_differences_from_the_estimate_and_between_devices_are_sentences() -> No
     assert f"fusion.487 is 3.0 times slower than estimated: {took}, estimated 2.0 ms." in text
     assert "fusion.487 takes 2.0 times as long on the slowest of 2 devices as on the fastest." in text
     assert "fusion.13 " not in text.replace("fusion.13 takes 2.0 times as long on the slowest", "")
+
+
+H100 = Path(__file__).parents[1] / "data" / "h100"
+STEPS = sorted(path.name.removesuffix(".xplane.pb.gz") for path in H100.glob("*.xplane.pb.gz"))
+SECONDS = {each["name"]: each.get("seconds") for each in json.loads((H100 / "programs.json").read_text())["programs"]}
+
+
+def on_h100(name: str, folder: Path) -> Recording:
+    """Return a program of a profile of an H100, two steps of which are in it."""
+    run = folder / "plugins" / "profile" / name
+    run.mkdir(parents=True)
+    (run / "host.xplane.pb").write_bytes(gzip.decompress((H100 / f"{name}.xplane.pb.gz").read_bytes()))
+    return next(one for one in listing_of_path(str(folder)).recordings if one.program and one.is_main_memory)
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_times_of_an_h100_are_those_of_its_steps_and_about_as_estimated(name: str, tmp_path: Path) -> None:
+    """Kernels that ran as a graph are found by their own names; those of libraries count to the total."""
+    recording = on_h100(name, tmp_path)
+    found, answer = program_times(recording), times(recording)
+    assert found is not None and found.estimated is not None and found.total_measured is not None
+    assert found.executions == answer["runs"] == 2
+    assert found.total_measured == pytest.approx(SECONDS[name], rel=0.1)
+    assert found.estimated.total == pytest.approx(found.total_measured, rel=0.25)
+    assert found.seconds.sum() == pytest.approx(found.total_measured)
+    # Where each kernel has an instruction, many are within a third of their estimates.
+    assert found.measured is not None
+    known = np.flatnonzero((found.measured > 1e-4) & (found.estimated.seconds > 0))
+    ratio = found.measured[known] / found.estimated.seconds[known]
+    assert len(known) >= 8 and np.mean((ratio > 0.67) & (ratio < 1.5)) > (0.4 if "resnet" in name else 0.7)
 
 
 def test_a_program_of_an_unknown_device_has_no_times() -> None:

@@ -113,7 +113,7 @@ def times(recording: Recording) -> TimesJson:
     estimate = found.estimated if found is not None else None
     return {
         "estimated_seconds": float(estimate.seconds.sum()) if estimate is not None else None,
-        "measured_seconds": float(np.nansum(found.measured)) if found and found.measured is not None else None,
+        "measured_seconds": found.total_measured if found is not None else None,
         "runs": found.executions if found is not None else 0,
         "devices": len(found.devices) if found is not None else 0,
         "near_peak_seconds": held.near_peak if held is not None else None,
@@ -219,6 +219,9 @@ def _most_unused(recording: Recording, held: HeldMemory) -> I64:
 def _sentences(recording: Recording, found: ProgramTimes, held: HeldMemory) -> Iterator[str]:
     total, as_estimated = float(found.seconds.sum()), "" if found.is_measured else ", as estimated"
     yield f"One run of the program takes {_run_text(found)}."
+    if found.others:
+        share = percent_text(found.others, total)
+        yield f"{share} of it is in kernels without the name of an instruction, such as those of libraries."
     share = percent_text(held.near_peak, total)
     yield f"At least 99% of the peak is in use for {_text(held.near_peak, found)} of it ({share}{as_estimated})."
     everything = sum(held.by_role.values())
@@ -238,7 +241,7 @@ def _run_text(found: ProgramTimes) -> str:
     estimated = seconds_text(float(found.estimated.seconds.sum())) if found.estimated is not None else ""
     if found.measured is None:
         return f"about {estimated}, as estimated"
-    measured = seconds_text(float(np.nansum(found.measured)), MEASURED_DIGITS)
+    measured = seconds_text(found.total_measured or 0.0, MEASURED_DIGITS)
     devices = len(found.devices)
     runs = counted(round(found.executions / devices), "run")
     where = f" on each of {devices:,} devices" if devices > 1 else ""

@@ -27,6 +27,7 @@ from tb_memplugin.readers.xplane.spans import tpu_core_planes
 
 OPS_LINE = "XLA Ops"  # of a TPU; others have asynchronous copies, which run beside these
 OP_STAT, MODULE_STAT = "hlo_op", "hlo_module"
+GRAPH = "command_buffer"  # in place of an instruction: a graph of kernels
 INSTRUCTION = re.compile(r"%?([\w.\-]+)")  # of an event's name, which may be the whole text of the instruction
 PICOSECONDS = 1e-12
 
@@ -95,17 +96,24 @@ def _instruction(text: str) -> str:
 
 
 def _of_threads(plane: Plane, module: str, number: int) -> _Found:
-    """Return the runs of a program's instructions in a GPU's streams or a CPU's threads, whose events name both."""
+    """Return the runs of a program's instructions in a GPU's streams or a CPU's threads, whose events name both.
+
+    Kernels that a GPU runs as a graph have the graph in place of the instruction. Their own names are those of
+    instructions, where XLA has generated them.
+    """
     columns = {name: column for column, name in enumerate((OP_STAT, MODULE_STAT, ID_STAT))}
     wanted = {key: columns[name] for key, name in plane.stat_names.items() if name in columns}
-    found = every(plane.data, {}, wanted, budget=plane.budget)
+    names = list(plane.event_names.values())
+    found = every(plane.data, {key: kind for kind, key in enumerate(plane.event_names)}, wanted, budget=plane.budget)
     values = np.full((len(columns), len(found["kind"])), -1, dtype=np.int64)
     values[found["column"], found["owner"]] = found["value"]
     op, modules, programs = values
     named = [key for key, name in plane.stat_names.items() if name == module]
     rows = np.flatnonzero((op >= 0) & np.isin(modules, named) & (programs.view(np.uint64) == np.uint64(number % 2**64)))
-    used, kind = np.unique(op[rows], return_inverse=True)
-    labels = [plane.stat_names.get(key, "") for key in used.tolist()]
+    graphs = [key for key, name in plane.stat_names.items() if name.startswith(GRAPH)]
+    own = np.where(np.isin(op[rows], graphs) & (found["kind"][rows] >= 0), -1 - found["kind"][rows], op[rows])
+    used, kind = np.unique(own, return_inverse=True)
+    labels = [plane.stat_names.get(key, "") if key >= 0 else names[-1 - key] for key in used.tolist()]
     return _summed(labels, kind.ravel(), found["duration_ps"][rows])
 
 

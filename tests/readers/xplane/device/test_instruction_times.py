@@ -86,6 +86,18 @@ def test_kernels_of_gpus_name_instruction_and_program() -> None:
     assert found(space, "jit_loss(7)") == {}
 
 
+def test_kernels_of_a_graph_have_their_own_names() -> None:
+    space = XSpace()
+    plane = gpu(space, b"/device:GPU:0")
+    plane.stat_metadata[12].name = b"command_buffer_3"
+    plane.event_metadata[2].name = b"loop_add_fusion_4"
+    event = plane.lines[0].events.add(metadata_id=2, duration_ps=3 * MS)
+    event.stats.add(metadata_id=HLO_OP, ref_value=12)
+    event.stats.add(metadata_id=HLO_MODULE, ref_value=11)
+    event.stats.add(metadata_id=PROGRAM_ID, int64_value=7)
+    assert found(space) == {"fusion.1": (2, 4.0), "loop_add_fusion_4": (1, 3.0)}
+
+
 def test_without_devices_the_times_are_those_of_the_cpus_threads() -> None:
     space = XSpace()
     gpu(space, b"/host:CPU")
