@@ -1,4 +1,4 @@
-"""Changes that lower the peak of a recording, the largest saving first."""
+"""Changes that lower the peak of a recording, the largest saving for the time that it costs first."""
 
 from tb_memplugin.analysis.advice import torch
 from tb_memplugin.analysis.advice.allocator import advise_earlier_steps, advise_fragmentation
@@ -15,6 +15,7 @@ from tb_memplugin.analysis.advice.jax.idle_arguments import advise_late_free, ad
 from tb_memplugin.analysis.advice.jax.shapes import advise_gathered, advise_oversized, advise_padding
 from tb_memplugin.analysis.advice.jax.unneeded import advise_outputs, advise_unused
 from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Cost, Effort, allow_for_recomputation, in_order
+from tb_memplugin.analysis.advice.price import with_price
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
@@ -46,7 +47,7 @@ ADVISERS = (
 
 @memoize
 def advise(recording: Recording) -> list[Advice]:
-    """Return all advice, the largest saving first.
+    """Return all advice, the largest saving for the time that it costs first.
 
     Each change is simulated on its own: savings are not additive.
     Out-of-memory messages get no advice: they contain no schedule to simulate.
@@ -54,4 +55,4 @@ def advise(recording: Recording) -> list[Advice]:
     if recording.out_of_memory is not None and recording.axis is Axis.INSTANT:
         return []
     pieces = (piece for adviser in ADVISERS for piece in adviser(recording))
-    return in_order(allow_for_recomputation(recording, piece) for piece in pieces)
+    return in_order(with_price(recording, allow_for_recomputation(recording, piece)) for piece in pieces)

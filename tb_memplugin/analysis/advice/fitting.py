@@ -41,9 +41,10 @@ def fitting_set(
         return None
     costs, efforts = list(Cost), list(Effort)
 
-    def price(numbers: PieceNumbers) -> tuple[int, int]:
+    def price(numbers: PieceNumbers) -> tuple[float, int, int]:
         chosen = [pieces[number] for number in numbers]
-        return sum(costs.index(one.cost) for one in chosen), sum(efforts.index(one.effort) for one in chosen)
+        lost = round(sum(one.lost_time for one in chosen), 2)
+        return lost, sum(costs.index(one.cost) for one in chosen), sum(efforts.index(one.effort) for one in chosen)
 
     best: tuple[PieceNumbers, Saving] | None = None
     for size in range(1, len(pieces) + 1):

@@ -85,9 +85,10 @@ def times(parser: argparse.ArgumentParser) -> None:
 
 
 def advice(parser: argparse.ArgumentParser) -> None:
-    """List changes that lower the peak, the largest saving first, with the code to write.
+    """List changes that lower the peak, with the code to write.
 
-    Each change is simulated on its own; savings are not additive. For a program
+    The largest saving for the time that it costs comes first. Each change is
+    simulated on its own; savings are not additive. For a program
     that does not fit, the smallest set of changes with which it fits comes first.
     Where `tb-memplugin fit --try` compiled a change, its figure replaces the
     estimate. With --compile, a program of an XLA dump is compiled again here, for

@@ -72,7 +72,7 @@ class ExplainAnswerJson(AnswerJson, LiveMemoryJson):
     lines: list[LineShareJson]
     """The live bytes by the user's innermost source line."""
     advice: NotRequired[list[AdviceLineJson]]
-    """The changes that lower the peak, the largest saving first."""
+    """The changes that lower the peak, the largest saving for the time that it costs first."""
     fits_with: NotRequired[FitsWithJson | None]
     """The changes to make first where it does not fit; null if it fits, or the limit is unknown."""
     buffers: NotRequired[list[LiveSiteJson]]

@@ -27,6 +27,15 @@ from tb_memplugin.sizes import bytes_text, percent_text
 MAX_LINES = 5  # pieces printed in the terminal
 
 
+class LongerJson(TypedDict):
+    """By which share a step takes longer with a change: negative if it is shorter. Both may be equal."""
+
+    least: float
+    """At least."""
+    most: float
+    """At most."""
+
+
 class AdviceLineJson(TypedDict):
     """A change that lowers the peak: its saving, and what it takes."""
 
@@ -54,6 +63,8 @@ class AdviceLineJson(TypedDict):
     """The cost of the change in each step."""
     time_ratio: float | None
     """The estimated time of a step with the change, relative to that now; null where it was not compiled."""
+    longer: LongerJson | None
+    """What it costs in time, simulated by the estimated times of instructions; null where that is not known."""
 
 
 class AdviceJson(AdviceLineJson):
@@ -85,7 +96,7 @@ class FitsWithJson(TypedDict):
 
 
 class AdviceListJson(TypedDict):
-    """All changes that lower the peak of a recording, the largest saving first."""
+    """All changes that lower the peak of a recording, the largest saving for the time that it costs first."""
 
     peak_bytes: int
     """The recording's peak."""
@@ -94,12 +105,12 @@ class AdviceListJson(TypedDict):
     fits_with: FitsWithJson | None
     """The changes to make first where it does not fit; null if it fits, or the limit is unknown."""
     advice: list[AdviceJson]
-    """The changes, each simulated on its own, the largest saving first."""
+    """The changes, each simulated on its own, the largest saving for the time that it costs first."""
 
 
 @endpoint("advice", RECORDING, RUNS, report=EACH_CHOICE)
 def advice_in_logdir(recording: Recording, runs: Runs) -> AdviceListJson:
-    """Return all advice about a recording, the largest saving first, and the changes with which it fits."""
+    """Return all advice about a recording, in order of use, and the changes with which it fits."""
     kind = recording.kind
     return advice(recording, runs.fit().outcomes if kind.has_program or kind.has_tensor_stacks else ())
 
@@ -133,9 +144,16 @@ def _piece(recording: Recording, piece: Advice) -> AdviceJson:
         fits=fits_after(recording, saved.room if saved.of == "peak" or saved.is_shown else 0),
         evidence=saved.evidence,
         time_ratio=None if saved.time_ratio is None else round(saved.time_ratio, 2),
+        longer=_longer(piece),
         rows=_ranges(piece.rows),
         rows_total=len(piece.rows),
     )
+
+
+def _longer(piece: Advice) -> LongerJson | None:
+    if piece.longer is None or piece.saving.time_ratio is not None:
+        return None
+    return {"least": round(piece.longer.least, 3), "most": round(piece.longer.most, 3)}
 
 
 def _ranges(rows: I64) -> list[tuple[int, int]]:
@@ -154,7 +172,7 @@ def lines(found: AdviceListJson) -> Iterator[str]:
     if found["fits_with"] is not None:
         yield fits_with_text(found)
         yield ""
-    yield "Advice, each change simulated on its own, the largest saving first:"
+    yield "Advice, each change simulated on its own, the largest saving for the time that it costs first:"
     for piece in pieces[:MAX_LINES]:
         yield ""
         yield f"  {saving_line(piece)}  {piece['title']}"
@@ -184,17 +202,27 @@ def saving_line(piece: AdviceLineJson) -> str:
 
 
 def time_text(piece: AdviceLineJson) -> str:
-    """Return `: a step takes 9% less time (compiled, estimated)`; empty where that is unknown."""
-    ratio = piece["time_ratio"]
-    if ratio is None:
+    """Return `: a step takes 9% less time (compiled, estimated)`; empty where nothing is known, or nothing is lost."""
+    ratio, longer = piece["time_ratio"], piece["longer"]
+    if ratio is not None:
+        return f": a step takes {_change_text(ratio - 1)} (compiled, estimated)"
+    if longer is None or piece["cost"] == Cost.NONE:
         return ""
-    change = percent_text(abs(ratio - 1), 1.0)
-    length = f"{change} {'longer' if ratio > 1 else 'less time'}" if round(abs(ratio - 1), 2) else "as long as now"
-    return f": a step takes {length} (compiled, estimated)"
+    least, most = _change_text(longer["least"]), _change_text(longer["most"])
+    if round(longer["least"], 2) == 0 < round(longer["most"], 2):
+        return f": a step takes up to {most} (simulated, estimated)"
+    return f": a step takes {least if least == most else f'from {least} to {most}'} (simulated, estimated)"
+
+
+def _change_text(longer: float) -> str:
+    """Return `9% longer`, `9% less time` or `as long as now`."""
+    if round(abs(longer), 2) == 0:
+        return "as long as now"
+    return f"{percent_text(abs(longer), 1.0)} {'longer' if longer > 0 else 'less time'}"
 
 
 class AdviceAnswerJson(RecordingAnswerJson, AdviceListJson):
-    """The changes that lower the peak of a recording, the largest saving first."""
+    """The changes that lower the peak of a recording, the largest saving for the time that it costs first."""
 
 
 def advice_answer(

@@ -50,7 +50,7 @@ def shown(*outcomes: Outcome, limit: int | None = None) -> list[tuple[str, int, 
     return [(str(one.kind), one.saving_bytes // MIB, one.saving.is_shown) for one in found]
 
 
-SIMULATED = [("dtype", 50, False), ("replication", 40, False), ("donation", 30, False)]
+SIMULATED = [("donation", 30, False), ("dtype", 50, False), ("replication", 40, False)]  # donation costs no time
 
 
 def test_without_a_record_of_the_program_everything_is_simulated() -> None:
@@ -65,7 +65,7 @@ def test_what_was_compiled_replaces_the_estimate_and_the_order_follows() -> None
 
 
 def test_a_change_that_is_refuted_is_gone() -> None:
-    assert shown(BASE, changed(150, SHARD)) == [SIMULATED[0], SIMULATED[2]]
+    assert shown(BASE, changed(150, SHARD)) == SIMULATED[:2]
 
 
 def test_other_candidates_say_nothing_about_it() -> None:

@@ -74,11 +74,15 @@ def test_tensors(path: Path, however_small: None) -> None:
 
 
 @every_subject
-def test_the_largest_saving_comes_first(name: str) -> None:
+def test_the_largest_saving_for_the_lost_time_comes_first(name: str) -> None:
     for recording in recordings(name, True):
-        saved = [found.saving_bytes for found in advise(recording)]
-        assert saved == sorted(saved, reverse=True)
-        assert all(size >= model.MIN_BYTES for size in saved)
+        pieces = advise(recording)
+        worth = [piece.saving_bytes / (piece.lost_time + model.LITTLE_TIME) for piece in pieces]
+        assert worth == sorted(worth, reverse=True)
+        assert all(piece.saving_bytes >= model.MIN_BYTES for piece in pieces)
+        for piece in pieces:
+            assert piece.longer is None or -1 < piece.longer.least <= piece.longer.most
+            assert (piece.lost_time == 0) or piece.cost is not model.Cost.NONE
 
 
 def test_of_equal_savings_the_cheapest_comes_first_and_then_the_easiest() -> None:

@@ -46,8 +46,12 @@ def pieces_of(made: Recording) -> list[Advice]:
 def found_for(limit: int | None) -> tuple[list[int], int, bool] | None:
     """Return the sizes of the changes, what is needed with them, and whether that fits; in MiB."""
     made = program(limit)
-    found = fitting_set(made, pieces_of(made))
-    return found and ([SIZES[number] for number in found.pieces], found.after_bytes // MIB, found.fits)
+    pieces = pieces_of(made)
+    found = fitting_set(made, pieces)
+    if found is None:
+        return None
+    sizes = [pieces[number].bytes // MIB for number in found.pieces]
+    return sorted(sizes, reverse=True), found.after_bytes // MIB, found.fits
 
 
 def test_where_it_fits_or_the_limit_is_unknown_there_is_no_set() -> None:
@@ -71,7 +75,7 @@ def test_several_changes_are_made_where_one_is_not_enough() -> None:
 
 def test_where_no_set_is_enough_it_is_the_one_that_saves_most() -> None:
     made = program(5)
-    pieces = pieces_of(made)[:3]
+    pieces = [piece for piece in pieces_of(made) if piece.bytes >= 30 * MIB]
     found = fitting_set(made, pieces)
     assert found is not None
     assert (found.pieces, found.after_bytes, found.fits) == ((0, 1, 2), 30 * MIB, False)

@@ -115,7 +115,8 @@ def test_every_answer_is_the_servers(document: Document, client: Client) -> None
         assert answer.get_data() == content, key
     assert routes == {
         "runs", "recordings", "overview", "rows", "details", "advice", "tree", "memory_viewer", "memory_profile",
-        "leaks", "joins", "device_profile", "growth", "callgraph", "failed_program", "fit", "verdict",
+        "leaks", "joins", "device_profile", "growth", "callgraph", "failed_program", "fit", "verdict", "times",
+        "time_tables",
     }  # fmt: skip
 
 

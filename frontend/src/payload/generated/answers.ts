@@ -51,9 +51,13 @@ export interface AdviceLine {
   cost: Cost;
   /** The estimated time of a step with the change, relative to that now; null where it was not compiled. */
   time_ratio: number | null;
+  /**
+   * What it costs in time, simulated by the estimated times of instructions; null where that is not known.
+   */
+  longer: Longer | null;
 }
 
-/** All changes that lower the peak of a recording, the largest saving first. */
+/** All changes that lower the peak of a recording, the largest saving for the time that it costs first. */
 export interface AdviceList {
   /** The recording's peak. */
   peak_bytes: number;
@@ -61,7 +65,7 @@ export interface AdviceList {
   limit_bytes: number | null;
   /** The changes to make first where it does not fit; null if it fits, or the limit is unknown. */
   fits_with: FitsWith | null;
-  /** The changes, each simulated on its own, the largest saving first. */
+  /** The changes, each simulated on its own, the largest saving for the time that it costs first. */
   advice: Advice[];
 }
 
@@ -860,6 +864,14 @@ export interface Listing {
   opens: string | null;
   /** True: the run is of several hosts, or of several devices with memory of one kind. */
   has_fleet: boolean;
+}
+
+/** By which share a step takes longer with a change: negative if it is shorter. Both may be equal. */
+export interface Longer {
+  /** At least. */
+  least: number;
+  /** At most. */
+  most: number;
 }
 
 /** The measured peak of an allocator. */

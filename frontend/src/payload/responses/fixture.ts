@@ -270,6 +270,7 @@ export function makeAdvice(title: string, more: Partial<Advice> = {}): Advice {
     effort: "one argument",
     cost: "none",
     time_ratio: null,
+    longer: null,
     rows: [[0, 0]],
     rows_total: 1,
     ...more,

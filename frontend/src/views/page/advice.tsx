@@ -92,9 +92,17 @@ function adviceColumns({ advice, fits_with: needed }: AdviceList): Column<Advice
   ];
 }
 
-/** Name the cost, with the estimated time of a step where the change was compiled: "time, step 1.2 times (est.)". */
-function costText({ cost, time_ratio: ratio }: Advice): string {
-  return ratio === null ? cost : `${cost}, step ${ratio} times (est.)`;
+/** Name the cost, with the estimated time of a step: "time, step 1.2 times (est.)", "time, step −29% to +8% (est.)". */
+function costText({ cost, time_ratio: ratio, longer }: Advice): string {
+  if (ratio !== null) return `${cost}, step ${ratio} times (est.)`;
+  if (longer === null || cost === "none") return cost;
+  const [least, most] = [longer.least, longer.most].map(signedShare);
+  return `${cost}, step ${least === most ? least : `${least} to ${most}`} (est.)`;
+}
+
+function signedShare(share: number): string {
+  const percent = Math.round(100 * share);
+  return `${percent > 0 ? "+" : percent < 0 ? "\u2212" : ""}${Math.abs(percent)}%`;
 }
 
 function Saving({ piece }: { piece: Advice }) {
@@ -102,7 +110,7 @@ function Saving({ piece }: { piece: Advice }) {
   const exact = safe === most ? formatExact(safe) : `${formatExact(safe)}, up to ${formatExact(most)}`;
   return (
     <span title={`${exact}: ${formatShare(safe, before)} of the ${piece.saving_of}`} data-testid="saving">
-      {piece.evidence === "compiled" && <span class="muted">compiled </span>}
+      {piece.evidence !== "simulated" && <span class="muted">{piece.evidence} </span>}
       {savingText(piece)}
     </span>
   );

@@ -17,6 +17,7 @@ from tb_memplugin.analysis.advice.model import (
     Advice,
     AdviceKind,
     Saving,
+    Work,
     is_worthwhile,
     promise,
     results_text,
@@ -234,6 +235,7 @@ def advise_offload(recording: Recording) -> Iterator[Advice]:
         rows=sort_by_size(recording, idle.rows),
         bytes=size,
         saving=saved,
+        work=Work(host_bytes=2.0 * size),
     )
 
 

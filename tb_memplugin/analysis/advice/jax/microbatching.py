@@ -6,7 +6,16 @@ from dataclasses import replace
 import numpy as np
 
 from tb_memplugin.analysis.advice.jax.shapes import share_of_batch
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, memory_limit, promise, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import (
+    Advice,
+    AdviceKind,
+    Saving,
+    Work,
+    memory_limit,
+    promise,
+    saving,
+    sort_by_size,
+)
 from tb_memplugin.analysis.advice.support.batch import (
     Batch,
     BatchValues,
@@ -42,6 +51,9 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import agree, bytes_text, counted
 
 # Numbers of parts, in words. Two save most of what more save, so only a program that does not fit is split into more.
+# Times the weights' bytes that each further part reads and writes, at most: weights and their casts in both passes, its
+# gradients and their sums; and what the sums take once.
+MOVED_BY_PART, MOVED = 10, 3
 PARTS = {2: "two", 4: "four", 8: "eight", 16: "sixteen"}
 # The stored program for H100 that was compiled again saved 0.875 of what is expected. The six for TPU saved their
 # lower bounds.
@@ -208,6 +220,7 @@ def _advice(recording: Recording, batch: Batch, values: BatchValues, parts: int,
         rows=sort_by_size(recording, scaled),
         bytes=size,
         saving=saved,
+        work=Work(nbytes=float((MOVED_BY_PART * (parts - 1) + MOVED) * total), further=parts - 1),
     )
 
 

@@ -12,6 +12,7 @@ from tb_memplugin.analysis.advice.model import (
     Advice,
     AdviceKind,
     Saving,
+    Work,
     cpu_note,
     is_worthwhile,
     promise,
@@ -239,6 +240,7 @@ def _advise_layers(program: ProgramGraph, passes: ProgramPasses, layers: Layers)
         rows=sort_by_size(recording, dropped),
         bytes=size,
         saving=saved,
+        work=Work(again=np.unique(program.position[np.flatnonzero(nodes.forward >= 0)]).astype(np.int64), dropped=size),
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, promise, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Work, promise, sort_by_size
 from tb_memplugin.analysis.advice.support.arguments import function_name
 from tb_memplugin.analysis.replay.program_graph import ProgramGraph, program_graph
 from tb_memplugin.analysis.replay.schedule_graph import depth_first
@@ -78,6 +78,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
         bytes=size,
         saving=saved,
         edits=(f"option:{OPTIONS[backend]}=False",),
+        work=Work(exposed=True),
     )
 
 

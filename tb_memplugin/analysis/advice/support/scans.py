@@ -6,7 +6,7 @@ from functools import reduce
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import ONE_MORE_PASS, Advice, AdviceKind, Saving, promise, sort_by_size
+from tb_memplugin.analysis.advice.model import ONE_MORE_PASS, Advice, AdviceKind, Saving, Work, promise, sort_by_size
 from tb_memplugin.analysis.advice.support.passes import ProgramPasses
 from tb_memplugin.analysis.dataflow.graph import uses
 from tb_memplugin.analysis.ownership.model_paths import Pass
@@ -17,7 +17,7 @@ from tb_memplugin.analysis.replay.scan_stacks import ScanStacks
 from tb_memplugin.analysis.replay.schedule_graph import Loops, lower_peak, program_loops
 from tb_memplugin.analysis.replay.what_if import Change, remove_rows
 from tb_memplugin.analysis.usage.live_bytes import peak
-from tb_memplugin.model.arrays import I32
+from tb_memplugin.model.arrays import I32, I64, concatenate_ranges, marked
 from tb_memplugin.model.fit import RECOMPUTED
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import agree, bytes_text, counted
@@ -28,6 +28,8 @@ LEAST_SHARE = 1000  # stacks below 1/1000 of the peak are not replayed; a twenti
 # A saving is a range if its bounds differ by this factor, a choice: with 1.1, 4 of the 74 stored programs get another
 # answer, with 1.005 one, and the same promises are kept.
 CLEARLY = 1.02
+# Last parts of JAX's names of operations that only move slices from and to the stacks of a scan, or fill these.
+MOVES = ("dynamic_update_slice", "dynamic_slice", "broadcast_in_dim", "squeeze", "dynamic_update_index_in_dim")
 HOLDS = 0.7  # of six stored programs that were compiled again, the least saved 0.73 of what is expected
 
 
@@ -132,7 +134,25 @@ def _around_body(
         rows=sort_by_size(recording, rows),
         bytes=size,
         saving=saved,
+        work=_work(recording, loops, found, rows),
     )
+
+
+def _work(recording: Recording, loops: Loops, found: list[ScanRecomputation], rows: I64) -> Work:
+    """Return the bodies of the forward loops, which run once more, without what moves slices from and to stacks."""
+    program = recording.program
+    assert program is not None
+    inside = np.zeros(recording.length, dtype=bool)
+    for scan in found:
+        begin, last = loops.first[loops.position == scan.loops[0]], scan.loops[0]
+        inside[int(begin[0]) : last] = True
+    start, position = uses(recording)
+    users = position[concatenate_ranges(start[rows], np.diff(start)[rows])]
+    made = recording.allocations.start[rows]
+    touches = marked(recording.length, np.r_[users, made[made >= 0]])
+    moves = program.op_name.where(lambda name: name.rpartition("/")[2] in MOVES)
+    size = float(recording.allocations.size[rows].sum())
+    return Work(np.flatnonzero(inside & ~moves), np.flatnonzero(moves & (touches | inside)), dropped=size)
 
 
 def _saving(
