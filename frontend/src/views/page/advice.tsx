@@ -81,9 +81,23 @@ function adviceColumns({ advice, fits_with: needed }: AdviceList): Column<Advice
         constant: needed === null || advice.every(({ fits }) => fits === null) ? "" : null,
       },
     ),
-    column("text", "cost", "Cost", "What the change costs in each step", costText, {
-      track: "minmax(110px, .7fr)",
+    column("text", "cost", "Cost", "What the change costs in each step", ({ cost }) => cost, {
+      track: "minmax(100px, .7fr)",
     }),
+    column(
+      "text",
+      "step",
+      "Step (estimated)",
+      "By how much longer a step takes, by the estimated times of instructions",
+      stepText,
+      {
+        csv: "step_time",
+        track: "minmax(110px, .7fr)",
+        constant: advice.every((piece) => stepText(piece) === null) ? "" : null,
+        order: ({ time_ratio: ratio, longer }) =>
+          ratio !== null ? ratio - 1 : longer === null ? null : (longer.least + longer.most) / 2,
+      },
+    ),
     column("text", "effort", "Effort", "The work of making the change", ({ effort }) => effort, {
       track: "minmax(100px, .6fr)",
     }),
@@ -92,12 +106,12 @@ function adviceColumns({ advice, fits_with: needed }: AdviceList): Column<Advice
   ];
 }
 
-/** Name the cost, with the estimated time of a step: "time, step 1.2 times (est.)", "time, step −29% to +8% (est.)". */
-function costText({ cost, time_ratio: ratio, longer }: Advice): string {
-  if (ratio !== null) return `${cost}, step ${ratio} times (est.)`;
-  if (longer === null || cost === "none") return cost;
+/** The estimated change of a step's time: "1.2 times, compiled", or "\u22125% to +18%" as simulated; null if unknown. */
+function stepText({ time_ratio: ratio, longer }: Advice): string | null {
+  if (ratio !== null) return `${ratio} times, compiled`;
+  if (longer === null) return null;
   const [least, most] = [longer.least, longer.most].map(signedShare);
-  return `${cost}, step ${least === most ? least : `${least} to ${most}`} (est.)`;
+  return least === most ? least : `${least} to ${most}`;
 }
 
 function signedShare(share: number): string {
