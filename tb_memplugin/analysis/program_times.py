@@ -11,12 +11,13 @@ import numpy as np
 from tb_memplugin.analysis.dataflow.graph import dataflow_graph, shared_memory
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.ownership.roles import roles
+from tb_memplugin.analysis.replay.compiler_recomputation import repeats
 from tb_memplugin.analysis.step_time import StepTime, step_time
 from tb_memplugin.analysis.usage.live_bytes import usage
 from tb_memplugin.model.arrays import F64, I32, I64, concatenate_ranges
 from tb_memplugin.model.dataflow import DataflowValues
 from tb_memplugin.model.kinds import Role
-from tb_memplugin.model.program import Costs, InstructionTimes
+from tb_memplugin.model.program import Costs, InstructionTimes, Program
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
 
@@ -110,6 +111,25 @@ def _executions(runs: I64, times: F64) -> int:
     once = runs[times == 1] if (times == 1).any() else np.round(runs / times)
     counts, frequency = np.unique(once, return_counts=True)
     return max(int(counts[np.argmax(frequency)]), 1) if len(counts) else 1
+
+
+COLLECTIVES = ("all-", "reduce-scatter", "collective-", "ragged-all-")  # beginnings of opcodes
+# Last parts of JAX's names of operations that only move slices from and to the stacks of a scan, or fill these.
+MOVES = ("dynamic_update_slice", "dynamic_slice", "broadcast_in_dim", "squeeze", "dynamic_update_index_in_dim")
+RECOMPUTED = b"rematted_computation"  # in names of what jax.checkpoint computes again
+
+
+def kinds_of_work(program: Program, seconds: F64) -> dict[str, float]:
+    """Return the seconds of kinds of work besides the computation itself, the most first."""
+    is_move = program.op.where(lambda opcode: opcode.startswith("copy"))
+    is_move |= program.op_name.where(lambda name: name.rpartition("/")[2] in MOVES)
+    kinds = {
+        "recomputation": program.op_name.contains(RECOMPUTED) | repeats(program.name),
+        "collectives": program.op.where(lambda opcode: opcode.startswith(COLLECTIVES)),
+        "copies": is_move,
+    }
+    found = {name: float(seconds[which].sum()) for name, which in kinds.items()}
+    return {name: found[name] for name in sorted(found, key=found.__getitem__, reverse=True) if found[name] > 0}
 
 
 class HeldMemory(NamedTuple):

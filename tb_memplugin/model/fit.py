@@ -97,6 +97,7 @@ class Outcome:
     step_seconds: float = 0.0  # of a run, estimated; 0: unknown
     utilization: float = 0.0  # the share of the chip's published FLOPs per second (MFU) that its products would reach
     bound_seconds: Mapping[str, float] = field(default_factory=dict)  # of the step, by what binds them
+    work_seconds: Mapping[str, float] = field(default_factory=dict)  # of recomputation, collectives and copies
     vmem_bytes: int = 0  # of the Pallas kernel that takes most; spills are known once it is compiled to the end
     tokens: int = 0  # of a step's batch, on all devices together; 0: unknown
     roles: Mapping[str, int] = field(default_factory=dict)  # bytes at the peak by role
@@ -206,6 +207,8 @@ class OutcomeJson(CandidateJson):
     """Their share of the program's floating-point operations."""
     bound_seconds: dict[str, float]
     """The estimated seconds of the step by what binds them, such as `matrix products` or `memory`."""
+    work_seconds: dict[str, float]
+    """The estimated seconds of the step that `recomputation`, `collectives` and `copies` take, the most first."""
     tokens: int | None
     """The tokens of a step's batch, on all devices together; null where no argument has a sequence for each item."""
     roles_bytes: dict[str, int]
@@ -239,6 +242,7 @@ def outcome_json(outcome: Outcome) -> OutcomeJson:
         "step_seconds": outcome.step_seconds or None,
         "utilization": outcome.utilization or None,
         "bound_seconds": dict(outcome.bound_seconds),
+        "work_seconds": dict(outcome.work_seconds),
         "vmem_bytes": outcome.vmem_bytes or None,
         "tokens": outcome.tokens or None,
         "roles_bytes": dict(outcome.roles),

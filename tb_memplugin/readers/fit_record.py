@@ -39,7 +39,8 @@ def _outcome(found: Mapping[str, Any]) -> Outcome:
         rematerialized_flops=_number(found.get("rematerialized_flops") or 0),
         step_seconds=_number(found.get("step_seconds") or 0),
         utilization=_number(found.get("utilization") or 0),
-        bound_seconds={_text(name): _number(seconds) for name, seconds in found.get("bound_seconds", {}).items()},
+        bound_seconds=_seconds(found.get("bound_seconds")),
+        work_seconds=_seconds(found.get("work_seconds")),
         vmem_bytes=_size(found.get("vmem_bytes")) or 0,
         tokens=_size(found.get("tokens")) or 0,
         roles={_text(role): _size(size) or 0 for role, size in roles.items()},
@@ -69,6 +70,10 @@ def _knob(value: Any) -> Knob:
     if not isinstance(value, str) and abs(value) > MAX_VALUE:
         raise ValueError
     return value
+
+
+def _seconds(found: Any) -> dict[str, float]:
+    return {_text(name): _number(seconds) for name, seconds in (found or {}).items()}
 
 
 def _number(value: Any) -> float:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from tb_memplugin.analysis.ownership.peak_parts import peak_parts
+from tb_memplugin.analysis.program_times import kinds_of_work
 from tb_memplugin.analysis.replay.compiler_recomputation import FREE, repeats
 from tb_memplugin.analysis.step_time import Bound, step_time
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
@@ -17,7 +18,6 @@ from tb_memplugin.model.fit import Outcome, PeakPart
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.hlo.kernels.memory import KERNEL, used_by_kernel
-from tb_memplugin.readers.hlo.module.costs import program_costs
 from tb_memplugin.sizes import bytes_text, counted, percent_text
 from tb_memplugin.targets import parse_target
 
@@ -39,7 +39,7 @@ def with_memory(outcome: Outcome, program: Recording, content: bytes = b"", to_e
         doubtful=bool(found),
         caveats=(*caveats, *found),
     )
-    return with_time(known, content) if content else known
+    return with_time(known, program) if content else known
 
 
 def with_peak(outcome: Outcome, recording: Recording) -> Outcome:
@@ -129,17 +129,19 @@ def repeated_instructions(recording: Recording) -> int:
     return int(np.count_nonzero(repeats(program.name) & ~program.op.isin(FREE)))
 
 
-def with_time(outcome: Outcome, content: bytes) -> Outcome:
+def with_time(outcome: Outcome, recording: Recording) -> Outcome:
     """Return the outcome with the estimated time of its program; without, where the target's speed is not known."""
-    target = parse_target(outcome.candidate.target)
+    target, program = parse_target(outcome.candidate.target), recording.program
     chip = ACCELERATORS.get(target.chip) if target is not None else None
+    if program is None or program.costs is None:
+        return outcome
     try:
-        costs = program_costs(content, "")
+        costs = program.costs()
     except InputError:
         return outcome
     if outcome.rematerialized:
         flops = costs.flops * costs.times
-        repeated = float(flops[repeats(costs.name)].sum()) / max(float(flops.sum()), 1.0)
+        repeated = float(flops[repeats(program.name)].sum()) / max(float(flops.sum()), 1.0)
         outcome = replace(outcome, rematerialized_flops=repeated)
     if chip is None:
         return outcome
@@ -150,10 +152,17 @@ def with_time(outcome: Outcome, content: bytes) -> Outcome:
         for bound, reason in waits
         if (seconds := time.bound_by(bound)) > NOTABLE_WAIT * time.total
     ]
+    work = kinds_of_work(program, time.seconds)
+    caveats += [
+        f"About {percent_text(work[kind], time.total)} of the estimated time of a step is {kind}"
+        for kind in ("recomputation", "copies")
+        if work.get(kind, 0.0) > NOTABLE_WAIT * time.total
+    ]
     return replace(
         outcome,
         step_seconds=time.total,
         utilization=time.utilization,
         bound_seconds=time.by_bound,
+        work_seconds=work,
         caveats=(*outcome.caveats, *caveats),
     )

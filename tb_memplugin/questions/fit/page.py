@@ -65,6 +65,8 @@ class FitCandidateJson(FitChoiceJson):
     """The share of the chip's published FLOPs per second (MFU) that its matrix products reach in that time."""
     bound_seconds: dict[str, float]
     """The estimated seconds of the step by what binds them, such as `matrix products` or `memory`."""
+    work_seconds: dict[str, float]
+    """The estimated seconds that `recomputation`, `collectives` and `copies` take of it, the most first."""
     items_per_second: float
     """The estimated `item`s of the step that all devices together take in a second; 0 where it is unknown."""
     on_front: bool
@@ -221,6 +223,7 @@ def _candidate(step: FitStep, outcome: Outcome, number: int, planned: Planned | 
         choice=number,
         value=step.value(outcome),
         bound_seconds=dict(outcome.bound_seconds),
+        work_seconds=dict(outcome.work_seconds),
         items_per_second=planned.rate if planned is not None else 0.0,
         on_front=planned is not None and planned.on_front,
         roles=_roles(outcome),

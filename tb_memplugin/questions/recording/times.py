@@ -7,7 +7,7 @@ from typing import TypedDict
 
 import numpy as np
 
-from tb_memplugin.analysis.program_times import HeldMemory, ProgramTimes, held_memory, program_times
+from tb_memplugin.analysis.program_times import HeldMemory, ProgramTimes, held_memory, kinds_of_work, program_times
 from tb_memplugin.analysis.step_time import Bound
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.errors import InputError
@@ -57,6 +57,8 @@ class TimesJson(TypedDict):
     """The time in which at least 99 % of the peak is in use, by the measured times, else by the estimated ones."""
     bounds: dict[str, float]
     """The estimated seconds that each resource binds: `memory`, `matrix products`, `other devices`, `host`."""
+    work: dict[str, float]
+    """The seconds of `recomputation`, `collectives` and `copies`, the most first; what was measured, else estimated."""
     held: list[RoleTimeJson]
     """What the buffers of each role hold over time, most first."""
     sentences: list[str]
@@ -110,7 +112,7 @@ def has_program(recording: Recording) -> bool:
 def times(recording: Recording) -> TimesJson:
     """Return the times of a program. InputError where its profile is damaged."""
     found, held = program_times(recording), held_memory(recording)
-    estimate = found.estimated if found is not None else None
+    estimate, program = found.estimated if found is not None else None, recording.program
     return {
         "estimated_seconds": float(estimate.seconds.sum()) if estimate is not None else None,
         "measured_seconds": found.total_measured if found is not None else None,
@@ -118,6 +120,7 @@ def times(recording: Recording) -> TimesJson:
         "devices": len(found.devices) if found is not None else 0,
         "near_peak_seconds": held.near_peak if held is not None else None,
         "bounds": estimate.by_bound if estimate is not None else {},
+        "work": kinds_of_work(program, found.seconds) if found is not None and program is not None else {},
         "held": [
             {"role": role.name.lower(), "byte_seconds": total} for role, total in (held.by_role if held else {}).items()
         ],
@@ -222,6 +225,12 @@ def _sentences(recording: Recording, found: ProgramTimes, held: HeldMemory) -> I
     if found.others:
         share = percent_text(found.others, total)
         yield f"{share} of it is in kernels without the name of an instruction, such as those of libraries."
+    program = recording.program
+    assert program is not None
+    work = {name: part for name, part in kinds_of_work(program, found.seconds).items() if part >= NOTABLE_SHARE * total}
+    if work:
+        parts = ", ".join(f"{name} {percent_text(part, total)}" for name, part in work.items())
+        yield f"Of the time, {parts}{as_estimated}."
     share = percent_text(held.near_peak, total)
     yield f"At least 99% of the peak is in use for {_text(held.near_peak, found)} of it ({share}{as_estimated})."
     everything = sum(held.by_role.values())

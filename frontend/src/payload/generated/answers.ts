@@ -468,6 +468,8 @@ export interface FitCandidate extends FitChoice {
   utilization: number;
   /** The estimated seconds of the step by what binds them, such as `matrix products` or `memory`. */
   bound_seconds: Record<string, number>;
+  /** The estimated seconds that `recomputation`, `collectives` and `copies` take of it, the most first. */
+  work_seconds: Record<string, number>;
   /** The estimated `item`s of the step that all devices together take in a second; 0 where it is unknown. */
   items_per_second: number;
   /** It fits, and no candidate of its target is as fast with less memory. */
@@ -1388,6 +1390,11 @@ export interface Times {
   near_peak_seconds: number | null;
   /** The estimated seconds that each resource binds: `memory`, `matrix products`, `other devices`, `host`. */
   bounds: Record<string, number>;
+  /**
+   * The seconds of `recomputation`, `collectives` and `copies`, the most first; what was measured, else
+   * estimated.
+   */
+  work: Record<string, number>;
   /** What the buffers of each role hold over time, most first. */
   held: RoleTime[];
   /** What stands out. */

@@ -31,6 +31,7 @@ export function fitCandidate(
     rematerialized_flops: 0,
     step_seconds: 0,
     bound_seconds: {},
+    work_seconds: {},
     items_per_second: 0,
     on_front: false,
     utilization: 0,

@@ -4,6 +4,7 @@ import type { Api } from "../../payload/api";
 import type { FitCandidate, FitStep, Summary } from "../../payload/generated/answers";
 import {
   boundText,
+  workText,
   knobText,
   leftOf,
   rateText,
@@ -132,6 +133,7 @@ export function CandidateDetails({ step, candidate, actions }: Props) {
             <Fact name="Step (est.)">{stepTimeText(candidate)}</Fact>
             <Fact name={`${step.item}/s (est.)`}>{rateText(candidate.items_per_second)}</Fact>
             <Fact name="Time bound by">{boundText(candidate)}</Fact>
+            <Fact name="Time of">{workText(candidate)}</Fact>
           </>
         )}
         <Fact name="Compiled in">{`${candidate.seconds.toFixed(1)} s`}</Fact>

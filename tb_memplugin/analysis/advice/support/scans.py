@@ -11,6 +11,7 @@ from tb_memplugin.analysis.advice.support.passes import ProgramPasses
 from tb_memplugin.analysis.dataflow.graph import uses
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.analysis.ownership.source_lines import frame_text, user_frames
+from tb_memplugin.analysis.program_times import MOVES
 from tb_memplugin.analysis.replay.program_graph import ProgramGraph, body_graph, program_graph
 from tb_memplugin.analysis.replay.scan_recompute import ScanRecomputation
 from tb_memplugin.analysis.replay.scan_stacks import ScanStacks
@@ -28,8 +29,6 @@ LEAST_SHARE = 1000  # stacks below 1/1000 of the peak are not replayed; a twenti
 # A saving is a range if its bounds differ by this factor, a choice: with 1.1, 4 of the 74 stored programs get another
 # answer, with 1.005 one, and the same promises are kept.
 CLEARLY = 1.02
-# Last parts of JAX's names of operations that only move slices from and to the stacks of a scan, or fill these.
-MOVES = ("dynamic_update_slice", "dynamic_slice", "broadcast_in_dim", "squeeze", "dynamic_update_index_in_dim")
 HOLDS = 0.7  # of six stored programs that were compiled again, the least saved 0.73 of what is expected
 
 
