@@ -21,7 +21,11 @@ def test_a_step_that_waits_for_others_says_so() -> None:
     assert found.step_seconds == time.total and time.bound_by(Bound.LINKS) > time.total / 10
     share = round(100 * time.bound_by(Bound.LINKS) / time.total)
     assert 0 < found.work_seconds["collectives"] < time.total
-    assert found.caveats == (f"About {share}% of the estimated time of a step is waiting for other devices",)
+    again = round(100 * found.work_seconds["recomputation"] / time.total)
+    assert found.caveats == (
+        f"About {share}% of the estimated time of a step is waiting for other devices",
+        f"About {again}% of the estimated time of a step is recomputation",
+    )
 
 
 def test_a_step_on_a_cpu_has_no_time() -> None:

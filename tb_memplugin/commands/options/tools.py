@@ -79,8 +79,8 @@ def schema(parser: argparse.ArgumentParser) -> None:
 def mcp(parser: argparse.ArgumentParser) -> None:
     """Answer questions of a coding agent about a logdir, over the Model Context Protocol.
 
-    Serves tools on standard input and output: summary, explain, buffers, compare,
-    advice, fit, fleet, trend, check and baseline. They read the logdir, and write
+    Serves tools on standard input and output: summary, explain, buffers, times,
+    compare, advice, fit, fleet, trend, check and baseline. They read the logdir, and write
     and run nothing. An agent starts this command itself; docs/agents.md has its configuration.
 
     example:

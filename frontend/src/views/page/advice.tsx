@@ -106,7 +106,7 @@ function adviceColumns({ advice, fits_with: needed }: AdviceList): Column<Advice
   ];
 }
 
-/** The estimated change of a step's time: "1.2 times, compiled", or "\u22125% to +18%" as simulated; null if unknown. */
+/** The estimated time of a step: "1.2 times, compiled", or "\u22125% to +18%", as simulated; null if unknown. */
 function stepText({ time_ratio: ratio, longer }: Advice): string | null {
   if (ratio !== null) return `${ratio} times, compiled`;
   if (longer === null) return null;
