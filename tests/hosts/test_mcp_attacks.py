@@ -93,7 +93,7 @@ def test_unknown_recordings_moments_and_tools(asked: Asked) -> None:
     assert error.startswith("No such recording: nothing|like|this: ")
     assert "jit_train_step" in error and "--recording" not in error  # ids, and no option of a command
     assert asked.error("explain", recording="train_step", at="next Tuesday")
-    with pytest.raises(MCPError, match="summary, explain, buffers, compare, advice, fit"):
+    with pytest.raises(MCPError, match="summary, explain, buffers, times, compare, advice, fit"):
         asked.call("serve")
 
 
