@@ -49,7 +49,7 @@ TASKS = (
             "figure-live_peak": ("3.67 GiB",),
         },
     ),
-    Task("What do I change?", TPU, {"headline": ("best: Offload opt_state",), "below-advice": ("Advice",)}),
+    Task("What do I change?", TPU, {"headline": ("best: Donate params",), "below-advice": ("Advice",)}),
     Task(
         "Why does it not fit, and what makes it fit?",
         {"run": "v5e_out_of_memory", "tab": "memory_viewer"},

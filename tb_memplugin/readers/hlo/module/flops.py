@@ -24,6 +24,7 @@ GEMMS = (b"__cublas$gemm", b"__cublas$lt$matmul")
 CONVOLUTIONS = b"__cudnn$conv"
 # Cheap: most fusions have none.
 COUNTED = re.compile(rb"convolution|dot|" + b"|".join(map(re.escape, (*GEMMS, CONVOLUTIONS))))
+PRODUCTS = (b"dot", b"convolution", b"custom-call")
 MAX_FLOPS = 2.0**100  # a damaged file must not overflow
 MAX_PAIRS = 1 << 24  # of positions in a window and in a result
 
@@ -38,8 +39,11 @@ def product_flops(module: HloModule, schedule: Schedule) -> F64:
     parents, ids, opcode = module.instructions["parent"][order], module.instructions["id"][order], module.opcode
     for at in np.flatnonzero(opcode.take(order).isin({"dot", "convolution", "custom-call"})).tolist():
         found[at] = computations.flops(int(parents[at])).get(int(ids[at]), 0.0)
-    for at in np.flatnonzero(opcode.take(order).isin({"fusion"})).tolist():
-        found[at] = computations.total(int(module.callees.nth(order[at : at + 1], 0)[0]))
+    fusions = np.flatnonzero(opcode.take(order).isin({"fusion"}))
+    called = module.callees.nth(order[fusions], 0)
+    may_count = computations.counted[called]
+    for at, row in zip(fusions[may_count].tolist(), called[may_count].tolist(), strict=True):
+        found[at] = computations.total(row)
     return np.minimum(found, MAX_FLOPS)
 
 
@@ -59,36 +63,44 @@ class _Computations:
     def __init__(self, module: HloModule) -> None:
         self._module = module
         self._known: dict[int, OfComputation] = {}
-        self._inner: dict[int, list[int]] = {}
+        self._inner: dict[int, list[int]] = {}  # ids of the computations of fusions
+        span: Spans = module.tables[COMPUTATIONS]["span"]
+        words = np.array([found.start() for found in COUNTED.finditer(module.data)], dtype=np.int64)
+        first = np.searchsorted(words, span.start)
+        self.counted = np.r_[
+            first < np.searchsorted(words, span.start + span.length), False
+        ]  # the last: no computation
 
     def total(self, row: int, depth: int = 0) -> float:
         """Return the sum over a computation, and over fusions inside of it, as GPU programs have them."""
         if row < 0 or depth > 8:
             return 0.0
         own = sum(self.flops(row).values())
-        return float(own + sum(self.total(inner, depth + 1) for inner in self._inner[row]))
+        inner = self._module.computation_index.rows(np.array(self._inner.get(row, []), dtype=np.int64))
+        return float(own + sum(self.total(called, depth + 1) for called in inner.tolist()))
 
     def flops(self, row: int) -> OfComputation:
         """Return the operations of each instruction of a computation, by id."""
         if row not in self._known:
-            self._known[row], self._inner[row] = {}, []
-            data = self._content(row)
-            if COUNTED.search(data):
-                self._count(row, CountedComputationProto.FromString(data))
+            self._known[row] = {}
+            if self.counted[row]:
+                span: Spans = self._module.tables[COMPUTATIONS]["span"]
+                self._count(row, CountedComputationProto.FromString(span.bytes_at(self._module.data, row)))
         return self._known[row]
 
-    def _content(self, row: int) -> bytes:
-        span: Spans = self._module.tables[COMPUTATIONS]["span"]
-        return span.bytes_at(self._module.data, row)
-
     def _count(self, row: int, computation: CountedComputationProto) -> None:
-        shapes = {one.id: one.shape for one in computation.instructions}
-        for one in computation.instructions:
-            operands = [shapes[number] for number in one.operand_ids if number in shapes]
-            if one.opcode == b"fusion":
-                rows = self._module.computation_index.rows(np.array(one.called_computation_ids[:1], dtype=np.int64))
-                self._inner[row] += [int(inner) for inner in rows.tolist() if inner >= 0]
-            elif len(operands) > 1 and (flops := _flops(one, *operands[:2])):
+        instructions = computation.instructions
+        self._inner[row] = [
+            one.called_computation_ids[0]
+            for one in instructions
+            if one.opcode == b"fusion" and one.called_computation_ids
+        ]
+        products = [one for one in instructions if one.opcode in PRODUCTS and len(one.operand_ids) > 1]
+        wanted = {number for one in products for number in one.operand_ids[:2]}
+        shapes = {one.id: one.shape for one in instructions if one.id in wanted}
+        for one in products:
+            operands = [shapes[number] for number in one.operand_ids[:2] if number in shapes]
+            if len(operands) == 2 and (flops := _flops(one, *operands)):
                 self._known[row][one.id] = min(flops, MAX_FLOPS)
 
 
