@@ -53,14 +53,14 @@ export function RecordingFrame({ full, top, charts, below, panel }: FrameProps) 
 
 /** Return the x axis of all charts. The time axis needs the timestamps of all events, which load with the rows. */
 function useAxis(view: FirstView, program: Program | null, times: KnownTimes | null): Axis {
-  const wanted = useViewState((state) => state.axis);
+  const timed = useViewState((state) => state.axis) === "time";
+  const clock = timed ? (program?.time_ns ?? null) : null;
+  const seconds = timed && times !== null ? times.tables.positions.seconds : null;
+  const measure = times?.times.measured_seconds == null ? "estimated time" : "measured time";
   return useMemo(() => {
-    const clock = wanted === "time" ? (program?.time_ns ?? null) : null;
     if (clock !== null) return timeAxis(clock);
-    if (wanted !== "time" || times === null) return positionAxis(view.length);
-    const { seconds } = times.tables.positions;
-    return durationAxis(seconds, times.times.measured_seconds === null ? "estimated time" : "measured time");
-  }, [wanted, program, times, view.length]);
+    return seconds === null ? positionAxis(view.length) : durationAxis(seconds, measure);
+  }, [clock, seconds, measure, view.length]);
 }
 
 /** Times of a program's instructions. */
