@@ -14,6 +14,7 @@ from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.replay.compiler_recomputation import repeats
 from tb_memplugin.analysis.step_time import StepTime, step_time
 from tb_memplugin.analysis.usage.live_bytes import usage
+from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import F64, I32, I64, concatenate_ranges
 from tb_memplugin.model.dataflow import DataflowValues
 from tb_memplugin.model.kinds import Role
@@ -65,13 +66,24 @@ class ProgramTimes:
 
 
 @memoize
+def estimated_time(recording: Recording) -> StepTime | None:
+    """Return the estimated times of a program; None without the speed of its device, or where it is damaged."""
+    program = recording.program
+    if program is None or program.costs is None or program.speed is None:
+        return None
+    try:
+        return step_time(program.costs(), program.speed)
+    except InputError:
+        return None
+
+
+@memoize
 def program_times(recording: Recording) -> ProgramTimes | None:
     """Return the times of a program; None where nothing is known of them. InputError where its file is damaged."""
     program = recording.program
     if program is None or program.costs is None:
         return None
-    costs = program.costs()
-    estimated = step_time(costs, program.speed) if program.speed is not None else None
+    costs, estimated = program.costs(), estimated_time(recording)
     ran = program.measured() if program.measured is not None else None
     if ran is None or not len(ran.name):
         return ProgramTimes(estimated, None, 0.0, costs.nbytes, 0, (), None) if estimated is not None else None

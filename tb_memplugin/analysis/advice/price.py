@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tb_memplugin.analysis.advice.model import Advice, Cost, Longer
-from tb_memplugin.analysis.program_times import program_times
+from tb_memplugin.analysis.program_times import estimated_time
 from tb_memplugin.analysis.step_time import Bound, step_time
 from tb_memplugin.model.recording import Recording
 
@@ -23,19 +23,16 @@ def longer(recording: Recording, piece: Advice) -> Longer | None:
     """
     if piece.cost is Cost.NONE:
         return Longer(0.0, 0.0)
-    program, work = recording.program, piece.work
-    if work is None or program is None or program.costs is None or program.speed is None:
+    program, work, time = recording.program, piece.work, estimated_time(recording)
+    if work is None or time is None or not time.total or program is None or not program.costs or not program.speed:
         return None
-    times, costs, speed = program_times(recording), program.costs(), program.speed
-    if times is None or times.estimated is None or not times.estimated.total:
-        return None
-    seconds, total = times.estimated.seconds, times.estimated.total
+    costs, speed, seconds, total = program.costs(), program.speed, time.seconds, time.total
     products = costs.flops * costs.times / speed.flops
     fixed = work.host_bytes / speed.host_bytes - float(seconds[work.gone].sum())
     if work.exposed:
         none = np.full_like(costs.ends, -1)
         fixed += step_time(replace(costs, part_of=none, ends=none), speed).total - total
-    links = seconds * (times.estimated.bound == Bound.LINKS)
+    links = seconds * (time.bound == Bound.LINKS)
     most = fixed + float(seconds[work.again].sum()) + work.nbytes / speed.memory_bytes + work.further * links.sum()
     least = fixed + PRODUCTS_AGAIN * float(products[work.again].sum()) - 2 * work.dropped / speed.memory_bytes
     return Longer(least / total, most / total)

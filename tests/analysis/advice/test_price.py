@@ -12,7 +12,10 @@ from support.servers import DEMO
 
 from tb_memplugin.analysis.advice import Advice, AdviceKind, Cost, advise
 from tb_memplugin.catalog.listing import listing_of_path
+from tb_memplugin.errors import InputError
 from tb_memplugin.model.accelerators import ACCELERATORS, with_speed
+from tb_memplugin.model.lazy import Lazy
+from tb_memplugin.model.program import InstructionTimes
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.recording.advice import advice, lines
 from tb_memplugin.readers.hlo import read_hlo
@@ -74,3 +77,15 @@ def test_without_the_speed_of_the_device_the_price_is_not_known() -> None:
     unknown = replace(recording, program=replace(recording.program, speed=None))
     found = piece(unknown, AdviceKind.REMATERIALIZATION)
     assert found.longer is None and found.lost_time == 0.1
+
+
+def test_a_price_needs_no_times_of_the_profile() -> None:
+    """They may be damaged, and reading them takes long."""
+
+    def damaged() -> InstructionTimes:
+        raise InputError("the times of a profile are damaged", "a.xplane.pb", "profile again")
+
+    recording = on_h100("transformer_batch-16")
+    assert recording.program is not None
+    broken = replace(recording, program=replace(recording.program, measured=Lazy(damaged)))
+    assert piece(broken, AdviceKind.OFFLOAD).longer == piece(recording, AdviceKind.OFFLOAD).longer

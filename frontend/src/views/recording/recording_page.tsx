@@ -1,13 +1,15 @@
 import type { JSX } from "preact";
-import { useEffect, useMemo } from "preact/hooks";
+import { useContext, useEffect, useMemo } from "preact/hooks";
 import { type Axis, durationAxis, positionAxis, timeAxis } from "../../layout/axis";
 import type { Api } from "../../payload/api";
 import type { AdviceList, Problem, RecordingVerdict, Times } from "../../payload/generated/answers";
 import type { FirstView, Program, RecordingData } from "../../payload/recording/recording";
+import type { Rows } from "../../payload/recording/rows";
 import type { TimeTables } from "../../payload/recording/times";
 import { prepareRenderer } from "../../render/workers/timeline_renderer";
 import { preparePlacement } from "../../render/workers/workers";
 import { Breakdown } from "../breakdown/breakdown";
+import { PrintingContext } from "../browser/printing";
 import { Buffers } from "../buffer_table/buffer_table";
 import { capitalize, TermsContext, termsOf, useTerms } from "../data/terms";
 import { type Fetched, useFetched } from "../data/use_fetched";
@@ -69,13 +71,41 @@ interface KnownTimes {
   tables: TimeTables;
 }
 
-/** Load the times of a program; null where they are not known. */
-function useTimes(api: Api, { recording: { id, kind } }: FirstView, complete: boolean): KnownTimes | null {
-  const key = kind === "program" && complete ? id : null;
-  const times = useFetched(key, (of, signal) => api.times({ id: of }, signal)).value;
-  const timed = times !== null && (times.measured_seconds ?? times.estimated_seconds) !== null;
-  const tables = useFetched(timed ? id : null, (of, signal) => api.timeTables({ id: of }, signal)).value;
-  return useMemo(() => (times === null || tables === null ? null : { times, tables }), [times, tables]);
+/**
+ * Load the times of a program while something shows them: of a profile, they are most of the file. The value is "none"
+ * where they are not known.
+ */
+function useTimes(
+  api: Api,
+  { recording: { id, kind } }: FirstView,
+  complete: boolean,
+): Fetched<KnownTimes | "none"> {
+  const isShown = useViewState((state) => state.axis === "time" || state.below === "time");
+  const key = kind === "program" && complete && isShown ? id : null;
+  return useFetched(key, async (of, signal) => {
+    const times = await api.times({ id: of }, signal);
+    const tables = await api.timeTables({ id: of }, signal);
+    return tables === null ? "none" : { times, tables };
+  });
+}
+
+function TimesTab(props: {
+  times: Fetched<KnownTimes | "none">;
+  view: FirstView;
+  program: Program;
+  rows: Rows;
+}) {
+  const { times, ...shown } = props;
+  if (times.error !== null) return <ErrorMessage error={times.error} />;
+  if (times.value === null) return <p class="muted">Reading the times…</p>;
+  if (times.value === "none")
+    return (
+      <p class="muted">
+        The time of its instructions is not known: the profile has none, and the speed of the device is not
+        known.
+      </p>
+    );
+  return <TimesPanel {...shown} {...times.value} />;
 }
 
 /** Return the tabs below the charts that have something to show. */
@@ -84,7 +114,7 @@ function useTabs(
     available: AvailableRows;
     program: Program | null;
     advice: Fetched<AdviceList>;
-    times: KnownTimes | null;
+    times: Fetched<KnownTimes | "none">;
   },
 ): BelowTab[] {
   const { api, view, all, available, program, advice, times } = props;
@@ -96,6 +126,7 @@ function useTabs(
   const leaks = useFetched(axis === "TIME" && complete ? id : null, (key, signal) =>
     api.leaks({ id: key }, signal),
   );
+  const printing = useContext(PrintingContext);
   const found = kernels.value?.kernels ?? [];
   const below = { view, available, program };
   const tabs: (BelowTab | false)[] = [
@@ -106,11 +137,13 @@ function useTabs(
     },
     { key: "breakdown", label: "Breakdown", contents: () => <Breakdown {...below} /> },
     { key: "buffers", label: capitalize(useTerms().items), contents: () => <Buffers {...below} /> },
-    times !== null &&
-      program !== null && {
+    kind === "program" &&
+      program !== null &&
+      // Printed only if it was read.
+      (!printing || times.value !== null) && {
         key: "time",
         label: "Time",
-        contents: () => <TimesPanel {...{ view, program, ...times }} rows={available.rows} />,
+        contents: () => <TimesTab {...{ times, view, program }} rows={available.rows} />,
       },
     found.length > 0 && {
       key: "kernels",
@@ -191,7 +224,8 @@ function Loaded(props: LoadedProps) {
   const available = useMemo(() => availableRows(view, all.value), [view, all.value]);
   const program = all.value?.program ?? null;
   const times = useTimes(api, view, available.complete);
-  const axis = useAxis(view, program, times);
+  const known = times.value === "none" ? null : times.value;
+  const axis = useAxis(view, program, known);
   const advice = useFetched(available.complete ? view.recording.id : null, (id, signal) =>
     api.advice({ id }, signal),
   );
@@ -202,7 +236,7 @@ function Loaded(props: LoadedProps) {
   return (
     <RecordingFrame
       full={full}
-      panel={<Panel {...shared} times={times?.tables ?? null} />}
+      panel={<Panel {...shared} times={known?.tables ?? null} />}
       top={
         <>
           <Verdict verdict={verdict} advice={advice.value} busy={busy} />
@@ -211,7 +245,7 @@ function Loaded(props: LoadedProps) {
         </>
       }
       charts={
-        <UsageSection {...shared} timed={times !== null} spans={all.value?.spans ?? null}>
+        <UsageSection {...shared} timed={view.recording.kind === "program"} spans={all.value?.spans ?? null}>
           <TimelineSection {...{ view, all, early, axis }} />
         </UsageSection>
       }
