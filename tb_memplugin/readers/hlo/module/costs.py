@@ -25,17 +25,22 @@ ENDS = {name.replace("-start", "-done") for name in STARTS}
 
 
 def program_costs(data: bytes | memoryview, source: str) -> Costs:
-    """Read the costs of a serialized HloProto. InputError where the bytes are no compiled program."""
-    module = HloModule(data, source)
+    """Read the costs of a serialized HloProto. InputError where the bytes are no compiled program, or are damaged."""
+    try:
+        return _costs(HloModule(data, source))
+    except InputError:
+        raise
+    except (DecodeError, ValueError):
+        raise InputError("the compiled program is damaged", source, "compile it again") from None
+
+
+def _costs(module: HloModule) -> Costs:
     schedule = flatten_schedule(module)
     order, opcode = schedule.order, module.opcode.take(schedule.order)
     times = runs(module)[module.instructions["parent"][order]]
     starts = np.where(opcode.isin(STARTS), np.arange(len(order)), -1).astype(np.int32)
     ended = take_or_missing(schedule.position, module.operands.nth(order, 0))
-    try:
-        flops = product_flops(module, schedule)
-    except DecodeError:
-        raise InputError("the compiled program is damaged", source, "compile it again") from None
+    flops = product_flops(module, schedule)
     sizes = _moved(module, schedule)
     return Costs(
         name=module.names(order),
