@@ -136,10 +136,10 @@ def read_file(file: HostFile, run: str) -> Listing:
         content = logdir.with_texts(file, content)
     except Exception as error:
         return Listing(problems=[_problem(file.path, "", error)])
-    return _with_times(file, listing_of_content(file, run, content, skipped))
+    return with_times(file, listing_of_content(file, run, content, skipped))
 
 
-def _with_times(file: HostFile, listing: Listing) -> Listing:
+def with_times(file: HostFile, listing: Listing) -> Listing:
     """Return the listing of a profile, whose programs have the times of their instructions once these are asked for.
 
     These are in the parts of the profile that nothing else needs.

@@ -12,7 +12,7 @@ import pytest
 from support.contents import contents
 from support.servers import DATA, DEMO
 
-from tb_memplugin.catalog.listing import Listing, listing_of_content, read_file
+from tb_memplugin.catalog.listing import Listing, listing_of_content, read_file, with_times
 from tb_memplugin.errors import ReadError
 from tb_memplugin.logdir import HostFile, files, host_file, parts, read_content, remote_files
 from tb_memplugin.protos.xplane_pb2 import XSpace
@@ -41,7 +41,7 @@ def remote(content: bytes) -> HostFile:
 
 
 def whole(content: bytes) -> Listing:
-    return listing_of_content(remote(content), "run", content)
+    return with_times(remote(content), listing_of_content(remote(content), "run", content))
 
 
 @pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.parts[-5])

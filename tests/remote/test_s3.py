@@ -18,7 +18,7 @@ from benchmarks.pods.pod import Pod
 from benchmarks.pods.truth import Faults
 from tb_memplugin import logdir
 from tb_memplugin.catalog.catalog import Catalog
-from tb_memplugin.catalog.listing import listing_of_content
+from tb_memplugin.catalog.listing import listing_of_content, with_times
 from tb_memplugin.errors import ReadError
 from tb_memplugin.executors import LocalProcesses, TaskExecutor
 from tb_memplugin.fleet.cache import SummaryCache
@@ -73,7 +73,7 @@ def test_discovery_takes_one_request_and_a_small_file_another(store: Any, reques
     listing = catalog.listing(runs[0].name)
     assert requests == ["list_objects_v2", "get_object"]
     file = runs[0].files[0]
-    assert contents(listing) == contents(listing_of_content(file, runs[0].name, PROFILE.read_bytes()))
+    assert contents(listing) == contents(with_times(file, listing_of_content(file, runs[0].name, PROFILE.read_bytes())))
 
 
 def test_looking_for_any_run_takes_few_requests(store: Any, requests: list[str]) -> None:
