@@ -13,7 +13,7 @@ from tb_memplugin.model.program import Backend, Costs
 
 
 class Bound(IntEnum):
-    """What an instruction waits for."""
+    """The resource that an instruction waits for."""
 
     MEMORY = 0  # of the device
     PRODUCTS = 1  # which take longer than their bytes

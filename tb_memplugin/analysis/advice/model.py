@@ -145,7 +145,7 @@ class Longer(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What a change adds to each run of a program, and what it leaves out."""
+    """Work that a change adds to each run of a program, or leaves out."""
 
     again: I64 = NO_POSITIONS  # positions of instructions that run once more
     gone: I64 = NO_POSITIONS  # positions of instructions that only move what is no longer kept

@@ -1,4 +1,4 @@
-"""What a change costs in time, by the estimated times of the instructions that it repeats, adds or leaves out."""
+"""The cost of a change in time, by the estimated times of the instructions that it repeats, adds or leaves out."""
 
 from __future__ import annotations
 

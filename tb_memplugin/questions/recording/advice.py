@@ -64,7 +64,7 @@ class AdviceLineJson(TypedDict):
     time_ratio: float | None
     """The estimated time of a step with the change, relative to that now; null where it was not compiled."""
     longer: LongerJson | None
-    """What it costs in time, simulated by the estimated times of instructions; null where that is not known."""
+    """The cost in time, simulated by the estimated times of instructions; null where that is not known."""
 
 
 class AdviceJson(AdviceLineJson):

@@ -34,7 +34,7 @@ BOUNDS = Strings.of([bound.label for bound in Bound])
 
 
 class RoleTimeJson(TypedDict):
-    """What buffers of a role hold during one run."""
+    """The memory that buffers of a role hold during one run."""
 
     role: str
     """The role."""
@@ -60,9 +60,9 @@ class TimesJson(TypedDict):
     work: dict[str, float]
     """The seconds of `recomputation`, `collectives` and `copies`, the most first; what was measured, else estimated."""
     held: list[RoleTimeJson]
-    """What the buffers of each role hold over time, most first."""
+    """The memory that each role holds over time, most first."""
     sentences: list[str]
-    """What stands out."""
+    """Sentences on what stands out."""
 
 
 class TimedInstructionJson(TypedDict):
@@ -79,7 +79,7 @@ class TimedInstructionJson(TypedDict):
     measured_seconds: float | None
     """The measured time."""
     bound: str
-    """What binds it, by the estimate; empty where there is none."""
+    """The resource that binds it, by the estimate; empty where there is none."""
     imbalance: float | None
     """The mean time on the slowest device, divided by that on the fastest; null with one device."""
 
@@ -114,7 +114,7 @@ def times(recording: Recording) -> TimesJson:
     found, held = program_times(recording), held_memory(recording)
     estimate, program = found.estimated if found is not None else None, recording.program
     return {
-        "estimated_seconds": float(estimate.seconds.sum()) if estimate is not None else None,
+        "estimated_seconds": estimate.total if estimate is not None else None,
         "measured_seconds": found.total_measured if found is not None else None,
         "runs": found.executions if found is not None else 0,
         "devices": len(found.devices) if found is not None else 0,
@@ -168,7 +168,7 @@ def times_answer(recording: Recording, asked: Asked) -> TimesAnswerJson:
         TimesAnswerJson,
         about(recording),
         times(recording),
-        instructions=[_instruction(recording, found, position) for position in shown.tolist()],
+        instructions=_instructions(recording, found, shown),
         buffers=[
             record(
                 HeldBufferJson,
@@ -187,19 +187,23 @@ def times_answer(recording: Recording, asked: Asked) -> TimesAnswerJson:
     )
 
 
-def _instruction(recording: Recording, found: ProgramTimes, position: int) -> TimedInstructionJson:
+def _instructions(recording: Recording, found: ProgramTimes, positions: I64) -> list[TimedInstructionJson]:
     program = recording.program
     assert program is not None
     estimated = found.estimated.seconds if found.estimated is not None else None
-    return {
-        "position": position,
-        "name": program.name[position],
-        "op_name": program.op_name[position],
-        "estimated_seconds": _known(estimated, position),
-        "measured_seconds": _known(found.measured, position),
-        "bound": _bounds(found)[position],
-        "imbalance": _known(found.imbalance, position),
-    }
+    texts = (column.take(positions).tolist() for column in (program.name, program.op_name, _bounds(found)))
+    return [
+        {
+            "position": position,
+            "name": name,
+            "op_name": op_name,
+            "estimated_seconds": _known(estimated, position),
+            "measured_seconds": _known(found.measured, position),
+            "bound": bound,
+            "imbalance": _known(found.imbalance, position),
+        }
+        for position, name, op_name, bound in zip(positions.tolist(), *texts, strict=True)
+    ]
 
 
 def _known(column: F64 | None, at: int) -> float | None:
@@ -247,7 +251,7 @@ def _sentences(recording: Recording, found: ProgramTimes, held: HeldMemory) -> I
 
 
 def _run_text(found: ProgramTimes) -> str:
-    estimated = seconds_text(float(found.estimated.seconds.sum())) if found.estimated is not None else ""
+    estimated = seconds_text(found.estimated.total) if found.estimated is not None else ""
     if found.measured is None:
         return f"about {estimated}, as estimated"
     measured = seconds_text(found.total_measured or 0.0, MEASURED_DIGITS)

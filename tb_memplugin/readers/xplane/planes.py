@@ -151,7 +151,7 @@ def device_speed(planes: Sequence[Plane]) -> Speed | None:
     """Return what programs reach on the profile's NVIDIA GPU; None where there is none, or it is not known well."""
     try:
         for plane in planes:
-            if GPU_PLANE.fullmatch(plane.name) and "amd" not in _texts(plane, VENDOR_STAT).lower():
+            if GPU_PLANE.fullmatch(plane.name) and "AMD" not in _texts(plane, VENDOR_STAT):
                 major, minor, cores, clock, memory = (_number(plane, name) for name in (*CAPABILITY_STATS, *RATE_STATS))
                 if found := speed_of_gpu((major, minor), cores, 1e3 * clock, memory):
                     return found
@@ -165,19 +165,19 @@ def _number(plane: Plane, name: str) -> int:
     return max((int(stats["uint64_value"][row]) or int(stats["int64_value"][row]) for row in rows), default=0)
 
 
-def _texts(plane: Plane, name: str) -> str:
+def _texts(plane: Plane, name: str) -> list[str]:
     """Return the plane's values of a stat of text, which is a text, or refers to a stat's name."""
     stats = plane.metadata["stats"]
-    return " ".join(
+    return [
         plane.text(stats["str_value"], row) or plane.stat_names.get(int(stats["ref_value"][row]), "")
         for row in plane.rows_of_stat(name)
-    )
+    ]
 
 
 def device_chip(planes: Sequence[Plane]) -> Chip | None:
     """Return the TPU of the profile's devices, the one with the least memory; None where no plane names a known one."""
     try:
-        names = [_texts(plane, CHIP_STAT) for plane in planes if TPU_PLANE.fullmatch(plane.name)]
+        names = [name for plane in planes if TPU_PLANE.fullmatch(plane.name) for name in _texts(plane, CHIP_STAT)]
     except ValueError:
         return None
     return min((chip for name in names if (chip := chip_of_name(name))), key=lambda chip: chip.hbm, default=None)

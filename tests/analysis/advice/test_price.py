@@ -1,4 +1,4 @@
-"""What advice costs in time, against steps that ran on an H100 with and without the change, and rules that follow."""
+"""The cost of advice in time, against steps that ran on an H100 with and without the change, and rules that follow."""
 
 from __future__ import annotations
 

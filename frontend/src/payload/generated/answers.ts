@@ -51,9 +51,7 @@ export interface AdviceLine {
   cost: Cost;
   /** The estimated time of a step with the change, relative to that now; null where it was not compiled. */
   time_ratio: number | null;
-  /**
-   * What it costs in time, simulated by the estimated times of instructions; null where that is not known.
-   */
+  /** The cost in time, simulated by the estimated times of instructions; null where that is not known. */
   longer: Longer | null;
 }
 
@@ -1156,7 +1154,7 @@ export interface RoleShare {
   share: number;
 }
 
-/** What buffers of a role hold during one run. */
+/** The memory that buffers of a role hold during one run. */
 export interface RoleTime {
   /** The role. */
   role: string;
@@ -1395,9 +1393,9 @@ export interface Times {
    * estimated.
    */
   work: Record<string, number>;
-  /** What the buffers of each role hold over time, most first. */
+  /** The memory that each role holds over time, most first. */
   held: RoleTime[];
-  /** What stands out. */
+  /** Sentences on what stands out. */
   sentences: string[];
 }
 

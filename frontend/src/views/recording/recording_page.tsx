@@ -245,7 +245,7 @@ function Loaded(props: LoadedProps) {
         </>
       }
       charts={
-        <UsageSection {...shared} timed={view.recording.kind === "program"} spans={all.value?.spans ?? null}>
+        <UsageSection {...shared} spans={all.value?.spans ?? null}>
           <TimelineSection {...{ view, all, early, axis }} />
         </UsageSection>
       }

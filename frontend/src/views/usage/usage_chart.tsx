@@ -262,8 +262,6 @@ interface UsageSectionProps {
   program: Program | null;
   spans: Spans | null;
   axis: Axis;
-  /** The times of a program's instructions are known. */
-  timed?: boolean;
   /** Snapshots of the same memory, in order of time. */
   snapshots?: readonly Summary[] | undefined;
   /** The timeline, directly below the usage chart because it shares its x axis. */
@@ -272,7 +270,7 @@ interface UsageSectionProps {
 
 /** Charts along the x axis in one frame: toolbar, spans, usage chart and timeline. */
 export function UsageSection(props: UsageSectionProps) {
-  const { api, view, available, program, spans, axis, timed = false, snapshots, children } = props;
+  const { api, view, available, program, spans, axis, snapshots, children } = props;
   const terms = useTerms();
   const { axis: kind, kind: source, title, memory } = view.recording;
   const known = useCurves(view);
@@ -287,7 +285,7 @@ export function UsageSection(props: UsageSectionProps) {
     >
       <header class="frame-head">
         <CurveLegend view={view} known={known} />
-        {(hasClock || timed) && <AxisChoice program={kind !== "TIME"} />}
+        {(hasClock || source === "program") && <AxisChoice program={kind !== "TIME"} />}
         {kind === "TIME" && <RangeChoice capacity={known.includes("ceiling")} />}
         <SavePicture of="usage chart" fileName={`${title}-${memory}-usage`} draw={() => picture.current()} />
       </header>

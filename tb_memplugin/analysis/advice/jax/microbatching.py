@@ -50,10 +50,10 @@ from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import agree, bytes_text, counted
 
-# Numbers of parts, in words. Two save most of what more save, so only a program that does not fit is split into more.
 # Times the weights' bytes that each further part reads and writes, at most: weights and their casts in both passes, its
 # gradients and their sums; and what the sums take once.
 MOVED_BY_PART, MOVED = 10, 3
+# Numbers of parts, in words. Two save most of what more save, so only a program that does not fit is split into more.
 PARTS = {2: "two", 4: "four", 8: "eight", 16: "sixteen"}
 # The stored program for H100 that was compiled again saved 0.875 of what is expected. The six for TPU saved their
 # lower bounds.
