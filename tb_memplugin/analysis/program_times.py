@@ -145,7 +145,7 @@ def kinds_of_work(program: Program, seconds: F64) -> dict[str, float]:
 
 
 class HeldMemory(NamedTuple):
-    """The time for which memory is held during one run of a program. Arrays have an entry for each row of `allocations`."""
+    """The time for which memory is held during one run of a program. Arrays have an entry for each row."""
 
     near_peak: float  # seconds in which at least 99 % of the peak is in use
     by_role: dict[Role, float]  # byte-seconds
