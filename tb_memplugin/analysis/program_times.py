@@ -126,8 +126,8 @@ def _executions(runs: I64, times: F64) -> int:
 
 
 COLLECTIVES = ("all-", "reduce-scatter", "collective-", "ragged-all-")  # beginnings of opcodes
-# Last parts of JAX's names of operations that only move slices from and to the stacks of a scan, or fill these.
-MOVES = ("dynamic_update_slice", "dynamic_slice", "broadcast_in_dim", "squeeze", "dynamic_update_index_in_dim")
+# Last parts of JAX's names of operations that only move slices, as from and to the stacks of a scan.
+MOVES = ("dynamic_update_slice", "dynamic_slice", "squeeze", "dynamic_update_index_in_dim")
 RECOMPUTED = b"rematted_computation"  # in names of what jax.checkpoint computes again
 
 

@@ -291,8 +291,10 @@ def chip_of_gpu_target_config(text: str) -> Chip | None:
     return Chip(name[1] if name else "the GPU", int(size[1]))
 
 
-# FLOPs per cycle and core of products with 16-bit operands, dense, by NVIDIA's compute capability.
-FLOPS_PER_CYCLE = {(7, 0): 1024, (7, 5): 1024, (8, 0): 2048, (8, 6): 512, (8, 9): 1024, (9, 0): 4096, (10, 0): 8192}
+# FLOPs per cycle and core of products with 16-bit operands, dense, by NVIDIA's compute capability: the published rates
+# of V100, T4, A100, A40, L40S, H100 and B200, divided by their cores and clocks. Those for players have half at most.
+FLOPS_PER_CYCLE = {(7, 0): 1024, (7, 5): 1024, (8, 0): 2048, (8, 6): 1024, (8, 9): 1024, (9, 0): 4096, (10, 0): 8192}
+LINKS_OF_MEMORY = 1 / 8  # the rate of NVLink to that of the memory, about, in the table
 SAME_BANDWIDTH = 0.1  # drivers state rates of memory that differ by less from published ones
 
 
@@ -308,8 +310,8 @@ def speed_of_gpu(capability: tuple[int, int], cores: int, clock_hz: float, memor
         is_near = abs(memory_bandwidth / gpu.memory_bandwidth - 1) < SAME_BANDWIDTH
         if (gpu.compute_capability, gpu.core_count) == (capability, cores) and is_near:
             return gpu.speed
-    flops = FLOPS_PER_CYCLE.get(capability, 0) * cores * clock_hz
-    return _reached(flops, memory_bandwidth, memory_bandwidth / 10, GPU_SHARES) if flops and memory_bandwidth else None
+    flops = FLOPS_PER_CYCLE.get(capability, 0) * cores * clock_hz if memory_bandwidth > 0 else 0
+    return _reached(flops, memory_bandwidth, LINKS_OF_MEMORY * memory_bandwidth, GPU_SHARES) if flops else None
 
 
 def with_speed(recordings: Sequence[Recording], speed: Speed | None) -> list[Recording]:

@@ -110,7 +110,7 @@ class AdviceListJson(TypedDict):
 
 @endpoint("advice", RECORDING, RUNS, report=EACH_CHOICE)
 def advice_in_logdir(recording: Recording, runs: Runs) -> AdviceListJson:
-    """Return all advice about a recording, in order of use, and the changes with which it fits."""
+    """Return all advice about a recording, and the changes with which it fits."""
     kind = recording.kind
     return advice(recording, runs.fit().outcomes if kind.has_program or kind.has_tensor_stacks else ())
 

@@ -4,7 +4,6 @@ import type { Api } from "../../payload/api";
 import type { FitCandidate, FitStep, Summary } from "../../payload/generated/answers";
 import {
   boundText,
-  workText,
   knobText,
   leftOf,
   rateText,
@@ -13,6 +12,7 @@ import {
   STATE_TEXT,
   stateOf,
   stepTimeText,
+  workText,
 } from "../../payload/responses/fit";
 import { openComparison, openRecording } from "../state/tabs";
 import { store } from "../state/view_state";
@@ -133,7 +133,7 @@ export function CandidateDetails({ step, candidate, actions }: Props) {
             <Fact name="Step (est.)">{stepTimeText(candidate)}</Fact>
             <Fact name={`${step.item}/s (est.)`}>{rateText(candidate.items_per_second)}</Fact>
             <Fact name="Time bound by">{boundText(candidate)}</Fact>
-            <Fact name="Time of">{workText(candidate)}</Fact>
+            <Fact name="Time spent on">{workText(candidate)}</Fact>
           </>
         )}
         <Fact name="Compiled in">{`${candidate.seconds.toFixed(1)} s`}</Fact>

@@ -2,10 +2,8 @@ import type { JSX } from "preact";
 import { useContext, useEffect, useMemo } from "preact/hooks";
 import { type Axis, durationAxis, positionAxis, timeAxis } from "../../layout/axis";
 import type { Api } from "../../payload/api";
-import type { AdviceList, Problem, RecordingVerdict, Times } from "../../payload/generated/answers";
+import type { AdviceList, Problem, RecordingVerdict } from "../../payload/generated/answers";
 import type { FirstView, Program, RecordingData } from "../../payload/recording/recording";
-import type { Rows } from "../../payload/recording/rows";
-import type { TimeTables } from "../../payload/recording/times";
 import { prepareRenderer } from "../../render/workers/timeline_renderer";
 import { preparePlacement } from "../../render/workers/workers";
 import { Breakdown } from "../breakdown/breakdown";
@@ -26,7 +24,7 @@ import { ErrorMessage } from "../widgets/message";
 import { Panel } from "./panel";
 import { KernelsPanel, StepGrowth } from "./step_growth";
 import { TimelineSection } from "./timeline_section";
-import { TimesPanel } from "./times";
+import { type KnownTimes, TimesTab, useTimes } from "./times";
 
 interface FrameProps {
   /** Only the charts and the panel, over the whole window. */
@@ -63,49 +61,6 @@ function useAxis(view: FirstView, program: Program | null, times: KnownTimes | n
     if (clock !== null) return timeAxis(clock);
     return seconds === null ? positionAxis(view.length) : durationAxis(seconds, measure);
   }, [clock, seconds, measure, view.length]);
-}
-
-/** Times of a program's instructions. */
-interface KnownTimes {
-  times: Times;
-  tables: TimeTables;
-}
-
-/**
- * Load the times of a program while something shows them: of a profile, they are most of the file. The value is "none"
- * where they are not known.
- */
-function useTimes(
-  api: Api,
-  { recording: { id, kind } }: FirstView,
-  complete: boolean,
-): Fetched<KnownTimes | "none"> {
-  const isShown = useViewState((state) => state.axis === "time" || state.below === "time");
-  const key = kind === "program" && complete && isShown ? id : null;
-  return useFetched(key, async (of, signal) => {
-    const times = await api.times({ id: of }, signal);
-    const tables = await api.timeTables({ id: of }, signal);
-    return tables === null ? "none" : { times, tables };
-  });
-}
-
-function TimesTab(props: {
-  times: Fetched<KnownTimes | "none">;
-  view: FirstView;
-  program: Program;
-  rows: Rows;
-}) {
-  const { times, ...shown } = props;
-  if (times.error !== null) return <ErrorMessage error={times.error} />;
-  if (times.value === null) return <p class="muted">Reading the times…</p>;
-  if (times.value === "none")
-    return (
-      <p class="muted">
-        The time of its instructions is not known: the profile has none, and the speed of the device is not
-        known.
-      </p>
-    );
-  return <TimesPanel {...shown} {...times.value} />;
 }
 
 /** Return the tabs below the charts that have something to show. */

@@ -2,28 +2,74 @@ import { useMemo } from "preact/hooks";
 import { formatSeconds } from "../../base/units";
 import type { Value } from "../../layout/table/fields";
 import type { Sorting } from "../../layout/url_values";
+import type { Api } from "../../payload/api";
 import type { Times } from "../../payload/generated/answers";
+import { ROLES } from "../../payload/generated/constants";
 import type { FirstView, Program } from "../../payload/recording/recording";
 import { rowName, type Rows } from "../../payload/recording/rows";
 import type { TimeTables } from "../../payload/recording/times";
+import { type Fetched, useFetched } from "../data/use_fetched";
 import { store, useViewState } from "../state/view_state";
 import { Bytes, type Column, column, DASH, Path } from "../tables/columns";
 import { ListTable } from "../tables/table";
 import { RowRole } from "../widgets/labels";
+import { ErrorMessage } from "../widgets/message";
 
 /** Digits of measured times; estimated ones have two. */
 const MEASURED_DIGITS = 3;
 
-interface Props {
-  view: FirstView;
+/** Times of a program's instructions. */
+export interface KnownTimes {
   times: Times;
   tables: TimeTables;
+}
+
+/**
+ * Load the times of a program while something shows them: of a profile, they are most of the file. The value is "none"
+ * where they are not known.
+ */
+export function useTimes(
+  api: Api,
+  { recording: { id, kind } }: FirstView,
+  complete: boolean,
+): Fetched<KnownTimes | "none"> {
+  const isShown = useViewState((state) => state.axis === "time" || state.below === "time");
+  const key = kind === "program" && complete && isShown ? id : null;
+  return useFetched(key, async (of, signal) => {
+    const times = await api.times({ id: of }, signal);
+    const tables = await api.timeTables({ id: of }, signal);
+    return tables === null ? "none" : { times, tables };
+  });
+}
+
+/** The tab Time, while times are read, and where none are known. */
+export function TimesTab(props: {
+  times: Fetched<KnownTimes | "none">;
+  view: FirstView;
+  program: Program;
+  rows: Rows;
+}) {
+  const { times, ...shown } = props;
+  if (times.error !== null) return <ErrorMessage error={times.error} />;
+  if (times.value === null) return <p class="muted">Reading the times…</p>;
+  if (times.value === "none")
+    return (
+      <p class="muted">
+        The time of its instructions is not known: the profile has none, and the speed of the device is not
+        known.
+      </p>
+    );
+  return <TimesPanel {...shown} {...times.value} />;
+}
+
+interface Props extends KnownTimes {
+  view: FirstView;
   program: Program;
   rows: Rows;
 }
 
 /** What one run of a program takes: sentences, its instructions, and the buffers that are held unused. */
-export function TimesPanel({ view, times, tables, program, rows }: Props) {
+function TimesPanel({ view, times, tables, program, rows }: Props) {
   const measured = times.measured_seconds !== null;
   return (
     <section aria-label="Time" data-testid="times">
@@ -188,8 +234,7 @@ function Unused(of: { tables: TimeTables; rows: Rows; measured: boolean; fileNam
         track: "110px",
         cell: (row) => byteSeconds(held[row]),
       }),
-      column("text", "role", "Role", "What the buffer is for", (row) => rows.role[row], {
-        csv: "",
+      column("text", "role", "Role", "What the buffer is for", (row) => ROLES[rows.role[row]], {
         track: "116px",
         cell: (row) => <RowRole {...{ rows, row }} />,
       }),

@@ -29,6 +29,7 @@ LEAST_SHARE = 1000  # stacks below 1/1000 of the peak are not replayed; a twenti
 # A saving is a range if its bounds differ by this factor, a choice: with 1.1, 4 of the 74 stored programs get another
 # answer, with 1.005 one, and the same promises are kept.
 CLEARLY = 1.02
+FILLS = "broadcast_in_dim"  # the last part of JAX's name of what fills a stack before the scan
 HOLDS = 0.7  # of six stored programs that were compiled again, the least saved 0.73 of what is expected
 
 
@@ -149,7 +150,7 @@ def _work(recording: Recording, loops: Loops, found: list[ScanRecomputation], ro
     users = position[concatenate_ranges(start[rows], np.diff(start)[rows])]
     made = recording.allocations.start[rows]
     touches = marked(recording.length, np.r_[users, made[made >= 0]])
-    moves = program.op_name.where(lambda name: name.rpartition("/")[2] in MOVES)
+    moves = program.op_name.where(lambda name: name.rpartition("/")[2] in (*MOVES, FILLS))
     size = float(recording.allocations.size[rows].sum())
     return Work(np.flatnonzero(inside & ~moves), np.flatnonzero(moves & (touches | inside)), dropped=size)
 

@@ -22,9 +22,8 @@ from tb_memplugin.readers.hlo.module.tables import COMPUTATIONS, HloModule
 CONTRACTED = re.compile(rb'"lhs_contracting_dimensions":\[([\d",]*)\]')
 GEMMS = (b"__cublas$gemm", b"__cublas$lt$matmul")
 CONVOLUTIONS = b"__cudnn$conv"
-# Cheap: most fusions have none.
 COUNTED = re.compile(rb"convolution|dot|" + b"|".join(map(re.escape, (*GEMMS, CONVOLUTIONS))))
-PRODUCTS = (b"dot", b"convolution", b"custom-call")
+OPCODES = {"dot", "convolution", "custom-call"}
 MAX_FLOPS = 2.0**100  # a damaged file must not overflow
 MAX_PAIRS = 1 << 24  # of positions in a window and in a result
 
@@ -37,7 +36,7 @@ def product_flops(module: HloModule, schedule: Schedule) -> F64:
     found = np.zeros(len(order))
     computations = _Computations(module)
     parents, ids, opcode = module.instructions["parent"][order], module.instructions["id"][order], module.opcode
-    for at in np.flatnonzero(opcode.take(order).isin({"dot", "convolution", "custom-call"})).tolist():
+    for at in np.flatnonzero(opcode.take(order).isin(OPCODES)).tolist():
         found[at] = computations.flops(int(parents[at])).get(int(ids[at]), 0.0)
     fusions = np.flatnonzero(opcode.take(order).isin({"fusion"}))
     called = module.callees.nth(order[fusions], 0)
@@ -67,9 +66,8 @@ class _Computations:
         span: Spans = module.tables[COMPUTATIONS]["span"]
         words = np.array([found.start() for found in COUNTED.finditer(module.data)], dtype=np.int64)
         first = np.searchsorted(words, span.start)
-        self.counted = np.r_[
-            first < np.searchsorted(words, span.start + span.length), False
-        ]  # the last: no computation
+        has_words = first < np.searchsorted(words, span.start + span.length)
+        self.counted = np.r_[has_words, False]  # the last: no computation
 
     def total(self, row: int, depth: int = 0) -> float:
         """Return the sum over a computation, and over fusions inside of it, as GPU programs have them."""
@@ -95,7 +93,9 @@ class _Computations:
             for one in instructions
             if one.opcode == b"fusion" and one.called_computation_ids
         ]
-        products = [one for one in instructions if one.opcode in PRODUCTS and len(one.operand_ids) > 1]
+        products = [
+            one for one in instructions if one.opcode.decode("utf-8", "replace") in OPCODES and len(one.operand_ids) > 1
+        ]
         wanted = {number for one in products for number in one.operand_ids[:2]}
         shapes = {one.id: one.shape for one in instructions if one.id in wanted}
         for one in products:
