@@ -177,7 +177,7 @@ export interface VerdictQuery {
 /** A method for each endpoint. */
 export function createClient(fetch: Fetch) {
   return {
-    /** Return all advice about a recording, in order of use, and the changes with which it fits. */
+    /** Return all advice about a recording, and the changes with which it fits. */
     advice: (query: AdviceQuery, signal: Signal): Promise<AdviceList> =>
       requestJson<AdviceList>(fetch, "advice", { ...query }, signal),
     /**
