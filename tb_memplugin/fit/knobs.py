@@ -5,7 +5,11 @@ Changes are short texts:
     donate:state,cache             donate these arguments
     shard:data:params,state[1]     split each array in them along an axis of its mesh; 4 is an axis of four devices
     drop-unused                    let JAX drop the arguments that the function never reads
-    remat:full                     recompute the bodies of jax.lax.scan in the backward pass; `dots` keeps products
+    remat:full                     keep only the inputs of scans' bodies and of functions in jax.checkpoint, and compute
+                                   the rest again in the backward pass; `dots` keeps products with weights, too,
+                                   and `none` all that functions in jax.checkpoint compute
+    remat:names:attention,mlp      keep only the arrays with these names, which checkpoint_name gives
+    remat:offload:attention,mlp    move these to the host until the backward pass needs them
     option:NAME=VALUE              compile with an option of XLA
     set:microbatches=2             call the step with another value of a knob
     torch:checkpoint               change a step of PyTorch; OfTorch lists the changes
@@ -18,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.fit import Knob, OfTorch, parse_value
+from tb_memplugin.model.fit import Knob, OfTorch, Remat, parse_remat, parse_value
 
 RANGE = re.compile(r"(\d{1,9}):(\d{1,9})(?::(\d{1,9}))?")
 NAME = re.compile(r"[A-Za-z_]\w{0,99}")
@@ -65,7 +69,6 @@ def parse_fixed(text: str) -> tuple[str, Knob]:
     return name, parse_value(value)
 
 
-REMAT = ("full", "dots")  # keep only the inputs of a body, or also products with weights
 # A name, with commas only inside of its quotes and brackets.
 ARGUMENT = re.compile(r"""(?:'[^']*'|"[^"]*"|\[[^\]]*\]|[^,'"\[\]])+""")
 
@@ -85,7 +88,7 @@ class Changes:
     donated: list[str] = field(default_factory=list)
     sharded: list[SplitArguments] = field(default_factory=list)
     drops_unused: bool = False
-    remat: str = ""  # one of REMAT: what the bodies of jax.lax.scan keep for the backward pass
+    remat: Remat | None = None
     options: dict[str, Knob] = field(default_factory=dict)
     knobs: dict[str, Knob] = field(default_factory=dict)
     of_torch: list[OfTorch] = field(default_factory=list)
@@ -107,8 +110,8 @@ def parse_changes(texts: Sequence[str]) -> Changes:
             changes.sharded.append(SplitArguments(rest.partition(":")[0], tuple(names)))
         elif text == "drop-unused":
             changes.drops_unused = True
-        elif kind == "remat" and rest in REMAT:
-            changes.remat = rest
+        elif kind == "remat" and (remat := parse_remat(rest)) is not None:
+            changes.remat = remat
         elif text in [*OfTorch]:
             changes.of_torch.append(OfTorch(text))
         elif kind in ("option", "set"):

@@ -1,4 +1,8 @@
-"""Compiling the candidates of a plan: few of many combinations, then the fastest with changes that need no source."""
+"""Compiling the candidates of a plan: few of many combinations, then the fastest with changes that need no source.
+
+Where the step has no knob for what its backward pass keeps, policies of `jax.checkpoint` are among the changes, with
+the names of arrays that the step gives by `checkpoint_name`.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
@@ -13,7 +17,7 @@ from tb_memplugin.fit.script.call import MAIN
 from tb_memplugin.fit.sweep import Row, Sweep
 from tb_memplugin.model.fit import MICROBATCHES, RECOMPUTED, Knob, Knobs, Outcome
 from tb_memplugin.model.fit_plan import RECOMPUTATION, Plan, Planned, batch_knob, is_of_device, plan
-from tb_memplugin.targets import parse_target, targets_to_try
+from tb_memplugin.targets import Target, parse_target, targets_to_try
 
 PARTS = (1, 2, 4, 8)  # microbatches to try
 EVERY = 24  # combinations for each target, up to which all are compiled
@@ -143,22 +147,24 @@ def _compile_changed(sweep: Sweep, one: Planned) -> None:
     assert target is not None
     every = pieces_of(one.outcome, sweep.folder, sweep.defaults)
     tried = [piece.changes for piece in every if piece.changes and not parse_changes(piece.changes).knobs]
-    recomputes = (RECOMPUTED,) in tried and not any(map(RECOMPUTATION.search, one.knobs))
     tried = list(dict.fromkeys(changes for changes in tried if changes != (RECOMPUTED,)))[:MAX_TRIED]
-    helpful = []
+    policies = [] if any(map(RECOMPUTATION.search, one.knobs)) else [(change,) for change in one.outcome.policies]
+    with ThreadPoolExecutor(MAX_THREADS) as pool:
+        compile_changed = partial(_compile_change, sweep, target, one.outcome)
+        helpful = list(filter(None, pool.map(compile_changed, tried)))
+        recomputing = list(filter(None, pool.map(compile_changed, policies)))
+    helpful += [min(recomputing, key=lambda after: (not after.fits, after.step_seconds))] if recomputing else []
+    if len(helpful) > 1:
+        together = tuple(dict.fromkeys(change for after in helpful for change in after.candidate.changes))
+        _compile_change(sweep, target, one.outcome, together)
+
+
+def _compile_change(sweep: Sweep, target: Target, before: Outcome, changes: Sequence[str]) -> Outcome | None:
+    """Compile a candidate with changes. Return the outcome if they save memory; None where they save none."""
     try:
-        for changes in [*([(RECOMPUTED,)] if recomputes else []), *tried]:
-            outcome = sweep.compile_candidate(target, one.outcome.candidate.knobs, changes)
-            if outcome.reserved_bytes is not None and _saves(outcome, one.outcome):
-                helpful.append(changes)
-            if changes == (RECOMPUTED,) and outcome.reserved_bytes is not None:
-                sweep.compile_candidate(target, one.outcome.candidate.knobs, ("remat:dots",))
-        if len(helpful) > 1:
-            together = tuple(dict.fromkeys(change for changes in helpful for change in changes))
-            sweep.compile_candidate(target, one.outcome.candidate.knobs, together)
+        after = sweep.compile_candidate(target, before.candidate.knobs, changes)
     except CancelledError:
-        return
-
-
-def _saves(after: Outcome, before: Outcome) -> bool:
-    return (after.reserved_bytes or 0) < (1 - LEAST_SAVING) * (before.reserved_bytes or 0)
+        return None
+    if after.reserved_bytes is None:
+        return None
+    return after if after.reserved_bytes < (1 - LEAST_SAVING) * (before.reserved_bytes or 0) else None

@@ -5,7 +5,7 @@ program as `fit.json`, of the same keys as `tb-memplugin fit --json`.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Self, TypedDict
@@ -27,7 +27,7 @@ def parse_value(text: str) -> Knob:
 
 
 RECORD = "fit.json"
-RECOMPUTED = "remat:full"  # a change: the backward pass recomputes the bodies of all scans
+RECOMPUTED = "remat:full"  # a change: the backward pass computes the bodies of all scans again
 # Names of knobs that split a batch into parts, by libraries and by custom.
 MICROBATCHES = (
     "microbatches", "num_microbatches", "n_microbatches", "accumulate", "accumulation", "accumulation_steps",
@@ -56,6 +56,63 @@ class OfTorch(StrEnum):
     COMPILE = "torch:compile", "Compile the model (torch.compile)"
     ACCUMULATE = "torch:accumulate", "Compute the gradient in two halves of the batch"
     FSDP = "torch:fsdp", "Shard the model over all GPUs (FSDP)"
+
+
+class RematKind(StrEnum):
+    """What the backward pass gets from the forward pass without computing it again, with its name in an answer."""
+
+    label: str
+
+    def __new__(cls, value: str, label: str = "") -> Self:
+        member = str.__new__(cls, value)
+        member._value_, member.label = value, label
+        return member
+
+    NONE = "none", "recompute nothing"
+    FULL = "full", "recompute layers"
+    DOTS = "dots", "recompute all but products with weights"
+    NAMES = "names", "recompute all but {names}"
+    OFFLOAD = "offload", "recompute all but {names}, which wait on the host"
+
+
+@dataclass(frozen=True)
+class Remat:
+    """A policy of rematerialization; two kinds have names of arrays, as `checkpoint_name` gives them."""
+
+    kind: RematKind
+    names: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        return self.kind.label.format(names=", ".join(self.names))
+
+    @property
+    def code(self) -> str:
+        """The policy as a user writes it, from `jax.checkpoint_policies`."""
+        names = ", ".join(map(repr, self.names))
+        return {
+            RematKind.NONE: "everything_saveable",
+            RematKind.FULL: "nothing_saveable",
+            RematKind.DOTS: "dots_with_no_batch_dims_saveable",
+            RematKind.NAMES: f"save_only_these_names({names})",
+            RematKind.OFFLOAD: "save_and_offload_only_these_names(names_which_can_be_saved=[], "
+            f"names_which_can_be_offloaded=[{names}], offload_src='device', offload_dst='pinned_host')",
+        }[self.kind]
+
+
+def remat_of(changes: Iterable[str]) -> Remat | None:
+    """Return the policy among changes; None without one."""
+    rests = (rest for kind, _, rest in (change.partition(":") for change in changes) if kind == "remat")
+    return next(filter(None, map(parse_remat, rests)), None)
+
+
+def parse_remat(text: str) -> Remat | None:
+    """Parse a policy such as `full` or `names:attention,mlp`; None for a text that is none."""
+    kind, _, names = text.partition(":")
+    if kind not in [*RematKind]:
+        return None
+    found = Remat(RematKind(kind), tuple(filter(None, names.split(","))))
+    return found if bool(found.names) == (found.kind in (RematKind.NAMES, RematKind.OFFLOAD)) else None
 
 
 @dataclass(frozen=True)
@@ -100,6 +157,7 @@ class Outcome:
     work_seconds: Mapping[str, float] = field(default_factory=dict)  # of recomputation, collectives and copies
     vmem_bytes: int = 0  # of the Pallas kernel that takes most; spills are known once it is compiled to the end
     tokens: int = 0  # of a step's batch, on all devices together; 0: unknown
+    policies: tuple[str, ...] = ()  # changes of what the step's backward pass keeps, which can be tried
     roles: Mapping[str, int] = field(default_factory=dict)  # bytes at the peak by role
     parts: tuple[PeakPart, ...] = ()  # the largest parts of the peak, largest first
     searched: str = ""  # the knob whose largest value is searched
@@ -211,6 +269,8 @@ class OutcomeJson(CandidateJson):
     """The estimated seconds of the step that `recomputation`, `collectives` and `copies` take, the most first."""
     tokens: int | None
     """The tokens of a step's batch, on all devices together; null where no argument has a sequence for each item."""
+    policies: list[str]
+    """Changes of what the step's backward pass keeps, which can be tried, such as `remat:names:attention`."""
     roles_bytes: dict[str, int]
     """Live bytes at the peak, by role."""
     doubtful: bool
@@ -245,6 +305,7 @@ def outcome_json(outcome: Outcome) -> OutcomeJson:
         "work_seconds": dict(outcome.work_seconds),
         "vmem_bytes": outcome.vmem_bytes or None,
         "tokens": outcome.tokens or None,
+        "policies": list(outcome.policies),
         "roles_bytes": dict(outcome.roles),
         "parts": [{"name": part.name, "bytes": part.bytes} for part in outcome.parts],
         "seconds": round(outcome.seconds, 3),

@@ -43,6 +43,7 @@ def _outcome(found: Mapping[str, Any]) -> Outcome:
         work_seconds=_seconds(found.get("work_seconds")),
         vmem_bytes=_size(found.get("vmem_bytes")) or 0,
         tokens=_size(found.get("tokens")) or 0,
+        policies=tuple(map(_text, found.get("policies", ()))),
         roles={_text(role): _size(size) or 0 for role, size in roles.items()},
         parts=tuple(PeakPart(_text(part["name"]), _size(part["bytes"]) or 0) for part in found.get("parts", ())),
         searched=_text(found.get("searched") or ""),

@@ -7,6 +7,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import checkpoint, value_and_grad
+from jax.ad_checkpoint import checkpoint_name
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 WIDTH, LAYERS = 512, 3
@@ -118,15 +120,80 @@ def scanned(devices: list[Any], batch: int = 64, remat: str = "none") -> Any:
     """Layers are a scan, whose body `remat` recomputes."""
     params, x = shapes(devices, False, batch)
     weights = jax.ShapeDtypeStruct((LAYERS, WIDTH, WIDTH), jnp.float32, sharding=params["layer_0"]["b"].sharding)
-    policies = jax.checkpoint_policies
-    kept = {"full": policies.nothing_saveable, "dots": policies.dots_with_no_batch_dims_saveable}
 
     def layer(x: Any, weight: Any) -> tuple[Any, None]:
         return jnp.tanh(jnp.sin(x) @ weight), None
 
-    body = layer if remat == "none" else jax.checkpoint(layer, policy=kept[remat], prevent_cse=False)
+    body = layer if remat == "none" else jax.checkpoint(layer, policy=KEPT[remat], prevent_cse=False)
 
     def loss(weights: Any, x: Any) -> Any:
         return jax.lax.scan(body, x, weights)[0].sum()
 
     return jax.jit(jax.value_and_grad(loss)), (weights, x)
+
+
+KEPT = {
+    "none": jax.checkpoint_policies.everything_saveable,
+    "full": jax.checkpoint_policies.nothing_saveable,
+    "dots": jax.checkpoint_policies.dots_with_no_batch_dims_saveable,
+    "hidden": jax.checkpoint_policies.save_only_these_names("hidden"),
+    "host": jax.checkpoint_policies.save_and_offload_only_these_names(
+        names_which_can_be_saved=(),
+        names_which_can_be_offloaded=("hidden", "out"),
+        offload_src="device",
+        offload_dst="pinned_host",
+    ),
+}
+
+
+def layer(x: Any, weight: Any) -> tuple[Any, None]:
+    """Apply a layer, whose arrays have names."""
+    hidden = checkpoint_name(jnp.sin(x) @ weight, "hidden")
+    return checkpoint_name(jnp.tanh(hidden) @ weight, "out"), None
+
+
+def of_layers(devices: list[Any], batch: int, loss: Any) -> Any:
+    """Return a step with the gradient of a loss of stacked weights."""
+    params, x = shapes(devices, False, batch)
+    weights = jax.ShapeDtypeStruct((LAYERS, WIDTH, WIDTH), jnp.float32, sharding=params["layer_0"]["b"].sharding)
+    return jax.jit(value_and_grad(loss)), (weights, x)
+
+
+def scan_of(body: Any) -> Any:
+    return lambda weights, x: jax.lax.scan(body, x, weights)[0].sum()
+
+
+def loop_of(body: Any) -> Any:
+    def loss(weights: Any, x: Any) -> Any:
+        for number in range(LAYERS):
+            x, _ = body(x, weights[number])
+        return x.sum()
+
+    return loss
+
+
+def named_scan(devices: list[Any], batch: int = 64, kept: str = "") -> Any:
+    """Layers are a scan without a policy."""
+    return of_layers(
+        devices, batch, scan_of(checkpoint(layer, policy=KEPT[kept], prevent_cse=False) if kept else layer)
+    )
+
+
+def checkpointed_scan(devices: list[Any], batch: int = 64, kept: str = "full") -> Any:
+    """Layers are a scan with a policy."""
+    return of_layers(devices, batch, scan_of(checkpoint(layer, policy=KEPT[kept])))
+
+
+def checkpointed_loop(devices: list[Any], batch: int = 64, kept: str = "full") -> Any:
+    """Layers are a loop with a policy for each."""
+    return of_layers(devices, batch, loop_of(checkpoint(layer, policy=KEPT[kept])))
+
+
+def named_loop(devices: list[Any], batch: int = 64, kept: str = "") -> Any:
+    """Layers are a loop without a policy; by hand, the whole loss gets one."""
+    whole = loop_of(layer)
+
+    def loss(weights: Any, x: Any) -> Any:
+        return checkpoint(lambda: whole(weights, x), policy=KEPT[kept])() if kept else whole(weights, x)
+
+    return of_layers(devices, batch, loss)

@@ -13,6 +13,7 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.fit.compile_task import CompileTask
 from tb_memplugin.fit.knobs import parse_changes
 from tb_memplugin.fit.step.lowering import lower_step
+from tb_memplugin.fit.step.rematerialization import watched_checkpoints
 from tb_memplugin.fit.step.step_file import load_step
 from tb_memplugin.model.fit import Candidate, Knob, Outcome
 
@@ -33,6 +34,13 @@ PAIRS = [
     ("with_unused", ("drop-unused",), {"keep": False}),
     ("scanned", ("remat:full",), {"remat": "full"}),
     ("scanned", ("remat:dots",), {"remat": "dots"}),
+    ("named_scan", ("remat:names:hidden",), {"kept": "hidden"}),
+    ("named_loop", ("remat:names:hidden",), {"kept": "hidden"}),
+    ("named_loop", ("remat:dots",), {"kept": "dots"}),
+    ("checkpointed_scan", ("remat:names:hidden",), {"kept": "hidden"}),
+    ("checkpointed_scan", ("remat:dots",), {"kept": "dots"}),
+    ("checkpointed_loop", ("remat:none",), {"kept": "none"}),
+    ("checkpointed_loop", ("remat:offload:hidden,out",), {"kept": "host"}),
     ("with_microbatches", ("set:microbatches=2",), {"microbatches": 2}),
 ]
 MORE = [
@@ -54,7 +62,8 @@ def text(step: str, changes: tuple[str, ...], **knobs: Knob) -> str:
 
     parsed = parse_changes(changes)
     name = f"{STEPS}:{step}"
-    lowered = lower_step(load_step(name), name, jax.devices("cpu")[:1], knobs | parsed.knobs, parsed)
+    with watched_checkpoints(parsed.remat):
+        lowered = lower_step(load_step(name), name, jax.devices("cpu")[:1], knobs | parsed.knobs, parsed)
     return str(lowered.as_text())
 
 
@@ -93,11 +102,32 @@ def test_a_changed_program_has_the_memory_of_the_one_changed_by_hand(
         ("sideways:params", "No such change"),
         ("donate:", "No such change"),
         ("option:", "No value"),
+        ("remat:full", "The step has nothing that this change applies to"),
+        ("remat:none", "The step has nothing that this change applies to"),
+        ("remat:names:hidden", "The step has no array of this name"),
+        ("remat:names", "No such change"),
+        ("remat:full:hidden", "No such change"),
     ],
 )
 def test_impossible_changes_get_a_message(change: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         text("by_shapes", (change,))
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        ("named_scan", (["hidden", "out"], False, True)),
+        ("checkpointed_loop", (["hidden", "out"], True, False)),
+        ("by_shapes", ([], False, False)),
+    ],
+)
+def test_names_and_checkpoints_of_a_step_are_found(step: str, expected: tuple[list[str], bool, bool]) -> None:
+    import jax
+
+    with watched_checkpoints(None) as found:
+        lower_step(load_step(f"{STEPS}:{step}"), step, jax.devices("cpu")[:1], {}, parse_changes(()))
+    assert ([*found.names], found.has_policies, found.has_scans) == expected
 
 
 def test_names_with_commas_and_colons_are_whole() -> None:

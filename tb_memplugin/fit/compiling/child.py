@@ -26,6 +26,7 @@ from tb_memplugin.fit.script.call import ScriptCall
 from tb_memplugin.fit.script.run import run_script
 from tb_memplugin.fit.step.dumped_program import DumpedProgram
 from tb_memplugin.fit.step.lowering import devices_used, lower_step, tokens_of
+from tb_memplugin.fit.step.rematerialization import watched_checkpoints
 from tb_memplugin.fit.step.step_file import load_step
 from tb_memplugin.model.accelerators import TPUS
 from tb_memplugin.model.fit import dumped_files
@@ -137,20 +138,22 @@ def compile_candidate(folder: str, request: dict[str, Any]) -> None:
     knobs = {**dict(request["knobs"]), **changes.knobs}
     lowered: Any
     of_script: dict[str, Any] = {}
-    if request["script"]:
-        place, call = request["step"].rpartition(":")[0], ScriptCall(**request["script"])
-        found = run_script(place, call, replace(changes, knobs=knobs), devices, target, folder)
-        lowered, of_script = found.program, {"beside": found.beside_bytes, "others": found.others}
-        _write(folder, CAVEATS, {"caveats": found.caveats, **of_script})
-    elif dumped_files(request["step"]):
-        lowered = DumpedProgram(request["step"], devices, replace(changes, knobs=knobs))
-    else:
-        lowered = lower_step(_load(request), request["step"], devices, knobs, changes)
+    with watched_checkpoints(changes.remat) as checkpoints:
+        if request["script"]:
+            place, call = request["step"].rpartition(":")[0], ScriptCall(**request["script"])
+            found = run_script(place, call, replace(changes, knobs=knobs), devices, target, folder)
+            lowered, of_script = found.program, {"beside": found.beside_bytes, "others": found.others}
+            _write(folder, CAVEATS, {"caveats": found.caveats, **of_script})
+        elif dumped_files(request["step"]):
+            lowered = DumpedProgram(request["step"], devices, replace(changes, knobs=knobs))
+        else:
+            lowered = lower_step(_load(request), request["step"], devices, knobs, changes)
     inputs, options = recorder.inputs(), {**changes.options, **compiler_options(target)}
     key = program_key(lowered, str(target), {**options, "to_end": request["to_end"], **of_script}, of_packages)
     _write(folder, VERSIONS, of_packages)  # again: the step may have deleted the folder
-    tokens = tokens_of(lowered, knobs)
-    _write(folder, KEY, {"key": key, "inputs": inputs, "devices": devices_used(lowered), "tokens": tokens})
+    policies = checkpoints.policies_to_try(on_host=target.platform == "tpu")
+    of_step = {"tokens": tokens_of(lowered, knobs), "policies": policies}
+    _write(folder, KEY, {"key": key, "inputs": inputs, "devices": devices_used(lowered), **of_step})
     if not (request["cache"] and Cache(Path(request["cache"])).has(key)):
         refused = _compile(lowered, {**options, "xla_dump_to": str(Path(folder, DUMP))}, request)
         _write(folder, REFUSED, {"text": refused})

@@ -21,7 +21,6 @@ from tb_memplugin.fit.script.jits import CalledJit
 from tb_memplugin.fit.script.on_target import Lowerer, ScriptProgram
 from tb_memplugin.fit.script.replaced import HOOK, Replaced, Replacing, in_isolation
 from tb_memplugin.fit.script.watching import LARGE
-from tb_memplugin.fit.step.changed_program import recomputed_scans
 from tb_memplugin.targets import Target
 
 BACKENDS = {"tpu": "tpu", "cuda": "gpu", "cpu": "cpu"}  # as jax.default_backend() names them
@@ -66,7 +65,7 @@ def run_script(
     replaced = Replaced({**in_isolation(isolation), **fakes})
     replaced.install()
     try:
-        with chosen.watcher.watching(), recomputed_scans(changes.remat):
+        with chosen.watcher.watching():
             _execute(place, call.arguments, replaced)
     except ScriptEnded:
         pass

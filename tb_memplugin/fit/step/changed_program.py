@@ -175,34 +175,6 @@ def remember_traced() -> Iterator[list[tuple[Any, Any]]]:
         jax.stages.Traced.lower = lower  # type: ignore
 
 
-@contextmanager
-def recomputed_scans(kept: str) -> Iterator[None]:
-    """Let the backward pass recompute the bodies of jax.lax.scan, but for what is `kept`; nothing changes with "".
-
-    InputError where no scan was traced meanwhile.
-    """
-    if not kept:
-        yield
-        return
-    import jax
-
-    policies = jax.checkpoint_policies
-    policy = {"full": policies.nothing_saveable, "dots": policies.dots_with_no_batch_dims_saveable}[kept]
-    scan, traced = jax.lax.scan, list[Any]()
-
-    def recomputing(f: Any, *positional: Any, **named: Any) -> Any:
-        traced.append(f)
-        return scan(jax.checkpoint(f, policy=policy, prevent_cse=False), *positional, **named)
-
-    jax.lax.scan = recomputing
-    try:
-        yield
-    finally:
-        jax.lax.scan = scan
-    if not traced:
-        raise InputError("The step calls no jax.lax.scan", "remat", "wrap its layers in jax.checkpoint")
-
-
 def _paths(traced: Any) -> tuple[str, ...]:
     """Return the paths of all arrays among the arguments, such as `params['w']`."""
     jaxpr = traced.jaxpr

@@ -13,7 +13,6 @@ from tb_memplugin.fit.step.changed_program import (
     lower_again,
     lower_changed,
     lower_traced,
-    recomputed_scans,
     remember_traced,
 )
 from tb_memplugin.fit.step.step_file import EXAMPLE
@@ -27,7 +26,7 @@ ON_DEVICES = "use the argument `devices` for the mesh and the shardings, in plac
 def lower_step(step: Callable[..., Any], name: str, devices: list[Any], knobs: dict[str, Any], changes: Changes) -> Any:
     """Call a step with the devices of a target, and lower the function that it returns."""
     _require_knobs(step, name, devices, knobs)
-    with _placed_on(devices), remember_traced() as found, _own_devices() as called, recomputed_scans(changes.remat):
+    with _placed_on(devices), remember_traced() as found, _own_devices() as called:
         try:
             lowered = _lower(step(devices, **knobs), name, devices, changes, found)
         except InputError:

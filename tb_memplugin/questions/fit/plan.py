@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypedDict
 
-from tb_memplugin.model.fit import Knob
+from tb_memplugin.model.fit import Knob, remat_of
 from tb_memplugin.model.fit_plan import Plan, Planned, Price, batch_knob, knob_prices
 from tb_memplugin.questions.asking.asked import STDIN, AnswerJson, Asked, Question
 from tb_memplugin.questions.asking.json_types import AboutFile, ProblemJson, problems_json
 from tb_memplugin.questions.asking.text_table import align
-from tb_memplugin.questions.fit.words import change_text, size_text
+from tb_memplugin.questions.fit.words import change_text, size_text, work_text
 from tb_memplugin.questions.records import record
 from tb_memplugin.sizes import bytes_text, counted, percent_text, seconds_text, two_digits
 
@@ -138,11 +138,12 @@ def lines(found: Plan) -> Iterator[str]:
 def _rows(found: Plan, shown: Sequence[Planned]) -> list[list[str]]:
     has_changes = any(one.outcome.candidate.changes for one in shown)
     has_costs = any(one.cost is not None for one in shown)
+    has_work = any(work_text(one.outcome) for one in shown)
     rows = [
         [
             *("target", *found.varied),
             *(["with"] if has_changes else []),
-            *("reserved", "left", "step (estimated)", f"{found.item}/s"),
+            *("reserved", "left", "step (estimated)", *(["spent on"] if has_work else []), f"{found.item}/s"),
             *([f"cost of a million ({found.item})"] if has_costs else []),
         ]
     ]
@@ -156,6 +157,7 @@ def _rows(found: Plan, shown: Sequence[Planned]) -> list[list[str]]:
                 size_text(outcome.reserved_bytes),
                 size_text(outcome.left_bytes) if outcome.left_bytes is not None else "",
                 seconds_text(outcome.step_seconds),
+                *([work_text(outcome)] if has_work else []),
                 two_digits(one.rate) if one.rate else "",
                 *([_cost_text(one.cost)] if has_costs else []),
             ]
@@ -177,6 +179,7 @@ def sentences(found: Plan) -> Iterator[str]:
         yield from _binding(fastest)
         yield from (_price_text(found, price) for price in knob_prices(found, fastest))
         yield from _changes(found, fastest)
+        yield from _code(found)
     else:
         yield f"The speed of {fastest.target} is not known: {_name(found, fastest)} leaves the most memory"
     cheapest = found.cheapest
@@ -225,6 +228,14 @@ def _changes(found: Plan, fastest: Planned) -> Iterator[str]:
         memory = _less_text(after.reserved_bytes, before.reserved_bytes)
         unfit = "" if before.fits else "; without it, it does not fit"
         yield f"With a change ({text}), as estimated: a step takes {time}{memory}{unfit}"
+
+
+def _code(found: Plan) -> Iterator[str]:
+    """Yield how a user writes the policy of the fastest candidate of the front that has one."""
+    policies = filter(None, (remat_of(one.outcome.candidate.changes) for one in found.front))
+    if (remat := next(policies, None)) is not None:
+        of = "a layer, the body of a scan, or without these the loss"
+        yield f"To {remat.label}: jax.checkpoint(f, policy=jax.checkpoint_policies.{remat.code}), where f is {of}"
 
 
 def _name(found: Plan, one: Planned) -> str:

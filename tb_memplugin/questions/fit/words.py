@@ -8,7 +8,7 @@ from textwrap import shorten
 
 from markupsafe import Markup
 
-from tb_memplugin.model.fit import LargestValue, MemoryLine, OfTorch, Outcome
+from tb_memplugin.model.fit import LargestValue, MemoryLine, OfTorch, Outcome, parse_remat
 from tb_memplugin.model.fit_plan import items_of
 from tb_memplugin.questions.asking.html import table
 from tb_memplugin.questions.asking.text_table import align
@@ -16,6 +16,7 @@ from tb_memplugin.sizes import bytes_text, counted, parse_size, percent_text, se
 
 MAX_PARTS = 3
 NOTABLE = 1.1  # a ratio of estimated times; smaller ones are within their error
+NOTABLE_WORK = 0.01  # of a step's time
 MAX_ERROR = 200  # characters of an error beside other answers
 OF_KERNELS = (  # libtpu's words about a kernel's own memory: its need, the limit, and the memory's name
     re.compile(r"Scoped allocation with size ([\d.]+[KMG]?) and limit ([\d.]+[KMG]?) exceeded scoped (\w+)"),
@@ -73,7 +74,9 @@ def _rows(found: Sequence[LargestValue], chosen: Sequence[str]) -> list[list[str
     timed = any(one.last.step_seconds for one in found)
     has_kernels = any(one.last.vmem_bytes for one in found)
     headings += ["reserved", "left", *(["without recomputation by the compiler"] if compiled else [])]
-    headings += [*(["step (estimated)"] if timed else []), *([f"{searched}/s"] if timed and searched else [])]
+    has_work = any(work_text(one.last) for one in found)
+    headings += [*(["step (estimated)"] if timed else []), *(["spent on"] if has_work else [])]
+    headings += [f"{searched}/s"] if timed and searched else []
     headings += ["VMEM of a kernel"] if has_kernels else []
     rows = [[*(["target"] if several else []), *chosen, *headings, "bound by"]]
     for one in found:
@@ -84,10 +87,18 @@ def _rows(found: Sequence[LargestValue], chosen: Sequence[str]) -> list[list[str
         left = size_text(shown.left_bytes) if shown.left_bytes is not None else ""
         size = size_text(shown.reserved_bytes)
         time = [seconds_text(shown.step_seconds)] if timed else []
+        work = [work_text(shown)] if has_work else []
         rate = [rate_text(shown, searched)] if timed and searched else []
         vmem = [size_text(shown.vmem_bytes) if shown.vmem_bytes else ""] if has_kernels else []
-        rows.append([*names, value, size, left, *before, *time, *rate, *vmem, "" if shown.error else parts_text(shown)])
+        rows.append([*names, value, size, left, *before, *time, *work, *rate, *vmem, "" if shown.error else parts_text(shown)])
     return rows
+
+
+def work_text(outcome: Outcome) -> str:
+    """Return the shares of a step that are not its own operations, such as `recomputation 18%, collectives 4%`."""
+    shares = {name: seconds / outcome.step_seconds for name, seconds in outcome.work_seconds.items()}
+    notable = [f"{name} {percent_text(share)}" for name, share in shares.items() if share >= NOTABLE_WORK]
+    return ", ".join(notable)
 
 
 def _answer_text(one: LargestValue) -> str:
@@ -215,8 +226,8 @@ def change_text(change: str) -> str:
     kind, _, rest = change.partition(":")
     if change == "drop-unused":
         return "drop unused arguments"
-    if kind == "remat" and rest:
-        return "recompute in loops" if rest == "full" else f"recompute in loops (keep {rest})"
+    if kind == "remat" and (remat := parse_remat(rest)) is not None:
+        return remat.label
     if change in [*OfTorch]:
         return OfTorch(change).label
     if kind == "donate" and rest:
