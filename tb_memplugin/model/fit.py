@@ -240,6 +240,8 @@ class CandidateJson(TypedDict):
     """The estimated time of one run of the program; null where the target's speed is unknown."""
     utilization: float | None
     """The share of the chip's published FLOPs per second (MFU) that its matrix products reach in that time."""
+    work_seconds: dict[str, float]
+    """The estimated seconds of the step that `recomputation`, `collectives` and `copies` take, the most first."""
     vmem_bytes: int | None
     """The VMEM of the Pallas kernel that takes most: windows into operands, scratch memory, and spills once known."""
     parts: list[PartJson]
@@ -265,8 +267,6 @@ class OutcomeJson(CandidateJson):
     """Their share of the program's floating-point operations."""
     bound_seconds: dict[str, float]
     """The estimated seconds of the step by what binds them, such as `matrix products` or `memory`."""
-    work_seconds: dict[str, float]
-    """The estimated seconds of the step that `recomputation`, `collectives` and `copies` take, the most first."""
     tokens: int | None
     """The tokens of a step's batch, on all devices together; null where no argument has a sequence for each item."""
     policies: list[str]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -153,6 +154,31 @@ def test_more_microbatches_are_compiled_until_one_fits(tmp_path: Path) -> None:
     assert found == [(0, 1), (0, 2), (0, 4), (1, 1)]
     fastest = plan(sweep.outcomes).fastest
     assert fastest is not None and fastest.knobs == {"remat": 1, "microbatches": 1}
+
+
+NAMED = ("remat:dots", "remat:names:attention", "remat:offload:attention")
+SIZES = {(): (20.0, 1.0), NAMED[0]: (12.0, 1.1), NAMED[1]: (8.0, 1.2), NAMED[2]: (21.0, 1.3)}
+
+
+@pytest.mark.parametrize(("knob", "expected"), [("width", SIZES), ("remat", {(): SIZES[()]})])
+def test_policies_of_a_step_are_compiled_unless_a_knob_is_about_them(
+    tmp_path: Path, knob: str, expected: dict[Any, Any]
+) -> None:
+    def compile_one(candidate: Candidate, to_end: bool = False) -> Outcome:
+        gib, seconds = SIZES[candidate.changes[0] if candidate.changes else ()]
+        policies = () if candidate.changes else NAMED
+        made = Outcome(candidate, reserved_bytes=int(gib * GIB), capacity_bytes=LIMIT, policies=policies)
+        return replace(made, step_seconds=seconds)
+
+    sweep = replace(sweep_of(tmp_path, [f"{knob}=1"], None), compile=compile_one)
+    compile_plan(sweep)
+    assert {one.candidate.changes for one in sweep.outcomes} == {(key,) if key else () for key in expected}
+    found = plan(sweep.outcomes)
+    front = [one.outcome.candidate.changes for one in found.front]
+    assert front == ([] if knob == "remat" else [(NAMED[0],), (NAMED[1],)])
+    printed = "\n".join(lines(found))
+    code = "policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable)"
+    assert (code in printed) == (knob != "remat")
 
 
 def test_of_many_combinations_few_are_compiled(tmp_path: Path) -> None:

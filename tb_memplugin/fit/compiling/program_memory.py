@@ -152,17 +152,11 @@ def with_time(outcome: Outcome, recording: Recording) -> Outcome:
         for bound, reason in waits
         if (seconds := time.bound_by(bound)) > NOTABLE_WAIT * time.total
     ]
-    work = kinds_of_work(program, time.seconds)
-    caveats += [
-        f"About {percent_text(work[kind], time.total)} of the estimated time of a step is {kind}"
-        for kind in ("recomputation", "copies")
-        if work.get(kind, 0.0) > NOTABLE_WAIT * time.total
-    ]
     return replace(
         outcome,
         step_seconds=time.total,
         utilization=time.utilization,
         bound_seconds=time.by_bound,
-        work_seconds=work,
+        work_seconds=kinds_of_work(program, time.seconds),
         caveats=(*outcome.caveats, *caveats),
     )

@@ -6,13 +6,14 @@ are the only inputs of what is computed again, layer by layer. Kept without anyt
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.fit.script.jits import every_equation
 from tb_memplugin.model.fit import Remat, RematKind
 
 NAME = re.compile(r"[\w./-]{1,100}")  # which a change can contain
@@ -69,7 +70,8 @@ def watched_checkpoints(remat: Remat | None) -> Iterator[Checkpoints]:
         if params["policy"] is wrapped and wrapped is not None:
             jaxpr = params["jaxpr"]
             # One around another would run the inner one's forward pass a third time.
-            return eval_jaxpr(jaxpr, (), *values) if _has(jaxpr, remat_p) else bind(*values, **params)
+            has_own = any(equation.primitive is remat_p for equation in every_equation(jaxpr))
+            return eval_jaxpr(jaxpr, (), *values) if has_own else bind(*values, **params)
         seen.has_policies = True
         return bind(*values, **{**params, "policy": own or params["policy"]})
 
@@ -145,23 +147,6 @@ def _policy(remat: Remat | None) -> Any:
         ),
     }[remat.kind]()
     return lambda *primitive, **params: policy(*primitive, **params)
-
-
-def _has(jaxpr: Any, primitive: Any) -> bool:
-    """Return whether a jaxpr or one inside of it has the primitive."""
-    return any(
-        equation.primitive is primitive or any(_has(inner, primitive) for inner in _inner(equation.params.values()))
-        for equation in jaxpr.eqns
-    )
-
-
-def _inner(params: Iterable[Any]) -> Iterator[Any]:
-    """Yield the jaxprs among parameters and in their sequences, such as the branches of a conditional."""
-    for param in params:
-        if isinstance(param, tuple | list):
-            yield from _inner(param)
-        elif hasattr(param, "eqns"):
-            yield param
 
 
 def _require(remat: Remat, seen: Checkpoints) -> None:

@@ -45,6 +45,8 @@ class PlannedJson(TypedDict):
     """The share of the chip's published FLOPs per second (MFU) that its matrix products reach in that time."""
     bound_shares: dict[str, float]
     """The shares of that time by what binds it, such as `matrix products`, `memory` or `other devices`."""
+    work_shares: dict[str, float]
+    """The shares of that time that `recomputation`, `collectives` and `copies` take."""
     cost_per_million: float | None
     """The cost of a million items; null without `--price`."""
     run: str | None
@@ -107,6 +109,9 @@ def _planned(one: Planned) -> PlannedJson:
         items_per_second=_rounded(one.rate),
         utilization=_rounded(outcome.utilization),
         bound_shares={name: _rounded(share) or 0.0 for name, share in _shares(one)},
+        work_shares={
+            name: _rounded(seconds / outcome.step_seconds) or 0.0 for name, seconds in outcome.work_seconds.items()
+        },
         cost_per_million=_rounded(one.cost),
         run=outcome.run or None,
         error=outcome.error or outcome.refused or None,

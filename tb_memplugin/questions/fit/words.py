@@ -90,7 +90,9 @@ def _rows(found: Sequence[LargestValue], chosen: Sequence[str]) -> list[list[str
         work = [work_text(shown)] if has_work else []
         rate = [rate_text(shown, searched)] if timed and searched else []
         vmem = [size_text(shown.vmem_bytes) if shown.vmem_bytes else ""] if has_kernels else []
-        rows.append([*names, value, size, left, *before, *time, *work, *rate, *vmem, "" if shown.error else parts_text(shown)])
+        rows.append(
+            [*names, value, size, left, *before, *time, *work, *rate, *vmem, "" if shown.error else parts_text(shown)]
+        )
     return rows
 
 
