@@ -70,9 +70,9 @@ class RematKind(StrEnum):
 
     NONE = "none", "recompute nothing"
     FULL = "full", "recompute layers"
-    DOTS = "dots", "recompute all but products with weights"
-    NAMES = "names", "recompute all but {names}"
-    OFFLOAD = "offload", "recompute all but {names}, which wait on the host"
+    DOTS = "dots", "keep only products with weights"
+    NAMES = "names", "keep only {names}"
+    OFFLOAD = "offload", "offload {names}"
 
 
 @dataclass(frozen=True)
