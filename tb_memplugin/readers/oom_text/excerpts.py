@@ -71,7 +71,7 @@ class LogExcerpts:
         )
         worker = worker_of(_line(text, begin))
         if worker in self._workers:
-            return begin + 1
+            return text.find(b"\n", begin) + 1 or len(text)
         self._workers.add(worker)
         first = max(begin - BEFORE_BYTES, after)
         first = text.find(b"\n", first, begin) + 1 or first  # a whole line, where there is one

@@ -75,8 +75,8 @@ LINES = {
     "PyTorch 1.0": (
         "RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 7.75 GiB total capacity; "
         "6.25 GiB already allocated; 14.00 MiB free; 256.00 MiB cached)",
-        # 256 MiB cached, more of it allocated: older than the word "reserved"; nothing is unallocated.
-        Said("cuda:0", 20 * MIB, free=14 * MIB, capacity=8_321_499_136, used=8_306_819_072),
+        # Before the word "reserved", what is cached is not allocated (CUDACachingAllocator.cpp of PyTorch 1.3).
+        Said("cuda:0", 20 * MIB, free=270 * MIB, capacity=8_321_499_136, used=8_038_383_616),
     ),
     "PyTorch 1.12": (
         "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 1; 8.00 GiB total capacity; "

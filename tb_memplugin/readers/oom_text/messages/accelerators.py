@@ -69,6 +69,12 @@ MESSAGES = (
         advice=SHARD,
     ),
     MessageKind(
+        r"(?:Could not satisfy request for|buffer in MLA DRAM for (?P<wanted_by>\S{1,60}) of size) {asked#} bytes",
+        "[TDRV:dma_mp_allocate_dma_buffer_from_tdram] Could not satisfy request for 2097152 bytes from channel\n"
+        "[TDRV:dma_mp_create_mla_buf] TDRAM 0/0 has no free space", {"memory": "Neuron device", "asked": 2 * MIB},
+        "neuron", "Neuron device", "https://github.com/aws-neuron/aws-neuron-sdk/issues/178", advice=SHARD,
+    ),
+    MessageKind(
         r"(?:status=4 message=\"?Allocation Failure|Failure: NRT_RESOURCE in nrt_)",
         'nrt_tensor_allocate status=4 message="Allocation Failure"',
         {"memory": "Neuron device"}, "neuron", "Neuron device", "https://github.com/vllm-project/vllm/issues/12443",
@@ -110,6 +116,15 @@ MESSAGES = (
         r"Allocation failed for size::{asked#}",
         "RuntimeError: [Rank:0] FATAL ERROR :: MODULE:PT_DEVMEM Allocation failed for size::604241920 (576.25)MB",
         {"memory": "HPU", "asked": 604_241_920}, "gaudi", "HPU",
+    ),
+    MessageKind(
+        r"Failed to allocate memory requested by \w{1,40} module",
+        "Memory_Allocation_Failure(EL0004): Failed to allocate memory requested by GE module.\n"
+        "Possible Cause: Available memory is insufficient.\nTraceBack (most recent call last):\n"
+        "Call rtMalloc fail, purpose: page caching, type = 2, size:3221291008, device_id:0[FUNC:Alloc]",
+        {"memory": "NPU 0", "asked": 3_221_291_008}, "ascend", "NPU {device}",
+        "https://github.com/PKU-YuanGroup/Helios/issues/62",
+        facts=(r"size:{asked#}, device_id:", r"device_id:(?P<device>\d{1,3})"),
     ),
     MessageKind(
         r"Failed to allocate memory\.\s{0,20}Possible Cause: Available memory is insufficient",

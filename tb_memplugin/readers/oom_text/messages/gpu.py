@@ -58,9 +58,24 @@ LEAVE_ROOM = (
 BLOCKS = ("Use smaller blocks or fewer pipeline stages (num_stages, max_concurrent_steps), or a smaller dtype.",)
 KERNEL = ("A kernel needs {asked} of shared memory, and the GPU has {capacity} for one block of threads.",)
 
+DEVICES = ("GPU", "CUDA", "device", "Device", "VRAM", "video", "graphics")
+# A hint begins with `if there is`, `in case of` or `when`, here with and without white space.
+UNCONDITIONAL = r"(?<!f)(?<!f\s)(?<!hereis)(?<!here\sis\s)(?<!hen)(?<!hen\s)"
+# Words for a shortage, whole, as a text is searched for them before patterns are matched.
+SHORTAGES = (
+    *(f"{of} memory alloc(?:ation)? (?:failed|error)" for of in DEVICES),
+    *(f"{verb} alloc(?:ate)? {of} memory" for of in DEVICES for verb in ("ailed to", "ould not", "nable to")),
+    *(f"lloc(?:ate)? {words}" for words in ("GPU memory failed", "device memory failed", "Device Memory Failed")),
+    *(f"{UNCONDITIONAL}[a-zA-Z]{lack} {of} memory" for of in DEVICES for lack in ("nsufficient", "ot enough")),
+    *(f"{UNCONDITIONAL}[a-zA-Z]{words}" for words in ("nsufficient VRAM", "ot enough VRAM", "ut of VRAM")),
+    *("OutOfGPUMemoryError", "E_OUTOFMEMORY", "8007000E"),
+    *("显存不足", "内存不足"),
+)
+
 MESSAGES = (
     MessageKind(
-        r"failed to allocate \S{1,20} \({asked#} bytes\) from device: CUDA_ERROR_OUT_OF_MEMORY(?![^\n]{0,40}retry)",
+        r"failed to allocate \S{1,20} \({asked#} bytes\) from device: (?:RESOURCE_EXHAUSTED: : )?"
+        r"CUDA_ERROR_OUT_OF_MEMORY(?![^\n]{0,40}retry)",
         "2024-01-01 00:00:00.000001: I external/xla/cuda_driver.cc:1101] failed to allocate 3.72G (4000000000 bytes) "
         "from device: CUDA_ERROR_OUT_OF_MEMORY: out of memory",
         {"memory": "device memory", "asked": 4_000_000_000}, "driver",
@@ -161,11 +176,17 @@ MESSAGES = (
         request=("A library could not allocate its own memory.",), reason=(OUTSIDE,), advice=LEAVE_ROOM,
     ),
     MessageKind(
-        r"out of resource: shared memory, Required: {asked#}, Hardware limit(?:ation)?: {capacity#}",
+        r"out of resource: shared memory,? ?Required: {asked#},? ?Hardware limit(?:ation)?: {capacity#}",
         "triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 163842, Hardware limitation: "
         "101376. reducing the block size or `num_stages` may help", {"memory": SHARED, "asked": 163_842,
         "capacity": 101_376}, "kernel", SHARED, "https://github.com/alipay/PainlessInferenceAcceleration/issues/35",
         phase=COMPILE, needs=True, request=KERNEL, advice=BLOCKS,
+    ),
+    MessageKind(
+        r"OutOfResources: out of resource: shared memory",
+        "triton.runtime.errors.OutOfResources: out of resource: shared memory,", {"memory": SHARED}, "kernel", SHARED,
+        "https://github.com/pytorch/helion/issues/470", phase=COMPILE, vague=True,
+        request=("A kernel needs more shared memory than the GPU has for one block of threads.",), advice=BLOCKS,
     ),
     MessageKind(
         r"out of resource: tensor memory, Required: {columns#}, Hardware limit(?:ation)?: {limit#}",
@@ -193,7 +214,7 @@ MESSAGES = (
         finish=_in_hexadecimal, request=KERNEL, advice=BLOCKS,
     ),
     MessageKind(
-        r"(?:UR_RESULT|ZE_RESULT|PI|PI_RESULT)_ERROR_OUT_OF_(?:DEVICE_MEMORY|RESOURCES)|CL_MEM_OBJECT_ALLOCATION_FAILURE",
+        r"(?:UR_RESULT|ZE_RESULT|PI|PI_RESULT)_ERROR_OUT_OF_(?:DEVICE_MEMORY|RESOURCES)",
         "memcpy failed: level_zero backend failed with error: 39 (UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY)",
         {"memory": "Intel GPU"}, "level_zero", "Intel GPU", vague=True,
         request=("The driver of an Intel GPU refused a request; the text has no sizes.",),
@@ -201,6 +222,55 @@ MESSAGES = (
                 "and where the device was lost.",),
         advice=("Compare the device's free memory (xpu-smi) with the largest tensor. For single allocations above 4 "
                 "GiB, set UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS=1.",),
+    ),
+    MessageKind(
+        r"MEM_OBJECT_ALLOCATION_FAILURE",
+        "pyopencl._cl.MemoryError: clEnqueueWriteBuffer failed: MEM_OBJECT_ALLOCATION_FAILURE", {"memory": "GPU"},
+        "driver", "GPU", "https://github.com/tinygrad/tinygrad/issues/722", vague=True,
+        request=("OpenCL could not allocate a buffer on the device.",),
+    ),
+    MessageKind(
+        r"Cannot allocate {asked#} bytes: no memory is available",
+        "MemoryError: Cannot allocate 122341986304 bytes: no memory is available.",
+        {"memory": "GPU", "asked": 122_341_986_304}, "tinygrad", "GPU",
+        "https://github.com/tinygrad/tinygrad/issues/11442",
+    ),
+    MessageKind(
+        r"TotalUsedMemStatistics : {in_use#} plus[^\n]{0,80}? plus alloc size : {asked#} is more than total mem size : "
+        r"{capacity#}", "AddMemBlockAndMemBufByEagerFree] TotalUsedMemStatistics : 29356337664 plus "
+        "TotalUsedByEventMemStatistics : 0 and plus alloc size : 301990400 is more than total mem size : 29464985600.",
+        {"memory": "MindSpore pool", "asked": 301_990_400, "in_use": 29_356_337_664, "capacity": 29_464_985_600},
+        "mindspore", "MindSpore pool", "https://github.com/candle-org/MindAct/issues/1761",
+        advice=("Use a smaller batch or length, recomputation (Cell.recompute), or raise max_device_memory "
+                "(set_context, runtime.set_memory), if the device has more.",),
+    ),
+    MessageKind(
+        r"enforce allocating <= available failed, {asked#} > {free#}",
+        "paddle.fluid.core.EnforceNotMet: enforce allocating <= available failed, 10513462067 > 1369702144",
+        {"memory": "GPU", "asked": 10_513_462_067, "free": 1_369_702_144}, "paddle", "GPU",
+        "https://github.com/PaddlePaddle/Paddle/issues/8992",
+    ),
+    MessageKind(
+        r"无法在GPU (?P<device>\d{1,3})上分配{asked}内存.已分配{in_use}内存.可用内存仅为{free}",
+        "GPU 0上出现内存不足错误。无法在GPU 0上分配50.000000MB内存\uff0c"
+        "已分配11.999512 GB内存\uff0c可用内存仅为0.000000B。",
+        {"memory": "GPU 0", "asked": 50 * MIB, "in_use": 12_884_377_902, "free": 0}, "paddle", "GPU {device}",
+        "https://github.com/jm12138/CPM-Generate-Paddle/issues/7",
+    ),
+    MessageKind(
+        r"Excessive allocation of local memory on the device",
+        "Native API failed. Native API returns: -996\nExcessive allocation of local memory on the device",
+        {"memory": SHARED}, "kernel", SHARED, "https://github.com/oneapi-src/unified-runtime/issues/1322", vague=True,
+        request=("A kernel needs more local memory than the GPU has for one work-group.",), advice=BLOCKS,
+    ),
+    MessageKind(
+        r"StandardGpuResources: alloc fail[^\n]{0,200}?size {asked#} bytes",
+        "Error: 'err == cudaSuccess' failed: StandardGpuResources: alloc fail type TemporaryMemoryOverflow dev 0 space "
+        "Device stream 0x55 size 3145728000 bytes (cudaMalloc error out of memory [2])",
+        {"memory": "GPU", "asked": 3_145_728_000}, "faiss", "GPU",
+        "https://github.com/facebookresearch/foundpose/issues/4",
+        advice=("Add or search fewer vectors at once, use float16 or a quantized index, or reserve less temporary "
+                "memory (StandardGpuResources.setTempMemory).",),
     ),
     MessageKind(
         r"HSA_STATUS_ERROR_OUT_OF_RESOURCES", "rocdevice.cpp:3583: Aborting with error : "
@@ -347,8 +417,8 @@ MESSAGES = (
         source="https://github.com/aws/amazon-sagemaker-examples/issues/4655",
     ),
     MessageKind(
-        r"(?:(?:cudaHostAlloc|cudaMallocHost|cudaHostRegister|hipHostMalloc)\W[^\n]{0,100}?|pin_memory\([^\n]{0,400}?"
-        r"CUDA (?:driver )?error: )(?:out of memory|OUT_OF_MEMORY|cudaErrorMemoryAllocation)",
+        r"(?:(?:cudaHostAlloc|cudaMallocHost|cudaHostRegister|hipHostMalloc)(?:\W| failed)[^\n]{0,100}?"
+        r"|pin_memory\([^\n]{0,400}?CUDA (?:driver )?error: )(?:out of memory|OUT_OF_MEMORY|cudaErrorMemoryAllocation)",
         "    return data.pin_memory(device)\nRuntimeError: CUDA error: out of memory", {"memory": "host memory"},
         "host", "host memory", host=True, vague=True,
         request=("The driver could not pin host memory.",),
@@ -358,7 +428,7 @@ MESSAGES = (
                 "smaller part in pinned memory.",),
     ),
     MessageKind(
-        r"(?:CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|hipErrorOutOfMemory|ErrorOutOfDeviceMemory"
+        r"(?:CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|hipErrorOutOfMemory|OutOfDeviceMemory"
         r"|VK_ERROR_OUT_OF_DEVICE_MEMORY)", 'DriverError(CUDA_ERROR_OUT_OF_MEMORY, "out of memory")',
         {"memory": "GPU"}, "driver", "GPU", vague=True,
     ),
@@ -366,6 +436,17 @@ MESSAGES = (
         r"(?:CUDA|Cuda|cuda|HIP|hip)[^\n]{0,120}?(?:[:'(,] ?|with error (?:\d{1,4} )?)out of memory",
         "RuntimeError: CUDA error: out of memory\nCUDA kernel errors might be asynchronously reported",
         {"memory": "GPU"}, "driver", "GPU", vague=True,
+    ),
+    # Without the words "out of memory".
+    MessageKind(
+        rf"(?:{'|'.join(SHORTAGES)})(?! ?\?)",
+        "permutohedral_lattice/src/DeviceMemoryAllocator.h:68] GPU memory allocation failed (might be due to "
+        "insufficient memory)",
+        {"memory": "GPU"},
+        "unlisted",
+        "GPU",
+        "https://github.com/MiguelMonteiro/CRFasRNNLayer/issues/18",
+        vague=True,
     ),
     # Of a tool that is not listed. A line about an attempt that ran out of memory is not an error.
     MessageKind(

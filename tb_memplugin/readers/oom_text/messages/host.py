@@ -34,10 +34,15 @@ KILLS = (
     (r"exitcode\s{0,4}[:=]\s{0,4}-9\b", "  exitcode  : -9 (pid: 4711)"),
     (r"(?<![^\n])Killed(?![^\n])", "step 12 loss 3.1\nKilled\n"),
     (r"line \d{1,6}: {1,8}\d{1,10} Killed\b", "./run.sh: line 19: 867080 Killed                  python train.py"),
+    (r"\[\d{1,3}\] {1,6}\d{1,10} killed\b", "MVM coalescing... [1]    51630 killed     ./vgg16.test"),
     (r"died with <Signals\.SIGKILL: 9>", "died with <Signals.SIGKILL: 9>."),
     (r"[sS]ignal 9 \(SIGKILL\)", "terminated by signal 9 (SIGKILL)"),
     (r"killed by signal: Killed", "RuntimeError: DataLoader worker (pid 1327) is killed by signal: Killed."),
     (r"OOMKilled", "    Last State:  Terminated\n      Reason:    OOMKilled"),
+    (
+        r"may have exceeded K8s pod memory limits",
+        "Worker exits with an exit code None. The worker may have exceeded K8s pod memory limits.",
+    ),
     (r"node was low on resource: memory", "The node was low on resource: memory. Threshold quantity: 100Mi"),
     (r"oom[-_ ]kill", "slurmstepd: error: Detected 1 oom_kill event in StepId=52.batch."),
     (r"(?<!SIGKILL by )OOM[-_ ]kill", "Some of your processes may have been OOM killed"),
@@ -56,7 +61,8 @@ KILLS = (
 REFUSALS = (
     (r"std::bad_alloc(?!:\s{1,4}(?:o|CUDA|RMM|cuda|hip))", "terminate called after throwing an instance of "
      "'std::bad_alloc'"),
-    (r"(?m)^(?:[\w.]{1,60}: )?MemoryError(?:$|:(?!\s{1,4}(?:std::bad_alloc:|Unable to alloc)))", "MemoryError"),
+    (r"(?m)^(?:[\w.]{1,60}: )?MemoryError(?:$|:(?!\s{1,4}(?:std::bad_alloc:|Unable to alloc|Cannot\s)))",
+     "MemoryError"),
     (r"[^>\s]: Cannot allocate memory", "rdma_context.cpp:257] Failed to register memory 0x7f7186000000: Cannot "
      "allocate memory [12]"),
     (r"\[Errno 12\] Cannot allocate memory", "OSError: [Errno 12] Cannot allocate memory"),

@@ -28,16 +28,18 @@ def _at_startup(failure: Failure, found: FoundMessage) -> Failure:
 
 
 def with_engine_advice(failures: list[Failure], text: str) -> list[Failure]:
-    """Add the advice of the inference engine whose files or words are in the text to errors of PyTorch."""
+    """Add the advice of the inference engine whose files or words are in the text to errors of layers below it."""
     advice = next((advice for words, advice in ENGINES.items() if any(word in text for word in words)), ())
-    if not advice or any(word in text for word in TRAINING):
-        return failures
-    return [
-        replace(failure, out_of_memory=replace(failure.out_of_memory, advice=advice))
-        if failure.tool == "torch" and not failure.out_of_memory.advice
-        else failure
-        for failure in failures
-    ]
+    if any(word in text for word in TRAINING):
+        advice = ()
+    unknown = () if any(word in text for word in OF_JAX) else UNKNOWN
+    found = []
+    for failure in failures:
+        said = failure.out_of_memory
+        below = advice if failure.tool in ("torch", "driver", "unlisted") else ()
+        more = below or (unknown if failure.tool not in KNOWN_TO_ADVICE and not said.host else ())
+        found.append(replace(failure, out_of_memory=replace(said, advice=said.advice or more)))
+    return found
 
 
 CACHE = "The KV cache gets what is left of the utilization after the weights and the activations of a profiled step"
@@ -59,7 +61,20 @@ ENGINES: dict[tuple[str, ...], tuple[str, ...]] = {
         "Start with --lowvram or --reserve-vram, use a smaller picture or fewer frames, a quantized (GGUF, fp8) model, "
         "or VAE Decode (Tiled).",
     ),
+    ("ggml", "llama.cpp", "ollama"): (
+        "Lower --ctx-size (num_ctx) or --batch-size, or keep fewer layers on the GPU (--n-gpu-layers, num_gpu).",
+    ),
+    ("TensorRT-LLM", "tensorrt_llm"): (
+        "Build the engine with a smaller max_batch_size or max_num_tokens, or leave less of the free memory to the KV "
+        "cache (kv_cache_free_gpu_mem_fraction); or use quantized weights, or more devices (--tp_size).",
+    ),
 }
+UNKNOWN = (
+    "Reduce the memory in use: a smaller batch or model, numbers of fewer bits, or more devices; in training, compute "
+    "activations again in the backward pass (jax.checkpoint, torch.utils.checkpoint).",
+)
+KNOWN_TO_ADVICE = ("torch", "onnxruntime", "tensor", "bfc", "xla", "remat", "tpu", "graph", "cubin")
+OF_JAX = ("jax", "xla", "XLA", "RESOURCE_EXHAUSTED")
 
 TRAINING = (".backward(", "rainer", "optimizer")  # a job of reinforcement learning has an engine too
 
@@ -90,6 +105,29 @@ MESSAGES = (
         reason=(f"{CACHE}.",),
         advice=("Set --max-model-len {fits:d}, the longest that fits.",
                 f"{RAISE}; or use --kv-cache-dtype fp8, or --tensor-parallel-size."),
+    ),
+    MessageKind(
+        r"alloc_req_slots runs out of memory",
+        "RuntimeError: alloc_req_slots runs out of memory. Please set a smaller number for `--max-running-requests`. "
+        "self.req_to_token_pool.available_size()=1, num_reqs=2,", {"memory": "request slots of SGLang"}, "sglang",
+        "request slots of SGLang", "https://github.com/sgl-project/sglang/issues/10408",
+        facts=(r"available_size\(\)={slots#}", "num_reqs={requests#}"),
+        request=("SGLang has {slots:,} of its slots for requests left, and {requests:,} are to start.",
+                 "SGLang has no slots left for the requests that are to start."),
+        reason=("These are entries of a table, not the memory of the GPU: its size is --max-running-requests.",),
+        advice=("Set --max-running-requests to what is really sent at once; with speculative or pipelined decoding, "
+                "leave room for the requests that are still running.",),
+    ),
+    MessageKind(
+        r"Can't allocate new blocks\. No free blocks left",
+        "[TensorRT-LLM][ERROR] Assertion failed: Can't allocate new blocks. No free blocks left. "
+        "(kvCacheManager.cpp:257)", {"memory": "KV cache of TensorRT-LLM"}, "tensorrt-llm", "KV cache of TensorRT-LLM",
+        request=("The KV cache of TensorRT-LLM has no free block for the next tokens.",),
+        reason=("It gets a part of the memory that is free after the engine is loaded "
+                "(kv_cache_free_gpu_mem_fraction).",),
+        advice=("Raise kv_cache_free_gpu_mem_fraction, or lower the number of sequences (max_batch_size) or their "
+                "length.",
+                "Or schedule with GUARANTEED_NO_EVICT, which starts only what has room to its end.",),
     ),
     MessageKind(
         r"No available memory for the cache blocks",
@@ -267,7 +305,8 @@ MESSAGES = (
         "vk::Device::allocateMemory: ErrorOutOfDeviceMemory", {"memory": "GPU", "asked": 2 * GIB}, "ggml", "GPU",
     ),
     MessageKind(
-        r"(?:kIOGPUCommandBufferCallbackErrorOutOfMemory|Command buffer execution failed: Insufficient Memory)",
+        r"(?:kIOGPUCommandBufferCallbackErrorOutOfMemory|Command buffer execution failed: Insufficient Memory|"
+        r"Insufficient Memory \(IOAF code 8\))",
         "libc++abi: [METAL] Command buffer execution failed: Insufficient Memory "
         "(00000008:kIOGPUCommandBufferCallbackErrorOutOfMemory)", {"memory": "Metal"}, "metal", "Metal", vague=True,
         reason=("Metal refused the commands: the memory that it may wire is full, which it shares with the system.",),

@@ -23,7 +23,7 @@ def _with_sums(failure: Failure, found: FoundMessage) -> Failure:
     rows = named_buffers(_buffers(allocated or 0, found.figure("private") or 0, processes))
     in_use = device_in_use if device_in_use is not None or allocated is None else rows.bytes
     # The device's free memory can be mapped as one block. PyTorch's own free memory is fragmented.
-    largest_free = free if free and said.asked and free >= said.asked else None
+    largest_free = free if free and said.asked and free >= _segment(said.asked) else None
     device, number = found.name("device"), found.figure("number")
     _explain(found, device, said.asked or 0, free_in_total)
     memory = device if number is None else f"{device.lower()}:{number:d}"
@@ -34,11 +34,19 @@ def _with_sums(failure: Failure, found: FoundMessage) -> Failure:
     )
 
 
+def _segment(asked: int) -> int:
+    """Return the bytes that PyTorch requests from the driver for a tensor, as in its CUDACachingAllocator."""
+    if asked <= MIB:
+        return 2 * MIB
+    return 20 * MIB if asked < 10 * MIB else -(-asked // (2 * MIB)) * 2 * MIB
+
+
 def _explain(found: FoundMessage, device: str, asked: int, free: int | None) -> None:
     """Tell a limit from a shortage."""
-    allowed, allocated, total = map(found.figure, ("allowed", "allocated", "capacity"))
-    if allowed is not None and allocated is not None and allocated + asked > allowed and (free or 0) >= asked:
-        found.values["over"] = PrintedFigure(allocated + asked - allowed)
+    allowed, allocated, unallocated, total = map(found.figure, ("allowed", "allocated", "unallocated", "capacity"))
+    would_have = (allocated or 0) + (unallocated or 0) + asked  # PyTorch counts what it has reserved
+    if allowed is not None and allocated and would_have > ROUNDED * allowed and (free or 0) >= asked:
+        found.values["over"] = PrintedFigure(max(would_have - allowed, asked))
     elif device == "XPU" and asked * 1.01 > XPU_LIMIT and (free is None or free >= asked):
         found.values["single"] = PrintedFigure(XPU_LIMIT)
     elif device == "HIP" and total is not None and asked > total:
@@ -90,6 +98,7 @@ def _of_metal(failure: Failure, found: FoundMessage) -> Failure:
 
 GIB, MIB = 2**30, 2**20
 XPU_LIMIT = 4 * GIB
+ROUNDED = 0.995  # of a size that is printed with two decimals
 
 MESSAGES = (
     MessageKind(
@@ -104,7 +113,7 @@ MESSAGES = (
             "{free} is free", "{free} free", "{allowed} allowed",
             "{allocated} is allocated by PyTorch", "{allocated} already allocated",
             "with {private} allocated in private pools", "{unallocated} is reserved by PyTorch but unallocated",
-            "{reserved} reserved in total by PyTorch", "{reserved} cached",
+            "{reserved} reserved in total by PyTorch", "{unallocated} cached",
         ), finish=_with_sums,
         reason=(
             "PyTorch may use {allowed} of the device, the limit of set_per_process_memory_fraction, and would have "
@@ -119,6 +128,15 @@ MESSAGES = (
             "On an APU, the driver offers {driver} of the machine's memory: give the GPU more in the firmware (UMA "
             "frame buffer) or with the kernel's parameter ttm.pages_limit. Otherwise split the tensor.",
         ),
+    ),
+    MessageKind(
+        r"(?P<device>[A-Z]{2,8}) out of memory\. Tried to allocate more than 1EB memory",
+        "NPU out of memory. Tried to allocate more than 1EB memory", {"memory": "NPU"}, "torch", "{device}",
+        "https://github.com/flashserve/flash-linear-attention-npu/issues/149",
+        request=("PyTorch was asked for more than an exbibyte.",),
+        reason=("That is no shortage: a shape is wrong, such as a negative or corrupted number.",),
+        advice=("Print the shapes where the stack ends. Where numbers come from the device, look for an earlier kernel "
+                "that wrote out of bounds (CUDA_LAUNCH_BLOCKING=1, compute-sanitizer).",),
     ),
     MessageKind(
         r"MPS backend out of memory \(MPS allocated: {allocated}, other allocations: {others}, max allowed: {capacity}"
