@@ -72,6 +72,12 @@ SHORTAGES = (
     *("显存不足", "内存不足"),
 )
 
+ATTEMPTS = "|".join(
+    f"{words} "
+    for verb in ("ailed to", "ould not", "nable to", "annot")
+    for words in (f"{verb} allocate", f"{verb} alloc")
+)
+
 MESSAGES = (
     MessageKind(
         r"failed to allocate \S{1,20} \({asked#} bytes\) from device: (?:RESOURCE_EXHAUSTED: : )?"
@@ -426,6 +432,55 @@ MESSAGES = (
                 "ulimit -l and by the container.",),
         advice=("Use pin_memory=False, or fewer workers and batches that are prefetched; for offloading, keep a "
                 "smaller part in pinned memory.",),
+    ),
+    MessageKind(
+        r"Ran out of GPU memory when allocating {asked#} bytes",
+        "ResourceExhaustedError: Ran out of GPU memory when allocating 329294592 bytes for \n\t [[Node: cross_entropy",
+        {"memory": "GPU", "asked": 329_294_592}, "tensor", "GPU",
+        "https://github.com/tensorflow/tensor2tensor/issues/401",
+    ),
+    MessageKind(
+        r"(?:SplitAndRetry|Gpu\w{0,30}|RetryO|Retry)OOM\b",
+        "Caused by: com.nvidia.spark.rapids.jni.GpuSplitAndRetryOOM: GPU OutOfMemory: could not split inputs and retry",
+        {"memory": "GPU"}, "rapids", "GPU", "https://github.com/NVIDIA/cudf-spark/issues/11584", vague=True,
+        advice=("Use smaller batches (spark.rapids.sql.batchSizeBytes), fewer tasks at once on a GPU "
+                "(spark.rapids.sql.concurrentGpuTasks), or more partitions.",),
+    ),
+    MessageKind(
+        r"NVML_SUCCESS == r INTERNAL ASSERT FAILED at [^\n]{0,200}?CUDACachingAllocator\.cpp",
+        'NVML_SUCCESS == r INTERNAL ASSERT FAILED at "/opt/pytorch/c10/cuda/CUDACachingAllocator.cpp":995, please '
+        "report a bug to PyTorch.", {"memory": "GPU"}, "torch", "GPU",
+        "https://github.com/pytorch/pytorch/issues/185240", vague=True,
+        request=("PyTorch ran out of memory on a Jetson, and failed again as it wrote the message about it.",),
+        reason=("NVML, which it asks for the processes on the device, does not exist there.",),
+        advice=("Reduce the memory in use: the GPU shares it with the system, so close other programs, too.",),
+    ),
+    MessageKind(
+        r"(?:NvMapMem(?:Alloc|Handle)\w{0,30}: [^\n]{0,20}?error 12|cudaAllocMapped\(\) failed to allocate memory)",
+        "NvMapMemAllocInternalTagged: 1075072515 error 12\nNvMapMemHandleAlloc: error 0", {"memory": "GPU"}, "driver",
+        "GPU", "https://github.com/0xShug0/audio.cpp/issues/12", vague=True,
+        reason=("On a Jetson, the GPU shares the memory of the system, which is full or fragmented.",),
+        advice=("Close other programs, use a smaller model or batch, or start the machine again, which ends the "
+                "fragmentation.",),
+    ),
+    MessageKind(
+        r"Array buffer allocation failed", "RangeError: Array buffer allocation failed", {"memory": "host memory"},
+        "browser", "host memory", "https://github.com/huggingface/transformers.js/issues/952", host=True, vague=True,
+        request=("The browser could not allocate an array.",),
+        reason=("A page has some gigabytes at most, fewer on a phone, and an array needs one block of them.",),
+        advice=("Use a smaller or quantized model (dtype: 'q4'), or load its weights in parts.",),
+    ),
+    # Of a tool that is not listed, with a size in bytes or with its unit. Fewer bytes may be a number of other things.
+    MessageKind(
+        rf"(?:{ATTEMPTS})(?:[\w ]{{1,40}}of size:? )?(?=[\d,]{{5}}){{asked#}}(?!\s{{0,4}}[\d.,]{{0,4}}\d)",
+        "Can't create a session. Failed to allocate a buffer of size 2079238052.",
+        {"memory": "device memory", "asked": 2_079_238_052}, "unlisted", "device memory",
+        "https://github.com/huggingface/transformers.js/issues/1056", vague=True,
+    ),
+    MessageKind(
+        rf"(?:{ATTEMPTS})(?:[\w ]{{1,40}}of size:? )?{{asked}}(?![A-Za-z])",
+        "Error: could not allocate 2.50 GiB for the cache", {"memory": "device memory", "asked": 2560 * MIB},
+        "unlisted", "device memory", vague=True, exact=True,
     ),
     MessageKind(
         r"(?:CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|hipErrorOutOfMemory|OutOfDeviceMemory"

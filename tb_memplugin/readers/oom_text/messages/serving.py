@@ -47,7 +47,7 @@ RAISE = "Or raise --gpu-memory-utilization, if the device has that much free mem
 
 # Advice for an error of PyTorch in a text with the words of an engine, which does not train.
 ENGINES: dict[tuple[str, ...], tuple[str, ...]] = {
-    ("vllm", "vLLM", "gpu_memory_utilization"): (
+    ("vllm", "vLLM", "gpu_memory_utilization", "gpu_model_runner.py", "gpu_worker.py"): (
         "Lower --gpu-memory-utilization, which leaves more memory outside of the KV cache; or lower "
         "--max-num-batched-tokens, --max-num-seqs or the sizes of CUDA graphs (--enforce-eager has none).",
         "Or use quantized weights, or more devices (--tensor-parallel-size).",
@@ -319,6 +319,15 @@ MESSAGES = (
         {"memory": "one buffer of Metal", "asked": 32 * GIB, "capacity": 22_613_000_192}, "metal",
         "one buffer of Metal", reason=("This is the limit of one buffer, not of the memory.",),
         advice=("Split the array, or use a smaller batch or context.",),
+    ),
+    MessageKind(
+        r"llama runner exited, you may not have enough available memory",
+        "Error: llama runner exited, you may not have enough available memory to run this model",
+        {"memory": "device memory"}, "ollama", "device memory", "https://github.com/ollama/ollama/issues/1566",
+        vague=True,
+        request=("Ollama's runner ended, which it takes for a lack of memory.",),
+        reason=("Its log has the error: `journalctl -u ollama`, or ~/.ollama/logs/server.log.",),
+        advice=("Use a smaller or quantized model, a smaller context (num_ctx), or fewer layers on the GPU.",),
     ),
     MessageKind(
         r"model requires more system memory \({asked}\) than is available \({free}\)",

@@ -171,11 +171,13 @@ MESSAGES = (
                 "UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS=1.",),
     ),
     MessageKind(
-        r"(?:CUDA|HIP|XPU|NPU|MUSA|MLU|HPU|MPS) (?:backend )?out of memory", "RuntimeError: CUDA out of memory.",
+        r"(?:(?:CUDA|HIP|XPU|NPU|MUSA|MLU|HPU|MPS) (?:backend )?out of memory|"
+        r"This error means you ran out of memory on your GPU)", "RuntimeError: CUDA out of memory.",
         {"memory": "GPU"}, "torch", "GPU", vague=True,
     ),
     MessageKind(
-        r"(?m)^(?:\w{1,40}: )?torch\.(?:cuda\.)?OutOfMemoryError: \S", "torch.OutOfMemoryError: Allocation on device",
+        r"(?m)(?:^|Exception Type:\W{1,6})(?:\w{1,40}: )?torch\.(?:cuda\.)?OutOfMemoryError(?:: \S|$)",
+        "- **Exception Type:** torch.OutOfMemoryError\n- **Exception Message:** Allocation on device",
         {"memory": "GPU"}, "torch", "GPU", vague=True, exact=True,
     ),
 )  # fmt: skip
