@@ -408,8 +408,8 @@ MESSAGES = (
         {"memory": "GPU"}, "wgpu", "GPU", "https://github.com/tracel-ai/cubecl/issues/90", vague=True,
     ),
     MessageKind(
-        r"when allocating memory for (?P<wanted_by>\w{1,60}) with size {asked#} and alignment \d{1,4}, but only "
-        r"{free#} bytes available",
+        r"allocat(?:ing|e) memory for (?P<wanted_by>\w{1,60}) with size {asked#} and alignment \d{1,4}(?:, but only "
+        r"{free#} bytes available| in AlignedAllocator)",
         "RuntimeError: Buffer overflow when allocating memory for batch_prefill_tmp_v with size 540016640 and "
         "alignment 16, but only 402653184 bytes available in AlignedAllocator. Increase the workspace buffer size.",
         {"memory": "workspace of FlashInfer", "asked": 540_016_640, "free": 384 * MIB}, "flashinfer",

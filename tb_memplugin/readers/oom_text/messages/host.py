@@ -43,6 +43,7 @@ KILLS = (
         r"may have exceeded K8s pod memory limits",
         "Worker exits with an exit code None. The worker may have exceeded K8s pod memory limits.",
     ),
+    (r"OS_REASON_JETSAM", "last exit reason = OS_REASON_JETSAM"),
     (r"node was low on resource: memory", "The node was low on resource: memory. Threshold quantity: 100Mi"),
     (r"oom[-_ ]kill", "slurmstepd: error: Detected 1 oom_kill event in StepId=52.batch."),
     (r"(?<!SIGKILL by )OOM[-_ ]kill", "Some of your processes may have been OOM killed"),
@@ -157,6 +158,14 @@ MESSAGES = (
                 "Ray's memory monitor killed a task: the node's memory is over the threshold, whoever holds it."),
         advice=("Run fewer tasks at once on a node (num_cpus, or memory= of ray.remote), or use nodes with more "
                 "memory. The message goes on with the processes that use most.",),
+    ),
+    MessageKind(
+        r"java\.lang\.OutOfMemoryError(?:: (?P<area>Java heap space|GC overhead limit exceeded|Metaspace|Direct buffer "
+        r"memory))?", 'Exception in thread "main" java.lang.OutOfMemoryError: Java heap space', {"memory": "JVM heap"},
+        "jvm", "JVM heap", host=True, vague=True,
+        request=("A Java process ran out of its own memory: {area}.", "A Java process ran out of its own memory."),
+        reason=("This is the limit of that process, not of the machine or of an accelerator.",),
+        advice=("Raise -Xmx, or for Spark spark.driver.memory and spark.executor.memory; or use more partitions.",),
     ),
     MessageKind(
         r"DataLoader worker \(pid(?:\(s\))? (?P<pid>[\d,\s]{1,100})\) (?:is|was) killed by signal: Bus error",

@@ -36,7 +36,7 @@ def with_engine_advice(failures: list[Failure], text: str) -> list[Failure]:
     found = []
     for failure in failures:
         said = failure.out_of_memory
-        below = advice if failure.tool in ("torch", "driver", "unlisted") else ()
+        below = advice if failure.tool in ("torch", "driver", "unlisted", "ggml") else ()
         more = below or (unknown if failure.tool not in KNOWN_TO_ADVICE and not said.host else ())
         found.append(replace(failure, out_of_memory=replace(said, advice=said.advice or more)))
     return found
@@ -140,7 +140,7 @@ MESSAGES = (
                 "quantization or --tensor-parallel-size for the weights."),
     ),
     MessageKind(
-        r"Free memory on device(?: \S{1,20})? \((?P<free_number>\d{1,6}(?:\.\d{1,6})?)/(?=(?P<capacity_number>"
+        r"[Ff]ree memory on device(?: \S{1,20})? \((?P<free_number>\d{1,6}(?:\.\d{1,6})?)/(?=(?P<capacity_number>"
         r"\d{1,6}(?:\.\d{1,6})?)){capacity}\) (?:on startup|\.\.\.) is less than",
         "[multiproc_executor.py:492] ValueError: Free memory on device (31.44/47.38 GiB) on startup is less than "
         "desired GPU memory utilization (0.95, 45.01 GiB). Decrease GPU memory utilization or reduce GPU memory used "
@@ -216,10 +216,11 @@ MESSAGES = (
         r"(?P<stage>Prefill|Decode) out of memory\. Try to lower your batch size",
         "RuntimeError: Decode out of memory. Try to lower your batch size.\nTry to allocate 4 tokens.\nAvailable "
         "tokens: 0", {"memory": "KV cache of SGLang"}, "sglang", "KV cache of SGLang",
-        facts=("Try to allocate {tokens#} tokens", "Available tokens: {left#}"),
-        request=("The KV cache of SGLang has no room for {tokens:,} more tokens; {left:,} are free.",
+        facts=("Try to allocate {tokens#} tokens", "Avai?l?i?able tokens: {left#}"),
+        request=("SGLang could not allocate {tokens:,} tokens of its KV cache; {left:,} are free.",
                  "The KV cache of SGLang has no room for more tokens."),
-        reason=("The cache has a fixed number of tokens, from --mem-fraction-static at start-up.",),
+        reason=("The cache has a fixed number of tokens, from --mem-fraction-static at start-up. With --page-size, a "
+                "request takes whole pages.",),
         advice=("Lower --max-running-requests or --chunked-prefill-size, or raise --mem-fraction-static.",),
     ),
     MessageKind(
@@ -303,6 +304,15 @@ MESSAGES = (
         r"Device memory allocation of size {asked#} failed",
         "ggml_vulkan: Device memory allocation of size 2147483648 failed.\nggml_vulkan: "
         "vk::Device::allocateMemory: ErrorOutOfDeviceMemory", {"memory": "GPU", "asked": 2 * GIB}, "ggml", "GPU",
+    ),
+    MessageKind(
+        r"\[metal::malloc\] Resource limit \({limit#}\) exceeded",
+        "RuntimeError: [metal::malloc] Resource limit (499000) exceeded.", {"memory": "Metal"}, "metal", "Metal",
+        "https://github.com/ml-explore/mlx-lm/issues/1672",
+        request=("MLX has {limit:,} buffers, as many as Metal allows.",),
+        reason=("This is their number, not their size: each array and cache entry is one.",),
+        advice=("Evaluate more often (mx.eval), so that arrays of a long graph are freed; call mx.clear_cache(); for a "
+                "server, shorter generations or fewer at once.",),
     ),
     MessageKind(
         r"(?:kIOGPUCommandBufferCallbackErrorOutOfMemory|Command buffer execution failed: Insufficient Memory|"
