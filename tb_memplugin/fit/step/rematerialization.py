@@ -2,11 +2,11 @@
 
 A policy replaces that of each `jax.checkpoint` which the step calls, however it was imported, or wraps the bodies of
 `jax.lax.scan` that have none. Where a step has neither, it wraps the function to differentiate: what it keeps there
-are the only inputs of what is computed again, layer by layer. Kept without anything inside, that would save nothing.
+are the only inputs of what is computed again, layer by layer. A policy that keeps nothing inside would save nothing.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
@@ -54,10 +54,15 @@ def watched_checkpoints(remat: Remat | None) -> Iterator[Checkpoints]:
     InputError where nothing was traced that the change applies to.
     """
     import jax
-    from jax.extend.core.primitives import name_p, remat_p
 
     seen = Checkpoints()
-    eval_jaxpr: Callable[..., Any] = jax.core.eval_jaxpr
+    try:
+        from jax.extend.core.primitives import name_p, remat_p
+    except ImportError:  # before JAX 0.4.36, or changed since; other candidates compile all the same
+        yield seen
+        if remat is not None:
+            raise InputError("This version of JAX has other checkpoints", f"remat:{remat.kind}", WRAP) from None
+        return
     bind: Callable[..., Any] = remat_p.bind
     name: Callable[..., Any] = name_p.bind
     own, wrapped = _policy(remat), _policy(remat)  # two objects: of the step's own calls, and of calls that are added
@@ -68,10 +73,9 @@ def watched_checkpoints(remat: Remat | None) -> Iterator[Checkpoints]:
 
     def bind_remat(*values: Any, **params: Any) -> Any:
         if params["policy"] is wrapped and wrapped is not None:
-            jaxpr = params["jaxpr"]
             # One around another would run the inner one's forward pass a third time.
-            has_own = any(equation.primitive is remat_p for equation in every_equation(jaxpr))
-            return eval_jaxpr(jaxpr, (), *values) if has_own else bind(*values, **params)
+            has_own = any(equation.primitive is remat_p for equation in every_equation(params["jaxpr"]))
+            return _inlined(params["jaxpr"], values) if has_own else bind(*values, **params)
         seen.has_policies = True
         return bind(*values, **{**params, "policy": own or params["policy"]})
 
@@ -95,6 +99,13 @@ def watched_checkpoints(remat: Remat | None) -> Iterator[Checkpoints]:
         yield seen
     if remat is not None:
         _require(remat, seen)
+
+
+def _inlined(jaxpr: Any, values: Sequence[Any]) -> Any:
+    """Compute the results of a jaxpr where it is called."""
+    from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
+
+    return jaxpr_as_fun(jaxpr if hasattr(jaxpr, "consts") else ClosedJaxpr(jaxpr, ()))(*values)
 
 
 @contextmanager
