@@ -60,18 +60,27 @@ KERNEL = ("A kernel needs {asked} of shared memory, and the GPU has {capacity} f
 
 DEVICES = ("GPU", "CUDA", "device", "Device", "VRAM", "video", "graphics")
 # A hint begins with `if there is`, `in case of` or `when`, here with and without white space.
-UNCONDITIONAL = r"(?<!f)(?<!f\s)(?<!hereis)(?<!here\sis\s)(?<!hen)(?<!hen\s)"
-# Words for a shortage, whole, as a text is searched for them before patterns are matched.
-SHORTAGES = (
-    *(f"{of} memory alloc(?:ation)? (?:failed|error)" for of in DEVICES),
-    *(f"{verb} alloc(?:ate)? {of} memory" for of in DEVICES for verb in ("ailed to", "ould not", "nable to")),
-    *(f"lloc(?:ate)? {words}" for words in ("GPU memory failed", "device memory failed", "Device Memory Failed")),
-    *(f"{UNCONDITIONAL}[a-zA-Z]{lack} {of} memory" for of in DEVICES for lack in ("nsufficient", "ot enough")),
-    *(f"{UNCONDITIONAL}[a-zA-Z]{words}" for words in ("nsufficient VRAM", "ot enough VRAM", "ut of VRAM")),
-    *("OutOfGPUMemoryError", "E_OUTOFMEMORY", "8007000E"),
-    *("显存不足", "内存不足"),
-)
-
+UNCONDITIONAL = r"(?<!f)(?<!f\s)(?<!fthereis)(?<!f\sthere\sis\s)(?<!hen)(?<!hen\s)"
+# Words for a shortage, each with an example. They are whole, as they are searched for before patterns are matched.
+SHORTAGES = {
+    "permutohedral_lattice/src/DeviceMemoryAllocator.h:68] GPU memory allocation failed (might be due to insufficient "
+    "memory)": [f"{of} memory alloc(?:ation)? (?:failed|error)" for of in DEVICES],
+    "RuntimeError: unable to allocate GPU memory": [
+        f"{verb} alloc(?:ate)? {of} memory" for of in DEVICES for verb in ("ailed to", "ould not", "nable to")
+    ],
+    "Alloc Device Memory Failed! Program Terminated.": [
+        *(f"lloc(?:ate)? {words}" for words in ("GPU memory failed", "device memory failed", "Device Memory Failed")),
+        *("OutOfGPUMemoryError", "E_OUTOFMEMORY", "8007000E", "显存不足", "内存不足"),
+    ],
+    "Error: insufficient GPU memory": [
+        *(f"{UNCONDITIONAL}[a-zA-Z]nsufficient {of} memory" for of in DEVICES),
+        f"{UNCONDITIONAL}[a-zA-Z]nsufficient VRAM",
+    ],
+    "There is not enough VRAM": [
+        *(f"{UNCONDITIONAL}[a-zA-Z]ot enough {of} memory" for of in DEVICES),
+        *(f"{UNCONDITIONAL}[a-zA-Z]{words}" for words in ("ot enough VRAM", "ut of VRAM")),
+    ],
+}
 ATTEMPTS = "|".join(
     f"{words} "
     for verb in ("ailed to", "ould not", "nable to", "annot")
@@ -493,15 +502,9 @@ MESSAGES = (
         {"memory": "GPU"}, "driver", "GPU", vague=True,
     ),
     # Without the words "out of memory".
-    MessageKind(
-        rf"(?:{'|'.join(SHORTAGES)})(?! ?\?)",
-        "permutohedral_lattice/src/DeviceMemoryAllocator.h:68] GPU memory allocation failed (might be due to "
-        "insufficient memory)",
-        {"memory": "GPU"},
-        "unlisted",
-        "GPU",
-        "https://github.com/MiguelMonteiro/CRFasRNNLayer/issues/18",
-        vague=True,
+    *(
+        MessageKind(rf"(?:{'|'.join(words)})(?! ?\?)", example, {"memory": "GPU"}, "unlisted", "GPU", vague=True)
+        for example, words in SHORTAGES.items()
     ),
     # Of a tool that is not listed. A line about an attempt that ran out of memory is not an error.
     MessageKind(
