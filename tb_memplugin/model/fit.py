@@ -36,8 +36,8 @@ MICROBATCHES = (
 )  # fmt: skip
 
 
-class OfTorch(StrEnum):
-    """A change to a step of PyTorch, with what it is called in an answer."""
+class Labeled(StrEnum):
+    """A text of a record, with its name in an answer."""
 
     label: str
 
@@ -45,6 +45,10 @@ class OfTorch(StrEnum):
         member = str.__new__(cls, value)
         member._value_, member.label = value, label
         return member
+
+
+class OfTorch(Labeled):
+    """A change to a step of PyTorch."""
 
     CHECKPOINT = "torch:checkpoint", "Checkpoint the repeated blocks"
     AUTOCAST = "torch:autocast", "Compute in bfloat16 (autocast)"
@@ -58,21 +62,24 @@ class OfTorch(StrEnum):
     FSDP = "torch:fsdp", "Shard the model over all GPUs (FSDP)"
 
 
-class RematKind(StrEnum):
-    """What the backward pass gets from the forward pass without computing it again, with its name in an answer."""
-
-    label: str
-
-    def __new__(cls, value: str, label: str = "") -> Self:
-        member = str.__new__(cls, value)
-        member._value_, member.label = value, label
-        return member
+class RematKind(Labeled):
+    """A kind of policy: the values of the forward pass that the backward pass keeps. The others are computed again."""
 
     NONE = "none", "recompute nothing"
     FULL = "full", "recompute layers"
     DOTS = "dots", "keep only products with weights"
     NAMES = "names", "keep only {names}"
     OFFLOAD = "offload", "offload {names}"
+
+
+# In jax.checkpoint_policies.
+POLICIES = {
+    RematKind.NONE: "everything_saveable",
+    RematKind.FULL: "nothing_saveable",
+    RematKind.DOTS: "dots_with_no_batch_dims_saveable",
+    RematKind.NAMES: "save_only_these_names",
+    RematKind.OFFLOAD: "save_and_offload_only_these_names",
+}
 
 
 @dataclass(frozen=True)
@@ -87,23 +94,19 @@ class Remat:
         return self.kind.label.format(names=", ".join(self.names))
 
     @property
+    def options(self) -> dict[str, object]:
+        """The keyword arguments of the policy."""
+        if self.kind is not RematKind.OFFLOAD:
+            return {}
+        offloaded = {"names_which_can_be_saved": [], "names_which_can_be_offloaded": [*self.names]}
+        return {**offloaded, "offload_src": "device", "offload_dst": "pinned_host"}
+
+    @property
     def code(self) -> str:
         """The policy as a user writes it, from `jax.checkpoint_policies`."""
-        names = ", ".join(map(repr, self.names))
-        return {
-            RematKind.NONE: "everything_saveable",
-            RematKind.FULL: "nothing_saveable",
-            RematKind.DOTS: "dots_with_no_batch_dims_saveable",
-            RematKind.NAMES: f"save_only_these_names({names})",
-            RematKind.OFFLOAD: "save_and_offload_only_these_names(names_which_can_be_saved=[], "
-            f"names_which_can_be_offloaded=[{names}], offload_src='device', offload_dst='pinned_host')",
-        }[self.kind]
-
-
-def remat_of(changes: Iterable[str]) -> Remat | None:
-    """Return the policy among changes; None without one."""
-    rests = (rest for kind, _, rest in (change.partition(":") for change in changes) if kind == "remat")
-    return next(filter(None, map(parse_remat, rests)), None)
+        positional = map(repr, self.names if self.kind is RematKind.NAMES else ())
+        arguments = ", ".join([*positional, *(f"{name}={value!r}" for name, value in self.options.items())])
+        return f"{POLICIES[self.kind]}({arguments})" if self.names else POLICIES[self.kind]
 
 
 def parse_remat(text: str) -> Remat | None:
@@ -113,6 +116,12 @@ def parse_remat(text: str) -> Remat | None:
         return None
     found = Remat(RematKind(kind), tuple(filter(None, names.split(","))))
     return found if bool(found.names) == (found.kind in (RematKind.NAMES, RematKind.OFFLOAD)) else None
+
+
+def remat_of(changes: Iterable[str]) -> Remat | None:
+    """Return the policy among changes; None without one."""
+    rests = (rest for kind, _, rest in (change.partition(":") for change in changes) if kind == "remat")
+    return next(filter(None, map(parse_remat, rests)), None)
 
 
 @dataclass(frozen=True)

@@ -117,17 +117,26 @@ def test_impossible_changes_get_a_message(change: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("step", "expected"),
     [
-        ("named_scan", (["hidden", "out"], False, True)),
-        ("checkpointed_loop", (["hidden", "out"], True, False)),
-        ("by_shapes", ([], False, False)),
+        ("named_scan", (["hidden", "out"], False, True, ["full", "dots"])),
+        ("checkpointed_loop", (["hidden", "out"], True, False, ["none", "full", "dots"])),
+        ("named_loop", (["hidden", "out"], False, False, ["dots"])),
+        ("by_shapes", ([], False, False, ["dots"])),
+        ("explicit", ([], False, False, [])),
     ],
 )
-def test_names_and_checkpoints_of_a_step_are_found(step: str, expected: tuple[list[str], bool, bool]) -> None:
+def test_names_and_checkpoints_of_a_step_are_found(
+    step: str, expected: tuple[list[str], bool, bool, list[str]]
+) -> None:
     import jax
 
     with watched_checkpoints(None) as found:
         lower_step(load_step(f"{STEPS}:{step}"), step, jax.devices("cpu")[:1], {}, parse_changes(()))
-    assert ([*found.names], found.has_policies, found.has_scans) == expected
+    names, has_policies, has_scans, kinds = expected
+    assert ([*found.names], found.has_policies, found.has_scans) == (names, has_policies, has_scans)
+    of_names = ["names:hidden", "names:out", "names:hidden,out"] if names else []
+    assert found.policies_to_try(on_host=False) == [f"remat:{one}" for one in (*kinds, *of_names)]
+    offloaded = ["remat:offload:hidden,out"] if names else []
+    assert found.policies_to_try(on_host=True) == [*found.policies_to_try(on_host=False), *offloaded]
 
 
 def test_names_with_commas_and_colons_are_whole() -> None:

@@ -75,5 +75,5 @@ def test_a_token_of_cache_costs_its_keys_and_values_once() -> None:
 def test_accelerators_write_the_cache_in_place(target: str) -> None:
     outcome = compiled("decode", target, tokens=8192)
     assert outcome.reserved_bytes is not None
-    assert outcome.reserved_bytes < outcome.roles["state"] * 1.5 + outcome.roles["parameter"]  # a copy has it twice
+    assert outcome.reserved_bytes < outcome.roles["state"] * 1.1 + outcome.roles["parameter"]
     assert outcome.parts[0].name == "state cache"

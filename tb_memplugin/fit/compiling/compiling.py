@@ -153,8 +153,8 @@ def _read(task: CompileTask, folder: Path, end: End) -> Compiled:
     outcome = with_beside(outcome, of_script.get("beside", 0), of_script.get("others", {}))
     outcome = replace(outcome, caveats=(*outcome.caveats, *of_script.get("caveats", ())))
     key = _read_json(folder / KEY)
-    outcome, used = replace(outcome, tokens=key.get("tokens", 0)), key.get("devices")
-    outcome = replace(outcome, policies=tuple(key.get("policies", ())))
+    outcome = replace(outcome, tokens=key.get("tokens", 0), policies=tuple(key.get("policies", ())))
+    used = key.get("devices")
     if used and used < target.devices:
         text = f"Compiled for {used} of {target.devices} devices: give the arguments shardings on a mesh of `devices`"
         outcome = replace(outcome, caveats=(*outcome.caveats, text))

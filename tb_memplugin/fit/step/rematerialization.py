@@ -1,4 +1,4 @@
-"""What the backward pass of a step keeps of the forward pass, by another policy than the step's own.
+"""Other policies than a step's own of the values that its backward pass keeps of the forward pass.
 
 A policy replaces that of each `jax.checkpoint` which the step calls, however it was imported, or wraps the bodies of
 `jax.lax.scan` that have none. Where a step has neither, it wraps the function to differentiate: what it keeps there
@@ -14,7 +14,7 @@ from typing import Any
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.script.jits import every_equation
-from tb_memplugin.model.fit import Remat, RematKind
+from tb_memplugin.model.fit import POLICIES, Remat, RematKind
 
 NAME = re.compile(r"[\w./-]{1,100}")  # which a change can contain
 MAX_NAMES = 16
@@ -26,7 +26,7 @@ WRAP = "wrap its layers in jax.checkpoint"
 
 @dataclass
 class Checkpoints:
-    """What a step was seen to call while it was traced."""
+    """Calls that a step was seen to make while it was traced."""
 
     names: dict[str, None] = field(default_factory=dict)  # those of jax.ad_checkpoint.checkpoint_name, in order
     has_policies: bool = False  # of jax.checkpoint
@@ -49,9 +49,9 @@ class Checkpoints:
 
 @contextmanager
 def watched_checkpoints(remat: Remat | None) -> Iterator[Checkpoints]:
-    """Yield what a step calls meanwhile. What its backward pass keeps changes to `remat`, if that is given.
+    """Yield the calls that a step makes meanwhile. Its backward pass keeps what `remat` says, if that is given.
 
-    InputError where nothing was traced that the change applies to.
+    InputError where the change applies to none of these calls.
     """
     import jax
 
@@ -144,19 +144,9 @@ def _policy(remat: Remat | None) -> Any:
 
     if remat is None:
         return None
-    policies = jax.checkpoint_policies
-    policy = {
-        RematKind.NONE: lambda: policies.everything_saveable,
-        RematKind.FULL: lambda: policies.nothing_saveable,
-        RematKind.DOTS: lambda: policies.dots_with_no_batch_dims_saveable,
-        RematKind.NAMES: lambda: policies.save_only_these_names(*remat.names),
-        RematKind.OFFLOAD: lambda: policies.save_and_offload_only_these_names(
-            names_which_can_be_saved=(),
-            names_which_can_be_offloaded=remat.names,
-            offload_src="device",
-            offload_dst="pinned_host",
-        ),
-    }[remat.kind]()
+    policy = getattr(jax.checkpoint_policies, POLICIES[remat.kind])
+    if remat.names:
+        policy = policy(*(() if remat.options else remat.names), **remat.options)
     return lambda *primitive, **params: policy(*primitive, **params)
 
 

@@ -163,7 +163,7 @@ MESSAGES = (
         r"java\.lang\.OutOfMemoryError(?:: (?P<area>Java heap space|GC overhead limit exceeded|Metaspace|Direct buffer "
         r"memory))?", 'Exception in thread "main" java.lang.OutOfMemoryError: Java heap space', {"memory": "JVM heap"},
         "jvm", "JVM heap", host=True, vague=True,
-        request=("A Java process ran out of its own memory: {area}.", "A Java process ran out of its own memory."),
+        request=("A Java process reached its memory limit: {area}.", "A Java process reached its memory limit."),
         reason=("This is the limit of that process, not of the machine or of an accelerator.",),
         advice=("Raise -Xmx, or for Spark spark.driver.memory and spark.executor.memory; or use more partitions.",),
     ),

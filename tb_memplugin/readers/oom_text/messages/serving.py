@@ -37,7 +37,7 @@ def with_engine_advice(failures: list[Failure], text: str) -> list[Failure]:
     for failure in failures:
         said = failure.out_of_memory
         below = advice if failure.tool in ("torch", "driver", "unlisted", "ggml") else ()
-        more = below or (unknown if failure.tool not in KNOWN_TO_ADVICE and not said.host else ())
+        more = below or (unknown if failure.tool not in OF_FRAMEWORKS and not said.host else ())
         found.append(replace(failure, out_of_memory=replace(said, advice=said.advice or more)))
     return found
 
@@ -73,7 +73,8 @@ UNKNOWN = (
     "Reduce the memory in use: a smaller batch or model, numbers of fewer bits, or more devices; in training, compute "
     "activations again in the backward pass (jax.checkpoint, torch.utils.checkpoint).",
 )
-KNOWN_TO_ADVICE = ("torch", "onnxruntime", "tensor", "bfc", "xla", "remat", "tpu", "graph", "cubin")
+# Layers of JAX, PyTorch, TensorFlow and ONNX Runtime, whose own advice is given where an error has none.
+OF_FRAMEWORKS = ("torch", "onnxruntime", "tensor", "bfc", "xla", "remat", "tpu", "graph", "cubin")
 OF_JAX = ("jax", "xla", "XLA", "RESOURCE_EXHAUSTED")
 
 TRAINING = (".backward(", "rainer", "optimizer")  # a job of reinforcement learning has an engine too
