@@ -45,7 +45,8 @@ def test_tabs_are_one_tab_stop_and_arrows_move_between_them(host: Host, page: Pa
 
 def test_every_tab_stop_has_a_name_and_shows_the_focus(host: Host, page: Page) -> None:
     page.goto(host.address(PROGRAM | {"chart": "flame"}))
-    Viewer(page).wait_until_ready()
+    viewer = Viewer(page).wait_until_ready()
+    viewer.get("advice-piece").first.wait_for()  # comes after the charts
     read = """() => {
       const node = document.activeElement;
       if (node === document.body) return null;
