@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -21,6 +22,16 @@ ARGUMENTS = [
     # Only loopback resolves, for pages, workers and the browser itself; and a name that was rebound to it.
     f"--host-resolver-rules=MAP {REBOUND} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
+# Replies reach the page late by up to so many seconds: shows which tests do not wait for what comes after the charts.
+LATE_SECONDS = float(os.environ.get("LATE_SECONDS", 0))
+_LATE = """
+  const fetchNow = window.fetch;
+  window.fetch = async (...asked) => {
+    const reply = await fetchNow(...asked);
+    await new Promise(done => setTimeout(done, Math.random() * lateBy));
+    return reply;
+  };
+"""
 START = {"run": TRAIN, "module": LARGEST}
 
 Open = Callable[..., Viewer]
@@ -61,4 +72,6 @@ def new_context(browser: Browser) -> BrowserContext:
     context = browser.new_context(viewport={"width": 1400, "height": 1200}, color_scheme="light")
     context.set_default_timeout(PATIENCE_MS)
     context.grant_permissions(["clipboard-read", "clipboard-write"])
+    if LATE_SECONDS:
+        context.add_init_script(f"const lateBy = {1000 * LATE_SECONDS};{_LATE}")
     return context

@@ -174,6 +174,9 @@ def _asynchronous(nodes: ResultNodes) -> list[NodeRanges]:
         target = nodes.positions_of({opcode})
         source = nodes.operand(target, 0)
         ranges.append(nodes.link(target, source, nodes.top(target), nodes.element(source, element)))
+    target, source, nth = nodes.operands_of(nodes.positions_of({"async-start"}))
+    operand = nodes.shapes.child(nodes.element(target, OPERANDS), nth)
+    ranges.append(nodes.link(target, source, operand, nodes.top(source)))
     return ranges
 
 
