@@ -59,7 +59,7 @@ HLO = Format(
 )
 HLO_TEXT = Format(
     "compiled program as text",
-    ("-buffer-assignment.txt",),
+    ("-buffer-assignment.txt", "after_optimizations.txt", "-memory-usage-report.txt", ".hlo", ".hlo.txt"),
     RecordingKind.PROGRAM,
     "tb_memplugin.readers.hlo_text:open_hlo_text",
     max_bytes=512 << 20,  # text has some 500 bytes for an instruction
@@ -83,7 +83,7 @@ FORMATS = (
         "out-of-memory error",
         (".txt", ".log"),
         RecordingKind.OUT_OF_MEMORY,
-        "tb_memplugin.readers.oom_text:open_oom_text",
+        "tb_memplugin.readers.text:open_text",
         found=(".oom.txt",),
         end_bytes=OOM_TEXT_BYTES,
         excerpts="tb_memplugin.readers.oom_text.excerpts:LogExcerpts",

@@ -168,7 +168,8 @@ def test_a_report_with_another_total_is_a_caveat(dump: Path) -> None:
 
 
 def test_stages_without_program_are_one_problem_with_a_remedy(dump: Path) -> None:
-    for path in (*dump.glob("*after_optimizations.hlo.pb"), *dump.glob("*-buffer-assignment.txt")):
+    ends = (".hlo.pb", "-buffer-assignment.txt", "-memory-usage-report.txt", ".txt")
+    for path in (path for end in ends for path in dump.glob(f"*after_optimizations{end}")):
         path.unlink()
     (problem,) = listing_of_path(str(dump)).problems
     assert "jit_step" in problem.text
@@ -220,15 +221,17 @@ def test_the_catalog_counts_the_stages_that_are_there_now(dump: Path) -> None:
     assert skipped_text(catalog.listing("dump").stages).startswith("3 stages ")
 
 
-def test_modules_as_text_alone_are_one_problem_with_a_remedy(
+def test_modules_before_optimizations_as_text_are_one_problem_with_a_remedy(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = next((DATA / "cpu_text_only").glob("*cpu_after_optimizations.txt"))
+    text = next((DATA / "cpu_text_only").glob("*before_optimizations.txt"))
     shutil.copy(text, tmp_path)
     listing = listing_of_path(str(tmp_path))
     (problem,) = listing.problems
     assert not listing.recordings
-    assert "keep *-buffer-assignment.txt" in problem.text and "--xla_dump_hlo_as_proto" in problem.text
+    assert (
+        "keep *after_optimizations-buffer-assignment.txt" in problem.text and "--xla_dump_hlo_as_proto" in problem.text
+    )
     assert main(["explain", str(tmp_path)]) == 2
     assert "--xla_dump_hlo_as_proto" in capsys.readouterr().err
 

@@ -106,12 +106,14 @@ def _read_each(files: Sequence[HostFile], run: str, read: Callable[[HostFile, st
 
 
 def listing_of_stream(stream: BinaryIO, source: str) -> Listing:
-    """List the recordings of an error's text. Of a long one, the end is read, and excerpts of what is before it.
+    """List the recordings of a text: an error, a log or a program.
+
+    Of a long one, the end is read, and excerpts of what is before it.
 
     InputError if there is no error.
     """
-    from tb_memplugin.readers.oom_text import read_oom_text  # 30 ms, which a summary does not need
-    from tb_memplugin.readers.oom_text.excerpts import LogExcerpts
+    from tb_memplugin.readers.oom_text.excerpts import LogExcerpts  # 30 ms, which a summary does not need
+    from tb_memplugin.readers.text import read_text
 
     text, skipped, excerpts = b"", 0, LogExcerpts()
     while chunk := stream.read(OOM_TEXT_BYTES):
@@ -121,7 +123,7 @@ def listing_of_stream(stream: BinaryIO, source: str) -> Listing:
         text = text[-OOM_TEXT_BYTES:]
     if before := excerpts.content():
         text, skipped = before + b"\n" + text, max(skipped - len(before), 0)
-    return merge([Listing(read_oom_text(text, source=source, skipped=skipped))])
+    return merge([Listing(read_text(text, source=source, skipped=skipped))])
 
 
 def read_file(file: HostFile, run: str) -> Listing:

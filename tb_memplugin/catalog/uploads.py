@@ -137,14 +137,14 @@ class PastedTexts:
 
     def add(self, text: bytes) -> PastedText:
         """Read a text and keep its recordings. Raise InputError, and keep nothing, if it contains no error."""
-        from tb_memplugin.readers.oom_text import read_oom_text  # 30 ms, which a summary does not need
+        from tb_memplugin.readers.text import read_text  # 30 ms, which a summary does not need
 
         name = f"{RUN_PREFIX}/{blake2b(text, digest_size=16).hexdigest()}"
         if (known := self.get(name)) is not None:
             return known
         pasted = PastedText(
             Run(name, (HostFile(SOURCE, "", len(text), name),), folder="", root=""),
-            Listing(read_oom_text(text, run=name, source=SOURCE)),
+            Listing(read_text(text, run=name, source=SOURCE)),
         )
         self._keep(pasted)
         return pasted

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from tb_memplugin.logdir.files import Entry, HostFile, ProgramFile, Stages, host_file
 from tb_memplugin.logdir.names import (
     ProgramName,
-    is_program_text,
+    completeness,
     is_remote,
     is_stage,
     is_stage_text,
@@ -28,8 +28,11 @@ MAX_NAMED = 5
 def dumped_programs(entries: Sequence[Entry]) -> tuple[HostFile, ...]:
     """Return the programs of a folder, in order of compilation, and one entry for stages without buffer assignment."""
     parsed = [(program, entry) for entry in entries if not entry.is_folder and (program := parse_program(entry.name))]
-    protos = {program_stem(entry.name) for _, entry in parsed if not is_program_text(entry.name)}
-    parsed = [pair for pair in parsed if not (is_program_text(pair[1].name) and program_stem(pair[1].name) in protos)]
+    complete: dict[str, int] = {}
+    for _, entry in parsed:
+        stem, own = program_stem(entry.name), completeness(entry.name)
+        complete[stem] = min(own, complete.get(stem, own))
+    parsed = [pair for pair in parsed if completeness(pair[1].name) == complete[program_stem(pair[1].name)]]
     parsed.sort(key=lambda pair: (pair[0].time, pair[0].number, pair[1].name))
     paths = {entry.name: entry.path for entry in entries}
     uses = Counter(title for program, _ in parsed for title in {*program.titles})
@@ -49,7 +52,7 @@ def dumped_file(path: str) -> HostFile:
         return _program_file(program, Entry(name, path, False, file.size, file.stamp, file.modified_ns), paths, {})
     if not is_stage(name) and not is_stage_text(name):
         return file
-    others = sorted(os.listdir(folder or os.curdir), key=lambda other: (is_program_text(other), other))
+    others = sorted(os.listdir(folder or os.curdir), key=lambda other: (completeness(other), other))
     sibling = next((other for other in others if _is_program_of(other, name)), None)
     if sibling is None:
         return file._replace(unreadable=without_program([name], is_stage(name)))
@@ -103,8 +106,8 @@ def without_program(names: Sequence[str], as_proto: bool) -> str:
             f"that XLA writes *after_optimizations.hlo.pb, and dump with {DUMP_FLAGS}"
         )
     return (
-        f"{listed}: dumped as text without a buffer assignment: keep *-buffer-assignment.txt and *-live-range.txt too, "
-        f"or dump with {DUMP_FLAGS}"
+        f"{listed}: dumped as text before it was compiled: keep *after_optimizations-buffer-assignment.txt and "
+        f"*after_optimizations.txt, or dump with {DUMP_FLAGS}"
     )
 
 

@@ -173,7 +173,7 @@ def _list_local(top: str, folder: str) -> list[Entry]:
             for entry in sorted(entries, key=BY_NAME):
                 if entry.is_dir(follow_symlinks=False):
                     found.append(Entry(entry.name, entry.path, True))
-                elif is_dump_file(entry.name):
+                elif is_dump_file(entry.name) and not is_read(entry.name):
                     # A dump has ten such files for each program, and few of them are ever opened.
                     if entry.is_file(follow_symlinks=False):
                         found.append(Entry(entry.name, entry.path, False, top=top))

@@ -92,7 +92,7 @@ def host_name(file_name: str) -> str:
 # Patterns are texts: `re` compiles each with the first name that needs it, and most folders have no such name.
 _PROGRAM = (
     r"(?P<prefix>.*?)(?:^|\.)(?:sm_[\d.]{1,8}[a-z]?_gpu_|gfx[\w:+-]{1,60}_gpu_|[a-z]\w{0,40}_)?"
-    r"after_optimizations(?:\.hlo\.pb(?:\.gz)?|-buffer-assignment\.txt)"
+    r"after_optimizations(?:\.hlo\.pb(?:\.gz)?|-buffer-assignment\.txt|-memory-usage-report\.txt|\.txt)"
 )
 _MODULE = r"(?:(?P<time>\d{1,20})\.)?module_(?P<number>\d{4,18})"
 _PREFIX = rf"(?:{_MODULE}(?:\.|$))?(?P<name>.*?)(?:\.cl_\d{{1,18}})?"
@@ -103,10 +103,10 @@ _STAGE = (
     r"(?:^|.*[._])(?:before_optimizations|before_config_assignment|after_spmd_partitioner|after_codegen"
     r"|(?:before|after)_buffer_assignment|oom_intermediate_module)\.hlo\.pb(?:\.gz)?"
 )
-_TEXT = r".*(?:before|after)_optimizations\.txt"
+_TEXT = r".*before_optimizations\.txt"
 MAX_CACHED_DUMP_NAMES = 1 << 16  # names: a server lists a folder for each request
 _PROTO = (".hlo.pb", ".hlo.pb.gz")
-_ASSIGNMENT = formats.HLO_TEXT.suffixes[0]
+_ASSIGNMENT, _MODULE_TEXT, _USAGE_REPORT = _TEXTS = formats.HLO_TEXT.suffixes[:3]  # from the most complete one
 _TARGETS = ("target_arguments.txt", "target_arguments.pb", "gpu_target_config.pbtxt")
 AFTER_CODEGEN = "after_codegen.hlo.pb"  # the only file with the on-chip memory that kernels take
 _REPORTS = ("-memory-usage-report.pb", "-memory-usage-report.txt", "-live-range.txt")
@@ -133,7 +133,7 @@ class ProgramName(NamedTuple):
 @lru_cache(MAX_CACHED_DUMP_NAMES)
 def parse_program(name: str) -> ProgramName | None:
     """Parse the name of a file with a program, after optimizations; None for any other name."""
-    program = re.fullmatch(_PROGRAM, name) if name.endswith((*_PROTO, _ASSIGNMENT)) else None
+    program = re.fullmatch(_PROGRAM, name) if name.endswith((*_PROTO, *_TEXTS)) else None
     prefix = re.fullmatch(_PREFIX, program["prefix"]) if program else None
     if program is None or prefix is None:
         return None
@@ -169,20 +169,22 @@ def is_dump_file(name: str) -> bool:
     return is_beside_program(name) or is_stage(name) or is_stage_text(name)
 
 
-def is_program_text(name: str) -> bool:
-    """Return whether a file is a program as text, by its name."""
-    return name.endswith(_ASSIGNMENT)
+def completeness(program: str) -> int:
+    """Return the place of a program's file among those of the same program: 0 for a proto, more for texts."""
+    return next((n for n, text in enumerate(_TEXTS, 1) if program.endswith(text)), 0)
 
 
 def program_stem(program: str) -> str:
     """Return what the names of a program's file and of the compiler's reports about it begin with."""
-    return re.sub(rf"(?:\.hlo\.pb(?:\.gz)?|{_ASSIGNMENT})$", "", program)
+    return re.sub(rf"(?<=after_optimizations)(?:\.hlo\.pb(?:\.gz)?|{_ASSIGNMENT}|{_USAGE_REPORT}|\.txt)$", "", program)
 
 
 def texts_beside(program: str) -> tuple[str, ...]:
     """Return the names of the texts that complete a program as text; none for a proto, which is complete."""
     stem = program_stem(program)
-    return (f"{stem}-live-range.txt", f"{stem}.txt") if is_program_text(program) else ()
+    if program.endswith(_ASSIGNMENT):
+        return (f"{stem}-live-range.txt", f"{stem}.txt")
+    return (f"{stem}-live-range.txt",) if program.endswith(_MODULE_TEXT) else ()
 
 
 def names_beside(prefix: str, program: str) -> tuple[str, ...]:

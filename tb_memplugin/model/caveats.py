@@ -37,6 +37,7 @@ class CaveatCode(Code):
     TOTAL_DIFFERS = "total_differs", "XLA's own memory usage report has another total than the buffer allocations."
     NO_LIVE_RANGES = "no_live_ranges", "The text has no live ranges, so the peak is uncertain."
     NO_MODULE_TEXT = "no_module_text", "The text has no instructions: operations and source lines are unknown."
+    ASSIGNMENT_ASSUMED = "assignment_assumed", "The text has no buffer assignment; it is computed by XLA's rules."
     SCHEDULE_DIFFERS = "schedule_differs", "XLA's own live ranges cover another number of instructions."
 
     # Allocator events of a profile

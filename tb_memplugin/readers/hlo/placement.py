@@ -160,7 +160,7 @@ def _reconstruct(dataflow: DataflowAnalysis, rows: Placement, which: I64) -> Non
     same_address = (rows.region[order[left]] == rows.region[order[right]]) & (
         rows.offset[order[left]] == rows.offset[order[right]]
     )
-    canonical = _connected_components(len(order), left[same_address], right[same_address])
+    canonical = connected_components(len(order), left[same_address], right[same_address])
     end = rows.end[order]
     rows.conflicts = hand_over(
         rows.region[order].astype(np.int64), rows.offset[order], rows.size[order],
@@ -188,7 +188,7 @@ def _charge_once(module: HloModule, rows: Placement, which: I64) -> None:
     if len(left):
         own = np.arange(len(rows.canonical))
         left, right = np.r_[own, order[left]], np.r_[rows.canonical.astype(np.int64), order[right]]
-        rows.canonical = _connected_components(len(own), left, right)
+        rows.canonical = connected_components(len(own), left, right)
 
 
 def _mark_arguments_and_constants(module: HloModule, rows: Placement, kind: U8, length: int) -> None:
@@ -220,7 +220,7 @@ def _reserve_for_program(module: HloModule, rows: Placement, which: I64, length:
     rows.start[largest_rows], rows.end[largest_rows] = -1, length
 
 
-def _connected_components(n: int, left: I64, right: I64) -> I32:
+def connected_components(n: int, left: I64, right: I64) -> I32:
     """Return, per item, the smallest item that any chain of pairs connects it to."""
     label = np.arange(n, dtype=np.int32)
     while True:

@@ -1,13 +1,16 @@
-"""Buffer assignments and live ranges as text, and the HloProto that they and the module's text amount to."""
+"""The texts of a program, and the HloProto that they amount to."""
 
 import re
 
 import numpy as np
 
 from tb_memplugin.protos.hlo_pb2 import HloProto
+from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.hlo.placement import LiveRanges
+from tb_memplugin.readers.hlo_text.assumed import assume_assignment
 from tb_memplugin.readers.hlo_text.module import ModuleText, numbers
 from tb_memplugin.readers.hlo_text.shape import parse_shape
+from tb_memplugin.readers.hlo_text.usage_report import HEADERS, read_report
 
 # Older versions print a pointer before the size, and mark values that join others as (phi).
 ALLOCATION = re.compile(r"allocation (\d{1,9}): (?:0x[0-9a-f]+, )?size (\d{1,18})(.*)$")
@@ -34,6 +37,7 @@ class ProgramText:
         self.proto = HloProto()
         self.module = ModuleText(self.proto.hlo_module)
         self.has_allocations = self.has_ranges = self.has_module = False
+        self._report = ""
         self._order: list[str] = []
         self._ranges: dict[tuple[str, str], tuple[int, int]] = {}  # by instruction and shape index
         self._values: list[tuple[int, tuple[str, str]]] = []  # id, and the key in _ranges
@@ -49,6 +53,17 @@ class ProgramText:
         elif lines.startswith("HloModule") and not self.has_module:
             self.module.read(lines)
             self.has_module = bool(self.module.instructions)
+        elif lines.startswith(HEADERS):  # for each memory
+            self._report += lines
+
+    @property
+    def can_assume(self) -> bool:
+        """Whether the module shows which memory it needs, without an assignment."""
+        return not self.has_allocations and self.has_module and self.module.is_scheduled
+
+    @property
+    def has_report_only(self) -> bool:
+        return not (self.has_allocations or self.can_assume) and bool(self._report)
 
     def _read_assignment(self, text: str) -> None:
         assignment = self.proto.buffer_assignment
@@ -71,6 +86,18 @@ class ProgramText:
                 if not index:
                     self._shapes[name] = shape
 
+    def _assume(self, source: str, budget: ReadBudget) -> None:
+        assume_assignment(self.proto, source, budget)
+        names = {instruction.id: name for name, instruction in self.module.instructions.items()}
+        for buffer in self.proto.buffer_assignment.logical_buffers:
+            index = ",".join(map(str, buffer.defined_at.shape_index))
+            self._values.append((buffer.id, (names[buffer.defined_at.instruction_id], index)))
+
+    def _use_report(self) -> None:
+        for number, name, shape in read_report(self._report, self.proto.buffer_assignment):
+            self._values.append((number, (name, "")))
+            self._shapes[name] = shape
+
     def _read_ranges(self, text: str) -> None:
         for line in text.split("\n"):
             if found := POSITION.match(line):
@@ -81,12 +108,16 @@ class ProgramText:
                 break
         self.has_ranges = bool(self._order and self._ranges)
 
-    def serialized(self) -> tuple[bytes, LiveRanges]:
+    def serialized(self, source: str, budget: ReadBudget) -> tuple[bytes, LiveRanges]:
         """Return the program as a serialized HloProto, and the live ranges of its buffers."""
         if self.has_module:
             self.module.order_elements(self._order)
             self.module.write_schedule()
-        else:
+        if self.can_assume:
+            self._assume(source, budget)
+        elif self.has_report_only:
+            self._use_report()
+        if not self.has_module:
             self._make_module()
         found = [(number, *self._ranges[key]) for number, key in self._values if key in self._ranges]
         buffer, first, last = np.array(found, dtype=np.int64).reshape(-1, 3).T.copy()

@@ -19,6 +19,9 @@ COMPUTATION = re.compile(rf"(ENTRY )?%?({NAME}) (?:\(.*)?\{{(?:, .*)?$")
 INSTRUCTION = re.compile(rf"\s+(ROOT )?%?({NAME}) = ")
 OPCODE = re.compile(r" ([a-z][a-z0-9-]*)\(")
 ATTRIBUTES = re.compile(r"\)(?:$|, [a-z_]+=)")
+# XLA prints the halves of an asynchronous operation as `fusion-start` and `fusion-done`, without the computation that
+# has the operation alone. These halves are opcodes of their own:
+HALVES = re.compile(r"(?!async|all-gather|all-reduce|collective-permute|copy|send|recv)[a-z-]+-(start|update|done)")
 OPERAND = re.compile(rf"(?:^|[ (])%?({NAME}(?:#\d{{1,6}})?)(?=,|$)")  # `fusion.7#1`: an element of its result
 CALLED = re.compile(
     r", (?:calls|to_apply|body|condition|true_computation|false_computation|branch_computations|called_computations)="
@@ -29,6 +32,7 @@ CONDITION = re.compile(rf", condition=%?({NAME})")
 OP_NAME = re.compile(r'[{ ]op_name="((?:[^"\\]|\\.)*)"')
 SOURCE = re.compile(r'[{ ]source_file="((?:[^"\\]|\\.)*)"(?: source_line=(\d{1,9}))?')
 FRAME = re.compile(r"[{ ]stack_frame_id=(\d{1,9})[ }]")
+COUNT = re.compile(r"/\*index=\d{1,9}\*/")  # a comment before every fifth element or operand
 INDEX = re.compile(r", index=(\d{1,9})")
 ALIASING = re.compile(r"\{([\d, ]*)\}: \((\d{1,9}), \{([\d, ]*)\}")
 ALIAS = re.compile(r"\{([\d, ]*)\}: \((\d{1,9}), \{([\d, ]*)\}(?:, (may|must)-alias)?\)")
@@ -52,7 +56,8 @@ class ModuleText:
         self.instructions: dict[str, HloInstructionProto] = {}
         self._operands: list[tuple[HloInstructionProto, list[str]]] = []
         self._calls: list[tuple[HloInstructionProto, list[str]]] = []
-        self._is_scheduled = False
+        self._asynchronous: list[tuple[HloInstructionProto, str]] = []  # starts, and what they start
+        self.is_scheduled = False
         self._sequences: dict[int, list[HloInstructionProto]] = {}  # by the computation's id
         self._elements: dict[str, list[HloInstructionProto]] = defaultdict(list)  # by the instruction that has them
 
@@ -60,6 +65,7 @@ class ModuleText:
         """Read the text of a module."""
         head, _, rest = text.partition("\n")
         self._read_head(head)
+        rest = COUNT.sub("", rest)
         table, computation = "", None
         for line in rest.split("\n"):
             if line in TABLES:
@@ -71,8 +77,10 @@ class ModuleText:
                     self._read_instruction(computation, found, line)
             elif found := COMPUTATION.match(line):
                 computation = self.add_computation(found[2], is_entry=bool(found[1]))
-        self._is_scheduled = "is_scheduled=true" in head
+        self.is_scheduled = "is_scheduled=true" in head
         self._resolve()
+        for instruction, opcode in self._asynchronous:
+            self._wrap(instruction, opcode)
         frames = self.module.stack_frame_index.stack_frames
         if frames and frames[0].parent_frame_id == 1:  # XLA prints the number of the parent plus one
             for frame in frames:
@@ -112,7 +120,10 @@ class ModuleText:
             if "#" in operand and operand not in self.instructions:
                 self._add_element(computation, operand)
         shape = parse_shape(line[found.end() : opcode.start()])
-        instruction = self.add_instruction(computation, found[2], opcode[1], shape)
+        half = HALVES.fullmatch(opcode[1])
+        instruction = self.add_instruction(computation, found[2], f"async-{half[1]}" if half else opcode[1], shape)
+        if half and half[1] == "start":
+            self._asynchronous.append((instruction, opcode[1].removesuffix("-start")))
         if found[1]:
             computation.root_id = instruction.id
         if opcode[1] == "parameter":
@@ -167,10 +178,33 @@ class ModuleText:
 
     def write_schedule(self) -> None:
         """Write the schedule of a module that has one."""
-        for computation in self.module.computations if self._is_scheduled else ():
+        for computation in self.module.computations if self.is_scheduled else ():
             if not computation.is_fusion_computation:
                 ids = [instruction.id for instruction in self._sequences[computation.id]]
                 self.module.schedule.sequences[computation.id].instruction_ids.extend(ids)
+
+    def _wrap(self, start: HloInstructionProto, opcode: str) -> None:
+        """Add the computation of an asynchronous operation, which contains the operation alone."""
+        parts = ShapeProto.FromString(start.shape).tuple_shapes  # (operands, result, context)
+        if len(parts) < 2:
+            return
+        name = start.name.decode()
+        computation = self.add_computation(f"{name}.async", is_entry=False)
+        operands = []
+        for number, shape in enumerate(parts[0].tuple_shapes):
+            parameter = self.add_instruction(
+                computation, f"{name}.async.{number}", "parameter", shape.SerializeToString()
+            )
+            parameter.parameter_number = number
+            operands.append(parameter.id)
+        operation = self.add_instruction(computation, f"{name}.async.{opcode}", opcode, parts[1].SerializeToString())
+        operation.operand_ids.extend(operands)
+        operation.called_computation_ids.extend(start.called_computation_ids)
+        operation.metadata.CopyFrom(start.metadata)
+        computation.root_id = operation.id
+        for called in operation.called_computation_ids:
+            self.module.computations[called - 1].is_fusion_computation = opcode == "fusion"
+        start.called_computation_ids[:] = [computation.id]
 
     def _resolve(self) -> None:
         """Number operands and called computations, which may follow the line that names them."""

@@ -94,6 +94,18 @@ def find_derivations(module: HloModule, dataflow: DataflowAnalysis, elements: I6
     return Derivations(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
 
+def updates_in_place(module: HloModule, dataflow: DataflowAnalysis, elements: I64) -> tuple[I32, I32]:
+    """Return (source, target) values of all instructions that overwrite a part of an array, alone or in a fusion."""
+    found = [_outside_fusions(module, dataflow, elements)]
+    try:
+        found.append(_inside_fusions(module, dataflow, dataflow.nodes.positions_of({"fusion"}), elements))
+    except ValueError:  # a damaged body
+        pass
+    source, target, _, kind = (np.concatenate(column) for column in zip(*found, strict=True))
+    in_place = kind == Derivation.IN_PLACE
+    return source[in_place], target[in_place]
+
+
 def sliced_prefetches(dataflow: DataflowAnalysis, elements: I64) -> DerivationColumns:
     """Find the values that are assembled from slices of one other value, as when TPUs prefetch a weight in pieces."""
     nodes, value = dataflow.nodes, dataflow.node_buffer
