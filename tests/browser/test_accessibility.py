@@ -141,7 +141,7 @@ def test_help_and_the_box_for_errors_have_no_violations(at: Open) -> None:
 def test_an_open_list_and_an_error_have_no_violations(at: Open) -> None:
     viewer = at("error", tab="memory_viewer", run="missing")
     viewer.get("run-picker").click()
-    assert viewer.options().count() > 3
+    until(viewer.options().count, lambda count: count > 3, "the runs are not listed")
     assert in_both_themes(viewer) == []
     viewer.page.keyboard.press("Escape")
 

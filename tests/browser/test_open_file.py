@@ -8,6 +8,7 @@ from support.browser.viewer import Viewer, until
 from support.servers import DEMO, TESTS
 
 ERROR = TESTS / "data" / "oom_texts" / "tpu_compile.txt"
+MODULE = next((TESTS / "data" / "xla_dumps" / "tpu_v5e_text").glob("*.after_optimizations.txt"))
 PROGRAM = next((DEMO / "v5e_train_step").glob("*.hlo.pb.gz"))
 DROP = """([name, text]) => {
   const bytes = Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
@@ -26,6 +27,15 @@ def test_a_profile_that_is_dropped_on_the_page_opens(viewer: Viewer) -> None:
     assert viewer.frame.locator("dialog[open]").count() == 0
     viewer.page.go_back()
     until(viewer.state, lambda state: not state["run"].startswith("pasted/"), "Back does not return")
+
+
+def test_the_text_of_a_compiled_module_opens(viewer: Viewer) -> None:
+    viewer.frame.evaluate(DROP, [MODULE.name, b64encode(MODULE.read_bytes()).decode()])
+    state = until(viewer.state, lambda state: state.get("run", "").startswith("pasted/"), "not opened")
+    assert (state["tab"], state["module"]) == ("memory_viewer", "jit_step")
+    viewer.wait_until_ready()
+    assert viewer.frame.locator("dialog[open]").count() == 0
+    assert "XLA's rules" in viewer.text("caveats")
 
 
 def test_a_file_that_cannot_be_read_is_explained(viewer: Viewer) -> None:

@@ -181,7 +181,7 @@ def curve(viewer: Viewer) -> str:
 
 def test_an_allocator_has_its_tab(both: Both) -> None:
     report, page = both(tab="memory_profile", run="leak/cpu")
-    assert report.headline() == page.headline()
+    wait_until_equal(report.headline, page.headline)
     until(page.get("growth").inner_text, lambda text: "leak" in text, "no leak")
     wait_until_equal(report.get("growth").inner_text, page.get("growth").inner_text)
 

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser
 from support.browser.hosts import Host, open_standalone
 from support.browser.pages import Open, open_pages
+from support.browser.viewer import until
 from support.servers import DEMO
 
 from tb_memplugin.analysis.program_times import program_times
@@ -57,8 +58,7 @@ def test_an_axis_of_time_shows_the_same_window_and_is_in_the_address(at: Open) -
     blocks = viewer.picture()
     viewer.get("axis-choice").select_option("time")
     viewer.wait_for_state(axis="time", zoom="400,700")
-    timed = viewer.picture()
-    assert timed != blocks
+    until(viewer.picture, lambda timed: timed != blocks, "the times are not drawn")
     viewer.page.reload()
     viewer.wait_until_ready()
     viewer.get("below-time").wait_for()

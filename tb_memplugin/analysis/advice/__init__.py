@@ -17,6 +17,7 @@ from tb_memplugin.analysis.advice.jax.unneeded import advise_outputs, advise_unu
 from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Cost, Effort, allow_for_recomputation, in_order
 from tb_memplugin.analysis.advice.price import with_price
 from tb_memplugin.analysis.memoize import memoize
+from tb_memplugin.model.caveats import CaveatCode
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 
@@ -50,9 +51,12 @@ def advise(recording: Recording) -> list[Advice]:
     """Return all advice, the largest saving for the time that it costs first.
 
     Each change is simulated on its own: savings are not additive.
-    Out-of-memory messages get no advice: they contain no schedule to simulate.
+    Out-of-memory messages get no advice, as they contain no schedule to simulate, nor do programs of which only the
+    allocations are known.
     """
     if recording.out_of_memory is not None and recording.axis is Axis.INSTANT:
+        return []
+    if any(caveat.code is CaveatCode.NO_MODULE_TEXT for caveat in recording.caveats):
         return []
     pieces = (piece for adviser in ADVISERS for piece in adviser(recording))
     return in_order(with_price(recording, allow_for_recomputation(recording, piece)) for piece in pieces)

@@ -66,7 +66,9 @@ def _read(data: bytes | memoryview, path: str, name: str, run: str, host: str) -
         raise InputError(what, path, f"{remedy}, or dump with --xla_dump_hlo_as_proto")
     assumed, report_only = program.can_assume, program.has_report_only
     serialized, ranges = program.serialized(path, budget)
-    found = read_hlo(serialized, title=name, run=run, host=host, source=path, budget=budget, ranges=ranges)
+    # A text that was pasted or piped has no file name, but a module has a name of its own.
+    title = name if "." in path or not program.has_module else program.proto.hlo_module.name.decode("utf-8", "replace")
+    found = read_hlo(serialized, title=title, run=run, host=host, source=path, budget=budget, ranges=ranges)
     missing = [Caveat(CaveatCode.ASSIGNMENT_ASSUMED, ASSUMED)] if assumed else []
     if not program.has_ranges and not assumed:
         missing.append(Caveat(CaveatCode.NO_LIVE_RANGES, NO_RANGES + (FROM_USES if program.has_module else RESERVED)))

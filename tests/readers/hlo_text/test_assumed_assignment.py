@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tb_memplugin.analysis.advice import advise
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.errors import InputError
@@ -131,6 +132,7 @@ def test_a_usage_report_alone_has_the_reserved_bytes(folder: str) -> None:
     for found in part.read():
         assert int(found.regions.size.sum()) == listed[found.memory]
         assert {caveat.code for caveat in found.caveats} == {"no_live_ranges", "no_module_text"}
+        assert advise(found) == []
 
 
 def test_older_usage_reports_name_their_allocations() -> None:

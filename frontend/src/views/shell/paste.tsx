@@ -117,7 +117,9 @@ export function PasteBox({ api, given, onClose, onPasted }: Props) {
     api.paste(newText, new AbortController().signal).then(
       (pasted) => {
         setAnswer(pasted);
-        if (pasted.recordings.length > 0) onPasted();
+        if (pasted.recordings.length === 0) return;
+        onPasted();
+        if (pasted.explanation.length === 0) open(pasted.recordings); // the text of a program
       },
       (error: unknown) => setAnswer(asError(error)),
     );
@@ -168,8 +170,9 @@ export function PasteBox({ api, given, onClose, onPasted }: Props) {
       onDrop={drop}
     >
       <p class="muted">
-        Paste the complete error from the log (XLA, TPU, BFC allocator, PyTorch or CUDA), or drop a file: an
-        error, a profile, a compiled program or a snapshot. It stays in memory on the server of this page.
+        Paste the complete error from the log (XLA, TPU, BFC allocator, PyTorch or CUDA) or the text of a
+        compiled module, or drop a file: an error, a profile, a compiled program or a snapshot. It stays in
+        memory on the server of this page.
       </p>
       <textarea
         data-testid="paste-text"
