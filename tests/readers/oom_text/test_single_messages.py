@@ -90,6 +90,12 @@ LINES = {
         "PyTorch, and 8.00 MiB is reserved by PyTorch but unallocated.",
         Said("hip:3", 8 * GIB, free=7_176 * MIB, capacity=64 * GIB, used=58_360 * MIB),
     ),
+    "PyTorch with more than the device has, on Windows": (
+        "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 30.00 MiB. GPU 0 has a total capacity of "
+        "11.00 GiB of which 0 bytes is free. Of the allocated memory 17.00 GiB is allocated by PyTorch, and "
+        "696.75 MiB is reserved by PyTorch but unallocated.",
+        Said("cuda:0", 30 * MIB, free=0, capacity=11 * GIB, used=17 * GIB),
+    ),
     "exit status 137": ("make: *** [train] Error: Process exited with status 137.", Said("host memory", host=True)),
 }  # fmt: skip
 

@@ -17,7 +17,9 @@ def _with_sums(failure: Failure, found: FoundMessage) -> Failure:
     unallocated, reserved = found.figure("unallocated"), found.figure("reserved")
     if unallocated is None and allocated is not None and reserved is not None:
         unallocated = max(reserved - allocated, 0)
-    free_in_total = None if free is None else free + (unallocated or 0)
+    # On Windows, the driver gives machine memory where the device has no more: that PyTorch's free memory is there.
+    is_beyond = total is not None and (allocated or 0) > total
+    free_in_total = None if free is None else free + (0 if is_beyond else unallocated or 0)
     device_in_use = None if total is None or free_in_total is None or free_in_total > total else total - free_in_total
     processes = _processes(found.block[:MESSAGE_CHARS], allocated, unallocated, device_in_use)
     rows = named_buffers(_buffers(allocated or 0, found.figure("private") or 0, processes))
