@@ -183,7 +183,7 @@ MESSAGES = (
         reason=("The accelerator's memory is not involved, and other host memory may be free.",), advice=SHARED_MEMORY,
     ),
     MessageKind(
-        r"(?:shared memory segment (?P<segment>/?[\w.][\w./-]{0,100}) \(size {asked#}\)|unable to mmap {mapped#} bytes from "
+        r"(?:shared memory segment \S{1,100} \(size {asked#}\)|unable to mmap {mapped#} bytes from "
         r"file <[^>\n]{1,200}>: Cannot allocate memory)",
         "NCCL WARN Error while creating shared memory segment nccl-shm-recv-c43b846667d22574-1-1-0 (size 9637888)",
         {"memory": "shared memory", "asked": 9_637_888}, "host", "shared memory", host=True,
