@@ -18,9 +18,10 @@ from tb_memplugin.questions.asking.selectors import position_of
 from tb_memplugin.questions.kinds import device_profile, leaks, memory_profile
 from tb_memplugin.questions.kinds.joins import RuntimeToProgramJson, joins
 from tb_memplugin.questions.kinds.verdict import moment_text, verdict, verdict_text
-from tb_memplugin.questions.kinds.watched import HolderJson, PhasePeakJson, holders_at, phases
+from tb_memplugin.questions.kinds.watched import PhasePeakJson, holders_at, phases
 from tb_memplugin.questions.oom import failure as oom
 from tb_memplugin.questions.oom.failed_program import FailedProgramJson, failed_program, named_program
+from tb_memplugin.questions.oom.ledger import HolderJson, ledger_of
 from tb_memplugin.questions.recording.advice import AdviceListJson, advice
 from tb_memplugin.questions.recording.kernels import KernelJson, has_kernels, kernels
 from tb_memplugin.questions.recording.sites import site
@@ -147,7 +148,7 @@ def explain(
         answer["out_of_memory"] = failure
         if named_program(recording):
             answer["failed_program"] = failed_program(recording, others, outcomes)
-        if held := holders_at(recording, position):
+        if held := ledger_of(recording, others):
             answer["ledger"] = held
     if changes is not None:
         answer["advice"] = changes

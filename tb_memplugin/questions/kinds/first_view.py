@@ -18,7 +18,6 @@ from tb_memplugin.questions.asking.inputs import RECORDING
 from tb_memplugin.questions.asking.json_types import CaveatJson, FigureJson, OutOfMemoryJson, SummaryJson
 from tb_memplugin.questions.asking.payload import Table, compact, encode
 from tb_memplugin.questions.kinds.verdict import RecordingVerdictJson, roles_follow, verdict, verdict_follows
-from tb_memplugin.questions.kinds.watched import HolderJson, holders_at
 from tb_memplugin.questions.oom import failure as oom
 from tb_memplugin.questions.recording.columns import OF_DATA_FLOW
 from tb_memplugin.questions.recording.summary import summary
@@ -55,8 +54,6 @@ class FirstViewMetaJson(TypedDict):
     peak: PeakJson
     regions: int
     out_of_memory: OutOfMemoryJson | None
-    ledger: list[HolderJson]
-    """For an error: the holders of the memory, where its text has the start-up lines of an inference engine."""
 
 
 @endpoint("memory_viewer", RECORDING, report=InReport(lambda r: r.axis is not Axis.TIME and not r.kind.has_call_graph))
@@ -83,7 +80,6 @@ def encode_first_view(recording: Recording, numbers: Sequence[Figure], usage: Ta
         "regions": len(recording.regions),
         # Over time, a failure is one of many events and is marked at its position.
         "out_of_memory": oom.out_of_memory(recording) if recording.axis is not Axis.TIME else None,
-        "ledger": holders_at(recording, top.position) if recording.kind.is_failure else [],
     }
     # The names of stacks are made of all rows, not of the listed ones.
     late = {"stack", *(OF_DATA_FLOW if roles_follow(recording) else ())}

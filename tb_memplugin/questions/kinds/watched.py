@@ -12,12 +12,12 @@ from tb_memplugin.analysis.leaks.classify import MIN_SAMPLES_OF_STEPS, MIN_WINDO
 from tb_memplugin.analysis.leaks.over_snapshots import rise, snapshots_of
 from tb_memplugin.analysis.usage.figure_definitions import WATCH, Figure, define
 from tb_memplugin.analysis.usage.live_bytes import peak, usage
-from tb_memplugin.analysis.usage.live_set import share
 from tb_memplugin.model.kinds import HOST_MEMORY, HostPart
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.asking.endpoint import InReport, endpoint
 from tb_memplugin.questions.asking.inputs import RECORDING
 from tb_memplugin.questions.asking.source import Recordings
+from tb_memplugin.questions.oom.ledger import HolderJson, holders
 from tb_memplugin.sizes import bytes_text
 
 
@@ -136,18 +136,6 @@ class PhasePeakJson(TypedDict):
     """The time since the recording started."""
 
 
-class HolderJson(TypedDict):
-    """A holder of memory at one moment."""
-
-    holder: str
-    """`Live` and `Cache` are the framework's; `Private`, `Shared`, `Child processes` and `/dev/shm` are the host's; the
-    others are processes by name, and what is left. From an engine's start-up lines: `weights`, `KV cache` and more."""
-    bytes: int
-    """The bytes that it holds."""
-    share: float
-    """The share of all."""
-
-
 class HolderCurveJson(TypedDict):
     """A holder of memory over time."""
 
@@ -181,15 +169,11 @@ def ledger(recording: Recording) -> LedgerJson:
 
 
 def holders_at(recording: Recording, position: int) -> list[HolderJson]:
-    """Return the holders at a position, or those that the text of an error states; none where they are unknown."""
-    found, failure = recording.ledger, recording.out_of_memory
-    held: list[tuple[str, int]] = []
-    if failure is not None:
-        held = [(one.holder, one.bytes) for one in failure.ledger]
-    elif found is not None and 0 <= position < recording.length:
-        held = list(zip(found.name, found.bytes[:, position].tolist(), strict=True))
-    total = sum(size for _, size in held)
-    return [{"holder": name, "bytes": size, "share": share(size, total)} for name, size in held]
+    """Return the holders at a position; none where they are unknown."""
+    found = recording.ledger
+    if found is None or not 0 <= position < recording.length:
+        return []
+    return holders(zip(found.name, found.bytes[:, position].tolist(), strict=True))
 
 
 def phases(recording: Recording) -> list[PhasePeakJson]:

@@ -15,6 +15,7 @@ from tb_memplugin.questions.asking.inputs import OUTLINE, RECORDINGS, RUNS
 from tb_memplugin.questions.asking.json_types import SummaryJson
 from tb_memplugin.questions.asking.source import Recordings, Runs
 from tb_memplugin.questions.oom.hints import lacks_buffers
+from tb_memplugin.questions.oom.ledger import HolderJson, ledger_of
 from tb_memplugin.questions.recording.advice import advice, fits_with_text
 from tb_memplugin.questions.recording.summary import summary
 
@@ -34,18 +35,26 @@ class FailedProgramJson(TypedDict):
     """The setting that makes XLA write the program with its buffers; null if one is known, or the error names none."""
 
 
+class FailureInLogdirJson(FailedProgramJson):
+    """What the logdir knows about an error."""
+
+    ledger: list[HolderJson]
+    """The holders of the memory, where the text has the start-up lines of an inference engine."""
+
+
 def named_program(recording: Recording) -> str:
     """Return the program that an error names without its buffers; empty for other recordings."""
     failure = recording.out_of_memory
     return failure.program if failure is not None and not len(recording.allocations) else ""
 
 
-@endpoint("failed_program", OUTLINE, RECORDINGS, RUNS, report=InReport(lambda failed: bool(named_program(failed))))
-def failed_program_in_logdir(recording: Recording, source: Recordings, runs: Runs) -> FailedProgramJson:
-    """Return the programs that an error without buffers may be about, and the changes with which it fits."""
+@endpoint("failed_program", OUTLINE, RECORDINGS, RUNS, report=InReport(lambda error: error.kind.is_failure))
+def failed_program_in_logdir(recording: Recording, source: Recordings, runs: Runs) -> FailureInLogdirJson:
+    """Return the programs that an error without buffers may be about, the changes with which it fits, and a ledger."""
     name = named_program(recording)
     programs = source.programs([name]) if name else ()
-    return failed_program(recording, programs, runs.fit().outcomes if programs else ())
+    found = failed_program(recording, programs, runs.fit().outcomes if programs else ())
+    return {**found, "ledger": ledger_of(recording, source.run_of(recording))}
 
 
 def failed_program(

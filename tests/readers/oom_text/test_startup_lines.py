@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from support.payload_decoder import decode
+from dataclasses import replace
 
+from support.servers import DEMO
+
+from tb_memplugin.catalog.listing import listing_of_path
+from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.questions.explain.explain import explain
 from tb_memplugin.questions.explain.explain_text import lines
-from tb_memplugin.questions.kinds.first_view import first_view
+from tb_memplugin.questions.export.report import report_source
+from tb_memplugin.questions.oom.failed_program import failed_program_in_logdir
 from tb_memplugin.questions.oom.failure import sentences
 from tb_memplugin.readers.oom_text import read_oom_text
 
@@ -87,5 +92,25 @@ def test_the_ledger_is_in_the_answer() -> None:
 
 
 def test_the_ledger_is_on_the_page() -> None:
-    meta, _ = decode(first_view(only(VLLM + CACHE.format("3.00"))))
-    assert meta["ledger"][0] == {"holder": "weights", "bytes": 15 * GIB, "share": 15 / 24}
+    error = only(VLLM + CACHE.format("3.00"))
+    source = report_source([error], [error])
+    found = failed_program_in_logdir(error, source.recordings, source.runs)
+    assert found["ledger"] == explain(error)["ledger"]
+
+
+def test_programs_of_the_run_are_in_a_ledger_that_lacks_them() -> None:
+    """Take a program that needs more beside its arguments than was left free: that is no part of the rest."""
+    programs = listing_of_path(str(DEMO / "v5e_train_step")).recordings
+    error = replace(only(TPU + ALLOCATION), run=programs[0].run)
+    held = {one["holder"]: one["bytes"] for one in explain(error, others=programs)["ledger"]}
+    program = next(one for one in programs if one.is_main_memory)
+    regions = program.regions
+    beside = int(regions.size[(regions.kind & RegionKind.PARAMETER) == 0].sum())
+    assert held["temporary memory of jit_train_step"] == beside > 2 * GIB
+    assert "left free by the utilization" not in held
+    source = report_source([error], [error, *programs])
+    found = failed_program_in_logdir(error, source.recordings, source.runs)
+    assert found["ledger"] == explain(error, others=programs)["ledger"]
+    # vLLM's lines state what its programs take.
+    stated = replace(only(VLLM + CACHE.format("3.00")), run=programs[0].run)
+    assert explain(stated, others=programs)["ledger"] == explain(stated)["ledger"]

@@ -379,6 +379,12 @@ export interface FailedProgram {
   recipe: string | null;
 }
 
+/** What the logdir knows about an error. */
+export interface FailureInLogdir extends FailedProgram {
+  /** The holders of the memory, where the text has the start-up lines of an inference engine. */
+  ledger: Holder[];
+}
+
 /** A device with the reasons for its distance from the median device. */
 export interface FarDevice extends FleetDevice {
   /** The sites that differ the most from the median device; empty where the device is near. */
@@ -431,10 +437,6 @@ export interface FirstViewMeta {
   peak: Peak;
   regions: number;
   out_of_memory: OutOfMemory | null;
-  /**
-   * For an error: the holders of the memory, where its text has the start-up lines of an inference engine.
-   */
-  ledger: Holder[];
 }
 
 /** All candidates of a logdir, by step, and records that cannot be read. */
@@ -714,7 +716,7 @@ export interface Holder {
   /**
    * `Live` and `Cache` are the framework's; `Private`, `Shared`, `Child processes` and `/dev/shm` are the
    * host's; the others are processes by name, and what is left. From an engine's start-up lines: `weights`,
-   * `KV cache` and more.
+   * `KV cache` and more, and the temporary memory of its largest program, where the run has them.
    */
   holder: string;
   /** The bytes that it holds. */

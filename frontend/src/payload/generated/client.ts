@@ -8,7 +8,7 @@ import type {
   Comparison,
   Details,
   DeviceProfile,
-  FailedProgram,
+  FailureInLogdir,
   Fit,
   FleetTrend,
   Growth,
@@ -205,9 +205,12 @@ export function createClient(fetch: Fetch) {
      */
     deviceProfile: (query: DeviceProfileQuery, signal: Signal): Promise<DeviceProfile> =>
       requestJson<DeviceProfile>(fetch, "device_profile", { ...query }, signal),
-    /** Return the programs that an error without buffers may be about, and the changes with which it fits. */
-    failedProgram: (query: FailedProgramQuery, signal: Signal): Promise<FailedProgram> =>
-      requestJson<FailedProgram>(fetch, "failed_program", { ...query }, signal),
+    /**
+     * Return the programs that an error without buffers may be about, the changes with which it fits, and a
+     * ledger.
+     */
+    failedProgram: (query: FailedProgramQuery, signal: Signal): Promise<FailureInLogdir> =>
+      requestJson<FailureInLogdir>(fetch, "failed_program", { ...query }, signal),
     /** Return the candidates of all fits in the logdir, from their records alone. */
     fit: (signal: Signal): Promise<Fit> => requestJson<Fit>(fetch, "fit", {}, signal),
     /**

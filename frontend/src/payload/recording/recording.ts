@@ -1,4 +1,4 @@
-import type { Caveat, Figure, Holder, OutOfMemory, RecordingVerdict, Summary } from "../generated/answers";
+import type { Caveat, Figure, OutOfMemory, RecordingVerdict, Summary } from "../generated/answers";
 import { REPORTED, type ReportedFigure, STEP_SPAN } from "../generated/constants";
 import type { ColumnsOf, Table, Tables } from "../tables/tables";
 import { blankColumn, dictionaryOf, NO_TEXT, TextColumn } from "../tables/text_column";
@@ -137,8 +137,6 @@ export interface FirstView {
   caveats: Caveat[];
   /** The out-of-memory failure; null unless the recording is an error. */
   out_of_memory: OutOfMemory | null;
-  /** The holders of the memory, where the text of an error states them. */
-  ledger: Holder[];
   peak: number;
   usage: Usage;
   rows: Rows;
@@ -164,7 +162,6 @@ interface FirstViewMeta {
   figures: Figure[];
   caveats: Caveat[];
   out_of_memory: OutOfMemory | null;
-  ledger: Holder[];
   peak: { position: number };
 }
 

@@ -2,7 +2,7 @@ import { useMemo, useState } from "preact/hooks";
 import { messageOf } from "../../base/errors";
 import { formatBytes, formatCounted, formatShare } from "../../base/units";
 import type { Api } from "../../payload/api";
-import type { FailedProgram, Holder, Problem, Summary } from "../../payload/generated/answers";
+import type { FailureInLogdir, Holder, Problem, Summary } from "../../payload/generated/answers";
 import type { FirstView, RecordingData } from "../../payload/recording/recording";
 import { AddressMap, Breakdown } from "../breakdown/breakdown";
 import { copyText } from "../browser/export";
@@ -18,14 +18,12 @@ import { openRecording } from "../state/tabs";
 import { ErrorMessage } from "../widgets/message";
 
 /** The program that an error without buffers names: links where the logdir has it, else how to get it. */
-function ProgramOfError({ api, id }: { api: Api; id: string }) {
-  const { value } = useFetched(id, (key, signal) => api.failedProgram({ id: key }, signal));
-  if (value === null) return null;
-  if (value.programs.length > 0) return <Programs found={value} />;
-  return value.recipe === null ? null : <Recipe recipe={value.recipe} />;
+function ProgramOfError({ found }: { found: FailureInLogdir }) {
+  if (found.programs.length > 0) return <Programs found={found} />;
+  return found.recipe === null ? null : <Recipe recipe={found.recipe} />;
 }
 
-function Programs({ found }: { found: FailedProgram }) {
+function Programs({ found }: { found: FailureInLogdir }) {
   return (
     <ul class="oom-hints" aria-label="Dumps of the program" data-testid="failed-program">
       {found.fits_with !== null && <li data-testid="fits-with">{found.fits_with}</li>}
@@ -121,13 +119,14 @@ function Loaded(props: Shared & { view: FirstView; everything: RecordingData | n
     times: null,
     moment: true,
   });
+  const { value: found } = useFetched(view.recording.id, (id, signal) => api.failedProgram({ id }, signal));
   return (
     <PageFrame drawer={drawer}>
       <Headline headline={view.verdict.alarm} caveats={view.caveats} problems={problems}>
         <OomHints sentences={view.out_of_memory?.sentences.slice(2).filter(isHint) ?? []} />
-        <ProgramOfError api={api} id={view.recording.id} />
+        {found !== null && <ProgramOfError found={found} />}
         <Figures view={view} available={available} />
-        <Holders holders={view.ledger} />
+        <Holders holders={found?.ledger ?? []} />
         <LinesBefore lines={view.out_of_memory?.lines_before ?? []} />
       </Headline>
       {everything !== null && everything.regions.length > 0 && (
