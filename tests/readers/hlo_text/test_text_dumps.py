@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -75,6 +78,44 @@ def test_without_live_ranges_the_peak_is_an_upper_bound(folder: str) -> None:
         reserved = int(text.regions.size.sum())
         assert peak(proto).bytes <= peak(text).bytes <= reserved == int(proto.regions.size.sum())
         assert codes(text) == {"no_live_ranges", "no_module_text"}
+
+
+STEP = """
+import jax, jax.numpy as jnp
+
+def step(weights, x):
+    def layer(carry, w):  # of seven elements: XLA prints a comment before the sixth
+        first, *others = carry
+        hidden = jnp.tanh(first @ w)
+        return (hidden, first, *others[:-1]), hidden.sum()
+
+    return jax.lax.scan(layer, tuple(x * i for i in range(1, 7)), weights)
+
+jax.jit(step).lower(jnp.ones((4, 256, 256)), jnp.ones((64, 256))).compile()
+"""
+
+
+def test_what_xla_compiles_here_is_the_same_from_text_and_from_proto(tmp_path: Path) -> None:
+    pytest.importorskip("jax")
+    flags = f"--xla_dump_to={tmp_path} --xla_dump_hlo_as_proto --xla_dump_hlo_as_text"
+    environment = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
+    subprocess.run([sys.executable, "-c", STEP], env=environment, check=True)
+    stem = next(tmp_path.glob(f"*jit_step*{END}.hlo.pb")).name.removesuffix(".hlo.pb")
+    contents = {end: (tmp_path / f"{stem}{end}").read_bytes() for end in ("-buffer-assignment.txt", ".txt", ".hlo.pb")}
+    ranges = (tmp_path / f"{stem}-live-range.txt").read_bytes()
+
+    def only(*texts: bytes, name: str = f"x.{TEXTS[0]}") -> Recording:
+        [part] = open_file(b"\n".join(texts), name)
+        [found] = part.read()
+        return found
+
+    proto = only(contents[".hlo.pb"], name="x.hlo.pb")
+    complete = only(contents["-buffer-assignment.txt"], ranges, contents[".txt"])
+    without_ranges = only(contents["-buffer-assignment.txt"], contents[".txt"])
+    assert values(complete) == values(without_ranges) == values(proto)
+    assert peak(complete).bytes == peak(proto).bytes
+    assert 0.85 * peak(proto).bytes <= peak(without_ranges).bytes <= peak(proto).bytes  # as its caveat says
+    assert peak(proto).bytes <= peak(only(contents[".txt"])).bytes <= 1.1 * peak(proto).bytes
 
 
 def test_a_folder_of_texts_is_read_and_its_totals_are_checked() -> None:
