@@ -24,8 +24,9 @@ HEADERS = re.compile(
 MEMORY, WORK = 8, 100
 NO_RANGES = "The dump has no live ranges (*-live-range.txt), so "
 RESERVED = "temporary memory counts as live throughout, and the peak is at most the shown one."
-# Of 14 programs for TPU and GPU, the peak of HBM was up to 15.3 % too low.
-FROM_USES = "lifetimes follow from uses, and the peak may be up to 15% higher than the shown one."
+# Of 123 programs for TPU, GPU and CPU, 120 have the peak that XLA's traces have, within 0.1 %. The others have 0.956,
+# 1.122 and 1.124 times as much.
+FROM_USES = "lifetimes follow from uses: the peak is mostly exact, and may be 5% too low or 13% too high."
 # Of the 123 programs in readers/hlo_text/assumed.py.
 ASSUMED = (
     "The text is the module alone: which memory its buffers get is computed by XLA's rules. The peak may be lower than "

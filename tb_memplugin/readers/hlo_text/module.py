@@ -18,7 +18,7 @@ NAME = r"[\w.$:<>/@+~-]+"
 COMPUTATION = re.compile(rf"(ENTRY )?%?({NAME}) (?:\(.*)?\{{(?:, .*)?$")
 INSTRUCTION = re.compile(rf"\s+(ROOT )?%?({NAME}) = ")
 OPCODE = re.compile(r" ([a-z][a-z0-9-]*)\(")
-ATTRIBUTES = re.compile(r"\)(?:$|, [a-z_]+=)")
+ATTRIBUTES = re.compile(r"\)(?:$|, [a-z_-]+=)")
 # XLA prints the halves of an asynchronous operation as `fusion-start` and `fusion-done`, without the computation that
 # has the operation alone. These halves are opcodes of their own:
 HALVES = re.compile(r"(?!async|all-gather|all-reduce|collective-permute|copy|send|recv)[a-z-]+-(start|update|done)")

@@ -114,7 +114,7 @@ def test_what_xla_compiles_here_is_the_same_from_text_and_from_proto(tmp_path: P
     without_ranges = only(contents["-buffer-assignment.txt"], contents[".txt"])
     assert values(complete) == values(without_ranges) == values(proto)
     assert peak(complete).bytes == peak(proto).bytes
-    assert 0.85 * peak(proto).bytes <= peak(without_ranges).bytes <= peak(proto).bytes  # as its caveat says
+    assert 0.95 * peak(proto).bytes <= peak(without_ranges).bytes <= 1.13 * peak(proto).bytes  # as its caveat says
     assert peak(proto).bytes <= peak(only(contents[".txt"])).bytes <= 1.1 * peak(proto).bytes
 
 
