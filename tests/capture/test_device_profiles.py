@@ -13,6 +13,7 @@ import pytest
 from tb_memplugin.catalog.listing import listing_of_path
 from tb_memplugin.model.recording import CaptureInfo, Recording
 from tb_memplugin.protos.pprof_pb2 import Profile
+from tb_memplugin.questions.explain.explain import explain
 from tb_memplugin.questions.kinds.device_profile import figures, headline
 from tb_memplugin.readers import open_file
 
@@ -114,6 +115,8 @@ def test_an_error_of_memory_leaves_a_profile_and_its_own_text(tmp_path: Path) ->
     (text,) = tmp_path.rglob("*.oom.txt")
     assert text.read_text() == str(raised.value)
     assert any(profile.source in note for note in raised.value.__notes__)
+    answer = explain(profile, others=recordings(tmp_path))
+    assert answer["headline"].startswith("An allocation of 6.00 MiB in device memory failed · Peak ")
 
 
 def test_other_errors_leave_nothing_and_a_failure_to_save_is_a_note(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def explain(
     advised = failure is None and not recording.kind.has_call_graph
     changes = advice(recording, outcomes) if advised else None
     if position == peak(recording).position or recording.kind.is_failure:
-        line = verdict_text(verdict(recording, others=others), changes)
+        line = " · ".join((*_errors_of(recording, others), verdict_text(verdict(recording, others=others), changes)))
     else:
         line = moment_text(recording, position)
     answer = _everywhere(recording, position, line, _figures(recording))
@@ -168,6 +168,16 @@ def explain(
             answer["leaks"] = leaks.findings(recording)
     _add_groups(answer, recording, position)
     return answer
+
+
+def _errors_of(profile: Recording, others: Sequence[Recording]) -> list[str]:
+    """Return what failed when a device profile was taken: an error of its run and host, as `on_oom` saves both."""
+    if not profile.kind.has_call_graph:
+        return []
+    failed = (other for other in others if other.kind.is_failure)
+    return [
+        oom.sentences(one)[0].removesuffix(".") for one in failed if (one.run, one.host) == (profile.run, profile.host)
+    ][:1]
 
 
 def _figures(recording: Recording) -> list[Figure]:
