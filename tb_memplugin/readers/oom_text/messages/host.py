@@ -21,10 +21,6 @@ def _of_process(failure: Failure, found: FoundMessage) -> Failure:
     return replace(failure, rows=rows, used=used, out_of_memory=said)
 
 
-def _of_node(failure: Failure, found: FoundMessage) -> Failure:
-    return replace(failure, used=failure.out_of_memory.in_use)
-
-
 KILLED = Caveat(CaveatCode.KILLED, "The system killed the process before it could report its memory use")
 MIB, GIB = 2**20, 2**30
 
