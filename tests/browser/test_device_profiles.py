@@ -159,7 +159,7 @@ def test_comparing_a_leak_shows_the_call_inside_anotherfunc(open_page: Open) -> 
 
 def test_two_programs_compared(open_page: Open) -> None:
     viewer = open_page(tab="compare", run="train_step/cpu")
-    assert "jit_train_step(0)" in at(viewer, "recording-a").input_value()
+    until(at(viewer, "recording-a").input_value, lambda name: "jit_train_step(0)" in name, "no name of the recording")
     assert "more" in at(viewer, "headline").inner_text()
     rows = at(viewer, "change-row")
     assert "only in" in rows.first.inner_text()
