@@ -88,7 +88,8 @@ class ProgramText:
 
     def _assume(self, source: str, budget: ReadBudget) -> None:
         assume_assignment(self.proto, source, budget)
-        names = {instruction.id: name for name, instruction in self.module.instructions.items()}
+        computations = self.proto.hlo_module.computations
+        names = {one.id: one.name.decode() for computation in computations for one in computation.instructions}
         for buffer in self.proto.buffer_assignment.logical_buffers:
             index = ",".join(map(str, buffer.defined_at.shape_index))
             self._values.append((buffer.id, (names[buffer.defined_at.instruction_id], index)))

@@ -12,9 +12,11 @@ temporary arrays that of results, on GPUs.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from heapq import heappop, heappush
 
 import numpy as np
 
@@ -34,8 +36,8 @@ from tb_memplugin.readers.hlo.module.tables import HloModule
 from tb_memplugin.readers.hlo.placement import connected_components
 
 TPU_GRANULE = 512  # bytes: XLA rounds each buffer of a TPU up to it
-MAX_PACKED = 20_000  # arrays: packing takes quadratic time, and the largest are nearly all bytes
-PAIR_WORK = 4  # nanoseconds for two arrays that are packed
+MAX_PACKED = 4_000  # arrays: packing takes quadratic time, and the largest are nearly all bytes
+PAIR_WORK = 10  # nanoseconds for two arrays that are packed
 
 
 def assume_assignment(proto: HloProto, source: str, budget: ReadBudget) -> None:
@@ -180,11 +182,13 @@ def _donated(nodes: ResultNodes, value: I32, proto: HloProto) -> tuple[I32, I32]
     root = nodes.root(nodes.module.entry)
 
     def at(position: int, path: Iterable[int]) -> int:
+        if position < 0:
+            return -1
         here = np.array([position], dtype=np.int32)
         node = nodes.top(here)
         for index in path:
             node = nodes.shapes.child(node, np.array([index], dtype=np.int64))
-        return int(value[nodes.node_at(here, node)][0]) if position >= 0 and node[0] >= 0 else -1
+        return int(value[nodes.node_at(here, node)][0]) if node[0] >= 0 else -1
 
     entries = proto.hlo_module.input_output_alias.entries
     found = [
@@ -209,6 +213,20 @@ def _pack(start: I64, end: I64, size: I64, budget: ReadBudget) -> I64:
         fits = np.flatnonzero(gap >= size[row])
         offset[row] = top[fits[np.argmin(gap[fits])]] if len(fits) else top[-1]
         placed = np.insert(placed, np.searchsorted(offset[placed], offset[row]), row)
-    above = int((offset[packed] + size[packed]).max(initial=0))
-    offset[rest] = above + np.cumsum(size[rest]) - size[rest]
+    offset[rest] = int((offset[packed] + size[packed]).max(initial=0)) + _slots(start[rest], end[rest], size[rest])
+    return offset
+
+
+def _slots(start: I64, end: I64, size: I64) -> I64:
+    """Return offsets at which arrays do not overlap while they are live: each in a slot of a power of two bytes."""
+    offset = np.zeros(len(size), dtype=np.int64)
+    free: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)  # by size: where slots end to be used, offset
+    top = 0
+    for row in np.argsort(start, kind="stable").tolist():
+        slot = 1 << max(int(size[row]) - 1, 0).bit_length()
+        if free[slot] and free[slot][0][0] <= start[row]:
+            offset[row] = heappop(free[slot])[1]
+        else:
+            offset[row], top = top, top + slot
+        heappush(free[slot], (int(end[row]), int(offset[row])))
     return offset

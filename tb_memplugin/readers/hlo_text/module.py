@@ -56,6 +56,7 @@ class ModuleText:
         self.instructions: dict[str, HloInstructionProto] = {}
         self._operands: list[tuple[HloInstructionProto, list[str]]] = []
         self._calls: list[tuple[HloInstructionProto, list[str]]] = []
+        self._next_id = 1
         self._asynchronous: list[tuple[HloInstructionProto, str]] = []  # starts, and what they start
         self.is_scheduled = False
         self._sequences: dict[int, list[HloInstructionProto]] = {}  # by the computation's id
@@ -139,8 +140,9 @@ class ModuleText:
     ) -> HloInstructionProto:
         """Add an instruction at the end of a computation."""
         instruction = computation.instructions.add(
-            name=name.encode(), opcode=opcode.encode(), shape=shape, id=len(self.instructions) + 1
+            name=name.encode(), opcode=opcode.encode(), shape=shape, id=self._next_id
         )
+        self._next_id += 1  # names repeat in damaged texts
         self.instructions[name] = instruction
         self._sequences[computation.id].append(instruction)
         return instruction

@@ -169,8 +169,10 @@ def fused_results(module: HloModule, dataflow: DataflowAnalysis, positions: I32)
     positions, called = positions[called >= 0], called[called >= 0]
     body = FusedComputations(module, called)
     root = body.index.rows(module.computations["root_id"][called])
-    is_tuple = (root >= 0) & body.is_tuple[root]
-    counts = np.where(root < 0, 0, np.where(is_tuple, np.where(root >= 0, body.count[root], 0), 1))
+    is_tuple = root >= 0
+    counts = is_tuple.astype(np.int64)
+    is_tuple[is_tuple] = body.is_tuple[root[is_tuple]]
+    counts[is_tuple] = body.count[root[is_tuple]]
     nth = range_offsets(counts, nodes.budget)
     which = np.repeat(np.arange(len(called)), counts)
     leaf, in_tuple = root[which], is_tuple[which]
