@@ -61,7 +61,7 @@ def assume_assignment(proto: HloProto, source: str, budget: ReadBudget) -> None:
 
 
 class AllocationKind(IntEnum):
-    """What memory is reserved for, in the order of precedence within a group."""
+    """The purpose of reserved memory, in the order of precedence within a group."""
 
     PARAMETER = 0
     RESULT = 1
