@@ -49,9 +49,11 @@ def assume_assignment(proto: HloProto, source: str, budget: ReadBudget) -> None:
     for color in np.unique(groups.color).tolist():
         for kind in AllocationKind:
             which = np.flatnonzero((groups.color == color) & (groups.kind == kind))
+            if not len(which):
+                continue
             if kind is AllocationKind.TEMPORARY:
                 offset = _pack(groups.start[which], groups.end[which], groups.size[which], budget)
-                allocations = [_add_allocation(proto, color, int((offset + groups.size[which]).max(initial=0)), kind)]
+                allocations = [_add_allocation(proto, color, int((offset + groups.size[which]).max()), kind)]
                 allocations *= len(which)
             else:
                 offset = np.zeros(len(which), dtype=np.int64)
