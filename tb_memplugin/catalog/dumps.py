@@ -67,9 +67,10 @@ class LeftOut(NamedTuple):
 
     @property
     def text(self) -> str:
+        most = f"Each reserves at most {bytes_text(self.bytes)}; to" if self.bytes else "To"  # unknown of texts alone
         return (
             f"{counted(self.programs, 'smaller program')} of this dump {agree(self.programs, 'is', 'are')} not listed. "
-            f"Each reserves at most {bytes_text(self.bytes)}; to see one, open its *after_optimizations.hlo.pb."
+            f"{most} see one, open its *after_optimizations.hlo.pb or .txt."
         )
 
 
@@ -90,7 +91,7 @@ def largest_programs(
     if len(programs) <= MAX_PROGRAMS:
         return files, None
     size = {file: _size(file) for file in programs}
-    ordered = sorted(programs, key=lambda file: -size[file])
+    ordered = sorted(programs, key=lambda file: (-size[file], -file.size))
     left = {file for file in ordered[MAX_PROGRAMS:] if wanted is None or not _may_be_wanted(file, run, wanted)}
     if not left:
         return files, None
