@@ -19,7 +19,7 @@ import tb_memplugin
 from support.adversarial_texts import texts
 from tb_memplugin.readers.oom_text.message import MessageKind
 
-SIZE, LIMIT = 4_000, 2e-6  # seconds of the processor per character; real texts take 1e-8 to 1e-7
+SIZE, LIMIT = 8_000, 2e-6  # seconds of the processor per character; real texts take 1e-8 to 1e-7
 # Patterns for command lines, scripts and the names of files, which have at most 1,024 characters.
 SHORT_TEXTS = ("tb_memplugin.commands", "tb_memplugin.fit.", "tb_memplugin.logdir", "tb_memplugin.capture",
                "tb_memplugin.protos", "tb_memplugin.questions.fit.words", "tb_memplugin.__main__")

@@ -101,7 +101,7 @@ def largest_programs(
 def _may_be_wanted(file: HostFile, run: str, wanted: Callable[[str], object]) -> bool:
     if file.program is None or not (title := file.program.title):
         return True
-    memories = reserved(file)  # none of texts without a buffer assignment
+    memories = reserved(file)  # empty for a module alone, as text
     # As Recording.id has them.
     return not memories or any(wanted("|".join((run, file.host, title, memory))) for memory in memories)
 

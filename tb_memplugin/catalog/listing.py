@@ -106,11 +106,9 @@ def _read_each(files: Sequence[HostFile], run: str, read: Callable[[HostFile, st
 
 
 def listing_of_stream(stream: BinaryIO, source: str) -> Listing:
-    """List the recordings of a text: an error, a log or a program.
+    """List the recordings of a text: an error, a log or a program. InputError if it is none of these.
 
-    Of a long one, the end is read, and excerpts of what is before it.
-
-    InputError if there is no error.
+    Of a long one, the end is read, and excerpts of the lines before it.
     """
     from tb_memplugin.readers.oom_text.excerpts import LogExcerpts  # 30 ms, which a summary does not need
     from tb_memplugin.readers.text import read_text

@@ -136,7 +136,7 @@ class PastedTexts:
         self._texts: OrderedDict[str, PastedText] = OrderedDict()
 
     def add(self, text: bytes) -> PastedText:
-        """Read a text and keep its recordings. Raise InputError, and keep nothing, if it contains no error."""
+        """Read a text and keep its recordings. InputError, and nothing is kept, if it has no error or program."""
         from tb_memplugin.readers.text import read_text  # 30 ms, which a summary does not need
 
         name = f"{RUN_PREFIX}/{blake2b(text, digest_size=16).hexdigest()}"

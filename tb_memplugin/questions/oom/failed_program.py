@@ -36,7 +36,7 @@ class FailedProgramJson(TypedDict):
 
 
 class FailureInLogdirJson(FailedProgramJson):
-    """What the logdir knows about an error."""
+    """An error with its program and its ledger, as far as the logdir has them."""
 
     ledger: list[HolderJson]
     """The holders of the memory, where the text has the start-up lines of an inference engine."""

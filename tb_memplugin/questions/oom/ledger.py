@@ -21,7 +21,7 @@ class HolderJson(TypedDict):
 
     holder: str
     """`Live` and `Cache` are the framework's; `Private`, `Shared`, `Child processes` and `/dev/shm` are the host's; the
-    others are processes by name, and what is left. From an engine's start-up lines: `weights`, `KV cache` and more, and
+    others are processes by name, and the rest. From an engine's start-up lines: `weights`, `KV cache` and more, and
     the temporary memory of its largest program, where the run has them."""
     bytes: int
     """The bytes that it holds."""

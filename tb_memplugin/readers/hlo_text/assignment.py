@@ -10,24 +10,17 @@ from tb_memplugin.readers.hlo.placement import LiveRanges
 from tb_memplugin.readers.hlo_text.assumed import assume_assignment
 from tb_memplugin.readers.hlo_text.module import ModuleText, numbers
 from tb_memplugin.readers.hlo_text.shape import parse_shape
-from tb_memplugin.readers.hlo_text.usage_report import HEADERS, read_report
+from tb_memplugin.readers.hlo_text.usage_report import HEADERS, flags_of, read_report
 
 # Older versions print a pointer before the size, and mark values that join others as (phi).
 ALLOCATION = re.compile(r"allocation (\d{1,9}): (?:0x[0-9a-f]+, )?size (\d{1,18})(.*)$")
 COLOR = re.compile(r", color (\d{1,9})(?=[,:])")
-FLAG = re.compile(r", (parameter|constant|thread-local|maybe-live-out)(?= \d|[,:]|$)")
 VALUE = re.compile(
     r" +value: <(\d{1,18}) ([^\s{}<>]+)(?:\{([\d,]*)\})?(?: \(phi\))? @(\d{1,9})>"
     r" \(size=(\d{1,18}),offset=(\d{1,18})\): (.*)$"
 )
 POSITION = re.compile(r" +(\d{1,9}):(\S+)$")
 RANGE = re.compile(r" +([^\s{}]+)(?:\{([\d,]*)\}):(\d{1,9})-(\d{1,9})$")
-FLAG_FIELDS = {
-    "parameter": "is_entry_computation_parameter",
-    "constant": "is_constant",
-    "thread-local": "is_thread_local",
-    "maybe-live-out": "maybe_live_out",
-}
 
 
 class ProgramText:
@@ -58,7 +51,7 @@ class ProgramText:
 
     @property
     def can_assume(self) -> bool:
-        """Whether the module shows which memory it needs, without an assignment."""
+        """True for a scheduled module without an assignment: it shows which memory it needs."""
         return not self.has_allocations and self.has_module and self.module.is_scheduled
 
     @property
@@ -71,9 +64,8 @@ class ProgramText:
         for line in text.split("\n"):
             if found := ALLOCATION.match(line):
                 color = COLOR.search(found[3])
-                flags = {FLAG_FIELDS[name]: True for name in FLAG.findall(found[3])}
                 allocation = assignment.buffer_allocations.add(
-                    index=int(found[1]), size=int(found[2]), color=int(color[1]) if color else 0, **flags
+                    index=int(found[1]), size=int(found[2]), color=int(color[1]) if color else 0, **flags_of(found[3])
                 )
                 self.has_allocations = True
             elif allocation is not None and (found := VALUE.match(line)):

@@ -22,14 +22,13 @@ SPACE = re.compile(r"Memory Space: .{0,80}?\(color=(\d{1,9})\)")
 SIZE = r"[\d.]{1,20}[KMGTP]?i?B"
 ALLOCATION = re.compile(rf"(?:^|; )allocation (\d{{1,9}}): size ({SIZE})(.*)$")
 SHAPE_OF_ALLOCATION = re.compile(r", shape \|(.*)\|")
-FLAG = re.compile(r", (parameter|constant|thread-local|output|maybe-live-out)\b")
+FLAG = re.compile(r", (parameter|constant|thread-local|maybe-live-out)(?= \d|[,:]|$)")
 SLOT = re.compile(rf"\s*{SIZE}\(\s*\d{{1,3}}%\);\s*({SIZE});\s*(\d{{1,18}});\s*\d{{1,9}}; (.*)$")
 ARRAY = re.compile(r"[a-z]\w{0,20}\[[\d,<=]*\]")
-FIELDS = {
+FLAG_FIELDS = {
     "parameter": "is_entry_computation_parameter",
     "constant": "is_constant",
     "thread-local": "is_thread_local",
-    "output": "maybe_live_out",
     "maybe-live-out": "maybe_live_out",
 }
 MAX_ERROR = 0.006  # sizes have three digits
@@ -61,12 +60,16 @@ def read_report(text: str, assignment: BufferAssignmentProto) -> Iterator[tuple[
             yield number, name, next(iter(ARRAY.findall(found[3])), "")
 
 
+def flags_of(allocation: str) -> dict[str, bool]:
+    """Return the fields of a BufferAllocationProto that a printed allocation sets, here and in buffer assignments."""
+    return {FLAG_FIELDS[name]: True for name in FLAG.findall(allocation)}
+
+
 def _add(assignment: BufferAssignmentProto, color: int, size: str, rest: str) -> BufferAllocationProto:
     shape = SHAPE_OF_ALLOCATION.search(rest)
-    flags = {FIELDS[name]: True for name in FLAG.findall(rest)}
     nbytes = _exact(size, shape[1] if shape else "")
     return assignment.buffer_allocations.add(
-        index=len(assignment.buffer_allocations), color=color, size=nbytes, **flags
+        index=len(assignment.buffer_allocations), color=color, size=nbytes, **flags_of(rest)
     )
 
 

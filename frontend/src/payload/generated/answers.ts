@@ -379,7 +379,7 @@ export interface FailedProgram {
   recipe: string | null;
 }
 
-/** What the logdir knows about an error. */
+/** An error with its program and its ledger, as far as the logdir has them. */
 export interface FailureInLogdir extends FailedProgram {
   /** The holders of the memory, where the text has the start-up lines of an inference engine. */
   ledger: Holder[];
@@ -715,8 +715,8 @@ export interface GrowthSite {
 export interface Holder {
   /**
    * `Live` and `Cache` are the framework's; `Private`, `Shared`, `Child processes` and `/dev/shm` are the
-   * host's; the others are processes by name, and what is left. From an engine's start-up lines: `weights`,
-   * `KV cache` and more, and the temporary memory of its largest program, where the run has them.
+   * host's; the others are processes by name, and the rest. From an engine's start-up lines: `weights`, `KV
+   * cache` and more, and the temporary memory of its largest program, where the run has them.
    */
   holder: string;
   /** The bytes that it holds. */
