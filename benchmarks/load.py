@@ -16,7 +16,7 @@ LARGE_BUFFERS = 160_000  # 100 MB
 RUNS = ("train_step/cpu", "v5e_train_step", "leak/cpu")
 
 
-def measure(host: str, clients: int, seconds: float, large_buffers: int) -> None:
+def measure(host: str, clients: int, seconds: float, large_buffers: int, pause: float) -> None:
     with ExitStack() as stack:
         server = stack.enter_context(served(host, large_buffers))
         paths = [path for name in RUNS for path in server.paths(name)]
@@ -27,7 +27,7 @@ def measure(host: str, clients: int, seconds: float, large_buffers: int) -> None
             large = [path for path in server.paths("large/cpu") if "overview" in path or "memory_viewer" in path]
         stack.enter_context(growing(server.logdir, 1, 20))
         figures = stack.enter_context(watched(server.pid))
-        load = asyncio.run(run(server.url, [*paths * 4, *large], clients, seconds))
+        load = asyncio.run(run(server.url, [*paths * 4, *large], clients, seconds, pause))
     wait = max((worst, path) for path, worst in load.worst.items() if path not in large)
     of_large = max([load.worst.get(path, 0) for path in large], default=0)
     memory = [f"{megabytes:.0f}" for megabytes in figures.megabytes[:: max(int(seconds / 6), 1)]]
@@ -44,9 +44,10 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--clients", type=int, default=150)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--large-buffers", type=int, default=LARGE_BUFFERS)
+    parser.add_argument("--pause", type=float, default=0, help="seconds between an answer and the next request")
     options = parser.parse_args(arguments)
     for host in options.hosts:
-        measure(host, options.clients, options.seconds, options.large_buffers)
+        measure(host, options.clients, options.seconds, options.large_buffers, options.pause)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,9 @@ from programs.activations import others as others
 from programs.activations import transformers as transformers
 from programs.case import ADVISED as ADVISED
 from programs.case import CORPUS as CORPUS
+from programs.unseen import fields as fields
 from programs.unseen import images as images
+from programs.unseen import languages as languages
 from programs.unseen import sequences as sequences
 from programs.unseen import sharded as sharded
 
