@@ -22,11 +22,10 @@ def radiance(devices: list[Any], batch: int = 4096, samples: int = 128, **change
         widths = [encoded, width, width, width, width + encoded, width, width, width]
         return {"layers": [weights(w=(n, width), b=(width,)) for n in widths], "out": weights(w=(width, 4), b=(4,))}
 
-    def field(p: Tree, x: Any) -> Any:
-        h = x
-        for i, layer in enumerate(p["layers"]):
-            h = jnp.concatenate([h, x], -1) if i == 4 else h
-            h = jax.nn.relu(h @ layer["w"] + layer["b"])
+    def field(p: Tree, x: Any, remat: str) -> Any:
+        h, layer = x, rematerialized(lambda p, h: jax.nn.relu(h @ p["w"] + p["b"]), remat)
+        for i, weights_of_layer in enumerate(p["layers"]):
+            h = layer(weights_of_layer, jnp.concatenate([h, x], -1) if i == 4 else h)
         return h @ p["out"]["w"] + p["out"]["b"]
 
     def loss(params: Tree, batch: Tree, remat: str) -> Any:
@@ -35,7 +34,7 @@ def radiance(devices: list[Any], batch: int = 4096, samples: int = 128, **change
         waves = points[..., None] * 2.0 ** jnp.arange(10).astype(points.dtype)
         waves = waves.reshape(*points.shape[:2], 30)
         encoding = jnp.concatenate([points, jnp.sin(waves), jnp.cos(waves)], -1)
-        out = rematerialized(field, remat)(params, encoding)
+        out = field(params, encoding, remat)
         opaque = 1 - jnp.exp(-jax.nn.relu(out[..., 3]) * (4.0 / samples))
         passed = jnp.cumprod(1 - opaque + 1e-6, axis=1)
         colour = (jax.nn.sigmoid(out[..., :3]) * (opaque * passed)[..., None]).sum(1)

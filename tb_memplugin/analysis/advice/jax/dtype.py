@@ -162,7 +162,8 @@ def _f32_values(recording: Recording, passes: ProgramPasses, wide: Mask) -> _Wid
     last = passes.last_use(both)[weights]
     casts = new_memory(passes.first_use(both)[weights[last >= 0]], last[last >= 0] + 1, size[weights[last >= 0]] // 2)
     products = np.flatnonzero(passes.does(*PRODUCTS) & forward & passes.is_named)
-    loss = (made >= products.max(initial=-1)) & forward[made]
+    # A loop is at its end, so what it returns may be made after its own products.
+    loss = (made >= products.max(initial=-1)) & forward[made] & ~passes.op.isin({"while"})[made]
     summed = (role == Role.GRADIENT) & np.isin(made, np.flatnonzero(passes.does(*SUMS_OF_ROWS) & backward))
     scores = _scores(recording, passes)
     narrow = computed & ~loss & ~scores & (~np.isin(role, (Role.GRADIENT, Role.OUTPUT)) | summed)
