@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -81,14 +82,14 @@ def player(devices: list[Any], batch: int = 8192, **changed: Any) -> Case:
             "policy": weights(w=(512, 18)), "value": weights(w=(512, 1)),
         }  # fmt: skip
 
-    def seen(p: Tree, x: Any) -> Any:
+    def seen(p: Tree, x: Any, remat: str) -> Any:
         for layer, stride in zip(p["convs"], (4, 2, 1), strict=True):
-            x = jax.nn.relu(conv(x, layer["w"], stride))
+            x = jax.nn.relu(rematerialized(partial(conv, stride=stride), remat)(x, layer["w"]))
         return jax.nn.relu(x.reshape(x.shape[0], -1) @ p["dense"]["w"] + p["dense"]["b"])
 
     def loss(params: Tree, batch: Tree, remat: str) -> Any:
         pictures = batch["pictures"].astype(params["dense"]["w"].dtype) / 255
-        h = rematerialized(seen, remat)(params, pictures)
+        h = seen(params, pictures, remat)
         logits = jax.nn.log_softmax((h @ params["policy"]["w"]).astype(jnp.float32))
         chosen = jnp.take_along_axis(logits, batch["action"][:, None], 1)[:, 0]
         ratio = jnp.exp(chosen - batch["before"])
@@ -110,7 +111,13 @@ def convnext(devices: list[Any], batch: int = 64, **changed: Any) -> Case:
         stages = []
         for i, (width, depth) in enumerate(zip(widths, depths, strict=True)):
             blocks = [
-                weights(depthwise=(7, 7, 1, width), norm=(width,), up=(width, 4 * width), down=(4 * width, width), gamma=(width,))
+                weights(
+                    depthwise=(7, 7, 1, width),
+                    norm=(width,),
+                    up=(width, 4 * width),
+                    down=(4 * width, width),
+                    gamma=(width,),
+                )
                 for _ in range(depth)
             ]
             stem = weights(down=((4, 4, 3, width) if not i else (2, 2, widths[i - 1], width)), norm=(width,))
@@ -119,7 +126,12 @@ def convnext(devices: list[Any], batch: int = 64, **changed: Any) -> Case:
 
     def block(p: Tree, x: Any) -> Any:
         y = jax.lax.conv_general_dilated(
-            x, p["depthwise"], (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"), feature_group_count=x.shape[-1]
+            x,
+            p["depthwise"],
+            (1, 1),
+            "SAME",
+            dimension_numbers=("NHWC", "HWIO", "NHWC"),
+            feature_group_count=x.shape[-1],
         )
         return x + jax.nn.gelu(layer_norm(y, p["norm"]) @ p["up"]) @ p["down"] * p["gamma"]
 

@@ -150,7 +150,11 @@ def short_decoder_of_four(devices: list[Any], batch: int = 512, length: int = 64
 
     def params() -> Tree:
         shapes = {name: (10, *shape) for name, shape in attention_shapes(width, 3 * width).items()}
-        return {"embed": jnp.zeros((vocabulary, width)), "layers": weights(**shapes), "head": jnp.zeros((width, vocabulary))}
+        return {
+            "embed": jnp.zeros((vocabulary, width)),
+            "layers": weights(**shapes),
+            "head": jnp.zeros((width, vocabulary)),
+        }
 
     def rotated(x: Any) -> Any:
         angles = jnp.arange(length)[:, None] * 1e4 ** -jnp.linspace(0, 1, x.shape[-1] // 2)

@@ -1,7 +1,7 @@
 """The batch of a training step: its dimension in the inputs, and the values that scale with it."""
 
 from dataclasses import dataclass
-from math import isqrt
+from math import gcd, isqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -19,9 +19,10 @@ from tb_memplugin.model.recording import Recording
 
 
 def rows_of_products(recording: Recording, graph: DataflowGraph, step: TrainingStep) -> I64:
-    """Return the numbers of rows of the forward pass's products of weights with data, where they are certain.
+    """Return multiples of the batch: the numbers of rows of the forward pass's products of weights with data.
 
-    A product of [m, k] and [k, n] has sqrt(m * k * m * n / (k * n)) = m rows.
+    A product of [m, k] and [k, n] has sqrt(m * k * m * n / (k * n)) = m rows, which divide its side and its result. For
+    a convolution this may be no number of rows; what its side and its result have in common is a multiple of the batch.
     """
     values, products = graph.values, graph.values.products
     weight, data = _sides(recording, graph, step)
@@ -32,9 +33,11 @@ def rows_of_products(recording: Recording, graph: DataflowGraph, step: TrainingS
     result = largest_per(values.producer[made], values.elements[made], graph.length)
     found = set[int]()
     for k in np.flatnonzero(forward & (weight > 0) & (data > 0)).tolist():
-        square, rest = divmod(int(data[k]) * int(result[products.position[k]]), int(weight[k]))
+        side, made_here = int(data[k]), int(result[products.position[k]])
+        square, rest = divmod(side * made_here, int(weight[k]))
         if rest == 0 and (root := isqrt(square)) > 1 and root * root == square:
-            found.add(root)
+            common = gcd(side, made_here)
+            found.add(root if common % root == 0 else common)
     return np.array(sorted(found), dtype=np.int64)
 
 
