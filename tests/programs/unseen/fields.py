@@ -41,7 +41,7 @@ def radiance(devices: list[Any], batch: int = 4096, samples: int = 128, **change
         colour = (jax.nn.sigmoid(out[..., :3]) * (opaque * passed)[..., None]).sum(1)
         return jnp.mean(jnp.square(colour - batch["colour"]).astype(jnp.float32))
 
-    data = {name: ((batch, 3), jnp.float32) for name in ("origin", "direction", "colour")}
+    data = dict.fromkeys(("origin", "direction", "colour"), ((batch, 3), jnp.float32))
     return step_case(devices[:1], params, loss, data, "adam", Changed(**changed))
 
 
@@ -67,7 +67,7 @@ def flow_in_time(devices: list[Any], batch: int = 16384, steps: int = 40, **chan
         x, _ = jax.lax.scan(rematerialized(step, remat), batch["x"], None, length=steps)
         return jnp.mean(jnp.square(x - batch["y"]).astype(jnp.float32))
 
-    data = {name: ((batch, width), jnp.float32) for name in ("x", "y")}
+    data = dict.fromkeys(("x", "y"), ((batch, width), jnp.float32))
     return step_case(devices[:1], params, loss, data, "adam", Changed(**changed))
 
 
@@ -97,7 +97,7 @@ def player(devices: list[Any], batch: int = 8192, **changed: Any) -> Case:
         error = jnp.square((h @ params["value"]["w"])[:, 0] - batch["return"])
         return -gain.mean() + 0.5 * error.mean() + 0.01 * (jnp.exp(logits) * logits).sum(-1).mean()
 
-    data: dict[str, Any] = {name: ((batch,), jnp.float32) for name in ("before", "gain", "return")}
+    data: dict[str, Any] = dict.fromkeys(("before", "gain", "return"), ((batch,), jnp.float32))
     data |= {"pictures": ((batch, 84, 84, 4), jnp.uint8), "action": ((batch,), jnp.int32)}
     return step_case(devices[:1], params, loss, data, "adamw", Changed(**changed))
 
@@ -187,7 +187,7 @@ def autoencoder(devices: list[Any], batch: int = 128, **changed: Any) -> Case:
 
 @advised("v5e", "v5p", "h100", **CHANGES)
 def clicks(devices: list[Any], batch: int = 32768, **changed: Any) -> Case:
-    """Clicks on advertisements: 26 tables of features, products of all pairs, a perceptron, under Adam; four devices."""
+    """Clicks on advertisements, on four devices: 26 tables, products of all pairs, a perceptron, under Adam."""
     rows, width, tables = 200_000, 64, 26
 
     def params() -> Tree:

@@ -76,7 +76,7 @@ def translator(devices: list[Any], batch: int = 96, length: int = 128, **changed
     vocabulary, width, heads = 32128, 768, 12
 
     def params() -> Tree:
-        cross = {name: (width, width) for name in ("cq", "ck", "cv", "co")}
+        cross = dict.fromkeys(("cq", "ck", "cv", "co"), (width, width))
         ends = {name: weights(bias=(heads, 2 * length)) for name in ("encoder_bias", "decoder_bias")}
         encoder = [weights(**attention_shapes(width, 2048)) for _ in range(6)]
         decoder = [weights(norm_c=(width,), **cross, **attention_shapes(width, 2048)) for _ in range(6)]
@@ -108,7 +108,7 @@ def translator(devices: list[Any], batch: int = 96, length: int = 128, **changed
             x = rematerialized(layer, remat)(p, x, relative(params["decoder_bias"]["bias"], True), words)
         return softmax_loss(x @ params["embed"].T, batch["next"])
 
-    data = {name: ((batch, length), TOKENS) for name in ("words", "said", "next")}
+    data = dict.fromkeys(("words", "said", "next"), ((batch, length), TOKENS))
     return step_case(devices[:1], params, loss, data, "adafactor", Changed(**changed))
 
 

@@ -74,7 +74,8 @@ def repeated_layers(recording: Recording, passes: ProgramPasses) -> Layers | Non
     later = np.flatnonzero(backward & named)
     often_later = stack[later[_sources(passes, stack, later)[1] >= max(turns - 1, 2)]]
     weight, made = _reads_weight(passes)[forward], _largest_made(passes)[forward]
-    operations = Operations(stack[forward], count, kept[forward], weight, made)
+    is_product = passes.does(*PRODUCTS)[forward]
+    operations = Operations(stack[forward], count, kept[forward], weight, is_product, made)
     site = call_site(stacks, operations, turns, often_later) if turns else None
     if site is None or framework_frames(stacks)[site.frames].all():
         return None

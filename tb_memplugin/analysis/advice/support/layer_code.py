@@ -141,6 +141,7 @@ class Operations(NamedTuple):
     repeats: I64  # how many operations have the same name and stack
     kept: F64  # bytes kept for the backward pass
     reads_weight: Mask
+    is_product: Mask
     elements: I64  # of its largest result
 
 
@@ -151,6 +152,9 @@ class _Line(NamedTuple):
     end: float
     repeats: bool
     reads_weight: bool
+    multiplies: bool  # by a weight
+    first: int
+    last: int
 
 
 def call_site(stacks: Stacks, operations: Operations, turns: int, often_later: I32) -> CallSite | None:
@@ -204,9 +208,10 @@ def _calls(stacks: Stacks, operations: Operations, turns: int) -> tuple[set[int]
 
     The lines of a function that is called once do not run in turns: either two of them repeat one after the other, as
     two loops do, or most do not repeat and one of these reads a weight, as in a model with an embedding, layers and a
-    head.
+    head, or one multiplies by a weight after all that repeat, as a head does.
     """
     large = MEDIAN_SHARE * operations.elements >= np.median(operations.elements[operations.repeats == turns])
+    large |= operations.reads_weight & operations.is_product  # the result of a head may be small
     counts = np.flatnonzero(large & (operations.reads_weight | (operations.kept > 0)))
     order = counts[np.argsort(operations.leaf[counts], kind="stable")]
     leaves, begin = np.unique(operations.leaf[order], return_index=True)
@@ -229,7 +234,9 @@ def _line(operations: Operations, parts: list[I64], turns: int) -> _Line:
     at = np.concatenate(parts)
     begin, end = np.quantile(at, QUARTILES)
     repeats = bool(operations.repeats[at].max() >= max(turns - 1, 2))
-    return _Line(float(begin), float(end), repeats, bool(operations.reads_weight[at].any()))
+    reads = operations.reads_weight[at]
+    multiplies = bool((reads & operations.is_product[at]).any())
+    return _Line(float(begin), float(end), repeats, bool(reads.any()), multiplies, int(at.min()), int(at.max()))
 
 
 def _run_in_sequence(lines: list[_Line]) -> bool:
@@ -240,6 +247,9 @@ def _run_in_sequence(lines: list[_Line]) -> bool:
         return True
     if not repeated or not once:
         return False
+    end = max(line.last for line in repeated)
+    if any(line.multiplies and line.first > end for line in once):
+        return True
     before = min(once).end < repeated[0].begin  # an embedding; a later line may be a part of the last layer
     return 2 * len(repeated) < len(lines) + before
 
