@@ -98,10 +98,13 @@ def _advise_mixed_precision(recording: Recording, passes: ProgramPasses, wide: M
         return
     halved, activations = (halve(recording, rows) for rows in (found.computed, found.activations))
     if recording.backend is Backend.TPU:
-        # The weights of attention are then kept in bf16 beside its scores in f32, from which they were computed again.
-        beside = resize_rows(recording, found.scores, recording.allocations.size[found.scores] * 3 // 2)
-        least = combine(halve(recording, found.early), beside)
-        saved = saving(recording, halve(recording, found.narrow), least, halved)
+        # Scores of classes are then kept in bf16, beside the softmax in f32 that is computed from them.
+        size = recording.allocations.size
+        logits = resize_rows(recording, found.logits, size[found.logits] * 3 // 2)
+        # So are the weights of attention, beside its scores in f32, from which they were computed again.
+        weights = resize_rows(recording, found.scores, size[found.scores] * 3 // 2)
+        narrow, early = (combine(halve(recording, rows), logits) for rows in (found.narrow, found.early))
+        saved = saving(recording, narrow, combine(early, weights), halved)
         if saved is not None and (found.has_sums or passes.does(CONVOLUTION).any()):
             saved = replace(saved, at_most=int(MORE_ON_TPU * saved.at_most))
     elif recording.backend is Backend.GPU:
@@ -147,6 +150,7 @@ class _WideValues(NamedTuple):
     narrow: I64  # on a TPU: of those computed, without scores of attention, the loss, and gradients that products write
     early: I64  # of these, the activations and the gradients that are sums of rows
     scores: I64  # activations that are scores of attention
+    logits: I64  # scores of classes: the forward pass's last product, if it is larger than what it multiplies
     has_sums: bool  # of rows
     casts: Change  # copies of the weights in bf16
 
@@ -173,9 +177,19 @@ def _f32_values(recording: Recording, passes: ProgramPasses, wide: Mask) -> _Wid
         np.flatnonzero(narrow),
         np.flatnonzero(narrow & (is_activation | summed)),
         np.flatnonzero(is_activation & scores),
+        np.flatnonzero(computed & forward[made] & _is_widened(passes, int(products.max(initial=-1)))),
         bool(summed.any()),
         place_in_outputs(recording, casts),
     )
+
+
+def _is_widened(passes: ProgramPasses, position: int) -> Mask:
+    """Mark the rows that a product at a position writes, and that have more elements than each of its sides."""
+    values, products = passes.values, passes.values.products
+    sides = products.value[products.position[products.product] == position]
+    widest = int(values.elements[sides].max(initial=0))
+    found: Mask = (passes.made == position) & (position >= 0) & (widest > 0)
+    return found & (values.elements[passes.value] > widest)
 
 
 def _scores(recording: Recording, passes: ProgramPasses) -> Mask:
