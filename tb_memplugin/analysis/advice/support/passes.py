@@ -100,6 +100,13 @@ class ProgramPasses:
         section = np.cumsum(again)
         begun = self._reading(found == forward) & (found == backward)
         sections = int(section[-1]) + 1 if self.length else 1
+        # The compiler may move a single operation, such as the derivative of dropout, far ahead of its pass.
+        multiplies = marked(self.length, product) | marked(self.length, self.values.products.position)
+        after = np.flatnonzero(multiplies & (found == backward))
+        turned = smallest_per(section[after], after, sections, self.length)
+        before = np.flatnonzero(multiplies & (found == forward) & (np.arange(self.length) < turned[section]))
+        last = largest_per(section[before], before, sections, -1)
+        begun &= np.arange(self.length) > last[section]
         first = smallest_per(section[begun], np.flatnonzero(begun), sections, self.length)
         late = (found == forward) & (np.arange(self.length) > first[section])
         return np.where(late, PASSES.index(Pass.REMATERIALIZED), found).astype(np.uint8)
