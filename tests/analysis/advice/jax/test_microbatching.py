@@ -103,6 +103,22 @@ def test_a_recurrent_network_that_is_mapped_over_its_batch() -> None:
     assert given(step, AdviceKind.MICROBATCHING).title == "Use two microbatches of 256"
 
 
+def convolved(params: Tree, pictures: Array) -> Array:
+    x = pictures
+    for weight, stride in zip(params["convolutions"], (4, 2), strict=True):
+        order = ("NHWC", "HWIO", "NHWC")
+        x = jnp.tanh(jax.lax.conv_general_dilated(x, weight, (stride, stride), "SAME", dimension_numbers=order))
+    mean: Array = (jnp.tanh(x.reshape(len(x), -1) @ params["dense"]) ** 2).mean()
+    return mean
+
+
+def test_the_size_of_pictures_is_no_batch_where_convolutions_have_strides() -> None:
+    """Check pictures whose height is divided by the strides, as that of a game's screen."""
+    params = {"convolutions": [array(8, 8, 4, 32), array(4, 4, 32, 64)], "dense": array(11 * 11 * 64, 16)}
+    advice = given(compiled(jax.grad(convolved), params, array(256, 84, 84, 4)), AdviceKind.MICROBATCHING)
+    assert advice.title == "Use two microbatches of 128"
+
+
 def messages(params: Tree, x: Array, source: Array, target: Array) -> Array:
     sent = jax.ops.segment_sum((x @ params["sent"])[source], target, len(x))
     mean: Array = (jnp.tanh(x @ params["own"] + sent) ** 2).mean()

@@ -183,6 +183,22 @@ def test_library_modules_in_a_loop_are_no_layers() -> None:
     assert not passes.layers
 
 
+def test_a_network_with_a_head_is_no_layer_of_its_loop() -> None:
+    def network(params: Tree, x: Any) -> Any:
+        for up, down in params["layers"]:
+            x = x + jnp.tanh(x @ up) @ down
+        return x @ params["head"]
+
+    def loss(params: Tree, x: Any) -> Any:
+        return (network(params, x) ** 2).mean()
+
+    layers = [(array(WIDTH, 4 * WIDTH), array(4 * WIDTH, WIDTH))] * LAYERS
+    piece = given(compiled_gradient(loss, {"layers": layers, "head": array(WIDTH, 2)}), AdviceKind.REMATERIALIZATION)
+    assert piece.title.startswith(
+        "Rematerialize the loop in test_a_network_with_a_head_is_no_layer_of_its_loop.<locals>"
+    )
+
+
 def test_the_body_of_a_scan() -> None:
     def body(x: Any, weights: Any) -> Any:
         return grown(x, *weights), None
