@@ -105,14 +105,6 @@ class NoEventsCode(Code):
     NO_ALLOCATOR_EVENTS = "no_allocator_events", "No allocator logged an event; the reason is unknown."
 
 
-def documented() -> dict[str, dict[str, str]]:
-    """Return the meaning of every code, by the JSON field that it appears in: the table of docs/json.md."""
-    return {
-        "caveats": {code.value: code.meaning for code in CaveatCode},
-        "empty": {code.value: code.meaning for code in NoEventsCode},
-    }
-
-
 class Caveat(NamedTuple):
     """Something that is missing from the file or had to be reconstructed. `bytes`: how much it affects, if known."""
 
