@@ -8,10 +8,15 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Self, TypedDict
+from typing import Self, TypedDict, TypeGuard
 
 Knob = int | float | str | bool
 Knobs = tuple[tuple[str, Knob], ...]
+
+
+def is_number(value: Knob | None) -> TypeGuard[int | float]:
+    """Return whether a value is a number, which true and false are not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def parse_value(text: str) -> Knob:
@@ -181,9 +186,8 @@ class Outcome:
     @property
     def fits(self) -> bool:
         """Return whether the program fits: compilers compare what it reserves with the limit."""
-        if self.reserved_bytes is None or self.refused:
-            return False
-        return self.limit_bytes is None or self.reserved_bytes <= self.limit_bytes
+        size = self.compared_bytes
+        return size is not None and (self.limit_bytes is None or size <= self.limit_bytes)
 
     @property
     def is_traced(self) -> bool:

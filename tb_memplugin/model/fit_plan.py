@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import prod
 
 from tb_memplugin.model.accelerators import TPUS
-from tb_memplugin.model.fit import MICROBATCHES, Knob, Knobs, Outcome
+from tb_memplugin.model.fit import MICROBATCHES, Knob, Knobs, Outcome, is_number
 
 BATCH = re.compile(r"(?:\w*_)?(?:batch|batches|batch_?size|bsz?)(?:_per_\w+)?", re.IGNORECASE)
 NO_BATCH = re.compile(r"(?:^|_)(?:num|n|eval|test|valid\w*)_|micro", re.IGNORECASE)
@@ -47,7 +47,7 @@ def chips_of(target: str) -> int:
 def items_of(outcome: Outcome, name: str) -> float:
     """Return the value of a knob that counts items, on all devices together; 1 where it counts none."""
     value = dict(outcome.candidate.knobs).get(name)
-    if not isinstance(value, int | float) or isinstance(value, bool) or value <= 0:
+    if not is_number(value) or value <= 0:
         return 1
     tpu = TPUS.get(chip_of(outcome.candidate.target))
     devices = chips_of(outcome.candidate.target) * (tpu.devices_per_chip if tpu is not None else 1)
