@@ -15,8 +15,7 @@ from tb_memplugin.analysis.replay.compiler_recomputation import repeats
 from tb_memplugin.analysis.step_time import StepTime, step_time
 from tb_memplugin.analysis.usage.live_bytes import usage
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.arrays import F64, I32, I64, concatenate_ranges
-from tb_memplugin.model.dataflow import DataflowValues
+from tb_memplugin.model.arrays import F64, I64, concatenate_ranges, connected_components
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.program import Costs, InstructionTimes, Program
 from tb_memplugin.model.recording import Recording
@@ -32,9 +31,9 @@ class ProgramTimes:
     """The times of one run of a program, in seconds per position of its schedule, all iterations of loops included."""
 
     estimated: StepTime | None  # None: the speed of the device is not known
+    seconds: F64  # the measured times, with those of other kernels shared out among the rest; else the estimated ones
     measured: F64 | None  # NaN where the profile has no run of the instruction; None: no instruction was measured
     others: float  # measured, of kernels that cannot be assigned to an instruction, such as those of libraries
-    weights: F64  # by which the time of others is shared out among the instructions that were not measured
     executions: int  # of the program, on all devices together
     devices: tuple[str, ...]
     imbalance: F64 | None  # the mean time on the slowest device, divided by that on the fastest
@@ -42,16 +41,6 @@ class ProgramTimes:
     @property
     def is_measured(self) -> bool:
         return self.measured is not None
-
-    @property
-    def seconds(self) -> F64:
-        """The measured times, with those of other kernels shared out; else the estimated ones."""
-        if self.measured is None:
-            assert self.estimated is not None
-            return self.estimated.seconds
-        weights = np.where(np.isnan(self.measured), self.weights, 0.0)
-        found: F64 = np.nan_to_num(self.measured) + weights * (self.others / max(float(weights.sum()), 1e-300))
-        return found
 
     @property
     def total_measured(self) -> float | None:
@@ -86,7 +75,7 @@ def program_times(recording: Recording) -> ProgramTimes | None:
     costs, estimated = program.costs(), estimated_time(recording)
     ran = program.measured() if program.measured is not None else None
     if ran is None or not len(ran.name):
-        return ProgramTimes(estimated, None, 0.0, costs.nbytes, 0, (), None) if estimated is not None else None
+        return ProgramTimes(estimated, estimated.seconds, None, 0.0, 0, (), None) if estimated is not None else None
     return _measured(recording, costs, ran, estimated)
 
 
@@ -103,10 +92,12 @@ def _measured(recording: Recording, costs: Costs, ran: InstructionTimes, estimat
     measured, imbalance = np.full((2, len(row)), np.nan)
     measured[known] = ran.seconds[row[known]] / shared[row[known]] / executions
     imbalance[known] = ran.slowest[row[known]] / np.maximum(ran.fastest[row[known]], 1e-12)
-    weights = costs.nbytes * costs.times if estimated is None else estimated.seconds
-    others = float(ran.seconds[unmatched].sum()) / executions if weights[~known].any() else 0.0
+    # The time of other kernels is shared out among the instructions that were not measured.
+    weights = np.where(known, 0.0, costs.nbytes * costs.times if estimated is None else estimated.seconds)
+    others = float(ran.seconds[unmatched].sum()) / executions if weights.any() else 0.0
+    seconds = np.nan_to_num(measured) + weights * (others / max(float(weights.sum()), 1e-300))
     several = len(ran.devices) > 1
-    return ProgramTimes(estimated, measured, others, weights, executions, ran.devices, imbalance if several else None)
+    return ProgramTimes(estimated, seconds, measured, others, executions, ran.devices, imbalance if several else None)
 
 
 def _rows_of(instructions: Text, measured: Text) -> I64:
@@ -182,7 +173,7 @@ def _longest_unused(recording: Recording, clock: F64) -> F64:
     if graph is None:
         return found
     values = graph.values
-    same = _same_memory(values)
+    same = connected_components(len(values), *shared_memory(values))  # equal numbers: values that share memory
     value, at = np.r_[values.used_value, np.arange(len(values))], np.r_[values.use, values.producer]
     value, at = value[at >= 0], at[at >= 0]
     keys = np.unique(same[value].astype(np.int64) * (n + 1) + at)
@@ -203,20 +194,6 @@ def _longest_unused(recording: Recording, clock: F64) -> F64:
     free_until = clock[np.r_[start, end]][np.argsort(row, kind="stable")]
     np.maximum.at(found, which[np.sort(row)], free_until - free_from)
     return found
-
-
-def _same_memory(values: DataflowValues) -> I32:
-    """Return a number for each value; values that share memory have the same one."""
-    one, other = shared_memory(values)
-    number = np.arange(len(values), dtype=np.int32)
-    while True:
-        least = number.copy()
-        np.minimum.at(least, one, number[other])
-        np.minimum.at(least, other, number[one])
-        least = least[least]
-        if np.array_equal(least, number):
-            return number
-        number = least
 
 
 def _of_loops(recording: Recording) -> tuple[I64, I64]:
