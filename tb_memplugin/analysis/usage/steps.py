@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_memplugin.analysis.memoize import memoize
-from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.kinds import Axis, RecordingKind, SpanKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import NamedSpans
@@ -93,7 +93,7 @@ def _last_positions(clock: I64, ends: I64) -> I64:
     return np.searchsorted(clock, ends, side="right") - 1
 
 
-def _union_ends(spans: NamedSpans, which: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> I64:
+def _union_ends(spans: NamedSpans, which: Mask) -> I64:
     """Return the ends, in ns, of the unions of overlapping spans; spans are in order of their starts."""
     start, end = spans.start_ns[which], spans.end_ns[which]
     reach: I64 = np.maximum.accumulate(end)
@@ -101,7 +101,7 @@ def _union_ends(spans: NamedSpans, which: np.ndarray[tuple[int], np.dtype[np.boo
     return reach[np.r_[opens[1:] - 1, len(reach) - 1]] if len(opens) else reach
 
 
-def _contains_execution(spans: NamedSpans) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _contains_execution(spans: NamedSpans) -> Mask:
     """Mark the spans in which an execution begins, its own span included; all if no execution is recorded.
 
     A span without an execution, such as saving a checkpoint, may repeat and take time without being the loop.
