@@ -19,6 +19,7 @@ from tb_memplugin.model.kinds import RegionKind, SpanKind
 from tb_memplugin.model.program import PROGRAM_FRAMES
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import NamedSpans
+from tb_memplugin.native.graph.call_graph import with_callees
 
 PROGRAM_TITLE = re.compile(r"(?:jit_|pmap_)?(.+?)\(\d+\)")
 
@@ -75,16 +76,20 @@ def link_to_programs(allocator: Recording, programs: Sequence[Recording]) -> Run
     rows = allocator.allocations
     program = np.full(len(rows), -1, dtype=np.int32)
     region = np.full(len(rows), -1, dtype=np.int32)
-    built = _executable_rows(allocator)
+    inside = with_callees(allocator.stacks.parent, allocator.stacks.function.isin(PROGRAM_FRAMES))
+    built = np.flatnonzero(np.r_[inside, False][rows.stack])  # that a program's execution allocated
     for number, candidate in enumerate(programs):
         match = PROGRAM_TITLE.fullmatch(candidate.title)
-        candidates = built[_has_function(allocator, match[1])[built]] if match else built[:0]
+        candidates = built[rows.op_name.isin({match[1]})[built]] if match else built[:0]
         candidates = candidates[program[candidates] < 0]
         if not len(candidates) or not len(candidate.regions):
             continue
-        sizes = np.where(_allocated_regions(candidate), _round_up(candidate.regions.size), -1)
+        kind = candidate.regions.kind
+        is_output = (kind & (RegionKind.OUTPUT | RegionKind.THREAD_LOCAL)) == RegionKind.OUTPUT
+        # An execution allocates temporaries and outputs.
+        sizes = np.where((kind == RegionKind.TEMPORARY) | is_output, _round_up(candidate.regions.size), -1)
         # An output that aliases an argument needs new memory only if the argument could not be donated.
-        order = np.lexsort((candidate.regions.kind & RegionKind.PARAMETER, sizes))
+        order = np.lexsort((kind & RegionKind.PARAMETER, sizes))
         wanted = _round_up(rows.requested[candidates])
         at = np.minimum(np.searchsorted(sizes[order], wanted), len(order) - 1)
         same = sizes[order][at] == wanted
@@ -129,29 +134,6 @@ def _span_names(program: Recording) -> set[str]:
     """Return the names of a program's spans: devices use the program's title, hosts the function's name."""
     match = PROGRAM_TITLE.fullmatch(program.title)
     return {program.title, match[1]} if match else {program.title}
-
-
-def _allocated_regions(program: Recording) -> Mask:
-    """Mark the regions that an execution allocates: temporaries and outputs."""
-    kind = program.regions.kind
-    output = (kind & (RegionKind.OUTPUT | RegionKind.THREAD_LOCAL)) == RegionKind.OUTPUT
-    mask: Mask = (kind == RegionKind.TEMPORARY) | output
-    return mask
-
-
-def _executable_rows(allocator: Recording) -> I64:
-    """Return the rows that a program's execution allocated."""
-    stacks, leaf = allocator.stacks, allocator.allocations.stack
-    inside = np.r_[stacks.function.isin(PROGRAM_FRAMES), False]  # the last is for -1
-    while True:
-        deeper = inside | np.r_[inside[stacks.parent], False]
-        if (deeper == inside).all():
-            return np.flatnonzero(inside[leaf])
-        inside = deeper
-
-
-def _has_function(allocator: Recording, function: str) -> Mask:
-    return allocator.allocations.op_name.isin({function})
 
 
 def _round_up(size: I64) -> I64:
