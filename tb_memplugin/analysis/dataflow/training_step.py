@@ -76,7 +76,9 @@ def training_step(recording: Recording) -> TrainingStep | None:
     if graph is None:
         return None
     owner = owning_argument(graph, around_loops=False)
-    differentiated = _from_transposed(graph)
+    transposed = graph.values.transposed
+    # The nodes that depend on an operation that JAX named `transpose(`; None if there is none.
+    differentiated = graph.forward.reach(transposed) if len(transposed) else None
     for returned, candidates in ((False, updated_arguments), (True, _weight_gradient_pairs)):
         pairs = candidates(recording)
         update = UpdateArithmetic.of(graph.values, pairs.value)
@@ -94,12 +96,6 @@ def training_step(recording: Recording) -> TrainingStep | None:
                 pairs, weight = pairs.take(weight), weight[weight]
             return _divide_into_passes(graph, pairs, weight, first_uses, update, owner, differentiated)
     return None
-
-
-def _from_transposed(graph: DataflowGraph) -> Mask | None:
-    """Mark the nodes that depend on an operation that JAX named `transpose(`; None if there is none."""
-    transposed = graph.values.transposed
-    return graph.forward.reach(transposed) if len(transposed) else None
 
 
 def _weight_gradient_pairs(recording: Recording) -> InputOutputPairs:
