@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tb_memplugin.model.caveats import CaveatCode, Code, NoEventsCode
+from tb_memplugin.model.caveats import CaveatCode, NoEventsCode
+from tb_memplugin.model.kinds import Labeled
 from tb_memplugin.questions.recording.columns import EXPORTED
 from tools.generate_schemas import ANSWERS, schema_of
 
@@ -106,8 +107,8 @@ def _columns() -> str:
     return "".join(f"| `{name}` | {column.meaning} |\n" for name, column in EXPORTED.items())
 
 
-def _codes(codes: type[Code]) -> str:
-    return "".join(f"| `{code}` | {code.meaning} |\n" for code in codes)
+def _codes(codes: type[Labeled]) -> str:
+    return "".join(f"| `{code}` | {code.label} |\n" for code in codes)
 
 
 if __name__ == "__main__":
