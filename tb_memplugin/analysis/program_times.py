@@ -19,7 +19,6 @@ from tb_memplugin.model.arrays import F64, I64, concatenate_ranges, connected_co
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.program import Costs, InstructionTimes, Program
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.text import Text
 
 CONTROL_FLOW = {"while", "call", "conditional"}
 NOT_OF_KERNELS = re.compile(r"\W")
@@ -76,13 +75,13 @@ def program_times(recording: Recording) -> ProgramTimes | None:
     ran = program.measured() if program.measured is not None else None
     if ran is None or not len(ran.name):
         return ProgramTimes(estimated, estimated.seconds, None, 0.0, 0, (), None) if estimated is not None else None
-    return _measured(recording, costs, ran, estimated)
+    return _measured(program, costs, ran, estimated)
 
 
-def _measured(recording: Recording, costs: Costs, ran: InstructionTimes, estimated: StepTime | None) -> ProgramTimes:
-    program = recording.program
-    assert program is not None
-    row = _rows_of(program.name, ran.name)
+def _measured(program: Program, costs: Costs, ran: InstructionTimes, estimated: StepTime | None) -> ProgramTimes:
+    rows = {name: row for row, name in enumerate(ran.name.tolist())}
+    # Per instruction: its row, -1 for none. Names of kernels have `_` in place of dots.
+    row = program.name.map(lambda name: rows.get(name, rows.get(NOT_OF_KERNELS.sub("_", name), -1)), -1, np.int64)
     is_caller = program.op.isin(CONTROL_FLOW)  # their times are those of what they call
     unmatched = np.setdiff1d(np.arange(len(ran.name)), row)
     row[is_caller] = -1
@@ -98,15 +97,6 @@ def _measured(recording: Recording, costs: Costs, ran: InstructionTimes, estimat
     seconds = np.nan_to_num(measured) + weights * (others / max(float(weights.sum()), 1e-300))
     several = len(ran.devices) > 1
     return ProgramTimes(estimated, seconds, measured, others, executions, ran.devices, imbalance if several else None)
-
-
-def _rows_of(instructions: Text, measured: Text) -> I64:
-    """Return the row of `measured` for each instruction, -1 for none. Names of kernels have `_` in place of dots."""
-    rows = {name: row for row, name in enumerate(measured.tolist())}
-    found: I64 = instructions.map(
-        lambda name: rows.get(name, rows.get(NOT_OF_KERNELS.sub("_", name), -1)), -1, np.int64
-    )
-    return found
 
 
 def _executions(runs: I64, times: F64) -> int:
@@ -184,26 +174,22 @@ def _longest_unused(recording: Recording, clock: F64) -> F64:
     count = last - first
     owner = np.repeat(np.arange(len(which)), count)
     used = keys[concatenate_ranges(first, count)] - memory[owner]
-    lowest, highest = _of_loops(recording)
+    lowest, highest = _of_loops(graph.program, n)
     start, stop = np.maximum(lowest[used], begin[owner]), np.minimum(highest[used] + 1, end[owner])
     # Each row has its uses in order, after where it begins and before where it ends.
-    row = np.r_[np.arange(len(which)), owner]
-    order = np.argsort(row, kind="stable")
-    free_from = clock[np.r_[begin, stop]][order]
-    row = np.r_[owner, np.arange(len(which))]
-    free_until = clock[np.r_[start, end]][np.argsort(row, kind="stable")]
-    np.maximum.at(found, which[np.sort(row)], free_until - free_from)
+    after = np.cumsum(count)
+    free_from = np.insert(clock[stop], after - count, clock[begin])
+    free_until = np.insert(clock[start], after, clock[end])
+    np.maximum.at(found, np.repeat(which, count + 1), free_until - free_from)
     return found
 
 
-def _of_loops(recording: Recording) -> tuple[I64, I64]:
+def _of_loops(program: Program, length: int) -> tuple[I64, I64]:
     """Return the first and last position of the outermost loop around each position; itself outside of loops."""
-    program = recording.program
-    assert program is not None
-    at = np.arange(recording.length)
+    at = np.arange(length)
     outside = np.flatnonzero(program.computation.isin({program.entry_computation}))
     after = np.searchsorted(outside, at)  # of what an instruction calls, it is the last
     before = np.r_[-1, outside][after]
-    caller = np.r_[outside, recording.length - 1][after]
+    caller = np.r_[outside, length - 1][after]
     is_loop = program.op.isin({"while"})[caller] & (caller != at)
     return np.where(is_loop, before + 1, at), np.where(is_loop, caller, at)
