@@ -50,7 +50,7 @@ def _count_executions(spans: NamedSpans) -> dict[str, int]:
         of = executions[codes == code]
         # A call within a call of the same name is part of it. Spans are in order of their starts.
         reach = np.maximum.accumulate(spans.end_ns[of])
-        counts[spans.name.strings[code] if code >= 0 else ""] = 1 + int((spans.start_ns[of][1:] >= reach[:-1]).sum())
+        counts[spans.name[int(of[0])]] = 1 + int((spans.start_ns[of][1:] >= reach[:-1]).sum())
     return counts
 
 
@@ -112,22 +112,17 @@ def running_intervals(allocator: Recording, programs: Sequence[Recording]) -> li
     spans, clock = allocator.spans, allocator.clock
     if spans is None or clock is None:
         return [(-1, [])]
-    names = list(spans.name.strings)
     executions = (spans.kind == SpanKind.EXECUTION) & (spans.start_ns < spans.end_ns)
     during: dict[int, Mask] = {}  # per program index: a mask of the positions from -1 on
     for number, program in enumerate(programs):
-        codes = [code for code, name in enumerate(names) if name in _span_names(program)]
-        executing = executions & np.isin(spans.name.codes, codes)
+        executing = executions & spans.name.isin(_span_names(program))
         if executing.any():
             begin, end = (np.searchsorted(clock, time[executing]) for time in (spans.start_ns, spans.end_ns))
             change = np.bincount(begin, minlength=len(clock) + 1) - np.bincount(end, minlength=len(clock) + 1)
             during[number] = np.r_[False, np.cumsum(change[:-1]) > 0]
     changed = [np.flatnonzero(np.diff(mask)) + 1 for mask in during.values()]
     changes = np.unique(np.concatenate([[0], *changed])).tolist()
-    return [
-        (change_position - 1, [number for number, mask in during.items() if mask[change_position]])
-        for change_position in changes
-    ]
+    return [(at - 1, [number for number, mask in during.items() if mask[at]]) for at in changes]
 
 
 def _span_names(program: Recording) -> set[str]:

@@ -91,9 +91,8 @@ def _site_table(series: Sequence[Recording]) -> tuple[I64, I64, I64, I64]:
     """Return bytes per site and recording; and per site its last recording, its largest row and its count there."""
     chains: dict[Key, int] = {}
     sites: dict[tuple[int, int], int] = {}
-    cells: list[tuple[I64, I64]] = []
-    holder, row, allocations = dict[int, int](), dict[int, int](), dict[int, int]()
-    for number, recording in enumerate(series):
+    found: list[tuple[I64, I64, I64, I64]] = []  # of each recording: its sites, and a row, a count and bytes of each
+    for recording in series:
         rows = live_rows(recording, 0)
         chain = _number_user_stacks(recording, rows, chains)
         role = recording.allocations.role[rows]
@@ -101,16 +100,13 @@ def _site_table(series: Sequence[Recording]) -> tuple[I64, I64, I64, I64]:
         keys = zip(chain[groups.first].tolist(), role[groups.first].tolist(), strict=True)
         site = np.array([sites.setdefault(key, len(sites)) for key in keys], dtype=np.int64)
         size, many = groups.sums(recording.allocations.charge[rows]), groups.sums(recording.allocation_counts(rows))
-        for s, r, n in zip(site.tolist(), rows[groups.first].tolist(), many.tolist(), strict=True):
-            holder[s], row[s], allocations[s] = number, r, n
-        cells.append((site, size))
+        found.append((site, rows[groups.first], many, size))
     live = np.zeros((len(sites), len(series)), dtype=np.int64)
-    for number, (site, size) in enumerate(cells):
+    holder, row, allocations = np.zeros((3, len(sites)), dtype=np.int64)
+    for number, (site, largest, many, size) in enumerate(found):
         live[site, number] = size
-    last, example, many_of = (
-        np.array([of[s] for s in range(len(sites))], np.int64) for of in (holder, row, allocations)
-    )
-    return live, last, example, many_of
+        holder[site], row[site], allocations[site] = number, largest, many
+    return live, holder, row, allocations
 
 
 def _number_user_stacks(recording: Recording, rows: I64, known: dict[Key, int]) -> I64:
