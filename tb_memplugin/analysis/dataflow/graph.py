@@ -177,7 +177,7 @@ class FirstUse(NamedTuple):
 
     @property
     def combined_only(self) -> FirstUse:
-        return FirstUse(*(column[self.combined] for column in self))
+        return FirstUse._make(column[self.combined] for column in self)
 
     def row_range(self, arguments: I32) -> tuple[I64, I64]:
         """Return the first row of each argument, and the row after its last."""

@@ -30,7 +30,7 @@ class Change(NamedTuple):
     memory: I32 | I64
 
     def take(self, which: Mask) -> Change:
-        return Change(*(column[which] for column in self))
+        return Change._make(column[which] for column in self)
 
 
 class RowLifetimes(NamedTuple):
@@ -42,7 +42,7 @@ class RowLifetimes(NamedTuple):
     bytes: I64
 
     def take(self, which: np.ndarray) -> RowLifetimes:
-        return RowLifetimes(*(column[which] for column in self))
+        return RowLifetimes._make(column[which] for column in self)
 
 
 NO_ROWS = np.empty(0, dtype=np.int64)
