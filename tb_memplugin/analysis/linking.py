@@ -14,7 +14,7 @@ from tb_memplugin.analysis.ownership.by_model import PARAMETER
 from tb_memplugin.analysis.usage.headroom import DEVICE_MEMORY
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.analysis.usage.steps import names_at
-from tb_memplugin.model.arrays import I32, I64, Mask, marked
+from tb_memplugin.model.arrays import I32, I64, Mask
 from tb_memplugin.model.kinds import RegionKind, SpanKind
 from tb_memplugin.model.program import PROGRAM_FRAMES
 from tb_memplugin.model.recording import Recording
@@ -77,7 +77,8 @@ def link_to_programs(allocator: Recording, programs: Sequence[Recording]) -> Run
     program = np.full(len(rows), -1, dtype=np.int32)
     region = np.full(len(rows), -1, dtype=np.int32)
     inside = with_callees(allocator.stacks.parent, allocator.stacks.function.isin(PROGRAM_FRAMES))
-    built = np.flatnonzero(np.r_[inside, False][rows.stack])  # that a program's execution allocated
+    executable = np.r_[inside, False][rows.stack]
+    built = np.flatnonzero(executable)
     for number, candidate in enumerate(programs):
         match = PROGRAM_TITLE.fullmatch(candidate.title)
         candidates = built[rows.op_name.isin({match[1]})[built]] if match else built[:0]
@@ -94,7 +95,6 @@ def link_to_programs(allocator: Recording, programs: Sequence[Recording]) -> Run
         at = np.minimum(np.searchsorted(sizes[order], wanted), len(order) - 1)
         same = sizes[order][at] == wanted
         program[candidates[same]], region[candidates[same]] = number, order[at[same]]
-    executable = marked(len(rows), built)
     return RuntimeToProgram(program, region, executable)
 
 
