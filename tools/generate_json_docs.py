@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tb_memplugin.model.caveats import documented
+from tb_memplugin.model.caveats import CaveatCode, NoEventsCode
+from tb_memplugin.model.kinds import Labeled
 from tb_memplugin.questions.recording.columns import EXPORTED
 from tools.generate_schemas import ANSWERS, schema_of
 
@@ -27,8 +28,8 @@ CELLS = re.compile(r"^\| `([^`]+)` \| (?:(.*?) \| )?(.*) \|$", re.M)
 def generate() -> str:
     """Return the text of the page, with all tables as they should be."""
     sections = {found[1]: found[0] for found in SECTION.finditer(PAGE.read_text())}
-    wanted: dict[str, str] = {"Columns of exported tables": _columns(), "Caveats": _codes("caveats")}
-    wanted["Reasons for no events"] = _codes("empty")
+    wanted: dict[str, str] = {"Columns of exported tables": _columns(), "Caveats": _codes(CaveatCode)}
+    wanted["Reasons for no events"] = _codes(NoEventsCode)
     for name in ANSWERS:
         schema = schema_of(name)
         heading = "Errors" if name == "error" else f"{name.replace('-', ' --')} --json"
@@ -106,8 +107,8 @@ def _columns() -> str:
     return "".join(f"| `{name}` | {column.meaning} |\n" for name, column in EXPORTED.items())
 
 
-def _codes(field: str) -> str:
-    return "".join(f"| `{code}` | {meaning} |\n" for code, meaning in documented()[field].items())
+def _codes(codes: type[Labeled]) -> str:
+    return "".join(f"| `{code}` | {code.label} |\n" for code in codes)
 
 
 if __name__ == "__main__":

@@ -177,23 +177,20 @@ def _region_lifetimes(recording: Recording) -> tuple[I64, I64]:
 
 def _free_runs(recording: Recording) -> tuple[I64, I64]:
     """Return the longest hole and the sum of all holes at each position."""
-    rows, placed = recording.allocations, _placed_rows(recording)
+    rows, placed, n = recording.allocations, _placed_rows(recording), recording.length
     regions = len(placed.edges) - 1
     begin, end = _region_lifetimes(recording)
-    # A region is not free memory before and after its lifetime, so it counts as fully used there.
-    absent = np.r_[np.full(regions, -1), end], np.r_[begin, np.full(regions, recording.length)]
-    low, high = placed.edges[:-1] + np.arange(regions), placed.edges[1:] + np.arange(regions)
     foreign = _never_used(recording, placed)
-    moved = np.searchsorted(placed.edges, foreign.low, side="right") - 1
-    always = np.full(len(moved), -1), np.full(len(moved), recording.length)
     # One used byte between regions separates free memory at the end of one from that at the start of the next.
+    low, high = placed.edges[:-1] + np.arange(regions), placed.edges[1:] + np.arange(regions)
     shift = rows.region[placed.row].astype(np.int64)
-    fence = placed.edges[1:] + np.arange(regions)
+    moved = np.searchsorted(placed.edges, foreign.low, side="right") - 1
+    # Used are the rows, that byte, each region before and after its lifetime, and the memory that may be of others.
     return free_runs(
-        np.r_[rows.start[placed.row], np.full(regions, -1), absent[0], always[0]],
-        np.r_[rows.end[placed.row], np.full(regions, recording.length), absent[1], always[1]],
-        np.r_[placed.low + shift, fence, low, low, foreign.low + moved],
-        np.r_[placed.high + shift, fence + 1, high, high, foreign.high + moved],
+        np.r_[rows.start[placed.row], np.full(2 * regions, -1), end, np.full(len(moved), -1)],
+        np.r_[rows.end[placed.row], np.full(regions, n), begin, np.full(regions + len(moved), n)],
+        np.r_[placed.low + shift, high, low, low, foreign.low + moved],
+        np.r_[placed.high + shift, high + 1, high, high, foreign.high + moved],
         int(placed.edges[-1]) + regions,
-        recording.length,
+        n,
     )

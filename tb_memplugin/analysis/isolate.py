@@ -1,5 +1,6 @@
 """Isolation of failures: a recording on which an analysis fails becomes a problem beside the other answers."""
 
+import traceback
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
@@ -49,17 +50,11 @@ def failure(recording: Recording, error: Exception) -> Failed:
     about = f"{recording.title}, {recording.memory}" if recording.memory else recording.title
     if isinstance(error, InputError):
         return Failed(recording.source, f"{about}: {error.what}: {error.remedy}")
-    _log_once(recording, error)
-    reason = f"{type(error).__name__}: {error}"
-    return Failed(recording.source, f"{about}: cannot be analyzed ({reason}); other recordings are complete")
-
-
-def _log_once(recording: Recording, error: Exception) -> None:
-    import traceback
-
     innermost = traceback.extract_tb(error.__traceback__)[-1:]
     place = "".join(f"{frame.filename}:{frame.lineno}" for frame in innermost)
-    known = recording.memo.setdefault(_log_once, set())
-    if place not in known:
-        known.add(place)
+    logged = recording.memo.setdefault(failure, set())
+    if place not in logged:
+        logged.add(place)
         log_failure("Analyzing %s of %s", recording.id, recording.source, error=error)
+    reason = f"{type(error).__name__}: {error}"
+    return Failed(recording.source, f"{about}: cannot be analyzed ({reason}); other recordings are complete")

@@ -14,11 +14,12 @@ from tb_memplugin.analysis.ownership.by_model import PARAMETER
 from tb_memplugin.analysis.usage.headroom import DEVICE_MEMORY
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.analysis.usage.steps import names_at
-from tb_memplugin.model.arrays import I32, I64, Mask, marked
+from tb_memplugin.model.arrays import I32, I64, Mask
 from tb_memplugin.model.kinds import RegionKind, SpanKind
 from tb_memplugin.model.program import PROGRAM_FRAMES
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import NamedSpans
+from tb_memplugin.native.graph.call_graph import with_callees
 
 PROGRAM_TITLE = re.compile(r"(?:jit_|pmap_)?(.+?)\(\d+\)")
 
@@ -49,7 +50,7 @@ def _count_executions(spans: NamedSpans) -> dict[str, int]:
         of = executions[codes == code]
         # A call within a call of the same name is part of it. Spans are in order of their starts.
         reach = np.maximum.accumulate(spans.end_ns[of])
-        counts[spans.name.strings[code] if code >= 0 else ""] = 1 + int((spans.start_ns[of][1:] >= reach[:-1]).sum())
+        counts[spans.name[int(of[0])]] = 1 + int((spans.start_ns[of][1:] >= reach[:-1]).sum())
     return counts
 
 
@@ -75,21 +76,25 @@ def link_to_programs(allocator: Recording, programs: Sequence[Recording]) -> Run
     rows = allocator.allocations
     program = np.full(len(rows), -1, dtype=np.int32)
     region = np.full(len(rows), -1, dtype=np.int32)
-    built = _executable_rows(allocator)
+    inside = with_callees(allocator.stacks.parent, allocator.stacks.function.isin(PROGRAM_FRAMES))
+    executable = np.r_[inside, False][rows.stack]
+    built = np.flatnonzero(executable)
     for number, candidate in enumerate(programs):
         match = PROGRAM_TITLE.fullmatch(candidate.title)
-        candidates = built[_has_function(allocator, match[1])[built]] if match else built[:0]
+        candidates = built[rows.op_name.isin({match[1]})[built]] if match else built[:0]
         candidates = candidates[program[candidates] < 0]
         if not len(candidates) or not len(candidate.regions):
             continue
-        sizes = np.where(_allocated_regions(candidate), _round_up(candidate.regions.size), -1)
+        kind = candidate.regions.kind
+        is_output = (kind & (RegionKind.OUTPUT | RegionKind.THREAD_LOCAL)) == RegionKind.OUTPUT
+        # An execution allocates temporaries and outputs.
+        sizes = np.where((kind == RegionKind.TEMPORARY) | is_output, _round_up(candidate.regions.size), -1)
         # An output that aliases an argument needs new memory only if the argument could not be donated.
-        order = np.lexsort((candidate.regions.kind & RegionKind.PARAMETER, sizes))
+        order = np.lexsort((kind & RegionKind.PARAMETER, sizes))
         wanted = _round_up(rows.requested[candidates])
         at = np.minimum(np.searchsorted(sizes[order], wanted), len(order) - 1)
         same = sizes[order][at] == wanted
         program[candidates[same]], region[candidates[same]] = number, order[at[same]]
-    executable = marked(len(rows), built)
     return RuntimeToProgram(program, region, executable)
 
 
@@ -107,51 +112,23 @@ def running_intervals(allocator: Recording, programs: Sequence[Recording]) -> li
     spans, clock = allocator.spans, allocator.clock
     if spans is None or clock is None:
         return [(-1, [])]
-    names = list(spans.name.strings)
     executions = (spans.kind == SpanKind.EXECUTION) & (spans.start_ns < spans.end_ns)
     during: dict[int, Mask] = {}  # per program index: a mask of the positions from -1 on
     for number, program in enumerate(programs):
-        codes = [code for code, name in enumerate(names) if name in _span_names(program)]
-        executing = executions & np.isin(spans.name.codes, codes)
+        executing = executions & spans.name.isin(_span_names(program))
         if executing.any():
             begin, end = (np.searchsorted(clock, time[executing]) for time in (spans.start_ns, spans.end_ns))
             change = np.bincount(begin, minlength=len(clock) + 1) - np.bincount(end, minlength=len(clock) + 1)
             during[number] = np.r_[False, np.cumsum(change[:-1]) > 0]
     changed = [np.flatnonzero(np.diff(mask)) + 1 for mask in during.values()]
     changes = np.unique(np.concatenate([[0], *changed])).tolist()
-    return [
-        (change_position - 1, [number for number, mask in during.items() if mask[change_position]])
-        for change_position in changes
-    ]
+    return [(at - 1, [number for number, mask in during.items() if mask[at]]) for at in changes]
 
 
 def _span_names(program: Recording) -> set[str]:
     """Return the names of a program's spans: devices use the program's title, hosts the function's name."""
     match = PROGRAM_TITLE.fullmatch(program.title)
     return {program.title, match[1]} if match else {program.title}
-
-
-def _allocated_regions(program: Recording) -> Mask:
-    """Mark the regions that an execution allocates: temporaries and outputs."""
-    kind = program.regions.kind
-    output = (kind & (RegionKind.OUTPUT | RegionKind.THREAD_LOCAL)) == RegionKind.OUTPUT
-    mask: Mask = (kind == RegionKind.TEMPORARY) | output
-    return mask
-
-
-def _executable_rows(allocator: Recording) -> I64:
-    """Return the rows that a program's execution allocated."""
-    stacks, leaf = allocator.stacks, allocator.allocations.stack
-    inside = np.r_[stacks.function.isin(PROGRAM_FRAMES), False]  # the last is for -1
-    while True:
-        deeper = inside | np.r_[inside[stacks.parent], False]
-        if (deeper == inside).all():
-            return np.flatnonzero(inside[leaf])
-        inside = deeper
-
-
-def _has_function(allocator: Recording, function: str) -> Mask:
-    return allocator.allocations.op_name.isin({function})
 
 
 def _round_up(size: I64) -> I64:

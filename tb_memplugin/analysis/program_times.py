@@ -15,12 +15,10 @@ from tb_memplugin.analysis.replay.compiler_recomputation import repeats
 from tb_memplugin.analysis.step_time import StepTime, step_time
 from tb_memplugin.analysis.usage.live_bytes import usage
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.arrays import F64, I32, I64, concatenate_ranges
-from tb_memplugin.model.dataflow import DataflowValues
+from tb_memplugin.model.arrays import F64, I64, concatenate_ranges, connected_components
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.program import Costs, InstructionTimes, Program
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.text import Text
 
 CONTROL_FLOW = {"while", "call", "conditional"}
 NOT_OF_KERNELS = re.compile(r"\W")
@@ -32,9 +30,9 @@ class ProgramTimes:
     """The times of one run of a program, in seconds per position of its schedule, all iterations of loops included."""
 
     estimated: StepTime | None  # None: the speed of the device is not known
+    seconds: F64  # the measured times, with those of other kernels shared out among the rest; else the estimated ones
     measured: F64 | None  # NaN where the profile has no run of the instruction; None: no instruction was measured
     others: float  # measured, of kernels that cannot be assigned to an instruction, such as those of libraries
-    weights: F64  # by which the time of others is shared out among the instructions that were not measured
     executions: int  # of the program, on all devices together
     devices: tuple[str, ...]
     imbalance: F64 | None  # the mean time on the slowest device, divided by that on the fastest
@@ -42,16 +40,6 @@ class ProgramTimes:
     @property
     def is_measured(self) -> bool:
         return self.measured is not None
-
-    @property
-    def seconds(self) -> F64:
-        """The measured times, with those of other kernels shared out; else the estimated ones."""
-        if self.measured is None:
-            assert self.estimated is not None
-            return self.estimated.seconds
-        weights = np.where(np.isnan(self.measured), self.weights, 0.0)
-        found: F64 = np.nan_to_num(self.measured) + weights * (self.others / max(float(weights.sum()), 1e-300))
-        return found
 
     @property
     def total_measured(self) -> float | None:
@@ -86,14 +74,14 @@ def program_times(recording: Recording) -> ProgramTimes | None:
     costs, estimated = program.costs(), estimated_time(recording)
     ran = program.measured() if program.measured is not None else None
     if ran is None or not len(ran.name):
-        return ProgramTimes(estimated, None, 0.0, costs.nbytes, 0, (), None) if estimated is not None else None
-    return _measured(recording, costs, ran, estimated)
+        return ProgramTimes(estimated, estimated.seconds, None, 0.0, 0, (), None) if estimated is not None else None
+    return _measured(program, costs, ran, estimated)
 
 
-def _measured(recording: Recording, costs: Costs, ran: InstructionTimes, estimated: StepTime | None) -> ProgramTimes:
-    program = recording.program
-    assert program is not None
-    row = _rows_of(program.name, ran.name)
+def _measured(program: Program, costs: Costs, ran: InstructionTimes, estimated: StepTime | None) -> ProgramTimes:
+    rows = {name: row for row, name in enumerate(ran.name.tolist())}
+    # Per instruction: its row, -1 for none. Names of kernels have `_` in place of dots.
+    row = program.name.map(lambda name: rows.get(name, rows.get(NOT_OF_KERNELS.sub("_", name), -1)), -1, np.int64)
     is_caller = program.op.isin(CONTROL_FLOW)  # their times are those of what they call
     unmatched = np.setdiff1d(np.arange(len(ran.name)), row)
     row[is_caller] = -1
@@ -103,19 +91,12 @@ def _measured(recording: Recording, costs: Costs, ran: InstructionTimes, estimat
     measured, imbalance = np.full((2, len(row)), np.nan)
     measured[known] = ran.seconds[row[known]] / shared[row[known]] / executions
     imbalance[known] = ran.slowest[row[known]] / np.maximum(ran.fastest[row[known]], 1e-12)
-    weights = costs.nbytes * costs.times if estimated is None else estimated.seconds
-    others = float(ran.seconds[unmatched].sum()) / executions if weights[~known].any() else 0.0
+    # The time of other kernels is shared out among the instructions that were not measured.
+    weights = np.where(known, 0.0, costs.nbytes * costs.times if estimated is None else estimated.seconds)
+    others = float(ran.seconds[unmatched].sum()) / executions if weights.any() else 0.0
+    seconds = np.nan_to_num(measured) + weights * (others / max(float(weights.sum()), 1e-300))
     several = len(ran.devices) > 1
-    return ProgramTimes(estimated, measured, others, weights, executions, ran.devices, imbalance if several else None)
-
-
-def _rows_of(instructions: Text, measured: Text) -> I64:
-    """Return the row of `measured` for each instruction, -1 for none. Names of kernels have `_` in place of dots."""
-    rows = {name: row for row, name in enumerate(measured.tolist())}
-    found: I64 = instructions.map(
-        lambda name: rows.get(name, rows.get(NOT_OF_KERNELS.sub("_", name), -1)), -1, np.int64
-    )
-    return found
+    return ProgramTimes(estimated, seconds, measured, others, executions, ran.devices, imbalance if several else None)
 
 
 def _executions(runs: I64, times: F64) -> int:
@@ -182,7 +163,7 @@ def _longest_unused(recording: Recording, clock: F64) -> F64:
     if graph is None:
         return found
     values = graph.values
-    same = _same_memory(values)
+    same = connected_components(len(values), *shared_memory(values))  # equal numbers: values that share memory
     value, at = np.r_[values.used_value, np.arange(len(values))], np.r_[values.use, values.producer]
     value, at = value[at >= 0], at[at >= 0]
     keys = np.unique(same[value].astype(np.int64) * (n + 1) + at)
@@ -193,40 +174,22 @@ def _longest_unused(recording: Recording, clock: F64) -> F64:
     count = last - first
     owner = np.repeat(np.arange(len(which)), count)
     used = keys[concatenate_ranges(first, count)] - memory[owner]
-    lowest, highest = _of_loops(recording)
+    lowest, highest = _of_loops(graph.program, n)
     start, stop = np.maximum(lowest[used], begin[owner]), np.minimum(highest[used] + 1, end[owner])
     # Each row has its uses in order, after where it begins and before where it ends.
-    row = np.r_[np.arange(len(which)), owner]
-    order = np.argsort(row, kind="stable")
-    free_from = clock[np.r_[begin, stop]][order]
-    row = np.r_[owner, np.arange(len(which))]
-    free_until = clock[np.r_[start, end]][np.argsort(row, kind="stable")]
-    np.maximum.at(found, which[np.sort(row)], free_until - free_from)
+    after = np.cumsum(count)
+    free_from = np.insert(clock[stop], after - count, clock[begin])
+    free_until = np.insert(clock[start], after, clock[end])
+    np.maximum.at(found, np.repeat(which, count + 1), free_until - free_from)
     return found
 
 
-def _same_memory(values: DataflowValues) -> I32:
-    """Return a number for each value; values that share memory have the same one."""
-    one, other = shared_memory(values)
-    number = np.arange(len(values), dtype=np.int32)
-    while True:
-        least = number.copy()
-        np.minimum.at(least, one, number[other])
-        np.minimum.at(least, other, number[one])
-        least = least[least]
-        if np.array_equal(least, number):
-            return number
-        number = least
-
-
-def _of_loops(recording: Recording) -> tuple[I64, I64]:
+def _of_loops(program: Program, length: int) -> tuple[I64, I64]:
     """Return the first and last position of the outermost loop around each position; itself outside of loops."""
-    program = recording.program
-    assert program is not None
-    at = np.arange(recording.length)
+    at = np.arange(length)
     outside = np.flatnonzero(program.computation.isin({program.entry_computation}))
     after = np.searchsorted(outside, at)  # of what an instruction calls, it is the last
     before = np.r_[-1, outside][after]
-    caller = np.r_[outside, recording.length - 1][after]
+    caller = np.r_[outside, length - 1][after]
     is_loop = program.op.isin({"while"})[caller] & (caller != at)
     return np.where(is_loop, before + 1, at), np.where(is_loop, caller, at)

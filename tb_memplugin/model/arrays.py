@@ -12,7 +12,6 @@ U8 = npt.NDArray[np.uint8]
 F64 = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-
 ARRAY = re.compile(r"\w+\[(\d[\d,]{0,200})\]")
 MAX_DIGITS = 15  # of a dimension; a longer number is damage
 
@@ -64,3 +63,16 @@ def sum_over_time(length: int, start: I64, end: I64, amount: I64) -> I64:
     change = np.bincount(np.clip(start, 0, length), amount, length + 1)
     change -= np.bincount(np.clip(end, 0, length), amount, length + 1)
     return np.cumsum(change[:length]).astype(np.int64)
+
+
+def connected_components(n: int, left: npt.NDArray[np.integer], right: npt.NDArray[np.integer]) -> I32:
+    """Return, per item, the smallest item that any chain of pairs connects it to."""
+    label = np.arange(n, dtype=np.int32)
+    while True:
+        low = np.minimum(label[left], label[right])
+        before = label.copy()
+        np.minimum.at(label, left, low)
+        np.minimum.at(label, right, low)
+        label = label[label]
+        if np.array_equal(label, before):
+            return label

@@ -1,25 +1,14 @@
 """Limits of what a recording contains, and codes of caveats and of reasons for missing data.
 
-Codes are part of the JSON contract: programs may rely on them.
+Codes are part of the JSON contract: programs may rely on them. The label of a code is its meaning in one sentence.
 """
 
-from enum import StrEnum
-from typing import NamedTuple, Self
+from typing import NamedTuple
+
+from tb_memplugin.model.kinds import Labeled
 
 
-class Code(StrEnum):
-    """A stable code with its meaning in one sentence."""
-
-    meaning: str
-
-    def __new__(cls, value: str, meaning: str) -> Self:
-        member = str.__new__(cls, value)
-        member._value_ = value
-        member.meaning = meaning
-        return member
-
-
-class CaveatCode(Code):
+class CaveatCode(Labeled):
     """Something that a file lacks, or that had to be reconstructed."""
 
     # Of several sources
@@ -96,21 +85,13 @@ class CaveatCode(Code):
     LIVE_ARRAYS = "live_arrays", "The device has no counters; the bytes of JAX's live arrays replace them."
 
 
-class NoEventsCode(Code):
+class NoEventsCode(Labeled):
     """The reason why a profile has no allocator events."""
 
     CPU_BACKEND = "cpu_backend", "The profile has no accelerator, and JAX's CPU backend does not log allocations."
     TRACER_LEVEL = "tracer_level", "The host tracer ran below the level at which allocators log events."
     NO_DEVICE_WORK = "no_device_work", "The devices ran nothing during the profile."
     NO_ALLOCATOR_EVENTS = "no_allocator_events", "No allocator logged an event; the reason is unknown."
-
-
-def documented() -> dict[str, dict[str, str]]:
-    """Return the meaning of every code, by the JSON field that it appears in: the table of docs/json.md."""
-    return {
-        "caveats": {code.value: code.meaning for code in CaveatCode},
-        "empty": {code.value: code.meaning for code in NoEventsCode},
-    }
 
 
 class Caveat(NamedTuple):

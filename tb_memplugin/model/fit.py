@@ -7,11 +7,17 @@ program as `fit.json`, of the same keys as `tb-memplugin fit --json`.
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Self, TypedDict
+from typing import TypedDict, TypeGuard
+
+from tb_memplugin.model.kinds import Labeled
 
 Knob = int | float | str | bool
 Knobs = tuple[tuple[str, Knob], ...]
+
+
+def is_number(value: Knob | None) -> TypeGuard[int | float]:
+    """Return whether a value is a number, which true and false are not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def parse_value(text: str) -> Knob:
@@ -34,17 +40,6 @@ MICROBATCHES = (
     "accum_steps", "grad_accum", "grad_accum_steps", "gradient_accumulation", "gradient_accumulation_steps",
     "grad_accumulation_steps", "num_accumulation_steps", "every_k_schedule",
 )  # fmt: skip
-
-
-class Labeled(StrEnum):
-    """A text of a record, with its name in an answer."""
-
-    label: str
-
-    def __new__(cls, value: str, label: str = "") -> Self:
-        member = str.__new__(cls, value)
-        member._value_, member.label = value, label
-        return member
 
 
 class OfTorch(Labeled):
@@ -181,9 +176,8 @@ class Outcome:
     @property
     def fits(self) -> bool:
         """Return whether the program fits: compilers compare what it reserves with the limit."""
-        if self.reserved_bytes is None or self.refused:
-            return False
-        return self.limit_bytes is None or self.reserved_bytes <= self.limit_bytes
+        size = self.compared_bytes
+        return size is not None and (self.limit_bytes is None or size <= self.limit_bytes)
 
     @property
     def is_traced(self) -> bool:
@@ -360,9 +354,8 @@ class LargestValue:
         return dict(self.largest.candidate.knobs).get(self.searched) if self.largest is not None else None
 
     def __repr__(self) -> str:
-        searched = (
-            f"largest {self.searched} {self.value if self.largest is not None else 'none'}, " if self.searched else ""
-        )
+        value = self.value if self.largest is not None else "none"
+        searched = f"largest {self.searched} {value}, " if self.searched else ""
         return f"<{searched}{self.last!r}>"
 
 

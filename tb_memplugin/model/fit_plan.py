@@ -6,11 +6,11 @@ items of the batch, else steps.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from tb_memplugin.model.accelerators import TPUS
-from tb_memplugin.model.fit import MICROBATCHES, Knob, Knobs, Outcome
+from tb_memplugin.model.fit import MICROBATCHES, Knob, Knobs, Outcome, is_number
 
 BATCH = re.compile(r"(?:\w*_)?(?:batch|batches|batch_?size|bsz?)(?:_per_\w+)?", re.IGNORECASE)
 NO_BATCH = re.compile(r"(?:^|_)(?:num|n|eval|test|valid\w*)_|micro", re.IGNORECASE)
@@ -47,7 +47,7 @@ def chips_of(target: str) -> int:
 def items_of(outcome: Outcome, name: str) -> float:
     """Return the value of a knob that counts items, on all devices together; 1 where it counts none."""
     value = dict(outcome.candidate.knobs).get(name)
-    if not isinstance(value, int | float) or isinstance(value, bool) or value <= 0:
+    if not is_number(value) or value <= 0:
         return 1
     tpu = TPUS.get(chip_of(outcome.candidate.target))
     devices = chips_of(outcome.candidate.target) * (tpu.devices_per_chip if tpu is not None else 1)
@@ -102,9 +102,7 @@ def plan(outcomes: Sequence[Outcome], prices: Mapping[str, float] | None = None)
     item = _item(some)
     rated = [Planned(one, _rate(one, item)) for one in some]
     front = _front(rated)
-    known = [
-        Planned(one.outcome, one.rate, _cost(one, prices or {}), on_front=id(one.outcome) in front) for one in rated
-    ]
+    known = [replace(one, cost=_cost(one, prices or {}), on_front=id(one.outcome) in front) for one in rated]
     return Plan(item, tuple(sorted(known, key=_order)), _varied(some))
 
 
@@ -193,17 +191,14 @@ def knob_prices(found: Plan, best: Planned) -> list[Price]:
     return prices
 
 
-def _others(one: Planned, name: str, free: Sequence[str]) -> tuple[str, tuple[str, ...], Knobs]:
+def _others(one: Planned, name: str, free: Sequence[str] = ()) -> tuple[str, tuple[str, ...], Knobs]:
     knobs = tuple(sorted((key, value) for key, value in one.knobs.items() if key not in (name, *free)))
     return one.target, one.outcome.candidate.changes, knobs
 
 
 def _same(some: Sequence[Planned], name: str, best: Planned, other: Knob) -> tuple[Planned, Planned] | None:
     """Return two candidates with the two values that are the same in all else, with the largest batch there is."""
-
-    def rest(one: Planned) -> tuple[tuple[str, Knob], ...]:
-        return tuple(sorted((key, value) for key, value in one.knobs.items() if key != name))
-
-    own = {rest(one): one for one in some if one.knobs.get(name) == best.knobs[name]}
-    pairs = [(own[rest(one)], one) for one in some if one.knobs.get(name) == other and rest(one) in own]
+    own = {_others(one, name): one for one in some if one.knobs.get(name) == best.knobs[name]}
+    others = [one for one in some if one.knobs.get(name) == other]
+    pairs = [(own[_others(one, name)], one) for one in others if _others(one, name) in own]
     return max(pairs, key=lambda pair: pair[0].outcome.reserved_bytes or 0, default=None)

@@ -1,11 +1,23 @@
 """Enumerations of the model: axes, roles, kinds of regions and of spans; and what users choose, with defaults."""
 
 from enum import IntEnum, IntFlag, StrEnum
+from typing import Self
 
 COMPILE_SECONDS = 600.0  # that a compilation may take
 NOTES_PREFIX = "tb_memplugin "  # of the comment of a device profile with the step and memory_stats() as JSON
 FAIL_ON = ("missing", "unreadable", "outliers")  # hosts, files and devices on which a check may fail
 PAUSE_SECONDS = 60.0  # between two sessions of one capture, at most
+
+
+class Labeled(StrEnum):
+    """A text of a record or an answer, with its name or meaning in words."""
+
+    label: str
+
+    def __new__(cls, value: str, label: str = "") -> Self:
+        member = str.__new__(cls, value)
+        member._value_, member.label = value, label
+        return member
 
 
 class Axis(StrEnum):

@@ -1,13 +1,13 @@
 """The largest value of a knob for each choice of the others, from the candidates compiled for it, by step."""
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from tb_memplugin.model.fit import Knob, Knobs, LargestValue, MemoryLine, Outcome
+from tb_memplugin.model.fit import Knob, Knobs, LargestValue, MemoryLine, Outcome, is_number
 
 MAX_ERROR = 0.02  # of a line that describes the memory
 
@@ -70,7 +70,7 @@ class KnobChoice:
     """A target with values of all knobs but the searched one, and the changes that the program was compiled with."""
 
     target: str
-    knobs: tuple[tuple[str, Knob], ...]
+    knobs: Knobs
     changes: tuple[str, ...] = ()
 
 
@@ -103,49 +103,39 @@ class FitStep:
 def fit_steps(outcomes: Iterable[Outcome]) -> list[FitStep]:
     """Return the candidates of each step and searched knob, ordered by target, choice and value."""
     every = list(outcomes)
-    searches = {step: Counter[str]() for step in sorted({outcome.candidate.step for outcome in every})}
+    searches: dict[str, set[str]] = {outcome.candidate.step: set() for outcome in every}
     for outcome in every:
         if outcome.searched:
-            searches[outcome.candidate.step][outcome.searched] += 1
+            searches[outcome.candidate.step].add(outcome.searched)
     steps: dict[tuple[str, str], list[Outcome]] = {}
     for outcome in every:
         searched = outcome.searched or _only_search(outcome, searches[outcome.candidate.step])
         steps.setdefault((outcome.candidate.step, searched), []).append(outcome)
     found = [FitStep(step, searched, tuple(of_step)) for (step, searched), of_step in sorted(steps.items())]
-    return [FitStep(one.step, one.searched, tuple(sorted(one.outcomes, key=lambda o: _order(one, o)))) for one in found]
+    return [replace(one, outcomes=tuple(sorted(one.outcomes, key=partial(_order, one)))) for one in found]
 
 
-def _only_search(outcome: Outcome, searches: Counter[str]) -> str:
+def _only_search(outcome: Outcome, searches: set[str]) -> str:
     """Return the searched knob of a candidate that was compiled by itself: it is a point of its step's search."""
     searched = next(iter(searches), "")
-    return searched if len(searches) == 1 and _is_number(dict(outcome.candidate.knobs).get(searched)) else ""
+    return searched if len(searches) == 1 and is_number(dict(outcome.candidate.knobs).get(searched)) else ""
 
 
 def answer(step: FitStep, choice: KnobChoice, outcomes: Sequence[Outcome]) -> LargestValue:
     """Return the largest value of the searched knob for a choice; without a search, the candidate that fits."""
-    found = {value: outcome for outcome in outcomes if _is_integer(value := step.value(outcome))}
+    values = ((step.value(outcome), outcome) for outcome in outcomes)
+    found = {value: outcome for value, outcome in values if isinstance(value, int) and not isinstance(value, bool)}
     if step.searched and found:
-        return largest_value(choice.target, choice.knobs, step.searched, found)  # type: ignore[arg-type]
+        return largest_value(choice.target, choice.knobs, step.searched, found)
     return largest_value(choice.target, choice.knobs, "", dict(enumerate(outcomes)))
 
 
 def _order(step: FitStep, outcome: Outcome) -> tuple[object, ...]:
     choice, value = step.choice(outcome), step.value(outcome)
     texts = [choice.target, *(f"{name} {knob}" for name, knob in choice.knobs), *choice.changes]
-    return (_natural(" ".join(texts)), len(choice.changes), _number(value), str(value), outcome.run)
+    number = float(value) if is_number(value) else float("-inf")
+    return (_natural(" ".join(texts)), len(choice.changes), number, str(value), outcome.run)
 
 
 def _natural(text: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d{1,18})", text)]
-
-
-def _is_integer(value: Knob | None) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_number(value: Knob | None) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _number(value: Knob | None) -> float:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else float("-inf")

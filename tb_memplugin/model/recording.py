@@ -9,32 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from tb_memplugin.model import tables
 from tb_memplugin.model.arrays import I32, I64
-from tb_memplugin.model.kinds import HOST_MEMORY
+from tb_memplugin.model.caveats import Caveat
+from tb_memplugin.model.kinds import HOST_MEMORY, Axis, RecordingKind
 from tb_memplugin.model.lazy import Lazy, cached_property
-from tb_memplugin.model.program import Backend
-
-if TYPE_CHECKING:
-    from tb_memplugin.model.caveats import Caveat
-    from tb_memplugin.model.kinds import Axis, RecordingKind
-    from tb_memplugin.model.out_of_memory import OutOfMemory
-    from tb_memplugin.model.program import Program
-    from tb_memplugin.model.tables import (
-        Allocations,
-        CachingAllocatorState,
-        DeviceProfileCounts,
-        MemoryLedger,
-        NamedSpans,
-        PhasePeaks,
-        ProgramChunks,
-        Regions,
-        ReportedMemory,
-        Stacks,
-    )
+from tb_memplugin.model.out_of_memory import OutOfMemory
+from tb_memplugin.model.program import Backend, Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,25 +51,25 @@ class Recording:
     memory: str
     axis: Axis
     length: int
-    allocations: Allocations
-    regions: Regions
-    stacks: Stacks
+    allocations: tables.Allocations
+    regions: tables.Regions
+    stacks: tables.Stacks
     program: Program | None = None
-    reported: ReportedMemory | None = None
-    caching_allocator: CachingAllocatorState | None = None  # PyTorch only
-    device_profile: DeviceProfileCounts | None = None  # device profiles only
+    reported: tables.ReportedMemory | None = None
+    caching_allocator: tables.CachingAllocatorState | None = None  # PyTorch only
+    device_profile: tables.DeviceProfileCounts | None = None  # device profiles only
     clock: I64 | None = None  # nanoseconds of each position since the profile began; axis TIME only
-    spans: NamedSpans | None = None  # steps, executions, annotations; axis TIME only
+    spans: tables.NamedSpans | None = None  # steps, executions, annotations; axis TIME only
     free_stack: I32 | None = None  # per row: the call stack that freed it, -1 unknown; None if the source has none
     capture_info: CaptureInfo | None = None
     sampling: Sampling | None = None  # of counters that are read at intervals
-    ledger: MemoryLedger | None = None  # of counters that are read at intervals
-    phases: PhasePeaks | None = None
+    ledger: tables.MemoryLedger | None = None  # of counters that are read at intervals
+    phases: tables.PhasePeaks | None = None
     reported_peak: int | None = None
     capacity: int | None = None  # bytes of memory on the device
     capacity_source: str = ""  # where that figure comes from, in words; empty: the source itself
     out_of_memory: OutOfMemory | None = None  # the last out-of-memory failure
-    program_chunks: ProgramChunks | None = None  # out-of-memory errors of XLA's BFC allocator only
+    program_chunks: tables.ProgramChunks | None = None  # out-of-memory errors of XLA's BFC allocator only
     caveats: tuple[Caveat, ...] = ()
     timelines: tuple[Recording, ...] = ()  # of a PyTorch snapshot: the memory timelines of its run that have categories
 
@@ -140,6 +125,10 @@ class Recording:
         return {}
 
 
+def _read_on_access(field: str) -> Any:
+    return cached_property(lambda recording: getattr(recording._complete(), field))
+
+
 class LazyRecording(Recording):
     """A recording whose call stacks, names and spans are read when one of its tables is first accessed.
 
@@ -150,10 +139,15 @@ class LazyRecording(Recording):
 
     _outline: Recording
     _complete: Lazy[Recording]
+    allocations = _read_on_access("allocations")
+    stacks = _read_on_access("stacks")
+    spans = _read_on_access("spans")
+    free_stack = _read_on_access("free_stack")
+    caveats = _read_on_access("caveats")
 
     @staticmethod
     def of(outline: Recording, read: Callable[[], Recording]) -> LazyRecording:
-        """Return a recording that calls `read` once, for the fields below; all others are the outline's."""
+        """Return a recording that calls `read` once, for the fields above; all others are the outline's."""
         recording = object.__new__(LazyRecording)
         copied = {f.name: getattr(outline, f.name) for f in fields(Recording) if f.name not in vars(LazyRecording)}
         vars(recording).update(copied, _outline=outline, _complete=Lazy(read))
@@ -168,23 +162,3 @@ class LazyRecording(Recording):
         if self.outline is not self:
             self._complete()
         return self
-
-    @cached_property
-    def allocations(self) -> Allocations:
-        return self._complete().allocations
-
-    @cached_property
-    def stacks(self) -> Stacks:
-        return self._complete().stacks
-
-    @cached_property
-    def spans(self) -> NamedSpans | None:
-        return self._complete().spans
-
-    @cached_property
-    def free_stack(self) -> I32 | None:
-        return self._complete().free_stack
-
-    @cached_property
-    def caveats(self) -> tuple[Caveat, ...]:
-        return self._complete().caveats

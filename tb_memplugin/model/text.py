@@ -168,13 +168,14 @@ class LazyText(Text):
 
     _source: TextSource
     _rows: I32
-    _codes: I32 | None
+    _codes: Lazy[I32]
 
     def __init__(self, source: TextSource, rows: npt.NDArray[np.integer]) -> None:
         """`rows`: the row of the source that each row of the column has its text from; -1 none."""
+        own = rows.astype(np.int32, copy=False)
         object.__setattr__(self, "_source", source)
-        object.__setattr__(self, "_rows", rows.astype(np.int32, copy=False))
-        object.__setattr__(self, "_codes", None)
+        object.__setattr__(self, "_rows", own)
+        object.__setattr__(self, "_codes", Lazy(lambda: _at(source.all(), own).codes))
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -188,11 +189,7 @@ class LazyText(Text):
 
     @property
     def codes(self) -> I32:
-        if self._codes is None:
-            object.__setattr__(self, "_codes", _at(self._source.all(), self._rows).codes)
-        codes: I32 | None = self._codes
-        assert codes is not None
-        return codes
+        return self._codes()
 
     def take(self, rows: npt.NDArray[np.integer]) -> Text:
         chosen = self._rows[rows]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -165,8 +166,7 @@ def row_of_value(recording: Recording) -> I32:
 NOTHING, SEVERAL = -1, -2
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FirstUse:
+class FirstUse(NamedTuple):
     """One row per operation that reads a value derived from a single argument; in order of argument, then position."""
 
     argument: I32  # the argument's value
@@ -177,10 +177,7 @@ class FirstUse:
 
     @property
     def combined_only(self) -> FirstUse:
-        keep = self.combined
-        return FirstUse(
-            self.argument[keep], self.value[keep], self.position[keep], self.node[keep], self.combined[keep]
-        )
+        return FirstUse._make(column[self.combined] for column in self)
 
     def row_range(self, arguments: I32) -> tuple[I64, I64]:
         """Return the first row of each argument, and the row after its last."""

@@ -200,22 +200,9 @@ class UpdateArithmetic:
     @cached_property
     def reads(self) -> Mask:
         """Mark the reads, in the order of `DataflowValues.use`, that are part of this arithmetic."""
-        source, target = self._pairs
-        values, found = self.values, np.zeros(len(self.values.use) + 1, dtype=bool)
-        # Reads are in order of value, then position, so the key rises.
-        keys, wanted = read_keys(values.used_value, values.use), read_keys(source, values.producer[target])
-        at = np.searchsorted(keys, wanted)
-        at[np.r_[keys, -1][at] != wanted] = len(keys)  # not a read: a slice, or a loop's carry
-        found[at] = True
-        return found[:-1]
-
-    @property
-    def _computes(self) -> Mask:
-        """Mark the positions that compute part of this arithmetic."""
-        _, target = self._pairs
-        making = marked(int(self.values.producer.max(initial=-1)) + 1, self.values.producer[target])
-        padded: Mask = np.r_[making, np.zeros(int(self.values.use.max(initial=-1)) + 1, dtype=bool)]
-        return padded
+        (source, target), values = self._pairs, self.values
+        # Some pairs are no reads: slices, and a loop's carries.
+        return np.isin(read_keys(values.used_value, values.use), read_keys(source, values.producer[target]))
 
     def from_arguments(self, arguments: I32) -> Mask:
         """Mark the values that are computed element by element from one of the arguments."""
@@ -240,9 +227,9 @@ class UpdateArithmetic:
 
         `reads` marks the reads that are part of any update's arithmetic.
         """
-        values = self.values
-        reader = values.used_value
-        found = marked(len(values), reader[self._computes[values.use] & ~reads & (values.elements[reader] > 1)])
+        values, used = self.values, self.values.used_value
+        computes = np.isin(values.use, values.producer[self._pairs[1]])  # per read: its position is of the arithmetic
+        found = marked(len(values), used[computes & ~reads & (values.elements[used] > 1)])
         # A value is prefetched in slices.
         pairs = values.derivations
         found[pairs.target[(pairs.kind == Derivation.PART) & self.inside[pairs.source]]] = False

@@ -31,7 +31,6 @@ from tb_memplugin.analysis.dataflow.graph import (
 )
 from tb_memplugin.analysis.dataflow.input_output_pairs import (
     LABELS,
-    NO_PAIRS,
     InputOutputPairs,
     UpdateArithmetic,
     depends_on,
@@ -76,9 +75,11 @@ def training_step(recording: Recording) -> TrainingStep | None:
     if graph is None:
         return None
     owner = owning_argument(graph, around_loops=False)
-    differentiated = _from_transposed(graph)
-    for returned, candidates in ((False, updated_arguments), (True, _weight_gradient_pairs)):
-        pairs = candidates(recording)
+    transposed = graph.values.transposed
+    # The nodes that depend on an operation that JAX named `transpose(`; None if there is none.
+    differentiated = graph.forward.reach(transposed) if len(transposed) else None
+    for returned in (False, True):
+        pairs = _weight_gradient_pairs(graph.values) if returned else updated_arguments(recording)
         update = UpdateArithmetic.of(graph.values, pairs.value)
         every_use = first_use(graph, owner, ~update.reads)
         first_uses = every_use.combined_only
@@ -96,21 +97,11 @@ def training_step(recording: Recording) -> TrainingStep | None:
     return None
 
 
-def _from_transposed(graph: DataflowGraph) -> Mask | None:
-    """Mark the nodes that depend on an operation that JAX named `transpose(`; None if there is none."""
-    transposed = graph.values.transposed
-    return graph.forward.reach(transposed) if len(transposed) else None
-
-
-def _weight_gradient_pairs(recording: Recording) -> InputOutputPairs:
+def _weight_gradient_pairs(values: DataflowValues) -> InputOutputPairs:
     """Pair arguments with results that may be their gradients, by shape and order.
 
     A gradient has the shape of its weight, and weights and gradients are in the order of one tree.
     """
-    graph = dataflow_graph(recording)
-    if graph is None:
-        return NO_PAIRS
-    values = graph.values
     arguments = np.flatnonzero((values.argument >= 0) & (values.floating != 0))
     free: dict[int, list[int]] = {}
     for argument in arguments[np.argsort(values.argument[arguments])][::-1].tolist():

@@ -41,8 +41,6 @@ class SiteTable(NamedTuple):
 def classify(table: SiteTable, since: int, survived: F64) -> tuple[U8, I64, F64]:
     """Return verdict, evidence (steps) and confidence (0 to 1) of each site, from its live bytes since step `since`."""
     live = table.live[:, since:]
-    if not len(live):
-        return np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0)
     span = live.shape[1] - 1
     change = np.diff(live, axis=1)
     floor = np.minimum.accumulate(live[:, ::-1], axis=1)[:, ::-1]  # live bytes never fall below this again
@@ -97,7 +95,7 @@ def theil_sen_slope(live: I64, sampled_steps: I64, since: int) -> F64:
     early, late = np.triu_indices(len(points), 1)
     chosen, step = live[:, points], sampled_steps[points]
     slopes = (chosen[:, late] - chosen[:, early]) / (step[late] - step[early])
-    return np.median(slopes, axis=1) if len(live) else np.empty(0)
+    return np.median(slopes, axis=1)
 
 
 # The least bytes in a window are near the floor if the window contains whole steps, or else many samples.

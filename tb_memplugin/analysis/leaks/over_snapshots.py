@@ -12,7 +12,7 @@ from tb_memplugin.analysis.ownership.source_lines import base_name, callers_firs
 from tb_memplugin.analysis.usage.live_bytes import usage
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.analysis.usage.steps import MIN_STEPS, Steps
-from tb_memplugin.model.arrays import F64, I64, U8
+from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.native.row_groups import group_rows
 from tb_memplugin.numbered_names import natural_key, split_name
@@ -43,19 +43,26 @@ def growth(recordings: Sequence[Recording]) -> Growth:
     sampled_steps = np.arange(count, dtype=np.int64)
     enough = count >= MIN_STEPS
     message = "" if enough else f"A trend needs at least {MIN_STEPS} profiles: save one after each of several steps."
-    verdict, evidence, confidence = _classify(live, warm_up - 1) if enough else _unclassified(len(live))
+    zeros = np.zeros(len(row))
     sites = LeakSites(
         row=row,
         sized=np.zeros(len(row), dtype=bool),
         allocations=allocations,
-        survived=np.zeros(len(row)),
+        survived=zeros,
         live=live,
-        bytes_per_step=theil_sen_slope(live, sampled_steps, warm_up - 1) if enough else np.zeros(len(row)),
-        verdict=verdict,
-        evidence=evidence,
-        confidence=confidence,
-        freed_later=np.zeros(len(row)),
+        bytes_per_step=zeros,
+        verdict=np.full(len(row), Verdict.STEADY, np.uint8),
+        evidence=np.zeros(len(row), np.int64),
+        confidence=zeros,
+        freed_later=zeros,
     )
+    if enough:
+        # Profiles identify no allocations: bytes below which a site never falls again count as staying.
+        floor = np.minimum.accumulate(live[:, ::-1], axis=1)[:, ::-1]
+        table = SiteTable(live, staying=np.diff(floor, axis=1, prepend=0))
+        verdict, evidence, confidence = classify(table, warm_up - 1, np.full(len(live), np.inf))
+        slope = theil_sen_slope(live, sampled_steps, warm_up - 1)
+        sites = sites._replace(verdict=verdict, evidence=evidence, confidence=confidence, bytes_per_step=slope)
     order = np.lexsort((-live[:, -1], -sites.bytes_per_step, sites.verdict != Verdict.LEAK)) if count else held
     steps = Steps(sampled_steps, "profile", True, message)
     found = Leaks(steps, warm_up, sampled_steps, 0, left_out, LeakSites._make(column[order] for column in sites))
@@ -80,24 +87,12 @@ def sort_series(recordings: Sequence[Recording]) -> list[Recording]:
     ]
 
 
-def _classify(live: I64, since: int) -> tuple[U8, I64, F64]:
-    """Classify sites. Profiles identify no allocations: bytes below which a site never falls again count as staying."""
-    floor = np.minimum.accumulate(live[:, ::-1], axis=1)[:, ::-1]
-    staying = np.diff(floor, axis=1, prepend=0)
-    return classify(SiteTable(live, staying), since, np.full(len(live), np.inf))
-
-
-def _unclassified(sites: int) -> tuple[U8, I64, F64]:
-    return np.full(sites, Verdict.STEADY, np.uint8), np.zeros(sites, np.int64), np.zeros(sites)
-
-
 def _site_table(series: Sequence[Recording]) -> tuple[I64, I64, I64, I64]:
     """Return bytes per site and recording; and per site its last recording, its largest row and its count there."""
     chains: dict[Key, int] = {}
     sites: dict[tuple[int, int], int] = {}
-    cells: list[tuple[I64, I64]] = []
-    holder, row, allocations = dict[int, int](), dict[int, int](), dict[int, int]()
-    for number, recording in enumerate(series):
+    found: list[tuple[I64, I64, I64, I64]] = []  # of each recording: its sites, and a row, a count and bytes of each
+    for recording in series:
         rows = live_rows(recording, 0)
         chain = _number_user_stacks(recording, rows, chains)
         role = recording.allocations.role[rows]
@@ -105,16 +100,13 @@ def _site_table(series: Sequence[Recording]) -> tuple[I64, I64, I64, I64]:
         keys = zip(chain[groups.first].tolist(), role[groups.first].tolist(), strict=True)
         site = np.array([sites.setdefault(key, len(sites)) for key in keys], dtype=np.int64)
         size, many = groups.sums(recording.allocations.charge[rows]), groups.sums(recording.allocation_counts(rows))
-        for s, r, n in zip(site.tolist(), rows[groups.first].tolist(), many.tolist(), strict=True):
-            holder[s], row[s], allocations[s] = number, r, n
-        cells.append((site, size))
+        found.append((site, rows[groups.first], many, size))
     live = np.zeros((len(sites), len(series)), dtype=np.int64)
-    for number, (site, size) in enumerate(cells):
+    holder, row, allocations = np.zeros((3, len(sites)), dtype=np.int64)
+    for number, (site, largest, many, size) in enumerate(found):
         live[site, number] = size
-    last, example, many_of = (
-        np.array([of[s] for s in range(len(sites))], np.int64) for of in (holder, row, allocations)
-    )
-    return live, last, example, many_of
+        holder[site], row[site], allocations[site] = number, largest, many
+    return live, holder, row, allocations
 
 
 def _number_user_stacks(recording: Recording, rows: I64, known: dict[Key, int]) -> I64:

@@ -215,9 +215,12 @@ def retained_gradients(recording: Recording) -> RetainedGradients:
     made = np.sort(rows.start[(role == Role.ACTIVATION) & (rows.start >= 0)])
     at = np.searchsorted(made, ends, side="right")
     begins = np.unique(made[at[at < len(made)]])
-    return RetainedGradients(
-        begins, *(_live_bytes(recording, role == wanted, begins) for wanted in (Role.GRADIENT, Role.OPTIMIZER_STATE))
-    )
+    live = list[I64]()
+    for which in (role == Role.GRADIENT, role == Role.OPTIMIZER_STATE):
+        # A step may begin at the end of the recording, which is position 0 where nothing is recorded.
+        sums = sum_over_time(recording.length + 1, rows.start[which] + 1, rows.end[which], rows.charge[which])
+        live.append(sums[begins])
+    return RetainedGradients(begins, *live)
 
 
 def possible_state_bytes(recording: Recording, position: int) -> int:
@@ -230,14 +233,6 @@ def possible_state_bytes(recording: Recording, position: int) -> int:
     sizes = np.unique(rows.requested[np.isin(role, (Role.OPTIMIZER_STATE, Role.GRADIENT))])
     old = (rows.start < 0) & (position < rows.end) & (role == Role.UNKNOWN)
     return int(rows.charge[old & np.isin(rows.requested, sizes)].sum())
-
-
-def _live_bytes(recording: Recording, which: np.ndarray, positions: I64) -> I64:
-    """Return the bytes of the marked rows that are live at each position and were allocated before it."""
-    rows = recording.allocations
-    # A step may begin at the end of the recording, which is position 0 where nothing is recorded.
-    sums = sum_over_time(recording.length + 1, rows.start[which] + 1, rows.end[which], rows.charge[which])
-    return np.asarray(sums[positions])
 
 
 # Growth through a recording that marks no steps is measured over equal parts of its events. A part may end anywhere in
@@ -275,6 +270,5 @@ def grows_throughout(recording: Recording, parts: Steps, row: I64, verdict: U8) 
     grown = np.unique(site[stays] * PARTS + part[stays])
     in_parts = np.bincount(grown // PARTS, minlength=count)[of_site]
     clear = (staying >= MIN_STAYING) & (in_parts >= MIN_SHARE_OF_PARTS * PARTS)
-    if busy.sum() < MIN_SHARE_OF_PARTS * PARTS:
-        return np.zeros(len(row), dtype=bool)
+    clear &= busy.sum() >= MIN_SHARE_OF_PARTS * PARTS
     return np.asarray((verdict == Verdict.LEAK) & clear)

@@ -110,12 +110,13 @@ def _build(
     source = np.r_[before, carried[0], guarded[0]]
     target = np.r_[after, carried[1], guarded[1]]
     real = (source >= 0) & (source < target)
-    source, target = _distinct(source[real], target[real], len(kept))
-    graph = _with_workspaces(
-        recording, node, (node >= 0) & ~own, row_node, row_reader, buffer, size, ScheduleGraph(
-            source, target, size, buffer[:0], buffer[:0], np.zeros(len(kept), dtype=np.int64), constant
-        )
-    )  # fmt: skip
+    edges = _distinct(source[real], target[real], len(kept))
+    made, read = np.flatnonzero((buffer >= 0) & (row_node >= 0)), buffer[row_reader[0]] >= 0
+    accesses = _distinct(
+        np.r_[buffer[made], buffer[row_reader[0][read]]], np.r_[row_node[made], row_reader[1][read]], len(kept)
+    )
+    graph = ScheduleGraph(*edges, size, *accesses, np.zeros(len(kept), dtype=np.int64), constant)
+    graph = _with_workspaces(recording, graph, node, (node >= 0) & ~own, buffer)
     return ProgramGraph(recording, data, graph, kept, node, buffer, value_node, row_node, reader, row_reader)
 
 
@@ -170,7 +171,6 @@ def _buffers(recording: Recording, row_node: I32, first: int, stop: int) -> tupl
     table = recording.allocations
     temporary = (recording.regions.kind[table.region] == RegionKind.TEMPORARY) & (table.size > 0)
     outside = np.zeros(len(table), dtype=bool)
-    elsewhere = np.ones(len(table), dtype=bool)
     if first > 0 or stop < recording.length:
         elsewhere = (table.defined < first) | (table.last_used >= stop) | (row_node < 0)
         outside[table.canonical[elsewhere]] = True
@@ -204,30 +204,18 @@ def _overwritten(recording: Recording, row_node: I32, row_reader: tuple[I32, I32
     return np.concatenate(sources), np.concatenate(targets)
 
 
-def _with_workspaces(
-    recording: Recording,
-    node: I32,
-    nested: Mask,
-    row_node: I32,
-    row_reader: tuple[I32, I32],
-    buffer: I32,
-    size: I64,
-    graph: ScheduleGraph,
-) -> ScheduleGraph:
-    """Add the accesses, and make buffers that exist inside a single node, such as a loop, part of its workspace."""
+def _with_workspaces(recording: Recording, graph: ScheduleGraph, node: I32, nested: Mask, buffer: I32) -> ScheduleGraph:
+    """Make buffers that exist inside a single node, such as a loop, part of its workspace.
+
+    `node`: of each position; `nested`: the positions inside of another one; `buffer`: of each row of `allocations`.
+    """
     table = recording.allocations
-    rows, readers = row_reader
-    made = np.flatnonzero((buffer >= 0) & (row_node >= 0))
-    read = buffer[rows] >= 0
-    accessed, accessing = _distinct(
-        np.r_[buffer[made], buffer[rows[read]]], np.r_[row_node[made], readers[read]], graph.nodes
-    )
-    first = smallest_per(accessed, accessing, len(size), graph.nodes)
-    last = largest_per(accessed, accessing, len(size), -1)
+    first = smallest_per(graph.buffer, graph.node, len(graph.size), graph.nodes)
+    last = largest_per(graph.buffer, graph.node, len(graph.size), -1)
     contains_others = marked(graph.nodes, node[nested])
     inner = (first == last) & contains_others[np.minimum(first, graph.nodes - 1)]
     charged = np.flatnonzero((buffer >= 0) & (table.charge > 0))
     charged = charged[inner[buffer[charged]]]
     live = sum_over_time(recording.length, table.start[charged], table.end[charged], table.charge[charged])
     workspace = largest_per(node[nested], live[nested], graph.nodes)
-    return replace(graph, size=np.where(inner, 0, size), buffer=accessed, node=accessing, workspace=workspace)
+    return replace(graph, size=np.where(inner, 0, graph.size), workspace=workspace)

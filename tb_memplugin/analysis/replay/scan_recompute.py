@@ -15,14 +15,6 @@ from tb_memplugin.model.lazy import cached_property
 SLICES = ("/dynamic_slice", "/squeeze")
 
 
-class BufferAccesses(NamedTuple):
-    """Buffers by their sizes, and which nodes access each."""
-
-    size: I64
-    buffer: I64
-    node: I64
-
-
 class SliceReads(NamedTuple):
     """Pairs of a dropped stack and a node of the backward body that reads it; a buffer for the slice, or -1."""
 
@@ -71,20 +63,19 @@ class ScanRecomputation:
         base, source, number = self.stacks.backward.graph, self.stacks.forward.graph, self._number
         slices, inner = self._slice_reads, (number[source.source] >= 0) & (number[source.target] >= 0)
         writer = number[self.stacks.dropped.writer]
-        copied = self._copied_accesses
-        buffers = (base.buffer, copied.buffer + len(base.size))
+        size, buffer, node = self._copied_accesses
         return ScheduleGraph(
             np.r_[base.source, number[source.source[inner]], writer[slices.stack]].astype(np.int32),
             np.r_[base.target, number[source.target[inner]], slices.node].astype(np.int32),
-            np.r_[base.size, copied.size],
-            np.concatenate(buffers).astype(np.int32),
-            np.r_[base.node, copied.node].astype(np.int32),
+            np.r_[base.size, size],
+            np.r_[base.buffer, buffer + len(base.size)].astype(np.int32),
+            np.r_[base.node, node].astype(np.int32),
             np.r_[base.workspace, source.workspace[self._copied], 0],
         )
 
-    @cached_property
-    def _copied_accesses(self) -> BufferAccesses:
-        """Return the buffers of the copies, of the slices and of the carried values."""
+    @property
+    def _copied_accesses(self) -> tuple[I64, I64, I64]:
+        """Return the sizes of the buffers of copies, slices and carried values; and each access's buffer and node."""
         number, source, stacks, slices = self._number, self.stacks.forward.graph, self.stacks, self._slice_reads
         carried = stacks.backward.graph.nodes + int(np.count_nonzero(self._copied))
         node = number[source.node]
@@ -99,7 +90,7 @@ class ScanRecomputation:
         last = first + len(own)
         # A node that slices a stack already has a buffer for the slice; the copy writes there.
         there = -len(stacks.backward.graph.size) + slices.buffer[~apart]
-        return BufferAccesses(
+        return (
             np.r_[source.size[buffers], stacks.dropped.slice[own], stacks.carried.size.sum()],
             np.r_[
                 inner, first + np.arange(len(own)), first + of_slice, there, np.full(len(reads_carried) + 1, last)

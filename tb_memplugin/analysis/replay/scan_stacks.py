@@ -192,9 +192,8 @@ class ScanStacks:
         value, node = forward.reader
         others = marked(len(values), value[node != writer[value]])
         found: Mask = (count[values.shape] == self.iterations) & (writer >= 0) & ~others
-        found[
-            self.row_value[np.isin(self.recording.allocations.canonical, self.all.memory) & (self.row_value >= 0)]
-        ] = True
+        in_stack = np.isin(self.recording.allocations.canonical, self.all.memory) & (self.row_value >= 0)
+        found[self.row_value[in_stack]] = True
         return found
 
     @cached_property

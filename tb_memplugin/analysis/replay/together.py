@@ -16,12 +16,12 @@ def together(recording: Recording, changes: Sequence[Change], kinds: Sequence[st
     shares: what one removes, no other removes again, and half of a half is a fourth. Changes of one kind do not repeat
     each other: of them, the smallest share counts. What they add is added up, see `_new_memory`.
     """
-    known = [_of_memories(change, of_memory=True) for change in changes]
+    known = [change.take(change.memory >= 0) for change in changes]
     memory = np.unique(np.concatenate([change.memory for change in known]))
     table = recording.allocations
     charged = np.flatnonzero((table.charge > 0) & np.isin(table.canonical, memory))
     own = Change(table.start[charged], table.end[charged], table.charge[charged], table.canonical[charged])
-    edges = _edges(recording, memory, [own, *known])
+    edges = np.unique(np.concatenate([key for change in (own, *known) for key in _keys(recording, memory, change)]))
     bytes_now, *differences = (_levels(recording, memory, edges, change) for change in (own, *known))
     left = bytes_now * _share_left(bytes_now, differences, kinds)
     added = np.sum(np.maximum(differences, 0), axis=0)
@@ -32,10 +32,7 @@ def together(recording: Recording, changes: Sequence[Change], kinds: Sequence[st
         np.rint(left).astype(np.int64) - bytes_now + added,
         memory[edges // width],
     )
-    return combine(
-        Change(*(column[changed.bytes != 0] for column in changed)),
-        _new_memory(recording, changes),
-    )
+    return combine(changed.take(changed.bytes != 0), _new_memory(recording, changes))
 
 
 def _new_memory(recording: Recording, changes: Sequence[Change]) -> Change:
@@ -48,7 +45,7 @@ def _new_memory(recording: Recording, changes: Sequence[Change]) -> Change:
     order = sorted(range(len(changes)), key=lambda number: -len(shrunk[number]))
     needs: list[tuple[frozenset[int], I64]] = []
     for number in order:
-        part = _of_memories(changes[number], of_memory=False)
+        part = changes[number].take(changes[number].memory < 0)
         need = sum_over_time(recording.length, part.start, part.end, part.bytes)
         for at, (results, other) in enumerate(needs):
             if shrunk[number] and shrunk[number] <= results:
@@ -76,21 +73,11 @@ def _share_left(bytes_now: I64, differences: Sequence[I64], kinds: Sequence[str]
     return np.prod(list(by_kind.values()), axis=0)  # type: ignore[no-any-return]
 
 
-def _of_memories(change: Change, of_memory: bool) -> Change:
-    """Return the part of a change that is about memories of the recording, or the other part."""
-    which = (change.memory >= 0) == of_memory
-    return Change(*(column[which] for column in change))
-
-
 def _keys(recording: Recording, memory: I32 | I64, change: Change) -> tuple[I64, I64]:
     """Return the begin and the end of each part of a change, ordered by memory and then by position."""
     first = np.searchsorted(memory, change.memory) * (recording.length + 1)
     begin, end = (np.clip(position, 0, recording.length) for position in (change.start, change.end))
     return first + begin, first + np.maximum(begin, end)
-
-
-def _edges(recording: Recording, memory: I32 | I64, changes: Sequence[Change]) -> I64:
-    return np.unique(np.concatenate([key for change in changes for key in _keys(recording, memory, change)]))
 
 
 def _levels(recording: Recording, memory: I32 | I64, edges: I64, change: Change) -> I64:

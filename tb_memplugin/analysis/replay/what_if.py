@@ -29,6 +29,9 @@ class Change(NamedTuple):
     bytes: I64
     memory: I32 | I64
 
+    def take(self, which: Mask) -> Change:
+        return Change._make(column[which] for column in self)
+
 
 class RowLifetimes(NamedTuple):
     """Rows with the positions [start, end) at which they are needed, and their bytes. A row may occur several times."""
@@ -39,7 +42,7 @@ class RowLifetimes(NamedTuple):
     bytes: I64
 
     def take(self, which: np.ndarray) -> RowLifetimes:
-        return RowLifetimes(*(column[which] for column in self))
+        return RowLifetimes._make(column[which] for column in self)
 
 
 NO_ROWS = np.empty(0, dtype=np.int64)
@@ -96,11 +99,7 @@ def lifetimes(recording: Recording) -> RowLifetimes:
 @memoize
 def charged_for_region(recording: Recording) -> Mask:
     """Mark the rows that are charged for a persistent region, one that lasts for the whole program."""
-    rows, kind = recording.allocations, recording.regions.kind
-    if recording.program is None or not len(kind):
-        return np.zeros(len(rows), dtype=bool)
-    carries: Mask = (kind[rows.region] != RegionKind.TEMPORARY) & (rows.charge > 0)
-    return carries
+    return _in_persistent_region(recording) & (recording.allocations.charge > 0)
 
 
 @memoize
@@ -129,16 +128,12 @@ def replace_lifetimes(recording: Recording, rows: I64, lifetimes_after: RowLifet
 
     Rows in persistent memory save nothing (see shrink_regions); if they live longer, they need memory of their own.
     """
-    table, own = recording.allocations, lifetimes(recording)
+    table, own, is_persistent = recording.allocations, lifetimes(recording), _in_persistent_region(recording)
     sharing = rows_sharing_memory(recording, rows)
-    sharing = sharing[~_in_persistent_region(recording)[sharing]]
+    sharing = sharing[~is_persistent[sharing]]
     stay = own.take(sharing[~np.isin(sharing, rows)])
-    persistent = _in_persistent_region(recording)[lifetimes_after.row]
-    longer = lifetimes_after._replace(
-        start=np.where(
-            persistent, np.maximum(lifetimes_after.start, own.end[lifetimes_after.row]), lifetimes_after.start
-        )
-    )
+    row, start = lifetimes_after.row, lifetimes_after.start
+    longer = lifetimes_after._replace(start=np.where(is_persistent[row], np.maximum(start, own.end[row]), start))
     after = _charges(recording, concatenate_lifetimes(stay, longer.take(longer.end > longer.start)))
     charged = sharing[table.charge[sharing] > 0]
     before = Change(table.start[charged], table.end[charged], -table.charge[charged], table.canonical[charged])
@@ -150,18 +145,16 @@ def shrink_regions(recording: Recording, regions: I64, keep: I64 | int, removed:
 
     The rows in `removed` need no memory. Other rows that used the regions and no longer fit need memory of their own.
     """
-    table, length = recording.allocations, recording.length
+    table = recording.allocations
     limit = np.full(len(recording.regions), np.iinfo(np.int64).max)
     limit[regions] = keep
     carrier = np.flatnonzero(charged_for_region(recording) & (table.charge > limit[table.region]))
-    freed = limit[table.region[carrier]] - table.charge[carrier]
-    everywhere = np.full(len(carrier), -1), np.full(len(carrier), length)
+    begin, end = np.full(len(carrier), -1), np.full(len(carrier), recording.length)
+    freed = Change(begin, end, limit[table.region[carrier]] - table.charge[carrier], table.canonical[carrier])
     guests = np.flatnonzero(table.offset + table.size > limit[table.region])
     guests = guests[~np.isin(guests, removed)]
-    evicted = _charges(recording, lifetimes(recording).take(guests))
-    freed_there = Change(everywhere[0], everywhere[1], freed, table.canonical[carrier])
-    evicted = evicted._replace(memory=np.full(len(evicted.bytes), -1))
-    return combine(freed_there, place_in_outputs(recording, evicted, limit))
+    evicted = new_memory(*_charges(recording, lifetimes(recording).take(guests))[:3])
+    return combine(freed, place_in_outputs(recording, evicted, limit))
 
 
 def resize_rows(recording: Recording, rows: I64, size: I64) -> Change:
@@ -209,7 +202,7 @@ def needed_bytes(recording: Recording, wanted: RowLifetimes) -> I64:
 def _in_persistent_region(recording: Recording) -> Mask:
     """Mark the rows in persistent regions."""
     region, kind = recording.allocations.region, recording.regions.kind
-    if recording.program is None:
+    if recording.program is None or not len(kind):
         return np.zeros(len(region), dtype=bool)
     lies_there: Mask = kind[region] != RegionKind.TEMPORARY
     return lies_there

@@ -51,15 +51,11 @@ def missing_bytes(failure: OutOfMemory) -> int | None:
         return None
     if failure.phase is OutOfMemoryPhase.COMPILE:
         computed = max(failure.asked - failure.capacity, 0) if failure.capacity is not None else None
-        return failure.exceeded if _is_printed(computed, failure) else computed
+        printed = failure.exceeded
+        if printed is None or (computed is not None and abs(computed - printed) * ROUNDING > failure.asked):
+            return computed
+        return printed  # which differs only by the rounding of the printed figures
     return max(failure.asked - failure.free, 0) if failure.free is not None else None
-
-
-def _is_printed(computed: int | None, failure: OutOfMemory) -> bool:
-    """Return whether the printed excess equals the computed one, except for rounding of the printed figures."""
-    if failure.exceeded is None or failure.asked is None:
-        return False
-    return computed is None or abs(computed - failure.exceeded) * ROUNDING <= failure.asked
 
 
 def shortfall(failure: OutOfMemory) -> int | None:
@@ -122,15 +118,13 @@ def with_device_limits(recordings: Sequence[Recording]) -> list[Recording]:
     A program may run on any device of its host, so the smallest limit counts. An allocator's limit may be below the
     device's memory.
     """
-    return [
-        _with_device_limit(recording, device_allocators(recording.host, recordings))
-        if recording.kind.has_program and recording.memory == DEVICE_MEMORY
-        else recording
-        for recording in recordings
-    ]
+    return [_with_device_limit(recording, recordings) for recording in recordings]
 
 
-def _with_device_limit(program: Recording, allocators: Sequence[Recording]) -> Recording:
+def _with_device_limit(program: Recording, recordings: Sequence[Recording]) -> Recording:
+    if not program.kind.has_program or program.memory != DEVICE_MEMORY:
+        return program
+    allocators = device_allocators(program.host, recordings)
     limits = [(a.capacity, f"the limit of {a.memory}") for a in allocators if a.capacity]
     capacity, source = min(limits, default=(None, ""))
     if capacity is None or (program.capacity is not None and program.capacity <= capacity):

@@ -75,10 +75,8 @@ def reserved_bytes(recording: Recording) -> int:
     regions = recording.regions
     if recording.reserved is not None:
         return int(recording.reserved.max(initial=0))
-    if recording.reported is not None and (recording.axis is not Axis.INSTANT or not len(regions)):
-        return peak(recording).bytes
-    if not len(regions):  # only live bytes are known
-        return peak(recording).bytes
+    if not len(regions) or (recording.reported is not None and recording.axis is not Axis.INSTANT):
+        return peak(recording).bytes  # without regions, only live bytes are known
     return int(regions.size[(regions.kind & RegionKind.THREAD_LOCAL) == 0].sum())
 
 

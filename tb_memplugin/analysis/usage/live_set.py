@@ -63,17 +63,17 @@ def breakdown(recording: Recording, position: int) -> Breakdown:
     over_time = recording.axis is Axis.TIME
     early = live[rows.start[live] < 0] if over_time else live[:0]
     own = live[rows.start[live] >= 0] if over_time else live
-    group, groups = group_by_site(rows, own)
-    count = np.bincount(group, recording.allocation_counts(own), groups).astype(np.int64)
-    size = np.bincount(group, rows.charge[own], groups).astype(np.int64)
+    group, _ = group_by_site(rows, own)
     _, first = np.unique(group, return_index=True)  # live rows come largest first
-    order = np.argsort(-size[: len(first)], kind="stable")
+    count = np.bincount(group, recording.allocation_counts(own), len(first)).astype(np.int64)
+    size = np.bincount(group, rows.charge[own], len(first)).astype(np.int64)
+    order = np.argsort(-size, kind="stable")
     charged = int(rows.charge[live].sum())
     rest = unexplained_bytes(recording, position)
     return Breakdown(
         row=own[first][order],
-        allocations=count[: len(first)][order],
-        bytes=size[: len(first)][order],
+        allocations=count[order],
+        bytes=size[order],
         before=int(rows.charge[early].sum()),
         unexplained=rest,
         total=charged + rest,

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_memplugin.analysis.memoize import memoize
-from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.kinds import Axis, RecordingKind, SpanKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import NamedSpans
@@ -57,12 +57,12 @@ def steps(recording: Recording) -> Steps:
     if len(marked) >= MIN_STEPS:
         # Only spans of samples may stand for several steps, and these do not overlap.
         counts = None if spans.steps is None else spans.steps[is_step]
-        return Steps(_last_positions(clock, marked), "step", True, "", counts)
+        return Steps(np.searchsorted(clock, marked, side="right") - 1, "step", True, "", counts)
     name, ends = _most_repeated(spans)
     if len(ends) >= MIN_STEPS:
         found = counted(len(marked), "step") if len(marked) else "no steps"
         text = f"The profile marks {found}; the {len(ends):,} runs of {name} are used instead."
-        return Steps(_last_positions(clock, ends), f"run of {name}", False, text)
+        return Steps(np.searchsorted(clock, ends, side="right") - 1, f"run of {name}", False, text)
     return _no_steps(
         f"Growth needs at least {MIN_STEPS} steps; this profile has {len(marked):,}."
         if len(marked)
@@ -89,19 +89,15 @@ def _no_steps(message: str) -> Steps:
     return Steps(np.empty(0, dtype=np.int64), "step", False, message)
 
 
-def _last_positions(clock: I64, ends: I64) -> I64:
-    return np.searchsorted(clock, ends, side="right") - 1
-
-
-def _union_ends(spans: NamedSpans, which: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> I64:
+def _union_ends(spans: NamedSpans, which: Mask) -> I64:
     """Return the ends, in ns, of the unions of overlapping spans; spans are in order of their starts."""
     start, end = spans.start_ns[which], spans.end_ns[which]
     reach: I64 = np.maximum.accumulate(end)
-    opens = np.flatnonzero(np.r_[True, start[1:] >= reach[:-1]]) if len(start) else np.empty(0, dtype=np.int64)
-    return reach[np.r_[opens[1:] - 1, len(reach) - 1]] if len(opens) else reach
+    is_last: Mask = np.r_[start[1:] >= reach[:-1], True][: len(reach)]  # the next span begins after all before it
+    return reach[is_last]
 
 
-def _contains_execution(spans: NamedSpans) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _contains_execution(spans: NamedSpans) -> Mask:
     """Mark the spans in which an execution begins, its own span included; all if no execution is recorded.
 
     A span without an execution, such as saving a checkpoint, may repeat and take time without being the loop.

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.model.arrays import I32, I64, U8, Mask, marked
+from tb_memplugin.model.arrays import I32, I64, U8, Mask, connected_components, marked
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.native.hlo.liveness import hand_over, replay
 from tb_memplugin.native.hlo.shared_bytes import charge_once
@@ -218,16 +218,3 @@ def _reserve_for_program(module: HloModule, rows: Placement, which: I64, length:
     charged = (rows.region_kind[rows.region[largest_rows]] & RegionKind.THREAD_LOCAL) == 0
     rows.charge[largest_rows] = np.where(charged, module.allocations["size"][rows.region[largest_rows]], 0)
     rows.start[largest_rows], rows.end[largest_rows] = -1, length
-
-
-def connected_components(n: int, left: I64, right: I64) -> I32:
-    """Return, per item, the smallest item that any chain of pairs connects it to."""
-    label = np.arange(n, dtype=np.int32)
-    while True:
-        low = np.minimum(label[left], label[right])
-        before = label.copy()
-        np.minimum.at(label, left, low)
-        np.minimum.at(label, right, low)
-        label = label[label]
-        if np.array_equal(label, before):
-            return label

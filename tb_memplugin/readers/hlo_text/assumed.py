@@ -20,7 +20,7 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from tb_memplugin.model.arrays import I32, I64, concatenate_ranges
+from tb_memplugin.model.arrays import I32, I64, concatenate_ranges, connected_components
 from tb_memplugin.model.program import Backend
 from tb_memplugin.native.hlo.shape_types import XlaShape
 from tb_memplugin.protos.hlo_pb2 import BufferAllocationProto, HloProto
@@ -33,7 +33,6 @@ from tb_memplugin.readers.hlo.module.program import backend
 from tb_memplugin.readers.hlo.module.schedule import flatten_schedule
 from tb_memplugin.readers.hlo.module.shapes import padded_bytes
 from tb_memplugin.readers.hlo.module.tables import HloModule
-from tb_memplugin.readers.hlo.placement import connected_components
 
 TPU_GRANULE = 512  # bytes: XLA rounds each buffer of a TPU up to it
 MAX_PACKED = 4_000  # arrays: packing takes quadratic time, and the largest are nearly all bytes
