@@ -188,13 +188,12 @@ def _files_under_any_name(entries: list[Entry]) -> tuple[HostFile, ...]:
 def _standalone(files: list[Entry]) -> tuple[HostFile, ...]:
     # A compressed program also ends like a compressed device profile.
     found = [file for file in files if file.name.endswith(STANDALONE) and not file.name.endswith(HLO_PROTO)]
-    uses = Counter((host_name(file.name), format_of(file.name)) for file in found)
+    names = [(host_name(file.name), format_of(file.name)) for file in found]
+    uses = Counter(names)
     # Of `step.pickle` and `step.pkl`, the whole name is the host's.
     return tuple(
-        _host_file(file)
-        if uses[host_name(file.name), format_of(file.name)] == 1
-        else _host_file(file)._replace(host=path_text(file.name))
-        for file in found
+        _host_file(file) if uses[name] == 1 else _host_file(file)._replace(host=path_text(file.name))
+        for file, name in zip(found, names, strict=True)
     )
 
 
