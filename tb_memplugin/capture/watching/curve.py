@@ -176,7 +176,8 @@ class CurveFile:
         `last`: the process ends, so there is no next call.
         """
         if self._version == curve.version and self._file is not None and os.path.exists(self.path):
-            self._append(self._file, curve)
+            self._file.write(curve.records(self._count))
+            self._count = curve.count
         elif last or (time.monotonic() >= self._next and not self._failures.is_pausing):
             self._next = time.monotonic() + RETRY_SECONDS
             with self._failures.attempt():
@@ -187,10 +188,6 @@ class CurveFile:
         if self._file is not None:
             self._file.close()
             self._file = None
-
-    def _append(self, file: AppendFile, curve: Curve) -> None:
-        file.write(curve.records(self._count))
-        self._count = curve.count
 
     def _write_whole(self, curve: Curve) -> None:
         content, version, count = curve.content(), curve.version, curve.count
