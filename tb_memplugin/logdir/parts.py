@@ -9,8 +9,8 @@ independent of stores.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from pkgutil import resolve_name
-from typing import Protocol, cast
+from importlib import import_module
+from typing import Any, Protocol, cast
 
 from tb_memplugin.errors import ReadError, end_if_abandoned
 from tb_memplugin.formats import ByteRange, FilePiece, Format, PartSearch, PartWalk
@@ -79,7 +79,7 @@ def _read_needed(file: Ranges, known: Format | None, allocate: Allocate) -> memo
     """Return the parts of a file that its reader needs; None where its format or the file has no such parts."""
     if known is None or known.needed is None:
         return None
-    search: Callable[[int], PartSearch] = resolve_name(known.needed)
+    search: Callable[[int], PartSearch] = _load(known.needed)
     sparse = SparseFile(file)
     try:
         pieces = sparse.run(search(file.size))
@@ -213,13 +213,19 @@ class Excerpts(Protocol):
 
 def excerpts_of(known: Format | None) -> Excerpts | None:
     """Return new excerpts for a file of a format; None where it has none."""
-    made: Excerpts | None = resolve_name(known.excerpts)() if known is not None and known.excerpts else None
+    made: Excerpts | None = _load(known.excerpts)() if known is not None and known.excerpts else None
     return made
 
 
+def _load(reference: str) -> Any:
+    """Import what a format names as `module:name`."""
+    module, _, name = reference.partition(":")
+    return getattr(import_module(module), name)
+
+
 def _excerpts(file: Ranges, end: int, known: Format | None) -> bytes:
-    found = excerpts_of(known)
-    if found is None or not end:
+    found = excerpts_of(known) if end else None
+    if found is None:
         return b""
     end = min(end, MAX_SEARCHED_BYTES)
     for begin in range(0, end, CHUNK_BYTES):
