@@ -151,9 +151,8 @@ def _read_torch() -> list[Reading]:
     found = []
     for number in range(torch.cuda.device_count()):
         stats = torch.cuda.memory_stats(number)
-        if stats.get(
-            "reserved_bytes.all.peak"
-        ):  # else this process uses no memory of it, as on the GPUs of other ranks
+        # This process uses no memory of the GPUs of other ranks.
+        if stats.get("reserved_bytes.all.peak"):
             limit = _size(torch.cuda.get_device_properties(number).total_memory)
             in_use, peak, reserved = (_size(stats.get(key)) for key in TORCH_KEYS)
             device = WatchedDevice(f"cuda:{number}", CounterSource.TORCH)
