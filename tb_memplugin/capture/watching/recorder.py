@@ -14,14 +14,7 @@ from typing import Any, Protocol
 from tb_memplugin.capture.guard import inform, quietly, warn
 from tb_memplugin.capture.new_files import LogDir, is_remote, join, process_name
 from tb_memplugin.capture.profile_run import run_of
-from tb_memplugin.capture.watching.counters import (
-    DeviceNames,
-    Phase,
-    PhaseLevels,
-    Reading,
-    read_devices,
-    started_jax,
-)
+from tb_memplugin.capture.watching.counters import DeviceNames, Phase, PhaseLevels, Reading, read_devices, started_jax
 from tb_memplugin.capture.watching.curve import Curve, CurveFile
 from tb_memplugin.capture.watching.device_memory import DeviceMemory
 from tb_memplugin.capture.watching.gauges import Gauge, gauges_of, growth_of
