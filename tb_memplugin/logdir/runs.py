@@ -94,11 +94,8 @@ def _named_apart(runs: list[Run]) -> Iterator[Run]:
     uses = Counter(run.name for run in runs)
     for run in runs:
         folder, name = os.path.split(run.folder)
-        in_profile = folder.replace(os.sep, "/").endswith(f"{PLUGINS}/{PROFILE}")
-        if uses[run.name] == 1 or in_profile:
-            yield run
-        else:
-            yield run._replace(name=path_text(f"{os.path.basename(folder)}/./{name}"))
+        stays = uses[run.name] == 1 or folder.replace(os.sep, "/").endswith(f"{PLUGINS}/{PROFILE}")
+        yield run if stays else run._replace(name=path_text(f"{os.path.basename(folder)}/./{name}"))
 
 
 def newest_first(runs: Iterable[Run]) -> list[Run]:

@@ -86,19 +86,18 @@ class Curve:
         A device with another source than before is left out: its figures mean something else.
         """
         names = {device.name for device in self.header.devices}
-        new = [device for device in counters if device.name not in names]
-        if new := new[: MAX_DEVICES - len(names)]:  # no file may have more
-            self._widen(new, ())
-        missing = [column for column in named if column not in self.header.columns]
-        if missing := missing[: MAX_COLUMNS - len(self.header.columns)]:
-            self._widen((), missing)
+        devices = [device for device in counters if device.name not in names][: MAX_DEVICES - len(names)]
+        columns = [column for column in named if column not in self.header.columns]
+        columns = columns[: MAX_COLUMNS - len(self.header.columns)]  # no file may have more
+        if devices or columns:
+            self._widen(devices, columns)
         if self.count >= self._limit:
             self._thin(head[RecordColumn.TIME])
         if self.count == len(self._rows):
             self._rows = np.concatenate([self._rows, np.empty_like(self._rows)])
-        columns = [counters.get(device, NO_COUNTERS) for device in self.header.devices]
+        known = [counters.get(device, NO_COUNTERS) for device in self.header.devices]
         values = [named.get(column, UNKNOWN) for column in self.header.columns]
-        self._rows[self.count] = (*head, *(value for device in columns for value in device), *values)
+        self._rows[self.count] = (*head, *(value for device in known for value in device), *values)
         self.count += 1
 
     def records(self, begin: int = 0) -> bytes:

@@ -102,8 +102,7 @@ class _Level:
         return self.rises >= GROWTH_RISES and self.floor - self.base >= max(enough, self.least)
 
     def saved(self) -> None:
-        if self.share() > self.saved_share:
-            self.saved_share = self.share()
+        self.saved_share = max(self.saved_share, self.share())
         self.base, self.rises = self.highest, 0
 
 
